@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Lookaside lists: an SList of freed entries in front of the pool, or of what the driver gives in its place. */
+/*
+ * Lookaside lists: an SList of freed entries in front of the pool or of the driver's own allocation routines. While
+ * checks are on the list's depth is 0, so that the checked pool sees every allocation and free.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -11,26 +14,26 @@
 #include "wdk/ke/thread.h"
 #include "wdk/mm/checked_pool.h"
 
-/* An entry that is kept holds the link. */
-static bool can_keep(const GENERAL_LOOKASIDE *l)
+/* The size matters because an entry in the list contains the link. */
+static bool lookaside_has_room(const GENERAL_LOOKASIDE *l)
 {
     return l->Size >= LOOKASIDE_MINIMUM_BLOCK_SIZE &&
            QueryDepthSList((PSLIST_HEADER)(uintptr_t)&l->ListHead) < l->Depth;
 }
 
-static void count(ULONG *number)
+static void lookaside_count(ULONG *number)
 {
     __atomic_fetch_add(number, 1, __ATOMIC_RELAXED);
 }
 
-static bool find_list(const void *start, size_t size, struct inuse_found *out)
+static bool lookaside_find_in_use(const void *start, size_t size, struct inuse_found *out)
 {
     out->object = live_inside(LIVE_LOOKASIDE, start, size, &out->what);
     out->what = "lookaside list that has not been deleted";
     return out->object != NULL;
 }
 
-static void initialize(const char *routine, GENERAL_LOOKASIDE *l, ULONG type, SIZE_T size, ULONG tag)
+static void lookaside_init(const char *routine, GENERAL_LOOKASIDE *l, ULONG type, SIZE_T size, ULONG tag)
 {
     irql_check_max(routine, type & PagedPool ? APC_LEVEL : DISPATCH_LEVEL);
     if (check_on() && live_has(LIVE_LOOKASIDE, l))
@@ -44,44 +47,45 @@ static void initialize(const char *routine, GENERAL_LOOKASIDE *l, ULONG type, SI
         .Size = (ULONG)size,
     };
     InitializeSListHead(&l->ListHead);
-    inuse_add_source(find_list);
+    inuse_add_source(lookaside_find_in_use);
     live_add(LIVE_LOOKASIDE, l, "lookaside list");
 }
 
-static bool is_paged(const GENERAL_LOOKASIDE *l)
+static bool lookaside_is_paged(const GENERAL_LOOKASIDE *l)
 {
     return l->Type & PagedPool;
 }
 
-/* From the list, or NULL. */
-static PVOID take(const char *routine, GENERAL_LOOKASIDE *l)
+/* Returns an entry of the list, or NULL if it is empty. */
+static PVOID lookaside_pop(const char *routine, GENERAL_LOOKASIDE *l)
 {
     PSLIST_ENTRY entry;
 
-    irql_check_max(routine, is_paged(l) ? APC_LEVEL : DISPATCH_LEVEL);
+    irql_check_max(routine, lookaside_is_paged(l) ? APC_LEVEL : DISPATCH_LEVEL);
     entry = InterlockedPopEntrySList(&l->ListHead);
-    count(&l->TotalAllocates);
+    lookaside_count(&l->TotalAllocates);
     if (!entry)
-        count(&l->AllocateMisses);
+        lookaside_count(&l->AllocateMisses);
     return entry;
 }
 
-/* Into the list; false: it is full. */
-static bool keep(const char *routine, GENERAL_LOOKASIDE *l, PVOID entry)
+/* Returns false if the list is full. */
+static bool lookaside_push(const char *routine, GENERAL_LOOKASIDE *l, PVOID entry)
 {
-    irql_check_max(routine, is_paged(l) ? APC_LEVEL : DISPATCH_LEVEL);
-    count(&l->TotalFrees);
-    if (can_keep(l)) {
+    irql_check_max(routine, lookaside_is_paged(l) ? APC_LEVEL : DISPATCH_LEVEL);
+    lookaside_count(&l->TotalFrees);
+    if (lookaside_has_room(l)) {
         InterlockedPushEntrySList(&l->ListHead, entry);
         return true;
     }
-    count(&l->FreeMisses);
+    lookaside_count(&l->FreeMisses);
     return false;
 }
 
-static bool forget(const char *routine, GENERAL_LOOKASIDE *l)
+/* Returns false if the list is not initialized, and reports that. */
+static bool lookaside_unregister(const char *routine, GENERAL_LOOKASIDE *l)
 {
-    irql_check_max(routine, is_paged(l) ? APC_LEVEL : DISPATCH_LEVEL);
+    irql_check_max(routine, lookaside_is_paged(l) ? APC_LEVEL : DISPATCH_LEVEL);
     if (live_remove(LIVE_LOOKASIDE, l))
         return true;
     if (check_on())
@@ -92,24 +96,24 @@ static bool forget(const char *routine, GENERAL_LOOKASIDE *l)
 
 /* ---- Nonpaged, paged --------------------------------------------------------------------------------------------- */
 
-static void initialize_plain(const char *routine, GENERAL_LOOKASIDE *l, ULONG type, PALLOCATE_FUNCTION allocate,
+static void lookaside_init_plain(const char *routine, GENERAL_LOOKASIDE *l, ULONG type, PALLOCATE_FUNCTION allocate,
                              PFREE_FUNCTION free, SIZE_T size, ULONG tag)
 {
-    initialize(routine, l, type, size, tag);
+    lookaside_init(routine, l, type, size, tag);
     l->Allocate = allocate;
     l->Free = free;
 }
 
-static PVOID take_plain(const char *routine, GENERAL_LOOKASIDE *l)
+static PVOID lookaside_alloc_plain(const char *routine, GENERAL_LOOKASIDE *l)
 {
-    PVOID entry = take(routine, l);
+    PVOID entry = lookaside_pop(routine, l);
 
     if (entry)
         return entry;
     return l->Allocate ? l->Allocate(l->Type, l->Size, l->Tag) : ExAllocatePoolWithTag(l->Type, l->Size, l->Tag);
 }
 
-static void free_plain(GENERAL_LOOKASIDE *l, PVOID entry)
+static void lookaside_free_to_pool(GENERAL_LOOKASIDE *l, PVOID entry)
 {
     if (l->Free)
         l->Free(entry);
@@ -117,21 +121,21 @@ static void free_plain(GENERAL_LOOKASIDE *l, PVOID entry)
         ExFreePoolWithTag(entry, l->Tag);
 }
 
-static void keep_plain(const char *routine, GENERAL_LOOKASIDE *l, PVOID entry)
+static void lookaside_free_plain(const char *routine, GENERAL_LOOKASIDE *l, PVOID entry)
 {
-    if (!keep(routine, l, entry))
-        free_plain(l, entry);
+    if (!lookaside_push(routine, l, entry))
+        lookaside_free_to_pool(l, entry);
 }
 
-static void delete_plain(const char *routine, GENERAL_LOOKASIDE *l)
+static void lookaside_delete_plain(const char *routine, GENERAL_LOOKASIDE *l)
 {
     PSLIST_ENTRY next;
 
-    if (!forget(routine, l))
+    if (!lookaside_unregister(routine, l))
         return;
     for (PSLIST_ENTRY entry = InterlockedFlushSList(&l->ListHead); entry; entry = next) {
         next = entry->Next;
-        free_plain(l, entry);
+        lookaside_free_to_pool(l, entry);
     }
 }
 
@@ -139,49 +143,49 @@ VOID ExInitializeNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside, PALLOCATE
                                      ULONG Flags, SIZE_T Size, ULONG Tag, USHORT Depth)
 {
     (void)Depth;
-    initialize_plain(__func__, &Lookaside->L, NonPagedPool | Flags, Allocate, Free, Size, Tag);
+    lookaside_init_plain(__func__, &Lookaside->L, NonPagedPool | Flags, Allocate, Free, Size, Tag);
 }
 
 VOID ExDeleteNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside)
 {
-    delete_plain(__func__, &Lookaside->L);
+    lookaside_delete_plain(__func__, &Lookaside->L);
 }
 
 PVOID ExAllocateFromNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside)
 {
-    return take_plain(__func__, &Lookaside->L);
+    return lookaside_alloc_plain(__func__, &Lookaside->L);
 }
 
 VOID ExFreeToNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside, PVOID Entry)
 {
-    keep_plain(__func__, &Lookaside->L, Entry);
+    lookaside_free_plain(__func__, &Lookaside->L, Entry);
 }
 
 VOID ExInitializePagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside, PALLOCATE_FUNCTION Allocate, PFREE_FUNCTION Free,
                                     ULONG Flags, SIZE_T Size, ULONG Tag, USHORT Depth)
 {
     (void)Depth;
-    initialize_plain(__func__, &Lookaside->L, PagedPool | Flags, Allocate, Free, Size, Tag);
+    lookaside_init_plain(__func__, &Lookaside->L, PagedPool | Flags, Allocate, Free, Size, Tag);
 }
 
 VOID ExDeletePagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside)
 {
-    delete_plain(__func__, &Lookaside->L);
+    lookaside_delete_plain(__func__, &Lookaside->L);
 }
 
 PVOID ExAllocateFromPagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside)
 {
-    return take_plain(__func__, &Lookaside->L);
+    return lookaside_alloc_plain(__func__, &Lookaside->L);
 }
 
 VOID ExFreeToPagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside, PVOID Entry)
 {
-    keep_plain(__func__, &Lookaside->L, Entry);
+    lookaside_free_plain(__func__, &Lookaside->L, Entry);
 }
 
 /* ---- Ex ---------------------------------------------------------------------------------------------------------- */
 
-static void free_ex(PLOOKASIDE_LIST_EX list, PVOID entry)
+static void lookaside_ex_free_to_pool(PLOOKASIDE_LIST_EX list, PVOID entry)
 {
     if (list->L.FreeEx)
         list->L.FreeEx(entry, list);
@@ -189,13 +193,13 @@ static void free_ex(PLOOKASIDE_LIST_EX list, PVOID entry)
         ExFreePoolWithTag(entry, list->L.Tag);
 }
 
-static void flush_ex(PLOOKASIDE_LIST_EX list)
+static void lookaside_ex_flush(PLOOKASIDE_LIST_EX list)
 {
     PSLIST_ENTRY next;
 
     for (PSLIST_ENTRY entry = InterlockedFlushSList(&list->L.ListHead); entry; entry = next) {
         next = entry->Next;
-        free_ex(list, entry);
+        lookaside_ex_free_to_pool(list, entry);
     }
 }
 
@@ -215,7 +219,7 @@ NTSTATUS ExInitializeLookasideListEx(PLOOKASIDE_LIST_EX Lookaside, PALLOCATE_FUN
         type |= POOL_RAISE_IF_ALLOCATION_FAILURE;
     if (Flags & EX_LOOKASIDE_LIST_EX_FLAGS_FAIL_NO_RAISE)
         type |= POOL_QUOTA_FAIL_INSTEAD_OF_RAISE;
-    initialize(__func__, &Lookaside->L, type, Size, Tag);
+    lookaside_init(__func__, &Lookaside->L, type, Size, Tag);
     Lookaside->L.AllocateEx = Allocate;
     Lookaside->L.FreeEx = Free;
     return STATUS_SUCCESS;
@@ -223,20 +227,20 @@ NTSTATUS ExInitializeLookasideListEx(PLOOKASIDE_LIST_EX Lookaside, PALLOCATE_FUN
 
 VOID ExDeleteLookasideListEx(PLOOKASIDE_LIST_EX Lookaside)
 {
-    if (forget(__func__, &Lookaside->L))
-        flush_ex(Lookaside);
+    if (lookaside_unregister(__func__, &Lookaside->L))
+        lookaside_ex_flush(Lookaside);
 }
 
 VOID ExFlushLookasideListEx(PLOOKASIDE_LIST_EX Lookaside)
 {
-    irql_check_max(__func__, is_paged(&Lookaside->L) ? APC_LEVEL : DISPATCH_LEVEL);
-    flush_ex(Lookaside);
+    irql_check_max(__func__, lookaside_is_paged(&Lookaside->L) ? APC_LEVEL : DISPATCH_LEVEL);
+    lookaside_ex_flush(Lookaside);
 }
 
 PVOID ExAllocateFromLookasideListEx(PLOOKASIDE_LIST_EX Lookaside)
 {
     GENERAL_LOOKASIDE *l = &Lookaside->L;
-    PVOID entry = take(__func__, l);
+    PVOID entry = lookaside_pop(__func__, l);
 
     if (entry)
         return entry;
@@ -246,6 +250,6 @@ PVOID ExAllocateFromLookasideListEx(PLOOKASIDE_LIST_EX Lookaside)
 
 VOID ExFreeToLookasideListEx(PLOOKASIDE_LIST_EX Lookaside, PVOID Entry)
 {
-    if (!keep(__func__, &Lookaside->L, Entry))
-        free_ex(Lookaside, Entry);
+    if (!lookaside_push(__func__, &Lookaside->L, Entry))
+        lookaside_ex_free_to_pool(Lookaside, Entry);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events that drivers share by a name: see wdm/io.h. One is there as long as a handle to it is open. */
+/* Events that drivers share by a name: see wdm/io.h. An event's name exists as long as a handle to it is open. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "wdk/ob/object.h"
 
 struct named_event {
-    KEVENT event; /* first: what the driver sees */
+    KEVENT event; /* first member: its address is the object's */
     struct named_event *next;
     UNICODE_STRING name;
     int handles; /* under the lock */
@@ -21,7 +21,7 @@ struct named_event {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct named_event *events;
 
-static void destroy(void *object)
+static void named_event_destroy(void *object)
 {
     struct named_event *e = object;
 
@@ -29,7 +29,7 @@ static void destroy(void *object)
     free(e->name.Buffer);
 }
 
-static void closed(void *object)
+static void named_event_on_close(void *object)
 {
     struct named_event **at = &events, *e = object;
 
@@ -42,12 +42,12 @@ static void closed(void *object)
     pthread_mutex_unlock(&lock);
 }
 
-static struct _OBJECT_TYPE event_type = { "event", destroy, closed };
+static struct _OBJECT_TYPE event_type = { "event", named_event_destroy, named_event_on_close };
 static struct _OBJECT_TYPE *event_type_pointer = &event_type;
 struct _OBJECT_TYPE **ExEventObjectType = &event_type_pointer;
 
-/* Under the lock. */
-static struct named_event *add(PCUNICODE_STRING name, EVENT_TYPE type)
+/* Requires the lock. Returns NULL if out of memory. */
+static struct named_event *named_event_add(PCUNICODE_STRING name, EVENT_TYPE type)
 {
     struct named_event *e = ob_new(&event_type, sizeof *e);
 
@@ -66,7 +66,7 @@ static struct named_event *add(PCUNICODE_STRING name, EVENT_TYPE type)
     return e;
 }
 
-static struct named_event *find_or_add(PCUNICODE_STRING name, EVENT_TYPE type)
+static struct named_event *named_event_find_or_add(PCUNICODE_STRING name, EVENT_TYPE type)
 {
     struct named_event *e;
 
@@ -76,14 +76,14 @@ static struct named_event *find_or_add(PCUNICODE_STRING name, EVENT_TYPE type)
     if (e)
         ob_ref(e);
     else
-        e = add(name, type);
+        e = named_event_add(name, type);
     if (e)
         e->handles++;
     pthread_mutex_unlock(&lock);
     return e;
 }
 
-static PKEVENT open_event(const char *routine, PCUNICODE_STRING name, EVENT_TYPE type, PHANDLE handle)
+static PKEVENT named_event_open(const char *routine, PCUNICODE_STRING name, EVENT_TYPE type, PHANDLE handle)
 {
     struct named_event *e;
 
@@ -91,9 +91,9 @@ static PKEVENT open_event(const char *routine, PCUNICODE_STRING name, EVENT_TYPE
     *handle = NULL;
     if (!name || name->Length < 2 * sizeof(WCHAR) || name->Buffer[0] != '\\')
         return NULL;
-    e = find_or_add(name, type);
+    e = named_event_find_or_add(name, type);
     if (e && handle_open(e, handle)) {
-        closed(e);
+        named_event_on_close(e);
         ob_unref(e);
         return NULL;
     }
@@ -102,10 +102,10 @@ static PKEVENT open_event(const char *routine, PCUNICODE_STRING name, EVENT_TYPE
 
 PKEVENT IoCreateNotificationEvent(PUNICODE_STRING EventName, PHANDLE EventHandle)
 {
-    return open_event("IoCreateNotificationEvent", EventName, NotificationEvent, EventHandle);
+    return named_event_open("IoCreateNotificationEvent", EventName, NotificationEvent, EventHandle);
 }
 
 PKEVENT IoCreateSynchronizationEvent(PUNICODE_STRING EventName, PHANDLE EventHandle)
 {
-    return open_event("IoCreateSynchronizationEvent", EventName, SynchronizationEvent, EventHandle);
+    return named_event_open("IoCreateSynchronizationEvent", EventName, SynchronizationEvent, EventHandle);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Push locks: readers are counted in the word's low half, which waiting threads sleep on. Once somebody waits, all who
- * come later wait too, until the holders have gone; then all are woken.
+ * Push locks. The low half of the lock's word has the count of readers, a bit for the writer, and a bit that a thread
+ * waits; threads sleep on it. While a thread waits, new readers wait as well. The release by the writer or by the last
+ * reader clears that bit and wakes all.
  */
 #include "wdm.h"
 
@@ -15,43 +16,43 @@ static const struct lock_kind push_lock = { .name = "EX_PUSH_LOCK" };
 #define WAITERS 0x40000000u
 #define READERS 0x3fffffffu
 
-static uint32_t *word_of(EX_PUSH_LOCK *lock)
+static uint32_t *pushlock_word(EX_PUSH_LOCK *lock)
 {
     return (uint32_t *)(uintptr_t)&lock->Value; /* little-endian */
 }
 
-static bool change(uint32_t *word, uint32_t from, uint32_t to)
+static bool pushlock_change(uint32_t *word, uint32_t from, uint32_t to)
 {
     return __atomic_compare_exchange_n(word, &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* Sleeps until something has changed. */
-static void wait_while(uint32_t *word, uint32_t now)
+/* Sleeps until the word is woken. Returns at once if the word is no longer `now`. */
+static void pushlock_wait(uint32_t *word, uint32_t now)
 {
-    if ((now & WAITERS) || change(word, now, now | WAITERS))
+    if ((now & WAITERS) || pushlock_change(word, now, now | WAITERS))
         (void)futex_sleep(word, now | WAITERS, NULL);
 }
 
-static void acquire(const char *routine, EX_PUSH_LOCK *lock, bool exclusive, const void *by)
+static void pushlock_acquire(const char *routine, EX_PUSH_LOCK *lock, bool exclusive, const void *by)
 {
     const uint32_t writer = EXCLUSIVE;
-    const uint32_t keeps_out = exclusive ? EXCLUSIVE | READERS : writer | WAITERS;
-    uint32_t *word = word_of(lock), now;
+    const uint32_t conflicting = exclusive ? EXCLUSIVE | READERS : writer | WAITERS;
+    uint32_t *word = pushlock_word(lock), now;
 
     irql_check_max(routine, APC_LEVEL);
     if (check_on() && lock_check_recursive(routine, &push_lock, lock, by))
         return;
     do {
-        while ((now = __atomic_load_n(word, __ATOMIC_RELAXED)) & keeps_out)
-            wait_while(word, now);
-    } while (!change(word, now, exclusive ? now | EXCLUSIVE : now + 1));
+        while ((now = __atomic_load_n(word, __ATOMIC_RELAXED)) & conflicting)
+            pushlock_wait(word, now);
+    } while (!pushlock_change(word, now, exclusive ? now | EXCLUSIVE : now + 1));
     if (check_on())
         thread_add_lock(lock, &push_lock, by);
 }
 
-static void release(const char *routine, EX_PUSH_LOCK *lock, bool exclusive)
+static void pushlock_release(const char *routine, EX_PUSH_LOCK *lock, bool exclusive)
 {
-    uint32_t *word = word_of(lock), now = __atomic_load_n(word, __ATOMIC_RELAXED), to;
+    uint32_t *word = pushlock_word(lock), now = __atomic_load_n(word, __ATOMIC_RELAXED), to;
 
     irql_check_max(routine, APC_LEVEL);
     if (check_on() && exclusive != !!(now & EXCLUSIVE)) {
@@ -78,25 +79,25 @@ VOID ExInitializePushLock(PEX_PUSH_LOCK PushLock)
 VOID ExAcquirePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     UNREFERENCED_PARAMETER(Flags);
-    acquire("ExAcquirePushLockExclusive", PushLock, true, LOCK_CALLER);
+    pushlock_acquire("ExAcquirePushLockExclusive", PushLock, true, LOCK_CALLER);
 }
 
 VOID ExAcquirePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     UNREFERENCED_PARAMETER(Flags);
-    acquire("ExAcquirePushLockShared", PushLock, false, LOCK_CALLER);
+    pushlock_acquire("ExAcquirePushLockShared", PushLock, false, LOCK_CALLER);
 }
 
 VOID ExReleasePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     UNREFERENCED_PARAMETER(Flags);
-    release("ExReleasePushLockExclusive", PushLock, true);
+    pushlock_release("ExReleasePushLockExclusive", PushLock, true);
 }
 
 VOID ExReleasePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     UNREFERENCED_PARAMETER(Flags);
-    release("ExReleasePushLockShared", PushLock, false);
+    pushlock_release("ExReleasePushLockShared", PushLock, false);
 }
 
 VOID FltInitializePushLock(PEX_PUSH_LOCK PushLock)
@@ -113,20 +114,21 @@ VOID FltDeletePushLock(PEX_PUSH_LOCK PushLock)
 VOID FltAcquirePushLockExclusive(PEX_PUSH_LOCK PushLock)
 {
     thread_self()->critical++;
-    acquire("FltAcquirePushLockExclusive", PushLock, true, LOCK_CALLER);
+    pushlock_acquire("FltAcquirePushLockExclusive", PushLock, true, LOCK_CALLER);
 }
 
 VOID FltAcquirePushLockShared(PEX_PUSH_LOCK PushLock)
 {
     thread_self()->critical++;
-    acquire("FltAcquirePushLockShared", PushLock, false, LOCK_CALLER);
+    pushlock_acquire("FltAcquirePushLockShared", PushLock, false, LOCK_CALLER);
 }
 
 VOID FltReleasePushLock(PEX_PUSH_LOCK PushLock)
 {
     struct kernel_thread *t = thread_self();
+    bool exclusive = __atomic_load_n(pushlock_word(PushLock), __ATOMIC_RELAXED) & EXCLUSIVE;
 
-    release("FltReleasePushLock", PushLock, __atomic_load_n(word_of(PushLock), __ATOMIC_RELAXED) & EXCLUSIVE);
+    pushlock_release("FltReleasePushLock", PushLock, exclusive);
     if (t->critical > 0)
         t->critical--;
 }

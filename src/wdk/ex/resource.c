@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ERESOURCE. Its state belongs to the dispatcher's lock. Who cannot have it waits in a queue and is given it by whoever
- * lets it go: after an exclusive owner all who wait for shared access, if any, else the first for exclusive access;
- * after the last shared owner the first for exclusive access.
+ * ERESOURCE. The dispatcher's lock guards its state. A thread that cannot acquire it waits in a queue, and a release
+ * grants it to waiting threads: after an exclusive owner to all that wait for shared access or, if there are none, to
+ * the first that waits for exclusive access; after the last shared owner to the first that waits for exclusive access.
  */
 #include <stdlib.h>
 
@@ -13,8 +13,8 @@
 #include "wdk/ke/lock.h"
 #include "wdk/ke/wait.h"
 
-static bool is_released(const void *resource);
-static const struct lock_kind resource_kind = { .name = "ERESOURCE", .is_released = is_released };
+static bool resource_is_released(const void *resource);
+static const struct lock_kind resource_kind = { .name = "ERESOURCE", .is_released = resource_is_released };
 
 enum kind { EXCLUSIVE, SHARED, SHARED_STARVING, SHARED_WAITING };
 
@@ -29,36 +29,36 @@ struct waiter {
     KEVENT granted;
     ERESOURCE_THREAD thread;
     bool exclusive;
-    struct owner *owner; /* to be used when shared access is given */
+    struct owner *owner; /* allocated for resource_grant of shared access */
 };
 
-static ERESOURCE_THREAD self(void)
+static ERESOURCE_THREAD resource_self(void)
 {
     return (ERESOURCE_THREAD)thread_self();
 }
 
-static struct owner *owner_at(LIST_ENTRY *e)
+static struct owner *owner_from_link(LIST_ENTRY *e)
 {
     return CONTAINING_RECORD(e, struct owner, link);
 }
 
-static struct waiter *waiter_at(LIST_ENTRY *e)
+static struct waiter *waiter_from_link(LIST_ENTRY *e)
 {
     return CONTAINING_RECORD(e, struct waiter, link);
 }
 
-static struct owner *find_owner(ERESOURCE *r, ERESOURCE_THREAD thread)
+static struct owner *resource_find_owner(ERESOURCE *r, ERESOURCE_THREAD thread)
 {
     for (LIST_ENTRY *e = r->Owners.Flink; e != &r->Owners; e = e->Flink)
-        if (owner_at(e)->thread == thread)
-            return owner_at(e);
+        if (owner_from_link(e)->thread == thread)
+            return owner_from_link(e);
     return NULL;
 }
 
-/* *fresh becomes the owner's entry, and NULL, if the thread has none yet. */
-static void own_shared(ERESOURCE *r, ERESOURCE_THREAD thread, struct owner **fresh, ULONG count)
+/* Adds `count` to the thread's entry. If the thread has none, *fresh becomes its entry and then NULL. */
+static void resource_add_shared(ERESOURCE *r, ERESOURCE_THREAD thread, struct owner **fresh, ULONG count)
 {
-    struct owner *o = find_owner(r, thread);
+    struct owner *o = resource_find_owner(r, thread);
 
     if (o) {
         o->count += count;
@@ -71,7 +71,7 @@ static void own_shared(ERESOURCE *r, ERESOURCE_THREAD thread, struct owner **fre
     link_insert_before(&r->Owners, &o->link);
 }
 
-static bool try_own(ERESOURCE *r, enum kind kind, ERESOURCE_THREAD thread, struct owner **fresh)
+static bool resource_try_acquire(ERESOURCE *r, enum kind kind, ERESOURCE_THREAD thread, struct owner **fresh)
 {
     if (r->OwnerCount > 0) {
         if (r->OwnerThread != thread)
@@ -88,20 +88,20 @@ static bool try_own(ERESOURCE *r, enum kind kind, ERESOURCE_THREAD thread, struc
     }
     if (r->NumberOfExclusiveWaiters > 0 &&
         kind != SHARED_STARVING &&
-        (kind == SHARED_WAITING || !find_owner(r, thread)))
+        (kind == SHARED_WAITING || !resource_find_owner(r, thread)))
         return false;
-    own_shared(r, thread, fresh, 1);
+    resource_add_shared(r, thread, fresh, 1);
     return true;
 }
 
-static void grant(ERESOURCE *r, struct waiter *w, struct wake_list *wake)
+static void resource_grant(ERESOURCE *r, struct waiter *w, struct wake_list *wake)
 {
     if (w->exclusive) {
         r->OwnerThread = w->thread;
         r->OwnerCount = 1;
         r->NumberOfExclusiveWaiters--;
     } else {
-        own_shared(r, w->thread, &w->owner, 1);
+        resource_add_shared(r, w->thread, &w->owner, 1);
         r->NumberOfSharedWaiters--;
     }
     link_remove(&w->link);
@@ -109,36 +109,36 @@ static void grant(ERESOURCE *r, struct waiter *w, struct wake_list *wake)
     dispatch_satisfy(&w->granted.Header, wake);
 }
 
-static void grant_shared(ERESOURCE *r, struct wake_list *wake)
+static void resource_grant_shared(ERESOURCE *r, struct wake_list *wake)
 {
     LIST_ENTRY *next;
 
     for (LIST_ENTRY *e = r->Waiters.Flink; e != &r->Waiters; e = next) {
         next = e->Flink;
-        if (!waiter_at(e)->exclusive)
-            grant(r, waiter_at(e), wake);
+        if (!waiter_from_link(e)->exclusive)
+            resource_grant(r, waiter_from_link(e), wake);
     }
 }
 
-static void grant_next(ERESOURCE *r, bool was_exclusive, struct wake_list *wake)
+static void resource_grant_next(ERESOURCE *r, bool was_exclusive, struct wake_list *wake)
 {
     if (link_empty(&r->Waiters))
         return;
     if (was_exclusive ? r->NumberOfSharedWaiters > 0 : r->NumberOfExclusiveWaiters == 0) {
-        grant_shared(r, wake);
+        resource_grant_shared(r, wake);
         return;
     }
     for (LIST_ENTRY *e = r->Waiters.Flink; e != &r->Waiters; e = e->Flink)
-        if (waiter_at(e)->exclusive) {
-            grant(r, waiter_at(e), wake);
+        if (waiter_from_link(e)->exclusive) {
+            resource_grant(r, waiter_from_link(e), wake);
             return;
         }
 }
 
-/* The lock is held on entry and free afterwards. */
-static void wait_for(ERESOURCE *r, enum kind kind, struct owner **fresh)
+/* Requires the dispatcher's lock and releases it. Returns when the resource is granted. */
+static void resource_wait(ERESOURCE *r, enum kind kind, struct owner **fresh)
 {
-    struct waiter w = { .thread = self(), .exclusive = kind == EXCLUSIVE, .owner = *fresh };
+    struct waiter w = { .thread = resource_self(), .exclusive = kind == EXCLUSIVE, .owner = *fresh };
 
     dispatch_init(&w.granted.Header, OBJECT_EVENT_NOTIFICATION, 0);
     link_insert_before(&r->Waiters, &w.link);
@@ -149,7 +149,7 @@ static void wait_for(ERESOURCE *r, enum kind kind, struct owner **fresh)
     *fresh = w.owner;
 }
 
-static struct owner *new_owner(void)
+static struct owner *owner_create(void)
 {
     struct owner *o = malloc(sizeof *o);
 
@@ -158,15 +158,18 @@ static struct owner *new_owner(void)
     return o;
 }
 
-/* Windows waits for ever then. */
-static bool is_deadlock(const char *routine, ERESOURCE *r, enum kind kind, BOOLEAN wait)
+/*
+ * Returns whether a shared owner waits for exclusive access, thus for itself, and reports it. Windows waits for ever.
+ * Always false while checks are off.
+ */
+static bool resource_is_deadlock(const char *routine, ERESOURCE *r, enum kind kind, BOOLEAN wait)
 {
     bool held;
 
     if (!check_on() || kind != EXCLUSIVE || !wait)
         return false;
     dispatch_lock();
-    held = find_owner(r, self()) != NULL;
+    held = resource_find_owner(r, resource_self()) != NULL;
     dispatch_unlock(NULL);
     if (held)
         check_failed(CHECK_LOCK_RECURSIVE, routine, (uintptr_t)r, 0, 0, 0,
@@ -174,21 +177,21 @@ static bool is_deadlock(const char *routine, ERESOURCE *r, enum kind kind, BOOLE
     return held;
 }
 
-static BOOLEAN acquire(const char *routine, ERESOURCE *r, enum kind kind, BOOLEAN wait, const void *by)
+static BOOLEAN resource_acquire(const char *routine, ERESOURCE *r, enum kind kind, BOOLEAN wait, const void *by)
 {
     struct owner *fresh;
     bool owned;
 
     irql_check_max(routine, APC_LEVEL);
-    if (is_deadlock(routine, r, kind, wait))
+    if (resource_is_deadlock(routine, r, kind, wait))
         return FALSE;
-    fresh = kind == EXCLUSIVE ? NULL : new_owner();
+    fresh = kind == EXCLUSIVE ? NULL : owner_create();
     dispatch_lock();
-    owned = try_own(r, kind, self(), &fresh);
+    owned = resource_try_acquire(r, kind, resource_self(), &fresh);
     if (owned || !wait)
         dispatch_unlock(NULL);
     else
-        wait_for(r, kind, &fresh);
+        resource_wait(r, kind, &fresh);
     free(fresh);
     if (!owned && !wait)
         return FALSE;
@@ -197,8 +200,8 @@ static BOOLEAN acquire(const char *routine, ERESOURCE *r, enum kind kind, BOOLEA
     return TRUE;
 }
 
-/* False: the thread does not own it. *gone: an owner's entry to free. */
-static bool release_one(ERESOURCE *r, ERESOURCE_THREAD thread, struct owner **gone, struct wake_list *wake)
+/* Returns false if the thread is not an owner. *removed receives an entry that the caller must free. */
+static bool resource_remove_owner(ERESOURCE *r, ERESOURCE_THREAD thread, struct owner **removed, struct wake_list *wake)
 {
     struct owner *o;
 
@@ -206,42 +209,42 @@ static bool release_one(ERESOURCE *r, ERESOURCE_THREAD thread, struct owner **go
         if (r->OwnerThread != thread)
             return false;
         if (--r->OwnerCount == 0)
-            grant_next(r, true, wake);
+            resource_grant_next(r, true, wake);
         return true;
     }
-    o = find_owner(r, thread);
+    o = resource_find_owner(r, thread);
     if (!o)
         return false;
     if (--o->count == 0) {
         link_remove(&o->link);
-        *gone = o;
+        *removed = o;
         if (link_empty(&r->Owners))
-            grant_next(r, false, wake);
+            resource_grant_next(r, false, wake);
     }
     return true;
 }
 
-static void release(const char *routine, ERESOURCE *r, ERESOURCE_THREAD thread)
+static void resource_release(const char *routine, ERESOURCE *r, ERESOURCE_THREAD thread)
 {
     struct wake_list wake = { NULL };
-    struct owner *gone = NULL;
+    struct owner *removed = NULL;
     bool owned;
 
     irql_check_max(routine, DISPATCH_LEVEL);
     dispatch_lock();
-    owned = release_one(r, thread, &gone, &wake);
+    owned = resource_remove_owner(r, thread, &removed, &wake);
     dispatch_unlock(&wake);
-    free(gone);
+    free(removed);
     if (!owned && check_on())
         lock_report_not_held(routine, resource_kind.name, r, NULL);
-    else if (owned && thread == self())
+    else if (owned && thread == resource_self())
         thread_remove_lock(r);
 }
 
-static atomic_uint resources; /* so that nothing is looked for where there is none */
+static atomic_uint resources; /* the number of initialized ones, so that no search is needed if there is none */
 
-/* For inuse.h: one that was not deleted. */
-static bool find_resource(const void *start, size_t size, struct inuse_found *out)
+/* An inuse_find: finds a resource that was not deleted. */
+static bool resource_find_in_use(const void *start, size_t size, struct inuse_found *out)
 {
     if (atomic_load_explicit(&resources, memory_order_relaxed) == 0)
         return false;
@@ -250,13 +253,13 @@ static bool find_resource(const void *start, size_t size, struct inuse_found *ou
     return out->object != NULL;
 }
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void resource_register(void)
 {
-    inuse_add_source(find_resource);
+    inuse_add_source(resource_find_in_use);
 }
 
-/* See struct lock_kind: of all locks, only an ERESOURCE can be released by another thread than its owner. */
-static bool is_released(const void *resource)
+/* See struct lock_kind: only an ERESOURCE may be released by a thread that is not its owner. */
+static bool resource_is_released(const void *resource)
 {
     ERESOURCE *r = (ERESOURCE *)(uintptr_t)resource;
     bool released;
@@ -264,12 +267,12 @@ static bool is_released(const void *resource)
     if (!live_has(LIVE_RESOURCE, resource))
         return true;
     dispatch_lock();
-    released = !find_owner(r, self()) && (r->OwnerCount == 0 || r->OwnerThread != self());
+    released = !resource_find_owner(r, resource_self()) && (r->OwnerCount == 0 || r->OwnerThread != resource_self());
     dispatch_unlock(NULL);
     return released;
 }
 
-static void reset(ERESOURCE *r)
+static void resource_reset(ERESOURCE *r)
 {
     link_init(&r->Owners);
     link_init(&r->Waiters);
@@ -281,7 +284,7 @@ NTSTATUS ExInitializeResourceLite(PERESOURCE Resource)
 {
     irql_check_max("ExInitializeResourceLite", DISPATCH_LEVEL);
     inuse_check_init("ExInitializeResourceLite", Resource, sizeof *Resource);
-    reset(Resource);
+    resource_reset(Resource);
     if (!live_has(LIVE_RESOURCE, Resource)) {
         live_add(LIVE_RESOURCE, Resource, resource_kind.name);
         atomic_fetch_add(&resources, 1);
@@ -289,7 +292,8 @@ NTSTATUS ExInitializeResourceLite(PERESOURCE Resource)
     return STATUS_SUCCESS;
 }
 
-static bool check_free(const char *routine, ERESOURCE *r)
+/* Returns whether nobody owns the resource or waits for it, and reports it otherwise. */
+static bool resource_check_unused(const char *routine, ERESOURCE *r)
 {
     bool in_use;
 
@@ -305,8 +309,8 @@ static bool check_free(const char *routine, ERESOURCE *r)
 NTSTATUS ExReinitializeResourceLite(PERESOURCE Resource)
 {
     irql_check_max("ExReinitializeResourceLite", DISPATCH_LEVEL);
-    if (check_free("ExReinitializeResourceLite", Resource))
-        reset(Resource);
+    if (resource_check_unused("ExReinitializeResourceLite", Resource))
+        resource_reset(Resource);
     return STATUS_SUCCESS;
 }
 
@@ -314,7 +318,7 @@ NTSTATUS ExDeleteResourceLite(PERESOURCE Resource)
 {
     irql_check_max("ExDeleteResourceLite", APC_LEVEL);
     if (live_has(LIVE_RESOURCE, Resource))
-        (void)check_free("ExDeleteResourceLite", Resource);
+        (void)resource_check_unused("ExDeleteResourceLite", Resource);
     if (live_remove(LIVE_RESOURCE, Resource))
         atomic_fetch_sub(&resources, 1);
     else if (check_on())
@@ -325,48 +329,48 @@ NTSTATUS ExDeleteResourceLite(PERESOURCE Resource)
 
 BOOLEAN ExAcquireResourceExclusiveLite(PERESOURCE Resource, BOOLEAN Wait)
 {
-    return acquire("ExAcquireResourceExclusiveLite", Resource, EXCLUSIVE, Wait, LOCK_CALLER);
+    return resource_acquire("ExAcquireResourceExclusiveLite", Resource, EXCLUSIVE, Wait, LOCK_CALLER);
 }
 
 BOOLEAN ExAcquireResourceSharedLite(PERESOURCE Resource, BOOLEAN Wait)
 {
-    return acquire("ExAcquireResourceSharedLite", Resource, SHARED, Wait, LOCK_CALLER);
+    return resource_acquire("ExAcquireResourceSharedLite", Resource, SHARED, Wait, LOCK_CALLER);
 }
 
 BOOLEAN ExAcquireSharedStarveExclusive(PERESOURCE Resource, BOOLEAN Wait)
 {
-    return acquire("ExAcquireSharedStarveExclusive", Resource, SHARED_STARVING, Wait, LOCK_CALLER);
+    return resource_acquire("ExAcquireSharedStarveExclusive", Resource, SHARED_STARVING, Wait, LOCK_CALLER);
 }
 
 BOOLEAN ExAcquireSharedWaitForExclusive(PERESOURCE Resource, BOOLEAN Wait)
 {
-    return acquire("ExAcquireSharedWaitForExclusive", Resource, SHARED_WAITING, Wait, LOCK_CALLER);
+    return resource_acquire("ExAcquireSharedWaitForExclusive", Resource, SHARED_WAITING, Wait, LOCK_CALLER);
 }
 
 VOID ExReleaseResourceLite(PERESOURCE Resource)
 {
-    release("ExReleaseResourceLite", Resource, self());
+    resource_release("ExReleaseResourceLite", Resource, resource_self());
 }
 
 VOID ExReleaseResourceForThreadLite(PERESOURCE Resource, ERESOURCE_THREAD ResourceThreadId)
 {
-    release("ExReleaseResourceForThreadLite", Resource, ResourceThreadId);
+    resource_release("ExReleaseResourceForThreadLite", Resource, ResourceThreadId);
 }
 
-/* All who wait for shared access get it too. */
+/* Also grants the resource to all that wait for shared access. */
 VOID ExConvertExclusiveToSharedLite(PERESOURCE Resource)
 {
-    struct owner *fresh = new_owner();
+    struct owner *fresh = owner_create();
     struct wake_list wake = { NULL };
     bool owned;
 
     irql_check_max("ExConvertExclusiveToSharedLite", APC_LEVEL);
     dispatch_lock();
-    owned = Resource->OwnerCount > 0 && Resource->OwnerThread == self();
+    owned = Resource->OwnerCount > 0 && Resource->OwnerThread == resource_self();
     if (owned) {
-        own_shared(Resource, self(), &fresh, Resource->OwnerCount);
+        resource_add_shared(Resource, resource_self(), &fresh, Resource->OwnerCount);
         Resource->OwnerCount = 0;
-        grant_shared(Resource, &wake);
+        resource_grant_shared(Resource, &wake);
     }
     dispatch_unlock(&wake);
     free(fresh);
@@ -380,26 +384,27 @@ BOOLEAN ExIsResourceAcquiredExclusiveLite(PERESOURCE Resource)
 
     irql_check_max("ExIsResourceAcquiredExclusiveLite", DISPATCH_LEVEL);
     dispatch_lock();
-    owned = Resource->OwnerCount > 0 && Resource->OwnerThread == self();
+    owned = Resource->OwnerCount > 0 && Resource->OwnerThread == resource_self();
     dispatch_unlock(NULL);
     return owned;
 }
 
-/* How often this thread has it, exclusively or shared. */
+/* Returns how many times this thread has acquired it, exclusively or shared. */
 ULONG ExIsResourceAcquiredSharedLite(PERESOURCE Resource)
 {
+    ERESOURCE_THREAD self = resource_self();
     struct owner *o;
     ULONG count;
 
     irql_check_max("ExIsResourceAcquiredSharedLite", DISPATCH_LEVEL);
     dispatch_lock();
-    o = find_owner(Resource, self());
-    count = o ? o->count : Resource->OwnerCount > 0 && Resource->OwnerThread == self() ? Resource->OwnerCount : 0;
+    o = resource_find_owner(Resource, self);
+    count = o ? o->count : Resource->OwnerCount > 0 && Resource->OwnerThread == self ? Resource->OwnerCount : 0;
     dispatch_unlock(NULL);
     return count;
 }
 
-static ULONG read_count(const ULONG *counter)
+static ULONG resource_read_count(const ULONG *counter)
 {
     ULONG n;
 
@@ -412,31 +417,31 @@ static ULONG read_count(const ULONG *counter)
 ULONG ExGetExclusiveWaiterCount(PERESOURCE Resource)
 {
     irql_check_max("ExGetExclusiveWaiterCount", DISPATCH_LEVEL);
-    return read_count(&Resource->NumberOfExclusiveWaiters);
+    return resource_read_count(&Resource->NumberOfExclusiveWaiters);
 }
 
 ULONG ExGetSharedWaiterCount(PERESOURCE Resource)
 {
     irql_check_max("ExGetSharedWaiterCount", DISPATCH_LEVEL);
-    return read_count(&Resource->NumberOfSharedWaiters);
+    return resource_read_count(&Resource->NumberOfSharedWaiters);
 }
 
 PVOID ExEnterCriticalRegionAndAcquireResourceExclusive(PERESOURCE Resource)
 {
     thread_self()->critical++;
-    (void)acquire("ExEnterCriticalRegionAndAcquireResourceExclusive", Resource, EXCLUSIVE, TRUE, LOCK_CALLER);
+    (void)resource_acquire("ExEnterCriticalRegionAndAcquireResourceExclusive", Resource, EXCLUSIVE, TRUE, LOCK_CALLER);
     return thread_self();
 }
 
 PVOID ExEnterCriticalRegionAndAcquireResourceShared(PERESOURCE Resource)
 {
     thread_self()->critical++;
-    (void)acquire("ExEnterCriticalRegionAndAcquireResourceShared", Resource, SHARED, TRUE, LOCK_CALLER);
+    (void)resource_acquire("ExEnterCriticalRegionAndAcquireResourceShared", Resource, SHARED, TRUE, LOCK_CALLER);
     return thread_self();
 }
 
 VOID ExReleaseResourceAndLeaveCriticalRegion(PERESOURCE Resource)
 {
-    release("ExReleaseResourceAndLeaveCriticalRegion", Resource, self());
+    resource_release("ExReleaseResourceAndLeaveCriticalRegion", Resource, resource_self());
     KeLeaveCriticalRegion();
 }

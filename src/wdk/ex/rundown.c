@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rundown protection. The word counts in twos; bit 0 says that rundown has begun, and then the waiting thread sleeps on
- * the word's low half until nothing is left. The cache-aware kind has such a word for each processor; acquiring and
- * releasing may happen on different ones, so that a single word means nothing and only the sum counts.
+ * Rundown protection. Bit 0 of the word means that rundown has begun; the other bits count the protections acquired.
+ * The thread that waits for the rundown sleeps on the word's low half until the count is 0. The cache-aware kind has
+ * such a word for each processor. A protection may be acquired on one and released on another, so that only their sum
+ * has a meaning.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 enum { ACTIVE = EX_RUNDOWN_ACTIVE, ONE = EX_RUNDOWN_COUNT_INC };
 
-static bool add(volatile ULONG_PTR *word, ULONG count)
+static bool rundown_add(volatile ULONG_PTR *word, ULONG count)
 {
     ULONG_PTR now = __atomic_load_n(word, __ATOMIC_RELAXED);
 
@@ -27,7 +28,7 @@ static bool add(volatile ULONG_PTR *word, ULONG count)
     return true;
 }
 
-static void check_count(const char *routine, ULONG_PTR before, ULONG count, const void *ref)
+static void rundown_check_count(const char *routine, ULONG_PTR before, ULONG count, const void *ref)
 {
     if (check_on() && before / ONE < count)
         check_failed(CHECK_LOCK_NOT_HELD, routine, (uintptr_t)ref, 0, 0, 0,
@@ -35,14 +36,14 @@ static void check_count(const char *routine, ULONG_PTR before, ULONG count, cons
                      (unsigned long long)(before / ONE), count);
 }
 
-static void subtract(const char *routine, EX_RUNDOWN_REF *ref, ULONG count)
+static void rundown_subtract(const char *routine, EX_RUNDOWN_REF *ref, ULONG count)
 {
     ULONG_PTR before;
 
     irql_check_max(routine, DISPATCH_LEVEL);
     if (check_on()) {
         before = __atomic_load_n(&ref->Count, __ATOMIC_RELAXED);
-        check_count(routine, before, count, ref);
+        rundown_check_count(routine, before, count, ref);
         if (before / ONE < count)
             return;
     }
@@ -51,7 +52,7 @@ static void subtract(const char *routine, EX_RUNDOWN_REF *ref, ULONG count)
         futex_wake((void *)(uintptr_t)&ref->Count, INT_MAX);
 }
 
-static void begin_and_wait(EX_RUNDOWN_REF *ref)
+static void rundown_wait(EX_RUNDOWN_REF *ref)
 {
     ULONG_PTR now = __atomic_fetch_or(&ref->Count, ACTIVE, __ATOMIC_ACQUIRE) | ACTIVE;
 
@@ -67,7 +68,7 @@ VOID ExInitializeRundownProtection(PEX_RUNDOWN_REF RunRef)
     __atomic_store_n(&RunRef->Count, 0, __ATOMIC_RELAXED);
 }
 
-/* Only after a rundown that is over. */
+/* Must be called only after a completed rundown. */
 VOID ExReInitializeRundownProtection(PEX_RUNDOWN_REF RunRef)
 {
     irql_check_max("ExReInitializeRundownProtection", APC_LEVEL);
@@ -80,23 +81,23 @@ VOID ExReInitializeRundownProtection(PEX_RUNDOWN_REF RunRef)
 BOOLEAN ExAcquireRundownProtectionEx(PEX_RUNDOWN_REF RunRef, ULONG Count)
 {
     irql_check_max("ExAcquireRundownProtectionEx", DISPATCH_LEVEL);
-    return add(&RunRef->Count, Count);
+    return rundown_add(&RunRef->Count, Count);
 }
 
 BOOLEAN ExAcquireRundownProtection(PEX_RUNDOWN_REF RunRef)
 {
     irql_check_max("ExAcquireRundownProtection", DISPATCH_LEVEL);
-    return add(&RunRef->Count, 1);
+    return rundown_add(&RunRef->Count, 1);
 }
 
 VOID ExReleaseRundownProtectionEx(PEX_RUNDOWN_REF RunRef, ULONG Count)
 {
-    subtract("ExReleaseRundownProtectionEx", RunRef, Count);
+    rundown_subtract("ExReleaseRundownProtectionEx", RunRef, Count);
 }
 
 VOID ExReleaseRundownProtection(PEX_RUNDOWN_REF RunRef)
 {
-    subtract("ExReleaseRundownProtection", RunRef, 1);
+    rundown_subtract("ExReleaseRundownProtection", RunRef, 1);
 }
 
 VOID ExRundownCompleted(PEX_RUNDOWN_REF RunRef)
@@ -108,15 +109,15 @@ VOID ExRundownCompleted(PEX_RUNDOWN_REF RunRef)
 VOID ExWaitForRundownProtectionRelease(PEX_RUNDOWN_REF RunRef)
 {
     irql_check_max("ExWaitForRundownProtectionRelease", APC_LEVEL);
-    begin_and_wait(RunRef);
+    rundown_wait(RunRef);
 }
 
 /* ---- Cache-aware ------------------------------------------------------------------------------------------------- */
 
 /*
- * When rundown begins, each slot is marked and its net count moves to `left`; from then on a release on that slot
- * counts `left` down. The first who waits collects. Until it has, `left` is COLLECTING too much, so that nobody takes
- * what is there so far for all, another one who waits least of all.
+ * When rundown begins, rundown_collect marks each slot and moves its count to `remaining`. From then on a release on
+ * that slot decrements `remaining`. Until all slots are collected, `remaining` is too high by COLLECTING, so that it
+ * does not reach 0 early. The first thread that waits collects.
  */
 enum { COLLECTING = 1 << 30 };
 
@@ -125,28 +126,28 @@ struct slot {
 } __attribute__((aligned(64)));
 
 struct _EX_RUNDOWN_REF_CACHE_AWARE {
-    volatile LONG left;
-    volatile LONG collected; /* somebody does, or has */
+    volatile LONG remaining;
+    volatile LONG collected; /* a thread has begun to collect */
     ULONG slot_count;
-    PVOID allocation; /* of the routine that allocates; NULL: the driver's memory */
+    PVOID allocation; /* NULL if the memory is the driver's own */
     struct slot *slots;
 };
 
-static SIZE_T size_of(ULONG slots)
+static SIZE_T rundown_slots_size(ULONG slots)
 {
     return sizeof(struct _EX_RUNDOWN_REF_CACHE_AWARE) + sizeof(struct slot) * (slots + 1);
 }
 
-static struct slot *slot_now(PEX_RUNDOWN_REF_CACHE_AWARE ref)
+static struct slot *rundown_slot(PEX_RUNDOWN_REF_CACHE_AWARE ref)
 {
     return &ref->slots[processor_now() % ref->slot_count];
 }
 
-static void init(PEX_RUNDOWN_REF_CACHE_AWARE ref, SIZE_T size)
+static void rundown_init_slots(PEX_RUNDOWN_REF_CACHE_AWARE ref, SIZE_T size)
 {
     uintptr_t after = (uintptr_t)(ref + 1);
 
-    ref->left = COLLECTING;
+    ref->remaining = COLLECTING;
     ref->collected = 0;
     ref->slots = (struct slot *)((after + 63) & ~(uintptr_t)63);
     ref->slot_count = (ULONG)((size - ((uintptr_t)ref->slots - (uintptr_t)ref)) / sizeof(struct slot));
@@ -156,26 +157,26 @@ static void init(PEX_RUNDOWN_REF_CACHE_AWARE ref, SIZE_T size)
 
 SIZE_T ExSizeOfRundownProtectionCacheAware(VOID)
 {
-    return size_of(processor_count());
+    return rundown_slots_size(processor_count());
 }
 
 VOID ExInitializeRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware, SIZE_T RunRefSize)
 {
     irql_check_max("ExInitializeRundownProtectionCacheAware", DISPATCH_LEVEL);
     RunRefCacheAware->allocation = NULL;
-    init(RunRefCacheAware, RunRefSize);
+    rundown_init_slots(RunRefCacheAware, RunRefSize);
 }
 
 PEX_RUNDOWN_REF_CACHE_AWARE ExAllocateCacheAwareRundownProtection(POOL_TYPE PoolType, ULONG PoolTag)
 {
-    SIZE_T size = size_of(processor_count());
+    SIZE_T size = rundown_slots_size(processor_count());
     PEX_RUNDOWN_REF_CACHE_AWARE ref;
 
     irql_check_max("ExAllocateCacheAwareRundownProtection", APC_LEVEL);
     ref = ExAllocatePoolWithTag(PoolType, size, PoolTag);
     if (!ref)
         return NULL;
-    init(ref, size);
+    rundown_init_slots(ref, size);
     ref->allocation = ref;
     return ref;
 }
@@ -189,7 +190,7 @@ VOID ExFreeCacheAwareRundownProtection(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAw
 BOOLEAN ExAcquireRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware, ULONG Count)
 {
     irql_check_max("ExAcquireRundownProtectionCacheAwareEx", DISPATCH_LEVEL);
-    return add(&slot_now(RunRefCacheAware)->count, Count);
+    return rundown_add(&rundown_slot(RunRefCacheAware)->count, Count);
 }
 
 BOOLEAN ExAcquireRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
@@ -197,15 +198,15 @@ BOOLEAN ExAcquireRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefC
     return ExAcquireRundownProtectionCacheAwareEx(RunRefCacheAware, 1);
 }
 
-static void count_down(PEX_RUNDOWN_REF_CACHE_AWARE ref, LONG count)
+static void rundown_count_down(PEX_RUNDOWN_REF_CACHE_AWARE ref, LONG count)
 {
-    if (__atomic_sub_fetch(&ref->left, count, __ATOMIC_RELEASE) == 0)
-        futex_wake((void *)(uintptr_t)&ref->left, INT_MAX);
+    if (__atomic_sub_fetch(&ref->remaining, count, __ATOMIC_RELEASE) == 0)
+        futex_wake((void *)(uintptr_t)&ref->remaining, INT_MAX);
 }
 
 VOID ExReleaseRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware, ULONG Count)
 {
-    volatile ULONG_PTR *word = &slot_now(RunRefCacheAware)->count;
+    volatile ULONG_PTR *word = &rundown_slot(RunRefCacheAware)->count;
     ULONG_PTR now = __atomic_load_n(word, __ATOMIC_RELAXED);
 
     irql_check_max("ExReleaseRundownProtectionCacheAwareEx", DISPATCH_LEVEL);
@@ -213,7 +214,7 @@ VOID ExReleaseRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCa
         if (__atomic_compare_exchange_n(word, &now, now - (ULONG_PTR)Count * ONE, false, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED))
             return;
-    count_down(RunRefCacheAware, (LONG)Count);
+    rundown_count_down(RunRefCacheAware, (LONG)Count);
 }
 
 VOID ExReleaseRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
@@ -221,29 +222,29 @@ VOID ExReleaseRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCach
     ExReleaseRundownProtectionCacheAwareEx(RunRefCacheAware, 1);
 }
 
-static void collect(PEX_RUNDOWN_REF_CACHE_AWARE ref)
+static void rundown_collect(PEX_RUNDOWN_REF_CACHE_AWARE ref)
 {
     LONG_PTR sum = 0;
 
     for (ULONG i = 0; i < ref->slot_count; i++)
         sum += (LONG_PTR)__atomic_exchange_n(&ref->slots[i].count, ACTIVE, __ATOMIC_ACQUIRE) / ONE;
-    count_down(ref, COLLECTING - (LONG)sum);
+    rundown_count_down(ref, COLLECTING - (LONG)sum);
 }
 
 VOID ExWaitForRundownProtectionReleaseCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
 {
-    LONG left;
+    LONG remaining;
 
     irql_check_max("ExWaitForRundownProtectionReleaseCacheAware", APC_LEVEL);
     if (!__atomic_exchange_n(&RunRefCacheAware->collected, 1, __ATOMIC_ACQUIRE))
-        collect(RunRefCacheAware);
-    while ((left = __atomic_load_n(&RunRefCacheAware->left, __ATOMIC_ACQUIRE)) != 0)
-        (void)futex_sleep((void *)(uintptr_t)&RunRefCacheAware->left, (unsigned)left, NULL);
+        rundown_collect(RunRefCacheAware);
+    while ((remaining = __atomic_load_n(&RunRefCacheAware->remaining, __ATOMIC_ACQUIRE)) != 0)
+        (void)futex_sleep((void *)(uintptr_t)&RunRefCacheAware->remaining, (unsigned)remaining, NULL);
 }
 
-static void set_all(PEX_RUNDOWN_REF_CACHE_AWARE ref, ULONG_PTR count)
+static void rundown_set_slots(PEX_RUNDOWN_REF_CACHE_AWARE ref, ULONG_PTR count)
 {
-    __atomic_store_n(&ref->left, count ? 0 : COLLECTING, __ATOMIC_RELAXED);
+    __atomic_store_n(&ref->remaining, count ? 0 : COLLECTING, __ATOMIC_RELAXED);
     __atomic_store_n(&ref->collected, count != 0, __ATOMIC_RELAXED);
     for (ULONG i = 0; i < ref->slot_count; i++)
         __atomic_store_n(&ref->slots[i].count, count, __ATOMIC_RELEASE);
@@ -252,11 +253,11 @@ static void set_all(PEX_RUNDOWN_REF_CACHE_AWARE ref, ULONG_PTR count)
 VOID ExReInitializeRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
 {
     irql_check_max("ExReInitializeRundownProtectionCacheAware", APC_LEVEL);
-    set_all(RunRefCacheAware, 0);
+    rundown_set_slots(RunRefCacheAware, 0);
 }
 
 VOID ExRundownCompletedCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
 {
     irql_check_max("ExRundownCompletedCacheAware", APC_LEVEL);
-    set_all(RunRefCacheAware, ACTIVE);
+    rundown_set_slots(RunRefCacheAware, ACTIVE);
 }

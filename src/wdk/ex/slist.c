@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists that several threads change: SLists, and the lists under a spin lock. What every one of these sections does is
- * a handful of loads and stores, so each is under a lock: an SList's is a bit of its own header. (Without a lock a pop
- * reads the link of an entry that somebody else may have popped and freed, which the checked pool would report.)
+ * SLists, and lists under a spin lock. An SList's lock is a bit of its header, held for a few loads and stores. Without
+ * a lock, a pop could read the link of an entry that another thread has popped and freed, which the checked pool would
+ * report.
  */
 #include <sched.h>
 #include <stdint.h>
@@ -11,18 +11,18 @@
 
 #include "wdk/common/check.h"
 
-enum { SLIST_LOCKED = 1, DEPTH_MASK = 0xffff, SEQUENCE_ONE = 0x10000, YIELD_EVERY = 128 };
+enum { SLIST_LOCKED = 1, DEPTH_MASK = 0xffff, SEQUENCE_ONE = 0x10000, TRIES_PER_YIELD = 128 };
 
-static void relax(unsigned tries)
+static void slist_pause(unsigned tries)
 {
-    if (tries % YIELD_EVERY == 0)
-        sched_yield(); /* the holder may have lost its processor */
+    if (tries % TRIES_PER_YIELD == 0)
+        sched_yield(); /* the lock's owner may have lost its processor */
     else
         YieldProcessor();
 }
 
-/* What Region was, without the bit. */
-static ULONGLONG lock_header(PSLIST_HEADER head)
+/* Returns Region without the lock's bit, which is the address of the first entry. */
+static ULONGLONG slist_lock(PSLIST_HEADER head)
 {
     for (unsigned tries = 1;; tries++) {
         ULONGLONG region = __atomic_load_n(&head->Region, __ATOMIC_RELAXED);
@@ -31,17 +31,17 @@ static ULONGLONG lock_header(PSLIST_HEADER head)
             __atomic_compare_exchange_n(&head->Region, &region, region | SLIST_LOCKED, 0, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED))
             return region;
-        relax(tries);
+        slist_pause(tries);
     }
 }
 
-static void unlock_header(PSLIST_HEADER head, PSLIST_ENTRY first)
+static void slist_unlock(PSLIST_HEADER head, PSLIST_ENTRY first)
 {
     __atomic_store_n(&head->Region, (ULONGLONG)(uintptr_t)first, __ATOMIC_RELEASE);
 }
 
-/* Depth and sequence are in one word; readers of the depth take no lock. */
-static void set_depth(PSLIST_HEADER head, ULONGLONG depth)
+/* The store is atomic, because QueryDepthSList reads the depth without the lock. */
+static void slist_set_depth(PSLIST_HEADER head, ULONGLONG depth)
 {
     ULONGLONG old = __atomic_load_n(&head->Alignment, __ATOMIC_RELAXED);
 
@@ -57,11 +57,11 @@ VOID InitializeSListHead(PSLIST_HEADER SListHead)
 
 PSLIST_ENTRY InterlockedPushEntrySList(PSLIST_HEADER ListHead, PSLIST_ENTRY ListEntry)
 {
-    PSLIST_ENTRY first = (PSLIST_ENTRY)(uintptr_t)lock_header(ListHead);
+    PSLIST_ENTRY first = (PSLIST_ENTRY)(uintptr_t)slist_lock(ListHead);
 
     ListEntry->Next = first;
-    set_depth(ListHead, QueryDepthSList(ListHead) + 1u);
-    unlock_header(ListHead, ListEntry);
+    slist_set_depth(ListHead, QueryDepthSList(ListHead) + 1u);
+    slist_unlock(ListHead, ListEntry);
     return first;
 }
 
@@ -70,20 +70,20 @@ PSLIST_ENTRY InterlockedPopEntrySList(PSLIST_HEADER ListHead)
     PSLIST_ENTRY first;
 
     if (!(__atomic_load_n(&ListHead->Region, __ATOMIC_ACQUIRE) & ~(ULONGLONG)SLIST_LOCKED))
-        return NULL; /* empty, or about to get its first */
-    first = (PSLIST_ENTRY)(uintptr_t)lock_header(ListHead);
+        return NULL; /* empty, or another thread is inserting the first entry */
+    first = (PSLIST_ENTRY)(uintptr_t)slist_lock(ListHead);
     if (first)
-        set_depth(ListHead, QueryDepthSList(ListHead) - 1);
-    unlock_header(ListHead, first ? first->Next : NULL);
+        slist_set_depth(ListHead, QueryDepthSList(ListHead) - 1);
+    slist_unlock(ListHead, first ? first->Next : NULL);
     return first;
 }
 
 PSLIST_ENTRY InterlockedFlushSList(PSLIST_HEADER ListHead)
 {
-    PSLIST_ENTRY first = (PSLIST_ENTRY)(uintptr_t)lock_header(ListHead);
+    PSLIST_ENTRY first = (PSLIST_ENTRY)(uintptr_t)slist_lock(ListHead);
 
-    set_depth(ListHead, 0);
-    unlock_header(ListHead, NULL);
+    slist_set_depth(ListHead, 0);
+    slist_unlock(ListHead, NULL);
     return first;
 }
 
@@ -100,21 +100,21 @@ PSLIST_ENTRY FirstEntrySList(const SLIST_HEADER *SListHead)
 }
 
 /*
- * The spin lock of the routines below belongs to them alone, as their reference says, and they are for any IRQL: they
- * leave the thread's as it is. 0 is a free lock, as everywhere.
+ * Acquires the spin lock of the ExInterlocked... routines without changing the IRQL, because they may be called at any.
+ * Drivers must not use that lock otherwise. A free lock is 0, as in KeInitializeSpinLock.
  */
-static void lock_list(PKSPIN_LOCK lock)
+static void list_lock(PKSPIN_LOCK lock)
 {
     KSPIN_LOCK free_lock = 0;
 
     for (unsigned tries = 1; !__atomic_compare_exchange_n(lock, &free_lock, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
          tries++) {
         free_lock = 0;
-        relax(tries);
+        slist_pause(tries);
     }
 }
 
-static void unlock_list(PKSPIN_LOCK lock)
+static void list_unlock(PKSPIN_LOCK lock)
 {
     __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 }
@@ -123,10 +123,10 @@ PLIST_ENTRY ExInterlockedInsertHeadList(PLIST_ENTRY ListHead, PLIST_ENTRY ListEn
 {
     PLIST_ENTRY first;
 
-    lock_list(Lock);
+    list_lock(Lock);
     first = ListHead->Flink;
     InsertHeadList(ListHead, ListEntry);
-    unlock_list(Lock);
+    list_unlock(Lock);
     return first == ListHead ? NULL : first;
 }
 
@@ -134,10 +134,10 @@ PLIST_ENTRY ExInterlockedInsertTailList(PLIST_ENTRY ListHead, PLIST_ENTRY ListEn
 {
     PLIST_ENTRY last;
 
-    lock_list(Lock);
+    list_lock(Lock);
     last = ListHead->Blink;
     InsertTailList(ListHead, ListEntry);
-    unlock_list(Lock);
+    list_unlock(Lock);
     return last == ListHead ? NULL : last;
 }
 
@@ -145,10 +145,10 @@ PLIST_ENTRY ExInterlockedRemoveHeadList(PLIST_ENTRY ListHead, PKSPIN_LOCK Lock)
 {
     PLIST_ENTRY first = NULL;
 
-    lock_list(Lock);
+    list_lock(Lock);
     if (!IsListEmpty(ListHead))
         first = RemoveHeadList(ListHead);
-    unlock_list(Lock);
+    list_unlock(Lock);
     return first;
 }
 
@@ -157,10 +157,10 @@ PSINGLE_LIST_ENTRY ExInterlockedPushEntryList(PSINGLE_LIST_ENTRY ListHead, PSING
 {
     PSINGLE_LIST_ENTRY first;
 
-    lock_list(Lock);
+    list_lock(Lock);
     first = ListHead->Next;
     PushEntryList(ListHead, ListEntry);
-    unlock_list(Lock);
+    list_unlock(Lock);
     return first;
 }
 
@@ -168,9 +168,9 @@ PSINGLE_LIST_ENTRY ExInterlockedPopEntryList(PSINGLE_LIST_ENTRY ListHead, PKSPIN
 {
     PSINGLE_LIST_ENTRY first;
 
-    lock_list(Lock);
+    list_lock(Lock);
     first = PopEntryList(ListHead);
-    unlock_list(Lock);
+    list_unlock(Lock);
     return first;
 }
 
@@ -178,10 +178,10 @@ LARGE_INTEGER ExInterlockedAddLargeInteger(PLARGE_INTEGER Addend, LARGE_INTEGER 
 {
     LARGE_INTEGER old;
 
-    lock_list(Lock);
+    list_lock(Lock);
     old = *Addend;
     Addend->QuadPart = (LONGLONG)((ULONGLONG)old.QuadPart + (ULONGLONG)Increment.QuadPart);
-    unlock_list(Lock);
+    list_unlock(Lock);
     return old;
 }
 
@@ -189,10 +189,10 @@ ULONG ExInterlockedAddUlong(PULONG Addend, ULONG Increment, PKSPIN_LOCK Lock)
 {
     ULONG old;
 
-    lock_list(Lock);
+    list_lock(Lock);
     old = *Addend;
     *Addend = old + Increment;
-    unlock_list(Lock);
+    list_unlock(Lock);
     return old;
 }
 
@@ -201,12 +201,12 @@ __attribute__((target("cx16")))
 BOOLEAN InterlockedCompareExchange128(LONG64 volatile *Destination, LONG64 ExchangeHigh, LONG64 ExchangeLow,
                                       LONG64 *ComparandResult)
 {
-    unsigned __int128 wanted = (unsigned __int128)(ULONG64)ComparandResult[1] << 64 | (ULONG64)ComparandResult[0];
-    unsigned __int128 put = (unsigned __int128)(ULONG64)ExchangeHigh << 64 | (ULONG64)ExchangeLow;
-    unsigned __int128 was = __sync_val_compare_and_swap((unsigned __int128 volatile *)Destination, wanted, put);
+    unsigned __int128 expected = (unsigned __int128)(ULONG64)ComparandResult[1] << 64 | (ULONG64)ComparandResult[0];
+    unsigned __int128 desired = (unsigned __int128)(ULONG64)ExchangeHigh << 64 | (ULONG64)ExchangeLow;
+    unsigned __int128 old = __sync_val_compare_and_swap((unsigned __int128 volatile *)Destination, expected, desired);
 
-    ComparandResult[0] = (LONG64)was;
-    ComparandResult[1] = (LONG64)(was >> 64);
-    return was == wanted;
+    ComparandResult[0] = (LONG64)old;
+    ComparandResult[1] = (LONG64)(old >> 64);
+    return old == expected;
 }
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers that the system allocates: a KTIMER, a DPC that calls the driver's routine, and a work item that frees them
- * when no DPC can use them any more. One that is deleted while it stays set is freed after its next expiration.
+ * Timers of ExAllocateTimer: a KTIMER, a DPC that calls the driver's routine, and a work item that frees the timer when
+ * no DPC uses it any more. A timer that is deleted without being cancelled is freed after its next expiration.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 #include "wdk/ke/timer.h"
 
 struct _EX_TIMER {
-    KTIMER timer; /* first: what a thread waits for */
+    KTIMER timer; /* first member: a thread waits for the EX_TIMER as for a KTIMER */
     KDPC dpc;
     PEXT_CALLBACK callback;
     PVOID context;
@@ -22,7 +22,7 @@ struct _EX_TIMER {
     WORK_QUEUE_ITEM item;
 };
 
-static void finish(PEX_TIMER t)
+static void ex_timer_finish(PEX_TIMER t)
 {
     EXT_DELETE_PARAMETERS last = t->last;
 
@@ -33,15 +33,15 @@ static void finish(PEX_TIMER t)
         last.DeleteCallback(last.DeleteContext);
 }
 
-static VOID finish_item(PVOID parameter)
+static VOID ex_timer_finish_item(PVOID parameter)
 {
-    finish(parameter);
+    ex_timer_finish(parameter);
 }
 
-static VOID expired(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
+static VOID ex_timer_on_expire(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
 {
     PEX_TIMER t = DeferredContext;
-    bool over;
+    bool deleted;
 
     UNREFERENCED_PARAMETER(Dpc);
     UNREFERENCED_PARAMETER(SystemArgument1);
@@ -49,10 +49,10 @@ static VOID expired(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVO
     if (t->callback)
         t->callback(t, t->context);
     dispatch_lock();
-    over = t->deleted;
+    deleted = t->deleted;
     t->deleted = false;
     dispatch_unlock(NULL);
-    if (!over)
+    if (!deleted)
         return;
     (void)timer_cancel(&t->timer);
     (void)worker_queue(&t->item, NULL, NULL);
@@ -69,8 +69,8 @@ PEX_TIMER ExAllocateTimer(PEXT_CALLBACK Callback, PVOID CallbackContext, ULONG A
     if (!t)
         return NULL;
     KeInitializeTimerEx(&t->timer, Attributes & EX_TIMER_NOTIFICATION ? NotificationTimer : SynchronizationTimer);
-    KeInitializeDpc(&t->dpc, expired, t);
-    ExInitializeWorkItem(&t->item, finish_item, t);
+    KeInitializeDpc(&t->dpc, ex_timer_on_expire, t);
+    ExInitializeWorkItem(&t->item, ex_timer_finish_item, t);
     t->callback = Callback;
     t->context = CallbackContext;
     live_add(LIVE_TIMER, t, "EX_TIMER");
@@ -91,8 +91,8 @@ BOOLEAN ExCancelTimer(PEX_TIMER Timer, PEXT_CANCEL_PARAMETERS Parameters)
     return timer_cancel(&Timer->timer);
 }
 
-/* True: it is set, and its next expiration frees it. */
-static bool leave_it_set(PEX_TIMER t)
+/* Returns true if the timer is set, so that its next expiration deletes it. */
+static bool ex_timer_delete_on_expire(PEX_TIMER t)
 {
     bool set;
 
@@ -112,11 +112,11 @@ BOOLEAN ExDeleteTimer(PEX_TIMER Timer, BOOLEAN Cancel, BOOLEAN Wait, PEXT_DELETE
         check_bug(0xc7, 5, (uintptr_t)Timer, 0, 0);
     if (Parameters)
         Timer->last = *Parameters;
-    if (!Cancel && leave_it_set(Timer))
+    if (!Cancel && ex_timer_delete_on_expire(Timer))
         return FALSE;
     cancelled = timer_cancel(&Timer->timer);
     if (Wait)
-        finish(Timer);
+        ex_timer_finish(Timer);
     else
         (void)worker_queue(&Timer->item, NULL, NULL);
     return Cancel && cancelled;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Work items as drivers queue them: see worker.c for who runs them. */
+/* Work items of drivers: WORK_QUEUE_ITEM (Ex) and IO_WORKITEM (Io). worker.c runs them. */
 #include <stdlib.h>
 
 #include "wdm.h"
@@ -10,13 +10,13 @@
 #include "wdk/ke/thread.h"
 #include "wdk/ob/object.h"
 
-/* An item of the Ex kind, with what is called in its place. */
+/* An Ex item whose routine is work_io_marker, and the routine that is called instead. */
 struct _IO_WORKITEM {
     WORK_QUEUE_ITEM item;
     struct worker_call call;
 };
 
-static void report_queued(const char *routine, const void *item)
+static void work_report_queued(const char *routine, const void *item)
 {
     if (check_on())
         check_failed(CHECK_WORK_ITEM_QUEUED, routine, (uintptr_t)item, 0, 0, 0, "%p", item);
@@ -27,18 +27,18 @@ VOID ExQueueWorkItem(PWORK_QUEUE_ITEM WorkItem, WORK_QUEUE_TYPE QueueType)
     UNREFERENCED_PARAMETER(QueueType);
     irql_check_max("ExQueueWorkItem", DISPATCH_LEVEL);
     if (!worker_queue(WorkItem, NULL, NULL))
-        report_queued("ExQueueWorkItem", WorkItem);
+        work_report_queued("ExQueueWorkItem", WorkItem);
 }
 
-/* Never called: it says that the item is an IO_WORKITEM's. */
-static VOID is_io(PVOID parameter)
+/* Never called. An item with this routine is part of an IO_WORKITEM. */
+static VOID work_io_marker(PVOID parameter)
 {
     UNREFERENCED_PARAMETER(parameter);
 }
 
 struct worker_call worker_call_of(const WORK_QUEUE_ITEM *item)
 {
-    if (item->WorkerRoutine == is_io)
+    if (item->WorkerRoutine == work_io_marker)
         return CONTAINING_RECORD(item, struct _IO_WORKITEM, item)->call;
     return (struct worker_call){ .routine = item->WorkerRoutine, .context = item->Parameter };
 }
@@ -63,8 +63,8 @@ void worker_call_run(const struct worker_call *c)
     ob_unref(c->object);
 }
 
-/* One that is queued keeps what it was queued with. */
-static void prepare(void *context)
+/* Sets the call of an item that worker_queue accepts. A queued item keeps the call with which it was queued. */
+static void work_prepare_io(void *context)
 {
     struct worker_call *c = context;
 
@@ -73,18 +73,18 @@ static void prepare(void *context)
     ob_ref(c->object);
 }
 
-static bool queue(PIO_WORKITEM w, PIO_WORKITEM_ROUTINE io, PIO_WORKITEM_ROUTINE_EX io_ex, PVOID context)
+static bool work_queue_io(PIO_WORKITEM w, PIO_WORKITEM_ROUTINE io, PIO_WORKITEM_ROUTINE_EX io_ex, PVOID context)
 {
     struct worker_call c = { .io = io, .io_ex = io_ex, .context = context, .item = w };
 
-    return worker_queue(&w->item, prepare, &c);
+    return worker_queue(&w->item, work_prepare_io, &c);
 }
 
 VOID IoInitializeWorkItem(PVOID IoObject, PIO_WORKITEM IoWorkItem)
 {
     inuse_check_init("IoInitializeWorkItem", IoWorkItem, sizeof *IoWorkItem);
     *IoWorkItem = (struct _IO_WORKITEM){ .call = { .object = IoObject } };
-    ExInitializeWorkItem(&IoWorkItem->item, is_io, IoWorkItem);
+    ExInitializeWorkItem(&IoWorkItem->item, work_io_marker, IoWorkItem);
 }
 
 VOID IoUninitializeWorkItem(PIO_WORKITEM IoWorkItem)
@@ -128,8 +128,8 @@ VOID IoQueueWorkItem(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE WorkerRoutine
 {
     UNREFERENCED_PARAMETER(QueueType);
     irql_check_max("IoQueueWorkItem", DISPATCH_LEVEL);
-    if (!queue(IoWorkItem, WorkerRoutine, NULL, Context))
-        report_queued("IoQueueWorkItem", IoWorkItem);
+    if (!work_queue_io(IoWorkItem, WorkerRoutine, NULL, Context))
+        work_report_queued("IoQueueWorkItem", IoWorkItem);
 }
 
 VOID IoQueueWorkItemEx(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE_EX WorkerRoutine, WORK_QUEUE_TYPE QueueType,
@@ -137,8 +137,8 @@ VOID IoQueueWorkItemEx(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE_EX WorkerRo
 {
     UNREFERENCED_PARAMETER(QueueType);
     irql_check_max("IoQueueWorkItemEx", DISPATCH_LEVEL);
-    if (!queue(IoWorkItem, NULL, WorkerRoutine, Context))
-        report_queued("IoQueueWorkItemEx", IoWorkItem);
+    if (!work_queue_io(IoWorkItem, NULL, WorkerRoutine, Context))
+        work_report_queued("IoQueueWorkItemEx", IoWorkItem);
 }
 
 BOOLEAN IoTryQueueWorkItem(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE_EX WorkerRoutine, WORK_QUEUE_TYPE QueueType,
@@ -146,5 +146,5 @@ BOOLEAN IoTryQueueWorkItem(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE_EX Work
 {
     UNREFERENCED_PARAMETER(QueueType);
     irql_check_max("IoTryQueueWorkItem", DISPATCH_LEVEL);
-    return queue(IoWorkItem, NULL, WorkerRoutine, Context);
+    return work_queue_io(IoWorkItem, NULL, WorkerRoutine, Context);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System worker threads. As many as there are processors (two at least) are started as they are needed. If then nothing
- * is taken from the queue for a while, because every one of them blocks, one more is started, and so on.
+ * System worker threads. An item that finds no idle worker starts one, up to one for each processor and at least two.
+ * Beyond that, a watchdog starts another one whenever no item leaves the queue for 2 ms: then all workers may block.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,62 +16,67 @@
 #include "wdk/ke/processor.h"
 #include "wdk/ke/thread.h"
 
-enum { WORKERS_MOST = 64, STUCK_MS = 2, OWN_MOST = 4 };
+enum { MAX_WORKERS = 64, BLOCKED_MS = 2, MAX_OWN_ROUTINES = 4 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t filled = PTHREAD_COND_INITIALIZER, behind = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t item_queued = PTHREAD_COND_INITIALIZER, workers_busy = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t io_returned = PTHREAD_COND_INITIALIZER;
 static LIST_ENTRY items = { &items, &items };
-static unsigned waiting, idle, workers, taken; /* items in the queue, threads without one, threads, items so far */
-static bool watched;                           /* the thread that looks for blocked workers is there */
-static _Atomic(const void *) running[WORKERS_MOST];
-static const void *running_io[WORKERS_MOST]; /* the same of Io items alone; under the lock */
+static unsigned queued, popped; /* items now in the queue; items removed from it so far */
+static unsigned workers, idle;  /* threads; those of them that wait for an item */
+static bool has_watchdog;
+static _Atomic(const void *) running[MAX_WORKERS]; /* the routine that each worker runs, or NULL */
+static const void *running_io[MAX_WORKERS];        /* the same for Io items only; under the lock */
 
-static PWORKER_THREAD_ROUTINE own[OWN_MOST];
+static PWORKER_THREAD_ROUTINE own_routines[MAX_OWN_ROUTINES];
 
-/* Under the lock. */
-static bool is_own(PWORKER_THREAD_ROUTINE routine)
+/* Requires the lock. */
+static bool worker_is_own_routine(PWORKER_THREAD_ROUTINE routine)
 {
-    for (int i = 0; i < OWN_MOST; i++)
-        if (routine && own[i] == routine)
+    for (int i = 0; i < MAX_OWN_ROUTINES; i++)
+        if (routine && own_routines[i] == routine)
             return true;
     return false;
 }
 
-void worker_add_own(PWORKER_THREAD_ROUTINE routine)
+void worker_add_own_routine(PWORKER_THREAD_ROUTINE routine)
 {
     int i = 0;
 
     pthread_mutex_lock(&lock);
-    while (i < OWN_MOST && own[i] && own[i] != routine)
+    while (i < MAX_OWN_ROUTINES && own_routines[i] && own_routines[i] != routine)
         i++;
-    if (i == OWN_MOST)
+    if (i == MAX_OWN_ROUTINES)
         abort();
-    own[i] = routine;
+    own_routines[i] = routine;
     pthread_mutex_unlock(&lock);
 }
 
-static void take_out(WORK_QUEUE_ITEM *item)
+static void worker_unlink_item(WORK_QUEUE_ITEM *item)
 {
     link_remove(&item->List);
     item->List.Flink = NULL;
-    waiting--;
+    queued--;
 }
 
-/* What runs here is in `runs` as soon as it is no longer in the queue: who unloads the driver sees it. */
-static struct worker_call take(_Atomic(const void *) *runs)
+/*
+ * Requires the lock. Stores the routine in *runs before the lock is released, so that the unload of its driver finds it
+ * either in the queue or there.
+ */
+static struct worker_call worker_pop_item(_Atomic(const void *) *runs)
 {
     WORK_QUEUE_ITEM *item = CONTAINING_RECORD(items.Flink, WORK_QUEUE_ITEM, List);
     struct worker_call c = worker_call_of(item);
 
-    take_out(item);
-    taken++;
-    atomic_store_explicit(runs, is_own(c.routine) ? NULL : worker_call_routine(&c), memory_order_relaxed);
+    worker_unlink_item(item);
+    popped++;
+    atomic_store_explicit(runs, worker_is_own_routine(c.routine) ? NULL : worker_call_routine(&c),
+                          memory_order_relaxed);
     running_io[runs - running] = c.routine ? NULL : worker_call_routine(&c);
     return c;
 }
 
-static void call(const struct worker_call *c)
+static void worker_run_item(const struct worker_call *c)
 {
     struct thread_mark mark = thread_mark_get();
 
@@ -79,7 +84,7 @@ static void call(const struct worker_call *c)
     thread_mark_check(&mark, "work item", worker_call_routine(c));
 }
 
-static void *work(void *argument)
+static void *worker_main(void *argument)
 {
     _Atomic(const void *) *runs = argument;
 
@@ -91,11 +96,11 @@ static void *work(void *argument)
 
         idle++;
         while (link_empty(&items))
-            pthread_cond_wait(&filled, &lock);
+            pthread_cond_wait(&item_queued, &lock);
         idle--;
-        c = take(runs);
+        c = worker_pop_item(runs);
         pthread_mutex_unlock(&lock);
-        call(&c);
+        worker_run_item(&c);
         atomic_store_explicit(runs, NULL, memory_order_relaxed);
         pthread_mutex_lock(&lock);
         running_io[runs - running] = NULL;
@@ -104,8 +109,8 @@ static void *work(void *argument)
     return argument;
 }
 
-/* Without memory for one more the others have to do. */
-static void start_thread(void *(*routine)(void *), void *argument, unsigned *count)
+/* Increments *count if the thread could be created. If not, the items wait for the other workers. */
+static void worker_start_thread(void *(*routine)(void *), void *argument, unsigned *count)
 {
     pthread_t thread;
 
@@ -115,88 +120,88 @@ static void start_thread(void *(*routine)(void *), void *argument, unsigned *cou
     ++*count;
 }
 
-static void start_worker(void)
+static void worker_start(void)
 {
-    if (workers < WORKERS_MOST)
-        start_thread(work, &running[workers], &workers);
+    if (workers < MAX_WORKERS)
+        worker_start_thread(worker_main, &running[workers], &workers);
 }
 
-static void *watch(void *argument)
+static void *watchdog_main(void *argument)
 {
-    static const struct timespec while_ = { 0, STUCK_MS * 1000000 };
+    static const struct timespec interval = { 0, BLOCKED_MS * 1000000 };
 
     pthread_mutex_lock(&lock);
     for (;;) {
-        unsigned before = taken;
+        unsigned before = popped;
 
         while (link_empty(&items))
-            pthread_cond_wait(&behind, &lock);
-        before = taken;
+            pthread_cond_wait(&workers_busy, &lock);
+        before = popped;
         pthread_mutex_unlock(&lock);
-        nanosleep(&while_, NULL);
+        nanosleep(&interval, NULL);
         pthread_mutex_lock(&lock);
-        if (!link_empty(&items) && taken == before)
-            start_worker();
+        if (!link_empty(&items) && popped == before)
+            worker_start();
     }
     return argument;
 }
 
-static void watch_over(void)
+static void watchdog_wake(void)
 {
     unsigned count = 0;
 
-    if (watched) {
-        pthread_cond_signal(&behind);
+    if (has_watchdog) {
+        pthread_cond_signal(&workers_busy);
         return;
     }
-    start_thread(watch, NULL, &count);
-    watched = count > 0;
+    worker_start_thread(watchdog_main, NULL, &count);
+    has_watchdog = count > 0;
 }
 
-/* Under the lock: an item more than there are threads without one. */
-static void help(void)
+/* Requires the lock. Called if the queue has more items than there are idle workers. */
+static void worker_add(void)
 {
     unsigned enough = processor_count() < 2 ? 2 : processor_count();
 
-    if (workers < enough && workers < WORKERS_MOST)
-        start_worker();
+    if (workers < enough && workers < MAX_WORKERS)
+        worker_start();
     else
-        watch_over();
+        watchdog_wake();
 }
 
 bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *context)
 {
-    bool free_;
+    bool was_free;
 
     pthread_mutex_lock(&lock);
-    free_ = item->List.Flink == NULL;
-    if (free_) {
+    was_free = item->List.Flink == NULL;
+    if (was_free) {
         if (prepare)
             prepare(context);
         link_insert_before(&items, &item->List);
-        if (++waiting > idle)
-            help();
+        if (++queued > idle)
+            worker_add();
         else
-            pthread_cond_signal(&filled);
+            pthread_cond_signal(&item_queued);
     }
     pthread_mutex_unlock(&lock);
-    return free_;
+    return was_free;
 }
 
 bool worker_remove(WORK_QUEUE_ITEM *item)
 {
-    bool was;
+    bool was_queued;
 
     pthread_mutex_lock(&lock);
-    was = item->List.Flink != NULL;
-    if (was)
-        take_out(item);
+    was_queued = item->List.Flink != NULL;
+    if (was_queued)
+        worker_unlink_item(item);
     pthread_mutex_unlock(&lock);
-    return was;
+    return was_queued;
 }
 
-/* Under the lock. */
-static bool io_runs_in(const char *start, uint64_t size)
+/* Requires the lock. */
+static bool worker_io_runs_in(const char *start, uint64_t size)
 {
     for (unsigned i = 0; i < workers; i++)
         if (running_io[i] && (uintptr_t)running_io[i] - (uintptr_t)start < size)
@@ -207,38 +212,39 @@ static bool io_runs_in(const char *start, uint64_t size)
 void worker_wait_io(const char *start, uint64_t size)
 {
     pthread_mutex_lock(&lock);
-    while (io_runs_in(start, size))
+    while (worker_io_runs_in(start, size))
         pthread_cond_wait(&io_returned, &lock);
     pthread_mutex_unlock(&lock);
 }
 
-/* The stack names the routine itself, which is the driver's; a printed frame is one less, as for return addresses. */
-static void visit_routine(live_on_entry *visit, void *context, const void *thing, const char *what, const void *routine)
+/* Reports the item with a stack that has only the routine. stack_print subtracts 1, as from a return address. */
+static void worker_report_routine(live_on_entry *visit, void *context, const void *thing, const char *what,
+                                  const void *routine)
 {
     struct stack by = { { (void *)((uintptr_t)routine + 1) }, 1 };
 
     visit(context, LIVE_WORK_ITEM, thing, what, &by);
 }
 
-static void walk(live_on_entry *visit, void *context)
+static void worker_walk_items(live_on_entry *visit, void *context)
 {
     pthread_mutex_lock(&lock);
     for (LIST_ENTRY *e = items.Flink; e != &items; e = e->Flink) {
         WORK_QUEUE_ITEM *item = CONTAINING_RECORD(e, WORK_QUEUE_ITEM, List);
         struct worker_call c = worker_call_of(item);
 
-        visit_routine(visit, context, item, "queued", worker_call_routine(&c));
+        worker_report_routine(visit, context, item, "queued", worker_call_routine(&c));
     }
     for (unsigned i = 0; i < workers; i++) {
         const void *routine = atomic_load_explicit(&running[i], memory_order_relaxed);
 
         if (routine)
-            visit_routine(visit, context, routine, "routine that runs", routine);
+            worker_report_routine(visit, context, routine, "routine that runs", routine);
     }
     pthread_mutex_unlock(&lock);
 }
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void worker_register(void)
 {
-    live_add_source(walk);
+    live_add_source(worker_walk_items);
 }

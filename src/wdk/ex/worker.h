@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The pool of system worker threads.
- */
+/* The queue of work items and the system worker threads that run them. */
 #ifndef WDK_WORKER_H
 #define WDK_WORKER_H
 
@@ -12,12 +10,15 @@
 
 #include "base/private_export.h"
 
-/* What an item calls: copied as it leaves the queue, since from then on it can be queued again, or be gone. */
+/*
+ * The call that an item requests. A worker copies it when it removes the item from the queue, because the item may then
+ * be queued again or freed before the routine returns.
+ */
 struct worker_call {
-    PWORKER_THREAD_ROUTINE routine; /* one of these three, and what they are given */
+    PWORKER_THREAD_ROUTINE routine; /* exactly one of routine, io and io_ex is set */
     PIO_WORKITEM_ROUTINE io;
     PIO_WORKITEM_ROUTINE_EX io_ex;
-    PVOID object, context;
+    PVOID object, context; /* their arguments */
     PIO_WORKITEM item;
 };
 
@@ -25,21 +26,25 @@ struct worker_call worker_call_of(const WORK_QUEUE_ITEM *item);
 const void *worker_call_routine(const struct worker_call *c);
 void worker_call_run(const struct worker_call *c);
 
-/* False: it is queued already. Otherwise `prepare`, unless NULL, is called first, while nobody can take the item. */
+/*
+ * Queues the item. Returns false if it is queued already. If `prepare` is not NULL, calls it before a worker can remove
+ * the item.
+ */
 bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *context) PRIVATE_EXPORT(worker_queue);
 
 /*
- * A routine of the kernel's own, whose end somebody waits for inside of it: what of it is left to do then is not the
- * driver's. A second time changes nothing; at most four.
+ * Registers a routine of the kernel's own work items, at most four. Such a routine calls the driver and then signals a
+ * thread that waits for it before it returns. live.h does not report it as running, because what it does after the
+ * signal does not concern the driver. Idempotent.
  */
-void worker_add_own(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worker_add_own);
+void worker_add_own_routine(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worker_add_own_routine);
 
-/* Takes it out of the queue. False: it was not in it. */
+/* Removes the item from the queue. Returns false if it was not queued. */
 bool worker_remove(WORK_QUEUE_ITEM *item);
 
 /*
- * Waits until no Io work item runs a routine in this range: such an item keeps its driver loaded until the routine has
- * returned. The caller is no work item in the range.
+ * Waits until no Io work item runs a routine in [start, start + size). Such an item must keep its driver loaded until
+ * the routine has returned. Must not be called by such a routine, which would wait for itself.
  */
 void worker_wait_io(const char *start, uint64_t size);
 

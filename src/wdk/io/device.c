@@ -265,7 +265,7 @@ PDEVICE_OBJECT IoGetAttachedDeviceReference(PDEVICE_OBJECT DeviceObject)
     top = top_of(DeviceObject);
     ob_ref(top);
     pthread_mutex_unlock(&lock);
-    ob_lend(top);
+    ob_pass_to_driver(top);
     return top;
 }
 

@@ -189,6 +189,6 @@ NTSTATUS IoGetDeviceObjectPointer(PUNICODE_STRING ObjectName, ACCESS_MASK Desire
         return status;
     file_object_cleanup(*FileObject); /* the handle that Windows opens for a moment */
     *DeviceObject = IoGetRelatedDeviceObject(*FileObject);
-    ob_lend(*FileObject);
+    ob_pass_to_driver(*FileObject);
     return STATUS_SUCCESS;
 }

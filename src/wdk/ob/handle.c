@@ -19,7 +19,7 @@ struct handle {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct handle *handles;
-static uintptr_t last = 0xffffffff80000000; /* handles of the kernel have these bits on Windows too */
+static uintptr_t last_value = 0xffffffff80000000; /* kernel handles have these bits on Windows, too */
 
 NTSTATUS handle_open(void *object, HANDLE *handle)
 {
@@ -29,8 +29,8 @@ NTSTATUS handle_open(void *object, HANDLE *handle)
         return STATUS_INSUFFICIENT_RESOURCES;
     h->object = object;
     pthread_mutex_lock(&lock);
-    last += 4;
-    h->value = (HANDLE)last;
+    last_value += 4;
+    h->value = (HANDLE)last_value;
     HASH_ADD_PTR(handles, value, h);
     *handle = h->value;
     pthread_mutex_unlock(&lock);

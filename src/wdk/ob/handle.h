@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles: numbers that stand for a reference to an object. A number is never given out twice, so that the use of a
- * closed handle is always seen. Each open one is in the registry of what is left (LIVE_HANDLE).
+ * Handles: each is a number that owns a reference to an object. A number is never reused, so that every use of a closed
+ * handle is detected. An open handle is registered in live.h (LIVE_HANDLE).
  */
 #ifndef WDK_HANDLE_H
 #define WDK_HANDLE_H
@@ -10,16 +10,17 @@
 
 #include "wdm.h"
 
-/* The handle takes the caller's reference over; when there is no memory, the reference stays the caller's. */
+/* The new handle owns the caller's reference. If this fails, which is out of memory, the caller still owns it. */
 NTSTATUS handle_open(void *object, HANDLE *handle);
 
 /*
- * The object with a reference of the caller's (ob_unref). type NULL: any. NULL: *status is STATUS_INVALID_HANDLE or
- * STATUS_OBJECT_TYPE_MISMATCH; a bad handle is reported by whoever knows the routine's name.
+ * Returns the object with a reference, which the caller drops with ob_unref. A `type` of NULL matches all. Returns NULL
+ * if there is no such handle or the type differs: *status is STATUS_INVALID_HANDLE or STATUS_OBJECT_TYPE_MISMATCH. The
+ * caller reports the broken rule, because it has the routine's name.
  */
 void *handle_lookup(HANDLE handle, POBJECT_TYPE type, NTSTATUS *status);
 
-/* Tells the object's type and drops the handle's reference. False: no such handle. */
+/* Calls the type's `closed` and drops the handle's reference. Returns false if there is no such handle. */
 bool handle_close(HANDLE handle);
 
 #endif

@@ -12,22 +12,22 @@
 #include "wdk/ob/name.h"
 #include "wdk/ob/object.h"
 
-enum { LINKS_MOST = 16 };
+enum { MAX_LINKS = 16 };
 
-/* One way to write each name: upper case, links in \??. */
+/* An object's name or a link. Both are stored as name_normalize writes them: upper case, links in \??. */
 struct name {
     WCHAR *text;
     size_t length; /* in units */
-    void *object;  /* or */
-    WCHAR *target; /* of a link, written the same way */
+    void *object;  /* NULL for a link */
+    WCHAR *target; /* NULL for an object */
     struct name *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct name *names;
 
-/* Takes `from` away from the front of the text and puts `to` there, which is no longer. */
-static void replace_front(WCHAR *text, const WCHAR *from, const WCHAR *to)
+/* Replaces the prefix `from` of the text, if it has it, by `to`, which is not longer. */
+static void name_replace_prefix(WCHAR *text, const WCHAR *from, const WCHAR *to)
 {
     size_t from_length = text_wide_length(from), to_length = text_wide_length(to);
 
@@ -37,7 +37,7 @@ static void replace_front(WCHAR *text, const WCHAR *from, const WCHAR *to)
     memmove(text + to_length, text + from_length, (text_wide_length(text + from_length) + 1) * sizeof *text);
 }
 
-static WCHAR *write_name(PCUNICODE_STRING name)
+static WCHAR *name_normalize(PCUNICODE_STRING name)
 {
     size_t n = name->Length / sizeof(WCHAR);
     WCHAR *text = malloc((n + 1) * sizeof *text);
@@ -47,20 +47,20 @@ static WCHAR *write_name(PCUNICODE_STRING name)
     for (size_t i = 0; i < n; i++)
         text[i] = text_upcase(name->Buffer[i]);
     text[n] = 0;
-    replace_front(text, L"\\DOSDEVICES\\", L"\\??\\");
-    replace_front(text, L"\\GLOBAL??\\", L"\\??\\");
-    replace_front(text, L"\\??\\GLOBAL\\", L"\\??\\");
+    name_replace_prefix(text, L"\\DOSDEVICES\\", L"\\??\\");
+    name_replace_prefix(text, L"\\GLOBAL??\\", L"\\??\\");
+    name_replace_prefix(text, L"\\??\\GLOBAL\\", L"\\??\\");
     return text;
 }
 
-static bool is_valid(PCUNICODE_STRING name)
+static bool name_is_valid(PCUNICODE_STRING name)
 {
     return name && name->Buffer && name->Length > sizeof(WCHAR) && name->Length % sizeof(WCHAR) == 0 &&
            name->Buffer[0] == '\\';
 }
 
-/* Under the lock: the whole text, or, if `part`, the longest name that a backslash follows in it. */
-static struct name *find(const WCHAR *text, bool part)
+/* Requires the lock. Returns the name that is the whole text or, if `part`, the longest one that is a path prefix. */
+static struct name *name_lookup(const WCHAR *text, bool part)
 {
     size_t length = text_wide_length(text);
     struct name *best = NULL;
@@ -72,7 +72,7 @@ static struct name *find(const WCHAR *text, bool part)
     return best;
 }
 
-static void free_name(struct name *n)
+static void name_free(struct name *n)
 {
     if (!n)
         return;
@@ -81,26 +81,26 @@ static void free_name(struct name *n)
     free(n);
 }
 
-static NTSTATUS add(PCUNICODE_STRING name, void *object, PCUNICODE_STRING target)
+static NTSTATUS name_add(PCUNICODE_STRING name, void *object, PCUNICODE_STRING target)
 {
     NTSTATUS status = STATUS_SUCCESS;
     struct name *n;
 
-    if (!is_valid(name) || (target && !is_valid(target)))
+    if (!name_is_valid(name) || (target && !name_is_valid(target)))
         return STATUS_OBJECT_NAME_INVALID;
     n = calloc(1, sizeof *n);
     if (n) {
-        n->text = write_name(name);
-        n->target = target ? write_name(target) : NULL;
+        n->text = name_normalize(name);
+        n->target = target ? name_normalize(target) : NULL;
         n->object = object;
     }
     if (!n || !n->text || (target && !n->target)) {
-        free_name(n);
+        name_free(n);
         return STATUS_INSUFFICIENT_RESOURCES;
     }
     n->length = text_wide_length(n->text);
     pthread_mutex_lock(&lock);
-    if (find(n->text, false)) {
+    if (name_lookup(n->text, false)) {
         status = STATUS_OBJECT_NAME_COLLISION;
     } else {
         n->next = names;
@@ -110,22 +110,22 @@ static NTSTATUS add(PCUNICODE_STRING name, void *object, PCUNICODE_STRING target
     }
     pthread_mutex_unlock(&lock);
     if (status)
-        free_name(n);
+        name_free(n);
     return status;
 }
 
 NTSTATUS name_add_object(PCUNICODE_STRING name, void *object)
 {
-    return add(name, object, NULL);
+    return name_add(name, object, NULL);
 }
 
 NTSTATUS name_add_link(PCUNICODE_STRING name, PCUNICODE_STRING target)
 {
-    return add(name, NULL, target);
+    return name_add(name, NULL, target);
 }
 
-/* Under the lock. */
-static void take_out(struct name *n)
+/* Requires the lock. */
+static void name_unlink(struct name *n)
 {
     struct name **at = &names;
 
@@ -142,35 +142,35 @@ void name_remove_object(const void *object)
     for (n = names; n && n->object != object; n = n->next)
         ;
     if (n)
-        take_out(n);
+        name_unlink(n);
     pthread_mutex_unlock(&lock);
-    free_name(n);
+    name_free(n);
 }
 
 NTSTATUS name_remove_link(PCUNICODE_STRING name)
 {
-    WCHAR *text = is_valid(name) ? write_name(name) : NULL;
+    WCHAR *text = name_is_valid(name) ? name_normalize(name) : NULL;
     struct name *n;
 
     if (!text)
         return STATUS_OBJECT_NAME_NOT_FOUND;
     pthread_mutex_lock(&lock);
-    n = find(text, false);
+    n = name_lookup(text, false);
     if (n && !n->target)
         n = NULL;
     if (n)
-        take_out(n);
+        name_unlink(n);
     pthread_mutex_unlock(&lock);
     free(text);
     if (!n)
         return STATUS_OBJECT_NAME_NOT_FOUND;
     (void)live_remove(LIVE_SYMLINK, n);
-    free_name(n);
+    name_free(n);
     return STATUS_SUCCESS;
 }
 
-/* Under the lock: the link's target and what follows the link in the text. NULL: no memory. */
-static WCHAR *follow(const struct name *link, const WCHAR *text)
+/* Returns the link's target followed by the rest of the text after the link, or NULL if out of memory. */
+static WCHAR *name_follow(const struct name *link, const WCHAR *text)
 {
     const WCHAR *rest = text + link->length;
     size_t target_length = text_wide_length(link->target), rest_length = text_wide_length(rest);
@@ -184,33 +184,37 @@ static WCHAR *follow(const struct name *link, const WCHAR *text)
 }
 
 /*
- * What follows the object's name: as the opener wrote it, if all of it is the opener's (`kept` units are), else as the
- * link has it.
+ * Copies the text that follows the object's name. The last `unchanged` units are the opener's, others are a link's. If
+ * all are the opener's, they are copied from `name`, with the opener's case.
  */
-static bool copy_rest(UNICODE_STRING *rest, PCUNICODE_STRING name, const WCHAR *text, size_t kept)
+static bool name_copy_rest(UNICODE_STRING *rest, PCUNICODE_STRING name, const WCHAR *text, size_t unchanged)
 {
     size_t units = text_wide_length(text);
+    const WCHAR *from = units <= unchanged ? name->Buffer + name->Length / sizeof(WCHAR) - units : text;
 
     rest->Length = rest->MaximumLength = (USHORT)(units * sizeof(WCHAR));
     rest->Buffer = malloc(rest->Length + sizeof(WCHAR));
     if (rest->Buffer)
-        memcpy(rest->Buffer, units <= kept ? name->Buffer + name->Length / sizeof(WCHAR) - units : text, rest->Length);
+        memcpy(rest->Buffer, from, rest->Length);
     return rest->Buffer != NULL;
 }
 
-/* Under the lock. *text is replaced for each link. */
-static struct name *find_object(WCHAR **text, size_t *kept)
+/*
+ * Requires the lock. Replaces *text for each link until it begins with an object's name. *unchanged receives the number
+ * of units at the end of *text that come from the opener.
+ */
+static struct name *name_resolve(WCHAR **text, size_t *unchanged)
 {
-    *kept = text_wide_length(*text);
-    for (int links = 0; *text && links < LINKS_MOST; links++) {
-        struct name *n = find(*text, true);
+    *unchanged = text_wide_length(*text);
+    for (int links = 0; *text && links < MAX_LINKS; links++) {
+        struct name *n = name_lookup(*text, true);
         WCHAR *next;
 
         if (!n || n->object)
             return n;
-        if (text_wide_length(*text + n->length) < *kept)
-            *kept = text_wide_length(*text + n->length);
-        next = follow(n, *text);
+        if (text_wide_length(*text + n->length) < *unchanged)
+            *unchanged = text_wide_length(*text + n->length);
+        next = name_follow(n, *text);
         free(*text);
         *text = next;
     }
@@ -219,18 +223,18 @@ static struct name *find_object(WCHAR **text, size_t *kept)
 
 void *name_find(PCUNICODE_STRING name, UNICODE_STRING *rest, NTSTATUS *status)
 {
-    WCHAR *text = is_valid(name) ? write_name(name) : NULL;
+    WCHAR *text = name_is_valid(name) ? name_normalize(name) : NULL;
     void *object = NULL;
     struct name *n;
-    size_t kept;
+    size_t unchanged;
 
     *status = STATUS_OBJECT_NAME_INVALID;
     if (!text)
         return NULL;
     *status = STATUS_OBJECT_NAME_NOT_FOUND;
     pthread_mutex_lock(&lock);
-    n = find_object(&text, &kept);
-    if (n && copy_rest(rest, name, text + n->length, kept)) {
+    n = name_resolve(&text, &unchanged);
+    if (n && name_copy_rest(rest, name, text + n->length, unchanged)) {
         object = n->object;
         ob_ref(object);
         *status = STATUS_SUCCESS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The object manager's names: \Device\..., and the symbolic links of \DosDevices, which is \?? and \GLOBAL?? too.
- * Names are compared without regard to case.
+ * The object manager's names: \Device\..., and the symbolic links of \DosDevices, whose other names are \?? and
+ * \GLOBAL??. Comparison ignores case. A name owns no reference: name_remove_object must precede the object's end.
  */
 #ifndef ONDK_WDK_NAME_H
 #define ONDK_WDK_NAME_H
@@ -10,12 +10,13 @@
 
 #include "wdm.h"
 
-/* STATUS_OBJECT_NAME_COLLISION, STATUS_OBJECT_NAME_INVALID, STATUS_INSUFFICIENT_RESOURCES. No reference is taken. */
+/* Return STATUS_OBJECT_NAME_COLLISION, STATUS_OBJECT_NAME_INVALID or STATUS_INSUFFICIENT_RESOURCES if they fail. */
 NTSTATUS name_add_object(PCUNICODE_STRING name, void *object);
 NTSTATUS name_add_link(PCUNICODE_STRING name, PCUNICODE_STRING target);
 
+/* Does nothing if the object has no name. */
 void name_remove_object(const void *object);
-/* STATUS_OBJECT_NAME_NOT_FOUND: no such link. */
+/* Returns STATUS_OBJECT_NAME_NOT_FOUND if there is no such link. */
 NTSTATUS name_remove_link(PCUNICODE_STRING name);
 
 /*

@@ -17,15 +17,15 @@ struct object {
     uint64_t magic;
     POBJECT_TYPE type;
     atomic_int references;
-    int lent; /* of these, the driver's; under the lock */
+    int driver_references; /* included in `references`; under driver_lock */
 };
 
-enum { HEADER = 32 }; /* keeps the object on 16 octets */
+enum { HEADER = 32 }; /* a multiple of 16, the alignment of the object */
 _Static_assert(sizeof(struct object) <= HEADER, "the header lies in front of the object");
 static const uint64_t magic_alive = 0x6f626a6563743031, magic_dead = 0x64656164;
-static pthread_mutex_t lending = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t driver_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct object *header_of(void *object)
+static struct object *object_header(void *object)
 {
     return (struct object *)(void *)((char *)object - HEADER);
 }
@@ -44,12 +44,12 @@ void *ob_new(POBJECT_TYPE type, size_t size)
 
 void ob_ref(void *object)
 {
-    atomic_fetch_add_explicit(&header_of(object)->references, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&object_header(object)->references, 1, memory_order_relaxed);
 }
 
 void ob_unref(void *object)
 {
-    struct object *o = header_of(object);
+    struct object *o = object_header(object);
 
     if (atomic_fetch_sub_explicit(&o->references, 1, memory_order_acq_rel) != 1)
         return;
@@ -61,36 +61,37 @@ void ob_unref(void *object)
 
 POBJECT_TYPE ob_type(void *object)
 {
-    return header_of(object)->type;
+    return object_header(object)->type;
 }
 
-void ob_lend(void *object)
+void ob_pass_to_driver(void *object)
 {
-    struct object *o = header_of(object);
+    struct object *o = object_header(object);
 
-    pthread_mutex_lock(&lending);
-    if (o->lent++ == 0)
+    pthread_mutex_lock(&driver_lock);
+    if (o->driver_references++ == 0)
         live_add(LIVE_REFERENCE, object, o->type->name);
-    pthread_mutex_unlock(&lending);
+    pthread_mutex_unlock(&driver_lock);
 }
 
-/* False: the driver has no reference to give back. */
-static bool take_back(void *object)
+/* Makes a reference of the driver's one of the caller's. Returns false if the driver has none. */
+static bool object_reclaim_from_driver(void *object)
 {
-    struct object *o = header_of(object);
-    bool had;
+    struct object *o = object_header(object);
+    bool has_reference;
 
-    pthread_mutex_lock(&lending);
-    had = o->lent > 0;
-    if (had && --o->lent == 0)
+    pthread_mutex_lock(&driver_lock);
+    has_reference = o->driver_references > 0;
+    if (has_reference && --o->driver_references == 0)
         (void)live_remove(LIVE_REFERENCE, object);
-    pthread_mutex_unlock(&lending);
-    return had;
+    pthread_mutex_unlock(&driver_lock);
+    return has_reference;
 }
 
-static bool is_object(const char *routine, void *object)
+/* Returns whether the pointer is an object that is not freed yet, and reports it if not. */
+static bool object_check(const char *routine, void *object)
 {
-    if (object && header_of(object)->magic == magic_alive)
+    if (object && object_header(object)->magic == magic_alive)
         return true;
     check_failed(CHECK_REFERENCE, routine, 0, (uintptr_t)object, 0, 0, "%p is no object", object);
     return false;
@@ -99,28 +100,28 @@ static bool is_object(const char *routine, void *object)
 LONG_PTR ObfReferenceObject(PVOID Object)
 {
     irql_check_max("ObReferenceObject", DISPATCH_LEVEL);
-    if (!is_object("ObReferenceObject", Object))
+    if (!object_check("ObReferenceObject", Object))
         return 0;
     ob_ref(Object);
-    ob_lend(Object);
-    return atomic_load(&header_of(Object)->references);
+    ob_pass_to_driver(Object);
+    return atomic_load(&object_header(Object)->references);
 }
 
 LONG_PTR ObfDereferenceObject(PVOID Object)
 {
-    LONG_PTR left;
+    LONG_PTR remaining;
 
     irql_check_max("ObDereferenceObject", DISPATCH_LEVEL);
-    if (!is_object("ObDereferenceObject", Object))
+    if (!object_check("ObDereferenceObject", Object))
         return 0;
-    if (!take_back(Object)) {
+    if (!object_reclaim_from_driver(Object)) {
         check_failed(CHECK_REFERENCE, "ObDereferenceObject", (uintptr_t)ob_type(Object), (uintptr_t)Object, 0, 0,
                      "%s %p has no reference of the driver's left", ob_type(Object)->name, Object);
         return 0;
     }
-    left = atomic_load(&header_of(Object)->references) - 1;
+    remaining = atomic_load(&object_header(Object)->references) - 1;
     ob_unref(Object);
-    return left;
+    return remaining;
 }
 
 VOID ObDereferenceObjectDeferDelete(PVOID Object)
@@ -134,7 +135,7 @@ NTSTATUS ObReferenceObjectByPointer(PVOID Object, ACCESS_MASK DesiredAccess, POB
     UNREFERENCED_PARAMETER(DesiredAccess);
     UNREFERENCED_PARAMETER(AccessMode);
     irql_check_max("ObReferenceObjectByPointer", DISPATCH_LEVEL);
-    if (!is_object("ObReferenceObjectByPointer", Object))
+    if (!object_check("ObReferenceObjectByPointer", Object))
         return STATUS_INVALID_PARAMETER;
     if (ObjectType && ob_type(Object) != ObjectType)
         return STATUS_OBJECT_TYPE_MISMATCH;
@@ -161,7 +162,7 @@ NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POB
     *Object = handle_lookup(Handle, ObjectType, &status);
     if (!*Object)
         return status;
-    ob_lend(*Object);
+    ob_pass_to_driver(*Object);
     if (HandleInformation) {
         HandleInformation->HandleAttributes = 0;
         HandleInformation->GrantedAccess = DesiredAccess;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Objects with a count of references: threads, files, devices, what a handle stands for. The header lies before the
- * object, so that ObReferenceObject takes the pointer that the driver knows.
+ * Objects with a reference count: threads, files, devices, events. The header precedes the object, so that the driver's
+ * pointer to the object is what ObReferenceObject needs. The last ob_unref frees the object.
  */
 #ifndef WDK_OBJECT_H
 #define WDK_OBJECT_H
@@ -11,22 +11,21 @@
 #include "wdm.h"
 
 struct _OBJECT_TYPE {
-    const char *name; /* as reports call it: "thread" */
-    void (*destroy)(void *object); /* last reference gone; the memory goes after it. NULL: nothing to do */
-    void (*closed)(void *object);  /* its handle is closed; references may be left. NULL: nothing to do */
+    const char *name;              /* in reports: "thread" */
+    void (*destroy)(void *object); /* called before the object's memory is freed; may be NULL */
+    void (*closed)(void *object);  /* called when a handle to it is closed; may be NULL */
 };
 
-/* Zeroed, with one reference. NULL: no memory. */
+/* Returns a zeroed object with one reference, or NULL if out of memory. */
 void *ob_new(POBJECT_TYPE type, size_t size);
 void ob_ref(void *object);
 void ob_unref(void *object);
 POBJECT_TYPE ob_type(void *object);
 
 /*
- * References that a driver holds and gives back with ObDereferenceObject. They are counted beside the others, so that
- * what is left of them is reported at unload (LIVE_REFERENCE). ob_lend turns the caller's reference into the
- * driver's.
+ * Makes the caller's reference one of the driver's, which ObDereferenceObject drops. These are counted separately, so
+ * that ObDereferenceObject cannot drop other references, and unload reports those not dropped (LIVE_REFERENCE).
  */
-void ob_lend(void *object);
+void ob_pass_to_driver(void *object);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* System threads and what drivers ask about threads. */
+/*
+ * System threads, and queries of threads and of the process. A thread's object has one reference of the running thread
+ * and one of each handle.
+ */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -44,18 +47,18 @@ static void thread_object_release(struct kernel_thread *t)
 
 static const struct thread_objects thread_objects = { thread_object_create, thread_object_release };
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void ps_init(void)
 {
     the_process.id = getpid();
     thread_set_objects(&thread_objects);
 }
 
-static HANDLE id_of(struct kernel_thread *t)
+static HANDLE ps_thread_id(struct kernel_thread *t)
 {
     return (HANDLE)(uintptr_t)atomic_load(&t->id);
 }
 
-static void *run(void *argument)
+static void *ps_thread_main(void *argument)
 {
     struct kernel_thread *t = argument;
     struct thread_mark mark;
@@ -69,7 +72,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-static struct kernel_thread *create(PKSTART_ROUTINE routine, PVOID context)
+static struct kernel_thread *ps_thread_create(PKSTART_ROUTINE routine, PVOID context)
 {
     struct kernel_thread *t = thread_object_create();
     pthread_attr_t attr;
@@ -84,10 +87,10 @@ static struct kernel_thread *create(PKSTART_ROUTINE routine, PVOID context)
     t->context = context;
     t->critical = 1; /* as documented for system threads */
     live_add(LIVE_THREAD, t, "PsCreateSystemThread");
-    ob_ref(t); /* the caller's */
+    ob_ref(t); /* for the handle */
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    failed = thread_create(&thread, &attr, run, t);
+    failed = thread_create(&thread, &attr, ps_thread_main, t);
     pthread_attr_destroy(&attr);
     if (!failed)
         return t;
@@ -108,16 +111,16 @@ NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess, POBJECT
     UNREFERENCED_PARAMETER(ObjectAttributes);
     UNREFERENCED_PARAMETER(ProcessHandle);
     irql_check_max("PsCreateSystemThread", PASSIVE_LEVEL);
-    t = create(StartRoutine, StartContext);
+    t = ps_thread_create(StartRoutine, StartContext);
     if (!t)
         return STATUS_INSUFFICIENT_RESOURCES;
     while (ClientId && atomic_load(&t->id) == 0)
         (void)futex_sleep(&t->id, 0, NULL);
     if (ClientId)
-        *ClientId = (CLIENT_ID){ (HANDLE)(intptr_t)the_process.id, id_of(t) };
+        *ClientId = (CLIENT_ID){ (HANDLE)(intptr_t)the_process.id, ps_thread_id(t) };
     status = handle_open(t, ThreadHandle);
     if (!NT_SUCCESS(status))
-        ob_unref(t); /* it runs already, and nobody can wait for it */
+        ob_unref(t); /* the thread runs already, but no handle exists with which to wait for it */
     return status;
 }
 
@@ -140,12 +143,12 @@ PKTHREAD KeGetCurrentThread(VOID)
 
 HANDLE PsGetCurrentThreadId(VOID)
 {
-    return id_of(thread_self());
+    return ps_thread_id(thread_self());
 }
 
 HANDLE PsGetThreadId(PETHREAD Thread)
 {
-    return id_of((struct kernel_thread *)Thread);
+    return ps_thread_id((struct kernel_thread *)Thread);
 }
 
 NTSTATUS PsGetThreadExitStatus(PETHREAD Thread)

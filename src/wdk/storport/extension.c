@@ -223,7 +223,7 @@ ULONG StorPortInitializeWorker(PVOID HwDeviceExtension, PVOID *Worker)
     w = calloc(1, sizeof *w);
     if (!w)
         return STOR_STATUS_INSUFFICIENT_RESOURCES;
-    worker_add_own(work);
+    worker_add_own_routine(work);
     ExInitializeWorkItem(&w->item, work, w);
     w->extension = HwDeviceExtension;
     live_add(LIVE_STORPORT_WORKER, w, "StorPortInitializeWorker");

@@ -155,7 +155,7 @@ void port_scan_later(struct port_adapter *a)
     pthread_mutex_unlock(&a->lock);
     if (!queue)
         return;
-    worker_add_own(scan);
+    worker_add_own_routine(scan);
     ExInitializeWorkItem(&a->scan_item, scan, a);
     (void)worker_queue(&a->scan_item, NULL, NULL);
 }

@@ -216,7 +216,7 @@ NTSTATUS WdfWorkItemCreate(PWDF_WORKITEM_CONFIG Config, PWDF_OBJECT_ATTRIBUTES A
     if (status)
         return status;
     w = CONTAINING_RECORD(o, struct wdf_work, object);
-    worker_add_own(run);
+    worker_add_own_routine(run);
     ExInitializeWorkItem(&w->item, run, w);
     w->routine = Config->EvtWorkItemFunc;
     o->stop = stop_work;
