@@ -42,7 +42,7 @@ void desk_close(struct desk *d)
     mem_group_kill(&d->windows);
     for (int i = 0; i < GROUPS; i++)
         mem_group_kill(&d->groups[i]);
-    assert_true(mem_group_close(&d->windows, NULL, NULL)); /* nothing is protected or forgotten */
+    assert_true(mem_group_close(&d->windows, NULL, NULL)); /* every protection and registration has been released */
     for (int i = 0; i < GROUPS; i++)
         assert_true(mem_group_close(&d->groups[i], NULL, NULL));
     region_close(&d->far);
@@ -51,7 +51,7 @@ void desk_close(struct desk *d)
     pump_close(&d->p);
 }
 
-uint8_t *octet(const struct desk *d, uint64_t at)
+uint8_t *byte_at(const struct desk *d, uint64_t at)
 {
     return d->memory + (PAGES - 1 - at / MEM_PAGE) * MEM_PAGE + at % MEM_PAGE;
 }
@@ -87,7 +87,7 @@ uint32_t make_alive(struct desk *d, unsigned access)
     return stag;
 }
 
-bool alive(struct desk *d, uint32_t stag, uint64_t at)
+bool is_alive(struct desk *d, uint32_t stag, uint64_t at)
 {
     struct mem_ref ref;
     bool found = mem_lookup(d->p.memory, &d->p.domain, stag, base + at, 1, 0, &ref) == WIRE_OK;
@@ -96,19 +96,19 @@ bool alive(struct desk *d, uint32_t stag, uint64_t at)
     return found;
 }
 
-bool known(struct desk *d, uint32_t stag)
+bool is_known(struct desk *d, uint32_t stag)
 {
     return mem_check(d->p.memory, &d->p.domain, stag, base, 1, 0) == WIRE_OK;
 }
 
-int local(struct side *s, enum rdma_op op, unsigned flags, unsigned context, uint32_t stag)
+int post_local(struct side *s, enum rdma_op op, unsigned flags, unsigned context, uint32_t stag)
 {
     struct rdma_request r = { .op = op, .flags = flags, .context = tag(context), .token = stag };
 
     return iw_qp_post(s->qp, &r);
 }
 
-struct rdma_sge part(uint32_t stag, uint64_t at, uint32_t len)
+struct rdma_sge sge_at(uint32_t stag, uint64_t at, uint32_t len)
 {
     return (struct rdma_sge){ base + at, len, stag };
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: everything that a peer has no right to send, one by one: the exact Terminate (layer, type, code, headers
- * of the segment at fault), the end of the stream, how each request ends, and no octet outside what was given.
- * The other way round: what a peer's Terminate means for our requests.
+ * Abstract: each message that a peer must not send: the exact Terminate (layer, type, code, headers of the faulty
+ * segment), the end of the stream, how each request ends, and no byte written outside the permitted memory. Also what a
+ * peer's Terminate means for this side's requests.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -17,15 +17,15 @@
 #include "iwarp/stage.h"
 #include "wire/mpa.h"
 
-/* One segment that is wrong, as the first that comes. */
+/* One faulty segment, the first of its stream. */
 struct fault {
     const char *name;
     struct ddp_header h;
     int region;       /* 1 target, 2 source, 3 foreign: h.stag and h.to are relative to it */
     uint32_t payload;
-    uint8_t flip[2];  /* into the two control bytes */
+    uint8_t flip[2];  /* XORed into the two control bytes */
     enum wire_error error;
-    bool too_long;    /* the receive ends as RDMA_STATUS_TOO_LONG */
+    bool too_long;    /* the receive completes as RDMA_STATUS_TOO_LONG */
 };
 
 static const struct fault faults[] = {
@@ -90,7 +90,7 @@ static const struct fault faults[] = {
     { "response to nothing", TAGGED(RDMAP_READ_RESP, true, 0, 0), 1, 8, { 0, 0 }, WIRE_DDP_TAGGED_STAG, false },
 };
 
-/* The ULPDU at out + 2; its length. */
+/* Makes the ULPDU at out + 2, and returns its length. */
 static size_t fault_build(const struct stage *s, const struct fault *f, uint8_t *out)
 {
     const struct region *regions[] = { NULL, &s->target, &s->source, &s->foreign };
@@ -125,7 +125,7 @@ static void test_segments(void **state)
             s.p.whole = seed < 2;
             size_t len = fault_build(&s, f, fpdu);
             pump_inject(&s.p.b, fpdu, pump_seal(fpdu, s.crc, len));
-            feed(&s.p.b);
+            receive_all(&s.p.b);
             if (s.p.b.error != f->error)
                 print_error("%s\n", f->name);
             assert_terminated(&s, &s.p.b, f->error, read ? HEADERS_READ : HEADERS_DDP, fpdu + 2, len);
@@ -133,17 +133,17 @@ static void test_segments(void **state)
             assert_int_equal(s.p.b.completions, 1);
             assert_completed(&s.p.b, 0, RDMA_OP_RECEIVE, 1, f->too_long ? RDMA_STATUS_TOO_LONG : RDMA_STATUS_LOST);
             assert_int_equal(s.p.b.completed[0].error, f->error);
-            assert_true(untouched(&s.receive));
-            assert_true(untouched(&s.target));
-            assert_true(untouched(&s.source));
-            assert_true(untouched(&s.foreign));
+            assert_true(is_untouched(&s.receive));
+            assert_true(is_untouched(&s.target));
+            assert_true(is_untouched(&s.source));
+            assert_true(is_untouched(&s.foreign));
             assert_int_equal(s.p.b.first_fpdus, 0);
             stage_close(&s);
         }
     }
 }
 
-/* Reads of what the peer may not read. No octet comes back. covers: QPR-12 MEM-02 MEM-04 WIR-04 */
+/* Reads of memory that the peer must not read return no byte. covers: QPR-12 MEM-02 MEM-04 WIR-04 */
 static void test_read_sources(void **state)
 {
     static const struct {
@@ -180,44 +180,44 @@ static void test_read_sources(void **state)
         uint8_t payload[RDMAP_READ_REQUEST];
         rdmap_read_encode(&q, payload, sizeof payload);
         pump_inject(&s.p.b, fpdu, pump_fpdu(fpdu, s.crc, &h, payload, sizeof payload));
-        feed(&s.p.b);
+        receive_all(&s.p.b);
         assert_terminated(&s, &s.p.b, reads[k].error, HEADERS_READ, fpdu + 2, 46);
         stage_close(&s);
     }
 }
 
-/* Faults that need something before them. covers: QPR-05 WIR-04 */
+/* Faults that depend on an earlier message. covers: QPR-05 WIR-04 */
 static void test_sequences(void **state)
 {
     struct stage s;
 
     (void)state;
     for (unsigned i = 0; i < 16; i++) {
-        /* The second send finds no receive. */
+        /* There is no receive for the second send. */
         struct ddp_header first = UNTAGGED(RDMAP_SEND, true, 0, 1, 0), second = UNTAGGED(RDMAP_SEND, true, 0, 2,
                 0), again = UNTAGGED(RDMAP_SEND, true, 0, 1, 0);
         uint8_t ulpdu[64];
         stage_open(&s, i & 1, i);
         inject(&s, &first, LEN);
         inject(&s, &second, 0);
-        feed(&s.p.b);
+        receive_all(&s.p.b);
         ddp_header_encode(&second, ulpdu, sizeof ulpdu);
         assert_terminated(&s, &s.p.b, WIRE_DDP_UNTAGGED_NO_BUFFER, HEADERS_DDP, ulpdu, 18);
         assert_completed(&s.p.b, 0, RDMA_OP_RECEIVE, 1, RDMA_STATUS_OK);
         assert_int_equal(s.p.b.completed[0].length, LEN);
         stage_close(&s);
 
-        /* A number comes twice. */
+        /* A message number is repeated. */
         stage_open(&s, i & 1, i);
         assert_int_equal(post(&s.p.b, RDMA_OP_RECEIVE, 0, 2, NULL, 0, NULL), 0);
         inject(&s, &first, 4);
         inject(&s, &again, 0);
-        feed(&s.p.b);
+        receive_all(&s.p.b);
         ddp_header_encode(&again, ulpdu, sizeof ulpdu);
         assert_terminated(&s, &s.p.b, WIRE_DDP_UNTAGGED_MSN_RANGE, HEADERS_DDP, ulpdu, 18);
         stage_close(&s);
 
-        /* The second segment goes over the end, leaves a gap, or repeats the first. */
+        /* The second segment exceeds the receive, leaves a gap, or repeats the first. */
         for (int kind = 0; kind < 3; kind++) {
             struct ddp_header part = UNTAGGED(RDMAP_SEND, false, 0, 1, 0);
             uint32_t at = kind == 0 ? 60 : kind == 1 ? 61 : 0;
@@ -225,7 +225,7 @@ static void test_sequences(void **state)
             stage_open(&s, i & 1, i);
             inject(&s, &part, 60);
             inject(&s, &more, kind == 0 ? LEN - 59 : 4);
-            feed(&s.p.b);
+            receive_all(&s.p.b);
             ddp_header_encode(&more, ulpdu, sizeof ulpdu);
             assert_terminated(&s, &s.p.b, kind == 0 ? WIRE_DDP_UNTAGGED_TOO_LONG : WIRE_DDP_UNTAGGED_MO, HEADERS_DDP,
                               ulpdu, 18 + (kind == 0 ? LEN - 59 : 4));
@@ -237,7 +237,7 @@ static void test_sequences(void **state)
     }
 }
 
-/* What has no header to tell. covers: WIR-04 */
+/* Faults whose Terminate contains no header. covers: WIR-04 */
 static void test_framing(void **state)
 {
     struct stage s;
@@ -246,43 +246,43 @@ static void test_framing(void **state)
     (void)state;
     for (unsigned i = 0; i < 64; i++) {
         size_t len = 1 + i % 13;
-        /* A ULPDU shorter than its header; whether tagged or not. */
+        /* A ULPDU shorter than its header, tagged or not. */
         stage_open(&s, i & 1, i);
         memset(fpdu, 0, sizeof fpdu);
         fpdu[2] = i & 2 ? 0xc1 : 0x41;
         fpdu[3] = 0x40;
         pump_inject(&s.p.b, fpdu, pump_seal(fpdu, s.crc, len));
-        feed(&s.p.b);
+        receive_all(&s.p.b);
         assert_terminated(&s, &s.p.b, WIRE_RDMAP_STREAM_CATASTROPHIC, HEADERS_NONE, NULL, 0);
         stage_close(&s);
 
-        /* The empty FPDU is good once, at the beginning. */
+        /* The empty FPDU is valid once, at the beginning. */
         stage_open(&s, i & 1, i);
         size_t size = pump_fpdu(fpdu, s.crc, NULL, NULL, 0);
         pump_inject(&s.p.b, fpdu, size);
-        feed(&s.p.b);
+        receive_all(&s.p.b);
         assert_int_equal(s.p.b.first_fpdus, 1);
         assert_int_equal(s.p.b.ends, 0);
         pump_inject(&s.p.b, fpdu, size);
-        feed(&s.p.b);
+        receive_all(&s.p.b);
         assert_terminated(&s, &s.p.b, WIRE_RDMAP_STREAM_CATASTROPHIC, HEADERS_NONE, NULL, 0);
         stage_close(&s);
 
-        /* One bit is wrong, anywhere but in the length: nothing is placed. */
+        /* One wrong bit, anywhere but in the length: nothing is placed. */
         struct ddp_header h = UNTAGGED(RDMAP_SEND, true, 0, 1, 0);
         uint8_t data[20] = { 1, 2, 3 };
         stage_open(&s, true, i);
         size = pump_fpdu(fpdu, true, &h, data, sizeof data);
         fpdu[2 + pump_random(&s.p, (uint32_t)size - 2)] ^= (uint8_t)(1 << pump_random(&s.p, 8));
         pump_inject(&s.p.b, fpdu, size);
-        feed(&s.p.b);
+        receive_all(&s.p.b);
         assert_terminated(&s, &s.p.b, WIRE_MPA_CRC, HEADERS_NONE, NULL, 0);
-        assert_true(untouched(&s.receive));
+        assert_true(is_untouched(&s.receive));
         stage_close(&s);
     }
 }
 
-/* One read too many. covers: QPR-11 CON-03 WIR-04 */
+/* One read more than the limit. covers: QPR-11 CON-03 WIR-04 */
 static void test_ird(void **state)
 {
     struct stage s;
@@ -290,12 +290,12 @@ static void test_ird(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 8; i++) {
-        stage_open(&s, i & 1, i); /* four are allowed, and b does not get to send */
+        stage_open(&s, i & 1, i); /* four are allowed, and b answers none */
         for (uint32_t msn = 1; msn <= 5; msn++) {
             struct ddp_header h = UNTAGGED(RDMAP_READ_REQ, true, 1, msn, 0);
             assert_int_equal(s.p.b.ends, 0);
             pump_inject(&s.p.b, fpdu, pump_fpdu(fpdu, s.crc, &h, payload, sizeof payload));
-            feed(&s.p.b);
+            receive_all(&s.p.b);
         }
         assert_int_equal(s.p.b.ends, 1);
         assert_int_equal(s.p.b.error, WIRE_DDP_UNTAGGED_NO_BUFFER);
@@ -303,7 +303,7 @@ static void test_ird(void **state)
     }
 }
 
-/* b reads 60 octets of a; what is answered is made up. */
+/* b reads 60 bytes of a; the test makes up the response. */
 struct answer {
     const char *name;
     bool other_stag, write;
@@ -358,18 +358,18 @@ static void test_answers(void **state)
             .to = a->to,
         };
         inject(&s, &h, a->payload);
-        feed(&s.p.b);
+        receive_all(&s.p.b);
         if (s.p.b.error != a->error)
             print_error("%s\n", a->name);
         ddp_header_encode(&h, ulpdu, sizeof ulpdu);
         assert_terminated(&s, &s.p.b, a->error, HEADERS_DDP, ulpdu, DDP_TAGGED_HEADER + a->payload);
         assert_completed(&s.p.b, 0, RDMA_OP_READ, 5, RDMA_STATUS_LOST);
-        assert_true(untouched(&s.receive));
+        assert_true(is_untouched(&s.receive));
         stage_close(&s);
     }
 }
 
-/* The sink of a read that is answered cannot be named again, and octets come once. covers: QPR-12 */
+/* After its response the sink STag of a read is invalid, so that no byte is placed twice. covers: QPR-12 */
 static void test_answer_twice(void **state)
 {
     struct stage s;
@@ -386,13 +386,13 @@ static void test_answer_twice(void **state)
         inject(&s, &half, 30);
         if (i & 2) {
             inject(&s, &half, 30);
-            feed(&s.p.b);
+            receive_all(&s.p.b);
             assert_int_equal(s.p.b.error, WIRE_DDP_TAGGED_BOUNDS);
             assert_completed(&s.p.b, 0, RDMA_OP_READ, 5, RDMA_STATUS_LOST);
         } else {
             inject(&s, &rest, 30);
             inject(&s, &rest, 30);
-            feed(&s.p.b);
+            receive_all(&s.p.b);
             assert_int_equal(s.p.b.error, WIRE_DDP_TAGGED_STAG);
             assert_completed(&s.p.b, 0, RDMA_OP_READ, 5, RDMA_STATUS_OK);
         }
@@ -401,7 +401,7 @@ static void test_answer_twice(void **state)
     }
 }
 
-/* Reads that the peer refuses, by a real peer: the others are lost, this one says why. covers: QPR-12 */
+/* A read that a real peer refuses completes with the refusal's status; the other requests are lost. covers: QPR-12 */
 static void test_refused_read(void **state)
 {
     static const struct {
@@ -439,7 +439,7 @@ static void test_refused_read(void **state)
         assert_int_equal(s.p.a.completed[1].error, s.p.a.error);
         assert_int_equal(s.p.a.ends, 1);
         assert_int_equal(s.p.b.ends, 1);
-        assert_true(untouched(&sink));
+        assert_true(is_untouched(&sink));
         region_close(&sink);
         stage_close(&s);
     }

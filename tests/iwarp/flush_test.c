@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: flush and stop at every moment: each request that was posted before completes once, with the status given;
- * a stream goes on where nothing was half done, else it ends with a whole Terminate behind whole FPDUs.
+ * Abstract: flush and stop at every moment. Each request that was posted before completes once, with the status given.
+ * The stream continues if no message was half done; otherwise it ends with a Terminate behind whole FPDUs.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 #include "wire/mpa.h"
 #include "wire/terminate.h"
 
-/* Nothing half done: the stream goes on, and both sides' message numbers still agree. covers: QPR-16 */
+/* No message is half done: the stream continues, and both sides' message numbers still agree. covers: QPR-16 */
 static void test_flush_between(void **state)
 {
     struct region data;
@@ -28,7 +28,7 @@ static void test_flush_between(void **state)
     for (unsigned i = 0; i < 16; i++) {
         pump_open(&p, &(struct pump_config){ .crc = i & 1, .seed = i });
         region_open(&p, &data, 5000, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_READ);
-        struct rdma_sge sge = whole(&data);
+        struct rdma_sge sge = one_sge(&data);
         for (unsigned k = 0; k < 3; k++) {
             assert_int_equal(post(&p.a, RDMA_OP_SEND, RDMA_FLAG_SILENT, 10 + k, &sge, 1, NULL), 0);
             assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 20 + k, &sge, 1, NULL), 0);
@@ -54,7 +54,7 @@ static void test_flush_between(void **state)
     }
 }
 
-/* Anywhere: whatever has been said by then, everything completes once and in order. covers: QPR-02 QPR-16 */
+/* A flush at any moment: everything completes once and in order. covers: QPR-02 QPR-16 */
 static void test_flush_anywhere(void **state)
 {
     struct region src, dst;
@@ -65,7 +65,7 @@ static void test_flush_anywhere(void **state)
         pump_open(&p, &(struct pump_config){ .crc = i & 1, .seed = i, .max_segment = i % 3 ? 1448 : 30000 });
         region_open(&p, &src, 30000, RDMA_ACCESS_REMOTE_READ);
         region_open(&p, &dst, 30000, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE);
-        struct rdma_sge from = whole(&src), to = whole(&dst);
+        struct rdma_sge from = one_sge(&src), to = one_sge(&dst);
         for (unsigned k = 0; k < 12; k++) {
             enum rdma_op op = (enum rdma_op)pump_random(&p, 3);
             assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, k, &to, 1, NULL), 0);
@@ -91,7 +91,7 @@ static void test_flush_anywhere(void **state)
         }
         if (i & 4)
             assert_int_equal(flushed->ends, 0);
-        /* No region is needed any more by that side; what it still sends are whole FPDUs. */
+        /* The flushed side needs no region any more; what it still sends are whole FPDUs. */
         if (flushed == &p.a) {
             struct terminate t;
             p.whole = true;
@@ -112,7 +112,7 @@ static void test_flush_anywhere(void **state)
     }
 }
 
-/* A queue pair starts anew after it was stopped in the middle. covers: CON-17 */
+/* A queue pair can start again after it was stopped at any moment. covers: CON-17 */
 static void test_start_again(void **state)
 {
     struct region data;
@@ -123,7 +123,7 @@ static void test_start_again(void **state)
         struct iw_stream stream = { .crc = i & 1, .ird = 4, .ord = 4, .max_segment = 1448 };
         pump_open(&p, &(struct pump_config){ .crc = i & 1, .seed = i });
         region_open(&p, &data, 5000, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_READ);
-        struct rdma_sge sge = whole(&data);
+        struct rdma_sge sge = one_sge(&data);
         for (unsigned round = 0; round < 3; round++) {
             p.a.completions = p.b.completions = 0;
             for (unsigned k = 0; k < 4; k++) {
@@ -157,7 +157,7 @@ static void test_start_again(void **state)
     }
 }
 
-/* Start-up errors that are found after the reply: one whole FPDU, and no queue pair is needed. covers: WIR-02 */
+/* A Terminate for a start-up error found after the reply: one whole FPDU, made without a queue pair. covers: WIR-02 */
 static void test_terminate_from_above(void **state)
 {
     static const enum wire_error errors[] = { WIRE_MPA_INSUFFICIENT_IRD, WIRE_MPA_NO_RTR };

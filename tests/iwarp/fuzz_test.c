@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: garbage. What a real peer sends is spoilt by a seed (bits, lengths, pieces left out, doubled or made up),
- * with the checksum made right again, so that it gets past it. Whatever comes, no octet outside the posted and
- * registered memory changes (canaries, and the sanitizer), everything completes once, and it comes to rest. Meanwhile
- * both sides register memory by requests, bind windows and end them, and name what is alive, queued, or long gone.
+ * Abstract: garbage. A seed changes what a real peer sends: bits, lengths, pieces omitted, doubled or made up. The
+ * checksum is corrected, so that the message passes it. Invariants: no byte outside the posted and registered memory
+ * changes (canaries, and the sanitizer), every request completes once, and the streams come to rest. Meanwhile both
+ * sides register memory by requests, bind windows, invalidate, and use tokens that are alive, prepared or invalid.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -22,7 +22,10 @@ enum { ROUNDS = 3000, LEN = 6000, PAGES = 4, SPAN = 2 * MEM_PAGE - 24, OFFSET = 
 
 static const uint64_t base = 0x7654321000u;
 
-/* Memory that requests register: the inner pages but for their ends, in reverse. All that was ever prepared. */
+/*
+ * Memory that requests register: the two inner pages in reverse order, without the ends of the range. stags has every
+ * token that was prepared.
+ */
 struct play {
     struct pump p;
     bool crc;
@@ -66,14 +69,14 @@ static void play_close(struct play *g)
     assert_true(mem_group_close(&g->regions, NULL, NULL));
     mem_unmap(g->mapping);
     assert_guarded(g->memory, MEM_PAGE);
-    assert_guarded(g->memory + 2 * MEM_PAGE - 16, 16);       /* behind the range's end, on the second of its pages */
-    assert_guarded(g->memory + 2 * MEM_PAGE, OFFSET);        /* before its beginning */
+    assert_guarded(g->memory + 2 * MEM_PAGE - 16, 16); /* behind the end of the range, in its second page */
+    assert_guarded(g->memory + 2 * MEM_PAGE, OFFSET); /* before the beginning of the range */
     assert_guarded(g->memory + 3 * MEM_PAGE, MEM_PAGE);
     free(g->memory);
     pump_close(&g->p);
 }
 
-/* Often the last that was prepared, else any that there ever was. */
+/* Returns often the last token that was prepared, else a random earlier one. */
 static uint32_t any_stag(struct play *g, const struct region *r)
 {
     if (g->known == 0 || pump_random(&g->p, 10) == 0)
@@ -106,7 +109,7 @@ static void prepare(struct play *g, struct rdma_request *r, const struct region 
                                    base + pump_random(&g->p, 100), 1 + pump_random(&g->p, 4000), access, &r->token);
     else
         assert_int_equal(mem_prepare_pages(g->p.memory, &g->regions, &g->p.domain, &p, &r->token), 0);
-    if (error) { /* nothing that a window could be a part of: end something instead */
+    if (error) { /* no region for a window: revoke something instead */
         r->op = RDMA_OP_INVALIDATE;
         r->token = any_stag(g, plain);
     } else if (g->known < TOKENS) {
@@ -114,7 +117,7 @@ static void prepare(struct play *g, struct rdma_request *r, const struct region 
     }
 }
 
-/* A request of the new kinds, about memory that may or may not be alive. */
+/* Posts a fast register, bind, invalidate, or a request with such a token, which may or may not be alive. */
 static void play_request(struct play *g, unsigned side, unsigned context, const struct region *plain)
 {
     struct rdma_sge sge = { base + pump_random(&g->p, 100), pump_random(&g->p, SPAN - 100), any_stag(g, plain) };
@@ -164,7 +167,7 @@ static void spoil_fpdu(struct pump *p, uint8_t *fpdu, bool crc)
         pump_seal(fpdu, crc, ulpdu);
 }
 
-/* A made-up segment with a header that is nearly right. */
+/* Injects a made-up segment whose header is nearly valid. */
 static void make_up(struct play *g, const struct region *r)
 {
     static uint8_t out[70000], payload[66000];
@@ -217,12 +220,12 @@ static void post_all(struct play *g, const struct region *src, const struct regi
             struct rdma_sge sges[PUMP_SGES];
             enum rdma_op op = (enum rdma_op)pump_random(p, 3);
             struct side *side = i ? &p->b : &p->a;
-            uint32_t count = cut(p, receive, pump_random(p, LEN), sges, 6);
+            uint32_t count = split_sges(p, receive, pump_random(p, LEN), sges, 6);
 
             assert_int_equal(post(side, RDMA_OP_RECEIVE, 0, k, sges, count, NULL), 0);
             if (pump_random(p, 2))
                 play_request(g, i, k, dst);
-            count = cut(p, op == RDMA_OP_READ ? dst : src, pump_random(p, LEN), sges, 6);
+            count = split_sges(p, op == RDMA_OP_READ ? dst : src, pump_random(p, LEN), sges, 6);
             assert_int_equal(post(side, op, 0, k, sges, count, op == RDMA_OP_READ ? src : dst), 0);
             g->posted[i] += 2;
         }
@@ -235,7 +238,7 @@ static void move_and_spoil(struct play *g, const struct region *dst)
     uint32_t spoils = pump_random(p, 4), when = pump_random(p, 12);
 
     for (uint32_t k = 0; k < 100; k++) {
-        /* At the start of the pipe is a whole FPDU only while everything was sent at once. */
+        /* The pipe begins with a whole FPDU only as long as everything is sent at once. */
         p->whole = k < when;
         pump_send(&p->a);
         if (k == when / 2 && p->b.in.to - p->b.in.from > 30 && p->b.in.from == 0 && k == 0)
@@ -247,13 +250,13 @@ static void move_and_spoil(struct play *g, const struct region *dst)
         pump_receive(&p->b);
         pump_send(&p->b);
         pump_receive(&p->a);
-        if (pump_random(p, 40) == 0 && g->known > 0) /* another queue pair of the consumer's ends something */
+        if (pump_random(p, 40) == 0 && g->known > 0) /* the consumer revokes a token through another queue pair */
             (void)mem_revoke(p->memory, &p->domain, any_stag(g, dst), false);
     }
     pump_run(p);
 }
 
-/* Of each kind, how many did what they are for: rounds in which nothing works find nothing. */
+/* Successful requests of each kind. If a kind never succeeds, its rounds test nothing. */
 static unsigned worked[RDMA_OP_RECEIVE_AND_INVALIDATE + 1];
 
 static void tally(const struct side *s)
@@ -302,7 +305,7 @@ static void test_spoilt(void **state)
     assert_in_range(worked[RDMA_OP_RECEIVE_AND_INVALIDATE], 20, UINT32_MAX);
 }
 
-/* Nothing but garbage. covers: WIR-05 */
+/* The peer sends nothing but garbage. covers: WIR-05 */
 static void test_noise(void **state)
 {
     uint8_t noise[2000];
@@ -313,12 +316,12 @@ static void test_noise(void **state)
     for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
         pump_open(&p, &(struct pump_config){ .crc = seed & 1, .seed = seed });
         region_open(&p, &to, 64, RDMA_ACCESS_LOCAL_WRITE);
-        struct rdma_sge sge = whole(&to);
+        struct rdma_sge sge = one_sge(&to);
         assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 1, &sge, 1, NULL), 0);
         for (size_t i = 0; i < sizeof noise; i++)
             noise[i] = (uint8_t)pump_random(&p, 256);
         noise[0] = 0;
-        noise[2] = (uint8_t)(0x01 | (noise[2] & 0xc0)); /* so that more than the version is looked at */
+        noise[2] = (uint8_t)(0x01 | (noise[2] & 0xc0)); /* a valid version, so that more than the version is checked */
         noise[3] = (uint8_t)(0x40 | (noise[3] & 0x07));
         if (seed & 1)
             pump_seal(noise, true, noise[1]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What goes away under a message: the stream, the region it goes to or comes from, the read that it might have
- * answered.
+ * Abstract: a message loses what it needs: the stream, its source or destination region, or the read that it would
+ * answer.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "iwarp/stage.h"
 #include "wire/mpa.h"
 
-/* The end of the byte stream: between messages it is the peer's notice, anywhere else a loss. */
+/* The end of the byte stream is the peer's notice between messages, and a loss anywhere else. */
 static void test_eof(void **state)
 {
     struct ddp_header open[3] = { UNTAGGED(RDMAP_SEND, false, 0, 1, 0), TAGGED(RDMAP_WRITE, false, 0, 0),
@@ -28,7 +28,7 @@ static void test_eof(void **state)
             inject(&s, &open[kind], 8);
         if (kind == 2)
             s.p.b.in.to -= 1 + pump_random(&s.p, 30); /* inside the FPDU */
-        feed(&s.p.b);
+        receive_all(&s.p.b);
         iw_qp_rx_eof(s.p.b.qp);
         assert_int_equal(s.p.b.closes, kind == 3);
         assert_int_equal(s.p.b.ends, kind != 3);
@@ -37,13 +37,13 @@ static void test_eof(void **state)
             assert_completed(&s.p.b, 0, RDMA_OP_RECEIVE, 1, RDMA_STATUS_LOST);
         } else {
             assert_int_equal(s.p.b.completions, 0);
-            assert_int_equal(post(&s.p.b, RDMA_OP_SEND, 0, 1, NULL, 0, NULL), 0); /* half-closed: we may go on */
+            assert_int_equal(post(&s.p.b, RDMA_OP_SEND, 0, 1, NULL, 0, NULL), 0); /* b may still send */
         }
         stage_close(&s);
     }
 }
 
-/* A region that goes while data for it arrives: what comes later ends the stream. covers: MEM-03 */
+/* A region is invalidated while data for it arrives: the next data ends the stream. covers: MEM-03 */
 static void test_invalidated(void **state)
 {
     static uint8_t fpdu[70000], payload[60000];
@@ -65,7 +65,7 @@ static void test_invalidated(void **state)
             big.mr = NULL;
             memcpy(before, big.at, sizeof before);
             bool placed = s.p.b.in.to - s.p.b.in.from <= 4;
-            feed(&s.p.b);
+            receive_all(&s.p.b);
             assert_memory_equal(before, big.at, sizeof before);
             assert_true(placed || s.p.b.error == WIRE_DDP_TAGGED_STAG);
         }
@@ -74,19 +74,22 @@ static void test_invalidated(void **state)
     }
 }
 
-static void on_gone(void *context)
+static void on_done(void *context)
 {
     ++*(unsigned *)context;
 }
 
-/* Between want and done the transport has the addresses: until then the region stays, and no longer. covers: MEM-03 */
+/*
+ * Between want and done the transport has the addresses: the region is protected until done, and not longer.
+ * covers: MEM-03
+ */
 static void test_invalidated_under_way(void **state)
 {
     static uint8_t fpdu[20000], payload[10000];
     struct iovec iov[IW_IOV_MAX];
     struct region big;
     struct stage s;
-    unsigned gone = 0;
+    unsigned done = 0;
 
     (void)state;
     stage_open(&s, false, 1);
@@ -99,28 +102,28 @@ static void test_invalidated_under_way(void **state)
     assert_int_equal(iw_qp_rx_want(s.p.b.qp, s.p.scratch, iov, IW_IOV_MAX), 2);
     assert_ptr_equal(iov[0].iov_base, big.at + 100 - 16);
     assert_int_equal(iov[0].iov_len, size - 100 - MPA_FPDU_CRC);
-    assert_false(mem_invalidate(big.mr, on_gone, &gone));
-    assert_int_equal(gone, 0);
+    assert_false(mem_invalidate(big.mr, on_done, &done));
+    assert_int_equal(done, 0);
     iw_qp_rx_done(s.p.b.qp, s.p.scratch, 0);
-    assert_int_equal(gone, 1);
+    assert_int_equal(done, 1);
     assert_int_equal(iw_qp_rx_want(s.p.b.qp, s.p.scratch, iov, IW_IOV_MAX), 0);
     assert_terminated(&s, &s.p.b, WIRE_DDP_TAGGED_STAG, HEADERS_DDP, fpdu + 2, DDP_TAGGED_HEADER + sizeof payload);
 
     assert_int_equal(mem_register(s.p.memory, &s.p.domain, big.at, big.len, (uint64_t)(uintptr_t)big.at, 0, &big.mr,
                                   &big.stag), 0);
-    struct rdma_sge from = whole(&big);
+    struct rdma_sge from = one_sge(&big);
     assert_int_equal(post(&s.p.a, RDMA_OP_WRITE, 0, 1, &from, 1, &s.target), 0);
     assert_true(iw_qp_tx_want(s.p.a.qp, s.p.scratch, iov, IW_IOV_MAX) > 0);
-    assert_false(mem_invalidate(big.mr, on_gone, &gone));
+    assert_false(mem_invalidate(big.mr, on_done, &done));
     big.mr = NULL;
-    assert_int_equal(gone, 1);
+    assert_int_equal(done, 1);
     iw_qp_tx_done(s.p.a.qp, s.p.scratch, 100);
-    assert_int_equal(gone, 2);
+    assert_int_equal(done, 2);
     region_close(&big);
     stage_close(&s);
 }
 
-/* A Terminate about a write says nothing of the read before it; nor does one that says nothing at all. */
+/* A Terminate about a write, or without a header, does not give the read before it a status of its own. */
 static void test_lost_read(void **state)
 {
     struct stage s;
@@ -132,7 +135,7 @@ static void test_lost_read(void **state)
         s.p.whole = true;
         bad = s.target;
         bad.stag ^= 1;
-        struct rdma_sge from = whole(&s.source);
+        struct rdma_sge from = one_sge(&s.source);
         assert_int_equal(post(&s.p.a, RDMA_OP_READ, 0, 1, NULL, 0, &s.source), 0);
         if (i == 0)
             assert_int_equal(post(&s.p.a, RDMA_OP_WRITE, 0, 2, &from, 1, &bad), 0);
@@ -141,7 +144,7 @@ static void test_lost_read(void **state)
         while (pump_send(&s.p.a))
             continue;
         if (i == 0) {
-            feed(&s.p.b);
+            receive_all(&s.p.b);
         } else {
             struct ddp_header h = UNTAGGED(RDMAP_TERMINATE, true, 2, 1, 0);
             uint8_t fpdu[64];
@@ -156,8 +159,8 @@ static void test_lost_read(void **state)
     }
 }
 
-/* The same for what requests of ours name. */
-static void test_own_memory_gone(void **state)
+/* The same for memory that this side's requests name. */
+static void test_own_memory_invalidated(void **state)
 {
     struct iovec iov[IW_IOV_MAX];
     struct region data, more;
@@ -165,11 +168,11 @@ static void test_own_memory_gone(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
-        /* Before its turn: this request alone fails, nothing of it is sent. */
+        /* Before the request is framed: only this request fails, and nothing of it is sent. */
         stage_open(&s, i & 1, i);
         region_open(&s.p, &data, 50, RDMA_ACCESS_LOCAL_WRITE);
         region_open(&s.p, &more, 50, 0);
-        struct rdma_sge sges[2] = { whole(&more), whole(&data) };
+        struct rdma_sge sges[2] = { one_sge(&more), one_sge(&data) };
         assert_int_equal(post(&s.p.a, RDMA_OP_SEND, 0, 1, sges, 2, NULL), 0);
         assert_int_equal(post(&s.p.a, RDMA_OP_READ, 0, 2, &sges[1], 1, &s.source), 0);
         assert_int_equal(post(&s.p.a, RDMA_OP_SEND, 0, 3, sges, 1, NULL), 0);
@@ -186,10 +189,10 @@ static void test_own_memory_gone(void **state)
         region_close(&more);
         stage_close(&s);
 
-        /* In the middle: the message is torn, and so the stream ends. */
+        /* In the middle: the message is torn, so the stream ends. */
         stage_open(&s, i & 1, i);
         region_open(&s.p, &data, 300000, 0);
-        sges[0] = whole(&data);
+        sges[0] = one_sge(&data);
         assert_int_equal(post(&s.p.a, RDMA_OP_WRITE, 0, 1, sges, 1, &s.target), 0);
         assert_true(iw_qp_tx_want(s.p.a.qp, s.p.scratch, iov, IW_IOV_MAX) > 0);
         iw_qp_tx_done(s.p.a.qp, s.p.scratch, 1000);
@@ -201,36 +204,36 @@ static void test_own_memory_gone(void **state)
         region_close(&data);
         stage_close(&s);
 
-        /* A receive whose region is gone when the message comes. */
+        /* The region of a receive is invalid when the message arrives. */
         stage_open(&s, i & 1, i);
         struct ddp_header h = UNTAGGED(RDMAP_SEND, true, 0, 1, 0);
         uint8_t ulpdu[64];
         assert_true(mem_invalidate(s.receive.mr, NULL, NULL));
         s.receive.mr = NULL;
         inject(&s, &h, 10);
-        feed(&s.p.b);
+        receive_all(&s.p.b);
         ddp_header_encode(&h, ulpdu, sizeof ulpdu);
         assert_terminated(&s, &s.p.b, WIRE_DDP_CATASTROPHIC, HEADERS_DDP, ulpdu, 28);
         assert_int_equal(s.p.b.why, IW_END_LOCAL_REQUEST);
         assert_completed(&s.p.b, 0, RDMA_OP_RECEIVE, 1, RDMA_STATUS_LOCAL_ACCESS);
-        assert_true(untouched(&s.receive));
+        assert_true(is_untouched(&s.receive));
         stage_close(&s);
 
-        /* A source that goes between the request and the response. */
+        /* The source is invalidated between the request and the response. */
         stage_open(&s, i & 1, i);
         region_open(&s.p, &data, 10, RDMA_ACCESS_LOCAL_WRITE);
-        sges[0] = whole(&data);
+        sges[0] = one_sge(&data);
         assert_int_equal(post(&s.p.a, RDMA_OP_READ, 0, 1, sges, 1, &s.source), 0);
         while (pump_send(&s.p.a))
             continue;
-        feed(&s.p.b);
+        receive_all(&s.p.b);
         assert_int_equal(s.p.b.ends, 0);
         assert_true(mem_invalidate(s.source.mr, NULL, NULL));
         s.source.mr = NULL;
         pump_run(&s.p);
         assert_int_equal(s.p.b.error, WIRE_RDMAP_INVALID_STAG);
         assert_completed(&s.p.a, 0, RDMA_OP_READ, 1, RDMA_STATUS_REMOTE_ACCESS);
-        assert_true(untouched(&data));
+        assert_true(is_untouched(&data));
         region_close(&data);
         stage_close(&s);
     }
@@ -243,7 +246,7 @@ int main(void)
         cmocka_unit_test(test_invalidated),
         cmocka_unit_test(test_invalidated_under_way),
         cmocka_unit_test(test_lost_read),
-        cmocka_unit_test(test_own_memory_gone),
+        cmocka_unit_test(test_own_memory_invalidated),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,7 @@ size_t drain(struct iw_startup *s, uint8_t *bytes, size_t piece, enum iw_startup
     return len;
 }
 
-void assert_quiet(struct iw_startup *s)
+void assert_idle(struct iw_startup *s)
 {
     const uint8_t *out;
     uint8_t *in;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of start-up share: a usual configuration, and bytes into and out of one side. */
+/* Shared by the tests of start-up: a usual configuration, and bytes into and out of one side. */
 #ifndef TESTS_IWARP_HANDSHAKE_H
 #define TESTS_IWARP_HANDSHAKE_H
 
@@ -17,9 +17,9 @@ extern const struct iw_startup_config usual;
 
 /* Feeds len bytes, at most `piece` at a time; stops at the first event, which has to come with the last byte. */
 enum iw_startup_event feed(struct iw_startup *s, const uint8_t *bytes, size_t len, size_t piece);
-/* Takes all that is to be sent, at most `piece` bytes at a time; the last event in *e. */
+/* Copies everything that the side sends, at most `piece` bytes at a time. Sets *e to the last event. */
 size_t drain(struct iw_startup *s, uint8_t *bytes, size_t piece, enum iw_startup_event *e);
-/* It neither sends nor receives. */
-void assert_quiet(struct iw_startup *s);
+/* Asserts that the side neither sends nor receives. */
+void assert_idle(struct iw_startup *s);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: many small messages that leave or come at once, whose regions take turns. The region of the last one stays
- * protected for the next: that must be told from others that have the same addresses, from other rights to the same
- * region, and it must end when the batch does.
+ * Abstract: many small messages in one batch, from or to alternating regions. The region of the last message stays
+ * protected for the next one. The cache must distinguish regions with equal addresses and different rights to one
+ * region, and its protection must end with the batch.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ enum {
     ALL = RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE,
 };
 
-/* Regions that are all addressed from BASE on. */
+/* A region that is addressed from BASE on, like all others. */
 struct alike {
     uint8_t memory[ROOM];
     struct mem_region *mr;
@@ -41,7 +41,7 @@ static void alike_open(struct pump *p, struct alike *r, unsigned access, int fir
 
 static void alike_close(struct alike *r)
 {
-    assert_true(mem_invalidate(r->mr, NULL, NULL)); /* nobody holds it */
+    assert_true(mem_invalidate(r->mr, NULL, NULL)); /* it is not protected any more */
 }
 
 static struct rdma_sge at(const struct alike *r, unsigned n)
@@ -49,8 +49,8 @@ static struct rdma_sge at(const struct alike *r, unsigned n)
     return (struct rdma_sge){ .address = BASE + n * SIZE, .length = SIZE, .token = r->stag };
 }
 
-/* From one region to another, each of two that take turns as the bits of an order say. */
-static void take_turns(struct pump *p, enum rdma_op op, unsigned from_order, unsigned to_order)
+/* Sends each message from one of two regions to one of two others, as the bits of the orders select. */
+static void send_alternately(struct pump *p, enum rdma_op op, unsigned from_order, unsigned to_order)
 {
     struct alike from[2], to[2];
 
@@ -98,13 +98,16 @@ static void test_regions_alike(void **state)
         struct pump_config c = { .crc = i & 1, .whole = i & 2, .seed = i, .ord = 16, .ird = 16 };
 
         pump_open(&p, &c);
-        take_turns(&p, ops[i % 3], i * 0x9e3779b9u >> 20, i * 0x85ebca6bu >> 20);
+        send_alternately(&p, ops[i % 3], i * 0x9e3779b9u >> 20, i * 0x85ebca6bu >> 20);
         pump_close(&p);
     }
 }
 
-/* What our own receive is placed in is not the peer's to write, though the message before went there. covers: MEM-02 */
-static void test_rights_apart(void **state)
+/*
+ * A receive's memory stays forbidden to the peer's writes, though the previous message was placed there.
+ * covers: MEM-02
+ */
+static void test_different_rights(void **state)
 {
     static struct pump p;
 
@@ -139,19 +142,19 @@ static void test_rights_apart(void **state)
     }
 }
 
-static void on_gone(void *context)
+static void on_done(void *context)
 {
     ++*(unsigned *)context;
 }
 
-/* Copied messages: the region of the last lasts until done, those before do not. covers: MEM-03 */
+/* Copied messages: the last one's region is protected until done, the earlier ones' are not. covers: MEM-03 */
 static void test_ends_with_the_batch(void **state)
 {
     struct pump_config c = { .crc = true, .whole = true, .seed = 1 };
     struct iovec iov[IW_IOV_MAX];
     static struct pump p;
     struct alike r[2];
-    unsigned gone = 0;
+    unsigned done = 0;
     size_t len;
 
     (void)state;
@@ -166,15 +169,15 @@ static void test_ends_with_the_batch(void **state)
     assert_int_equal(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX), 1);
     len = iov[0].iov_len;
     alike_close(&r[0]);
-    assert_false(mem_invalidate(r[1].mr, on_gone, &gone));
-    assert_int_equal(gone, 0);
+    assert_false(mem_invalidate(r[1].mr, on_done, &done));
+    assert_int_equal(done, 0);
     iw_qp_tx_done(p.a.qp, p.scratch, len);
-    assert_int_equal(gone, 1);
+    assert_int_equal(done, 1);
     assert_int_equal(p.a.completions, 2);
     pump_close(&p);
 }
 
-/* What is listed, not copied, stays protected though another region is looked up behind it. covers: MEM-03 */
+/* Payload that is listed, not copied, stays protected while another region is looked up behind it. covers: MEM-03 */
 static void test_listed_lasts(void **state)
 {
     enum { LARGE = 4096 };
@@ -183,7 +186,7 @@ static void test_listed_lasts(void **state)
     struct mem_region *mr[2];
     struct iovec iov[IW_IOV_MAX];
     static struct pump p;
-    unsigned gone[2] = { 0, 0 };
+    unsigned done[2] = { 0, 0 };
     size_t len = 0;
 
     (void)state;
@@ -200,22 +203,22 @@ static void test_listed_lasts(void **state)
         len += iov[i].iov_len;
     assert_true(len > 2000);
     for (unsigned i = 0; i < 2; i++)
-        assert_false(mem_invalidate(mr[i], on_gone, &gone[i]));
-    assert_int_equal(gone[0] + gone[1], 0);
+        assert_false(mem_invalidate(mr[i], on_done, &done[i]));
+    assert_int_equal(done[0] + done[1], 0);
     iw_qp_tx_done(p.a.qp, p.scratch, len);
-    assert_int_equal(gone[0], 1);
-    assert_int_equal(gone[1], 1);
+    assert_int_equal(done[0], 1);
+    assert_int_equal(done[1], 1);
     pump_close(&p);
 }
 
-/* Pieces of several regions are all protected at once. covers: MEM-03 */
+/* Pieces of several regions are protected at the same time. covers: MEM-03 */
 static void test_pieces_last(void **state)
 {
     struct pump_config c = { .whole = true, .seed = 1 };
     static struct pump p;
     struct alike r[2];
     struct rdma_sge into[2];
-    unsigned gone = 0;
+    unsigned done = 0;
 
     (void)state;
     pump_open(&p, &c);
@@ -229,11 +232,11 @@ static void test_pieces_last(void **state)
     assert_int_equal(pieces_of_entry(p.b.qp, pieces, queue_at(&p.b.qp->rq, 0), 0, 2 * SIZE, RDMA_ACCESS_LOCAL_WRITE,
                                      IW_IOV_MAX), WIRE_OK);
     for (unsigned i = 0; i < 2; i++)
-        assert_false(mem_invalidate(r[i].mr, on_gone, &gone));
-    assert_int_equal(gone, 0);
+        assert_false(mem_invalidate(r[i].mr, on_done, &done));
+    assert_int_equal(done, 0);
     pieces_release(pieces);
     pieces_keep(pieces, false);
-    assert_int_equal(gone, 2);
+    assert_int_equal(done, 2);
     pump_close(&p);
 }
 
@@ -241,7 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_regions_alike),
-        cmocka_unit_test(test_rights_apart),
+        cmocka_unit_test(test_different_rights),
         cmocka_unit_test(test_ends_with_the_batch),
         cmocka_unit_test(test_listed_lasts),
         cmocka_unit_test(test_pieces_last),

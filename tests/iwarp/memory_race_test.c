@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: registrations that requests make and end, by several threads at once, while others look them up. Memory is
- * overwritten as soon as it is said to be free, which the pattern and the thread sanitizer both see.
+ * Abstract: several threads make and end registrations by requests, while others look them up. Memory is overwritten as
+ * soon as it is released; the pattern and the thread sanitizer both detect an access after that.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ enum { ROUNDS = 300, USERS = 2 };
 static struct {
     struct mem_table *t;
     struct mem_group group, windows;
-    uint8_t *page; /* all octets alike, except while nobody may look */
+    uint8_t *page; /* all bytes equal, except while no thread may access it */
     uint64_t logical;
     _Atomic uint32_t stag, window;
     atomic_bool over;
@@ -42,14 +42,14 @@ static void count_empty(void *context)
     atomic_fetch_add(&race.empties, 1);
 }
 
-/* Looks up what is told, directly or through a window, and finds every octet alike. */
+/* Looks up the published STag, of a region or a window, and counts reads in which the bytes differ. */
 static void *user_main(void *arg)
 {
-    _Atomic uint32_t *told = arg;
+    _Atomic uint32_t *published = arg;
     long hits = 0, misses = 0, torn = 0;
 
     for (unsigned i = 0; !atomic_load_explicit(&race.over, memory_order_relaxed); i++) {
-        uint32_t stag = atomic_load_explicit(told, memory_order_relaxed);
+        uint32_t stag = atomic_load_explicit(published, memory_order_relaxed);
         struct mem_ref ref;
 
         if (mem_lookup(race.t, &pd_a, stag, base, 64, 0, &ref) != WIRE_OK) {
@@ -99,7 +99,11 @@ static uint32_t race_prepare(void)
     return mem_prepare_pages(race.t, &race.group, &pd_a, &p, &stag) == 0 ? stag : 0;
 }
 
-/* After revoke nobody looks any more, whoever replaced or revoked, and however it was found. covers: INV-03 INV-09 */
+/*
+ * After mem_revoke no thread accesses the memory, whichever thread revoked or replaced it, and whether the lookup used
+ * a window.
+ * covers: INV-03 INV-09
+ */
 static void test_race_revoke(void **state)
 {
     pthread_t users[2 * USERS];
@@ -120,7 +124,7 @@ static void test_race_revoke(void **state)
         atomic_store_explicit(&race.window, window, memory_order_relaxed);
         if (i % 4 == 0)
             sched_yield();
-        /* The region's end is the window's; every other time the window goes first. */
+        /* Revoking the region ends its window. Every other time the window is revoked first. */
         if (i % 2)
             assert_int_equal(mem_revoke(race.t, &pd_a, window, false), WIRE_OK);
         assert_int_equal(mem_revoke(race.t, &pd_a, stag, i % 3 == 0), WIRE_OK);
@@ -147,7 +151,10 @@ static void *revoke_main(void *arg)
     return NULL;
 }
 
-/* It takes effect at once, and returns when the last protection has gone, not before. covers: INV-03 */
+/*
+ * mem_revoke takes effect at once, and returns when the last protection has been released, not before.
+ * covers: INV-03
+ */
 static void test_revoke_waits(void **state)
 {
     struct mem_region *mapping;
@@ -181,12 +188,12 @@ enum { AT_ONCE = 64 };
 static pthread_barrier_t gate;
 static uint32_t contested[AT_ONCE];
 
-/* Of all who end one registration at the same time one is told that it did. */
+/* If several threads revoke one registration at the same time, exactly one succeeds. */
 static void *revoker_main(void *arg)
 {
     (void)arg;
     for (int i = 0; i < ROUNDS; i++) {
-        pthread_barrier_wait(&gate); /* there are new ones */
+        pthread_barrier_wait(&gate); /* new registrations are there to be revoked */
         for (int k = 0; k < AT_ONCE; k++)
             if (mem_revoke(race.t, &pd_a, contested[k], false) == WIRE_OK)
                 atomic_fetch_add(&race.wins, 1);
@@ -208,7 +215,7 @@ static void test_race_revokers(void **state)
     for (int i = 0; i < ROUNDS; i++) {
         for (int k = 0; k < AT_ONCE; k++) {
             contested[k] = race_prepare();
-            if (k == 0) /* one of a group at a time */
+            if (k == 0) /* at most one of a group is alive */
                 assert_int_equal(mem_activate(race.t, contested[k], true), MEM_DONE);
         }
         pthread_barrier_wait(&gate);
@@ -222,7 +229,7 @@ static void test_race_revokers(void **state)
     race_close(mapping);
 }
 
-static uint32_t turns[2]; /* made in this order */
+static uint32_t turns[2]; /* prepared in this order */
 
 static void *turn_main(void *which)
 {
@@ -235,7 +242,10 @@ static void *turn_main(void *which)
     return NULL;
 }
 
-/* Two queues, where the turns of two of one group come at once: the one that was made later remains. covers: INV-09 */
+/*
+ * Two queues activate registrations of one group at the same time: the one that was prepared later remains.
+ * covers: INV-09
+ */
 static void test_race_turns(void **state)
 {
     pthread_t threads[2];
@@ -264,7 +274,7 @@ static void test_race_turns(void **state)
     race_close(mapping);
 }
 
-/* Makes registrations in a group, until it is closed. */
+/* Makes registrations in a group until it is closed. */
 static void *maker_main(void *arg)
 {
     (void)arg;
@@ -279,7 +289,7 @@ static void *maker_main(void *arg)
     return NULL;
 }
 
-/* A group that is killed while registrations are made in it and looked at: nothing survives, it is empty once. */
+/* A group is killed while registrations are made in it and looked up: none survives, and `empty` is called once. */
 static void test_race_kill(void **state)
 {
     pthread_t maker, user;

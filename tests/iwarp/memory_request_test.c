@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: what requests do to the STag table: prepared, alive, gone; pages that lie apart; windows; groups; logical
- * addresses.
+ * Abstract: what requests do to the STag table: prepared, alive and dead registrations, separate pages, windows,
+ * groups, logical addresses.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static int teardown(void **state)
     mem_group_kill(&f->others[0]);
     mem_group_kill(&f->others[1]);
     mem_unmap(f->mapping);
-    mem_table_destroy(f->t); /* asserts that every region has gone */
+    mem_table_destroy(f->t); /* asserts that every region is freed */
     free(f->memory);
     return 0;
 }
@@ -89,7 +89,7 @@ static uint32_t make_alive(struct fixture *f, struct mem_group *g, unsigned acce
     return stag;
 }
 
-static enum wire_error look(struct fixture *f, uint32_t stag, uint64_t to, uint64_t len, unsigned access)
+static enum wire_error lookup(struct fixture *f, uint32_t stag, uint64_t to, uint64_t len, unsigned access)
 {
     struct mem_ref ref;
     enum wire_error e = mem_lookup(f->t, &pd_a, stag, to, len, access, &ref);
@@ -98,59 +98,62 @@ static enum wire_error look(struct fixture *f, uint32_t stag, uint64_t to, uint6
     return e;
 }
 
-static bool alive(struct fixture *f, uint32_t stag)
+static bool is_alive(struct fixture *f, uint32_t stag)
 {
-    return look(f, stag, base, 1, 0) == WIRE_OK;
+    return lookup(f, stag, base, 1, 0) == WIRE_OK;
 }
 
-static bool known(struct fixture *f, uint32_t stag)
+static bool is_known(struct fixture *f, uint32_t stag)
 {
     return mem_check(f->t, &pd_a, stag, base, 1, 0) == WIRE_OK;
 }
 
-/* Known to posts from the beginning, to lookups from its turn on, to nobody after its end. covers: INV-03 */
+/*
+ * Posts find a registration from its preparation on, lookups from its activation on, and neither after it ended.
+ * covers: INV-03
+ */
 static void test_life(void **state)
 {
     struct fixture *f = *state;
     uint32_t stag = prepare(f, &f->g, REMOTE);
 
-    assert_true(known(f, stag));
-    assert_int_equal(look(f, stag, base, 1, 0), WIRE_DDP_TAGGED_STAG);
+    assert_true(is_known(f, stag));
+    assert_int_equal(lookup(f, stag, base, 1, 0), WIRE_DDP_TAGGED_STAG);
     assert_int_equal(mem_check(f->t, &pd_b, stag, base, 1, 0), WIRE_DDP_TAGGED_STREAM);
     assert_int_equal(mem_revoke(f->t, &pd_a, stag, true), WIRE_RDMAP_INVALID_STAG);
     assert_int_equal(mem_revocable(f->t, &pd_a, stag, true), WIRE_RDMAP_INVALID_STAG);
     assert_int_equal(mem_revocable(f->t, &pd_a, stag, false), WIRE_OK);
     assert_int_equal(mem_activate(f->t, stag, true), MEM_DONE);
-    assert_true(alive(f, stag));
+    assert_true(is_alive(f, stag));
     assert_int_equal(mem_revocable(f->t, &pd_a, stag, true), WIRE_OK);
-    mem_discard(f->t, &pd_a, stag); /* of prepared ones alone */
-    assert_true(alive(f, stag));
+    mem_discard(f->t, &pd_a, stag); /* discards prepared registrations only */
+    assert_true(is_alive(f, stag));
     assert_int_equal(mem_revoke(f->t, &pd_a, stag, false), WIRE_OK);
-    assert_false(alive(f, stag));
-    assert_false(known(f, stag));
+    assert_false(is_alive(f, stag));
+    assert_false(is_known(f, stag));
     assert_int_equal(mem_revoke(f->t, &pd_a, stag, false), WIRE_RDMAP_INVALID_STAG);
     assert_int_equal(mem_revocable(f->t, &pd_a, stag, false), WIRE_RDMAP_INVALID_STAG);
     assert_int_equal(mem_activate(f->t, stag, true), MEM_GONE);
 }
 
-/* Ends before its turn: the turn then finds nothing. */
+/* A registration ends before its activation, which then fails. */
 static void test_never_alive(void **state)
 {
     struct fixture *f = *state;
     uint32_t discarded = prepare(f, &f->g, REMOTE), revoked = prepare(f, &f->g, REMOTE);
 
     mem_discard(f->t, &pd_b, discarded);
-    assert_true(known(f, discarded));
+    assert_true(is_known(f, discarded));
     mem_discard(f->t, &pd_a, discarded);
     mem_discard(f->t, &pd_a, discarded);
-    assert_false(known(f, discarded));
+    assert_false(is_known(f, discarded));
     assert_int_equal(mem_activate(f->t, discarded, true), MEM_GONE);
     assert_int_equal(mem_revoke(f->t, &pd_a, revoked, false), WIRE_OK);
     assert_int_equal(mem_activate(f->t, revoked, true), MEM_GONE);
     assert_true(mem_group_close(&f->g, NULL, NULL));
 }
 
-/* Who may end what. covers: INV-02 */
+/* Which registrations this side and the peer may revoke. covers: INV-02 */
 static void test_who_may_revoke(void **state)
 {
     struct fixture *f = *state;
@@ -168,31 +171,31 @@ static void test_who_may_revoke(void **state)
         assert_int_equal(mem_revocable(f->t, &pd_a, lasting, peer), WIRE_RDMAP_CANNOT_INVALIDATE);
     }
     assert_int_equal(mem_revoke(f->t, &pd_a, local, true), WIRE_RDMAP_CANNOT_INVALIDATE);
-    assert_true(alive(f, local));
-    assert_true(alive(f, lasting));
+    assert_true(is_alive(f, local));
+    assert_true(is_alive(f, lasting));
     assert_int_equal(mem_revoke(f->t, &pd_a, both, true), WIRE_OK);
     assert_int_equal(mem_revoke(f->t, &pd_a, readable, true), WIRE_OK);
     assert_int_equal(mem_revoke(f->t, &pd_a, local, false), WIRE_OK);
     assert_true(mem_invalidate(r, NULL, NULL));
 }
 
-/* The new one comes alive when the old one dies, and both have names of their own. covers: INV-09 */
+/* A new registration becomes alive when the old one dies, and the two have different STags. covers: INV-09 */
 static void test_replaces(void **state)
 {
     struct fixture *f = *state;
     uint32_t old = make_alive(f, &f->g, REMOTE), new = prepare(f, &f->g, REMOTE), third = prepare(f, &f->g, REMOTE);
 
     assert_int_not_equal(old, new);
-    assert_true(alive(f, old));
+    assert_true(is_alive(f, old));
     assert_int_equal(mem_activate(f->t, new, true), MEM_DONE);
-    assert_false(alive(f, old));
-    assert_true(alive(f, new));
+    assert_false(is_alive(f, old));
+    assert_true(is_alive(f, new));
     assert_int_equal(mem_revoke(f->t, &pd_a, new, false), WIRE_OK);
-    assert_int_equal(mem_activate(f->t, third, true), MEM_DONE); /* gone already */
-    assert_true(alive(f, third));
+    assert_int_equal(mem_activate(f->t, third, true), MEM_DONE); /* its predecessor is dead already */
+    assert_true(is_alive(f, third));
 }
 
-/* Turns in another order than that of posts: as if the one that was posted first had been replaced. covers: INV-09 */
+/* Activation in another order than posting: the registration that was posted first dies. covers: INV-09 */
 static void test_late_turns(void **state)
 {
     struct fixture *f = *state;
@@ -202,16 +205,16 @@ static void test_late_turns(void **state)
         stags[i] = prepare(f, &f->g, REMOTE);
     assert_int_equal(mem_activate(f->t, stags[1], true), MEM_DONE);
     assert_int_equal(mem_activate(f->t, stags[0], false), MEM_DONE);
-    assert_false(known(f, stags[0]));
-    assert_true(alive(f, stags[1]));
+    assert_false(is_known(f, stags[0]));
+    assert_true(is_alive(f, stags[1]));
     assert_int_equal(mem_activate(f->t, stags[3], true), MEM_DONE);
     assert_int_equal(mem_revoke(f->t, &pd_a, stags[3], true), WIRE_OK);
-    assert_int_equal(mem_activate(f->t, stags[2], true), MEM_DONE); /* what replaced it has ended meanwhile */
+    assert_int_equal(mem_activate(f->t, stags[2], true), MEM_DONE); /* the one that replaced it has ended meanwhile */
     for (int i = 0; i < 4; i++)
-        assert_false(known(f, stags[i]));
+        assert_false(is_known(f, stags[i]));
 }
 
-/* Who may not wait takes nothing out of use. */
+/* Without wait, mem_activate kills nothing. */
 static void test_without_wait(void **state)
 {
     struct fixture *f = *state;
@@ -222,15 +225,18 @@ static void test_without_wait(void **state)
     assert_int_equal(mem_activate(f->t, second, false), MEM_BUSY);
     assert_int_equal(mem_lookup(f->t, &pd_a, first, base, 1, 0, &ref), WIRE_OK);
     assert_int_equal(mem_activate(f->t, second, false), MEM_BUSY);
-    assert_true(alive(f, first));
-    assert_true(known(f, second));
-    assert_false(alive(f, second));
+    assert_true(is_alive(f, first));
+    assert_true(is_known(f, second));
+    assert_false(is_alive(f, second));
     mem_release(&ref);
     assert_int_equal(mem_activate(f->t, second, true), MEM_DONE);
-    assert_false(alive(f, first));
+    assert_false(is_alive(f, first));
 }
 
-/* What an invalidation ends: the newest that is left, or was the last. covers: INV-08 INV-09 */
+/*
+ * The STag that an invalidation ends: the newest that is prepared or alive, else the last that was alive.
+ * covers: INV-08 INV-09
+ */
 static void test_newest(void **state)
 {
     struct fixture *f = *state;
@@ -241,7 +247,7 @@ static void test_newest(void **state)
     stags[0] = prepare(f, &f->g, REMOTE);
     assert_int_equal(mem_group_stag(&f->g), stags[0]);
     mem_discard(f->t, &pd_a, stags[0]);
-    assert_int_equal(mem_group_stag(&f->g), 0); /* no trace of what never was */
+    assert_int_equal(mem_group_stag(&f->g), 0); /* a discarded registration leaves no trace */
     for (int i = 0; i < 3; i++)
         stags[i] = prepare(f, &f->g, REMOTE);
     assert_int_equal(mem_activate(f->t, stags[0], true), MEM_DONE);
@@ -258,9 +264,10 @@ static void test_newest(void **state)
 }
 
 /*
- * What the consumer is told: the newest, also when it has ended; not one that was never posted. covers: INV-08 INV-09
+ * The STag that the consumer receives: the newest, also if that has ended, unless its request was not posted.
+ * covers: INV-08 INV-09
  */
-static void test_told(void **state)
+static void test_newest_token(void **state)
 {
     struct fixture *f = *state;
     uint32_t stags[3];
@@ -270,36 +277,36 @@ static void test_told(void **state)
     assert_int_equal(mem_group_newest(&f->g), stags[0]);
     assert_int_equal(mem_activate(f->t, stags[0], true), MEM_DONE);
     stags[1] = prepare(f, &f->g, REMOTE);
-    mem_discard(f->t, &pd_a, stags[1]); /* flushed: the post was told this token, and is not told the old one again */
+    mem_discard(f->t, &pd_a, stags[1]); /* flushed: the newest STag is still the one that the post received */
     assert_int_equal(mem_group_newest(&f->g), stags[1]);
     assert_int_equal(mem_group_stag(&f->g), stags[0]);
     stags[2] = prepare(f, &f->g, REMOTE);
     mem_group_refused(f->t, &f->g, &pd_a, stags[2]);
     assert_int_equal(mem_group_newest(&f->g), stags[0]);
-    assert_false(known(f, stags[2]));
-    assert_true(alive(f, stags[0]));
+    assert_false(is_known(f, stags[2]));
+    assert_true(is_alive(f, stags[0]));
 }
 
 static void refused(struct fixture *f, uint32_t stag)
 {
     mem_group_refused(f->t, &f->g, &pd_a, stag);
-    assert_false(known(f, stag));
+    assert_false(is_known(f, stag));
     assert_int_equal(mem_activate(f->t, stag, true), MEM_GONE);
 }
 
-/* The first's STag, which was known before, is the next one's when the first was not posted. covers: INV-04 */
+/* If the first registration is not posted, the next one has its STag, which was reserved before. covers: INV-04 */
 static void test_first_refused(void **state)
 {
     struct fixture *f = *state;
-    struct rdma_pages apart = { .count = 2, .len = 2 * MEM_PAGE, .base_address = base, .access = REMOTE };
+    struct rdma_pages separate = { .count = 2, .len = 2 * MEM_PAGE, .base_address = base, .access = REMOTE };
     uint64_t logical[] = { f->logical[5], f->logical[1] };
     uint32_t reserved, stag, second;
 
-    apart.logical = logical;
+    separate.logical = logical;
     assert_int_equal(mem_group_reserve(f->t, &f->g), 0);
     reserved = mem_group_newest(&f->g);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &apart, &stag), 0);
+        assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &separate, &stag), 0);
         assert_int_equal(stag, reserved);
         refused(f, stag);
         assert_int_equal(mem_group_newest(&f->g), reserved);
@@ -307,13 +314,13 @@ static void test_first_refused(void **state)
     }
     assert_int_equal(mem_group_reserve(f->t, &f->g), 0);
     assert_int_equal(make_alive(f, &f->g, REMOTE), reserved);
-    assert_true(alive(f, reserved));
+    assert_true(is_alive(f, reserved));
     second = prepare(f, &f->g, REMOTE);
     refused(f, second);
     assert_int_not_equal(prepare(f, &f->g, REMOTE), second);
 }
 
-/* What was bound to it before it was refused never names what its STag would name next. covers: INV-08 */
+/* A window of a registration that is refused never names the next registration with its STag. covers: INV-08 */
 static void test_refused_under_a_window(void **state)
 {
     struct fixture *f = *state;
@@ -323,10 +330,10 @@ static void test_refused_under_a_window(void **state)
     refused(f, stag);
     assert_int_not_equal(make_alive(f, &f->g, REMOTE), stag);
     assert_int_equal(mem_activate(f->t, window, true), MEM_GONE);
-    assert_int_equal(look(f, window, base, 1, RDMA_ACCESS_REMOTE_READ), WIRE_DDP_TAGGED_STAG);
+    assert_int_equal(lookup(f, window, base, 1, RDMA_ACCESS_REMOTE_READ), WIRE_DDP_TAGGED_STAG);
 }
 
-/* Closed meanwhile: nothing stays reserved. */
+/* If the group was closed meanwhile, nothing stays reserved. */
 static void test_refused_while_closing(void **state)
 {
     struct fixture *f = *state;
@@ -337,10 +344,10 @@ static void test_refused_while_closing(void **state)
     assert_true(mem_group_close(&f->g, NULL, NULL));
     mem_group_init(&f->g);
     refused(f, prepare(f, &f->g, REMOTE));
-    assert_true(mem_group_close(&f->g, NULL, NULL)); /* teardown finds the reserved slot given back */
+    assert_true(mem_group_close(&f->g, NULL, NULL)); /* teardown checks that the reserved slot is free again */
 }
 
-/* The octets [to, to + len) of the range are those of the pages in their order. */
+/* Asserts that the bytes [to, to + len) of the range are those of the pages in their order. */
 static void assert_maps(struct fixture *f, uint32_t stag, const int *order, uint32_t offset, uint64_t to, uint64_t len)
 {
     while (len > 0) {
@@ -387,9 +394,9 @@ static void test_pages(void **state)
             assert_maps(f, stag, orders[o], offsets[k], 0, len);
             assert_maps(f, stag, orders[o], offsets[k], MEM_PAGE / 2, MEM_PAGE);
             assert_maps(f, stag, orders[o], offsets[k], len - 1, 1);
-            assert_int_equal(look(f, stag, base + len, 0, 0), WIRE_OK);
-            assert_int_equal(look(f, stag, base, len + 1, 0), WIRE_DDP_TAGGED_BOUNDS);
-            assert_int_equal(look(f, stag, base - 1, 1, 0), WIRE_DDP_TAGGED_BOUNDS);
+            assert_int_equal(lookup(f, stag, base + len, 0, 0), WIRE_OK);
+            assert_int_equal(lookup(f, stag, base, len + 1, 0), WIRE_DDP_TAGGED_BOUNDS);
+            assert_int_equal(lookup(f, stag, base - 1, 1, 0), WIRE_DDP_TAGGED_BOUNDS);
             assert_int_equal(mem_revoke(f->t, &pd_a, stag, false), WIRE_OK);
         }
     }
@@ -420,7 +427,7 @@ static void test_pages_refused(void **state)
     p.len = 16;
     assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), EINVAL);
     p = good;
-    two[1] = f->logical[PAGES - 1] + MEM_PAGE; /* behind the mapping */
+    two[1] = f->logical[PAGES - 1] + MEM_PAGE; /* beyond the mapping */
     assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), EFAULT);
     two[1] = f->logical[2] + 8;
     assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), EFAULT);
@@ -428,7 +435,7 @@ static void test_pages_refused(void **state)
     assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), EFAULT);
     two[0] = f->logical[1] ^ (uint64_t)1 << 40;
     assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), EFAULT);
-    assert_true(mem_group_close(&f->g, NULL, NULL)); /* nothing is left of them */
+    assert_true(mem_group_close(&f->g, NULL, NULL)); /* no registration remains */
 }
 
 /* covers: INV-08 */
@@ -457,7 +464,7 @@ static void count_done(void *context)
     ++*(int *)context;
 }
 
-/* A part of the region, with rights of its own, that ends with it and keeps its group. covers: INV-08 */
+/* A window has rights of its own, ends with its region, and keeps the region's group from emptying. covers: INV-08 */
 static void test_window(void **state)
 {
     struct fixture *f = *state;
@@ -472,25 +479,25 @@ static void test_window(void **state)
     assert_int_equal(mem_check(f->t, &pd_a, w, base + 100, 50, RDMA_ACCESS_REMOTE_WRITE), WIRE_OK);
     assert_int_equal(mem_activate(f->t, whole, true), MEM_DONE);
     assert_int_equal(mem_activate(f->t, w, true), MEM_DONE);
-    assert_int_equal(look(f, w, base + 100, 50, RDMA_ACCESS_REMOTE_WRITE), WIRE_OK);
+    assert_int_equal(lookup(f, w, base + 100, 50, RDMA_ACCESS_REMOTE_WRITE), WIRE_OK);
     assert_int_equal(mem_check(f->t, &pd_a, w, base + 100, 50, RDMA_ACCESS_REMOTE_WRITE), WIRE_OK);
-    assert_int_equal(look(f, w, base + 99, 1, RDMA_ACCESS_REMOTE_WRITE), WIRE_DDP_TAGGED_BOUNDS);
-    assert_int_equal(look(f, w, base + 149, 2, RDMA_ACCESS_REMOTE_WRITE), WIRE_DDP_TAGGED_BOUNDS);
-    assert_int_equal(look(f, w, base + 100, 1, RDMA_ACCESS_REMOTE_READ), WIRE_RDMAP_ACCESS);
+    assert_int_equal(lookup(f, w, base + 99, 1, RDMA_ACCESS_REMOTE_WRITE), WIRE_DDP_TAGGED_BOUNDS);
+    assert_int_equal(lookup(f, w, base + 149, 2, RDMA_ACCESS_REMOTE_WRITE), WIRE_DDP_TAGGED_BOUNDS);
+    assert_int_equal(lookup(f, w, base + 100, 1, RDMA_ACCESS_REMOTE_READ), WIRE_RDMAP_ACCESS);
     assert_int_equal(mem_lookup(f->t, &pd_a, w, base + 149, 1, RDMA_ACCESS_REMOTE_WRITE, &ref), WIRE_OK);
     assert_ptr_equal(ref.at, f->memory + 149);
     mem_release(&ref);
     assert_int_equal(mem_revoke(f->t, &pd_a, whole, false), WIRE_OK);
-    assert_int_equal(look(f, w, base + 100, 1, 0), WIRE_DDP_TAGGED_STAG);
+    assert_int_equal(lookup(f, w, base + 100, 1, 0), WIRE_DDP_TAGGED_STAG);
     assert_int_equal(mem_check(f->t, &pd_a, w, base + 100, 50, RDMA_ACCESS_REMOTE_WRITE), WIRE_DDP_TAGGED_STAG);
-    assert_int_equal(mem_activate(f->t, late, true), MEM_GONE); /* its region is not alive */
+    assert_int_equal(mem_activate(f->t, late, true), MEM_GONE); /* the window's region is not alive */
     mem_group_kill(&f->g);
-    assert_false(mem_group_close(&f->g, count_done, &empty)); /* w is bound to it */
+    assert_false(mem_group_close(&f->g, count_done, &empty)); /* window w is bound to it */
     assert_int_equal(mem_revoke(f->t, &pd_a, w, false), WIRE_OK);
     assert_int_equal(empty, 1);
 }
 
-/* What is protected keeps the group, a window through its region too. */
+/* Protection keeps a group from emptying, also protection through a window. */
 static void test_group(void **state)
 {
     struct fixture *f = *state;
@@ -507,7 +514,7 @@ static void test_group(void **state)
     mem_group_kill(&f->window);
     mem_group_kill(&f->g);
     mem_group_kill(&f->g);
-    assert_false(known(f, live) || known(f, queued) || known(f, w));
+    assert_false(is_known(f, live) || is_known(f, queued) || is_known(f, w));
     assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), ECANCELED);
     assert_int_equal(mem_register_in(f->t, &f->g, &pd_a, f->memory, 1, base, 0, &r, &stag), ECANCELED);
     assert_false(mem_group_close(&f->g, count_done, &empty));
@@ -519,7 +526,7 @@ static void test_group(void **state)
     assert_int_equal(window_empty, 1);
 }
 
-/* The privileged token: logical addresses for requests, nothing for peers. covers: QPR-18 */
+/* The privileged token names logical addresses for requests, and nothing for peers. covers: QPR-18 */
 static void test_logical(void **state)
 {
     struct fixture *f = *state;
@@ -535,16 +542,13 @@ static void test_logical(void **state)
     assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 201, 0), WIRE_DDP_TAGGED_BOUNDS);
     assert_int_equal(mem_check(f->t, &pd_a, 0, logical - 1, 1, 0), WIRE_DDP_TAGGED_BOUNDS);
     assert_int_not_equal(mem_check(f->t, &pd_a, 0, logical, 1, RDMA_ACCESS_REMOTE_READ), WIRE_OK);
-    assert_int_not_equal(look(f, 0, logical, 1, 0), WIRE_OK);
-    assert_int_equal(look(f, (uint32_t)(logical >> 32), logical, 1, 0), WIRE_DDP_TAGGED_STREAM);
+    assert_int_not_equal(lookup(f, 0, logical, 1, 0), WIRE_OK);
+    assert_int_equal(lookup(f, (uint32_t)(logical >> 32), logical, 1, 0), WIRE_DDP_TAGGED_STREAM);
     mem_unmap(odd);
     assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 1, 0), WIRE_DDP_TAGGED_STAG);
 }
 
-/*
- * What a check has found good is looked at again by the next one, with its own range, rights and domain.
- * covers: MEM-03
- */
+/* The result of a check is not reused by the next check with another range, right or domain. covers: MEM-03 */
 static void test_checked_again(void **state)
 {
     struct fixture *f = *state;
@@ -553,7 +557,7 @@ static void test_checked_again(void **state)
     struct mem_region *r;
 
     for (int i = 0; i < 2; i++) {
-        assert_true(known(f, stag));
+        assert_true(is_known(f, stag));
         assert_int_equal(mem_check(f->t, &pd_a, stag, base, len, RDMA_ACCESS_LOCAL_WRITE), WIRE_OK);
         assert_int_equal(mem_check(f->t, &pd_a, stag, base, len + 1, 0), WIRE_DDP_TAGGED_BOUNDS);
         assert_int_equal(mem_check(f->t, &pd_a, stag, base - 1, 1, 0), WIRE_DDP_TAGGED_BOUNDS);
@@ -564,7 +568,7 @@ static void test_checked_again(void **state)
         assert_int_not_equal(mem_check(f->t, &pd_a, stag + 4, base, 1, 0), WIRE_OK);
     }
     assert_int_equal(mem_revoke(f->t, &pd_a, stag, false), WIRE_OK);
-    assert_false(known(f, stag));
+    assert_false(is_known(f, stag));
     assert_int_equal(mem_map(f->t, f->memory, 200, &r, &logical), 0);
     for (int i = 0; i < 2; i++)
         assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 200, RDMA_ACCESS_LOCAL_WRITE), WIRE_OK);
@@ -572,7 +576,7 @@ static void test_checked_again(void **state)
     assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 200, RDMA_ACCESS_LOCAL_WRITE), WIRE_DDP_TAGGED_STAG);
 }
 
-/* What is prepared after a refused post has its STag, and its own range. covers: INV-03 */
+/* A registration that is prepared after a refused post has the same STag and its own range. covers: INV-03 */
 static void test_prepared_checked_again(void **state)
 {
     struct fixture *f = *state;
@@ -581,7 +585,7 @@ static void test_prepared_checked_again(void **state)
 
     assert_int_equal(mem_check(f->t, &pd_a, stag, base, 11, RDMA_ACCESS_LOCAL_WRITE), WIRE_OK);
     mem_group_refused(f->t, &f->g, &pd_a, stag);
-    assert_false(known(f, stag));
+    assert_false(is_known(f, stag));
     assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &again), 0);
     assert_int_equal(again, stag);
     assert_int_equal(mem_check(f->t, &pd_a, stag, base, 11, 0), WIRE_DDP_TAGGED_BOUNDS);
@@ -589,7 +593,7 @@ static void test_prepared_checked_again(void **state)
     mem_discard(f->t, &pd_a, stag);
 }
 
-/* A table that came to lie where another one was, with the same secret, and so the same STags. */
+/* A new table at the address of a freed one, with the same secret and therefore the same STags. */
 static void test_next_table(void **state)
 {
     struct mem_region *r;
@@ -622,7 +626,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_late_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(test_without_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(test_newest, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_newest_token, setup, teardown),
         cmocka_unit_test_setup_teardown(test_first_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused_under_a_window, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused_while_closing, setup, teardown),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The STag table: rights, ranges, domains, tokens, rundown; and lookups that race invalidation and registration. */
+/*
+ * Abstract: the STag table: rights, ranges, domains, tokens, rundown; lookups that race with invalidation and
+ * registration.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +22,7 @@
 enum { LEN = 4096 };
 
 static const uint64_t base = 0x7f0000001000u;
-static int pd_a, pd_b; /* protection domains are told apart by their address */
+static int pd_a, pd_b; /* a protection domain is identified by its address */
 static uint8_t memory[LEN];
 
 struct fixture {
@@ -50,7 +53,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static enum wire_error look(struct fixture *f, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+static enum wire_error lookup(struct fixture *f, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                             unsigned access)
 {
     struct mem_ref ref;
@@ -89,11 +92,11 @@ static void test_ranges(void **state)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_int_equal(look(*state, &pd_a, ((struct fixture *)*state)->stag, cases[i].to, cases[i].len, 0),
+        assert_int_equal(lookup(*state, &pd_a, ((struct fixture *)*state)->stag, cases[i].to, cases[i].len, 0),
                          cases[i].want);
 }
 
-/* A region may end with the last address there is. */
+/* A region may end with the last address. */
 static void test_range_at_the_top(void **state)
 {
     struct fixture *f = *state;
@@ -111,7 +114,7 @@ static void test_range_at_the_top(void **state)
     assert_true(mem_invalidate(r, NULL, NULL));
 }
 
-/* Every set of rights that is asked against every set that is granted. */
+/* Every set of required rights against every set of granted ones. */
 static void test_rights(void **state)
 {
     struct fixture *f = *state;
@@ -122,7 +125,7 @@ static void test_rights(void **state)
 
         assert_int_equal(mem_register(f->t, &pd_a, memory, LEN, base, granted, &r, &stag), 0);
         for (unsigned asked = 0; asked < 8; asked++)
-            assert_int_equal(look(f, &pd_a, stag, base, 1, asked),
+            assert_int_equal(lookup(f, &pd_a, stag, base, 1, asked),
                              (asked & granted) == asked ? WIRE_OK : WIRE_RDMAP_ACCESS);
         assert_true(mem_invalidate(r, NULL, NULL));
     }
@@ -132,19 +135,19 @@ static void test_domains(void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal(look(f, &pd_b, f->stag, base, 1, 0), WIRE_DDP_TAGGED_STREAM);
-    assert_int_equal(look(f, NULL, f->stag, base, 1, 0), WIRE_DDP_TAGGED_STREAM);
+    assert_int_equal(lookup(f, &pd_b, f->stag, base, 1, 0), WIRE_DDP_TAGGED_STREAM);
+    assert_int_equal(lookup(f, NULL, f->stag, base, 1, 0), WIRE_DDP_TAGGED_STREAM);
 }
 
-/* STag, then domain, then rights, then range. */
+/* The order is STag, domain, rights, range. */
 static void test_order_of_checks(void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal(look(f, &pd_b, f->stag, base - 1, 1, RDMA_ACCESS_REMOTE_WRITE), WIRE_DDP_TAGGED_STREAM);
-    assert_int_equal(look(f, &pd_a, f->stag, base - 1, 1, RDMA_ACCESS_REMOTE_WRITE), WIRE_RDMAP_ACCESS);
-    assert_int_equal(look(f, &pd_a, f->stag, base - 1, 1, RDMA_ACCESS_REMOTE_READ), WIRE_DDP_TAGGED_BOUNDS);
-    assert_int_equal(look(f, &pd_b, f->stag ^ 1, base - 1, 1, RDMA_ACCESS_REMOTE_WRITE), WIRE_DDP_TAGGED_STAG);
+    assert_int_equal(lookup(f, &pd_b, f->stag, base - 1, 1, RDMA_ACCESS_REMOTE_WRITE), WIRE_DDP_TAGGED_STREAM);
+    assert_int_equal(lookup(f, &pd_a, f->stag, base - 1, 1, RDMA_ACCESS_REMOTE_WRITE), WIRE_RDMAP_ACCESS);
+    assert_int_equal(lookup(f, &pd_a, f->stag, base - 1, 1, RDMA_ACCESS_REMOTE_READ), WIRE_DDP_TAGGED_BOUNDS);
+    assert_int_equal(lookup(f, &pd_b, f->stag ^ 1, base - 1, 1, RDMA_ACCESS_REMOTE_WRITE), WIRE_DDP_TAGGED_STAG);
 }
 
 static void test_read_errors(void **state)
@@ -175,7 +178,7 @@ static void test_rundown(void **state)
     f->r = NULL;
     assert_int_equal(mem_lookup(f->t, &pd_a, f->stag, base, 1, 0, &third), WIRE_DDP_TAGGED_STAG);
     mem_release(&first);
-    mem_release(&first); /* empty by now */
+    mem_release(&first); /* empty already */
     assert_int_equal(done, 0);
     mem_release(&second);
     assert_int_equal(done, 1);
@@ -190,8 +193,8 @@ static int compare32(const void *a, const void *b)
 }
 
 /*
- * Registration after registration, each slot many times over: no STag twice, never 0, and no step from one to the next
- * that comes often enough to be guessed by.
+ * Many registrations, each slot many times. No STag is repeated or 0, and no difference of successive STags is frequent
+ * enough to predict the next one.
  */
 static void test_tokens_are_new_and_without_order(void **state)
 {
@@ -222,7 +225,7 @@ static void test_tokens_are_new_and_without_order(void **state)
     free(steps);
 }
 
-/* STags depend on the secret, and one table's mean nothing in another. */
+/* STags depend on the secret, and an STag of one table is invalid in another. */
 static void test_secret(void **state)
 {
     enum { N = 64 };
@@ -248,21 +251,21 @@ static void test_secret(void **state)
     mem_table_destroy(other);
 }
 
-/* STags of all kinds that nobody gave out: the lookup survives and finds nothing. */
+/* Lookups with STags that were never issued fail. */
 static void test_strange_tokens(void **state)
 {
     struct fixture *f = *state;
     uint32_t x = 1;
 
-    assert_int_equal(look(f, &pd_a, 0, base, 1, 0), WIRE_DDP_TAGGED_STAG);
+    assert_int_equal(lookup(f, &pd_a, 0, base, 1, 0), WIRE_DDP_TAGGED_STAG);
     for (int i = 0; i < 200000; i++) {
         x = x * 1664525u + 1013904223u;
         if (x != f->stag)
-            assert_int_equal(look(f, &pd_a, x, base, 1, 0), WIRE_DDP_TAGGED_STAG);
+            assert_int_equal(lookup(f, &pd_a, x, base, 1, 0), WIRE_DDP_TAGGED_STAG);
     }
 }
 
-/* To the last slot, and one beyond; then all go and come again. */
+/* Fills the table to the last slot and tries one more; then frees all and fills it again. */
 static void test_full_table(void **state)
 {
     enum { MOST = 1 << 20 };
@@ -276,7 +279,7 @@ static void test_full_table(void **state)
         n++;
     assert_int_equal(error, ENOSPC);
     assert_in_range(n, 1000000, MOST);
-    assert_int_equal(look(f, &pd_a, stag, base, 1, 0), WIRE_OK);
+    assert_int_equal(lookup(f, &pd_a, stag, base, 1, 0), WIRE_OK);
     assert_true(mem_invalidate(regions[--n], NULL, NULL));
     assert_int_equal(mem_register(f->t, &pd_a, memory, LEN, base, 0, &regions[n++], &stag), 0);
     assert_int_equal(mem_register(f->t, &pd_a, memory, LEN, base, 0, &more, &stag), ENOSPC);
@@ -286,27 +289,27 @@ static void test_full_table(void **state)
 }
 
 /*
- * The race: owners register a block, publish its STag, invalidate, wait for the end of use, then scribble over the
- * block (which TSan and the pattern both see if a lookup still held it), and begin anew. Users look up what they find.
+ * The race: owners register a block, publish its STag, invalidate, wait for the end of its use, then overwrite the
+ * block, and repeat. TSan and the pattern detect a lookup that still protects it. Users look up the published STags.
  */
 enum { OWNERS = 2, USERS = 2, BLOCK = 256, ROUNDS = 10000 };
 
 struct block {
     _Atomic uint32_t stag;
-    atomic_bool gone;
+    atomic_bool released;
     uint8_t bytes[BLOCK];
 };
 
 static struct {
     struct mem_table *t;
     struct block blocks[OWNERS];
-    atomic_int owners_left;
+    atomic_int active_owners;
     atomic_long hits, misses, torn;
 } race;
 
-static void block_gone(void *context)
+static void block_on_done(void *context)
 {
-    atomic_store_explicit(&((struct block *)context)->gone, true, memory_order_release);
+    atomic_store_explicit(&((struct block *)context)->released, true, memory_order_release);
 }
 
 static void *owner_main(void *arg)
@@ -318,18 +321,18 @@ static void *owner_main(void *arg)
         uint32_t stag;
 
         memset(b->bytes, i, BLOCK);
-        atomic_store_explicit(&b->gone, false, memory_order_relaxed);
+        atomic_store_explicit(&b->released, false, memory_order_relaxed);
         if (mem_register(race.t, &pd_a, b->bytes, BLOCK, base, RDMA_ACCESS_REMOTE_READ, &r, &stag) != 0)
             abort();
         atomic_store_explicit(&b->stag, stag, memory_order_relaxed);
         if (i % 4 == 0)
             sched_yield();
-        if (!mem_invalidate(r, block_gone, b)) {
-            while (!atomic_load_explicit(&b->gone, memory_order_acquire))
+        if (!mem_invalidate(r, block_on_done, b)) {
+            while (!atomic_load_explicit(&b->released, memory_order_acquire))
                 sched_yield();
         }
     }
-    atomic_fetch_sub(&race.owners_left, 1);
+    atomic_fetch_sub(&race.active_owners, 1);
     return NULL;
 }
 
@@ -337,7 +340,7 @@ static void *user_main(void *arg)
 {
     long hits = 0, misses = 0, torn = 0;
 
-    for (unsigned i = 0; atomic_load_explicit(&race.owners_left, memory_order_relaxed) > 0; i++) {
+    for (unsigned i = 0; atomic_load_explicit(&race.active_owners, memory_order_relaxed) > 0; i++) {
         struct block *b = &race.blocks[i % OWNERS];
         uint32_t stag = atomic_load_explicit(&b->stag, memory_order_relaxed);
         struct mem_ref ref;
@@ -367,7 +370,7 @@ static void test_race(void **state)
     (void)state;
     race.t = mem_table_create(42);
     assert_non_null(race.t);
-    atomic_store(&race.owners_left, OWNERS);
+    atomic_store(&race.active_owners, OWNERS);
     for (int i = 0; i < USERS; i++)
         assert_int_equal(pthread_create(&users[i], NULL, user_main, NULL), 0);
     for (int i = 0; i < OWNERS; i++)
@@ -378,33 +381,33 @@ static void test_race(void **state)
         pthread_join(users[i], NULL);
     print_message("race: %ld hits, %ld misses\n", atomic_load(&race.hits), atomic_load(&race.misses));
     assert_int_equal(atomic_load(&race.torn), 0);
-    mem_table_destroy(race.t); /* asserts that every region has gone */
+    mem_table_destroy(race.t); /* asserts that every region is freed */
 }
 
-/* Threads register, look up their own, and invalidate in one table as fast as they can. Domains are their own too. */
+/* Threads register, look up and invalidate their own regions in one table, each in its own domain. */
 static void *churn_main(void *arg)
 {
     struct mem_table *t = arg;
-    struct mem_region *held[64] = { NULL };
+    struct mem_region *regions[64] = { NULL };
     uint32_t stags[64], stag;
 
     for (int i = 0; i < 40000; i++) {
         int k = i % 64;
         struct mem_ref ref;
 
-        if (held[k]) {
-            if (mem_lookup(t, &held[k], stags[k], base, 1, 0, &ref) != WIRE_OK)
+        if (regions[k]) {
+            if (mem_lookup(t, &regions[k], stags[k], base, 1, 0, &ref) != WIRE_OK)
                 abort();
             mem_release(&ref);
-            if (!mem_invalidate(held[k], NULL, NULL))
+            if (!mem_invalidate(regions[k], NULL, NULL))
                 abort();
         }
-        if (mem_register(t, &held[k], memory, LEN, base, 0, &held[k], &stag) != 0)
+        if (mem_register(t, &regions[k], memory, LEN, base, 0, &regions[k], &stag) != 0)
             abort();
         stags[k] = stag;
     }
     for (int k = 0; k < 64; k++) {
-        if (!mem_invalidate(held[k], NULL, NULL))
+        if (!mem_invalidate(regions[k], NULL, NULL))
             abort();
     }
     return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: no memory. Creation says so and leaks nothing; sending goes on in small FPDUs; receiving ends the stream.
+ * Abstract: out of memory. Creation fails and leaks nothing. Sending continues in small FPDUs. Receiving ends the
+ * stream.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -15,7 +16,10 @@
 #include "iwarp/pump.h"
 #include "wire/mpa.h"
 
-/* Counts allocations down; below zero: there is memory. The linker puts these in front of the real ones. */
+/*
+ * Allocations that succeed before the rest fail; negative: all succeed. The linker replaces the real functions by
+ * these.
+ */
 static int until_none = -1;
 
 void *__real_malloc(size_t size);
@@ -68,12 +72,12 @@ static void test_create(void **state)
         qp = iw_qp_create(&c);
     }
     until_none = -1;
-    assert_int_equal(n, 2); /* one */
+    assert_int_equal(n, 2); /* one allocation */
     iw_qp_destroy(qp);
     iw_scratch_destroy(s);
 }
 
-/* The one spare buffer is with the first queue pair when the second has a half-sent FPDU. */
+/* The first queue pair has the only spare buffer when the second has a half-sent FPDU. */
 static void test_send(void **state)
 {
     struct iovec iov[IW_IOV_MAX];
@@ -86,17 +90,17 @@ static void test_send(void **state)
         region_open(&p, &data, 100000, 0);
         region_open(&p, &to, 100000, RDMA_ACCESS_LOCAL_WRITE);
         fill(&data, 1);
-        struct rdma_sge from = whole(&data), into = whole(&to);
+        struct rdma_sge from = one_sge(&data), into = one_sge(&to);
         assert_int_equal(post(&p.a, RDMA_OP_RECEIVE, 0, 1, &into, 1, NULL), 0);
         assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 1, &from, 1, NULL), 0);
         assert_int_equal(post(&p.b, RDMA_OP_SEND, 0, 2, &from, 1, NULL), 0);
         assert_true(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX) > 0);
         until_none = 0;
-        iw_qp_tx_done(p.a.qp, p.scratch, 100); /* takes the buffer */
+        iw_qp_tx_done(p.a.qp, p.scratch, 100); /* uses the buffer */
         p.whole = true;
         for (unsigned i = 0; i < 2000 && iw_qp_tx_want(p.b.qp, p.scratch, iov, IW_IOV_MAX) > 0; i++) {
             iw_qp_tx_done(p.b.qp, p.scratch, 0);
-            p.whole = crc; /* without CRC the receiver needs no buffer, however it is split */
+            p.whole = crc; /* without CRC the receiver needs no buffer, however the bytes are split */
             pump_send(&p.b);
             pump_receive(&p.a);
         }
@@ -123,14 +127,14 @@ static void test_receive(void **state)
     (void)state;
     pump_open(&p, &(struct pump_config){ .crc = true, .whole = true });
     region_open(&p, &to, sizeof payload, RDMA_ACCESS_LOCAL_WRITE);
-    struct rdma_sge into = whole(&to);
+    struct rdma_sge into = one_sge(&to);
     assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 1, &into, 1, NULL), 0);
     pump_fpdu(fpdu, true, &h, payload, sizeof payload);
     pump_inject(&p.b, fpdu, 1000);
     assert_int_equal(post(&p.a, RDMA_OP_WRITE, 0, 1, &into, 1, &to), 0);
     assert_true(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX) > 0);
     until_none = 0;
-    iw_qp_tx_done(p.a.qp, p.scratch, 100); /* takes the buffer */
+    iw_qp_tx_done(p.a.qp, p.scratch, 100); /* uses the buffer */
     pump_receive(&p.b);
     until_none = -1;
     assert_int_equal(p.b.ends, 1);
@@ -140,7 +144,7 @@ static void test_receive(void **state)
     pump_close(&p);
 }
 
-/* What is queued stays, at the depth that it had. */
+/* Queued receives stay, at the same depth. */
 static void test_shared_queue(void **state)
 {
     struct iw_srq_config c = { .depth = 2, .sges = 1 };
@@ -159,14 +163,14 @@ static void test_shared_queue(void **state)
     assert_int_equal(iw_srq_modify(srq, 3, 0), ENOMEM);
     assert_int_equal(iw_srq_post(srq, &r), 0);
     assert_int_equal(iw_srq_post(srq, &r), ENOSPC);
-    assert_int_equal(iw_srq_modify(srq, 0, 1), 0); /* needs none */
+    assert_int_equal(iw_srq_modify(srq, 0, 1), 0); /* needs no memory */
     until_none = -1;
     assert_int_equal(iw_srq_modify(srq, 3, 0), 0);
     assert_int_equal(iw_srq_post(srq, &r), 0);
     iw_srq_destroy(srq);
 }
 
-/* No trace is left of what could not be made: the group is empty, and tells of no STag. */
+/* A registration that fails leaves no trace: the group is empty and names no STag. */
 static void test_memory(void **state)
 {
     static const int domain;
@@ -194,7 +198,7 @@ static void test_memory(void **state)
     mem_discard(t, &domain, stag);
     assert_true(mem_group_close(&g, NULL, NULL));
     mem_unmap(mapping);
-    mem_table_destroy(t); /* asserts that every region has gone */
+    mem_table_destroy(t); /* asserts that every region is freed */
     free(memory);
 }
 

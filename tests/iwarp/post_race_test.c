@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: threads post while the owner moves bytes, flushes, stops and starts again, and while a region comes and
- * goes under the stream. Each post that succeeded completes once, each thread's in its own order. For the thread
- * sanitizer as much as for the assertions.
+ * Abstract: threads post while the owner moves bytes, flushes, stops and starts again, and while a region is registered
+ * and invalidated under the stream. Each post that succeeded completes once, in its thread's order. The thread
+ * sanitizer checks as much as the assertions.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -25,8 +25,8 @@ enum { POSTERS = 3, POSTS = 20000 };
 struct poster {
     struct race *race;
     enum rdma_op opcode;
-    unsigned posted;            /* by its thread */
-    unsigned completed, disorder; /* by the owner */
+    unsigned posted;            /* written by the poster's thread */
+    unsigned completed, disorder; /* written by the owner */
 };
 
 struct race {
@@ -34,15 +34,15 @@ struct race {
     struct iw_qp *a, *b;
     struct poster posters[POSTERS];
     struct rdma_sge sge;
-    uint64_t comings_at;
-    _Atomic uint32_t comings_stag;
+    uint64_t transient_to;
+    _Atomic uint32_t transient_stag;
     atomic_uint running;
     atomic_bool over;
     uint8_t data[256], unstable[256];
     char domain;
 };
 
-/* A context: the poster, and its running number. */
+/* A context has the poster's index and its running number. */
 static void *context_of(const struct poster *p, unsigned n)
 {
     return (void *)(uintptr_t)((uintptr_t)(p - p->race->posters) << 32 | n);
@@ -81,13 +81,13 @@ static const struct iw_qp_events events = {
     .ended = ignore_end,
 };
 
-/* Every other write names the region that comes and goes; while that is away, it names nothing. */
+/* Every other write names the transient region, or no region while it is invalidated. */
 static int post_one(struct poster *p)
 {
     struct race *r = p->race;
     bool unstable = p->opcode == RDMA_OP_WRITE && p->posted % 2;
     struct rdma_sge comings = {
-        r->comings_at, sizeof r->unstable, atomic_load_explicit(&r->comings_stag, memory_order_relaxed),
+        r->transient_to, sizeof r->unstable, atomic_load_explicit(&r->transient_stag, memory_order_relaxed),
     };
     struct rdma_request q = {
         .op = p->opcode,
@@ -121,27 +121,27 @@ static void *post_all(void *argument)
     return NULL;
 }
 
-static void on_gone(void *context)
+static void on_done(void *context)
 {
     atomic_store((atomic_bool *)context, true);
 }
 
-/* Registers, shows and takes away the region, and writes to the memory once it is nobody's. */
-static void *come_and_go(void *argument)
+/* Registers the region, publishes and invalidates it, and writes to its memory when that is released. */
+static void *churn_region(void *argument)
 {
     struct race *r = argument;
 
     while (!atomic_load(&r->over)) {
-        atomic_bool gone = false;
+        atomic_bool done = false;
         struct mem_region *mr;
         uint32_t stag;
-        if (mem_register(r->memory, &r->domain, r->unstable, sizeof r->unstable, r->comings_at, 7, &mr, &stag))
+        if (mem_register(r->memory, &r->domain, r->unstable, sizeof r->unstable, r->transient_to, 7, &mr, &stag))
             break;
-        atomic_store_explicit(&r->comings_stag, stag, memory_order_relaxed);
+        atomic_store_explicit(&r->transient_stag, stag, memory_order_relaxed);
         for (int i = 0; i < 50; i++)
             sched_yield();
-        if (!mem_invalidate(mr, on_gone, &gone))
-            while (!atomic_load(&gone))
+        if (!mem_invalidate(mr, on_done, &done))
+            while (!atomic_load(&done))
                 sched_yield();
         memset(r->unstable, 1, sizeof r->unstable);
     }
@@ -219,13 +219,13 @@ static void test_race(void **state)
     assert_non_null(r);
     r->memory = mem_table_create(1);
     r->sge = (struct rdma_sge){ (uint64_t)(uintptr_t)r->data, sizeof r->data, 0 };
-    r->comings_at = (uint64_t)(uintptr_t)r->unstable;
+    r->transient_to = (uint64_t)(uintptr_t)r->unstable;
     assert_int_equal(mem_register(r->memory, &r->domain, r->data, sizeof r->data, r->sge.address, 7, &mr,
                                   &r->sge.token), 0);
     r->a = open_qp(r);
     r->b = open_qp(r);
     atomic_store(&r->running, POSTERS);
-    assert_int_equal(pthread_create(&region, NULL, come_and_go, r), 0);
+    assert_int_equal(pthread_create(&region, NULL, churn_region, r), 0);
     for (int i = 0; i < POSTERS; i++) {
         r->posters[i] = (struct poster){ .race = r, .opcode = opcodes[i] };
         assert_int_equal(pthread_create(&threads[i], NULL, post_all, &r->posters[i]), 0);

@@ -20,11 +20,11 @@ static void on_complete(struct iw_qp *qp, struct rdma_completion *c, unsigned n)
     assert_true(n > 0);
     for (; n > 0; c++, n--) {
         assert_true(s->completions < PUMP_COMPLETIONS);
-        /* Why the stream ends has been told before anything ends with it. */
+        /* `ended` has been called before any request completes as lost */
         assert_true(c->status != RDMA_STATUS_LOST || iw_qp_end(qp) == IW_END_NONE || s->ends > 0);
         s->completed[s->completions++] = *c;
-        if (s->seen)
-            s->seen(s, c);
+        if (s->on_completion)
+            s->on_completion(s, c);
     }
 }
 
@@ -155,7 +155,7 @@ uint32_t pump_random(struct pump *p, uint32_t below)
     return (uint32_t)(p->seed >> 32) % below;
 }
 
-/* How much of len moves this time: often a few bytes, sometimes nothing, sometimes all. */
+/* Returns how much of len moves this time: often a few bytes, sometimes nothing, sometimes all. */
 static size_t portion(struct pump *p, size_t len)
 {
     if (p->whole || len == 0)
@@ -198,7 +198,7 @@ bool pump_send(struct side *from)
     return n > 0;
 }
 
-/* A turn takes a few frames or all that there are, and the next one goes on with the rest. */
+/* Processes the rest of the previous turn, and bounds this turn at random. Returns true if there was a rest. */
 static bool resume(struct side *to)
 {
     bool has_rest = iw_qp_rx_has_rest(to->qp);
@@ -299,7 +299,7 @@ bool pump_terminate_sent(struct side *from, bool crc, struct terminate *t)
         if (crc)
             crc32c_final(crc32c_update(CRC32C_INIT, at, all - 4), sum);
         assert_memory_equal(sum, at + all - 4, 4);
-        assert_false(found); /* it is the last message */
+        assert_false(found); /* a Terminate is the last message */
         if (ulpdu > 0 && ddp_header_decode(&h, at + 2, ulpdu, &size) && !h.tagged && h.opcode == RDMAP_TERMINATE) {
             found = true;
             assert_true(h.last);
@@ -349,7 +349,7 @@ void fill(struct region *r, uint32_t seed)
         r->at[i] = (uint8_t)((i * 2654435761u + seed) >> 13);
 }
 
-uint32_t cut(struct pump *p, const struct region *r, uint32_t len, struct rdma_sge *sges, uint32_t max)
+uint32_t split_sges(struct pump *p, const struct region *r, uint32_t len, struct rdma_sge *sges, uint32_t max)
 {
     uint32_t n = 0, at = 0;
 
@@ -365,7 +365,7 @@ uint32_t cut(struct pump *p, const struct region *r, uint32_t len, struct rdma_s
     return n;
 }
 
-struct rdma_sge whole(const struct region *r)
+struct rdma_sge one_sge(const struct region *r)
 {
     return (struct rdma_sge){ (uint64_t)(uintptr_t)r->at, r->len, r->stag };
 }

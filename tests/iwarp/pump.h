@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: two queue pairs in one process, with two byte pipes between them that take and give what a seed says, so
- * that every FPDU is split everywhere. What a pipe carries can be looked at and replaced.
+ * Abstract: two queue pairs in one process, joined by two byte pipes. A seed decides how many bytes each call moves, so
+ * that FPDUs are split at every place. A test can read and replace the bytes in a pipe.
  */
 #ifndef TESTS_IWARP_PUMP_H
 #define TESTS_IWARP_PUMP_H
@@ -28,7 +28,7 @@ struct side {
     struct pipe in; /* what the peer has sent and this side has not received */
     struct rdma_completion completed[PUMP_COMPLETIONS];
     unsigned completions;
-    void (*seen)(struct side *s, const struct rdma_completion *c); /* inside the upcall, or NULL */
+    void (*on_completion)(struct side *s, const struct rdma_completion *c); /* called in the upcall, or NULL */
     unsigned first_fpdus, answers, closes, ends;
     enum iw_end why;
     enum wire_error error;
@@ -37,8 +37,8 @@ struct side {
 struct pump {
     struct mem_table *memory;
     struct iw_scratch *scratch;
-    struct iw_srq *srq; /* of both sides, or NULL */
-    unsigned low;       /* how often it told that it was */
+    struct iw_srq *srq; /* used by both sides, or NULL */
+    unsigned low;       /* how often its `low` was called */
     struct side a, b;
     uint64_t seed;
     bool whole;        /* no splits */
@@ -47,7 +47,7 @@ struct pump {
 };
 
 struct pump_config {
-    struct pump *share;        /* whose table and domain are used, and outlive this pump's; or NULL */
+    struct pump *share;        /* its table and domain are used, and must outlive this pump; or NULL */
     bool crc, whole, hold;
     uint64_t seed;
     size_t max_segment;        /* 0: 1448 */
@@ -57,19 +57,19 @@ struct pump_config {
 };
 
 void pump_open(struct pump *p, const struct pump_config *c);
-void pump_close(struct pump *p); /* stops both, takes everything down */
+void pump_close(struct pump *p); /* stops both sides and frees everything */
 
 uint32_t pump_random(struct pump *p, uint32_t below);
-/* Moves bytes until nothing moves any more; asserts that this comes to an end. */
+/* Moves bytes until nothing moves any more. Fails if that does not happen. */
 void pump_run(struct pump *p);
-/* One side's output into its peer's pipe, and one pipe's content into its queue pair. False: nothing moved. */
+/* Moves output of a side to its peer's pipe, and bytes of a pipe to its queue pair. Returns false if nothing moved. */
 bool pump_send(struct side *from);
 bool pump_receive(struct side *to);
 void pump_inject(struct side *to, const void *bytes, size_t len);
-/* Puts an FPDU around the ULPDU at out + 2, or around header and payload; return its size. */
+/* Makes an FPDU around the ULPDU at out + 2, or around header and payload. Both return its size. */
 size_t pump_seal(uint8_t *out, bool crc, size_t ulpdu);
 size_t pump_fpdu(uint8_t *out, bool crc, const struct ddp_header *h, const void *payload, size_t len);
-/* The Terminate that a side has sent, from its peer's pipe: false where it sent none. */
+/* Decodes the Terminate that a side has sent, in its peer's pipe. Returns false if it sent none. */
 bool pump_terminate_sent(struct side *from, bool crc, struct terminate *t);
 
 struct region {
@@ -79,15 +79,18 @@ struct region {
     uint32_t len;
 };
 
-/* Guarded on both sides against overruns by exactly sized allocation (the sanitizer) and canaries (region_close). */
+/*
+ * Overruns at both ends are found by canaries (region_close) and, because the allocation has the exact size, by the
+ * sanitizer.
+ */
 void region_open(struct pump *p, struct region *r, uint32_t len, unsigned access);
-void region_close(struct region *r); /* invalidates, where it is still valid */
+void region_close(struct region *r); /* invalidates the region if it is still valid */
 
 void *tag(unsigned n); /* a request's context */
 void fill(struct region *r, uint32_t seed);
 /* Cuts [0, len) of a region into at most max SGEs of uneven sizes, empty ones among them. */
-uint32_t cut(struct pump *p, const struct region *r, uint32_t len, struct rdma_sge *sges, uint32_t max);
-struct rdma_sge whole(const struct region *r); /* one SGE */
+uint32_t split_sges(struct pump *p, const struct region *r, uint32_t len, struct rdma_sge *sges, uint32_t max);
+struct rdma_sge one_sge(const struct region *r); /* the whole region as one SGE */
 int post(struct side *s, enum rdma_op op, unsigned flags, unsigned context, const struct rdma_sge *sges,
          uint32_t count, const struct region *remote);
 void assert_completed(const struct side *s, unsigned at, enum rdma_op op, unsigned context, enum rdma_status status);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the operations of a queue pair, each over sizes at every boundary, with and without CRC, with SGEs and byte
- * streams split at places that seeds choose; completion order, silence, fences, limits, flush.
+ * Abstract: the operations of a queue pair, each with sizes at every boundary, with and without CRC. Seeds choose the
+ * SGEs and where the byte streams are split. Also completion order, silence, fences, limits, flush.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -20,7 +20,9 @@
 
 enum { MEGABYTE = 1 << 20 };
 
-/* A send, a write and a read of len octets each: everything arrives, is told in order, with the right length. */
+/*
+ * A send, a write and a read of len bytes each: all data arrives, and the completions have the right order and length.
+ */
 static void one_round(struct pump *p, uint32_t len)
 {
     struct region from, to, target, sink;
@@ -33,9 +35,9 @@ static void one_round(struct pump *p, uint32_t len)
     region_open(p, &sink, room, RDMA_ACCESS_LOCAL_WRITE);
     fill(&from, len + max);
     p->a.completions = p->b.completions = 0;
-    n = cut(p, &to, len, sges, max);
+    n = split_sges(p, &to, len, sges, max);
     assert_int_equal(post(&p->b, RDMA_OP_RECEIVE, 0, 1, sges, n, NULL), 0);
-    n = cut(p, &from, len, sges, max);
+    n = split_sges(p, &from, len, sges, max);
     assert_int_equal(post(&p->a, RDMA_OP_WRITE, 0, 2, sges, n, &target), 0);
     assert_int_equal(post(&p->a, RDMA_OP_SEND, RDMA_FLAG_SOLICIT, 3, sges, n, NULL), 0);
     pump_run(p);
@@ -49,7 +51,7 @@ static void one_round(struct pump *p, uint32_t len)
     assert_memory_equal(to.at, from.at, len);
     assert_memory_equal(target.at, from.at, len);
 
-    n = cut(p, &sink, len, sges, max);
+    n = split_sges(p, &sink, len, sges, max);
     assert_int_equal(post(&p->b, RDMA_OP_READ, 0, 4, sges, n, &from), 0);
     pump_run(p);
     assert_int_equal(p->b.completions, 2);
@@ -94,7 +96,7 @@ static void test_sizes(void **state)
 }
 
 
-/* What one call would send, as it is once the source has changed behind the framing. */
+/* Sends what one call would send, after the source has changed behind the framing. */
 static void send_changed(struct side *s, struct region *source)
 {
     struct iovec iov[IW_IOV_MAX];
@@ -111,8 +113,9 @@ static void send_changed(struct side *s, struct region *source)
 }
 
 /*
- * What a peer reads may change whenever its owner likes. With CRC that must not end the connection, so what is sent is
- * what was summed. covers: WIR-03
+ * The owner of a read's source may change it at any time. With CRC that must not end the connection, so the bytes that
+ * were summed are sent.
+ * covers: WIR-03
  */
 static void test_source_changes(void **state)
 {
@@ -129,7 +132,7 @@ static void test_source_changes(void **state)
         region_open(&p, &source, len, RDMA_ACCESS_REMOTE_READ);
         region_open(&p, &sink, len, RDMA_ACCESS_LOCAL_WRITE);
         fill(&source, i);
-        struct rdma_sge at = whole(&sink);
+        struct rdma_sge at = one_sge(&sink);
         assert_int_equal(post(&p.a, RDMA_OP_READ, 0, 1, &at, 1, &source), 0);
         while (pump_send(&p.a))
             continue;
@@ -147,7 +150,7 @@ static void test_source_changes(void **state)
     }
 }
 
-/* Sends that wait behind a read complete behind it, and the queue's order is that of posting. covers: QPR-02 */
+/* Sends behind a read complete after it: completions have the order of posts. covers: QPR-02 */
 static void test_order(void **state)
 {
     struct region far, sink, data, to;
@@ -160,14 +163,14 @@ static void test_order(void **state)
         region_open(&p, &sink, 5000, RDMA_ACCESS_LOCAL_WRITE);
         region_open(&p, &data, 3000, 0);
         region_open(&p, &to, 3000, RDMA_ACCESS_LOCAL_WRITE);
-        struct rdma_sge at = whole(&sink), from = whole(&data), into = whole(&to);
+        struct rdma_sge at = one_sge(&sink), from = one_sge(&data), into = one_sge(&to);
         for (unsigned i = 0; i < 8; i++)
             assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 100 + i, &into, 1, NULL), 0);
         for (unsigned i = 0; i < 8; i++) {
             assert_int_equal(post(&p.a, RDMA_OP_READ, 0, 10 * i, &at, 1, &far), 0);
             assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 10 * i + 1, &from, 1, NULL), 0);
         }
-        /* b sends nothing, so no read is answered: nothing may complete at a. */
+        /* b sends nothing, so no read is answered, and nothing may complete at a. */
         for (int i = 0; i < 200; i++) {
             pump_send(&p.a);
             pump_receive(&p.b);
@@ -190,7 +193,7 @@ static void test_order(void **state)
     }
 }
 
-/* Requests of all kinds, both ways at once, with as many reads as one likes. covers: QPR-02 QPR-04 QPR-11 */
+/* Requests of all kinds, in both directions at once, with any number of reads. covers: QPR-02 QPR-04 QPR-11 */
 static void test_crossing(void **state)
 {
     struct region src[2], dst[2];
@@ -209,11 +212,11 @@ static void test_crossing(void **state)
         for (unsigned n = 0; n < 30; n++) {
             for (int i = 0; i < 2; i++) {
                 struct rdma_sge sges[PUMP_SGES];
-                uint32_t count = cut(&p, &dst[!i], 40000, sges, 5);
+                uint32_t count = split_sges(&p, &dst[!i], 40000, sges, 5);
                 assert_int_equal(post(sides[!i], RDMA_OP_RECEIVE, 0, n, sges, count, NULL), 0);
                 uint32_t len = pump_random(&p, 40000);
                 enum rdma_op op = (enum rdma_op)pump_random(&p, 3);
-                count = cut(&p, op == RDMA_OP_READ ? &dst[i] : &src[i], len, sges, 7);
+                count = split_sges(&p, op == RDMA_OP_READ ? &dst[i] : &src[i], len, sges, 7);
                 assert_int_equal(post(sides[i], op, pump_random(&p, 4) ? 0 : RDMA_FLAG_READ_FENCE, n, sges, count,
                                       op == RDMA_OP_READ ? &src[!i] : &dst[!i]), 0);
             }
@@ -251,7 +254,7 @@ static void test_silent(void **state)
     pump_open(&p, &(struct pump_config){ .crc = true, .whole = true });
     region_open(&p, &data, 100, 0);
     region_open(&p, &to, 100, RDMA_ACCESS_LOCAL_WRITE);
-    struct rdma_sge from = whole(&data), into = whole(&to);
+    struct rdma_sge from = one_sge(&data), into = one_sge(&to);
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, i, &into, 1, NULL), 0);
     assert_int_equal(post(&p.a, RDMA_OP_SEND, RDMA_FLAG_SILENT, 1, &from, 1, NULL), 0);
@@ -271,7 +274,7 @@ static void test_silent(void **state)
     pump_close(&p);
 }
 
-/* What a pipe carries: how many Read Requests. */
+/* Returns the number of Read Requests in a pipe. */
 static unsigned read_requests(const struct pipe *in)
 {
     unsigned n = 0;
@@ -286,7 +289,7 @@ static unsigned read_requests(const struct pipe *in)
     return n;
 }
 
-/* At most ORD reads are asked for at a time, and what is posted behind waits. covers: QPR-11 CON-03 */
+/* At most ORD reads are in flight, and requests behind the next one wait. covers: QPR-11 CON-03 */
 static void test_ord(void **state)
 {
     struct region far, sink;
@@ -297,7 +300,7 @@ static void test_ord(void **state)
         pump_open(&p, &(struct pump_config){ .crc = true, .whole = true, .ird = ord, .ord = ord });
         region_open(&p, &far, 64, RDMA_ACCESS_REMOTE_READ);
         region_open(&p, &sink, 64, RDMA_ACCESS_LOCAL_WRITE);
-        struct rdma_sge at = whole(&sink);
+        struct rdma_sge at = one_sge(&sink);
         for (unsigned i = 0; i < 12; i++)
             assert_int_equal(post(&p.a, RDMA_OP_READ, 0, i, &at, 1, &far), 0);
         assert_int_equal(post(&p.a, RDMA_OP_WRITE, 0, 12, NULL, 0, &far), 0);
@@ -323,7 +326,7 @@ static void test_fence(void **state)
     pump_open(&p, &(struct pump_config){ .whole = true });
     region_open(&p, &far, 64, RDMA_ACCESS_REMOTE_READ);
     region_open(&p, &sink, 64, RDMA_ACCESS_LOCAL_WRITE);
-    struct rdma_sge at = whole(&sink);
+    struct rdma_sge at = one_sge(&sink);
     assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 9, NULL, 0, NULL), 0);
     assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 9, NULL, 0, NULL), 0);
     assert_int_equal(post(&p.a, RDMA_OP_READ, 0, 1, &at, 1, &far), 0);
@@ -333,7 +336,7 @@ static void test_fence(void **state)
         continue;
     while (pump_receive(&p.b))
         continue;
-    assert_int_equal(p.b.completions, 1); /* the one without a fence overtakes the response, not the other */
+    assert_int_equal(p.b.completions, 1); /* only the fenced request waits */
     pump_run(&p);
     assert_int_equal(p.b.completions, 2);
     assert_int_equal(p.a.completions, 3);
@@ -353,7 +356,7 @@ static void test_inline(void **state)
     (void)state;
     pump_open(&p, &(struct pump_config){ .crc = true, .inline_size = sizeof data });
     region_open(&p, &to, sizeof data, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE);
-    into = whole(&to);
+    into = one_sge(&to);
     for (unsigned i = 0; i < sizeof data; i++) {
         data[i] = expected[i] = (uint8_t)(i * 7);
         sges[i] = (struct rdma_sge){ (uint64_t)(uintptr_t)&data[i], 1, 0xdeadbeef };
@@ -401,7 +404,7 @@ static void test_refused_posts(void **state)
     pump_open(&p, &(struct pump_config){ .depth = 5 });
     region_open(&p, &readable, 64, RDMA_ACCESS_REMOTE_READ);
     region_open(&p, &writable, 64, RDMA_ACCESS_LOCAL_WRITE);
-    struct rdma_sge r = whole(&readable), w = whole(&writable), bad[5] = { r, r, r, r, r }, many[41] = { { 0 } };
+    struct rdma_sge r = one_sge(&readable), w = one_sge(&writable), bad[5] = { r, r, r, r, r }, many[41] = { { 0 } };
     assert_int_equal(post(&p.a, RDMA_OP_RECEIVE, 0, 1, &r, 1, NULL), EFAULT);
     assert_int_equal(post(&p.a, RDMA_OP_READ, 0, 1, &r, 1, &readable), EFAULT);
     bad[0].length++;
@@ -429,7 +432,7 @@ static void test_refused_posts(void **state)
     pump_close(&p);
 }
 
-/* Each form of ready-to-receive goes first, is the first valid FPDU over there, and leaves nothing behind. */
+/* Each form of ready-to-receive is sent first, is the peer's first valid FPDU, and has no other effect. */
 static void test_rtr(void **state)
 {
     static const enum mpa_rtr forms[] = { MPA_RTR_ZERO_FPDU, MPA_RTR_WRITE, MPA_RTR_READ };
@@ -443,7 +446,7 @@ static void test_rtr(void **state)
         region_open(&p, &far, 64, RDMA_ACCESS_REMOTE_READ);
         region_open(&p, &sink, 64, RDMA_ACCESS_LOCAL_WRITE);
         fill(&far, i);
-        struct rdma_sge at = whole(&sink);
+        struct rdma_sge at = one_sge(&sink);
         iw_qp_send_rtr(p.a.qp, form);
         assert_false(iw_qp_initiator_idle(p.a.qp));
         assert_int_equal(post(&p.a, RDMA_OP_READ, 0, 1, &at, 1, &far), 0);
@@ -462,7 +465,7 @@ static void test_rtr(void **state)
     }
 }
 
-/* The accepting side of an initiator without ready-to-receive. covers: CMP-01 */
+/* The accepting side sends nothing before the first FPDU of an initiator without ready-to-receive. covers: CMP-01 */
 static void test_hold(void **state)
 {
     struct pump p;
@@ -481,7 +484,7 @@ static void test_hold(void **state)
     pump_close(&p);
 }
 
-/* Requests are handed over, private bytes are left: the end of the stream must wait for those. */
+/* All requests are handed over, but a private copy is not sent yet: the end of the stream must wait for it. */
 static void test_idle_and_clean(void **state)
 {
     struct iovec iov[IW_IOV_MAX];
@@ -491,12 +494,12 @@ static void test_idle_and_clean(void **state)
     (void)state;
     pump_open(&p, &(struct pump_config){ .crc = true, .whole = true });
     region_open(&p, &data, 1000, 0);
-    struct rdma_sge from = whole(&data);
+    struct rdma_sge from = one_sge(&data);
     assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 1, &from, 1, NULL), 0);
     assert_false(iw_qp_initiator_idle(p.a.qp));
     assert_int_equal(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX), 3);
     iw_qp_tx_done(p.a.qp, p.scratch, 100);
-    assert_int_equal(p.a.completions, 1); /* and the region can go: the rest is a copy */
+    assert_int_equal(p.a.completions, 1); /* the region can be invalidated: the rest is a copy */
     assert_false(iw_qp_initiator_idle(p.a.qp));
     assert_false(iw_qp_tx_clean(p.a.qp));
     region_close(&data);
@@ -520,7 +523,7 @@ static void start_late(struct iw_qp *qp)
     qp->tx.send_msn = qp->tx.read_msn = qp->rx.send_msn = qp->rx.read_msn = late;
 }
 
-/* Message numbers and the positions in the queues go beyond 2^32. */
+/* Message numbers and queue positions wrap around at 2^32. */
 static void test_wraparound(void **state)
 {
     struct pump p;

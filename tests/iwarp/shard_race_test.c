@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: one shard registers memory by requests, and ends it in each way that there is, while another shard's queue
- * pairs read it, or write to it. As soon as the end is told the memory is somebody else's: it is overwritten, and has
- * to stay so. For the thread sanitizer as much as for the assertions.
+ * Abstract: one shard registers memory by requests, and ends it in every way, while another shard's queue pairs read or
+ * write it. As soon as the end is reported, the memory is overwritten and must not change. The thread sanitizer checks
+ * as much as the assertions.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -34,7 +34,7 @@ static struct {
     struct region plain, theirs;
     _Atomic uint32_t stag;
     atomic_bool over;
-    bool writes; /* the user writes to it alone; else reads it alone: both at once would race by themselves */
+    bool writes; /* the user only writes to it; else only reads it, because both at once would race */
 } race;
 
 static int request(struct side *s, enum rdma_op op, uint32_t stag)
@@ -44,7 +44,7 @@ static int request(struct side *s, enum rdma_op op, uint32_t stag)
     return iw_qp_post(s->qp, &r);
 }
 
-/* Until side a has completed what was posted, and side b as much. */
+/* Runs until side a and side b have so many completions each, which must be successful. */
 static void turn(struct pump *p, unsigned a, unsigned b)
 {
     for (int i = 0; p->a.completions < a || p->b.completions < b; i++) {
@@ -101,18 +101,18 @@ static void assert_mine(unsigned which)
         assert_int_equal(race.page[which][i], MINE);
 }
 
-/* From it to ours, or from ours to it; by our own requests or the peer's. */
+/* Copies from the region to ours or back, by a send of this side and a request of the peer. */
 static void use_once(struct pump *p, uint32_t stag)
 {
     struct region named = { .stag = stag, .at = (uint8_t *)(uintptr_t)base };
-    struct rdma_sge it = { base, SIZE, stag }, ours = whole(&race.theirs);
+    struct rdma_sge it = { base, SIZE, stag }, ours = one_sge(&race.theirs);
 
     (void)post(&p->b, RDMA_OP_RECEIVE, 0, 1, race.writes ? &it : &ours, 1, NULL);
     (void)post(&p->a, RDMA_OP_SEND, 0, 1, race.writes ? &ours : &it, 1, NULL);
     (void)post(&p->b, race.writes ? RDMA_OP_WRITE : RDMA_OP_READ, 0, 1, &ours, 1, &named);
 }
 
-/* Uses what it is told; whatever of that comes too late ends its stream, which then begins anew. */
+/* Uses the published STag. If that has ended meanwhile the stream ends, and starts again. */
 static void *use(void *argument)
 {
     struct iw_stream stream = { .ird = 4, .ord = 4, .max_segment = 1448 };
@@ -159,7 +159,7 @@ static void race_open(void)
 
 static void race_close(void)
 {
-    assert_true(mem_group_close(&race.group, NULL, NULL)); /* nothing is left of all */
+    assert_true(mem_group_close(&race.group, NULL, NULL)); /* no registration remains */
     for (int i = 0; i < 2; i++) {
         mem_unmap(race.mapping[i]);
         free(race.page[i]);
@@ -175,7 +175,7 @@ static void race_close(void)
 static void run(bool writes)
 {
     pthread_t user;
-    bool last = false; /* is alive still */
+    bool last = false; /* the last registration is alive */
 
     memset(&race, 0, sizeof race);
     race.writes = writes;

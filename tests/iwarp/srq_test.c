@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: both sides of a connection receive from one shared queue: order, what faults and flushes cost, depth. */
+/*
+ * Abstract: both sides of a connection receive from one shared queue: order, the receives that errors and flushes use,
+ * depth.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +38,7 @@ static unsigned context_of(const struct side *s, unsigned at)
     return (unsigned)(uintptr_t)s->completed[at].context;
 }
 
-/* Either side takes the oldest when a message begins there. covers: SRQ-01 */
+/* Each side removes the oldest receive when a message to it begins. covers: SRQ-01 */
 static void test_order(void **state)
 {
     struct region src, dst[RECEIVES];
@@ -49,18 +52,18 @@ static void test_order(void **state)
         fill(&src, i);
         for (unsigned k = 0; k < RECEIVES; k++) {
             region_open(&p, &dst[k], ROOM, RDMA_ACCESS_LOCAL_WRITE);
-            assert_int_equal(share(&p, k, sges, cut(&p, &dst[k], ROOM, sges, PUMP_SGES)), 0);
+            assert_int_equal(share(&p, k, sges, split_sges(&p, &dst[k], ROOM, sges, PUMP_SGES)), 0);
         }
         assert_int_equal(share(&p, 99, NULL, 0), ENOSPC);
         for (unsigned k = 0; k < RECEIVES; k++) {
             struct side *from = pump_random(&p, 2) ? &p.a : &p.b;
             assert_int_equal(post(from, RDMA_OP_SEND, RDMA_FLAG_SILENT, 0, sges,
-                                  cut(&p, &src, pump_random(&p, ROOM), sges, 10), NULL),
+                                  split_sges(&p, &src, pump_random(&p, ROOM), sges, 10), NULL),
                              0);
         }
         pump_run(&p);
         assert_int_equal(p.a.completions + p.b.completions, RECEIVES);
-        for (unsigned k = 0, a = 0, b = 0; k < RECEIVES; k++) { /* each once, and in order for each */
+        for (unsigned k = 0, a = 0, b = 0; k < RECEIVES; k++) { /* each once, in order on each side */
             const struct side *s = a < p.a.completions && context_of(&p.a, a) == k ? &p.a : &p.b;
             unsigned at = s == &p.a ? a++ : b++;
 
@@ -75,7 +78,10 @@ static void test_order(void **state)
     }
 }
 
-/* A flush completes the receive that is being filled, and ends the stream; the others stay. covers: SRQ-04 */
+/*
+ * A flush completes the receive that is being filled, and ends the stream. The others stay in the queue.
+ * covers: SRQ-04
+ */
 static void test_flush(void **state)
 {
     struct region src, dst;
@@ -86,7 +92,7 @@ static void test_flush(void **state)
         pump_open(&p, &(struct pump_config){ .crc = i & 1, .seed = i, .shared = RECEIVES });
         region_open(&p, &src, 30000, 0);
         region_open(&p, &dst, 30000, RDMA_ACCESS_LOCAL_WRITE);
-        struct rdma_sge from = whole(&src), to = whole(&dst);
+        struct rdma_sge from = one_sge(&src), to = one_sge(&dst);
         for (unsigned k = 0; k < 6; k++)
             assert_int_equal(share(&p, k, &to, 1), 0);
         assert_int_equal(post(&p.a, RDMA_OP_SEND, RDMA_FLAG_SILENT, 0, &from, 1, NULL), 0);
@@ -97,7 +103,7 @@ static void test_flush(void **state)
         }
         unsigned received = p.b.completions;
         iw_qp_flush(p.b.qp, RDMA_STATUS_FLUSHED);
-        assert_int_equal(p.b.completions, received + p.b.ends); /* half-way exactly where it ended the stream */
+        assert_int_equal(p.b.completions, received + p.b.ends); /* one more if the stream ended half-way */
         if (p.b.ends)
             assert_completed(&p.b, received, RDMA_OP_RECEIVE, received, RDMA_STATUS_FLUSHED);
         assert_queued(&p, 6 - p.b.completions);
@@ -109,14 +115,17 @@ static void test_flush(void **state)
     }
 }
 
-/* A message that is refused costs the receive that it would have had, and no other. covers: SRQ-04, QPR-05, WIR-04 */
+/*
+ * A message that is refused completes the receive that it would have filled, and no other.
+ * covers: SRQ-04, QPR-05, WIR-04
+ */
 static void test_refused(void **state)
 {
     static const struct {
         struct ddp_header h;
         uint32_t payload;
         enum wire_error error;
-        enum rdma_status status; /* RDMA_STATUS_OK: none is taken */
+        enum rdma_status status; /* RDMA_STATUS_OK: no receive is removed */
     } cases[] = {
         { { .opcode = RDMAP_SEND, .last = true, .msn = 1 },
           ROOM + 1,
@@ -141,7 +150,7 @@ static void test_refused(void **state)
         h.rdmap_version = RDMAP_VERSION;
         pump_open(&p, &(struct pump_config){ .crc = crc, .seed = i, .shared = RECEIVES });
         region_open(&p, &dst, ROOM, RDMA_ACCESS_LOCAL_WRITE);
-        struct rdma_sge to = whole(&dst);
+        struct rdma_sge to = one_sge(&dst);
         for (unsigned k = 0; k < 3; k++)
             assert_int_equal(share(&p, k, &to, 1), 0);
         pump_inject(&p.b, fpdu, pump_fpdu(fpdu, crc, &h, payload, cases[i / 2].payload));
@@ -195,27 +204,27 @@ static void test_threshold(void **state)
 
     (void)state;
     pump_open(&p, &(struct pump_config){ .shared = RECEIVES, .threshold = 3 });
-    assert_int_equal(p.low, 0); /* it has not fallen */
+    assert_int_equal(p.low, 0); /* the count has not decreased */
     for (unsigned k = 0; k < 12; k++)
         assert_int_equal(share(&p, k, NULL, 0), 0);
     for (unsigned k = 0; k < 9; k++)
         message(&p);
-    assert_int_equal(p.low, 0); /* 3 are left */
+    assert_int_equal(p.low, 0); /* 3 remain */
     message(&p);
     message(&p);
     assert_int_equal(p.low, 1); /* once */
     assert_int_equal(iw_srq_modify(p.srq, 0, 0), 0);
     assert_int_equal(p.low, 1);
-    assert_int_equal(iw_srq_modify(p.srq, 0, 2), 0); /* 1 is left */
+    assert_int_equal(iw_srq_modify(p.srq, 0, 2), 0); /* 1 remains */
     assert_int_equal(p.low, 2);
     assert_int_equal(iw_srq_modify(p.srq, 0, 1), 0);
-    assert_int_equal(iw_srq_modify(p.srq, RECEIVES, 0), 0); /* keeps it armed */
+    assert_int_equal(iw_srq_modify(p.srq, RECEIVES, 0), 0); /* it stays armed */
     assert_int_equal(p.low, 2);
     message(&p);
     assert_int_equal(p.low, 3);
     for (unsigned k = 12; k < 16; k++)
         assert_int_equal(share(&p, k, NULL, 0), 0);
-    assert_int_equal(iw_srq_modify(p.srq, 2, 9), EINVAL); /* neither of both */
+    assert_int_equal(iw_srq_modify(p.srq, 2, 9), EINVAL); /* changes neither */
     assert_int_equal(p.low, 3);
     for (unsigned k = 12; k < 16; k++)
         message(&p);
@@ -236,7 +245,7 @@ static void test_depth(void **state)
     for (unsigned k = 0; k < 3; k++)
         message(&p);
     for (unsigned k = 4; k < 7; k++)
-        assert_int_equal(share(&p, k, NULL, 0), 0); /* it has wrapped */
+        assert_int_equal(share(&p, k, NULL, 0), 0); /* the ring has wrapped around */
     assert_int_equal(share(&p, 99, NULL, 0), ENOSPC);
     assert_int_equal(iw_srq_modify(p.srq, 3, 0), EINVAL);
     assert_int_equal(iw_srq_modify(p.srq, 9, 0), 0);
@@ -245,7 +254,7 @@ static void test_depth(void **state)
     assert_int_equal(share(&p, 99, NULL, 0), ENOSPC);
     for (unsigned k = 3; k < 6; k++)
         message(&p);
-    assert_int_equal(iw_srq_modify(p.srq, 6, 0), 0); /* exactly as many as are queued */
+    assert_int_equal(iw_srq_modify(p.srq, 6, 0), 0); /* exactly the number that is queued */
     assert_int_equal(share(&p, 99, NULL, 0), ENOSPC);
     for (unsigned k = 6; k < 12; k++)
         message(&p);
@@ -266,9 +275,9 @@ static void test_posts(void **state)
     pump_open(&p, &(struct pump_config){ .shared = 4 });
     region_open(&p, &writable, 100, RDMA_ACCESS_LOCAL_WRITE);
     region_open(&p, &readable, 100, 0);
-    struct rdma_sge sge = whole(&writable), foreign = whole(&readable);
+    struct rdma_sge sge = one_sge(&writable), foreign = one_sge(&readable);
     assert_int_equal(share(&p, 0, sges, 41), EINVAL);
-    assert_int_equal(share(&p, 0, sges, 40), 0); /* all of them empty */
+    assert_int_equal(share(&p, 0, sges, 40), 0); /* all SGEs are empty */
     assert_int_equal(share(&p, 0, &sge, 1), 0);
     assert_int_equal(share(&p, 0, &foreign, 1), EFAULT);
     sge.length++;
@@ -276,7 +285,7 @@ static void test_posts(void **state)
     sges[0].length = sges[1].length = UINT32_MAX;
     assert_int_equal(share(&p, 0, sges, 2), EINVAL);
     assert_int_equal(iw_srq_post(p.srq, &wrong), EINVAL);
-    assert_int_equal(post(&p.a, RDMA_OP_RECEIVE, 0, 0, NULL, 0, NULL), EINVAL); /* of its own it has none */
+    assert_int_equal(post(&p.a, RDMA_OP_RECEIVE, 0, 0, NULL, 0, NULL), EINVAL); /* it has none of its own */
     assert_queued(&p, 2);
     region_close(&writable);
     region_close(&readable);

@@ -20,7 +20,7 @@ void stage_open(struct stage *s, bool crc, uint64_t seed)
     assert_int_equal(mem_register(s->p.memory, &s->other_domain, s->foreign.at, LEN, (uint64_t)(uintptr_t)s->foreign.at,
                                   RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE, &s->foreign.mr, &s->foreign.stag),
                      0);
-    into = whole(&s->receive);
+    into = one_sge(&s->receive);
     assert_int_equal(post(&s->p.b, RDMA_OP_RECEIVE, 0, 1, &into, 1, NULL), 0);
 }
 
@@ -33,7 +33,7 @@ void stage_close(struct stage *s)
     pump_close(&s->p);
 }
 
-bool untouched(const struct region *r)
+bool is_untouched(const struct region *r)
 {
     for (uint32_t i = 0; i < r->len; i++)
         if (r->at[i] != 0xca)
@@ -41,7 +41,7 @@ bool untouched(const struct region *r)
     return true;
 }
 
-void feed(struct side *s)
+void receive_all(struct side *s)
 {
     for (int i = 0; i < 100000 && pump_receive(s); i++)
         continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two queue pairs of which side b has memory of every kind: for tests in which a peer, or what a message needs, is
- * wrong.
+ * Abstract: two queue pairs. Side b has memory of every kind, for tests in which a peer's message, or what the message
+ * needs, is invalid.
  */
 #ifndef TESTS_IWARP_STAGE_H
 #define TESTS_IWARP_STAGE_H
@@ -17,7 +17,10 @@
 
 enum { LEN = 100, HEADERS_NONE = 0, HEADERS_DDP = 1, HEADERS_READ = 2 };
 
-/* Side b: a receive of LEN octets, and three regions that the peer may write, may read, and that belong to others. */
+/*
+ * Side b's memory, each LEN bytes: a posted receive, a region that the peer may write, one that it may read, and one of
+ * another protection domain.
+ */
 struct stage {
     struct pump p;
     bool crc;
@@ -27,13 +30,13 @@ struct stage {
 
 void stage_open(struct stage *s, bool crc, uint64_t seed);
 void stage_close(struct stage *s);
-bool untouched(const struct region *r);
-/* All that is there for it. */
-void feed(struct side *s);
-/* The stream of `s` has ended with this Terminate, about this ULPDU. */
+bool is_untouched(const struct region *r);
+/* Receives everything in the side's pipe. */
+void receive_all(struct side *s);
+/* Asserts that the stream of `s` has ended with this Terminate, about this ULPDU. */
 void assert_terminated(struct stage *g, struct side *s, enum wire_error error, int headers, const uint8_t *ulpdu,
                        size_t len);
-/* To side b: a segment with this header, and so much payload. */
+/* Sends side b a segment with this header and so many bytes of payload. */
 void inject(struct stage *s, const struct ddp_header *h, uint32_t payload);
 
 #define UNTAGGED(o, l, q, number, offset) { .opcode = (o), .last = (l), .queue = (q), .msn = (number), .mo = (offset) }

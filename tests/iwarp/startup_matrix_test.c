@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our initiator against our responder, in every combination of revision, CRC, ready-to-receive forms and limits.
- *
+ * Abstract: this initiator against this responder, in every combination of revision, CRC, ready-to-receive forms and
+ * limits.
  * covers: WIR-02
  */
 #include <setjmp.h>
@@ -14,14 +14,14 @@
 
 #include "iwarp/handshake.h"
 
-/* One cell of the matrix: who offers what. */
+/* One cell of the matrix: the configuration of each side. */
 struct sides {
     struct iw_startup_config a, p;
     uint16_t a_ird, a_ord, p_ird, p_ord;
     size_t piece, data;
 };
 
-static uint16_t least(uint16_t a, uint16_t b)
+static uint16_t min(uint16_t a, uint16_t b)
 {
     return a < b ? a : b;
 }
@@ -29,8 +29,8 @@ static uint16_t least(uint16_t a, uint16_t b)
 static void check_agreement(const struct sides *m, const struct iw_startup_result *a,
                             const struct iw_startup_result *p)
 {
-    uint16_t a_ird = least(m->a_ird, m->a.max_ird), a_ord = least(m->a_ord, m->a.max_ord);
-    uint16_t p_ird = least(m->p_ird, m->p.max_ird), p_ord = least(m->p_ord, m->p.max_ord);
+    uint16_t a_ird = min(m->a_ird, m->a.max_ird), a_ord = min(m->a_ord, m->a.max_ord);
+    uint16_t p_ird = min(m->p_ird, m->p.max_ird), p_ord = min(m->p_ord, m->p.max_ord);
     bool limits = m->a.revision == 2;
 
     assert_int_equal(a->revision, m->a.revision);
@@ -42,8 +42,8 @@ static void check_agreement(const struct sides *m, const struct iw_startup_resul
     assert_int_equal(p->rtr, a->rtr);
     assert_int_equal(a->rtr & ~(m->a.rtr & m->p.rtr), 0);
     assert_int_equal(a->rtr != MPA_RTR_NONE, a->peer_to_peer);
-    assert_int_equal(a->ird, limits ? least(a_ird, p_ord) : a_ird);
-    assert_int_equal(a->ord, limits ? least(a_ord, p_ird) : a_ord);
+    assert_int_equal(a->ird, limits ? min(a_ird, p_ord) : a_ird);
+    assert_int_equal(a->ord, limits ? min(a_ord, p_ird) : a_ord);
     assert_int_equal(p->ird, limits ? a->ord : p_ird);
     assert_int_equal(p->ord, limits ? a->ird : p_ord);
 }
@@ -88,8 +88,8 @@ static void agree(const struct sides *m)
         check_agreement(m, &ra, &rp);
         assert_private(a, back, m->data);
     }
-    assert_quiet(a);
-    assert_quiet(p);
+    assert_idle(a);
+    assert_idle(p);
     iw_startup_free(a);
     iw_startup_free(p);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MPA start-up. Frames are written as hexadecimal text behind the key, as "flags revision length rest": what Linux siw
- * sends and answers, what other peers may, and what nobody should.
- *
+ * Abstract: MPA start-up. Frames are written as hexadecimal text, without the key: "flags revision length rest". There
+ * are frames that Linux siw sends and answers, that other peers may send, and that no peer should send.
  * covers: WIR-02
  */
 #include <setjmp.h>
@@ -20,7 +19,7 @@
 #include "iwarp/startup.h"
 #include "wire/mpa.h"
 
-/* Key and the hexadecimal text's bytes; `filler` more bytes of 0x5a. The frame's length. */
+/* Makes a frame of the key, the bytes of the hexadecimal text, and `filler` bytes of 0x5a. Returns its length. */
 static size_t frame(uint8_t *bytes, bool reply, const char *hex, size_t filler)
 {
     size_t n = 16;
@@ -51,14 +50,14 @@ struct request_case {
     const char *request;
     size_t filler;
     enum iw_startup_event event;
-    const char *reply; /* to an accept with limits 16, 16, or pending after MALFORMED; NULL: none */
+    const char *reply; /* the reply to an accept with limits 16, 16, or that is pending after MALFORMED; NULL: none */
     bool crc, peer_to_peer;
     enum mpa_rtr rtr;
     uint16_t ird, ord; /* effective */
 };
 
 static const struct request_case requests[] = {
-    /* revision 0 and 1: no limits, ours stay */
+    /* revisions 0 and 1 have no limits: this side's remain */
     { "40 01 0000", 0, IW_STARTUP_REQUEST, "40 01 0000", true, false, 0, 16, 16 },
     { "00 01 0000", 0, IW_STARTUP_REQUEST, "00 01 0000", false, false, 0, 16, 16 },
     { "40 00 0000", 0, IW_STARTUP_REQUEST, "40 00 0000", true, false, 0, 16, 16 },
@@ -73,35 +72,35 @@ static const struct request_case requests[] = {
     { "50 02 0004 3fff3fff", 0, IW_STARTUP_REQUEST, "50 02 0004 00100010", true, false, 0, 16, 16 },
     { "50 02 0004 3ffe3ffe", 0, IW_STARTUP_REQUEST, "50 02 0004 00100010", true, false, 0, 16, 16 },
     { "50 02 0009 00010001 68656c6c6f", 0, IW_STARTUP_REQUEST, "50 02 0004 00010001", true, false, 0, 1, 1 },
-    /* A with each set of forms is answered with A and one of them */
+    /* A with each set of forms is answered with A and one form */
     { "50 02 0004 8001c001", 0, IW_STARTUP_REQUEST, "50 02 0004 80018001", true, true, MPA_RTR_WRITE, 1, 1 },
     { "50 02 0004 c001c001", 0, IW_STARTUP_REQUEST, "50 02 0004 c0010001", true, true, MPA_RTR_ZERO_FPDU, 1, 1 },
     { "50 02 0004 80018001", 0, IW_STARTUP_REQUEST, "50 02 0004 80018001", true, true, MPA_RTR_WRITE, 1, 1 },
     { "50 02 0004 80014001", 0, IW_STARTUP_REQUEST, "50 02 0004 80014001", true, true, MPA_RTR_READ, 1, 1 },
     { "50 02 0004 c0014001", 0, IW_STARTUP_REQUEST, "50 02 0004 c0010001", true, true, MPA_RTR_ZERO_FPDU, 1, 1 },
     { "50 02 0004 c0010001", 0, IW_STARTUP_REQUEST, "50 02 0004 c0010001", true, true, MPA_RTR_ZERO_FPDU, 1, 1 },
-    /* a read that may not be made is no good as a first message, but better than none */
+    /* without reads allowed, a read is selected only if there is no other form */
     { "10 02 0004 c0014000", 0, IW_STARTUP_REQUEST, "10 02 0004 c0000001", false, true, MPA_RTR_ZERO_FPDU, 0, 1 },
     { "10 02 0004 80014000", 0, IW_STARTUP_REQUEST, "10 02 0004 80004001", false, true, MPA_RTR_READ, 0, 1 },
-    /* forms without A mean nothing */
+    /* forms without A are ignored */
     { "10 02 0004 4001c001", 0, IW_STARTUP_REQUEST, "10 02 0004 00010001", false, false, 0, 1, 1 },
-    /* reserved bits and R: ignored, and sent as 0 */
+    /* reserved bits and R are ignored, and sent as 0 */
     { "4f 01 0000", 0, IW_STARTUP_REQUEST, "40 01 0000", true, false, 0, 16, 16 },
     { "60 01 0000", 0, IW_STARTUP_REQUEST, "40 01 0000", true, false, 0, 16, 16 },
     { "7f 02 0004 00010001", 0, IW_STARTUP_REQUEST, "50 02 0004 00010001", true, false, 0, 1, 1 },
-    /* private data up to the adapter's limit, which does not count the limits' four bytes */
+    /* private data up to the adapter's limit, which does not count the four bytes of the limits */
     { "40 01 00fc", 252, IW_STARTUP_REQUEST, "40 01 0000", true, false, 0, 16, 16 },
     { "50 02 0100 00010001", 252, IW_STARTUP_REQUEST, "50 02 0004 00010001", true, false, 0, 1, 1 },
     { "40 01 00fd", 253, IW_STARTUP_MALFORMED, "60 01 0000", .crc = true },
     { "50 02 0101 00010002", 253, IW_STARTUP_MALFORMED, "70 02 0004 00020001", .crc = true },
     { "40 01 0200", 512, IW_STARTUP_MALFORMED, "60 01 0000", .crc = true },
-    /* refused politely: markers, S without limits, A without a form that we know */
+    /* rejected: markers, S without limits, A without a form of this side */
     { "c0 01 0000", 0, IW_STARTUP_MALFORMED, "60 01 0000", .crc = true },
     { "90 02 0004 00010001", 0, IW_STARTUP_MALFORMED, "30 02 0004 00010001", .crc = false },
     { "50 02 0000", 0, IW_STARTUP_MALFORMED, "70 02 0004 00100010", .crc = true },
     { "50 02 0003 000100", 0, IW_STARTUP_MALFORMED, "70 02 0004 00100010", .crc = true },
     { "50 02 0004 80010001", 0, IW_STARTUP_MALFORMED, "70 02 0004 c001c001", .crc = true },
-    /* closed without a word: revision, length */
+    /* closed without a reply: revision, length */
     { "40 03 0000", 0, IW_STARTUP_MALFORMED, NULL, .crc = true },
     { "50 ff 0004 00010001", 0, IW_STARTUP_MALFORMED, NULL, .crc = true },
     { "40 01 0201", 0, IW_STARTUP_MALFORMED, NULL, .crc = true },
@@ -122,7 +121,7 @@ static void serve(const struct request_case *c, size_t piece)
     assert_int_equal(iw_startup_tx_want(s, &at), 0);
     assert_int_equal(feed(s, bytes, len, piece), c->event);
     if (c->event == IW_STARTUP_REQUEST) {
-        assert_quiet(s);
+        assert_idle(s);
         iw_startup_limits(s, &ird, &ord);
         assert_int_equal(ird, c->ird);
         assert_int_equal(ord, c->ord);
@@ -140,7 +139,7 @@ static void serve(const struct request_case *c, size_t piece)
         assert_int_equal(r.ird, c->ird);
         assert_int_equal(r.ord, c->ord);
     }
-    assert_quiet(s);
+    assert_idle(s);
     iw_startup_free(s);
 }
 
@@ -150,7 +149,7 @@ static void test_requests(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(requests); i++) {
-        print_message("%s\n", requests[i].request); /* the last one printed is the one that failed */
+        print_message("%s\n", requests[i].request); /* the last one that is printed failed */
         for (size_t p = 0; p < COUNT(pieces); p++)
             serve(&requests[i], pieces[p]);
     }
@@ -166,10 +165,10 @@ struct reply_case {
     size_t private_len;
 };
 
-/* Our request: revision 2, no CRC, IRD 4, ORD 8, A with write and read. */
+/* The request: revision 2, no CRC, IRD 4, ORD 8, A with write and read. */
 static const struct reply_case replies[] = {
     { "10 02 0004 00080004", IW_STARTUP_ACCEPTED, 2, false, false, 0, 4, 8, 0 },
-    { "50 02 0004 00080004", IW_STARTUP_ACCEPTED, 2, true, false, 0, 4, 8, 0 }, /* CRC although not asked for */
+    { "50 02 0004 00080004", IW_STARTUP_ACCEPTED, 2, true, false, 0, 4, 8, 0 }, /* CRC, which was not requested */
     { "10 02 0004 00030002", IW_STARTUP_ACCEPTED, 2, false, false, 0, 2, 3, 0 },
     { "10 02 0004 00000000", IW_STARTUP_ACCEPTED, 2, false, false, 0, 0, 0, 0 },
     { "10 02 0004 00800004", IW_STARTUP_ACCEPTED, 2, false, false, 0, 4, 8, 0 },
@@ -181,12 +180,12 @@ static const struct reply_case replies[] = {
     { "10 02 0004 8008c004", IW_STARTUP_ACCEPTED, 2, false, true, MPA_RTR_WRITE, 4, 8, 0 },
     { "10 02 0004 c0084004", IW_STARTUP_ACCEPTED, 2, false, true, MPA_RTR_READ, 4, 8, 0 }, /* B was not offered */
     { "10 02 0004 4008c004", IW_STARTUP_ACCEPTED, 2, false, false, 0, 4, 8, 0 }, /* forms without A */
-    /* a lower revision, or no S: what the peer leaves out, we go without */
+    /* a lower revision, or no S: the missing limits do not change this side's */
     { "00 02 0000", IW_STARTUP_ACCEPTED, 2, false, false, 0, 4, 8, 0 },
     { "40 01 0000", IW_STARTUP_ACCEPTED, 1, true, false, 0, 4, 8, 0 },
     { "50 01 0004 80018001", IW_STARTUP_ACCEPTED, 1, true, false, 0, 4, 8, 4 },
     { "00 00 0000", IW_STARTUP_ACCEPTED, 0, false, false, 0, 4, 8, 0 },
-    /* rejected, whatever else it says */
+    /* R rejects, whatever the other fields are */
     { "70 02 0004 00010001", IW_STARTUP_REJECTED, .private_len = 0 },
     { "70 02 0000", IW_STARTUP_REJECTED, .private_len = 0 },
     { "30 02 0009 00010001 68656c6c6f", IW_STARTUP_REJECTED, .private_len = 5 },
@@ -194,7 +193,7 @@ static const struct reply_case replies[] = {
     { "60 01 0005 68656c6c6f", IW_STARTUP_REJECTED, .private_len = 5 },
     { "a0 01 0000", IW_STARTUP_REJECTED, .private_len = 0 },
     { "30 02 0004 c0090009", IW_STARTUP_REJECTED, .private_len = 0 },
-    /* no good */
+    /* invalid */
     { "90 02 0004 00010001", IW_STARTUP_MALFORMED, .private_len = 0 },
     { "80 01 0000", IW_STARTUP_MALFORMED, .private_len = 0 },
     { "10 02 0000", IW_STARTUP_MALFORMED, .private_len = 0 },
@@ -202,7 +201,7 @@ static const struct reply_case replies[] = {
     { "10 03 0004 00010001", IW_STARTUP_MALFORMED, .private_len = 0 },
     { "30 03 0004 00010001", IW_STARTUP_MALFORMED, .private_len = 0 },
     { "10 02 0201", IW_STARTUP_MALFORMED, .private_len = 0 },
-    /* more reads than offered; a form that was not */
+    /* more reads than offered; a form that was not offered */
     { "10 02 0004 00080005", IW_STARTUP_NO_IRD, 2, false, false, 0, 4, 8, 0 },
     { "50 02 0004 80083ffe", IW_STARTUP_NO_IRD, 2, true, false, 0, 4, 8, 0 },
     { "10 02 0004 c0080004", IW_STARTUP_NO_RTR, 2, false, false, 0, 4, 8, 0 },
@@ -245,7 +244,7 @@ static void answer(const struct reply_case *c, size_t piece)
         assert_int_equal(r.ird, c->ird);
         assert_int_equal(r.ord, c->ord);
     }
-    assert_quiet(s);
+    assert_idle(s);
     iw_startup_free(s);
 }
 
@@ -259,7 +258,7 @@ static void test_replies(void **state)
     }
 }
 
-/* What we ask for, by configuration. */
+/* The request of each configuration. */
 static void test_requests_of_ours(void **state)
 {
     static const struct {
@@ -293,7 +292,7 @@ static void test_requests_of_ours(void **state)
     }
 }
 
-/* No limit of ours is ever stated as 0x3fff, which would mean that we have none. */
+/* No limit is ever stated as 0x3fff, which would mean that there is none. */
 static void test_large_limits(void **state)
 {
     struct iw_startup_config config = { .revision = 2, .max_ird = 0xffff, .max_ord = 0x7fff, .max_private = 252 };
@@ -309,7 +308,7 @@ static void test_large_limits(void **state)
     iw_startup_free(s);
 }
 
-/* A reply in a higher revision than asked for. */
+/* A reply in a higher revision than the request's. */
 static void test_higher_revision(void **state)
 {
     static const char *const bad[][2] = {
@@ -325,12 +324,12 @@ static void test_higher_revision(void **state)
         config.revision = bad[i][0][4] == '1' ? 1 : 0;
         struct iw_startup *s = initiator(&config, bad[i][0]);
         assert_int_equal(feed(s, bytes, len, sizeof bytes), IW_STARTUP_MALFORMED);
-        assert_quiet(s);
+        assert_idle(s);
         iw_startup_free(s);
     }
 }
 
-/* A wrong byte anywhere in the key ends it at that byte. The right key of the other frame is as wrong. */
+/* A wrong byte in the key ends start-up at that byte. The key of the other kind of frame is wrong too. */
 static void test_wrong_keys(void **state)
 {
     uint8_t bytes[MPA_MAX_FRAME];
@@ -346,7 +345,7 @@ static void test_wrong_keys(void **state)
         assert_int_equal(feed(s, bytes, wrong + 1, 1), IW_STARTUP_MALFORMED);
         iw_startup_private(s, &private_len);
         assert_int_equal(private_len, 0);
-        assert_quiet(s);
+        assert_idle(s);
         iw_startup_free(s);
     }
     struct iw_startup *s = iw_startup_responder(&usual);
@@ -355,7 +354,7 @@ static void test_wrong_keys(void **state)
     iw_startup_free(s);
 }
 
-/* Never more than the frame is asked for, so that what follows stays the stream's. */
+/* rx_want never asks for more than the frame, so that the bytes behind it belong to the stream. */
 static void test_wants_exactly_the_frame(void **state)
 {
     struct iw_startup *s = iw_startup_responder(&usual);
@@ -393,16 +392,16 @@ static void exchange_reject(uint8_t revision, size_t len)
     n = drain(p, bytes, sizeof bytes, &e);
     assert_int_equal(e, IW_STARTUP_SENT);
     assert_int_equal(feed(a, bytes, n, n), IW_STARTUP_REJECTED);
-    const uint8_t *told = iw_startup_private(a, &got);
+    const uint8_t *received = iw_startup_private(a, &got);
     assert_int_equal(got, len);
-    assert_memory_equal(told, data, len);
-    assert_quiet(a);
-    assert_quiet(p);
+    assert_memory_equal(received, data, len);
+    assert_idle(a);
+    assert_idle(p);
     iw_startup_free(a);
     iw_startup_free(p);
 }
 
-/* A reject carries its private data, behind the limits where there are any. */
+/* A reject has its private data behind the limits, if there are any. */
 static void test_reject_data(void **state)
 {
     static const size_t lengths[] = { 0, 1, 4, 252, MPA_MAX_PRIVATE_DATA - MPA_LIMITS };
@@ -414,7 +413,7 @@ static void test_reject_data(void **state)
     }
 }
 
-/* The tables can be printed, complete, for the documentation. */
+/* Both tables can be printed for the documentation, and are complete. */
 static void test_tables(void **state)
 {
     char *text = NULL;

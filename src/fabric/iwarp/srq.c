@@ -170,8 +170,8 @@ void iwarp_srq_partial_init(struct srq_partial *partial)
 
 /*
  * If the queue is crowded and the queue pair that has waited longest has waited for stall_ns, removes it from the list
- * and returns it with a reference. Else returns NULL, and sets *next to the time at which it will have waited that long,
- * or to UINT64_MAX if the queue is not crowded.
+ * and returns it with a reference. Else returns NULL, and sets *next to the time when it will have waited so long, or
+ * to UINT64_MAX if the queue is not crowded.
  */
 static struct fabric_qp *srq_next_stalled(struct fabric_srq *srq, uint64_t now, uint64_t *next)
 {
