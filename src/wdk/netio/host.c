@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's interfaces, addresses and routes, from getifaddrs and rtnetlink. */
+/* The host's interfaces, addresses and routes, from getifaddrs and rtnetlink: see host.h. */
 #include "wdk/netio/host.h"
 
 #include <arpa/inet.h>
@@ -23,17 +23,17 @@ enum { WATCH_BUFFER = 16384, ROUTE_BUFFER = 4096 };
 
 /* ---- Interfaces and addresses ------------------------------------------------------------------------------------ */
 
-static bool is_interface(const struct ifaddrs *entry)
+static bool netio_host_is_interface(const struct ifaddrs *entry)
 {
     return entry->ifa_addr && entry->ifa_addr->sa_family == AF_PACKET;
 }
 
-static bool is_address(const struct ifaddrs *entry)
+static bool netio_host_is_address(const struct ifaddrs *entry)
 {
     return entry->ifa_addr && (entry->ifa_addr->sa_family == AF_INET || entry->ifa_addr->sa_family == AF_INET6);
 }
 
-static uint32_t mtu_of(const char *name)
+static uint32_t netio_host_read_mtu(const char *name)
 {
     struct ifreq request = { .ifr_mtu = 0 };
     int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -47,8 +47,8 @@ static uint32_t mtu_of(const char *name)
     return (uint32_t)request.ifr_mtu;
 }
 
-/* In megabits in sysfs, which has no file for a loopback and -1 where the driver does not know. */
-static uint64_t speed_of(const char *name)
+/* sysfs has the speed in megabits; it has no file for a loopback, and -1 if the interface's driver has no speed. */
+static uint64_t netio_host_read_speed(const char *name)
 {
     char path[64];
     long megabits = 0;
@@ -64,7 +64,7 @@ static uint64_t speed_of(const char *name)
     return (uint64_t)megabits * 1000000;
 }
 
-static void fill_interface(struct netio_interface *to, const struct ifaddrs *entry)
+static void netio_host_init_interface(struct netio_interface *to, const struct ifaddrs *entry)
 {
     const struct sockaddr_ll *link = (const struct sockaddr_ll *)(const void *)entry->ifa_addr;
     const struct rtnl_link_stats *stats = entry->ifa_data;
@@ -77,21 +77,21 @@ static void fill_interface(struct netio_interface *to, const struct ifaddrs *ent
     to->running = entry->ifa_flags & IFF_RUNNING;
     to->loopback = entry->ifa_flags & IFF_LOOPBACK;
     to->point_to_point = entry->ifa_flags & IFF_POINTOPOINT;
-    to->mtu = mtu_of(to->name);
-    to->bits_per_second = speed_of(to->name);
+    to->mtu = netio_host_read_mtu(to->name);
+    to->bits_per_second = netio_host_read_speed(to->name);
     if (stats) {
-        to->in_octets = stats->rx_bytes;
+        to->in_bytes = stats->rx_bytes;
         to->in_packets = stats->rx_packets;
         to->in_errors = stats->rx_errors;
         to->in_dropped = stats->rx_dropped;
-        to->out_octets = stats->tx_bytes;
+        to->out_bytes = stats->tx_bytes;
         to->out_packets = stats->tx_packets;
         to->out_errors = stats->tx_errors;
         to->out_dropped = stats->tx_dropped;
     }
 }
 
-static uint8_t ones(const uint8_t *mask, size_t size)
+static uint8_t netio_host_prefix_length(const uint8_t *mask, size_t size)
 {
     uint8_t count = 0;
 
@@ -100,7 +100,7 @@ static uint8_t ones(const uint8_t *mask, size_t size)
     return count;
 }
 
-static void fill_address(struct netio_address *to, const struct ifaddrs *entry)
+static void netio_host_init_address(struct netio_address *to, const struct ifaddrs *entry)
 {
     to->index = if_nametoindex(entry->ifa_name);
     to->v6 = entry->ifa_addr->sa_family == AF_INET6;
@@ -108,21 +108,21 @@ static void fill_address(struct netio_address *to, const struct ifaddrs *entry)
         const struct sockaddr_in6 *address = (const struct sockaddr_in6 *)(const void *)entry->ifa_addr;
         const struct sockaddr_in6 *mask = (const struct sockaddr_in6 *)(const void *)entry->ifa_netmask;
 
-        memcpy(to->octets, &address->sin6_addr, 16);
+        memcpy(to->bytes, &address->sin6_addr, 16);
         to->scope = address->sin6_scope_id;
-        to->prefix = mask ? ones(mask->sin6_addr.s6_addr, 16) : 128;
+        to->prefix = mask ? netio_host_prefix_length(mask->sin6_addr.s6_addr, 16) : 128;
     } else {
         const struct sockaddr_in *address = (const struct sockaddr_in *)(const void *)entry->ifa_addr;
         const struct sockaddr_in *mask = (const struct sockaddr_in *)(const void *)entry->ifa_netmask;
 
-        memcpy(to->octets, &address->sin_addr, 4);
-        to->prefix = mask ? ones((const uint8_t *)&mask->sin_addr, 4) : 32;
+        memcpy(to->bytes, &address->sin_addr, 4);
+        to->prefix = mask ? netio_host_prefix_length((const uint8_t *)&mask->sin_addr, 4) : 32;
     }
 }
 
-/* The entries that `wanted` takes, each put into an element of `size` octets by `fill`. */
-static bool collect(void **all, size_t *count, size_t size, bool (*wanted)(const struct ifaddrs *),
-                    void (*fill)(void *, const struct ifaddrs *))
+/* Makes an array of the entries for which wanted() is true; fill() writes each to an element of `size` bytes. */
+static bool netio_host_collect(void **all, size_t *count, size_t size, bool (*wanted)(const struct ifaddrs *),
+                               void (*fill)(void *, const struct ifaddrs *))
 {
     struct ifaddrs *list;
     size_t n = 0;
@@ -149,20 +149,20 @@ static bool collect(void **all, size_t *count, size_t size, bool (*wanted)(const
     return n == 0 || *all;
 }
 
-static void fill_interface_at(void *to, const struct ifaddrs *entry)
+static void netio_host_init_interface_at(void *to, const struct ifaddrs *entry)
 {
-    fill_interface(to, entry);
+    netio_host_init_interface(to, entry);
 }
 
-static void fill_address_at(void *to, const struct ifaddrs *entry)
+static void netio_host_init_address_at(void *to, const struct ifaddrs *entry)
 {
-    fill_address(to, entry);
+    netio_host_init_address(to, entry);
 }
 
 bool netio_host_interfaces(struct netio_interface **all, size_t *count)
 {
     void *array;
-    bool done = collect(&array, count, sizeof(**all), is_interface, fill_interface_at);
+    bool done = netio_host_collect(&array, count, sizeof(**all), netio_host_is_interface, netio_host_init_interface_at);
 
     *all = array;
     return done;
@@ -171,7 +171,7 @@ bool netio_host_interfaces(struct netio_interface **all, size_t *count)
 bool netio_host_addresses(struct netio_address **all, size_t *count)
 {
     void *array;
-    bool done = collect(&array, count, sizeof(**all), is_address, fill_address_at);
+    bool done = netio_host_collect(&array, count, sizeof(**all), netio_host_is_address, netio_host_init_address_at);
 
     *all = array;
     return done;
@@ -185,7 +185,8 @@ struct route_request {
     uint8_t attributes[128];
 };
 
-static void put(struct route_request *request, unsigned short type, const void *data, unsigned short size)
+static void netio_host_put_attribute(struct route_request *request, unsigned short type, const void *data,
+                                     unsigned short size)
 {
     struct rtattr *attribute = (struct rtattr *)(void *)((uint8_t *)request + NLMSG_ALIGN(request->header.nlmsg_len));
 
@@ -195,7 +196,7 @@ static void put(struct route_request *request, unsigned short type, const void *
     request->header.nlmsg_len = NLMSG_ALIGN(request->header.nlmsg_len) + RTA_SPACE(size);
 }
 
-static void ask_route(struct route_request *request, const struct netio_route *route)
+static void netio_host_init_route_request(struct route_request *request, const struct netio_route *route)
 {
     static const uint8_t any[16];
     unsigned short size = route->to.v6 ? 16 : 4;
@@ -206,17 +207,17 @@ static void ask_route(struct route_request *request, const struct netio_route *r
     request->header.nlmsg_flags = NLM_F_REQUEST;
     request->route.rtm_family = route->to.v6 ? AF_INET6 : AF_INET;
     request->route.rtm_dst_len = (unsigned char)(size * 8);
-    put(request, RTA_DST, route->to.octets, size);
-    if (memcmp(route->source.octets, any, size) != 0)
-        put(request, RTA_SRC, route->source.octets, size);
+    netio_host_put_attribute(request, RTA_DST, route->to.bytes, size);
+    if (memcmp(route->source.bytes, any, size) != 0)
+        netio_host_put_attribute(request, RTA_SRC, route->source.bytes, size);
     if (route->index)
-        put(request, RTA_OIF, &route->index, sizeof(route->index));
+        netio_host_put_attribute(request, RTA_OIF, &route->index, sizeof(route->index));
 }
 
-static int read_route(struct nlmsghdr *answer, struct netio_route *route)
+static int netio_host_parse_route(struct nlmsghdr *answer, struct netio_route *route)
 {
     struct rtmsg *message = NLMSG_DATA(answer);
-    int left = (int)RTM_PAYLOAD(answer);
+    int bytes_left = (int)RTM_PAYLOAD(answer);
     size_t size = route->to.v6 ? 16 : 4;
 
     if (answer->nlmsg_type == NLMSG_ERROR)
@@ -224,7 +225,7 @@ static int read_route(struct nlmsghdr *answer, struct netio_route *route)
     if (answer->nlmsg_type != RTM_NEWROUTE)
         return EPROTO;
     memset(route->via, 0, sizeof(route->via));
-    for (struct rtattr *a = RTM_RTA(message); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+    for (struct rtattr *a = RTM_RTA(message); RTA_OK(a, bytes_left); a = RTA_NEXT(a, bytes_left)) {
         if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) == 4)
             memcpy(&route->index, RTA_DATA(a), 4);
         else if (a->rta_type == RTA_PRIORITY && RTA_PAYLOAD(a) == 4)
@@ -232,7 +233,7 @@ static int read_route(struct nlmsghdr *answer, struct netio_route *route)
         else if (a->rta_type == RTA_GATEWAY && RTA_PAYLOAD(a) == size)
             memcpy(route->via, RTA_DATA(a), size);
         else if (a->rta_type == RTA_PREFSRC && RTA_PAYLOAD(a) == size)
-            memcpy(route->source.octets, RTA_DATA(a), size);
+            memcpy(route->source.bytes, RTA_DATA(a), size);
     }
     return 0;
 }
@@ -246,13 +247,13 @@ int netio_host_route(struct netio_route *route)
 
     if (s < 0)
         return errno;
-    ask_route(&request, route);
+    netio_host_init_route_request(&request, route);
     if (send(s, &request, request.header.nlmsg_len, 0) < 0 || (got = recv(s, buffer, sizeof(buffer), 0)) < 0)
         error = errno;
     else if (!NLMSG_OK((struct nlmsghdr *)(void *)buffer, (size_t)got))
         error = EPROTO;
     else
-        error = read_route((struct nlmsghdr *)(void *)buffer, route);
+        error = netio_host_parse_route((struct nlmsghdr *)(void *)buffer, route);
     close(s);
     return error;
 }
@@ -261,8 +262,8 @@ int netio_host_route(struct netio_route *route)
 
 struct netio_watch {
     int socket, stop;
-    struct nlmsghdr *next; /* in buffer, with `left` octets from there */
-    unsigned left;
+    struct nlmsghdr *next; /* the next message in the buffer */
+    unsigned bytes_left;   /* from `next` on */
     _Alignas(struct nlmsghdr) uint8_t buffer[WATCH_BUFFER];
 };
 
@@ -300,10 +301,10 @@ void netio_host_watch_stop(struct netio_watch *watch)
         abort();
 }
 
-static bool read_address(struct nlmsghdr *message, struct netio_event *event)
+static bool netio_host_parse_address(struct nlmsghdr *message, struct netio_event *event)
 {
     struct ifaddrmsg *body = NLMSG_DATA(message);
-    int left = (int)IFA_PAYLOAD(message);
+    int bytes_left = (int)IFA_PAYLOAD(message);
     size_t size = body->ifa_family == AF_INET6 ? 16 : 4;
     bool local = false;
 
@@ -314,22 +315,22 @@ static bool read_address(struct nlmsghdr *message, struct netio_event *event)
     event->address.index = body->ifa_index;
     event->address.v6 = size == 16;
     event->address.prefix = body->ifa_prefixlen;
-    for (struct rtattr *a = IFA_RTA(body); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+    for (struct rtattr *a = IFA_RTA(body); RTA_OK(a, bytes_left); a = RTA_NEXT(a, bytes_left)) {
         if ((a->rta_type == IFA_LOCAL || (a->rta_type == IFA_ADDRESS && !local)) && RTA_PAYLOAD(a) == size) {
-            memcpy(event->address.octets, RTA_DATA(a), size);
+            memcpy(event->address.bytes, RTA_DATA(a), size);
             local = local || a->rta_type == IFA_LOCAL;
         }
     }
     return true;
 }
 
-static bool read_change(struct nlmsghdr *message, struct netio_event *event)
+static bool netio_host_parse_change(struct nlmsghdr *message, struct netio_event *event)
 {
     struct ifinfomsg *link = NLMSG_DATA(message);
 
     memset(event, 0, sizeof(*event));
     if (message->nlmsg_type == RTM_NEWADDR || message->nlmsg_type == RTM_DELADDR)
-        return read_address(message, event);
+        return netio_host_parse_address(message, event);
     if (message->nlmsg_type != RTM_NEWLINK && message->nlmsg_type != RTM_DELLINK)
         return false;
     event->change = message->nlmsg_type == RTM_DELLINK          ? NETIO_REMOVED
@@ -344,14 +345,14 @@ bool netio_host_watch_next(struct netio_watch *watch, struct netio_event *event)
     struct pollfd fds[] = { { .fd = watch->socket, .events = POLLIN }, { .fd = watch->stop, .events = POLLIN } };
 
     for (;;) {
-        while (watch->left && NLMSG_OK(watch->next, watch->left)) {
+        while (watch->bytes_left && NLMSG_OK(watch->next, watch->bytes_left)) {
             struct nlmsghdr *message = watch->next;
 
-            watch->next = NLMSG_NEXT(watch->next, watch->left);
-            if (read_change(message, event))
+            watch->next = NLMSG_NEXT(watch->next, watch->bytes_left);
+            if (netio_host_parse_change(message, event))
                 return true;
         }
-        watch->left = 0;
+        watch->bytes_left = 0;
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
             return false;
         if (fds[1].revents & POLLIN)
@@ -360,7 +361,7 @@ bool netio_host_watch_next(struct netio_watch *watch, struct netio_event *event)
             ssize_t got = recv(watch->socket, watch->buffer, sizeof(watch->buffer), 0);
 
             watch->next = (struct nlmsghdr *)(void *)watch->buffer;
-            watch->left = got > 0 ? (unsigned)got : 0;
+            watch->bytes_left = got > 0 ? (unsigned)got : 0;
         }
     }
 }

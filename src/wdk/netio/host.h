@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's interfaces, addresses and routes in plain C: the host's socket headers and Windows' (include/wdk) cannot
- * be seen by one file, and netio.c sees the latter.
+ * The host's interfaces, addresses and routes in plain C: no file can include both the host's socket headers and
+ * Windows' (include/wdk). Interface indexes and addresses here are the host's; the callers map them.
  */
 #ifndef ONDK_WDK_NETIO_HOST_H
 #define ONDK_WDK_NETIO_HOST_H
@@ -16,46 +16,48 @@ struct netio_interface {
     uint8_t hardware[32];
     uint32_t hardware_length;
     bool up, running, loopback, point_to_point;
-    uint64_t bits_per_second; /* 0: not known */
-    uint64_t in_octets, in_packets, in_errors, in_dropped, out_octets, out_packets, out_errors, out_dropped;
+    uint64_t bits_per_second; /* 0: unknown */
+    uint64_t in_bytes, in_packets, in_errors, in_dropped, out_bytes, out_packets, out_errors, out_dropped;
 };
 
-/* Octets are in network order; an IPv4 address has the first four. */
+/* The bytes are in network order; an IPv4 address uses the first four. */
 struct netio_address {
     uint32_t index, scope;
     bool v6;
-    uint8_t prefix, octets[16];
+    uint8_t prefix, bytes[16];
 };
 
-/* Both give out an array to be freed, NULL if it is empty; false: there is no memory or the host refused. */
+/* Both return an array that the caller frees, or NULL if it is empty. They return false if the host or memory fails. */
 bool netio_host_interfaces(struct netio_interface **all, size_t *count);
 bool netio_host_addresses(struct netio_address **all, size_t *count);
 
 /*
- * What the host would do with a packet to `to`. A source of all zeros lets it choose; via is zeros where `to` is on
- * link.
+ * The host's route to `to`. In: a source of zeros lets the host choose one. Out: source, via, index and metric; via is
+ * zeros if `to` is on link.
  */
 struct netio_route {
     struct netio_address to, source;
     uint8_t via[16];
-    uint32_t index; /* in: 0, or through this interface; out: the interface */
+    uint32_t index; /* in: the interface to use, or 0 for any */
     uint32_t metric;
 };
-/* 0, or the host's errno. */
+/* Returns 0 or the host's errno. */
 int netio_host_route(struct netio_route *route);
 
 enum netio_change { NETIO_CHANGED, NETIO_ADDED, NETIO_REMOVED };
 
 struct netio_event {
-    bool of_address; /* or of an interface */
+    bool of_address; /* an address has changed; otherwise an interface */
     enum netio_change change;
-    struct netio_address address; /* of an interface: its index alone */
+    struct netio_address address; /* for an interface only the index is set */
 };
 
 struct netio_watch;
+/* Returns NULL if out of memory or file descriptors. */
 struct netio_watch *netio_host_watch(void);
-/* Waits for the next change. False: netio_host_watch_stop was called. */
+/* Waits for the next change. Returns false after netio_host_watch_stop. */
 bool netio_host_watch_next(struct netio_watch *watch, struct netio_event *event);
+/* Any thread. */
 void netio_host_watch_stop(struct netio_watch *watch);
 void netio_host_watch_free(struct netio_watch *watch);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* An interface's names: index, LUID, GUID, alias. */
+/*
+ * Conversions between an interface's index, LUID, GUID, name and alias. LUID and GUID are derived from the host's index
+ * alone, so they need no table.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +13,7 @@
 #include "wdk/ke/thread.h"
 #include "wdk/netio/netio.h"
 
-/* The first octets of every interface's GUID; its LUID is the rest. */
+/* The first 8 bytes of every interface's GUID; the other 8 are its LUID. */
 static const GUID guid_base = { 0x4f4e444b, 0x6e69, 0x4c55, { 0 } };
 
 NET_LUID netio_luid(const struct netio_interface *i)
@@ -30,7 +33,6 @@ GUID netio_guid(NET_LUID luid)
     return guid;
 }
 
-/* By name if there is one, else by LUID if it is not zero, else by the host's index. */
 bool netio_find(const char *name, NET_LUID luid, NET_IFINDEX index, struct netio_interface *found)
 {
     struct netio_interface *all;
@@ -50,7 +52,7 @@ bool netio_find(const char *name, NET_LUID luid, NET_IFINDEX index, struct netio
     return hit;
 }
 
-static bool find_luid(const NET_LUID *luid, struct netio_interface *found)
+static bool netio_find_luid(const NET_LUID *luid, struct netio_interface *found)
 {
     return luid && luid->Value && netio_find(NULL, *luid, 0, found);
 }
@@ -77,7 +79,7 @@ NTSTATUS ConvertInterfaceLuidToIndex(const NET_LUID *InterfaceLuid, PNET_IFINDEX
     if (!InterfaceIndex)
         return STATUS_INVALID_PARAMETER;
     *InterfaceIndex = NET_IFINDEX_UNSPECIFIED;
-    if (!find_luid(InterfaceLuid, &i))
+    if (!netio_find_luid(InterfaceLuid, &i))
         return STATUS_INVALID_PARAMETER;
     *InterfaceIndex = interface_map_driver(i.index);
     return STATUS_SUCCESS;
@@ -89,8 +91,8 @@ void netio_widen(WCHAR *to, const char *from)
         ;
 }
 
-/* False: some character is not ASCII or there are too many for a name of the host's. */
-static bool narrow(char *to, size_t size, const WCHAR *from)
+/* Returns false if a character is not ASCII or the name is too long. */
+static bool netio_narrow(char *to, size_t size, const WCHAR *from)
 {
     for (size_t i = 0; i < size; i++) {
         if (from[i] > 127)
@@ -102,12 +104,12 @@ static bool narrow(char *to, size_t size, const WCHAR *from)
     return false;
 }
 
-static NTSTATUS name_wide(const char *routine, const NET_LUID *luid, PWSTR name, SIZE_T length)
+static NTSTATUS netio_get_wide_name(const char *routine, const NET_LUID *luid, PWSTR name, SIZE_T length)
 {
     struct netio_interface i;
 
     irql_check_max(routine, PASSIVE_LEVEL);
-    if (!name || !find_luid(luid, &i))
+    if (!name || !netio_find_luid(luid, &i))
         return STATUS_INVALID_PARAMETER;
     if (length <= strlen(i.name))
         return STATUS_NO_MEMORY;
@@ -115,7 +117,7 @@ static NTSTATUS name_wide(const char *routine, const NET_LUID *luid, PWSTR name,
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS luid_by_name(const char *routine, const char *name, PNET_LUID luid)
+static NTSTATUS netio_find_luid_by_name(const char *routine, const char *name, PNET_LUID luid)
 {
     struct netio_interface i;
 
@@ -127,23 +129,23 @@ static NTSTATUS luid_by_name(const char *routine, const char *name, PNET_LUID lu
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS luid_by_wide_name(const char *routine, const WCHAR *wide, PNET_LUID luid)
+static NTSTATUS netio_find_luid_by_wide_name(const char *routine, const WCHAR *wide, PNET_LUID luid)
 {
     char name[sizeof(((struct netio_interface *)0)->name)];
 
-    if (!wide || !luid || !narrow(name, sizeof(name), wide))
+    if (!wide || !luid || !netio_narrow(name, sizeof(name), wide))
         return STATUS_INVALID_PARAMETER;
-    return luid_by_name(routine, name, luid);
+    return netio_find_luid_by_name(routine, name, luid);
 }
 
 NTSTATUS ConvertInterfaceLuidToAlias(const NET_LUID *InterfaceLuid, PWSTR InterfaceAlias, SIZE_T Length)
 {
-    return name_wide(__func__, InterfaceLuid, InterfaceAlias, Length);
+    return netio_get_wide_name(__func__, InterfaceLuid, InterfaceAlias, Length);
 }
 
 NTSTATUS ConvertInterfaceLuidToNameW(const NET_LUID *InterfaceLuid, PWSTR InterfaceName, SIZE_T Length)
 {
-    return name_wide(__func__, InterfaceLuid, InterfaceName, Length);
+    return netio_get_wide_name(__func__, InterfaceLuid, InterfaceName, Length);
 }
 
 NTSTATUS ConvertInterfaceLuidToNameA(const NET_LUID *InterfaceLuid, PSTR InterfaceName, SIZE_T Length)
@@ -151,7 +153,7 @@ NTSTATUS ConvertInterfaceLuidToNameA(const NET_LUID *InterfaceLuid, PSTR Interfa
     struct netio_interface i;
 
     irql_check_max(__func__, PASSIVE_LEVEL);
-    if (!InterfaceName || !find_luid(InterfaceLuid, &i))
+    if (!InterfaceName || !netio_find_luid(InterfaceLuid, &i))
         return STATUS_INVALID_PARAMETER;
     if (Length <= strlen(i.name))
         return STATUS_NO_MEMORY;
@@ -161,19 +163,19 @@ NTSTATUS ConvertInterfaceLuidToNameA(const NET_LUID *InterfaceLuid, PSTR Interfa
 
 NTSTATUS ConvertInterfaceAliasToLuid(const WCHAR *InterfaceAlias, PNET_LUID InterfaceLuid)
 {
-    return luid_by_wide_name(__func__, InterfaceAlias, InterfaceLuid);
+    return netio_find_luid_by_wide_name(__func__, InterfaceAlias, InterfaceLuid);
 }
 
 NTSTATUS ConvertInterfaceNameToLuidW(const WCHAR *InterfaceName, NET_LUID *InterfaceLuid)
 {
-    return luid_by_wide_name(__func__, InterfaceName, InterfaceLuid);
+    return netio_find_luid_by_wide_name(__func__, InterfaceName, InterfaceLuid);
 }
 
 NTSTATUS ConvertInterfaceNameToLuidA(const CHAR *InterfaceName, NET_LUID *InterfaceLuid)
 {
     if (!InterfaceName || !InterfaceLuid)
         return STATUS_INVALID_PARAMETER;
-    return luid_by_name(__func__, InterfaceName, InterfaceLuid);
+    return netio_find_luid_by_name(__func__, InterfaceName, InterfaceLuid);
 }
 
 NTSTATUS ConvertInterfaceLuidToGuid(const NET_LUID *InterfaceLuid, GUID *InterfaceGuid)
@@ -181,7 +183,7 @@ NTSTATUS ConvertInterfaceLuidToGuid(const NET_LUID *InterfaceLuid, GUID *Interfa
     struct netio_interface i;
 
     irql_check_max(__func__, PASSIVE_LEVEL);
-    if (!InterfaceGuid || !find_luid(InterfaceLuid, &i))
+    if (!InterfaceGuid || !netio_find_luid(InterfaceLuid, &i))
         return STATUS_INVALID_PARAMETER;
     *InterfaceGuid = netio_guid(*InterfaceLuid);
     return STATUS_SUCCESS;
@@ -198,7 +200,7 @@ NTSTATUS ConvertInterfaceGuidToLuid(const GUID *InterfaceGuid, PNET_LUID Interfa
         return STATUS_INVALID_PARAMETER;
     memcpy(&luid.Value, InterfaceGuid->Data4, sizeof(luid.Value));
     guid = netio_guid(luid);
-    if (!IsEqualGUID(&guid, InterfaceGuid) || !find_luid(&luid, &i))
+    if (!IsEqualGUID(&guid, InterfaceGuid) || !netio_find_luid(&luid, &i))
         return STATUS_INVALID_PARAMETER;
     *InterfaceLuid = luid;
     return STATUS_SUCCESS;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Callbacks when the host's interfaces or addresses change. */
+/*
+ * Change notifications for the host's interfaces and addresses. Each registration has a thread that calls its callback;
+ * CancelMibChangeNotify2 joins that thread, so no callback runs after it has returned.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -10,8 +13,8 @@
 #include "wdk/ke/thread.h"
 #include "wdk/netio/netio.h"
 
-struct notice {
-    PIPINTERFACE_CHANGE_CALLBACK on_interface; /* one of the two */
+struct netio_notice {
+    PIPINTERFACE_CHANGE_CALLBACK on_interface; /* exactly one of the two is set */
     PUNICAST_IPADDRESS_CHANGE_CALLBACK on_address;
     void *context;
     ADDRESS_FAMILY family;
@@ -20,8 +23,8 @@ struct notice {
     pthread_t thread;
 };
 
-static void call(const struct notice *n, PMIB_IPINTERFACE_ROW ip, PMIB_UNICASTIPADDRESS_ROW unicast,
-                 MIB_NOTIFICATION_TYPE type)
+static void netio_notice_call(const struct netio_notice *n, PMIB_IPINTERFACE_ROW ip, PMIB_UNICASTIPADDRESS_ROW unicast,
+                              MIB_NOTIFICATION_TYPE type)
 {
     struct thread_mark mark = thread_mark_get();
 
@@ -33,8 +36,9 @@ static void call(const struct notice *n, PMIB_IPINTERFACE_ROW ip, PMIB_UNICASTIP
                       n->on_interface ? (void *)n->on_interface : (void *)n->on_address);
 }
 
-/* Once for each family that the registration names. */
-static void tell_interface(const struct notice *n, const struct netio_event *event, MIB_NOTIFICATION_TYPE type)
+/* Calls the callback once for each family of the registration. */
+static void netio_notice_report_interface(const struct netio_notice *n, const struct netio_event *event,
+                                          MIB_NOTIFICATION_TYPE type)
 {
     static const ADDRESS_FAMILY families[] = { AF_INET, AF_INET6 };
     struct netio_interface i = { .index = event->address.index };
@@ -43,13 +47,13 @@ static void tell_interface(const struct notice *n, const struct netio_event *eve
     (void)netio_find(NULL, (NET_LUID){ .Value = 0 }, i.index, &i);
     for (size_t f = 0; f < RTL_NUMBER_OF(families); f++) {
         if (n->family == AF_UNSPEC || n->family == families[f]) {
-            netio_fill_ip(&row, families[f], &i);
-            call(n, &row, NULL, type);
+            netio_fill_ip_row(&row, families[f], &i);
+            netio_notice_call(n, &row, NULL, type);
         }
     }
 }
 
-static void tell(const struct notice *n, const struct netio_event *event)
+static void netio_notice_report(const struct netio_notice *n, const struct netio_event *event)
 {
     static const MIB_NOTIFICATION_TYPE types[] = { [NETIO_CHANGED] = MibParameterNotification,
                                                    [NETIO_ADDED] = MibAddInstance,
@@ -57,35 +61,35 @@ static void tell(const struct notice *n, const struct netio_event *event)
     MIB_UNICASTIPADDRESS_ROW row;
 
     if (n->on_interface && !event->of_address) {
-        tell_interface(n, event, types[event->change]);
+        netio_notice_report_interface(n, event, types[event->change]);
     } else if (n->on_address && event->of_address &&
                (n->family == AF_UNSPEC || (n->family == AF_INET6) == event->address.v6)) {
-        netio_fill_unicast(&row, &event->address);
-        call(n, NULL, &row, types[event->change]);
+        netio_fill_unicast_row(&row, &event->address);
+        netio_notice_call(n, NULL, &row, types[event->change]);
     }
 }
 
-static void *watch(void *argument)
+static void *netio_notice_run(void *argument)
 {
-    struct notice *n = argument;
+    struct netio_notice *n = argument;
     struct netio_event event;
 
     if (n->initial)
-        call(n, NULL, NULL, MibInitialNotification);
+        netio_notice_call(n, NULL, NULL, MibInitialNotification);
     while (netio_host_watch_next(n->watch, &event))
-        tell(n, &event);
+        netio_notice_report(n, &event);
     return NULL;
 }
 
-static NTSTATUS notify(const struct notice *wanted, HANDLE *handle)
+static NTSTATUS netio_notice_start(const struct netio_notice *wanted, HANDLE *handle)
 {
-    struct notice *n = malloc(sizeof(*n));
+    struct netio_notice *n = malloc(sizeof(*n));
 
     if (!n)
         return STATUS_NO_MEMORY;
     *n = *wanted;
     n->watch = netio_host_watch();
-    if (!n->watch || thread_create(&n->thread, NULL, watch, n) != 0) {
+    if (!n->watch || thread_create(&n->thread, NULL, netio_notice_run, n) != 0) {
         if (n->watch)
             netio_host_watch_free(n->watch);
         free(n);
@@ -99,30 +103,32 @@ static NTSTATUS notify(const struct notice *wanted, HANDLE *handle)
 NTSTATUS NotifyIpInterfaceChange(ADDRESS_FAMILY Family, PIPINTERFACE_CHANGE_CALLBACK Callback, PVOID CallerContext,
                                  BOOLEAN InitialNotification, HANDLE *NotificationHandle)
 {
-    struct notice n = { .on_interface = Callback, .context = CallerContext, .family = Family,
-                        .initial = InitialNotification };
+    struct netio_notice n = {
+        .on_interface = Callback, .context = CallerContext, .family = Family, .initial = InitialNotification
+    };
 
     irql_check_max(__func__, APC_LEVEL);
-    if (!Callback || !NotificationHandle || !netio_family_known(Family))
+    if (!Callback || !NotificationHandle || !netio_is_family_known(Family))
         return STATUS_INVALID_PARAMETER;
-    return notify(&n, NotificationHandle);
+    return netio_notice_start(&n, NotificationHandle);
 }
 
 NTSTATUS NotifyUnicastIpAddressChange(ADDRESS_FAMILY Family, PUNICAST_IPADDRESS_CHANGE_CALLBACK Callback,
                                       PVOID CallerContext, BOOLEAN InitialNotification, HANDLE *NotificationHandle)
 {
-    struct notice n = { .on_address = Callback, .context = CallerContext, .family = Family,
-                        .initial = InitialNotification };
+    struct netio_notice n = {
+        .on_address = Callback, .context = CallerContext, .family = Family, .initial = InitialNotification
+    };
 
     irql_check_max(__func__, APC_LEVEL);
-    if (!Callback || !NotificationHandle || !netio_family_known(Family))
+    if (!Callback || !NotificationHandle || !netio_is_family_known(Family))
         return STATUS_INVALID_PARAMETER;
-    return notify(&n, NotificationHandle);
+    return netio_notice_start(&n, NotificationHandle);
 }
 
 NTSTATUS CancelMibChangeNotify2(HANDLE NotificationHandle)
 {
-    struct notice *n = NotificationHandle;
+    struct netio_notice *n = NotificationHandle;
 
     irql_check_max(__func__, PASSIVE_LEVEL);
     if (!n || !live_remove(LIVE_HANDLE, n))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths to the machine's own addresses. */
+/* GetIpPathTable. It lists the paths to the machine's own addresses only. */
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
 
-static void fill(PMIB_IPPATH_ROW path, const MIB_UNICASTIPADDRESS_ROW *address)
+static void netio_fill_path(PMIB_IPPATH_ROW path, const MIB_UNICASTIPADDRESS_ROW *address)
 {
     MIB_IF_ROW2 interface = { .InterfaceLuid = address->InterfaceLuid };
 
@@ -38,7 +38,7 @@ NTSTATUS GetIpPathTable(ADDRESS_FAMILY Family, PMIB_IPPATH_TABLE *Table)
         return status;
     paths = calloc(1, offsetof(MIB_IPPATH_TABLE, Table) + (addresses->NumEntries + 1) * sizeof(MIB_IPPATH_ROW));
     for (ULONG i = 0; paths && i < addresses->NumEntries; i++)
-        fill(&paths->Table[paths->NumEntries++], &addresses->Table[i]);
+        netio_fill_path(&paths->Table[paths->NumEntries++], &addresses->Table[i]);
     FreeMibTable(addresses);
     if (paths)
         live_add(LIVE_REFERENCE, paths, "MIB table");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of the host's interfaces and addresses, and its best route. */
+/*
+ * Tables of the host's interfaces and addresses, and its best route. Each table is one block, registered as live until
+ * FreeMibTable.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +15,8 @@
 #include "wdk/ke/thread.h"
 #include "wdk/netio/netio.h"
 
-/* Of count rows after the octets in front of the first; goes back with FreeMibTable. */
-static NTSTATUS table_new(size_t front, size_t row, size_t count, void *table)
+/* Allocates a table: `front` bytes and count rows of `row` bytes. `table` points at the caller's table pointer. */
+static NTSTATUS netio_table_alloc(size_t front, size_t row, size_t count, void *table)
 {
     void *memory = calloc(1, front + row * (count ? count : 1));
 
@@ -36,21 +39,21 @@ VOID FreeMibTable(PVOID Memory)
         free(Memory);
 }
 
-static void fill_if_counters(PMIB_IF_ROW2 row, const struct netio_interface *i)
+static void netio_fill_if_counters(PMIB_IF_ROW2 row, const struct netio_interface *i)
 {
-    row->InOctets = i->in_octets;
-    row->InUcastOctets = i->in_octets;
+    row->InOctets = i->in_bytes;
+    row->InUcastOctets = i->in_bytes;
     row->InUcastPkts = i->in_packets;
     row->InErrors = i->in_errors;
     row->InDiscards = i->in_dropped;
-    row->OutOctets = i->out_octets;
-    row->OutUcastOctets = i->out_octets;
+    row->OutOctets = i->out_bytes;
+    row->OutUcastOctets = i->out_bytes;
     row->OutUcastPkts = i->out_packets;
     row->OutErrors = i->out_errors;
     row->OutDiscards = i->out_dropped;
 }
 
-static void fill_if(PMIB_IF_ROW2 row, const struct netio_interface *i, bool counters)
+static void netio_fill_if(PMIB_IF_ROW2 row, const struct netio_interface *i, bool counters)
 {
     memset(row, 0, sizeof(*row));
     row->InterfaceLuid = netio_luid(i);
@@ -79,7 +82,7 @@ static void fill_if(PMIB_IF_ROW2 row, const struct netio_interface *i, bool coun
     row->TransmitLinkSpeed = i->bits_per_second;
     row->ReceiveLinkSpeed = i->bits_per_second;
     if (counters)
-        fill_if_counters(row, i);
+        netio_fill_if_counters(row, i);
 }
 
 NTSTATUS GetIfEntry2(PMIB_IF_ROW2 Row)
@@ -91,7 +94,7 @@ NTSTATUS GetIfEntry2(PMIB_IF_ROW2 Row)
         return STATUS_INVALID_PARAMETER;
     if (!netio_find(NULL, Row->InterfaceLuid, interface_map_host(Row->InterfaceIndex), &i))
         return STATUS_NOT_FOUND;
-    fill_if(Row, &i, true);
+    netio_fill_if(Row, &i, true);
     return STATUS_SUCCESS;
 }
 
@@ -106,11 +109,11 @@ NTSTATUS GetIfTable2Ex(MIB_IF_TABLE_LEVEL Level, PMIB_IF_TABLE2 *Table)
         return STATUS_INVALID_PARAMETER;
     if (!netio_host_interfaces(&all, &count))
         return STATUS_NO_MEMORY;
-    status = table_new(offsetof(MIB_IF_TABLE2, Table), sizeof(MIB_IF_ROW2), count, Table);
+    status = netio_table_alloc(offsetof(MIB_IF_TABLE2, Table), sizeof(MIB_IF_ROW2), count, Table);
     if (NT_SUCCESS(status)) {
         (*Table)->NumEntries = (ULONG)count;
         for (size_t i = 0; i < count; i++)
-            fill_if(&(*Table)->Table[i], &all[i], Level != MibIfTableNormalWithoutStatistics);
+            netio_fill_if(&(*Table)->Table[i], &all[i], Level != MibIfTableNormalWithoutStatistics);
     }
     free(all);
     return status;
@@ -129,7 +132,7 @@ VOID InitializeIpInterfaceEntry(PMIB_IPINTERFACE_ROW Row)
     Row->SitePrefixLength = MAXULONG;
 }
 
-void netio_fill_ip(PMIB_IPINTERFACE_ROW row, ADDRESS_FAMILY family, const struct netio_interface *i)
+void netio_fill_ip_row(PMIB_IPINTERFACE_ROW row, ADDRESS_FAMILY family, const struct netio_interface *i)
 {
     InitializeIpInterfaceEntry(row);
     row->Family = family;
@@ -163,11 +166,11 @@ NTSTATUS GetIpInterfaceEntry(PMIB_IPINTERFACE_ROW Row)
         return STATUS_INVALID_PARAMETER;
     if (!netio_find(NULL, Row->InterfaceLuid, interface_map_host(Row->InterfaceIndex), &i))
         return STATUS_NOT_FOUND;
-    netio_fill_ip(Row, Row->Family, &i);
+    netio_fill_ip_row(Row, Row->Family, &i);
     return STATUS_SUCCESS;
 }
 
-bool netio_family_known(ADDRESS_FAMILY family)
+bool netio_is_family_known(ADDRESS_FAMILY family)
 {
     return family == AF_UNSPEC || family == AF_INET || family == AF_INET6;
 }
@@ -180,41 +183,41 @@ NTSTATUS GetIpInterfaceTable(ADDRESS_FAMILY Family, PMIB_IPINTERFACE_TABLE *Tabl
     NTSTATUS status;
 
     irql_check_max(__func__, APC_LEVEL);
-    if (!Table || !netio_family_known(Family))
+    if (!Table || !netio_is_family_known(Family))
         return STATUS_INVALID_PARAMETER;
     if (!netio_host_interfaces(&all, &count))
         return STATUS_NO_MEMORY;
-    status = table_new(offsetof(MIB_IPINTERFACE_TABLE, Table), sizeof(MIB_IPINTERFACE_ROW), count * 2, Table);
+    status = netio_table_alloc(offsetof(MIB_IPINTERFACE_TABLE, Table), sizeof(MIB_IPINTERFACE_ROW), count * 2, Table);
     for (size_t f = 0; NT_SUCCESS(status) && f < RTL_NUMBER_OF(families); f++) {
         for (size_t i = 0; i < count && (Family == AF_UNSPEC || Family == families[f]); i++)
-            netio_fill_ip(&(*Table)->Table[(*Table)->NumEntries++], families[f], &all[i]);
+            netio_fill_ip_row(&(*Table)->Table[(*Table)->NumEntries++], families[f], &all[i]);
     }
     free(all);
     return status;
 }
 
-static void fill_inet(SOCKADDR_INET *to, const struct netio_address *from)
+static void netio_address_to_inet(SOCKADDR_INET *to, const struct netio_address *from)
 {
     memset(to, 0, sizeof(*to));
     if (from->v6) {
         to->si_family = AF_INET6;
-        memcpy(&to->Ipv6.sin6_addr, from->octets, 16);
+        memcpy(&to->Ipv6.sin6_addr, from->bytes, 16);
         to->Ipv6.sin6_scope_id = from->scope;
     } else {
         to->si_family = AF_INET;
-        memcpy(&to->Ipv4.sin_addr, from->octets, 4);
+        memcpy(&to->Ipv4.sin_addr, from->bytes, 4);
     }
 }
 
-static struct netio_address from_inet(const SOCKADDR_INET *from)
+static struct netio_address netio_address_from_inet(const SOCKADDR_INET *from)
 {
     struct netio_address to = { .v6 = from->si_family == AF_INET6 };
 
     if (to.v6) {
-        memcpy(to.octets, &from->Ipv6.sin6_addr, 16);
+        memcpy(to.bytes, &from->Ipv6.sin6_addr, 16);
         to.scope = from->Ipv6.sin6_scope_id;
     } else {
-        memcpy(to.octets, &from->Ipv4.sin_addr, 4);
+        memcpy(to.bytes, &from->Ipv4.sin_addr, 4);
     }
     return to;
 }
@@ -229,12 +232,12 @@ VOID InitializeUnicastIpAddressEntry(PMIB_UNICASTIPADDRESS_ROW Row)
     Row->OnLinkPrefixLength = 255;
 }
 
-void netio_fill_unicast(PMIB_UNICASTIPADDRESS_ROW row, const struct netio_address *address)
+void netio_fill_unicast_row(PMIB_UNICASTIPADDRESS_ROW row, const struct netio_address *address)
 {
     struct netio_interface i;
 
     InitializeUnicastIpAddressEntry(row);
-    fill_inet(&row->Address, address);
+    netio_address_to_inet(&row->Address, address);
     if (netio_find(NULL, (NET_LUID){ .Value = 0 }, address->index, &i))
         row->InterfaceLuid = netio_luid(&i);
     row->InterfaceIndex = interface_map_driver(address->index);
@@ -252,21 +255,22 @@ NTSTATUS GetUnicastIpAddressTable(ADDRESS_FAMILY Family, PMIB_UNICASTIPADDRESS_T
     NTSTATUS status;
 
     irql_check_max(__func__, APC_LEVEL);
-    if (!Table || !netio_family_known(Family))
+    if (!Table || !netio_is_family_known(Family))
         return STATUS_INVALID_PARAMETER;
     if (!netio_host_addresses(&all, &count))
         return STATUS_NO_MEMORY;
-    status = table_new(offsetof(MIB_UNICASTIPADDRESS_TABLE, Table), sizeof(MIB_UNICASTIPADDRESS_ROW), count, Table);
+    status = netio_table_alloc(offsetof(MIB_UNICASTIPADDRESS_TABLE, Table), sizeof(MIB_UNICASTIPADDRESS_ROW), count,
+                               Table);
     for (size_t i = 0; NT_SUCCESS(status) && i < count; i++) {
         if (Family == AF_UNSPEC || (Family == AF_INET6) == all[i].v6)
-            netio_fill_unicast(&(*Table)->Table[(*Table)->NumEntries++], &all[i]);
+            netio_fill_unicast_row(&(*Table)->Table[(*Table)->NumEntries++], &all[i]);
     }
     free(all);
     return status;
 }
 
-/* The host's index of a row's interface, by LUID or else by index; 0: there is none. */
-static NET_IFINDEX row_index(NET_LUID luid, NET_IFINDEX index)
+/* Returns the host's index of a row's interface, found by LUID or else by index, or 0. */
+static NET_IFINDEX netio_host_index_of_row(NET_LUID luid, NET_IFINDEX index)
 {
     struct netio_interface i;
 
@@ -284,13 +288,13 @@ NTSTATUS GetUnicastIpAddressEntry(PMIB_UNICASTIPADDRESS_ROW Row)
     if (!Row || (Row->Address.si_family != AF_INET && Row->Address.si_family != AF_INET6) ||
         (!Row->InterfaceLuid.Value && !Row->InterfaceIndex))
         return STATUS_INVALID_PARAMETER;
-    index = row_index(Row->InterfaceLuid, Row->InterfaceIndex);
-    wanted = from_inet(&Row->Address);
+    index = netio_host_index_of_row(Row->InterfaceLuid, Row->InterfaceIndex);
+    wanted = netio_address_from_inet(&Row->Address);
     if (!netio_host_addresses(&all, &count))
         return STATUS_NO_MEMORY;
     for (size_t i = 0; i < count && status != STATUS_SUCCESS; i++) {
-        if (all[i].index == index && all[i].v6 == wanted.v6 && memcmp(all[i].octets, wanted.octets, 16) == 0) {
-            netio_fill_unicast(Row, &all[i]);
+        if (all[i].index == index && all[i].v6 == wanted.v6 && memcmp(all[i].bytes, wanted.bytes, 16) == 0) {
+            netio_fill_unicast_row(Row, &all[i]);
             status = STATUS_SUCCESS;
         }
     }
@@ -312,12 +316,13 @@ NTSTATUS GetBestRoute2(NET_LUID *InterfaceLuid, NET_IFINDEX InterfaceIndex, cons
         (SourceAddress && SourceAddress->si_family != AF_UNSPEC &&
          SourceAddress->si_family != DestinationAddress->si_family))
         return STATUS_INVALID_PARAMETER;
-    route.to = from_inet(DestinationAddress);
+    route.to = netio_address_from_inet(DestinationAddress);
     if (SourceAddress && SourceAddress->si_family != AF_UNSPEC)
-        route.source = from_inet(SourceAddress);
+        route.source = netio_address_from_inet(SourceAddress);
     route.source.v6 = route.to.v6;
     if ((InterfaceLuid && InterfaceLuid->Value) || InterfaceIndex) {
-        route.index = row_index(InterfaceLuid ? *InterfaceLuid : (NET_LUID){ .Value = 0 }, InterfaceIndex);
+        route.index = netio_host_index_of_row(InterfaceLuid ? *InterfaceLuid : (NET_LUID){ .Value = 0 },
+                                              InterfaceIndex);
         if (!route.index)
             return STATUS_NOT_FOUND;
     }
@@ -326,16 +331,16 @@ NTSTATUS GetBestRoute2(NET_LUID *InterfaceLuid, NET_IFINDEX InterfaceIndex, cons
     memset(BestRoute, 0, sizeof(*BestRoute));
     BestRoute->InterfaceLuid = netio_luid(&i);
     BestRoute->InterfaceIndex = interface_map_driver(i.index);
-    fill_inet(&BestRoute->DestinationPrefix.Prefix, &route.to);
+    netio_address_to_inet(&BestRoute->DestinationPrefix.Prefix, &route.to);
     BestRoute->DestinationPrefix.PrefixLength = route.to.v6 ? 128 : 32;
-    memcpy(route.to.octets, route.via, sizeof(route.via));
-    fill_inet(&BestRoute->NextHop, &route.to);
+    memcpy(route.to.bytes, route.via, sizeof(route.via));
+    netio_address_to_inet(&BestRoute->NextHop, &route.to);
     BestRoute->ValidLifetime = MAXULONG;
     BestRoute->PreferredLifetime = MAXULONG;
     BestRoute->Metric = route.metric;
     BestRoute->Protocol = RouteProtocolNetMgmt;
     BestRoute->Loopback = i.loopback;
     BestRoute->Immortal = TRUE;
-    fill_inet(BestSourceAddress, &route.source);
+    netio_address_to_inet(BestSourceAddress, &route.source);
     return STATUS_SUCCESS;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Internet addresses from text and to text: see wdm/rtl.h. One reader for narrow and wide: it is given ASCII. */
+/*
+ * Internet addresses from text and to text: see wdm/rtl.h. One parser serves narrow and wide text; wide text is copied
+ * to ASCII first.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,18 +13,18 @@
 #include "in6addr.h"
 #include "inaddr.h"
 
-enum { TEXT_MOST = 128, GROUPS = 8 };
+enum { MAX_TEXT = 128, GROUPS = 8 };
 
 /* ---- Reading ---------------------------------------------------------------------------------------------------- */
 
-static unsigned digit_of(char c)
+static unsigned rtl_address_digit(char c)
 {
     return c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
          : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10) : 99;
 }
 
-/* Decimal, or as C writes constants. At most `most`. */
-static bool read_number(const char **at, bool decimal, uint64_t most, uint64_t *value)
+/* Parses a number up to max: decimal, or with C's prefixes for octal and hexadecimal. */
+static bool rtl_address_parse_number(const char **at, bool decimal, uint64_t max, uint64_t *value)
 {
     const char *s = *at;
     unsigned base = 10;
@@ -31,30 +34,30 @@ static bool read_number(const char **at, bool decimal, uint64_t most, uint64_t *
         s += 2;
     } else if (!decimal && s[0] == '0') {
         base = 8;
-    } else if (decimal && s[0] == '0' && digit_of(s[1]) < 10) {
+    } else if (decimal && s[0] == '0' && rtl_address_digit(s[1]) < 10) {
         return false;
     }
-    if (digit_of(*s) >= base)
+    if (rtl_address_digit(*s) >= base)
         return false;
-    for (*value = 0; digit_of(*s) < base; s++) {
-        *value = *value * base + digit_of(*s);
-        if (*value > most)
+    for (*value = 0; rtl_address_digit(*s) < base; s++) {
+        *value = *value * base + rtl_address_digit(*s);
+        if (*value > max)
             return false;
     }
     *at = s;
     return true;
 }
 
-/* The last number fills what the ones before it have left. */
-static bool read_ipv4(const char **at, bool strict, uint8_t out[4])
+/* Each number but the last is one byte; the last one fills the remaining bytes. Strict: four decimal numbers. */
+static bool rtl_parse_ipv4(const char **at, bool strict, uint8_t out[4])
 {
     uint64_t part[4];
     int parts = 0;
 
     for (;;) {
-        if (!read_number(at, strict, UINT32_MAX, &part[parts++]))
+        if (!rtl_address_parse_number(at, strict, UINT32_MAX, &part[parts++]))
             return false;
-        if (**at != '.' || parts == 4 || digit_of((*at)[1]) >= 10)
+        if (**at != '.' || parts == 4 || rtl_address_digit((*at)[1]) >= 10)
             break;
         ++*at;
     }
@@ -72,82 +75,82 @@ static bool read_ipv4(const char **at, bool strict, uint8_t out[4])
     return true;
 }
 
-static bool read_group(const char **at, uint16_t *out)
+static bool rtl_parse_ipv6_group(const char **at, uint16_t *out)
 {
     unsigned value = 0;
     int n = 0;
 
-    for (; n < 5 && digit_of(**at) < 16; n++, ++*at)
-        value = value << 4 | digit_of(**at);
+    for (; n < 5 && rtl_address_digit(**at) < 16; n++, ++*at)
+        value = value << 4 | rtl_address_digit(**at);
     *out = (uint16_t)value;
     return n >= 1 && n <= 4;
 }
 
 struct ipv6_reading {
     uint16_t group[GROUPS];
-    int count, gap; /* gap: where "::" stands, or -1 */
+    int count, gap; /* gap: the number of groups before "::", or -1 */
 };
 
-static bool is_ipv4_next(const char *at)
+static bool rtl_is_ipv4_next(const char *at)
 {
-    while (digit_of(*at) < 10)
+    while (rtl_address_digit(*at) < 10)
         at++;
     return *at == '.';
 }
 
-static bool read_last_ipv4(const char **at, struct ipv6_reading *r)
+static bool rtl_parse_last_ipv4(const char **at, struct ipv6_reading *r)
 {
     uint8_t ipv4[4];
 
-    if (r->count > GROUPS - 2 || !read_ipv4(at, true, ipv4))
+    if (r->count > GROUPS - 2 || !rtl_parse_ipv4(at, true, ipv4))
         return false;
     r->group[r->count++] = (uint16_t)(ipv4[0] << 8 | ipv4[1]);
     r->group[r->count++] = (uint16_t)(ipv4[2] << 8 | ipv4[3]);
     return true;
 }
 
-/* After a group: is there another one, or the gap? */
-static bool read_separator(const char **at, struct ipv6_reading *r)
+/* Skips ":" or "::" behind a group. Returns true if another group follows. */
+static bool rtl_parse_ipv6_separator(const char **at, struct ipv6_reading *r)
 {
     if ((*at)[0] != ':' || r->count == GROUPS)
         return false;
     if ((*at)[1] == ':' && r->gap < 0) {
         r->gap = r->count;
         *at += 2;
-        return digit_of(**at) < 16;
+        return rtl_address_digit(**at) < 16;
     }
-    if (digit_of((*at)[1]) >= 16)
+    if (rtl_address_digit((*at)[1]) >= 16)
         return false;
     ++*at;
     return true;
 }
 
-static bool read_groups(const char **at, struct ipv6_reading *r)
+static bool rtl_parse_ipv6_groups(const char **at, struct ipv6_reading *r)
 {
     bool more = true;
 
     if ((*at)[0] == ':' && (*at)[1] == ':') {
         r->gap = 0;
         *at += 2;
-        more = digit_of(**at) < 16;
+        more = rtl_address_digit(**at) < 16;
     }
     while (more && r->count < GROUPS) {
-        if (is_ipv4_next(*at))
-            return read_last_ipv4(at, r);
-        if (!read_group(at, &r->group[r->count]))
+        if (rtl_is_ipv4_next(*at))
+            return rtl_parse_last_ipv4(at, r);
+        if (!rtl_parse_ipv6_group(at, &r->group[r->count]))
             return false;
         r->count++;
-        more = read_separator(at, r);
+        more = rtl_parse_ipv6_separator(at, r);
     }
     return true;
 }
 
-static bool read_ipv6(const char **at, uint8_t out[16])
+static bool rtl_parse_ipv6(const char **at, uint8_t out[16])
 {
     struct ipv6_reading r = { .gap = -1 };
     int from = 0;
 
-    if (!read_groups(at, &r) || (r.gap < 0 && r.count != GROUPS) || (r.gap >= 0 && r.count == GROUPS))
+    if (!rtl_parse_ipv6_groups(at, &r) || (r.gap < 0 && r.count != GROUPS) || (r.gap >= 0 && r.count == GROUPS))
         return false;
     for (int i = 0; i < GROUPS; i++) {
         bool in_gap = r.gap >= 0 && i >= r.gap && i < r.gap + GROUPS - r.count;
@@ -159,7 +162,7 @@ static bool read_ipv6(const char **at, uint8_t out[16])
     return true;
 }
 
-static bool read_port(const char **at, uint16_t *port)
+static bool rtl_parse_port(const char **at, uint16_t *port)
 {
     uint64_t value;
 
@@ -167,38 +170,42 @@ static bool read_port(const char **at, uint16_t *port)
     if (**at != ':')
         return true;
     ++*at;
-    if (!read_number(at, false, UINT16_MAX, &value) && !read_number(at, true, UINT16_MAX, &value))
+    if (!rtl_address_parse_number(at, false, UINT16_MAX, &value) &&
+        !rtl_address_parse_number(at, true, UINT16_MAX, &value))
         return false;
     *port = __builtin_bswap16((uint16_t)value);
     return true;
 }
 
-static bool read_ipv6_whole(const char *s, uint8_t out[16], uint32_t *scope, uint16_t *port)
+static bool rtl_parse_ipv6_endpoint(const char *s, uint8_t out[16], uint32_t *scope, uint16_t *port)
 {
     bool brackets = *s == '[';
     uint64_t value = 0;
 
     s += brackets;
-    if (!read_ipv6(&s, out))
+    if (!rtl_parse_ipv6(&s, out))
         return false;
-    if (*s == '%' && (s++, !read_number(&s, true, UINT32_MAX, &value)))
+    if (*s == '%' && (s++, !rtl_address_parse_number(&s, true, UINT32_MAX, &value)))
         return false;
     *scope = (uint32_t)value;
     *port = 0;
-    if (brackets && (*s++ != ']' || !read_port(&s, port)))
+    if (brackets && (*s++ != ']' || !rtl_parse_port(&s, port)))
         return false;
     return *s == 0;
 }
 
 /* ---- Narrow and wide -------------------------------------------------------------------------------------------- */
 
-/* What can belong to an address is ASCII: everything else ends it, as does what no address is long enough for. */
-static void narrow_copy(char out[TEXT_MOST], PCWSTR s)
+/*
+ * Copies wide text to ASCII. A character that is not ASCII becomes '?', which ends every address, and so does the last
+ * character of a text that is too long.
+ */
+static void rtl_address_narrow(char out[MAX_TEXT], PCWSTR s)
 {
     size_t i = 0;
 
-    for (; i < TEXT_MOST - 1 && s[i]; i++)
-        out[i] = (uint16_t)s[i] < 0x80 && i < TEXT_MOST - 2 ? (char)s[i] : '?';
+    for (; i < MAX_TEXT - 1 && s[i]; i++)
+        out[i] = (uint16_t)s[i] < 0x80 && i < MAX_TEXT - 2 ? (char)s[i] : '?';
     out[i] = 0;
 }
 
@@ -206,7 +213,7 @@ NTSTATUS RtlIpv4StringToAddressA(PCSTR S, BOOLEAN Strict, PCSTR *Terminator, str
 {
     uint8_t out[4];
     PCSTR at = S;
-    bool good = read_ipv4(&at, Strict, out);
+    bool good = rtl_parse_ipv4(&at, Strict, out);
 
     *Terminator = at;
     if (!good)
@@ -217,11 +224,11 @@ NTSTATUS RtlIpv4StringToAddressA(PCSTR S, BOOLEAN Strict, PCSTR *Terminator, str
 
 NTSTATUS RtlIpv4StringToAddressW(PCWSTR S, BOOLEAN Strict, PCWSTR *Terminator, struct in_addr *Addr)
 {
-    char text[TEXT_MOST];
+    char text[MAX_TEXT];
     PCSTR end;
     NTSTATUS status;
 
-    narrow_copy(text, S);
+    rtl_address_narrow(text, S);
     status = RtlIpv4StringToAddressA(text, Strict, &end, Addr);
     *Terminator = S + (end - text);
     return status;
@@ -232,8 +239,8 @@ NTSTATUS RtlIpv4StringToAddressExA(PCSTR AddressString, BOOLEAN Strict, struct i
     uint8_t out[4];
     uint16_t port;
 
-    if (!AddressString || !Address || !Port || !read_ipv4(&AddressString, Strict, out) ||
-        !read_port(&AddressString, &port) || *AddressString)
+    if (!AddressString || !Address || !Port || !rtl_parse_ipv4(&AddressString, Strict, out) ||
+        !rtl_parse_port(&AddressString, &port) || *AddressString)
         return STATUS_INVALID_PARAMETER;
     memcpy(Address, out, sizeof out);
     *Port = port;
@@ -242,11 +249,11 @@ NTSTATUS RtlIpv4StringToAddressExA(PCSTR AddressString, BOOLEAN Strict, struct i
 
 NTSTATUS RtlIpv4StringToAddressExW(PCWSTR AddressString, BOOLEAN Strict, struct in_addr *Address, PUSHORT Port)
 {
-    char text[TEXT_MOST];
+    char text[MAX_TEXT];
 
     if (!AddressString)
         return STATUS_INVALID_PARAMETER;
-    narrow_copy(text, AddressString);
+    rtl_address_narrow(text, AddressString);
     return RtlIpv4StringToAddressExA(text, Strict, Address, Port);
 }
 
@@ -254,7 +261,7 @@ NTSTATUS RtlIpv6StringToAddressA(PCSTR S, PCSTR *Terminator, struct in6_addr *Ad
 {
     uint8_t out[16];
     PCSTR at = S;
-    bool good = read_ipv6(&at, out);
+    bool good = rtl_parse_ipv6(&at, out);
 
     *Terminator = at;
     if (!good)
@@ -265,11 +272,11 @@ NTSTATUS RtlIpv6StringToAddressA(PCSTR S, PCSTR *Terminator, struct in6_addr *Ad
 
 NTSTATUS RtlIpv6StringToAddressW(PCWSTR S, PCWSTR *Terminator, struct in6_addr *Addr)
 {
-    char text[TEXT_MOST];
+    char text[MAX_TEXT];
     PCSTR end;
     NTSTATUS status;
 
-    narrow_copy(text, S);
+    rtl_address_narrow(text, S);
     status = RtlIpv6StringToAddressA(text, &end, Addr);
     *Terminator = S + (end - text);
     return status;
@@ -281,7 +288,7 @@ NTSTATUS RtlIpv6StringToAddressExA(PCSTR AddressString, struct in6_addr *Address
     uint32_t scope;
     uint16_t port;
 
-    if (!AddressString || !Address || !ScopeId || !Port || !read_ipv6_whole(AddressString, out, &scope, &port))
+    if (!AddressString || !Address || !ScopeId || !Port || !rtl_parse_ipv6_endpoint(AddressString, out, &scope, &port))
         return STATUS_INVALID_PARAMETER;
     memcpy(Address, out, sizeof out);
     *ScopeId = scope;
@@ -291,33 +298,33 @@ NTSTATUS RtlIpv6StringToAddressExA(PCSTR AddressString, struct in6_addr *Address
 
 NTSTATUS RtlIpv6StringToAddressExW(PCWSTR AddressString, struct in6_addr *Address, PULONG ScopeId, PUSHORT Port)
 {
-    char text[TEXT_MOST];
+    char text[MAX_TEXT];
 
     if (!AddressString)
         return STATUS_INVALID_PARAMETER;
-    narrow_copy(text, AddressString);
+    rtl_address_narrow(text, AddressString);
     return RtlIpv6StringToAddressExA(text, Address, ScopeId, Port);
 }
 
 /* ---- Writing ---------------------------------------------------------------------------------------------------- */
 
-static size_t write_ipv4(char *out, const uint8_t a[4])
+static size_t rtl_format_ipv4(char *out, const uint8_t a[4])
 {
     return (size_t)sprintf(out, "%u.%u.%u.%u", a[0], a[1], a[2], a[3]);
 }
 
-static uint16_t group_at(const uint8_t *a, int i)
+static uint16_t rtl_ipv6_group_at(const uint8_t *a, int i)
 {
     return (uint16_t)(a[2 * i] << 8 | a[2 * i + 1]);
 }
 
-/* The longest run of at least two zero groups, the first of equals, among the first `groups`. */
-static void find_gap(const uint8_t *a, int groups, int *gap, int *length)
+/* Finds the longest run of at least two zero groups in the first `groups`, and the first of equally long ones. */
+static void rtl_ipv6_find_gap(const uint8_t *a, int groups, int *gap, int *length)
 {
     *gap = -1;
     *length = 1;
     for (int i = 0, run = 0; i < groups; i++) {
-        run = group_at(a, i) ? 0 : run + 1;
+        run = rtl_ipv6_group_at(a, i) ? 0 : run + 1;
         if (run > *length) {
             *length = run;
             *gap = i + 1 - run;
@@ -325,62 +332,62 @@ static void find_gap(const uint8_t *a, int groups, int *gap, int *length)
     }
 }
 
-static bool all_zero(const uint8_t *a, int octets)
+static bool rtl_ipv6_is_zero(const uint8_t *a, int bytes)
 {
-    for (int i = 0; i < octets; i++)
+    for (int i = 0; i < bytes; i++)
         if (a[i])
             return false;
     return true;
 }
 
-/* Mapped, compatible and ISATAP addresses end like IPv4 ones. */
-static bool ends_as_ipv4(const uint8_t *a)
+/* Returns true for mapped, compatible and ISATAP addresses, which are written with an IPv4 address at the end. */
+static bool rtl_ipv6_ends_as_ipv4(const uint8_t *a)
 {
-    if (all_zero(a, 10) && group_at(a, 5) == 0xffff)
+    if (rtl_ipv6_is_zero(a, 10) && rtl_ipv6_group_at(a, 5) == 0xffff)
         return true;
-    if (all_zero(a, 12) && group_at(a, 6))
+    if (rtl_ipv6_is_zero(a, 12) && rtl_ipv6_group_at(a, 6))
         return true;
-    return (group_at(a, 4) & 0xfdff) == 0 && group_at(a, 5) == 0x5efe;
+    return (rtl_ipv6_group_at(a, 4) & 0xfdff) == 0 && rtl_ipv6_group_at(a, 5) == 0x5efe;
 }
 
-static size_t write_ipv6(char *out, const uint8_t a[16])
+static size_t rtl_format_ipv6(char *out, const uint8_t a[16])
 {
-    bool ipv4 = ends_as_ipv4(a);
+    bool ipv4 = rtl_ipv6_ends_as_ipv4(a);
     int groups = ipv4 ? GROUPS - 2 : GROUPS, gap, length;
     size_t n = 0;
 
-    find_gap(a, groups, &gap, &length);
+    rtl_ipv6_find_gap(a, groups, &gap, &length);
     for (int i = 0; i < groups; i++) {
         if (i == gap) {
             n += (size_t)sprintf(out + n, "::");
             i += length - 1;
             continue;
         }
-        n += (size_t)sprintf(out + n, "%s%x", i && i != gap + length ? ":" : "", group_at(a, i));
+        n += (size_t)sprintf(out + n, "%s%x", i && i != gap + length ? ":" : "", rtl_ipv6_group_at(a, i));
     }
     if (ipv4) {
         if (gap < 0 || gap + length != groups)
             out[n++] = ':';
-        n += write_ipv4(out + n, a + 12);
+        n += rtl_format_ipv4(out + n, a + 12);
     }
     out[n] = 0;
     return n;
 }
 
-static size_t write_ipv4_whole(char *out, const struct in_addr *address, USHORT port)
+static size_t rtl_format_ipv4_endpoint(char *out, const struct in_addr *address, USHORT port)
 {
-    size_t n = write_ipv4(out, (const uint8_t *)address);
+    size_t n = rtl_format_ipv4(out, (const uint8_t *)address);
 
     if (port)
         n += (size_t)sprintf(out + n, ":%u", __builtin_bswap16(port));
     return n;
 }
 
-static size_t write_ipv6_whole(char *out, const struct in6_addr *address, ULONG scope, USHORT port)
+static size_t rtl_format_ipv6_endpoint(char *out, const struct in6_addr *address, ULONG scope, USHORT port)
 {
     size_t n = port ? (size_t)sprintf(out, "[") : 0;
 
-    n += write_ipv6(out + n, (const uint8_t *)address);
+    n += rtl_format_ipv6(out + n, (const uint8_t *)address);
     if (scope)
         n += (size_t)sprintf(out + n, "%%%u", scope);
     if (port)
@@ -388,7 +395,7 @@ static size_t write_ipv6_whole(char *out, const struct in6_addr *address, ULONG 
     return n;
 }
 
-static void widen(PWSTR out, const char *text, size_t n)
+static void rtl_address_widen(PWSTR out, const char *text, size_t n)
 {
     for (size_t i = 0; i <= n; i++)
         out[i] = (WCHAR)(unsigned char)text[i];
@@ -396,41 +403,41 @@ static void widen(PWSTR out, const char *text, size_t n)
 
 PSTR RtlIpv4AddressToStringA(const struct in_addr *Addr, PSTR S)
 {
-    return S + write_ipv4(S, (const uint8_t *)Addr);
+    return S + rtl_format_ipv4(S, (const uint8_t *)Addr);
 }
 
 PWSTR RtlIpv4AddressToStringW(const struct in_addr *Addr, PWSTR S)
 {
-    char text[TEXT_MOST];
-    size_t n = write_ipv4(text, (const uint8_t *)Addr);
+    char text[MAX_TEXT];
+    size_t n = rtl_format_ipv4(text, (const uint8_t *)Addr);
 
-    widen(S, text, n);
+    rtl_address_widen(S, text, n);
     return S + n;
 }
 
 PSTR RtlIpv6AddressToStringA(const struct in6_addr *Addr, PSTR S)
 {
-    return S + write_ipv6(S, (const uint8_t *)Addr);
+    return S + rtl_format_ipv6(S, (const uint8_t *)Addr);
 }
 
 PWSTR RtlIpv6AddressToStringW(const struct in6_addr *Addr, PWSTR S)
 {
-    char text[TEXT_MOST];
-    size_t n = write_ipv6(text, (const uint8_t *)Addr);
+    char text[MAX_TEXT];
+    size_t n = rtl_format_ipv6(text, (const uint8_t *)Addr);
 
-    widen(S, text, n);
+    rtl_address_widen(S, text, n);
     return S + n;
 }
 
-/* Into the caller's buffer, or how much that has to be. */
-static NTSTATUS give_out(const char *text, size_t n, PSTR narrow, PWSTR wide, PULONG length)
+/* Copies the text to the caller's buffer. *length becomes the size that the text needs. */
+static NTSTATUS rtl_address_return_text(const char *text, size_t n, PSTR narrow, PWSTR wide, PULONG length)
 {
     bool good = (narrow || wide) && *length > n;
 
     if (good && narrow)
         memcpy(narrow, text, n + 1);
     else if (good)
-        widen(wide, text, n);
+        rtl_address_widen(wide, text, n);
     *length = (ULONG)n + 1;
     return good ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
@@ -438,39 +445,43 @@ static NTSTATUS give_out(const char *text, size_t n, PSTR narrow, PWSTR wide, PU
 NTSTATUS RtlIpv4AddressToStringExA(const struct in_addr *Address, USHORT Port, PSTR AddressString,
                                    PULONG AddressStringLength)
 {
-    char text[TEXT_MOST];
+    char text[MAX_TEXT];
 
     if (!Address || !AddressStringLength)
         return STATUS_INVALID_PARAMETER;
-    return give_out(text, write_ipv4_whole(text, Address, Port), AddressString, NULL, AddressStringLength);
+    return rtl_address_return_text(text, rtl_format_ipv4_endpoint(text, Address, Port), AddressString, NULL,
+                                   AddressStringLength);
 }
 
 NTSTATUS RtlIpv4AddressToStringExW(const struct in_addr *Address, USHORT Port, PWSTR AddressString,
                                    PULONG AddressStringLength)
 {
-    char text[TEXT_MOST];
+    char text[MAX_TEXT];
 
     if (!Address || !AddressStringLength)
         return STATUS_INVALID_PARAMETER;
-    return give_out(text, write_ipv4_whole(text, Address, Port), NULL, AddressString, AddressStringLength);
+    return rtl_address_return_text(text, rtl_format_ipv4_endpoint(text, Address, Port), NULL, AddressString,
+                                   AddressStringLength);
 }
 
 NTSTATUS RtlIpv6AddressToStringExA(const struct in6_addr *Address, ULONG ScopeId, USHORT Port, PSTR AddressString,
                                    PULONG AddressStringLength)
 {
-    char text[TEXT_MOST];
+    char text[MAX_TEXT];
 
     if (!Address || !AddressStringLength)
         return STATUS_INVALID_PARAMETER;
-    return give_out(text, write_ipv6_whole(text, Address, ScopeId, Port), AddressString, NULL, AddressStringLength);
+    return rtl_address_return_text(text, rtl_format_ipv6_endpoint(text, Address, ScopeId, Port), AddressString, NULL,
+                                   AddressStringLength);
 }
 
 NTSTATUS RtlIpv6AddressToStringExW(const struct in6_addr *Address, ULONG ScopeId, USHORT Port, PWSTR AddressString,
                                    PULONG AddressStringLength)
 {
-    char text[TEXT_MOST];
+    char text[MAX_TEXT];
 
     if (!Address || !AddressStringLength)
         return STATUS_INVALID_PARAMETER;
-    return give_out(text, write_ipv6_whole(text, Address, ScopeId, Port), NULL, AddressString, AddressStringLength);
+    return rtl_address_return_text(text, rtl_format_ipv6_endpoint(text, Address, ScopeId, Port), NULL, AddressString,
+                                   AddressStringLength);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Bitmaps: see wdm/rtl.h. */
+/* Bitmaps: see wdm/rtl.h. A range outside of the bitmap is ignored; the number of a single bit is not checked. */
 #include <stdbool.h>
 #include <string.h>
 
 #include "wdm.h"
 
-enum { BITS = 32 };
-static const ULONG nothing = 0xffffffff;
+enum { BITS_PER_WORD = 32 };
+static const ULONG not_found = 0xffffffff;
 
 VOID RtlInitializeBitMap(PRTL_BITMAP BitMapHeader, PULONG BitMapBuffer, ULONG SizeOfBitMap)
 {
@@ -14,90 +14,90 @@ VOID RtlInitializeBitMap(PRTL_BITMAP BitMapHeader, PULONG BitMapBuffer, ULONG Si
     BitMapHeader->Buffer = BitMapBuffer;
 }
 
-static size_t octets_of(const RTL_BITMAP *map)
+static size_t rtl_bitmap_size(const RTL_BITMAP *map)
 {
-    return ((size_t)map->SizeOfBitMap + BITS - 1) / BITS * sizeof(ULONG);
+    return ((size_t)map->SizeOfBitMap + BITS_PER_WORD - 1) / BITS_PER_WORD * sizeof(ULONG);
 }
 
 VOID RtlClearAllBits(PRTL_BITMAP BitMapHeader)
 {
-    memset(BitMapHeader->Buffer, 0, octets_of(BitMapHeader));
+    memset(BitMapHeader->Buffer, 0, rtl_bitmap_size(BitMapHeader));
 }
 
 VOID RtlSetAllBits(PRTL_BITMAP BitMapHeader)
 {
-    memset(BitMapHeader->Buffer, 0xff, octets_of(BitMapHeader));
+    memset(BitMapHeader->Buffer, 0xff, rtl_bitmap_size(BitMapHeader));
 }
 
-static void set(PRTL_BITMAP map, ULONG bit, bool to)
+static void rtl_bitmap_set_bit(PRTL_BITMAP map, ULONG bit, bool to)
 {
-    ULONG mask = 1u << bit % BITS;
+    ULONG mask = 1u << bit % BITS_PER_WORD;
 
     if (to)
-        map->Buffer[bit / BITS] |= mask;
+        map->Buffer[bit / BITS_PER_WORD] |= mask;
     else
-        map->Buffer[bit / BITS] &= ~mask;
+        map->Buffer[bit / BITS_PER_WORD] &= ~mask;
 }
 
-static bool test(const RTL_BITMAP *map, ULONG bit)
+static bool rtl_bitmap_test_bit(const RTL_BITMAP *map, ULONG bit)
 {
-    return map->Buffer[bit / BITS] >> bit % BITS & 1;
+    return map->Buffer[bit / BITS_PER_WORD] >> bit % BITS_PER_WORD & 1;
 }
 
-static bool is_inside(const RTL_BITMAP *map, ULONG start, ULONG count)
+static bool rtl_bitmap_has_range(const RTL_BITMAP *map, ULONG start, ULONG count)
 {
     return start <= map->SizeOfBitMap && count <= map->SizeOfBitMap - start;
 }
 
-static void set_run(PRTL_BITMAP map, ULONG start, ULONG count, bool to)
+static void rtl_bitmap_set_run(PRTL_BITMAP map, ULONG start, ULONG count, bool to)
 {
-    for (ULONG i = 0; is_inside(map, start, count) && i < count; i++)
-        set(map, start + i, to);
+    for (ULONG i = 0; rtl_bitmap_has_range(map, start, count) && i < count; i++)
+        rtl_bitmap_set_bit(map, start + i, to);
 }
 
-static bool is_run(const RTL_BITMAP *map, ULONG start, ULONG count, bool of)
+static bool rtl_bitmap_is_run(const RTL_BITMAP *map, ULONG start, ULONG count, bool of)
 {
-    if (!count || !is_inside(map, start, count))
+    if (!count || !rtl_bitmap_has_range(map, start, count))
         return false;
     for (ULONG i = 0; i < count; i++)
-        if (test(map, start + i) != of)
+        if (rtl_bitmap_test_bit(map, start + i) != of)
             return false;
     return true;
 }
 
 VOID RtlSetBit(PRTL_BITMAP BitMapHeader, ULONG BitNumber)
 {
-    set(BitMapHeader, BitNumber, true);
+    rtl_bitmap_set_bit(BitMapHeader, BitNumber, true);
 }
 
 VOID RtlClearBit(PRTL_BITMAP BitMapHeader, ULONG BitNumber)
 {
-    set(BitMapHeader, BitNumber, false);
+    rtl_bitmap_set_bit(BitMapHeader, BitNumber, false);
 }
 
 BOOLEAN RtlTestBit(PRTL_BITMAP BitMapHeader, ULONG BitNumber)
 {
-    return test(BitMapHeader, BitNumber);
+    return rtl_bitmap_test_bit(BitMapHeader, BitNumber);
 }
 
 VOID RtlSetBits(PRTL_BITMAP BitMapHeader, ULONG StartingIndex, ULONG NumberToSet)
 {
-    set_run(BitMapHeader, StartingIndex, NumberToSet, true);
+    rtl_bitmap_set_run(BitMapHeader, StartingIndex, NumberToSet, true);
 }
 
 VOID RtlClearBits(PRTL_BITMAP BitMapHeader, ULONG StartingIndex, ULONG NumberToClear)
 {
-    set_run(BitMapHeader, StartingIndex, NumberToClear, false);
+    rtl_bitmap_set_run(BitMapHeader, StartingIndex, NumberToClear, false);
 }
 
 BOOLEAN RtlAreBitsSet(PRTL_BITMAP BitMapHeader, ULONG StartingIndex, ULONG Length)
 {
-    return is_run(BitMapHeader, StartingIndex, Length, true);
+    return rtl_bitmap_is_run(BitMapHeader, StartingIndex, Length, true);
 }
 
 BOOLEAN RtlAreBitsClear(PRTL_BITMAP BitMapHeader, ULONG StartingIndex, ULONG Length)
 {
-    return is_run(BitMapHeader, StartingIndex, Length, false);
+    return rtl_bitmap_is_run(BitMapHeader, StartingIndex, Length, false);
 }
 
 ULONG RtlNumberOfSetBits(PRTL_BITMAP BitMapHeader)
@@ -105,7 +105,7 @@ ULONG RtlNumberOfSetBits(PRTL_BITMAP BitMapHeader)
     ULONG n = 0;
 
     for (ULONG bit = 0; bit < BitMapHeader->SizeOfBitMap; bit++)
-        n += test(BitMapHeader, bit);
+        n += rtl_bitmap_test_bit(BitMapHeader, bit);
     return n;
 }
 
@@ -114,23 +114,23 @@ ULONG RtlNumberOfClearBits(PRTL_BITMAP BitMapHeader)
     return BitMapHeader->SizeOfBitMap - RtlNumberOfSetBits(BitMapHeader);
 }
 
-/* From `from`, before `to`. */
-static ULONG find_run_between(const RTL_BITMAP *map, ULONG from, ULONG to, ULONG count, bool of)
+/* Finds the first run from `from` on. The search ends behind `to`, but not within a run. */
+static ULONG rtl_bitmap_find_run_between(const RTL_BITMAP *map, ULONG from, ULONG to, ULONG count, bool of)
 {
     ULONG run = 0;
 
     for (ULONG bit = from; bit < map->SizeOfBitMap; bit++) {
-        run = test(map, bit) == of ? run + 1 : 0;
+        run = rtl_bitmap_test_bit(map, bit) == of ? run + 1 : 0;
         if (run >= count)
             return bit + 1 - count;
         if (!run && bit >= to)
             break;
     }
-    return nothing;
+    return not_found;
 }
 
-/* From the hint to the end, then from the beginning. Nothing to find is found at the hint's octet. */
-static ULONG find_run(const RTL_BITMAP *map, ULONG count, ULONG hint, bool of)
+/* Searches from the hint to the end, then from the beginning. A run of 0 bits is found at the hint's byte. */
+static ULONG rtl_bitmap_find_run(const RTL_BITMAP *map, ULONG count, ULONG hint, bool of)
 {
     ULONG found;
 
@@ -138,37 +138,37 @@ static ULONG find_run(const RTL_BITMAP *map, ULONG count, ULONG hint, bool of)
         hint = 0;
     if (!count)
         return hint & ~7u;
-    found = find_run_between(map, hint, map->SizeOfBitMap, count, of);
-    return found == nothing && hint ? find_run_between(map, 0, hint, count, of) : found;
+    found = rtl_bitmap_find_run_between(map, hint, map->SizeOfBitMap, count, of);
+    return found == not_found && hint ? rtl_bitmap_find_run_between(map, 0, hint, count, of) : found;
 }
 
 ULONG RtlFindSetBits(PRTL_BITMAP BitMapHeader, ULONG NumberToFind, ULONG HintIndex)
 {
-    return find_run(BitMapHeader, NumberToFind, HintIndex, true);
+    return rtl_bitmap_find_run(BitMapHeader, NumberToFind, HintIndex, true);
 }
 
 ULONG RtlFindClearBits(PRTL_BITMAP BitMapHeader, ULONG NumberToFind, ULONG HintIndex)
 {
-    return find_run(BitMapHeader, NumberToFind, HintIndex, false);
+    return rtl_bitmap_find_run(BitMapHeader, NumberToFind, HintIndex, false);
 }
 
-static ULONG find_and_turn(PRTL_BITMAP map, ULONG count, ULONG hint, bool of)
+static ULONG rtl_bitmap_find_and_invert(PRTL_BITMAP map, ULONG count, ULONG hint, bool of)
 {
-    ULONG found = find_run(map, count, hint, of);
+    ULONG found = rtl_bitmap_find_run(map, count, hint, of);
 
-    if (found != nothing)
-        set_run(map, found, count, !of);
+    if (found != not_found)
+        rtl_bitmap_set_run(map, found, count, !of);
     return found;
 }
 
 ULONG RtlFindSetBitsAndClear(PRTL_BITMAP BitMapHeader, ULONG NumberToFind, ULONG HintIndex)
 {
-    return find_and_turn(BitMapHeader, NumberToFind, HintIndex, true);
+    return rtl_bitmap_find_and_invert(BitMapHeader, NumberToFind, HintIndex, true);
 }
 
 ULONG RtlFindClearBitsAndSet(PRTL_BITMAP BitMapHeader, ULONG NumberToFind, ULONG HintIndex)
 {
-    return find_and_turn(BitMapHeader, NumberToFind, HintIndex, false);
+    return rtl_bitmap_find_and_invert(BitMapHeader, NumberToFind, HintIndex, false);
 }
 
 CCHAR RtlFindMostSignificantBit(ULONGLONG Set)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Strings into others and into numbers: see wdm/rtl.h. */
+/* Conversions between strings, and to numbers: see wdm/rtl.h. Allocated strings are paged pool. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -10,28 +10,28 @@
 
 #define STRING_TAG 'grtS'
 
-enum { LONGEST = 0xfffe };
+enum { MAX_STRING_SIZE = 0xfffe };
 
-/* ---- Room for the result ---------------------------------------------------------------------------------------- */
+/* ---- The result's buffer ---------------------------------------------------------------------------------------- */
 
-/* `octets` and a terminator of `unit` octets. STATUS_BUFFER_OVERFLOW: the caller's own buffer is too small. */
-static NTSTATUS make_room(USHORT *maximum, void **buffer, size_t octets, size_t unit, bool allocate)
+/* Allocates `bytes` and a terminator of `unit` bytes, or checks that the caller's buffer has space for both. */
+static NTSTATUS rtl_reserve(USHORT *maximum, void **buffer, size_t bytes, size_t unit, bool allocate)
 {
-    if (octets + unit > LONGEST)
+    if (bytes + unit > MAX_STRING_SIZE)
         return STATUS_INVALID_PARAMETER_2;
     if (!allocate)
-        return octets + unit <= *maximum ? STATUS_SUCCESS : STATUS_BUFFER_OVERFLOW;
-    *buffer = ExAllocatePoolWithTag(PagedPool, octets + unit, STRING_TAG);
+        return bytes + unit <= *maximum ? STATUS_SUCCESS : STATUS_BUFFER_OVERFLOW;
+    *buffer = ExAllocatePoolWithTag(PagedPool, bytes + unit, STRING_TAG);
     if (!*buffer)
         return STATUS_NO_MEMORY;
-    *maximum = (USHORT)(octets + unit);
+    *maximum = (USHORT)(bytes + unit);
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS room_wide(PUNICODE_STRING s, size_t units, bool allocate)
+static NTSTATUS rtl_reserve_wide(PUNICODE_STRING s, size_t units, bool allocate)
 {
     void *buffer = s->Buffer;
-    NTSTATUS status = make_room(&s->MaximumLength, &buffer, units * sizeof(WCHAR), sizeof(WCHAR), allocate);
+    NTSTATUS status = rtl_reserve(&s->MaximumLength, &buffer, units * sizeof(WCHAR), sizeof(WCHAR), allocate);
 
     if (status)
         return status;
@@ -41,38 +41,38 @@ static NTSTATUS room_wide(PUNICODE_STRING s, size_t units, bool allocate)
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS room_narrow(PSTRING s, size_t octets, bool allocate)
+static NTSTATUS rtl_reserve_narrow(PSTRING s, size_t bytes, bool allocate)
 {
     void *buffer = s->Buffer;
-    NTSTATUS status = make_room(&s->MaximumLength, &buffer, octets, 1, allocate);
+    NTSTATUS status = rtl_reserve(&s->MaximumLength, &buffer, bytes, 1, allocate);
 
     if (status)
         return status;
     s->Buffer = buffer;
-    s->Length = (USHORT)octets;
-    s->Buffer[octets] = 0;
+    s->Length = (USHORT)bytes;
+    s->Buffer[bytes] = 0;
     return STATUS_SUCCESS;
 }
 
 /* ---- UTF-8 and UTF-16 ------------------------------------------------------------------------------------------- */
 
-static NTSTATUS to_wide(PUNICODE_STRING to, const STRING *from, bool allocate)
+static NTSTATUS rtl_convert_to_wide(PUNICODE_STRING to, const STRING *from, bool allocate)
 {
     size_t units = text_to_utf16(NULL, 0, from->Buffer, from->Length, NULL, NULL);
-    NTSTATUS status = room_wide(to, units, allocate);
+    NTSTATUS status = rtl_reserve_wide(to, units, allocate);
 
     if (!status)
         (void)text_to_utf16(to->Buffer, units, from->Buffer, from->Length, NULL, NULL);
     return status;
 }
 
-static NTSTATUS to_narrow(PSTRING to, PCUNICODE_STRING from, bool allocate)
+static NTSTATUS rtl_convert_to_narrow(PSTRING to, PCUNICODE_STRING from, bool allocate)
 {
-    size_t octets = text_to_utf8(NULL, 0, from->Buffer, from->Length / sizeof(WCHAR), NULL, NULL);
-    NTSTATUS status = room_narrow(to, octets, allocate);
+    size_t bytes = text_to_utf8(NULL, 0, from->Buffer, from->Length / sizeof(WCHAR), NULL, NULL);
+    NTSTATUS status = rtl_reserve_narrow(to, bytes, allocate);
 
     if (!status)
-        (void)text_to_utf8(to->Buffer, octets, from->Buffer, from->Length / sizeof(WCHAR), NULL, NULL);
+        (void)text_to_utf8(to->Buffer, bytes, from->Buffer, from->Length / sizeof(WCHAR), NULL, NULL);
     return status;
 }
 
@@ -80,28 +80,28 @@ NTSTATUS RtlAnsiStringToUnicodeString(PUNICODE_STRING DestinationString, PCANSI_
                                       BOOLEAN AllocateDestinationString)
 {
     irql_check_max("RtlAnsiStringToUnicodeString", PASSIVE_LEVEL);
-    return to_wide(DestinationString, SourceString, AllocateDestinationString);
+    return rtl_convert_to_wide(DestinationString, SourceString, AllocateDestinationString);
 }
 
 NTSTATUS RtlUTF8StringToUnicodeString(PUNICODE_STRING DestinationString, const UTF8_STRING *SourceString,
                                       BOOLEAN AllocateDestinationString)
 {
     irql_check_max("RtlUTF8StringToUnicodeString", PASSIVE_LEVEL);
-    return to_wide(DestinationString, SourceString, AllocateDestinationString);
+    return rtl_convert_to_wide(DestinationString, SourceString, AllocateDestinationString);
 }
 
 NTSTATUS RtlUnicodeStringToAnsiString(PANSI_STRING DestinationString, PCUNICODE_STRING SourceString,
                                       BOOLEAN AllocateDestinationString)
 {
     irql_check_max("RtlUnicodeStringToAnsiString", PASSIVE_LEVEL);
-    return to_narrow(DestinationString, SourceString, AllocateDestinationString);
+    return rtl_convert_to_narrow(DestinationString, SourceString, AllocateDestinationString);
 }
 
 NTSTATUS RtlUnicodeStringToUTF8String(PUTF8_STRING DestinationString, PCUNICODE_STRING SourceString,
                                       BOOLEAN AllocateDestinationString)
 {
     irql_check_max("RtlUnicodeStringToUTF8String", PASSIVE_LEVEL);
-    return to_narrow(DestinationString, SourceString, AllocateDestinationString);
+    return rtl_convert_to_narrow(DestinationString, SourceString, AllocateDestinationString);
 }
 
 ULONG RtlxAnsiStringToUnicodeSize(PCANSI_STRING AnsiString)
@@ -145,7 +145,6 @@ NTSTATUS RtlUnicodeToUTF8N(PCHAR UTF8StringDestination, ULONG UTF8StringMaxByteC
     needed = text_to_utf8(UTF8StringDestination, cap, UnicodeStringSource, UnicodeStringByteCount / sizeof(WCHAR),
                           &written, &bad);
     *UTF8StringActualByteCount = (ULONG)(UTF8StringDestination ? written : needed);
-    bad = bad;
     if (UTF8StringDestination && written < needed)
         return STATUS_BUFFER_TOO_SMALL;
     return bad ? STATUS_SOME_NOT_MAPPED : STATUS_SUCCESS;
@@ -160,7 +159,7 @@ NTSTATUS RtlDuplicateUnicodeString(ULONG Flags, PCUNICODE_STRING StringIn, PUNIC
 
     irql_check_max("RtlDuplicateUnicodeString", PASSIVE_LEVEL);
     if (!StringOut || Flags > 3 || Flags == RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING ||
-        RtlValidateUnicodeString(0, StringIn) || (StringIn && StringIn->Length + end > LONGEST))
+        RtlValidateUnicodeString(0, StringIn) || (StringIn && StringIn->Length + end > MAX_STRING_SIZE))
         return STATUS_INVALID_PARAMETER;
     *StringOut = (UNICODE_STRING){ 0, 0, NULL };
     if ((!StringIn || !StringIn->Length) && !(Flags & RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING))
@@ -178,8 +177,8 @@ NTSTATUS RtlDuplicateUnicodeString(ULONG Flags, PCUNICODE_STRING StringIn, PUNIC
     return STATUS_SUCCESS;
 }
 
-/* No terminator: MaximumLength is the source's Length where the result is allocated. */
-static NTSTATUS change_case(PUNICODE_STRING to, PCUNICODE_STRING from, bool allocate, WCHAR (*change)(WCHAR))
+/* An allocated result has no terminator: its MaximumLength is the source's Length. */
+static NTSTATUS rtl_change_case(PUNICODE_STRING to, PCUNICODE_STRING from, bool allocate, WCHAR (*change)(WCHAR))
 {
     if (allocate) {
         to->Buffer = ExAllocatePoolWithTag(PagedPool, from->Length ? from->Length : sizeof(WCHAR), STRING_TAG);
@@ -199,14 +198,14 @@ NTSTATUS RtlUpcaseUnicodeString(PUNICODE_STRING DestinationString, PCUNICODE_STR
                                 BOOLEAN AllocateDestinationString)
 {
     irql_check_max("RtlUpcaseUnicodeString", PASSIVE_LEVEL);
-    return change_case(DestinationString, SourceString, AllocateDestinationString, text_upcase);
+    return rtl_change_case(DestinationString, SourceString, AllocateDestinationString, text_upcase);
 }
 
 NTSTATUS RtlDowncaseUnicodeString(PUNICODE_STRING DestinationString, PCUNICODE_STRING SourceString,
                                   BOOLEAN AllocateDestinationString)
 {
     irql_check_max("RtlDowncaseUnicodeString", PASSIVE_LEVEL);
-    return change_case(DestinationString, SourceString, AllocateDestinationString, text_downcase);
+    return rtl_change_case(DestinationString, SourceString, AllocateDestinationString, text_downcase);
 }
 
 VOID RtlFreeUnicodeString(PUNICODE_STRING UnicodeString)
@@ -235,7 +234,7 @@ VOID RtlFreeUTF8String(PUTF8_STRING utf8String)
 NTSTATUS RtlInt64ToUnicodeString(ULONGLONG Value, ULONG Base, PUNICODE_STRING String)
 {
     WCHAR digits[64], *at = digits + RTL_NUMBER_OF(digits);
-    size_t octets;
+    size_t bytes;
 
     irql_check_max("RtlIntegerToUnicodeString", PASSIVE_LEVEL);
     if (!Base)
@@ -246,13 +245,13 @@ NTSTATUS RtlInt64ToUnicodeString(ULONGLONG Value, ULONG Base, PUNICODE_STRING St
         *--at = (WCHAR)"0123456789ABCDEF"[Value % Base];
         Value /= Base;
     } while (Value);
-    octets = (size_t)(digits + RTL_NUMBER_OF(digits) - at) * sizeof(WCHAR);
-    if (octets > String->MaximumLength)
+    bytes = (size_t)(digits + RTL_NUMBER_OF(digits) - at) * sizeof(WCHAR);
+    if (bytes > String->MaximumLength)
         return STATUS_BUFFER_OVERFLOW;
-    memcpy(String->Buffer, at, octets);
-    String->Length = (USHORT)octets;
-    if (octets + sizeof(WCHAR) <= String->MaximumLength)
-        String->Buffer[octets / sizeof(WCHAR)] = 0;
+    memcpy(String->Buffer, at, bytes);
+    String->Length = (USHORT)bytes;
+    if (bytes + sizeof(WCHAR) <= String->MaximumLength)
+        String->Buffer[bytes / sizeof(WCHAR)] = 0;
     return STATUS_SUCCESS;
 }
 
@@ -267,22 +266,22 @@ struct digits {
     size_t length;
 };
 
-static unsigned digit_at(const struct digits *d, size_t i)
+static unsigned rtl_digit_at(const struct digits *d, size_t i)
 {
     return i >= d->length ? 0 : d->wide ? (uint16_t)d->wide[i] : (unsigned char)d->narrow[i];
 }
 
-static unsigned base_of(const struct digits *d, size_t *at)
+static unsigned rtl_parse_base(const struct digits *d, size_t *at)
 {
-    unsigned letter = digit_at(d, *at + 1);
-    unsigned base = digit_at(d, *at) != '0' ? 10 : letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 10;
+    unsigned letter = rtl_digit_at(d, *at + 1);
+    unsigned base = rtl_digit_at(d, *at) != '0' ? 10 : letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 10;
 
     if (base != 10)
         *at += 2;
     return base;
 }
 
-static unsigned digit_value(unsigned c)
+static unsigned rtl_digit_value(unsigned c)
 {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -290,24 +289,24 @@ static unsigned digit_value(unsigned c)
                                   : 99;
 }
 
-static ULONG read_number(const struct digits *d, unsigned base)
+static ULONG rtl_parse_integer(const struct digits *d, unsigned base)
 {
     bool negative = false;
     size_t at = 0;
     ULONG value = 0;
 
-    while (at < d->length && digit_at(d, at) <= ' ')
+    while (at < d->length && rtl_digit_at(d, at) <= ' ')
         at++;
-    if (digit_at(d, at) == '-' || digit_at(d, at) == '+')
-        negative = digit_at(d, at++) == '-';
+    if (rtl_digit_at(d, at) == '-' || rtl_digit_at(d, at) == '+')
+        negative = rtl_digit_at(d, at++) == '-';
     if (!base)
-        base = base_of(d, &at);
-    for (; at < d->length && digit_value(digit_at(d, at)) < base; at++)
-        value = value * base + digit_value(digit_at(d, at));
+        base = rtl_parse_base(d, &at);
+    for (; at < d->length && rtl_digit_value(rtl_digit_at(d, at)) < base; at++)
+        value = value * base + rtl_digit_value(rtl_digit_at(d, at));
     return negative ? 0 - value : value;
 }
 
-static bool is_base(ULONG base)
+static bool rtl_is_base(ULONG base)
 {
     return base == 0 || base == 2 || base == 8 || base == 10 || base == 16;
 }
@@ -317,9 +316,9 @@ NTSTATUS RtlUnicodeStringToInteger(PCUNICODE_STRING String, ULONG Base, PULONG V
     struct digits d = { NULL, String->Buffer, String->Length / sizeof(WCHAR) };
 
     irql_check_max("RtlUnicodeStringToInteger", PASSIVE_LEVEL);
-    if (!d.length || !is_base(Base))
+    if (!d.length || !rtl_is_base(Base))
         return STATUS_INVALID_PARAMETER;
-    *Value = read_number(&d, Base);
+    *Value = rtl_parse_integer(&d, Base);
     return STATUS_SUCCESS;
 }
 
@@ -327,8 +326,8 @@ NTSTATUS RtlCharToInteger(PCSZ String, ULONG Base, PULONG Value)
 {
     struct digits d = { String, NULL, strlen(String) };
 
-    if (!is_base(Base))
+    if (!rtl_is_base(Base))
         return STATUS_INVALID_PARAMETER;
-    *Value = read_number(&d, Base);
+    *Value = rtl_parse_integer(&d, Base);
     return STATUS_SUCCESS;
 }

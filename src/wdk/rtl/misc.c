@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GUIDs, random numbers, calendar time, version: see wdm/rtl.h. */
+/* GUIDs, random numbers, calendar time, version: see wdm/rtl.h. Nothing here has state. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ NTSTATUS RtlStringFromGUID(REFGUID Guid, PUNICODE_STRING GuidString)
     return RtlDuplicateUnicodeString(RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE, &result, GuidString);
 }
 
-static bool read_hex(const WCHAR *s, int digits, uint32_t *out)
+static bool rtl_parse_hex(const WCHAR *s, int digits, uint32_t *out)
 {
     *out = 0;
     for (int i = 0; i < digits; i++) {
@@ -45,27 +45,27 @@ static bool read_hex(const WCHAR *s, int digits, uint32_t *out)
 
 NTSTATUS RtlGUIDFromString(PCUNICODE_STRING GuidString, GUID *Guid)
 {
-    static const int at_octet[] = { 20, 22, 25, 27, 29, 31, 33, 35 };
+    static const int at_byte[] = { 20, 22, 25, 27, 29, 31, 33, 35 };
     const WCHAR *s = GuidString->Buffer;
-    uint32_t a, b, c, octet;
+    uint32_t a, b, c, byte;
     GUID result;
 
     irql_check_max("RtlGUIDFromString", PASSIVE_LEVEL);
     if (GuidString->Length != GUID_LENGTH * sizeof(WCHAR) || s[0] != '{' || s[37] != '}' || s[9] != '-' ||
-        s[14] != '-' || s[19] != '-' || s[24] != '-' || !read_hex(s + 1, 8, &a) || !read_hex(s + 10, 4, &b) ||
-        !read_hex(s + 15, 4, &c))
+        s[14] != '-' || s[19] != '-' || s[24] != '-' || !rtl_parse_hex(s + 1, 8, &a) || !rtl_parse_hex(s + 10, 4, &b) ||
+        !rtl_parse_hex(s + 15, 4, &c))
         return STATUS_INVALID_PARAMETER;
     result = (GUID){ .Data1 = a, .Data2 = (uint16_t)b, .Data3 = (uint16_t)c };
     for (int i = 0; i < 8; i++) {
-        if (!read_hex(s + at_octet[i], 2, &octet))
+        if (!rtl_parse_hex(s + at_byte[i], 2, &byte))
             return STATUS_INVALID_PARAMETER;
-        result.Data4[i] = (uint8_t)octet;
+        result.Data4[i] = (uint8_t)byte;
     }
     *Guid = result;
     return STATUS_SUCCESS;
 }
 
-/* Version 4: random. */
+/* Creates a random UUID (version 4). */
 NTSTATUS ExUuidCreate(GUID *Uuid)
 {
     irql_check_max("ExUuidCreate", PASSIVE_LEVEL);
@@ -76,7 +76,7 @@ NTSTATUS ExUuidCreate(GUID *Uuid)
     return STATUS_SUCCESS;
 }
 
-/* The same seed gives the same numbers, 0 to MAXLONG - 1; which ones is nobody's business. */
+/* Returns 0 to MAXLONG - 1 and advances the seed. Equal seeds have equal sequences, which are not Windows'. */
 ULONG RtlRandomEx(PULONG Seed)
 {
     uint64_t x = *Seed + 0x9e3779b97f4a7c15ULL;
@@ -97,15 +97,15 @@ ULONG RtlRandom(PULONG Seed)
 enum { DAYS_PER_ERA = 146097, DAYS_TO_1601 = 584694, DAYS_TO_1970 = 134774 }; /* from 0000-03-01; from 1601 */
 static const int64_t ticks_per_day = 864000000000, ticks_per_second = 10000000;
 
-/* The year begins in March here, so that the day that comes and goes is its last. */
-static int64_t days_of(int year, int month, int day)
+/* Years begin in March in these two functions, so that the leap day is a year's last day. */
+static int64_t rtl_date_to_days(int year, int month, int day)
 {
     int64_t y = month <= 2 ? year - 1 : year, m = month <= 2 ? month + 9 : month - 3;
 
     return y * 365 + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + day - 1 - DAYS_TO_1601;
 }
 
-static void date_of(int64_t days, TIME_FIELDS *f)
+static void rtl_days_to_date(int64_t days, TIME_FIELDS *f)
 {
     int64_t d = days + DAYS_TO_1601, era = d / DAYS_PER_ERA, in_era = d % DAYS_PER_ERA;
     int64_t y = (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
@@ -120,7 +120,7 @@ VOID RtlTimeToTimeFields(PLARGE_INTEGER Time, PTIME_FIELDS TimeFields)
 {
     int64_t days = Time->QuadPart / ticks_per_day, rest = Time->QuadPart % ticks_per_day / 10000;
 
-    date_of(days, TimeFields);
+    rtl_days_to_date(days, TimeFields);
     TimeFields->Weekday = (CSHORT)((days + 1) % 7); /* 1601 began with a Monday */
     TimeFields->Milliseconds = (CSHORT)(rest % 1000);
     TimeFields->Second = (CSHORT)(rest / 1000 % 60);
@@ -128,7 +128,7 @@ VOID RtlTimeToTimeFields(PLARGE_INTEGER Time, PTIME_FIELDS TimeFields)
     TimeFields->Hour = (CSHORT)(rest / 3600000);
 }
 
-static int days_in_month(int year, int month)
+static int rtl_days_in_month(int year, int month)
 {
     static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
     bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
@@ -140,11 +140,11 @@ BOOLEAN RtlTimeFieldsToTime(PTIME_FIELDS TimeFields, PLARGE_INTEGER Time)
 {
     const TIME_FIELDS *f = TimeFields;
 
-    if (f->Year < 1601 || f->Month < 1 || f->Month > 12 || f->Day < 1 || f->Day > days_in_month(f->Year, f->Month) ||
-        f->Hour < 0 || f->Hour > 23 || f->Minute < 0 || f->Minute > 59 || f->Second < 0 || f->Second > 59 ||
-        f->Milliseconds < 0 || f->Milliseconds > 999)
+    if (f->Year < 1601 || f->Month < 1 || f->Month > 12 || f->Day < 1 ||
+        f->Day > rtl_days_in_month(f->Year, f->Month) || f->Hour < 0 || f->Hour > 23 || f->Minute < 0 ||
+        f->Minute > 59 || f->Second < 0 || f->Second > 59 || f->Milliseconds < 0 || f->Milliseconds > 999)
         return FALSE;
-    Time->QuadPart = days_of(f->Year, f->Month, f->Day) * ticks_per_day +
+    Time->QuadPart = rtl_date_to_days(f->Year, f->Month, f->Day) * ticks_per_day +
                      ((f->Hour * 60LL + f->Minute) * 60 + f->Second) * ticks_per_second + f->Milliseconds * 10000LL;
     return TRUE;
 }
@@ -187,19 +187,19 @@ NTSTATUS RtlGetVersion(PRTL_OSVERSIONINFOW lpVersionInformation)
     return STATUS_SUCCESS;
 }
 
-static int condition_shift(ULONG type)
+static int rtl_version_condition_shift(ULONG type)
 {
     return __builtin_ctz(type) * BITS_PER_CONDITION;
 }
 
 ULONGLONG VerSetConditionMask(ULONGLONG ConditionMask, ULONG TypeMask, UCHAR Condition)
 {
-    for (ULONG left = TypeMask & 0xff; left; left &= left - 1)
-        ConditionMask |= (ULONGLONG)(Condition & 7) << condition_shift(left & -left);
+    for (ULONG bits = TypeMask & 0xff; bits; bits &= bits - 1)
+        ConditionMask |= (ULONGLONG)(Condition & 7) << rtl_version_condition_shift(bits & -bits);
     return ConditionMask;
 }
 
-static bool holds(ULONG have, ULONG want, unsigned condition)
+static bool rtl_version_compare(ULONG have, ULONG want, unsigned condition)
 {
     switch (condition) {
     case VER_EQUAL:
@@ -225,8 +225,8 @@ struct version_part {
     ULONG type, have, want;
 };
 
-/* Major, minor and service pack are one number: the first that differs decides, by the first one's condition. */
-static bool version_holds(const struct version_part *parts, int count, ULONG mask, ULONGLONG conditions)
+/* Compares major, minor and service pack as one number: the first part that differs decides, by the first condition. */
+static bool rtl_version_compare_parts(const struct version_part *parts, int count, ULONG mask, ULONGLONG conditions)
 {
     unsigned condition = 0;
 
@@ -234,11 +234,11 @@ static bool version_holds(const struct version_part *parts, int count, ULONG mas
         if (!(mask & parts[i].type))
             continue;
         if (!condition)
-            condition = conditions >> condition_shift(parts[i].type) & 7;
+            condition = conditions >> rtl_version_condition_shift(parts[i].type) & 7;
         if (parts[i].have != parts[i].want)
-            return holds(parts[i].have, parts[i].want, condition);
+            return rtl_version_compare(parts[i].have, parts[i].want, condition);
     }
-    return !condition || holds(0, 0, condition);
+    return !condition || rtl_version_compare(0, 0, condition);
 }
 
 NTSTATUS RtlVerifyVersionInfo(PRTL_OSVERSIONINFOEXW VersionInfo, ULONG TypeMask, ULONGLONG ConditionMask)
@@ -259,11 +259,12 @@ NTSTATUS RtlVerifyVersionInfo(PRTL_OSVERSIONINFOEXW VersionInfo, ULONG TypeMask,
     irql_check_max("RtlVerifyVersionInfo", PASSIVE_LEVEL);
     if (!TypeMask || !ConditionMask)
         return STATUS_INVALID_PARAMETER;
-    if (!version_holds(version, RTL_NUMBER_OF(version), TypeMask, ConditionMask))
+    if (!rtl_version_compare_parts(version, RTL_NUMBER_OF(version), TypeMask, ConditionMask))
         return STATUS_REVISION_MISMATCH;
     for (size_t i = 0; i < RTL_NUMBER_OF(single); i++)
         if (TypeMask & single[i].type &&
-            !holds(single[i].have, single[i].want, ConditionMask >> condition_shift(single[i].type) & 7))
+            !rtl_version_compare(single[i].have, single[i].want,
+                                 ConditionMask >> rtl_version_condition_shift(single[i].type) & 7))
             return STATUS_REVISION_MISMATCH;
     return STATUS_SUCCESS;
 }

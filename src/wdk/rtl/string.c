@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counted strings: see wdm/rtl.h. */
+/* Counted strings: see wdm/rtl.h. A routine writes at most MaximumLength bytes, and Length never exceeds it. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -7,72 +7,72 @@
 
 #include "wdk/common/text.h"
 
-enum { LONGEST = 0xfffe };
+enum { MAX_STRING_SIZE = 0xfffe };
 
 /* ---- Making ----------------------------------------------------------------------------------------------------- */
 
-/* A text of `octets` and a terminator of `unit`; what a counted string cannot count is cut off or refused. */
-static NTSTATUS measure(size_t octets, size_t unit, bool cut, USHORT *length, USHORT *maximum)
+/* Sets the lengths for a text of `bytes` and a terminator of `unit` bytes. A longer text is cut or refused. */
+static NTSTATUS rtl_measure_string(size_t bytes, size_t unit, bool cut, USHORT *length, USHORT *maximum)
 {
-    if (octets + unit > LONGEST && !cut)
+    if (bytes + unit > MAX_STRING_SIZE && !cut)
         return STATUS_NAME_TOO_LONG;
-    *length = (USHORT)min(octets, (size_t)LONGEST - unit);
+    *length = (USHORT)min(bytes, (size_t)MAX_STRING_SIZE - unit);
     *maximum = (USHORT)(*length + unit);
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS init_wide(PUNICODE_STRING out, PCWSTR source, bool cut)
+static NTSTATUS rtl_init_wide(PUNICODE_STRING out, PCWSTR source, bool cut)
 {
     *out = (UNICODE_STRING){ 0, 0, (PWSTR)(uintptr_t)source };
-    return source ? measure(text_wide_length(source) * sizeof *source, sizeof *source, cut, &out->Length,
-                            &out->MaximumLength)
+    return source ? rtl_measure_string(text_wide_length(source) * sizeof *source, sizeof *source, cut, &out->Length,
+                                       &out->MaximumLength)
                   : STATUS_SUCCESS;
 }
 
-static NTSTATUS init_narrow(PSTRING out, PCSZ source, bool cut)
+static NTSTATUS rtl_init_narrow(PSTRING out, PCSZ source, bool cut)
 {
     *out = (STRING){ 0, 0, (PCHAR)(uintptr_t)source };
-    return source ? measure(strlen(source), 1, cut, &out->Length, &out->MaximumLength) : STATUS_SUCCESS;
+    return source ? rtl_measure_string(strlen(source), 1, cut, &out->Length, &out->MaximumLength) : STATUS_SUCCESS;
 }
 
 VOID RtlInitUnicodeString(PUNICODE_STRING DestinationString, PCWSTR SourceString)
 {
-    (void)init_wide(DestinationString, SourceString, true);
+    (void)rtl_init_wide(DestinationString, SourceString, true);
 }
 
 NTSTATUS RtlInitUnicodeStringEx(PUNICODE_STRING DestinationString, PCWSTR SourceString)
 {
-    return init_wide(DestinationString, SourceString, false);
+    return rtl_init_wide(DestinationString, SourceString, false);
 }
 
 VOID RtlInitString(PSTRING DestinationString, PCSZ SourceString)
 {
-    (void)init_narrow(DestinationString, SourceString, true);
+    (void)rtl_init_narrow(DestinationString, SourceString, true);
 }
 
 NTSTATUS RtlInitStringEx(PSTRING DestinationString, PCSZ SourceString)
 {
-    return init_narrow(DestinationString, SourceString, false);
+    return rtl_init_narrow(DestinationString, SourceString, false);
 }
 
 VOID RtlInitAnsiString(PANSI_STRING DestinationString, PCSZ SourceString)
 {
-    (void)init_narrow(DestinationString, SourceString, true);
+    (void)rtl_init_narrow(DestinationString, SourceString, true);
 }
 
 NTSTATUS RtlInitAnsiStringEx(PANSI_STRING DestinationString, PCSZ SourceString)
 {
-    return init_narrow(DestinationString, SourceString, false);
+    return rtl_init_narrow(DestinationString, SourceString, false);
 }
 
 VOID RtlInitUTF8String(PUTF8_STRING DestinationString, PCSZ SourceString)
 {
-    (void)init_narrow(DestinationString, SourceString, true);
+    (void)rtl_init_narrow(DestinationString, SourceString, true);
 }
 
 NTSTATUS RtlInitUTF8StringEx(PUTF8_STRING DestinationString, PCSZ SourceString)
 {
-    return init_narrow(DestinationString, SourceString, false);
+    return rtl_init_narrow(DestinationString, SourceString, false);
 }
 
 /* ---- Copying ---------------------------------------------------------------------------------------------------- */
@@ -98,48 +98,48 @@ VOID RtlCopyString(PSTRING DestinationString, const STRING *SourceString)
     DestinationString->Length = length;
 }
 
-/* A terminator of `unit` octets is put behind it where there is room. */
-static NTSTATUS append(char *to, USHORT *length, USHORT maximum, const void *from, size_t octets, size_t unit)
+/* Appends `bytes`, and a terminator of `unit` bytes if it fits. */
+static NTSTATUS rtl_append(char *to, USHORT *length, USHORT maximum, const void *from, size_t bytes, size_t unit)
 {
-    if (!octets)
+    if (!bytes)
         return STATUS_SUCCESS;
-    if (octets > maximum || *length > maximum - octets)
+    if (bytes > maximum || *length > maximum - bytes)
         return STATUS_BUFFER_TOO_SMALL;
-    memmove(to + *length, from, octets);
-    *length = (USHORT)(*length + octets);
+    memmove(to + *length, from, bytes);
+    *length = (USHORT)(*length + bytes);
     if (*length + unit <= maximum)
         memset(to + *length, 0, unit);
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS append_wide(PUNICODE_STRING to, const WCHAR *from, size_t octets)
+static NTSTATUS rtl_append_wide(PUNICODE_STRING to, const WCHAR *from, size_t bytes)
 {
-    return append((char *)to->Buffer, &to->Length, to->MaximumLength, from, octets, sizeof *from);
+    return rtl_append((char *)to->Buffer, &to->Length, to->MaximumLength, from, bytes, sizeof *from);
 }
 
-static NTSTATUS append_narrow(PSTRING to, const char *from, size_t octets)
+static NTSTATUS rtl_append_narrow(PSTRING to, const char *from, size_t bytes)
 {
-    return append(to->Buffer, &to->Length, to->MaximumLength, from, octets, sizeof *from);
+    return rtl_append(to->Buffer, &to->Length, to->MaximumLength, from, bytes, sizeof *from);
 }
 
 NTSTATUS RtlAppendUnicodeStringToString(PUNICODE_STRING Destination, PCUNICODE_STRING Source)
 {
-    return append_wide(Destination, Source->Buffer, Source->Length);
+    return rtl_append_wide(Destination, Source->Buffer, Source->Length);
 }
 
 NTSTATUS RtlAppendUnicodeToString(PUNICODE_STRING Destination, PCWSTR Source)
 {
-    return append_wide(Destination, Source, Source ? text_wide_length(Source) * sizeof(WCHAR) : 0);
+    return rtl_append_wide(Destination, Source, Source ? text_wide_length(Source) * sizeof(WCHAR) : 0);
 }
 
 NTSTATUS RtlAppendStringToString(PSTRING Destination, const STRING *Source)
 {
-    return append_narrow(Destination, Source->Buffer, Source->Length);
+    return rtl_append_narrow(Destination, Source->Buffer, Source->Length);
 }
 
 NTSTATUS RtlAppendAsciizToString(PSTRING Destination, PCSZ Source)
 {
-    return append_narrow(Destination, Source, Source ? strlen(Source) : 0);
+    return rtl_append_narrow(Destination, Source, Source ? strlen(Source) : 0);
 }
 
 /* ---- Comparing -------------------------------------------------------------------------------------------------- */

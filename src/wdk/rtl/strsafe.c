@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What ntstrsafe.h's inline functions are made of. */
+/* The functions behind ntstrsafe.h's inline ones. A C string is always terminated, unless its buffer is empty. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -10,41 +10,41 @@
 
 enum { FLAGS = 0x1fff | ONDK_STRSAFE_EX | ONDK_STRSAFE_APPEND };
 
-/* Characters of one or two octets. */
+/* The destination; sizes are in characters. */
 struct out {
     char *start;
-    size_t cap, unit;
+    size_t cap;
+    size_t unit;   /* bytes of a character: 1 or 2 */
     size_t length; /* without terminator */
 };
 
-static void end_at(struct out *o, size_t at)
+static void strsafe_terminate(struct out *o, size_t at)
 {
     memset(o->start + at * o->unit, 0, o->unit);
     o->length = at;
 }
 
-/* What the flags ask for after a failure or, behind the terminator, after success. */
-static void fill(struct out *o, NTSTATUS status, ULONG how)
+/* Fills the buffer as the flags require: after a failure, or behind the terminator after success. */
+static void strsafe_apply_fill(struct out *o, NTSTATUS status, ULONG flags)
 {
     bool failed = status != STATUS_SUCCESS;
-    int octet = (int)(how & STRSAFE_FILL_BYTE_MASK);
+    int byte = (int)(flags & STRSAFE_FILL_BYTE_MASK);
 
-    if (!(how & ONDK_STRSAFE_EX) || !o->cap)
+    if (!(flags & ONDK_STRSAFE_EX) || !o->cap)
         return;
-    if (failed && how & STRSAFE_FILL_ON_FAILURE) {
-        memset(o->start, octet, o->cap * o->unit);
-        end_at(o, octet ? o->cap - 1 : 0);
+    if (failed && flags & STRSAFE_FILL_ON_FAILURE) {
+        memset(o->start, byte, o->cap * o->unit);
+        strsafe_terminate(o, byte ? o->cap - 1 : 0);
     }
-    if (failed && how & STRSAFE_NULL_ON_FAILURE)
-        end_at(o, 0);
-    if (!failed && how & STRSAFE_FILL_BEHIND_NULL)
-        memset(o->start + (o->length + 1) * o->unit, octet,
-               (o->cap - o->length - 1) * o->unit);
+    if (failed && flags & STRSAFE_NULL_ON_FAILURE)
+        strsafe_terminate(o, 0);
+    if (!failed && flags & STRSAFE_FILL_BEHIND_NULL)
+        memset(o->start + (o->length + 1) * o->unit, byte, (o->cap - o->length - 1) * o->unit);
 }
 
-static NTSTATUS finish(struct out *o, NTSTATUS status, ULONG how, PVOID *end, SIZE_T *remaining)
+static NTSTATUS strsafe_finish(struct out *o, NTSTATUS status, ULONG flags, PVOID *end, SIZE_T *remaining)
 {
-    fill(o, status, how);
+    strsafe_apply_fill(o, status, flags);
     if (end)
         *end = o->start ? o->start + o->length * o->unit : NULL;
     if (remaining)
@@ -52,85 +52,85 @@ static NTSTATUS finish(struct out *o, NTSTATUS status, ULONG how, PVOID *end, SI
     return status;
 }
 
-/* STATUS_SUCCESS, and the length of what is appended to. */
-static NTSTATUS open_out(struct out *o, ULONG how)
+/* Checks the destination, and sets its length if the call appends. */
+static NTSTATUS strsafe_begin(struct out *o, ULONG flags)
 {
-    bool empty_allowed = how & ONDK_STRSAFE_EX;
+    bool empty_allowed = flags & ONDK_STRSAFE_EX;
 
-    if (how & ~(ULONG)FLAGS || o->cap > NTSTRSAFE_MAX_CCH || (!o->cap && !empty_allowed))
+    if (flags & ~(ULONG)FLAGS || o->cap > NTSTRSAFE_MAX_CCH || (!o->cap && !empty_allowed))
         return STATUS_INVALID_PARAMETER;
-    if (!o->start && (o->cap || !(how & STRSAFE_IGNORE_NULLS)) && (o->cap || !empty_allowed))
+    if (!o->start && (o->cap || !(flags & STRSAFE_IGNORE_NULLS)) && (o->cap || !empty_allowed))
         return STATUS_INVALID_PARAMETER;
-    if (!(how & ONDK_STRSAFE_APPEND) || !o->cap)
+    if (!(flags & ONDK_STRSAFE_APPEND) || !o->cap)
         return STATUS_SUCCESS;
     o->length = text_length(o->start, o->unit, o->cap);
     return o->length < o->cap ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
 
-/* Nowhere to put anything: fine when there is nothing to put. */
-static NTSTATUS without_room(const struct out *o, bool nothing)
+/* Returns the status for a destination without space: success if there is nothing to write. */
+static NTSTATUS strsafe_finish_without_buffer(const struct out *o, bool nothing)
 {
     return nothing ? STATUS_SUCCESS : o->start ? STATUS_BUFFER_OVERFLOW : STATUS_INVALID_PARAMETER;
 }
 
-NTSTATUS ondk_strsafe_copy(PVOID destination, SIZE_T cap, SIZE_T unit, const VOID *source, SIZE_T most, ULONG how,
-                           PVOID *end, SIZE_T *remaining)
+NTSTATUS ondk_strsafe_copy(PVOID destination, SIZE_T cap, SIZE_T unit, const VOID *source, SIZE_T max_units,
+                           ULONG flags, PVOID *end, SIZE_T *remaining)
 {
     struct out o = { destination, cap, unit, 0 };
-    NTSTATUS status = open_out(&o, how);
+    NTSTATUS status = strsafe_begin(&o, flags);
     size_t n, room;
 
-    if (!source && how & STRSAFE_IGNORE_NULLS)
-        most = 0;
-    if (status || most > NTSTRSAFE_MAX_CCH || (!source && most))
+    if (!source && flags & STRSAFE_IGNORE_NULLS)
+        max_units = 0;
+    if (status || max_units > NTSTRSAFE_MAX_CCH || (!source && max_units))
         return STATUS_INVALID_PARAMETER;
-    n = most ? text_length(source, unit, min(most, o.cap + 1)) : 0;
+    n = max_units ? text_length(source, unit, min(max_units, o.cap + 1)) : 0;
     if (!o.cap)
-        return finish(&o, without_room(&o, !n), how, end, remaining);
+        return strsafe_finish(&o, strsafe_finish_without_buffer(&o, !n), flags, end, remaining);
     room = o.cap - o.length - 1;
     if (n > room) {
         status = STATUS_BUFFER_OVERFLOW;
-        n = how & ONDK_STRSAFE_EX && how & STRSAFE_NO_TRUNCATION ? 0 : room;
+        n = flags & ONDK_STRSAFE_EX && flags & STRSAFE_NO_TRUNCATION ? 0 : room;
     }
     if (n)
         memcpy(o.start + o.length * unit, source, n * unit);
-    end_at(&o, o.length + n);
-    return finish(&o, status, how, end, remaining);
+    strsafe_terminate(&o, o.length + n);
+    return strsafe_finish(&o, status, flags, end, remaining);
 }
 
-NTSTATUS ondk_strsafe_print(PVOID destination, SIZE_T cap, SIZE_T unit, ULONG how, PVOID *end, SIZE_T *remaining,
+NTSTATUS ondk_strsafe_print(PVOID destination, SIZE_T cap, SIZE_T unit, ULONG flags, PVOID *end, SIZE_T *remaining,
                             const VOID *format, va_list args)
 {
     struct out o = { destination, cap, unit, 0 };
-    NTSTATUS status = open_out(&o, how);
+    NTSTATUS status = strsafe_begin(&o, flags);
     size_t room = o.cap ? o.cap - 1 : 0, written, n;
 
-    if (!format && how & STRSAFE_IGNORE_NULLS)
+    if (!format && flags & STRSAFE_IGNORE_NULLS)
         format = L"";
     if (status || !format)
         return STATUS_INVALID_PARAMETER;
     n = unit == 1 ? format_narrow(destination, room, &written, format, args)
                   : format_wide(destination, room, &written, format, args);
     if (!o.cap)
-        return finish(&o, without_room(&o, !n), how, end, remaining);
+        return strsafe_finish(&o, strsafe_finish_without_buffer(&o, !n), flags, end, remaining);
     if (n > room) {
         status = STATUS_BUFFER_OVERFLOW;
-        if (how & ONDK_STRSAFE_EX && how & STRSAFE_NO_TRUNCATION)
+        if (flags & ONDK_STRSAFE_EX && flags & STRSAFE_NO_TRUNCATION)
             written = 0;
     }
-    end_at(&o, written);
-    return finish(&o, status, how, end, remaining);
+    strsafe_terminate(&o, written);
+    return strsafe_finish(&o, status, flags, end, remaining);
 }
 
-NTSTATUS ondk_strsafe_length(const VOID *text, SIZE_T unit, SIZE_T most, SIZE_T *length)
+NTSTATUS ondk_strsafe_length(const VOID *text, SIZE_T unit, SIZE_T max_units, SIZE_T *length)
 {
     size_t n;
 
     *length = 0;
-    if (!text || most > NTSTRSAFE_MAX_CCH)
+    if (!text || max_units > NTSTRSAFE_MAX_CCH)
         return STATUS_INVALID_PARAMETER;
-    n = text_length(text, unit, most);
-    if (n == most)
+    n = text_length(text, unit, max_units);
+    if (n == max_units)
         return STATUS_INVALID_PARAMETER;
     *length = n;
     return STATUS_SUCCESS;
@@ -150,7 +150,7 @@ NTSTATUS RtlUnicodeStringInit(PUNICODE_STRING DestinationString, NTSTRSAFE_PCWST
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS put(PUNICODE_STRING to, size_t at, const WCHAR *from, size_t units)
+static NTSTATUS strsafe_put_units(PUNICODE_STRING to, size_t at, const WCHAR *from, size_t units)
 {
     size_t room = to->MaximumLength / sizeof(WCHAR) - at, n = min(units, room);
 
@@ -160,23 +160,23 @@ static NTSTATUS put(PUNICODE_STRING to, size_t at, const WCHAR *from, size_t uni
     return n < units ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS;
 }
 
-static NTSTATUS add(PUNICODE_STRING to, bool append, const WCHAR *from, size_t units)
+static NTSTATUS strsafe_add_units(PUNICODE_STRING to, bool append, const WCHAR *from, size_t units)
 {
     if (RtlUnicodeStringValidate(to))
         return STATUS_INVALID_PARAMETER;
-    return put(to, append ? to->Length / sizeof(WCHAR) : 0, from, units);
+    return strsafe_put_units(to, append ? to->Length / sizeof(WCHAR) : 0, from, units);
 }
 
 NTSTATUS RtlUnicodeStringCopy(PUNICODE_STRING DestinationString, PCUNICODE_STRING SourceString)
 {
     if (RtlUnicodeStringValidate(SourceString))
         return STATUS_INVALID_PARAMETER;
-    return add(DestinationString, false, SourceString->Buffer, SourceString->Length / sizeof(WCHAR));
+    return strsafe_add_units(DestinationString, false, SourceString->Buffer, SourceString->Length / sizeof(WCHAR));
 }
 
 NTSTATUS RtlUnicodeStringCopyString(PUNICODE_STRING DestinationString, NTSTRSAFE_PCWSTR SourceString)
 {
-    return SourceString ? add(DestinationString, false, SourceString, text_wide_length(SourceString))
+    return SourceString ? strsafe_add_units(DestinationString, false, SourceString, text_wide_length(SourceString))
                         : STATUS_INVALID_PARAMETER;
 }
 
@@ -184,12 +184,12 @@ NTSTATUS RtlUnicodeStringCat(PUNICODE_STRING DestinationString, PCUNICODE_STRING
 {
     if (RtlUnicodeStringValidate(SourceString))
         return STATUS_INVALID_PARAMETER;
-    return add(DestinationString, true, SourceString->Buffer, SourceString->Length / sizeof(WCHAR));
+    return strsafe_add_units(DestinationString, true, SourceString->Buffer, SourceString->Length / sizeof(WCHAR));
 }
 
 NTSTATUS RtlUnicodeStringCatString(PUNICODE_STRING DestinationString, NTSTRSAFE_PCWSTR SourceString)
 {
-    return SourceString ? add(DestinationString, true, SourceString, text_wide_length(SourceString))
+    return SourceString ? strsafe_add_units(DestinationString, true, SourceString, text_wide_length(SourceString))
                         : STATUS_INVALID_PARAMETER;
 }
 
