@@ -61,7 +61,7 @@ static void raise_flag(struct task *task)
     atomic_store(&((struct flag_task *)task)->ran, true);
 }
 
-/* Work of a shard is done in the order posted: when this returns, what was asked before has taken effect. */
+/* Waits until the shard has done all work that was posted before, because it works in the order of posts. */
 static void on_shard(struct shard *s)
 {
     struct flag_task t = { .task.run = raise_flag };
@@ -122,8 +122,8 @@ static void listener_goes_first(void)
     world_close(&w);
 }
 
-/* Peers whose request was malformed and who do not hang up do not hold the address. covers: LSN-07 */
-static void refused_connections_keep_nothing(void)
+/* Peers whose request was malformed and who stay connected do not keep the address reserved. covers: LSN-07 */
+static void refused_connections_free_address(void)
 {
     static const struct mpa_frame request = { .revision = 1, .markers = true };
     struct world w;
@@ -254,7 +254,7 @@ static int owns_unknown(struct interfaces *self, uint32_t index, const struct ad
     return EMFILE;
 }
 
-/* An address of the host, but of another interface. covers: LSN-02, CON-13, CSE-01 */
+/* An address of the host that belongs to another interface. covers: LSN-02, CON-13, CSE-01 */
 static void of_another_interface(void)
 {
     struct interfaces one = *interfaces_kernel();
@@ -290,7 +290,7 @@ static const struct test tests[] = {
     { "listens", listens },
     { "pauses", pauses },
     { "listener_goes_first", listener_goes_first },
-    { "refused_ones_hold_nothing", refused_connections_keep_nothing },
+    { "refused_connections_free_address", refused_connections_free_address },
     { "until_closed", until_closed },
     { "shared", shared },
     { "shared_refused", shared_refused },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Thousands of connections from several threads at once, which end in every way at every moment while requests are
- * posted. Checked: each end is reported once, nothing comes after closed, every request completes exactly once.
+ * posted. Invariants: each end is reported once, no event follows `closed`, every request completes exactly once.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -12,11 +12,11 @@
 
 enum { WORKERS = 4, ROUNDS = 500, PASSIVES = 64, RECEIVES = 4 };
 
-/* The passive side answers from whatever thread finds a request. */
+/* A request to the passive side, which the first worker that finds it answers. */
 struct passive {
     struct link link;
     struct side side;
-    atomic_int state; /* 0 free, 1 requested, 2 a worker's, 3 being closed */
+    atomic_int state; /* 0 free, 1 requested, 2 claimed by a worker, 3 being closed */
 };
 
 struct server {
@@ -128,7 +128,7 @@ static void receives(struct side *s)
         post(s, RDMA_OP_RECEIVE, 0, NULL, 0, 4096, NULL, 0);
 }
 
-/* Takes what has completed; returns how many receives were among it. */
+/* Polls all completions. Returns the number of receives among them. */
 static int reap(struct side *s)
 {
     struct rdma_completion c[8];
@@ -154,7 +154,7 @@ static void try_send(struct side *s, uint32_t len)
     struct rdma_sge sge = { (uintptr_t)s->memory, len, s->token };
     struct rdma_request r = { .op = RDMA_OP_SEND, .flags = RDMA_FLAG_SILENT, .sges = &sge, .sge_count = 1 };
 
-    (void)s->f->ops->qp_post(s->qp, &r); /* not connected any more, perhaps */
+    (void)s->f->ops->qp_post(s->qp, &r); /* may fail, because the connection may have ended */
 }
 
 static void end_passive(struct passive *p)
@@ -179,7 +179,7 @@ static void hang_up(struct passive *p, bool politely)
     end_passive(p);
 }
 
-/* Whoever comes by answers what waits there. */
+/* Answers requests that wait. */
 static void serve(struct server *s, unsigned *seed)
 {
     for (int i = 0; i < PASSIVES; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Completion queues: when a notification is made, and the overflow. */
+/* Completion queues: notifications and the overflow. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +45,10 @@ static void raise_flag(struct task *task)
     atomic_store(&((struct flag_task *)task)->ran, true);
 }
 
-/* Callbacks of a shard run in order: when this returns, every notification that was due has been delivered. */
+/*
+ * Returns the number of notifications, including every one that was due before the call, because callbacks of a shard
+ * run in order.
+ */
 static int notified(struct side *s)
 {
     struct flag_task t = { .task.run = raise_flag };
@@ -74,7 +77,7 @@ static void only_when_armed(void)
     CHECK(notified(&w.sb) == 0);
     drain(&w.sb, 1);
     w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
-    CHECK(notified(&w.sb) == 0); /* what was polled away is not new */
+    CHECK(notified(&w.sb) == 0); /* a polled completion is not a new one */
     deliver(&w, 0);
     AWAIT(notified(&w.sb) == 1);
     deliver(&w, 0);
@@ -85,7 +88,7 @@ static void only_when_armed(void)
 }
 
 /* covers: CQX-03 */
-static void arm_looks_back(void)
+static void arm_finds_old(void)
 {
     struct world w;
 
@@ -94,7 +97,7 @@ static void arm_looks_back(void)
     wait_delivered(&w);
     w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
     CHECK(notified(&w.sb) == 1);
-    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY); /* only an old one */
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY); /* the old completion has been notified */
     CHECK(notified(&w.sb) == 1);
     deliver(&w, 0);
     AWAIT(notified(&w.sb) == 2);
@@ -121,11 +124,11 @@ static void kinds(void)
     AWAIT(notified(&w.sb) == 1);
     drain(&w.sb, 2);
     w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
-    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ERRORS); /* the higher one stays */
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ERRORS); /* the higher type stays armed */
     deliver(&w, 0);
     AWAIT(notified(&w.sb) == 2);
     drain(&w.sb, 1);
-    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_SOLICITED); /* an error completion satisfies it */
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_SOLICITED); /* an error completion triggers it */
     post(&w.sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
     w.b->ops->qp_flush(w.sb.qp);
     AWAIT(notified(&w.sb) == 3);
@@ -138,13 +141,13 @@ static void set_closed(void *context)
     atomic_store((atomic_bool *)context, true);
 }
 
-/* It is refused at once, before a connection of its own, if it has one, has ended for it. */
+/* A post is refused at once, even before the queue pair's own connection has ended. */
 static void refused_for_overflow(struct side *s)
 {
     struct fabric_qp_config config = { .receive_cq = s->cq, .initiator_cq = s->cq, .receive_depth = 1,
                                        .initiator_depth = 1, .receive_sges = 1, .initiator_sges = 1 };
     struct rdma_request r = { .op = RDMA_OP_SEND };
-    atomic_bool gone = false;
+    atomic_bool closed = false;
     struct fabric_qp *qp;
     uint16_t terminate = 0;
 
@@ -152,8 +155,8 @@ static void refused_for_overflow(struct side *s)
     CHECK(s->f->ops->qp_post(qp, &r) == ENOTCONN);
     CHECK(s->f->ops->qp_reason(qp, &terminate) == FABRIC_CQ_OVERFLOW);
     CHECK(terminate == FABRIC_NO_TERMINATE);
-    s->f->ops->qp_close(qp, set_closed, &gone);
-    AWAIT(atomic_load(&gone));
+    s->f->ops->qp_close(qp, set_closed, &closed);
+    AWAIT(atomic_load(&closed));
 }
 
 /* covers: CQX-07 */
@@ -211,7 +214,7 @@ static void resize(void)
     world_close(&w);
 }
 
-/* The world is closed while one waits for longer than the test lasts. covers: CQX-08 */
+/* The world is closed while a notification waits for longer than the test lasts. covers: CQX-08 */
 static void moderation(void)
 {
     struct world w;
@@ -246,9 +249,9 @@ static void moderation(void)
     world_close(&w);
 }
 
-/* The queue is closed while its notification runs: the close waits for it. */
+/* A queue is closed while its notification runs, and the close waits for the notification. */
 struct slow {
-    atomic_bool entered, leave, left, gone;
+    atomic_bool entered, may_return, returned, closed;
 };
 
 static void slow_notify(void *owner, bool overflowed)
@@ -257,8 +260,8 @@ static void slow_notify(void *owner, bool overflowed)
 
     CHECK(!overflowed);
     atomic_store(&s->entered, true);
-    AWAIT(atomic_load(&s->leave));
-    atomic_store(&s->left, true);
+    AWAIT(atomic_load(&s->may_return));
+    atomic_store(&s->returned, true);
 }
 
 static void set_true(void *context)
@@ -270,8 +273,8 @@ static void on_slow_closed(void *owner)
 {
     struct slow *s = owner;
 
-    CHECK(atomic_load(&s->left));
-    atomic_store(&s->gone, true);
+    CHECK(atomic_load(&s->returned));
+    atomic_store(&s->closed, true);
 }
 
 /* covers: OBJ-10 */
@@ -298,14 +301,14 @@ static void close_waits(void)
     f->ops->qp_close(qp_made, set_true, &qp_closed);
     AWAIT(atomic_load(&qp_closed));
     f->ops->cq_close(qp.receive_cq, on_slow_closed);
-    CHECK(!atomic_load(&s.gone));
-    atomic_store(&s.leave, true);
-    AWAIT(atomic_load(&s.gone));
+    CHECK(!atomic_load(&s.closed));
+    atomic_store(&s.may_return, true);
+    AWAIT(atomic_load(&s.closed));
     f->ops->destroy(f);
 }
 
 static const struct test tests[] = {
-    { "only_when_armed", only_when_armed }, { "arm_looks_back", arm_looks_back }, { "kinds", kinds },
+    { "only_when_armed", only_when_armed }, { "arm_finds_old", arm_finds_old }, { "kinds", kinds },
     { "overflow", overflow },               { "resize", resize },                 { "moderation", moderation },
     { "close_waits", close_waits },
 };

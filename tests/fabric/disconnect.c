@@ -76,7 +76,7 @@ static void work_after_notice(void)
     world_close(&w);
 }
 
-/* Reads that wait for their turn are posted before the disconnect like everything else. covers: DSC-01 */
+/* Reads beyond the limit wait, and are posted before the disconnect like everything else. covers: DSC-01 */
 static void reads_first(void)
 {
     struct world w;
@@ -150,7 +150,7 @@ static void never_answered(void)
 
 enum { SLOW_LIMIT_MS = 1500, SLOW_MS = 3600, SLOW_SENDS = 6, SLOW_STEP = 8192 };
 
-/* A peer of revision 1 whose TCP takes little at a time. */
+/* A peer of revision 1 whose TCP accepts little at a time. */
 static int slow_peer(struct world *w, int *listen_fd)
 {
     struct mpa_frame got, reply = { .reply = true, .revision = 1 };
@@ -172,7 +172,7 @@ static int slow_peer(struct world *w, int *listen_fd)
     return fd;
 }
 
-/* Reads to the end, spread over SLOW_MS: never ahead of that, and where it was held up without further waiting. */
+/* Reads to the end of stream, evenly over SLOW_MS. If a read was delayed, the next ones follow without a pause. */
 static size_t read_slowly(int fd)
 {
     uint64_t begin = now_ms();
@@ -186,11 +186,14 @@ static size_t read_slowly(int fd)
         n = recv(fd, bytes, sizeof bytes, 0);
         all += n > 0 ? (size_t)n : 0;
     } while (n > 0);
-    CHECK(n == 0); /* and not a reset */
+    CHECK(n == 0); /* the end of stream, not a reset */
     return all;
 }
 
-/* The limit begins anew while the peer takes what was sent: it gets all of that, then the notice. covers: DSC-01 */
+/*
+ * The limit begins again while the peer reads what was sent. The peer receives all of it, then the notice.
+ * covers: DSC-01
+ */
 static void slow_reader(void)
 {
     struct world w;
@@ -231,7 +234,10 @@ static void reset_after_notice(void)
     world_close(&w);
 }
 
-/* The peer closes its connector while our disconnect waits: the request ends with the connection. covers: OBJ-11 */
+/*
+ * The peer closes its connector while this side's disconnect waits: the disconnect ends with the connection.
+ * covers: OBJ-11
+ */
 static void closed_while_disconnecting(void)
 {
     struct world w;
@@ -251,7 +257,7 @@ static void terminated(void)
     struct world w;
 
     up(&w);
-    post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 60000, NULL, 0); /* nobody receives it */
+    post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 60000, NULL, 0); /* the peer has posted no receive */
     AWAIT(atomic_load(&w.passive->ended));
     CHECK(w.passive->ended_why == FABRIC_PROTOCOL);
     AWAIT(atomic_load(&w.active.ended));
@@ -262,7 +268,7 @@ static void terminated(void)
     world_close(&w);
 }
 
-/* The same while much more data is in flight: no reset discards the Terminate. */
+/* The same with much more data in flight: no reset discards the Terminate. */
 static void terminated_under_load(void)
 {
     for (int round = 0; round < 20; round++) {
@@ -274,7 +280,7 @@ static void terminated_under_load(void)
             struct rdma_sge sge = { (uintptr_t)w.sa.memory, 60000, w.sa.token };
             struct rdma_request r = { .op = RDMA_OP_SEND, .sges = &sge, .sge_count = 1 };
             int error = w.a->ops->qp_post(w.sa.qp, &r);
-            CHECK(error == 0 || error == ENOTCONN); /* it may be over by now */
+            CHECK(error == 0 || error == ENOTCONN); /* the connection may have ended */
         }
         AWAIT(atomic_load(&w.passive->ended));
         CHECK(w.passive->ended_why == FABRIC_PROTOCOL);

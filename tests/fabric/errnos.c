@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The maps from the transport's errno to reasons are total, and right for every errno that is documented. */
+/* The maps from the transport's errno to reasons are total, and correct for every documented errno. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@ enum { ERRNOS = 134 };
 
 struct expected {
     int error;
-    enum fabric_reason reserve, connect, stream; /* FABRIC_OK: it cannot come there; anything but OK will do */
+    enum fabric_reason reserve, connect, stream; /* FABRIC_OK: it cannot occur there; any other reason will do */
 };
 
 static const struct expected expected[] = {
@@ -43,7 +43,7 @@ static const struct expected expected[] = {
     { ECONNRESET, FABRIC_OK, FABRIC_PEER_RESET, FABRIC_PEER_RESET },
     { EPIPE, FABRIC_OK, FABRIC_PEER_RESET, FABRIC_PEER_RESET },
     { EFAULT, FABRIC_OK, FABRIC_OK, FABRIC_LOCAL_ERROR },
-    /* One that nobody documents is called what it is, and is no shortage. */
+    /* An undocumented errno gets FABRIC_SYSTEM, not a shortage. */
     { ENOTEMPTY, FABRIC_SYSTEM, FABRIC_SYSTEM, FABRIC_OK },
 };
 
@@ -79,7 +79,7 @@ static void documented(void)
     }
 }
 
-/* No place in an epoll set is no lack of ports. */
+/* A full epoll set is not a shortage of ports. */
 static void listening(void)
 {
     CHECK(iwarp_reason_listen(ENOSPC) == FABRIC_RESOURCES);

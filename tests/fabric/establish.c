@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections come to be and carry messages, in every form of start-up. */
+/* Connections are established and carry messages, with every form of start-up. */
 #include <stdio.h>
 #include <string.h>
 
@@ -89,7 +89,7 @@ static void forms(void)
     }
 }
 
-/* The queue pairs live on other shards than the connection's first one and the listener. covers: ACC-05 */
+/* The queue pairs are on other shards than the connection's first one and the listener. covers: ACC-05 */
 static void moves(void)
 {
     for (int at = 0; at < 3; at++) {
@@ -144,7 +144,7 @@ static void limits(void)
     w.config_b.max_inbound_reads = 6;
     world_open(&w, AF_INET);
     connect_limited(&w, 3, 60000, 60000, 4);
-    CHECK(w.passive->limits.inbound == 6);  /* the offer, 32 by its adapter, capped by ours */
+    CHECK(w.passive->limits.inbound == 6);  /* the peer offers 32, its adapter's limit; capped by this adapter */
     CHECK(w.passive->limits.outbound == 3);
     CHECK(w.active.limits.inbound == 3 && w.active.limits.outbound == 6);
     CHECK(w.active.effective.inbound == 3 && w.active.effective.outbound == 6);

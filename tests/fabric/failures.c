@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections that do not come to be: why, and what is left behind (nothing). */
+/* Connections that fail: the reason, and that nothing remains of them. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static struct addr ipv4(const char *text, uint16_t port)
     return a;
 }
 
-/* Connects again on the same connection and the same queue pair: nothing of a failure is left. */
+/* Connects again with the same connection and queue pair: nothing remains of the failure. */
 static void works_now(struct world *w)
 {
     struct addr local = anywhere();
@@ -109,7 +109,7 @@ static void foreign(void)
 }
 
 /* covers: CON-12 */
-static void taken(void)
+static void address_in_use(void)
 {
     struct world w;
     struct addr at;
@@ -156,7 +156,7 @@ static void silent_peer(void)
     world_close(&w);
 }
 
-/* A full kernel backlog answers nothing. covers: CON-10 */
+/* A host whose kernel backlog is full does not answer. covers: CON-10 */
 static void silent_host(void)
 {
     struct world w;
@@ -204,7 +204,7 @@ static void closed_unanswered(void)
     world_close(&w);
 }
 
-/* The listener's owner has no use for the request. */
+/* The listener's owner refuses the request. */
 static void unwanted(void)
 {
     struct world w;
@@ -297,7 +297,7 @@ static void wrong_times(void)
     world_close(&w);
 }
 
-/* A fabric with two shards, a queue pair on either, and a peer that rejects: the connection may connect again. */
+/* A fabric with two shards, a queue pair on each, and a peer that rejects: the connection may connect again. */
 struct elsewhere {
     struct fabric *a, *b;
     struct side here, there;
@@ -378,7 +378,7 @@ static void eager_closed(void *owner)
     atomic_fetch_add(&((struct eager *)owner)->closed, 1);
 }
 
-/* From inside the upcall the shard that it was on is not done with it. covers: CON-17 */
+/* A connect from inside the upcall moves the connection while its old shard still uses it. covers: CON-17 */
 static void again_from_its_upcall(void)
 {
     static const struct fabric_conn_events events = { .connected = eager_connected, .closed = eager_closed };
@@ -399,7 +399,7 @@ static const struct test tests[] = {
     { "address_is_free", address_is_free },
     { "no_route", no_route },
     { "foreign", foreign },
-    { "taken", taken },
+    { "address_in_use", address_in_use },
     { "four_tuple", four_tuple },
     { "silent_peer", silent_peer },
     { "silent_host", silent_host },

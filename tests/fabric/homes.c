@@ -89,7 +89,7 @@ static struct fabric *fabric_of_two(void)
     return f;
 }
 
-/* The queues are created pair by pair, or all of them first. */
+/* Creates the queues pair by pair, or all of them first. */
 static void pairs(bool all_first)
 {
     struct fabric *f = fabric_of_two();
@@ -110,7 +110,7 @@ static void pairs(bool all_first)
         CHECK(home(&receive[i]) == home(&initiator[i]));
         at_first += home(&receive[i]) == home(&receive[0]);
     }
-    CHECK(at_first == PAIRS / SHARDS); /* each shard has as many */
+    CHECK(at_first == PAIRS / SHARDS); /* the same number on each shard */
     for (int i = 0; i < PAIRS; i++) {
         qp_end(f, qp[i]);
         queue_close(&receive[i]);
@@ -129,7 +129,7 @@ static void made_before_the_pairs(void)
     pairs(true);
 }
 
-/* A queue moves once, before its first notification can come. With an affinity it never moves. */
+/* A queue moves once, before its first notification. A queue with an affinity never moves. */
 static void those_that_stay(void)
 {
     struct fabric *f = fabric_of_two();

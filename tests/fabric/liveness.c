@@ -10,7 +10,7 @@ enum { STALL_MS = 30000 };
 
 static uint64_t clock_ns = 1000 * (uint64_t)MS;
 
-/* Advances the clock, and runs what is due. */
+/* Advances the clock, and runs everything that is due. */
 static void pass(uint64_t ms)
 {
     clock_ns += ms * MS;
@@ -51,7 +51,7 @@ static void close_both(struct service *s, struct peer *p)
     service_close(s);
 }
 
-/* ---- frames and messages that do not go on ---- */
+/* ---- frames and messages that stall ---- */
 
 /* covers: DSC-02, QPR-20 */
 static void half_a_frame(void)
@@ -71,7 +71,7 @@ static void half_a_frame(void)
     close_both(&s, &p);
 }
 
-/* A byte now and then is no progress: the frame has to be finished. */
+/* Single bytes are no progress: the frame must be completed. */
 static void byte_by_byte(void)
 {
     uint8_t fpdu[FPDU_MAX];
@@ -105,7 +105,7 @@ static void first_segment_alone(void)
     close_both(&s, &p);
 }
 
-/* Whole frames of a byte each, the message never ends; other messages between them are no progress of this one. */
+/* Whole frames of one byte each; the message never ends. Other messages between them are no progress of this one. */
 static void trickle(void)
 {
     struct ddp_header write = { .tagged = true, .last = true, .opcode = RDMAP_WRITE };
@@ -166,7 +166,7 @@ static void half_an_answer(void)
     AWAIT(counters(&s).out_bytes > 0);
     raw_read(p.fd, fpdu, mpa_fpdu_size(DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST));
     CHECK(ddp_header_decode(&h, fpdu + MPA_FPDU_LENGTH, DDP_MAX_HEADER, &size) && h.opcode == RDMAP_READ_REQ);
-    pass(10 * STALL_MS); /* an answer that has not begun is TCP's to judge */
+    pass(10 * STALL_MS); /* only TCP's limits apply to an answer that has not begun */
     CHECK(peer_is_up(&p));
     h = (struct ddp_header){ .tagged = true, .opcode = RDMAP_READ_RESP };
     struct rdmap_read_request r;
@@ -181,9 +181,9 @@ static void half_an_answer(void)
     close_both(&s, &p);
 }
 
-/* ---- peers that are slow, and no worse ---- */
+/* ---- peers that are only slow ---- */
 
-/* As much of a message as has to come, each time: it takes its time, and arrives. */
+/* Each time just enough of a message arrives: it takes long, and is delivered. */
 static void slow_message(void)
 {
     struct service s;
@@ -204,7 +204,7 @@ static void slow_message(void)
     close_both(&s, &p);
 }
 
-/* At each look there is another unfinished message. */
+/* At each check there is another unfinished message. */
 static void next_message(void)
 {
     struct service s;
@@ -223,7 +223,7 @@ static void next_message(void)
     close_both(&s, &p);
 }
 
-/* The rest is in the socket, and only this side has not read it: the peer is not at fault. */
+/* The rest is in the socket, and this side has not read it: the connection must not end. */
 static void unread(void)
 {
     uint8_t fpdu[FPDU_MAX];
@@ -257,7 +257,7 @@ static void no_limit(void)
     close_both(&s, &p);
 }
 
-/* While a disconnect waits for an answer, input renews its limit: but not half a frame for ever. covers: DSC-01 */
+/* While a disconnect waits for an answer, input renews its limit, but half a frame does not. covers: DSC-01 */
 static void while_disconnecting(void)
 {
     struct ddp_header first = { .last = true, .opcode = RDMAP_SEND, .msn = 1 };

@@ -13,7 +13,10 @@
 #include "fabric/iwarp/memory.h"
 #include "iwarp/memory.h"
 
-/* Counts allocations down; below zero: there is memory. The linker puts these in front of the real ones. */
+/*
+ * Allocations that succeed before the rest fail; negative: all succeed. The linker replaces the real functions by
+ * these.
+ */
 static int until_none = -1;
 
 void *__real_malloc(size_t size);

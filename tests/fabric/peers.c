@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Peers that are slow, silent, wrong or hostile, played by plain sockets. */
+/* Slow, silent, wrong and hostile peers, which are plain sockets. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,7 +28,7 @@ static struct fabric_counters counters(struct fabric *f)
     return c;
 }
 
-/* An honest peer is served whatever the others do. */
+/* An honest peer is served meanwhile. */
 static void serves(struct world *w)
 {
     world_connect(w);
@@ -53,7 +53,7 @@ static void garbage(void)
     world_close(&w);
 }
 
-/* Markers are refused politely, also where more than the request was sent. covers: LSN-08 */
+/* A request with markers is rejected, also if bytes follow it. covers: LSN-08 */
 static void markers(void)
 {
     struct mpa_frame f = request, reply;
@@ -99,7 +99,7 @@ static void byte_by_byte(void)
     link_accept(w.passive, w.sb.qp, "welcome", 7);
     raw_read_frame(fd, true, &reply, bytes);
     CHECK(!reply.rejected && !reply.peer_to_peer && reply.private_len == 7);
-    AWAIT(atomic_load(&w.passive->established)); /* no ready-to-receive: when the reply has left */
+    AWAIT(atomic_load(&w.passive->established)); /* without ready-to-receive the reply establishes the connection */
     CHECK(w.passive->established_why == FABRIC_OK);
     close(fd);
     AWAIT(atomic_load(&w.passive->ended));
@@ -150,8 +150,8 @@ static void oldest_first(void)
     world_close(&w);
 }
 
-/* The end of a request that is rejected does not wait for the peer to hang up, and the reject is not lost. */
-static void rejected_and_left(void)
+/* The close of a rejected request does not wait for the peer to close, and the reject is not lost. */
+static void rejected_and_closed(void)
 {
     struct mpa_frame reply;
     uint8_t bytes[MPA_MAX_FRAME];
@@ -206,7 +206,8 @@ static void backlog(void)
 }
 
 /*
- * Requests whose peer is gone count apart from those whose peer waits, and both are limited: at most twice the backlog.
+ * Requests whose peer has left are counted apart from those whose peer waits, and both are limited: at most twice the
+ * backlog in all.
  * covers: LSN-09
  */
 static void backlog_of_closed_peers(void)
@@ -223,7 +224,7 @@ static void backlog_of_closed_peers(void)
         fd[i] = raw_connect(&w.acceptor.local);
         raw_send_frame(fd[i], &request);
         AWAIT(atomic_load(&w.acceptor.requests) == i + 1);
-        raw_send(fd[i], "gone", 4); /* a fault, so that the end can be awaited */
+        raw_send(fd[i], "gone", 4); /* a protocol error, so that the test can wait for the end */
         CHECK(raw_read_to_end(fd[i], NULL, 0) <= 0);
         close(fd[i]);
     }
@@ -243,7 +244,7 @@ static void backlog_of_closed_peers(void)
     world_close(&w);
 }
 
-/* Bytes behind the request, before it is answered. */
+/* Bytes behind the request, before the consumer has answered it. */
 static void impatient(void)
 {
     struct world w;
@@ -281,8 +282,8 @@ static void accept_after_peer_reset(void)
     world_close(&w);
 }
 
-/* Now and then the end of the stream is met before the accept anyhow. covers: ACC-02 */
-static void gives_up(void)
+/* The peer closes before the accept, which sometimes finds the end of stream first. covers: ACC-02 */
+static void peer_gives_up(void)
 {
     for (int i = 0; i < 20; i++)
         accept_after_peer_reset();
@@ -448,7 +449,7 @@ static void respond_plain(struct responder *r)
     CHECK(r->w.active.connected_why == FABRIC_OK);
 }
 
-/* A peer that sends before our first message: nothing of it is lost. */
+/* A peer that sends before this side's first message: no byte is lost. */
 static void early_bytes(void)
 {
     struct responder r;
@@ -463,15 +464,15 @@ static void early_bytes(void)
         post(&r.w.sa, RDMA_OP_RECEIVE, 0, &r, 0, 10, NULL, 0);
     }
     for (int i = 0; i < 20; i++)
-        world_pause(); /* so that some of it comes before complete, most of the time */
+        world_pause(); /* so that usually some of it arrives before complete */
     r.w.a->ops->conn_complete(r.w.active.c);
     for (int i = 0; i < 8; i++)
         expect_completion(&r.w.sa, RDMA_OP_RECEIVE, &r, 0);
     respond_end(&r);
 }
 
-/* The peer stays silent after our first message: it is nudged with zero-length writes, a few times at most. */
-enum { NUDGES_SEEN = 2 };
+/* A peer that stays silent after the first message is nudged with zero-length writes, a few times at most. */
+enum { NUDGES_READ = 2 };
 
 static void nudged(void)
 {
@@ -485,17 +486,17 @@ static void nudged(void)
     AWAIT(atomic_load(&r.w.active.established));
     post(&r.w.sa, RDMA_OP_SEND, 0, NULL, 0, 0, NULL, 0);
     raw_read(r.fd, fpdu, sizeof fpdu);
-    for (int i = 0; i < NUDGES_SEEN; i++) {
+    for (int i = 0; i < NUDGES_READ; i++) {
         raw_read(r.fd, nudge, sizeof nudge);
         CHECK(nudge[1] == 14 && (nudge[2] & 0x80) && (nudge[3] & 0x0f) == 0); /* tagged, RDMA write, no payload */
     }
     r.w.a->ops->conn_disconnect(r.w.active.c);
     CHECK(raw_read_to_end(r.fd, NULL, 0) % (long)sizeof nudge == 0);
-    CHECK(counters(r.w.a).out_frames > NUDGES_SEEN && counters(r.w.a).out_frames < 11);
+    CHECK(counters(r.w.a).out_frames > NUDGES_READ && counters(r.w.a).out_frames < 11);
     respond_end(&r);
 }
 
-/* No nudges to a peer that has sent something or has disconnected, and none if they are switched off. */
+/* A peer that has sent something or has disconnected gets no nudges. Nudges can be switched off. */
 static void not_nudged(void)
 {
     enum { SWITCHED_OFF, SPOKEN, NOTICE, CASES };
@@ -535,11 +536,11 @@ static const struct test tests[] = {
     { "byte_by_byte", byte_by_byte },
     { "too_slow", too_slow },
     { "oldest_first", oldest_first },
-    { "rejected_and_left", rejected_and_left },
+    { "rejected_and_closed", rejected_and_closed },
     { "backlog", backlog },
     { "backlog_of_the_gone", backlog_of_closed_peers },
     { "impatient", impatient },
-    { "gives_up", gives_up },
+    { "peer_gives_up", peer_gives_up },
     { "nonsense_reply", nonsense_reply },
     { "no_reply", no_reply },
     { "too_many_reads", too_many_reads },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which requests of a polling consumer are sent at once, and which wait for others. The shards are manual, so that
- * nothing is sent but by the test's own calls. Wrappers of sendmsg and send count the system calls and their bytes.
+ * Which requests of a polling consumer are sent at once, and which wait for others. The shards are manual, so that only
+ * the test's own calls send. Wrappers of sendmsg and send count the system calls and their bytes.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -89,14 +89,14 @@ static int poll(struct world *w, int most)
     return w->a->ops->cq_poll(w->sa.cq, c, most);
 }
 
-/* Two requests have been sent, and their results are not read. The clock does not advance. */
+/* Two requests have been sent, and their completions are not polled. The clock does not advance. */
 static void fall_behind(struct world *w)
 {
     poll_for_long(w);
     CHECK(count_sent(w, 2) == 2);
 }
 
-/* Many requests are sent in one call, and one poll reads all their results. */
+/* Many requests are sent in one call, and one poll returns all their completions. */
 static void fill_window(struct world *w)
 {
     uint64_t before = sent(w);
@@ -127,7 +127,7 @@ static void lonely(void)
     poll_for_long(&w);
     for (int i = 0; i < 8; i++) {
         CHECK(count_sent(&w, 1) == 1);
-        CHECK(poll(&w, DEPTH) == 1); /* all results are read, so the next request is alone again */
+        CHECK(poll(&w, DEPTH) == 1); /* all completions are polled, so the next request is alone again */
     }
     close_connected(&w);
 }
@@ -141,9 +141,9 @@ static void behind(void)
     fall_behind(&w);
     before = sent(&w);
     CHECK(count_sent(&w, 3) == 0);
-    CHECK(poll(&w, DEPTH) == 2); /* finds results, so it sends nothing */
+    CHECK(poll(&w, DEPTH) == 2); /* finds completions, so it sends nothing */
     CHECK(sent(&w) == before);
-    CHECK(count_sent(&w, 1) == 4); /* everything is read */
+    CHECK(count_sent(&w, 1) == 4); /* all completions are polled */
     CHECK(poll(&w, DEPTH) == 4);
     close_connected(&w);
 }
@@ -155,11 +155,11 @@ static void filling(void)
     open_connected(&w);
     fill_window(&w);
     CHECK(count_sent(&w, 8) == 0);
-    CHECK(poll(&w, DEPTH) == 8); /* finds none, sends, and finds the results of that */
-    CHECK(count_sent(&w, 1) == 1);    /* eight are not many */
+    CHECK(poll(&w, DEPTH) == 8); /* finds none, sends, and then finds the new completions */
+    CHECK(count_sent(&w, 1) == 1);    /* eight requests in one call are not many */
     CHECK(poll(&w, DEPTH) == 1);
     fill_window(&w);
-    CHECK(count_sent(&w, MANY) == 0); /* they are */
+    CHECK(count_sent(&w, MANY) == 0); /* MANY are */
     CHECK(poll(&w, DEPTH) == MANY);
     CHECK(count_sent(&w, 1) == 0);
     CHECK(poll(&w, DEPTH) == 1);
@@ -202,7 +202,7 @@ static void awaiting_reads(void)
     CHECK(count_sent(&w, 1) == 8); /* another request does not wait for reads */
     expect_reads(&w, 15);
     CHECK(poll(&w, DEPTH) == 1);
-    CHECK(count_sent_reads(&w, 1, LEN) == 1); /* all is read */
+    CHECK(count_sent_reads(&w, 1, LEN) == 1); /* all completions are polled */
     expect_reads(&w, 1);
     close_connected(&w);
 }
@@ -244,10 +244,10 @@ static void bursts_awaiting_reads(void)
     CHECK(count_sent_burst(&w, 8) == 8);
     CHECK(count_sent_burst(&w, 3) == 0);
     clock_ns += 30 * NS_PER_US;
-    CHECK(count_sent_burst(&w, 2) == 5); /* that took long */
+    CHECK(count_sent_burst(&w, 2) == 5); /* the batch took long */
     before = sent(&w);
     writes(&w, 3, RDMA_FLAG_DEFER, LEN);
-    CHECK(count_sent_burst(&w, 2) == 0); /* the deferred ones before it wait too */
+    CHECK(count_sent_burst(&w, 2) == 0); /* the deferred requests before it wait too */
     expect_no_completion(&w.sa);
     CHECK(sent(&w) == before + 5);
     expect_reads(&w, 13);
@@ -269,7 +269,7 @@ static void set_closed(void *closed)
 }
 
 struct queues {
-    struct side before; /* the world's own */
+    struct side before; /* the side of the world */
     struct fabric_cq *receive, *initiator;
     atomic_bool closed[3];
 };
@@ -330,7 +330,7 @@ static void queues_on_two_shards(void)
         CHECK(count_sent_reads(&w, 1, LEN) == 1);
     expect_reads(&w, 5);
     CHECK(count_sent(&w, 2) == 2);
-    CHECK(count_sent(&w, 1) == 1); /* their results are not read */
+    CHECK(count_sent(&w, 1) == 1); /* their completions are not polled */
     CHECK(poll(&w, DEPTH) == 3);
     writes(&w, MANY - 1, RDMA_FLAG_DEFER, LEN);
     CHECK(count_sent(&w, 1) == MANY);
@@ -480,7 +480,9 @@ static void large(void)
     close_connected(&w);
 }
 
-/* So many system calls: the first sent at least `first` bytes, all together `bytes` and headers. */
+/*
+ * Checks that there were `count` system calls: the first sent at least `first` bytes, all together `bytes` and headers.
+ */
 static void check_calls(int count, ssize_t first, ssize_t bytes)
 {
     ssize_t sum = 0;
@@ -498,20 +500,20 @@ static void long_message(void)
     struct world w;
 
     world_defaults(&w);
-    w.config_a.iwarp.max_fpdu = 16384; /* whatever segments there are */
+    w.config_a.iwarp.max_fpdu = 16384; /* independent of the segment size */
     world_open(&w, AF_INET);
     world_connect(&w);
     calls.count = 0;
     writes(&w, 1, 0, BUFFER);
     CHECK(calls.bytes[1] >= EARLY);
     check_calls(2, EARLY, BUFFER);
-    writes(&w, 1, 0, 2 * EARLY - 4096); /* that is not long */
+    writes(&w, 1, 0, 2 * EARLY - 4096); /* not long enough for an early part */
     check_calls(1, EARLY, 2 * EARLY - 4096);
     writes(&w, 11, RDMA_FLAG_DEFER, 4096);
     writes(&w, 1, 0, 4096);
     check_calls(1, 2 * EARLY, 2 * EARLY);
     writes(&w, 1, RDMA_FLAG_DEFER, BUFFER);
-    writes(&w, 1, 0, BUFFER); /* the peer is busy already */
+    writes(&w, 1, 0, BUFFER); /* not split, because the peer is busy already */
     CHECK(calls.bytes[1] >= BUFFER);
     check_calls(2, EARLY, 2 * BUFFER);
     CHECK(poll(&w, DEPTH) == 16);
@@ -531,14 +533,14 @@ static void slow(void (*begin)(struct world *w), int unread)
     clock_ns += 30 * NS_PER_US;
     CHECK(count_sent(&w, 1) == 0); /* the third post does not read the clock */
     CHECK(count_sent(&w, 1) == 4);
-    CHECK(count_sent(&w, 1) == 0); /* from the beginning again */
+    CHECK(count_sent(&w, 1) == 0); /* the count begins again */
     clock_ns += 30 * NS_PER_US;
     CHECK(count_sent(&w, 1) == 2);
     CHECK(poll(&w, DEPTH) == unread + 6);
     close_connected(&w);
 }
 
-/* In bursts of three: the clock is read by posts, not by requests, whose number is never a power of two. */
+/* Bursts of three: posts read the clock, not requests, whose number is never a power of two. */
 static void slow_in_bursts(void)
 {
     struct world w;

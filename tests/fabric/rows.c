@@ -66,9 +66,9 @@ static void by_poll(struct world *w)
     struct rdma_completion c;
 
     if (w->a->ops->cq_poll(w->sa.cq, &c, 1) == 0)
-        return; /* somebody else owns the shard, and has sent nothing yet */
+        return; /* another thread has the shard, and has sent nothing yet */
     CHECK(c.status == RDMA_STATUS_OK);
-    post(&w->sa, RDMA_OP_WRITE, 0, NULL, (ROW - 1) * LEN, LEN, &w->sb, 0); /* in the place of the one that was taken */
+    post(&w->sa, RDMA_OP_WRITE, 0, NULL, (ROW - 1) * LEN, LEN, &w->sb, 0); /* replaces the one that was polled */
 }
 
 static void by_arm(struct world *w)
@@ -83,7 +83,7 @@ static void by_large(struct world *w)
     expect_completion(&w->sa, RDMA_OP_WRITE, NULL, 0);
 }
 
-/* A deferred one, and then one that is refused. */
+/* A deferred request, then one that is refused. */
 static void by_refusal(struct world *w)
 {
     struct rdma_request bad = { .op = RDMA_OP_BIND, .sge_count = 1 };
@@ -94,17 +94,17 @@ static void by_refusal(struct world *w)
     expect_completion(&w->sa, RDMA_OP_WRITE, NULL, 0);
 }
 
-/* Many that leave in one call, and whose results are all read, so that what follows is taken for more of them. */
+/* Many requests are sent in one call, and all their completions are polled, so that more of them are expected. */
 static void fill_window(struct world *w)
 {
     uint64_t before = received(w);
     struct rdma_completion c[MANY];
-    int taken = 0;
+    int polled = 0;
 
     for (int i = 0; i < MANY; i++)
         post(&w->sa, RDMA_OP_WRITE, i + 1 < MANY ? RDMA_FLAG_DEFER : 0, NULL, ROW * LEN, LEN, &w->sb, ROW * LEN);
     AWAIT(received(w) >= before + MANY);
-    AWAIT((taken += w->a->ops->cq_poll(w->sa.cq, c, MANY - taken)) == MANY);
+    AWAIT((polled += w->a->ops->cq_poll(w->sa.cq, c, MANY - polled)) == MANY);
 }
 
 static void rows_behind(void (*begin)(struct world *w), void (*end)(struct world *w))
@@ -180,7 +180,7 @@ static void disconnect(void)
     world_close(&w);
 }
 
-/* Each request ends once, one way or the other. */
+/* Each request completes once, sent or flushed. */
 static void flush(void)
 {
     struct world w;

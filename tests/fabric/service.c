@@ -54,10 +54,10 @@ static void peer_use_shared(struct service *s, struct side *side)
         .initiator_depth = DEPTH, .initiator_sges = 4, .receive_cq = side->cq, .initiator_cq = side->cq,
         .domain = s, .srq = s->srq, .qp_context = side,
     };
-    atomic_bool gone = false;
+    atomic_bool closed = false;
 
-    s->f->ops->qp_close(side->qp, set_true, &gone);
-    AWAIT(atomic_load(&gone));
+    s->f->ops->qp_close(side->qp, set_true, &closed);
+    AWAIT(atomic_load(&closed));
     CHECK(s->f->ops->qp_create(s->f, &qp, &side->qp) == 0);
 }
 
@@ -165,13 +165,13 @@ void service_open_shared(struct service *s)
 
 static void on_srq_closed(void *owner)
 {
-    atomic_store(&((struct service *)owner)->gone, true);
+    atomic_store(&((struct service *)owner)->closed, true);
 }
 
 void service_close_shared(struct service *s)
 {
     s->f->ops->srq_close(s->srq, on_srq_closed);
-    AWAIT(atomic_load(&s->gone));
+    AWAIT(atomic_load(&s->closed));
     s->f->ops->mr_kill(s->mr);
     CHECK(s->f->ops->mr_close(s->mr, NULL, NULL));
     free(s->memory);

@@ -23,7 +23,7 @@ struct service {
     struct fabric_mr *mr;   /* of the shared receives */
     uint32_t token;
     uint8_t *memory;
-    atomic_bool gone;
+    atomic_bool closed;
     uint64_t sent;          /* bytes of FPDUs from all peers */
 };
 

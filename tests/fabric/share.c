@@ -12,7 +12,7 @@ enum { STALL_MS = 30000, SHARE_MS = 500 };
 
 static uint64_t clock_ns = 1000 * (uint64_t)MS;
 
-/* Advances the clock, and runs what is due. */
+/* Advances the clock, and runs everything that is due. */
 static void pass(uint64_t ms)
 {
     clock_ns += ms * MS;
@@ -36,7 +36,7 @@ static void close_shared(struct service *s, struct peer *peers, int count)
     service_close_shared(s);
 }
 
-/* Receives that have completed are posted again, as a consumer does. Returns how many were delivered in full. */
+/* Posts completed receives again, as a consumer does. Returns how many messages were delivered in full. */
 static int repost(struct service *s, struct peer *peers, int count)
 {
     struct rdma_completion c;
@@ -64,20 +64,20 @@ static int count_up(const struct peer *peers, int count)
 }
 
 /*
- * Peers on all shards begin messages and send no more, until all receives but two are theirs. Those that began first
- * end, down to the share; good peers, with a long message under way and with short ones, go on.
+ * Peers on all shards begin messages and send no more, until they have all receives but two. The connections that began
+ * first end, down to the share. Good peers continue, one with a long message in progress, others with short ones.
  */
 static void starved(void)
 {
     enum { HOSTILE = 13, GOOD = 4, SHORT = 20 };
     struct peer peers[HOSTILE + GOOD], *good = peers + HOSTILE;
     struct service s;
-    int left;
+    int survivors;
 
     open_shared(&s, peers, HOSTILE + GOOD);
     peer_send_segment(&good[0], &s, 8000, false);
     for (int i = 0; i < HOSTILE; i++) {
-        peer_send_segment(&peers[i], &s, i % 2 ? 0 : 1000, false); /* an empty first segment holds a receive as well */
+        peer_send_segment(&peers[i], &s, i % 2 ? 0 : 1000, false); /* an empty segment occupies a receive too */
         pass(1);
     }
     for (int i = 0; i < 4; i++) {
@@ -86,14 +86,14 @@ static void starved(void)
     }
     AWAIT((repost(&s, peers, HOSTILE + GOOD), count_up(peers, HOSTILE)) <= SLOTS / 2);
     CHECK(count_up(good, GOOD) == GOOD);
-    left = count_up(peers, HOSTILE);
-    CHECK(left >= SLOTS / 2 - 1); /* and no more than had to */
+    survivors = count_up(peers, HOSTILE);
+    CHECK(survivors >= SLOTS / 2 - 1); /* and no more than necessary ended */
     for (int i = 0; i < HOSTILE; i++) {
-        CHECK(peer_is_up(&peers[i]) == (i >= HOSTILE - left));
+        CHECK(peer_is_up(&peers[i]) == (i >= HOSTILE - survivors));
         if (!peer_is_up(&peers[i]))
             CHECK(peers[i].link->ended_why == FABRIC_SRQ_SHARE);
     }
-    CHECK(counters(&s).connection_errors == (uint64_t)(HOSTILE - left));
+    CHECK(counters(&s).connection_errors == (uint64_t)(HOSTILE - survivors));
     for (int i = 0; i < SHORT; i++) {
         for (int n = 1; n < GOOD; n++)
             peer_send_segment(&good[n], &s, 100, true);
@@ -102,13 +102,13 @@ static void starved(void)
     peer_send_segment(&good[0], &s, 1000, true);
     CHECK(repost(&s, peers, HOSTILE + GOOD) == 1);
     pass(10 * SHARE_MS);
-    CHECK(count_up(good, GOOD) == GOOD && count_up(peers, HOSTILE) == left);
+    CHECK(count_up(good, GOOD) == GOOD && count_up(peers, HOSTILE) == survivors);
     pass(STALL_MS);
     CHECK(count_up(good, GOOD) == GOOD && count_up(peers, HOSTILE) == 0);
     close_shared(&s, peers, HOSTILE + GOOD);
 }
 
-/* All receives are held by long messages that go on: a consumer that is busy, and nobody ends. */
+/* Long messages that progress occupy all receives, as with a busy consumer: no connection ends. */
 static void busy(void)
 {
     struct peer peers[SLOTS];
@@ -130,7 +130,7 @@ static void busy(void)
     close_shared(&s, peers, SLOTS);
 }
 
-/* Crowded by messages that each end before their time, and are followed by others. */
+/* The queue is crowded by messages that each end in time, and are followed by others. */
 static void busy_with_short_ones(void)
 {
     struct peer peers[SLOTS];
@@ -168,7 +168,7 @@ static void crowded_and_unread(void)
     close_shared(&s, peers, SLOTS);
 }
 
-/* Nobody else needs the receives that are left. */
+/* No other connection needs the remaining receives. */
 static void only_one(void)
 {
     struct peer peers[1];
@@ -176,7 +176,7 @@ static void only_one(void)
 
     open_shared(&s, peers, 1);
     for (int i = 0; i < SLOTS - 1; i++)
-        peer_send_segment(&peers[0], &s, 10, true); /* not posted again */
+        peer_send_segment(&peers[0], &s, 10, true); /* the receive is not posted again */
     peer_send_segment(&peers[0], &s, 10, false);
     pass(10 * SHARE_MS);
     CHECK(peer_is_up(&peers[0]));
@@ -201,8 +201,8 @@ static bool is_late(int peer, int round)
 }
 
 /*
- * Messages in two parts on all shards, and a share that two of them exceed: connections end or go on as the machine has
- * it, while others begin, end and are checked on other shards. Nothing is lost, and everything can be closed.
+ * Messages in two parts on all shards, and a share that two of them exceed. Timing decides which connections end, while
+ * others begin, end and are checked on other shards. No receive is lost, and everything can be closed.
  */
 static void crowded(void)
 {
@@ -226,7 +226,7 @@ static void crowded(void)
             world_pause();
         for (int i = 0; i < SLOTS; i++)
             if (is_late(i, round))
-                try_send(&peers[i], 100, true); /* perhaps too late */
+                try_send(&peers[i], 100, true); /* the connection may have ended */
         (void)repost(&s, peers, SLOTS);
     }
     CHECK(count_up(peers, SLOTS) > 0);

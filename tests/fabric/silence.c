@@ -63,7 +63,7 @@ static void check_ended(struct link *l, struct side *s, enum fabric_reason why)
     CHECK(l->disconnected_why == why && atomic_load(&l->ended) == 1);
 }
 
-/* ---- packets vanish ---- */
+/* ---- dropped packets ---- */
 
 static void drop_packets(bool on)
 {
@@ -73,7 +73,7 @@ static void drop_packets(bool on)
         RUN("nft delete table ip gone");
 }
 
-/* Nothing is under way: probes find out, on the connecting and on the accepting side. covers: DSC-02, QPR-20 */
+/* Without traffic probes detect it, on the connecting and on the accepting side. covers: DSC-02, QPR-20 */
 static void idle(void)
 {
     struct world w;
@@ -93,7 +93,7 @@ static void idle(void)
     world_close(&w);
 }
 
-/* Data is under way, and no probe is sent. covers: DSC-02, QPR-20 */
+/* Data is in flight, and no probe is sent. covers: DSC-02, QPR-20 */
 static void unacknowledged(void)
 {
     struct world w;
@@ -109,17 +109,17 @@ static void unacknowledged(void)
     post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 100, NULL, 0);
     expect_completion(&w.sa, RDMA_OP_SEND, NULL, 0);
     check_ended(&w.active, &w.sa, FABRIC_PEER_SILENT);
-    CHECK(atomic_load(&w.passive->ended) == 0); /* nothing was asked of that side */
+    CHECK(atomic_load(&w.passive->ended) == 0); /* that side has no limit */
     drop_packets(false);
     world_close(&w);
 }
 
-/* ---- the interface goes ---- */
+/* ---- removed interfaces ---- */
 
-/* Both sides are on one end of a cable whose other end nobody uses. */
+/* Both sides use one end of a virtual cable. The other end is not used. */
 static void add_interface(void)
 {
-    AWAIT(if_nametoindex("far0") == 0); /* a namespace that ended takes its interfaces along some time later */
+    AWAIT(if_nametoindex("far0") == 0); /* a namespace's interfaces are removed some time after it ended */
     RUN("ip link add gone0 type veth peer name far0");
     RUN("ip address add 10.9.0.1/24 dev gone0 && ip link set gone0 up && ip link set far0 up");
     world_set_interface("gone0", "10.9.0.1");
@@ -159,7 +159,7 @@ static void deleted(void)
     close_on_interface(&w);
 }
 
-/* Requests and attempts that are under way end as well. */
+/* Requests and connection attempts in progress end as well. */
 static void deleted_while_connecting(void)
 {
     struct world w;
@@ -206,7 +206,7 @@ static void moved(void)
     close(ready[1]);
 }
 
-/* Other interfaces go, this one joins a bridge and leaves it, goes down and comes back: nobody ends. */
+/* Other interfaces are deleted; this one joins a bridge and leaves it, goes down and comes up: no connection ends. */
 static void stays(void)
 {
     struct world w;
@@ -224,7 +224,7 @@ static void stays(void)
     close_on_interface(&w);
 }
 
-/* ---- what the machine can ---- */
+/* ---- capabilities of the machine ---- */
 
 static const struct test filtered[] = {
     { "idle", idle },
@@ -238,7 +238,7 @@ static const struct test interfaces[] = {
     { "stays", stays },
 };
 
-/* own_network has made a namespace of this test's own, where that can be had: nowhere else is anything changed. */
+/* Has own_network made a namespace for this test? The tests change nothing anywhere else. */
 static bool is_own_network(void)
 {
     struct if_nameindex *all = if_nameindex();

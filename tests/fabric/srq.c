@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared receive queues: posted by any thread while shards take, the notification, the close. */
+/* Shared receive queues: posts while shards use receives, the notification, the close. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 struct shared {
     struct fabric *f;
     struct fabric_srq *srq;
-    atomic_bool hold, gone;
-    atomic_int inside, told, reposted;
+    atomic_bool blocks, closed;
+    atomic_int inside, notified, reposted;
 };
 
 static void on_low(void *owner)
@@ -18,9 +18,9 @@ static void on_low(void *owner)
     struct shared *s = owner;
 
     CHECK(atomic_fetch_add(&s->inside, 1) == 0);
-    AWAIT(!atomic_load(&s->hold));
+    AWAIT(!atomic_load(&s->blocks));
     atomic_fetch_sub(&s->inside, 1);
-    atomic_fetch_add(&s->told, 1);
+    atomic_fetch_add(&s->notified, 1);
 }
 
 static void on_queue_closed(void *owner)
@@ -28,7 +28,7 @@ static void on_queue_closed(void *owner)
     struct shared *s = owner;
 
     CHECK(atomic_load(&s->inside) == 0);
-    atomic_store(&s->gone, true);
+    atomic_store(&s->closed, true);
 }
 
 static void shared_open(struct shared *s, struct fabric *f, const void *domain, uint32_t depth, uint32_t threshold)
@@ -46,7 +46,7 @@ static void shared_open(struct shared *s, struct fabric *f, const void *domain, 
 static void shared_close(struct shared *s)
 {
     s->f->ops->srq_close(s->srq, on_queue_closed);
-    AWAIT(atomic_load(&s->gone));
+    AWAIT(atomic_load(&s->closed));
 }
 
 static int share(struct shared *s, uintptr_t context, const struct side *to)
@@ -75,27 +75,27 @@ static void notification(void)
     CHECK(f->ops->srq_modify(s.srq, 3, 9) == EINVAL);
     CHECK(f->ops->srq_modify(s.srq, 5, 4) == 0);
     CHECK(share(&s, 4, NULL) == 0);
-    atomic_store(&s.hold, true);
+    atomic_store(&s.blocks, true);
     CHECK(f->ops->srq_modify(s.srq, 0, 6) == 0); /* 5 are fewer */
     AWAIT(atomic_load(&s.inside) == 1);
-    CHECK(atomic_load(&s.told) == 0);
-    CHECK(f->ops->srq_modify(s.srq, 0, 7) == 0); /* one more falls due while the first one runs */
-    atomic_store(&s.hold, false);
-    AWAIT(atomic_load(&s.told) == 2);
-    atomic_store(&s.hold, true);
+    CHECK(atomic_load(&s.notified) == 0);
+    CHECK(f->ops->srq_modify(s.srq, 0, 7) == 0); /* another notification is due while the first one runs */
+    atomic_store(&s.blocks, false);
+    AWAIT(atomic_load(&s.notified) == 2);
+    atomic_store(&s.blocks, true);
     CHECK(f->ops->srq_modify(s.srq, 0, 7) == 0);
     AWAIT(atomic_load(&s.inside) == 1);
-    f->ops->srq_close(s.srq, on_queue_closed); /* waits for it */
-    CHECK(!atomic_load(&s.gone));
-    atomic_store(&s.hold, false);
-    AWAIT(atomic_load(&s.gone));
-    CHECK(atomic_load(&s.told) == 3);
+    f->ops->srq_close(s.srq, on_queue_closed); /* waits for the notification */
+    CHECK(!atomic_load(&s.closed));
+    atomic_store(&s.blocks, false);
+    AWAIT(atomic_load(&s.closed));
+    CHECK(atomic_load(&s.notified) == 3);
     f->ops->destroy(f);
 }
 
 enum { SLOTS = 32, MESSAGES = 3000 };
 
-/* Takes what arrives, and posts it again, while more arrives. */
+/* Polls messages, and posts their receives again, while more messages arrive. */
 static void *consume(void *arg)
 {
     struct world *w = ((void **)arg)[0];
@@ -119,19 +119,19 @@ static void set_true(void *context)
 }
 
 /* covers: SRQ-01 */
-static void posted_while_taken(void)
+static void posted_while_used(void)
 {
     struct world w;
     struct shared s;
     struct fabric_qp_config qp = { .initiator_depth = DEPTH, .initiator_sges = 4 };
-    atomic_bool gone = false;
+    atomic_bool closed = false;
     void *both[2] = { &w, &s };
     pthread_t thread;
 
     world_defaults(&w);
     world_open(&w, AF_INET);
-    w.b->ops->qp_close(w.sb.qp, set_true, &gone);
-    AWAIT(atomic_load(&gone));
+    w.b->ops->qp_close(w.sb.qp, set_true, &closed);
+    AWAIT(atomic_load(&closed));
     shared_open(&s, w.b, &w.sb, SLOTS, 0);
     qp.receive_cq = qp.initiator_cq = w.sb.cq;
     qp.domain = &w.sb;
@@ -146,7 +146,7 @@ static void posted_while_taken(void)
         post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 100, NULL, 0);
         expect_completion(&w.sa, RDMA_OP_SEND, NULL, 100);
         while (n - atomic_load(&s.reposted) >= SLOTS - 1)
-            world_pause(); /* never more at a time than there are receives */
+            world_pause(); /* never more in flight than there are receives */
     }
     pthread_join(thread, NULL);
     world_disconnect(&w);
@@ -162,7 +162,7 @@ static void posted_while_taken(void)
 
 static const struct test tests[] = {
     { "notification", notification },
-    { "posted_while_taken", posted_while_taken },
+    { "posted_while_used", posted_while_used },
 };
 
 int main(int argc, char **argv)

@@ -6,13 +6,14 @@
 #include "fabric/iwarp/conn_table.h"
 #include "fabric/world.h"
 
-static const unsigned tells = REPORT_CONNECTED | REPORT_REQUEST | REPORT_ESTABLISHED | REPORT_PEER_ENDED | REPORT_DISCONNECTED;
+static const unsigned reports =
+    REPORT_CONNECTED | REPORT_REQUEST | REPORT_ESTABLISHED | REPORT_PEER_ENDED | REPORT_DISCONNECTED;
 
-static void every_cell(void (*look)(enum conn_state s, enum conn_event e, const struct conn_cell *c))
+static void every_cell(void (*check)(enum conn_state s, enum conn_event e, const struct conn_cell *c))
 {
     for (enum conn_state s = 0; s < CONN_STATES; s++)
         for (enum conn_event e = 0; e < CONN_EVENTS; e++)
-            look(s, e, conn_table_cell(s, e));
+            check(s, e, conn_table_cell(s, e));
 }
 
 static void is_written(enum conn_state s, enum conn_event e, const struct conn_cell *c)
@@ -28,7 +29,10 @@ static void written(void)
     every_cell(is_written);
 }
 
-/* A socket is ended where a state without one is entered, and nowhere else; likewise the stream. */
+/*
+ * A step closes the socket exactly if it leads from a state with a socket to one without. The same holds for the
+ * stream.
+ */
 static void ends_things(enum conn_state s, enum conn_event e, const struct conn_cell *c)
 {
     bool ends_socket = c->effects & (DO_CLOSE_TCP | DO_RESET_TCP);
@@ -52,7 +56,7 @@ static void resources(void)
     every_cell(ends_things);
 }
 
-/* Requests are answered in every state that has a handle; the handle is dropped by close, or never was. */
+/* A request has an answer in each state that has a handle. Close drops the handle, if there is one. */
 static void answers_requests(enum conn_state s, enum conn_event e, const struct conn_cell *c)
 {
     bool has_handle = s != CONN_WAIT_REQUEST && s != CONN_LAST_WORDS && s != CONN_CLOSED;
@@ -67,7 +71,7 @@ static void answers_requests(enum conn_state s, enum conn_event e, const struct 
     if (c->next == CONN_CLOSED && c->kind == CELL_STEP)
         CHECK(drops || !has_handle);
     if (!has_handle && s != CONN_WAIT_REQUEST)
-        CHECK(!(c->effects & tells));
+        CHECK(!(c->effects & reports));
 }
 
 static void requests(void)
@@ -75,7 +79,7 @@ static void requests(void)
     every_cell(answers_requests);
 }
 
-/* A call completes once: when its waiting states are left, and not while the connection stays in them. */
+/* A call completes once: when the connection leaves the states that wait for it, and never inside them. */
 static bool waits_for_connected(enum conn_state s)
 {
     return s == CONN_TCP_CONNECTING || s == CONN_REQUEST_SENT;
@@ -94,7 +98,7 @@ static bool waits_for_disconnected(enum conn_state s)
 static void answers_once(enum conn_state s, enum conn_event e, const struct conn_cell *c)
 {
     if (c->kind != CELL_STEP || e <= CONN_DISCONNECT)
-        return; /* requests: at the wrong time they are answered on the spot */
+        return; /* requests in a wrong state are answered at once */
     if (waits_for_connected(s))
         CHECK(!(c->effects & REPORT_CONNECTED) == waits_for_connected(c->next));
     if (waits_for_established(s))
@@ -112,7 +116,7 @@ static void answers(void)
     every_cell(answers_once);
 }
 
-/* Every state but the first ones can be reached, and CLOSED from every state. */
+/* Every state but the first ones is reachable, and CLOSED is reachable from every state. */
 static void reaches(void)
 {
     bool reached[CONN_STATES] = { [CONN_IDLE] = true, [CONN_WAIT_REQUEST] = true };

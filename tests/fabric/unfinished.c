@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Unfinished connections of listeners: beyond the limit that they share, and without descriptors. */
+/* Unfinished connections of listeners: beyond their common limit, and without descriptors. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 static const struct mpa_frame request = { .revision = 2, .enhanced = true, .has_limits = true, .ird = 4, .ord = 4 };
 
-/* A second listener, on the other shard, or on another adapter. */
+/* Two listeners: on two shards, or on two adapters. */
 struct pair {
     struct world w;
     struct fabric *other;
@@ -71,7 +71,7 @@ static bool is_open(int fd)
     return recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-/* One limit for both listeners: what one accepts drops what the other has. covers: LSN-08 */
+/* Both listeners have one limit: a connection that one accepts drops one of the other. covers: LSN-08 */
 static void shared_limit(bool own_adapter)
 {
     static struct pair p;
@@ -123,7 +123,7 @@ static int first_free(void)
     return fd;
 }
 
-/* Returns which of the clients that are still open has ended; waits for it. -1: none. */
+/* Waits until one of the open clients' connections has ended. Returns its index, or -1 if none is open. */
 static int ended_one(const int *fd, bool *ended, int count)
 {
     for (uint64_t until = now_ms() + WAIT_MS; now_ms() < until; world_pause())
@@ -136,8 +136,8 @@ static int ended_one(const int *fd, bool *ended, int count)
 }
 
 /*
- * Without descriptors each request takes the place of an unfinished connection, on the own shard and on another one;
- * when none is left requests are refused. The clients' sockets are there before, and are closed after.
+ * Without descriptors each request replaces an unfinished connection, on the same shard and on another one. If none
+ * remains, requests are refused. The clients' sockets are opened before, and closed after.
  */
 /* covers: LSN-08 */
 static void without_descriptors(void)
@@ -202,7 +202,7 @@ static void half_of_the_descriptors(void)
         fd[i] = client("127.0.0.2");
     first = first_free();
     set_descriptors((rlim_t)first + ROOM);
-    acceptor_open(&acceptor, w.b, &at); /* takes one for the reservation's name, one for the socket */
+    acceptor_open(&acceptor, w.b, &at); /* needs one descriptor for the reservation, one for the socket */
     CHECK(net_kernel()->ops->count_free_sockets(net_kernel(), 1000) <= ROOM - 1);
     CHECK(net_kernel()->ops->count_free_sockets(net_kernel(), 7) == 7);
     unsigned expected = net_kernel()->ops->count_free_sockets(net_kernel(), 1000) / 2;
@@ -222,7 +222,7 @@ static void half_of_the_descriptors(void)
 
 enum { CROWD = 40, CROWD_ROUNDS = 20, CROWD_DROPS = 60 };
 
-/* From another address: else the kernel could choose a closed listener's own port as the source. */
+/* Connects from another address, because otherwise the kernel could choose a closed listener's port as the source. */
 static int crowd_connect(const struct addr *to)
 {
     int fd = client("127.0.0.2");
@@ -232,7 +232,7 @@ static int crowd_connect(const struct addr *to)
     return fd;
 }
 
-/* Connects to both listeners, and again where a connection has ended, until the other end of the pipe is closed. */
+/* Connects to both listeners, and again if a connection has ended, until the other end of the pipe is closed. */
 static void crowd(int pipe_fd)
 {
     struct pollfd over = { .fd = pipe_fd, .events = POLLIN };
@@ -260,8 +260,8 @@ static uint64_t drops(const struct pair *p)
 }
 
 /*
- * A listener and its adapter end while its shard and that of another listener drop each other's connections: for lack
- * of descriptors in every other round, else beyond the limit.
+ * A listener and its adapter end while its shard and another listener's drop each other's connections. The cause is a
+ * lack of descriptors in every other round, and the limit in the rest.
  */
 static void ends_under_attack(void)
 {
@@ -307,7 +307,7 @@ static void ends_under_attack(void)
     CHECK(unfinished_count() == 0);
 }
 
-/* In a child: its limits end with it. */
+/* Runs the test in a child process, whose resource limits end with it. */
 static void in_child(void (*test)(void))
 {
     int status;
@@ -340,7 +340,7 @@ static void automatic_limit(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        { "no_descriptors", no_descriptors }, /* forks: before any thread */
+        { "no_descriptors", no_descriptors }, /* forks, so it must run before any thread */
         { "automatic_limit", automatic_limit },
         { "end_under_attack", end_under_attack },
         { "shared_by_shards", shared_by_shards },

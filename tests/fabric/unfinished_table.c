@@ -64,7 +64,7 @@ static void insert(int i, const char *from)
     CHECK(unfinished_insert(&conns[i]));
 }
 
-/* The next victim is conns[i]; then it is out of the table, with one reference more. */
+/* Checks that the next victim is conns[i], and that it has left the table, with an additional reference. */
 static void pops(int i)
 {
     CHECK(unfinished_pop_victim(0) == &conns[i]);
@@ -91,13 +91,13 @@ static void oldest_of_the_most(void)
     CHECK(unfinished_count() == 6 && !unfinished_pop_victim(6));
     CHECK(unfinished_pop_victim(5) == &conns[2]);
     atomic_store(&conns[2].refs, 1);
-    pops(1); /* .2 and .3 have two each: the older one */
+    pops(1); /* .2 and .3 have two each: the older connection */
     pops(4);
-    pops(0); /* one each: by age */
+    pops(0); /* one each: the older connection */
     pops(3);
     insert(6, "10.0.0.1");
     unfinished_remove(&conns[6]);
-    unfinished_remove(&conns[6]); /* does nothing */
+    unfinished_remove(&conns[6]); /* no effect */
     pops(5);
     pops_nothing();
     end();
@@ -127,7 +127,7 @@ static void sources(void)
     pops(6);
     pops(8);
     pops(9);
-    insert(10, "fe80::1"); /* of two links */
+    insert(10, "fe80::1"); /* the same address on two links */
     insert(11, "fe80::1");
     unfinished_remove(&conns[10]);
     conns[10].remote.v6.sin6_scope_id = 1;
@@ -210,7 +210,7 @@ static void no_memory(void)
     end();
 }
 
-/* A child has an empty table, whatever is done with a connection of its parent's. */
+/* A child's table is empty, and operations on a connection of the parent have no effect. */
 static void forked(void)
 {
     int status;
@@ -236,7 +236,7 @@ static void forked(void)
 
 enum { THREADS = 4, ROUNDS = 5000, EACH = CONNS / THREADS };
 
-/* Inserts and removes its own connections, and pops anybody's. */
+/* Inserts and removes its own connections, and pops any thread's. */
 static void *work(void *arg)
 {
     struct fabric_conn *mine = arg, *victim;

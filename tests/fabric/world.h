@@ -100,7 +100,7 @@ void world_request(struct world *w);               /* connects, and waits for th
 void world_accept(struct world *w);                /* accepts it, and waits for `connected` */
 void world_complete(struct world *w);              /* completes, and waits until both are established */
 void world_connect(struct world *w);               /* all three */
-void world_disconnect(struct world *w);            /* both disconnect */
+void world_disconnect(struct world *w);            /* disconnects both sides, and waits for both */
 void world_close(struct world *w);
 
 void world_config_defaults(struct fabric_config *config);
