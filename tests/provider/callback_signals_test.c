@@ -98,7 +98,8 @@ static void jump_back(int number, siginfo_t *info, void *context)
 }
 
 /* Not instrumented, so that the sanitizers report the fault and not the access. */
-__attribute__((noinline, no_sanitize("undefined", "address", "thread"))) static void null_in_callback(struct kit_call *c)
+__attribute__((noinline, no_sanitize("undefined", "address", "thread")))
+static void null_in_callback(struct kit_call *c)
 {
     volatile int *volatile nothing = NULL; /* hides the value from the compiler */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report of ondk_close_adapter while it waits, and its end. Each case runs its part in a child, whose standard
- * error is read to the end. A child that waits for ever is ended by close_abort_ms, always after the report.
+ * The report that ondk_close_adapter prints while it waits. Each case runs in a child process, whose standard error the
+ * test reads. close_abort_ms ends a child that waits for ever, always after the report.
  */
 #include <semaphore.h>
 #include <signal.h>

@@ -68,7 +68,7 @@ static void test_close_in_completion(void **state)
     fake_wait(&request.returned);
     assert_int_equal(request.answer, STATUS_PENDING);
     fake_wait(&closed.returned);
-    assert_true(closed.order > request.left);
+    assert_true(closed.order > request.returned_order);
     fake_drain();
     assert_int_equal(closed.count, 1);
     close_and_wait(pd);
@@ -127,7 +127,7 @@ static void test_close_after_its_requests(void **state)
     fake_run_deferred();
     fake_wait(&closed.returned);
     assert_int_equal(request.count, 1);
-    assert_true(closed.order > request.left);
+    assert_true(closed.order > request.returned_order);
     close_and_wait(pd);
     ondk_close_adapter(adapter);
 }
@@ -175,7 +175,7 @@ static void test_close_waits_for_callback(void **state)
     assert_int_equal(closed.count, 0);
     gate_open(&go);
     fake_wait(&closed.returned);
-    assert_true(closed.order > notified.left);
+    assert_true(closed.order > notified.returned_order);
     ondk_close_adapter(adapter);
 }
 
@@ -192,7 +192,7 @@ static void test_close_in_notification(void **state)
     fake_wait(&notified.returned);
     assert_int_equal(notified.answer, STATUS_PENDING);
     fake_wait(&closed.returned);
-    assert_true(closed.order > notified.left);
+    assert_true(closed.order > notified.returned_order);
     ondk_close_adapter(adapter);
 }
 
@@ -213,7 +213,7 @@ static void check_pair(void *antecedent, void *successor)
     fake_drain();
     assert_int_equal(first.count, 1);
     if (status == STATUS_PENDING)
-        assert_true(first.order > second.left);
+        assert_true(first.order > second.returned_order);
 }
 
 /* covers: OBJ-12 */
@@ -262,7 +262,7 @@ static void test_antecedent_after_callback(void **state)
     assert_int_equal(antecedent.count, 0);
     gate_open(&go);
     fake_wait(&antecedent.returned);
-    assert_true(antecedent.order > successor.left);
+    assert_true(antecedent.order > successor.returned_order);
     fake_drain();
     check_close(receive);
     check_close(pd);
@@ -351,7 +351,7 @@ static void test_adapter_waits_for_callbacks(void **state)
     assert_still_closing(&closer);
     gate_open(&go);
     pthread_join(closer.thread, NULL);
-    assert_true(closer.order > closed.left);
+    assert_true(closer.order > closed.returned_order);
 }
 
 /* ---- races ---- */
@@ -434,7 +434,7 @@ static void test_closes_race(void **state)
         pthread_join(thread, NULL);
         if (closed_pd.answer == STATUS_PENDING) {
             fake_wait(&closed_pd.returned);
-            assert_true(closed_pd.order > closed_qp.left);
+            assert_true(closed_pd.order > closed_qp.returned_order);
         }
         close_and_wait(cq);
     }

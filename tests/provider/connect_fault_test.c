@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory runs out inside the fabric when a connection begins: nothing is left behind, and the same connector and queue
+ * Memory runs out inside the fabric when a connection begins: nothing leaks, and the same connector and queue
  * pair connect or accept at the next try. Wrappers of the fabric's functions fail on request.
  */
 #include <errno.h>

@@ -143,7 +143,7 @@ enum { HANDLES = 5, CONNECTOR = 0, QP = 1, MR = 2, CQ = 3, PD = 4 };
 
 static struct kit_call closes[HANDLES];
 static atomic_int close_order;
-/* The earliest and the latest time of its end: an end without a callback is between two polls. */
+/* The earliest and the latest possible time of each close's completion, which is observed only by polling. */
 static struct {
     int from, to;
 } ended[HANDLES];

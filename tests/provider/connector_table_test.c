@@ -129,7 +129,7 @@ static void step_is_the_cell(void **state)
     }
 }
 
-static void invariants_hold(void **state)
+static void test_invariants(void **state)
 {
     const char *broken = connector_check_table();
 
@@ -198,7 +198,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cell),
         cmocka_unit_test(step_is_the_cell),
-        cmocka_unit_test(invariants_hold),
+        cmocka_unit_test(test_invariants),
         cmocka_unit_test(every_phase_is_reached),
         cmocka_unit_test(calls_are_refused_in_kind),
         cmocka_unit_test(prints_as_markdown),

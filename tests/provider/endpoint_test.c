@@ -165,24 +165,24 @@ CASE(connect_listener_closed_before_its_connections, KIT_FAMILIES)
 /* ---- events ---- */
 
 static struct shut {
-    atomic_int entered, may_leave, left;
+    atomic_int entered, may_return, returned;
     NDK_CONNECTOR *connector;
 } shut;
 
-static void stay_inside(struct kit_listener *l, NDK_CONNECTOR *connector)
+static void block_inside(struct kit_listener *l, NDK_CONNECTOR *connector)
 {
     (void)l;
     shut.connector = connector;
     atomic_store(&shut.entered, 1);
-    while (!atomic_load(&shut.may_leave))
+    while (!atomic_load(&shut.may_return))
         kit_pause();
-    atomic_store(&shut.left, 1);
+    atomic_store(&shut.returned, 1);
 }
 
-static void check_left(struct kit_call *call)
+static void check_returned(struct kit_call *call)
 {
     (void)call;
-    CHECK_EQ(atomic_load(&shut.left), 1);
+    CHECK_EQ(atomic_load(&shut.returned), 1);
 }
 
 /* Handles all input of a side's shards, although their thread is blocked in a callback. */
@@ -208,8 +208,8 @@ static void one_shard(void)
 CASE(connect_listener_closed_while_its_event_runs, KIT_FAMILIES)
 {
     static struct kit_side a, s;
-    static struct kit_listener l = {.inside = stay_inside};
-    struct kit_call connect = {0}, going = {0}, closing = {.inside = check_left};
+    static struct kit_listener l = {.inside = block_inside};
+    struct kit_call connect = {0}, going = {0}, closing = {.inside = check_returned};
     struct sockaddr_storage source = kit_host(0);
 
     one_shard();
@@ -229,7 +229,7 @@ CASE(connect_listener_closed_while_its_event_runs, KIT_FAMILIES)
     CHECK_STATUS(status, STATUS_PENDING);
     kit_pause();
     CHECK_EQ(atomic_load(&closing.calls), 0);
-    atomic_store(&shut.may_leave, 1);
+    atomic_store(&shut.may_return, 1);
     CHECK_STATUS(kit_final(&going, gone), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&closing, status), STATUS_SUCCESS);
     kit_side_close(&a);
@@ -240,7 +240,7 @@ static void block(struct kit_call *call)
 {
     (void)call;
     atomic_store(&shut.entered, 1);
-    while (!atomic_load(&shut.may_leave))
+    while (!atomic_load(&shut.may_return))
         kit_pause();
 }
 
@@ -267,7 +267,7 @@ CASE(connect_notice_overtaken_by_disconnect, KIT_FAMILIES)
     drive(&p.active);
     NTSTATUS my_status = a->Dispatch->NdkDisconnect(a, kit_request_done, &mine);
     CHECK_EQ(atomic_load(&p.active.disconnected), 0);
-    atomic_store(&shut.may_leave, 1);
+    atomic_store(&shut.may_return, 1);
     CHECK_STATUS(kit_final(&mine, my_status), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&theirs, their_status), STATUS_SUCCESS);
     kit_wait_calls(&listen, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The scripted fabric of the provider's tests, see fake_fabric.h. */
-#include "provider/fake_fabric.h"
+#include "provider/fake_fabric_internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -30,19 +30,14 @@ struct fabric_qp {
     struct fabric_qp_config config;
 };
 
-struct fabric_mr {
-    const void *domain;
-    uint32_t token, before;
-};
-
 struct fake fake;
 
 static struct spin deferred_lock;
 static struct fake_deferred deferred[FAKE_MAX_DEFERRED];
 static int deferred_count;
-static int next_shard;
+static int fake_shard_index;
 
-static int fake_pop_error(void)
+int fake_pop_error(void)
 {
     int error = fake.error;
 
@@ -50,8 +45,7 @@ static int fake_pop_error(void)
     return error;
 }
 
-/* Returns true if the end waits for fake_run_deferred. */
-static bool fake_defer_end(void (*done)(void *), void *context)
+bool fake_defer_end(void (*done)(void *), void *context)
 {
     bool waits = atomic_load(&fake.defers_ends);
 
@@ -88,7 +82,7 @@ int fake_run_deferred(void)
 
 void fake_next_shard(int index)
 {
-    next_shard = index;
+    fake_shard_index = index;
 }
 
 static void fake_destroy(struct fabric *f)
@@ -110,7 +104,7 @@ static struct shard *fake_home(struct fabric *f)
     return fake.shards[0];
 }
 
-static int cq_create(struct fabric *f, const struct fabric_cq_config *c, struct fabric_cq **out)
+static int fake_cq_create(struct fabric *f, const struct fabric_cq_config *c, struct fabric_cq **out)
 {
     int error = fake_pop_error();
 
@@ -120,7 +114,7 @@ static int cq_create(struct fabric *f, const struct fabric_cq_config *c, struct 
     struct fabric_cq *cq = calloc(1, sizeof(*cq));
     if (!cq)
         return ENOMEM;
-    cq->shard = fake.shards[next_shard];
+    cq->shard = fake.shards[fake_shard_index];
     cq->config = *c;
     fake.cq_config = *c;
     atomic_fetch_add(&fake.cqs, 1);
@@ -128,7 +122,7 @@ static int cq_create(struct fabric *f, const struct fabric_cq_config *c, struct 
     return 0;
 }
 
-static int cq_poll(struct fabric_cq *cq, struct rdma_completion *out, int max)
+static int fake_cq_poll(struct fabric_cq *cq, struct rdma_completion *out, int max)
 {
     spin_lock(&cq->lock);
     int n = cq->count < max ? cq->count : max;
@@ -139,13 +133,13 @@ static int cq_poll(struct fabric_cq *cq, struct rdma_completion *out, int max)
     return n;
 }
 
-static void cq_arm(struct fabric_cq *cq, enum fabric_arm type)
+static void fake_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
 {
     (void)cq;
     fake.armed = type;
 }
 
-static int cq_resize(struct fabric_cq *cq, uint32_t depth)
+static int fake_cq_resize(struct fabric_cq *cq, uint32_t depth)
 {
     int error = fake_pop_error();
 
@@ -156,19 +150,19 @@ static int cq_resize(struct fabric_cq *cq, uint32_t depth)
     return error;
 }
 
-static void cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t count)
+static void fake_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t count)
 {
     (void)cq;
     fake.interval_us = interval_us;
     fake.count = count;
 }
 
-static struct shard *cq_shard(struct fabric_cq *cq)
+static struct shard *fake_cq_shard(struct fabric_cq *cq)
 {
     return cq->shard;
 }
 
-static void cq_close(struct fabric_cq *cq, void (*done)(void *owner))
+static void fake_cq_close(struct fabric_cq *cq, void (*done)(void *owner))
 {
     void *owner = cq->config.owner;
 
@@ -178,7 +172,7 @@ static void cq_close(struct fabric_cq *cq, void (*done)(void *owner))
         done(owner);
 }
 
-static int qp_create(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out)
+static int fake_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out)
 {
     int error = fake_pop_error();
 
@@ -232,23 +226,23 @@ static int fake_record_post(const struct rdma_request *r, size_t inline_size)
     return 0;
 }
 
-static int qp_post(struct fabric_qp *qp, const struct rdma_request *r)
+static int fake_qp_post(struct fabric_qp *qp, const struct rdma_request *r)
 {
     return fake_record_post(r, qp->config.inline_size);
 }
 
-static void qp_release(struct fabric_qp *qp)
+static void fake_qp_release(struct fabric_qp *qp)
 {
     (void)qp; /* nothing is deferred here */
 }
 
-static void qp_flush(struct fabric_qp *qp)
+static void fake_qp_flush(struct fabric_qp *qp)
 {
     (void)qp;
     atomic_fetch_add(&fake.flushes, 1);
 }
 
-static void qp_close(struct fabric_qp *qp, void (*done)(void *context), void *context)
+static void fake_qp_close(struct fabric_qp *qp, void (*done)(void *context), void *context)
 {
     free(qp);
     atomic_fetch_sub(&fake.qps, 1);
@@ -256,148 +250,7 @@ static void qp_close(struct fabric_qp *qp, void (*done)(void *context), void *co
         done(context);
 }
 
-static int mr_create(struct fabric *f, const void *domain, struct fabric_mr **out)
-{
-    int error = fake_pop_error();
-
-    (void)f;
-    if (error)
-        return error;
-    *out = calloc(1, sizeof(**out));
-    if (!*out)
-        return ENOMEM;
-    (*out)->domain = domain;
-    atomic_fetch_add(&fake.mrs, 1);
-    return 0;
-}
-
-static void mr_kill(struct fabric_mr *mr)
-{
-    mr->token = 0;
-}
-
-static bool mr_close(struct fabric_mr *mr, void (*done)(void *context), void *context)
-{
-    bool later = fake_defer_end(done, context);
-
-    free(mr);
-    atomic_fetch_sub(&fake.mrs, 1);
-    return !later;
-}
-
-static uint32_t new_token(struct fabric_mr *mr)
-{
-    static atomic_uint tokens = 100;
-
-    mr->before = mr->token;
-    return mr->token = atomic_fetch_add(&tokens, 1);
-}
-
-static int mr_register(struct fabric_mr *mr, void *memory, uint64_t len, uint64_t base_address, unsigned access,
-                       uint32_t *token)
-{
-    int error = fake_pop_error();
-
-    if (error)
-        return error;
-    *token = new_token(mr);
-    fake.domain = mr->domain;
-    fake.memory = memory;
-    fake.length = len;
-    fake.base = base_address;
-    fake.access = access;
-    return 0;
-}
-
-static bool mr_deregister(struct fabric_mr *mr, void (*done)(void *context), void *context)
-{
-    mr->token = 0;
-    return !fake_defer_end(done, context);
-}
-
-/* Returns fake.prepare_error. The post that follows returns fake.error. */
-static int fake_prepare_token(struct fabric_mr *mr, uint32_t *token)
-{
-    int error = fake.prepare_error;
-
-    fake.prepare_error = 0;
-    if (!error)
-        fake.prepared = *token = new_token(mr);
-    return error;
-}
-
-static int mr_reserve(struct fabric_mr *mr)
-{
-    (void)mr;
-    return 0;
-}
-
-static int mr_prepare_pages(struct fabric_mr *mr, const struct rdma_pages *p, uint32_t *token)
-{
-    assert(p->count <= FAKE_MAX_PAGES);
-    fake.pages = *p;
-    memcpy(fake.page_list, p->logical, p->count * sizeof(*p->logical));
-    fake.pages.logical = fake.page_list;
-    fake.access = p->access;
-    return fake_prepare_token(mr, token);
-}
-
-static int mr_prepare_window(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,
-                             uint32_t *token)
-{
-    fake.of = of;
-    fake.base = address;
-    fake.length = len;
-    fake.access = access;
-    return fake_prepare_token(mw, token);
-}
-
-static void mr_discard(struct fabric_mr *mr, uint32_t token)
-{
-    fake.discarded = token;
-    if (mr->token == token)
-        mr->token = mr->before;
-}
-
-static uint32_t mr_token(struct fabric_mr *mr)
-{
-    return mr->token;
-}
-
-struct fabric_lam {
-    uint64_t first;
-};
-
-static int lam_create(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out)
-{
-    int error = fake_pop_error();
-
-    (void)f;
-    if (error)
-        return error;
-    *out = malloc(sizeof(**out));
-    if (!*out)
-        return ENOMEM;
-    fake.memory = memory;
-    fake.length = len;
-    (*out)->first = FAKE_LOGICAL;
-    atomic_fetch_add(&fake.lams, 1);
-    return 0;
-}
-
-/* Adjacent pages in memory are not adjacent for the adapter. */
-static uint64_t lam_page(const struct fabric_lam *lam, uint64_t index)
-{
-    return lam->first + index * 2 * PAGE_SIZE;
-}
-
-static void fake_lam_release(struct fabric_lam *lam)
-{
-    free(lam);
-    atomic_fetch_sub(&fake.lams, 1);
-}
-
-static int srq_create(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out)
+static int fake_srq_create(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out)
 {
     int error = fake_pop_error();
 
@@ -407,7 +260,7 @@ static int srq_create(struct fabric *f, const struct fabric_srq_config *c, struc
     struct fabric_srq *srq = calloc(1, sizeof(*srq));
     if (!srq)
         return ENOMEM;
-    srq->shard = fake.shards[next_shard];
+    srq->shard = fake.shards[fake_shard_index];
     srq->config = *c;
     fake.srq_config = *c;
     atomic_fetch_add(&fake.srqs, 1);
@@ -415,13 +268,13 @@ static int srq_create(struct fabric *f, const struct fabric_srq_config *c, struc
     return 0;
 }
 
-static int srq_post(struct fabric_srq *srq, const struct rdma_request *r)
+static int fake_srq_post(struct fabric_srq *srq, const struct rdma_request *r)
 {
     (void)srq;
     return fake_record_post(r, 0);
 }
 
-static int srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold)
+static int fake_srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold)
 {
     (void)srq;
     fake.srq_depth = depth;
@@ -429,12 +282,12 @@ static int srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold
     return fake_pop_error();
 }
 
-static struct shard *srq_shard(struct fabric_srq *srq)
+static struct shard *fake_srq_shard(struct fabric_srq *srq)
 {
     return srq->shard;
 }
 
-static void srq_close(struct fabric_srq *srq, void (*done)(void *owner))
+static void fake_srq_close(struct fabric_srq *srq, void (*done)(void *owner))
 {
     void *owner = srq->config.owner;
 
@@ -456,43 +309,43 @@ static bool fake_wait_for(struct fabric *f, struct gate *g, uint64_t deadline)
     return gate_wait(g, deadline);
 }
 
-static const struct fabric_ops ops = {
+static const struct fabric_ops fake_ops = {
     .destroy = fake_destroy,
     .info = fake_info,
     .home = fake_home,
     .call = shard_call,
     .now = fake_now,
     .wait = fake_wait_for,
-    .cq_create = cq_create,
-    .cq_poll = cq_poll,
-    .cq_arm = cq_arm,
-    .cq_resize = cq_resize,
-    .cq_moderate = cq_moderate,
-    .cq_shard = cq_shard,
-    .cq_close = cq_close,
-    .qp_create = qp_create,
-    .qp_post = qp_post,
-    .qp_release = qp_release,
-    .qp_flush = qp_flush,
-    .qp_close = qp_close,
-    .mr_create = mr_create,
-    .mr_kill = mr_kill,
-    .mr_close = mr_close,
-    .mr_register = mr_register,
-    .mr_deregister = mr_deregister,
-    .srq_create = srq_create,
-    .srq_post = srq_post,
-    .srq_modify = srq_modify,
-    .srq_shard = srq_shard,
-    .srq_close = srq_close,
-    .mr_reserve = mr_reserve,
-    .mr_prepare_pages = mr_prepare_pages,
-    .mr_prepare_window = mr_prepare_window,
-    .mr_discard = mr_discard,
-    .mr_token = mr_token,
-    .mr_current = mr_token,
-    .lam_create = lam_create,
-    .lam_page = lam_page,
+    .cq_create = fake_cq_create,
+    .cq_poll = fake_cq_poll,
+    .cq_arm = fake_cq_arm,
+    .cq_resize = fake_cq_resize,
+    .cq_moderate = fake_cq_moderate,
+    .cq_shard = fake_cq_shard,
+    .cq_close = fake_cq_close,
+    .qp_create = fake_qp_create,
+    .qp_post = fake_qp_post,
+    .qp_release = fake_qp_release,
+    .qp_flush = fake_qp_flush,
+    .qp_close = fake_qp_close,
+    .mr_create = fake_mr_create,
+    .mr_kill = fake_mr_kill,
+    .mr_close = fake_mr_close,
+    .mr_register = fake_mr_register,
+    .mr_deregister = fake_mr_deregister,
+    .srq_create = fake_srq_create,
+    .srq_post = fake_srq_post,
+    .srq_modify = fake_srq_modify,
+    .srq_shard = fake_srq_shard,
+    .srq_close = fake_srq_close,
+    .mr_reserve = fake_mr_reserve,
+    .mr_prepare_pages = fake_mr_prepare_pages,
+    .mr_prepare_window = fake_mr_prepare_window,
+    .mr_discard = fake_mr_discard,
+    .mr_token = fake_mr_token,
+    .mr_current = fake_mr_token,
+    .lam_create = fake_lam_create,
+    .lam_page = fake_lam_page,
     .lam_release = fake_lam_release,
 };
 
@@ -502,8 +355,8 @@ NDK_ADAPTER *fake_open(NDK_VERSION version, const ondk_config_t *config)
     NDK_ADAPTER *adapter = NULL;
 
     memset(&fake, 0, sizeof(fake));
-    next_shard = 0;
-    fake.pub.ops = &ops;
+    fake_shard_index = 0;
+    fake.pub.ops = &fake_ops;
     fake.info = (struct fabric_info){
         .max_registration = 1u << 30,
         .max_transfer = UINT64_MAX,
@@ -547,7 +400,7 @@ struct notification {
     bool overflow;
 };
 
-static void run_notification(struct task *task)
+static void fake_run_notification(struct task *task)
 {
     struct notification *n = (struct notification *)task;
 
@@ -561,7 +414,7 @@ void fake_notify(struct fabric_cq *cq, bool overflow)
 
     if (!n)
         abort();
-    n->task.run = run_notification;
+    n->task.run = fake_run_notification;
     n->config = cq->config;
     n->overflow = overflow;
     shard_call(cq->shard, &n->task);
@@ -572,7 +425,7 @@ struct low {
     struct fabric_srq_config config;
 };
 
-static void run_low_notification(struct task *task)
+static void fake_run_low_notification(struct task *task)
 {
     struct low *low = (struct low *)task;
 
@@ -586,7 +439,7 @@ void fake_notify_low(struct fabric_srq *srq)
 
     if (!low)
         abort();
-    low->task.run = run_low_notification;
+    low->task.run = fake_run_low_notification;
     low->config = srq->config;
     shard_call(srq->shard, &low->task);
 }
@@ -601,14 +454,14 @@ struct mark {
     struct gate gate;
 };
 
-static void run_drain_mark(struct task *task)
+static void fake_run_drain_mark(struct task *task)
 {
     gate_open(&((struct mark *)task)->gate);
 }
 
 void fake_drain_shard(int shard)
 {
-    struct mark mark = {.task = {.run = run_drain_mark}};
+    struct mark mark = {.task = {.run = fake_run_drain_mark}};
 
     shard_call(fake.shards[shard], &mark.task);
     fake_wait(&mark.gate);

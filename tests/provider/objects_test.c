@@ -122,7 +122,7 @@ static void test_close_in_creation(void **state)
     /* The creation's callback was still running when close was called. */
     assert_int_equal(created.answer, STATUS_PENDING);
     fake_wait(&closed.returned);
-    assert_true(closed.order > created.left);
+    assert_true(closed.order > created.returned_order);
     ondk_close_adapter(adapter);
     assert_int_equal(closed.count, 1);
 }
@@ -189,27 +189,27 @@ static void test_absent_capabilities(void **state)
     ondk_close_adapter(adapter);
 }
 
-static int stand_in_calls;
+static int counted_calls;
 
-static NTSTATUS stand_in_close(NDK_OBJECT_HEADER *o, NDK_FN_CLOSE_COMPLETION done, PVOID context)
+static NTSTATUS counted_close(NDK_OBJECT_HEADER *o, NDK_FN_CLOSE_COMPLETION done, PVOID context)
 {
     (void)o, (void)done, (void)context;
-    stand_in_calls++;
+    counted_calls++;
     return STATUS_UNSUCCESSFUL;
 }
 
-static NTSTATUS stand_in_query(NDK_OBJECT_HEADER *o, GUID *id, NDK_VERSION version, NDK_EXTENSION_INTERFACE *out)
+static NTSTATUS counted_query(NDK_OBJECT_HEADER *o, GUID *id, NDK_VERSION version, NDK_EXTENSION_INTERFACE *out)
 {
     (void)o, (void)id, (void)version, (void)out;
-    stand_in_calls++;
+    counted_calls++;
     return STATUS_UNSUCCESSFUL;
 }
 
 /* covers: OBJ-03 */
 static void test_dispatch_replaced(void **state)
 {
-    static const NDK_PD_DISPATCH pd_table = {.NdkClosePd = stand_in_close, .NdkQueryExtension = stand_in_query};
-    static const NDK_QP_DISPATCH qp_table = {.NdkCloseQp = stand_in_close, .NdkQueryExtension = stand_in_query};
+    static const NDK_PD_DISPATCH pd_table = {.NdkClosePd = counted_close, .NdkQueryExtension = counted_query};
+    static const NDK_QP_DISPATCH qp_table = {.NdkCloseQp = counted_close, .NdkQueryExtension = counted_query};
     NDK_ADAPTER *adapter = fake_open(version_2_1, NULL);
     NDK_PD *pd = make_pd(adapter);
     NDK_CQ *cq = make_cq(adapter, NULL);
@@ -219,7 +219,7 @@ static void test_dispatch_replaced(void **state)
     struct call closed = {0};
 
     (void)state;
-    stand_in_calls = 0;
+    counted_calls = 0;
     pd->Dispatch = &pd_table;
     qp->Dispatch = &qp_table;
     assert_int_equal(qp_ours->NdkReceive(qp, NULL, NULL, 0), STATUS_SUCCESS);
@@ -227,7 +227,7 @@ static void test_dispatch_replaced(void **state)
         fake_wait(&closed.returned);
     fake_drain();
     assert_int_equal(pd_ours->NdkClosePd(&pd->Header, on_close, NULL), STATUS_SUCCESS);
-    assert_int_equal(stand_in_calls, 0);
+    assert_int_equal(counted_calls, 0);
     close_and_wait(cq);
     ondk_close_adapter(adapter);
 }

@@ -38,7 +38,8 @@ static void end_open(struct end *e, bool receive)
     if (receive)
         CHECK_STATUS(kit_post_receive(&e->p.side, 1, 0, 64), STATUS_SUCCESS);
     c = e->p.side.connector;
-    e->p.accepting = c->Dispatch->NdkAcceptEx(c, e->p.side.qp, 8, 8, NULL, 0, on_disconnect, e, kit_request_done, &e->p.accept);
+    e->p.accepting = c->Dispatch->NdkAcceptEx(c, e->p.side.qp, 8, 8, NULL, 0, on_disconnect, e, kit_request_done,
+                                              &e->p.accept);
     CHECK(raw_recv_frame(e->p.s, true, &e->p.reply));
     peer_initiator_ready(&e->p, PEER_WRITE);
     CHECK_STATUS(kit_final(&e->p.accept, e->p.accepting), STATUS_SUCCESS);

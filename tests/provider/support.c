@@ -22,7 +22,7 @@ static void called(struct call *call, NTSTATUS status, NDK_OBJECT_HEADER *object
         call->inside(call);
     if (call->blocks)
         fake_wait(call->blocks);
-    call->left = next_order();
+    call->returned_order = next_order();
     gate_open(&call->returned);
 }
 

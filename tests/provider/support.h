@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kit of the provider's tests: callbacks that record themselves, and objects that are made with one call. */
+/* Helpers of the provider's tests: recorded callbacks, and functions that create and close objects. */
 #ifndef TESTS_PROVIDER_SUPPORT_H
 #define TESTS_PROVIDER_SUPPORT_H
 
@@ -21,19 +21,18 @@
 extern const NDK_VERSION version_2_1;
 
 /*
- * One callback that a test expects, or expects not to come. Its fields are read after the gate `returned`, or after
- * fake_drain.
+ * A recorded callback. Its fields may be read after the gate `returned` or after fake_drain.
  */
 struct call {
     atomic_int count;
     NTSTATUS status;            /* the callback's argument */
     NDK_OBJECT_HEADER *object;
-    NTSTATUS answer;            /* the status of a call that the test made in it or for it */
-    int order;                  /* counts all calls: when it was entered */
-    int left;                   /* the same, when it returned */
-    void (*inside)(struct call *call); /* what the test does in it */
+    NTSTATUS answer;            /* for `inside`: the status of a call that it made */
+    int order;                  /* the number of the callback's begin, counted over all callbacks */
+    int returned_order;         /* the number of its return, in the same count */
+    void (*inside)(struct call *call); /* called inside the callback; or NULL */
     void *argument;
-    struct gate *blocks;  /* waits for this gate before it returns */
+    struct gate *blocks;        /* the callback waits for this gate before it returns; or NULL */
     struct gate entered, returned;
 };
 
