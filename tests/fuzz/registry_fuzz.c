@@ -74,13 +74,13 @@ int host_error(const char *text, ...)
 /* ---- The tree --------------------------------------------------------------------------------------------------- */
 
 /* Each child knows its parent, each value has its data; then all goes, so that a leak is one of this input. */
-static void walk_and_remove(struct reg_key *key, int depth)
+static void walk_and_remove(struct registry_key *key, int depth)
 {
     require(depth < 2000);
-    for (struct reg_value *v = key->values; v; v = v->next)
+    for (struct registry_value *v = key->values; v; v = v->next)
         require(v->data && v->name.Buffer && registry_find(key, &v->name));
     while (key->children) {
-        struct reg_key *child = key->children;
+        struct registry_key *child = key->children;
 
         require(child->parent == key && !child->deleted && child->name.Length);
         walk_and_remove(child, depth + 1);
@@ -95,7 +95,7 @@ static void clear(PCWSTR path)
 {
     UNICODE_STRING name;
     NTSTATUS status;
-    struct reg_key *key;
+    struct registry_key *key;
 
     RtlInitUnicodeString(&name, path);
     key = registry_open(NULL, &name, REGISTRY_MAKE_NONE, NULL, &status);

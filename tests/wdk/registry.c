@@ -453,7 +453,7 @@ static void test_bad_file(void **state)
     bad(LOAD(HEAD "[HKLM\\x]\n\"a\"=dword:123456789\n"), ":4: a number of at most eight");
     bad(LOAD(HEAD "[HKLM\\x]\n\"a=1\n"), "quotation mark is missing");
     bad(LOAD(HEAD "[HKLM\\x]\n\"a\"=\"text\n"), "in quotation marks");
-    bad(LOAD(HEAD "[HKLM\\x]\n\"a\"=hex:1,zz\n"), "octets in hexadecimal");
+    bad(LOAD(HEAD "[HKLM\\x]\n\"a\"=hex:1,zz\n"), "bytes in hexadecimal");
     bad(LOAD(HEAD "[HKLM\\x]\n\"a\"=qword:1\n"), "is expected after the equals sign");
     bad(LOAD(HEAD "[HKLM\\x\n"), "[key] is expected");
     bad(LOAD(HEAD "nonsense\n"), "neither [key] nor");

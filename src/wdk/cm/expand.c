@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* %variables% of REG_EXPAND_SZ values: see registry.h. */
+/* Expands the %variables% of REG_EXPAND_SZ values: see registry.h. A value is not expanded again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "wdk/cm/registry.h"
 #include "wdk/common/text.h"
 
-/* What the system itself has. */
+/* The system's environment. */
 static const WCHAR standard[] = L"SystemDrive=C:\0SystemRoot=C:\\Windows\0windir=C:\\Windows\0";
 
 struct piece {
@@ -16,8 +16,8 @@ struct piece {
     size_t units;
 };
 
-/* The value of what is called `name`; at NULL: there is none. */
-static struct piece look_up(const WCHAR *environment, const WCHAR *name, size_t units)
+/* Returns the value of the variable; its `at` is NULL if the variable does not exist. */
+static struct piece registry_find_variable(const WCHAR *environment, const WCHAR *name, size_t units)
 {
     for (const WCHAR *at = environment; *at; at += text_wide_length(at) + 1)
         if (text_length(at, sizeof *at, units + 1) > units && at[units] == '=' &&
@@ -26,8 +26,8 @@ static struct piece look_up(const WCHAR *environment, const WCHAR *name, size_t 
     return (struct piece){ NULL, 0 };
 }
 
-/* What stands for the text's beginning, and how much of it that is: a variable, or one unit. */
-static size_t next_piece(const WCHAR *text, size_t units, const WCHAR *environment, struct piece *piece)
+/* Sets *piece to the expansion of the text's first part, a variable or one unit. Returns that part's length. */
+static size_t registry_expand_next(const WCHAR *text, size_t units, const WCHAR *environment, struct piece *piece)
 {
     size_t name = 0;
 
@@ -36,7 +36,7 @@ static size_t next_piece(const WCHAR *text, size_t units, const WCHAR *environme
         while (1 + name < units && text[1 + name] != '%')
             name++;
         if (name && 1 + name < units)
-            *piece = look_up(environment, text + 1, name);
+            *piece = registry_find_variable(environment, text + 1, name);
     }
     if (piece->at)
         return name + 2;
@@ -44,13 +44,13 @@ static size_t next_piece(const WCHAR *text, size_t units, const WCHAR *environme
     return 1;
 }
 
-static size_t write(WCHAR *out, const WCHAR *text, size_t units, const WCHAR *environment)
+static size_t registry_expand_to(WCHAR *out, const WCHAR *text, size_t units, const WCHAR *environment)
 {
     struct piece piece;
     size_t n = 0;
 
     for (size_t i = 0; i < units;) {
-        i += next_piece(text + i, units - i, environment, &piece);
+        i += registry_expand_next(text + i, units - i, environment, &piece);
         if (out && piece.units)
             memcpy(out + n, piece.at, piece.units * sizeof *out);
         n += piece.units;
@@ -64,11 +64,11 @@ WCHAR *registry_expand(const WCHAR *text, size_t units, const WCHAR *environment
 
     if (!environment)
         environment = standard;
-    *expanded = write(NULL, text, units, environment);
+    *expanded = registry_expand_to(NULL, text, units, environment);
     out = malloc((*expanded + 1) * sizeof *out);
     if (!out)
         return NULL;
-    (void)write(out, text, units, environment);
+    (void)registry_expand_to(out, text, units, environment);
     out[*expanded] = 0;
     return out;
 }

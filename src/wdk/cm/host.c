@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a host puts into the registry: see openndk/wdk.h. */
+/* The host program's access to the registry, and .reg files: see openndk/wdk.h. Failures set ondk_wdk_error. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,9 +15,9 @@
 #include "wdk/common/text.h"
 #include "wdk/ob/object.h"
 
-enum { PATH_MOST = 2000 };
+enum { MAX_PATH_SIZE = 2000 };
 
-static bool wide_name(UNICODE_STRING *out, const char *text)
+static bool registry_host_widen(UNICODE_STRING *out, const char *text)
 {
     size_t n;
 
@@ -29,8 +29,8 @@ static bool wide_name(UNICODE_STRING *out, const char *text)
     return true;
 }
 
-/* HKEY_LOCAL_MACHINE\..., HKLM\..., or \Registry\Machine\... as it is. */
-static bool translate(char *out, const char *key)
+/* Translates HKEY_LOCAL_MACHINE\... and the like to \Registry\...; copies a path that begins with a backslash. */
+static bool registry_host_translate_path(char *out, const char *key)
 {
     static const struct {
         const char *front, *instead;
@@ -39,52 +39,53 @@ static bool translate(char *out, const char *key)
         { "HKEY_USERS", "\\Registry\\User" }, { "HKU", "\\Registry\\User" },
     };
 
-    if (strlen(key) > PATH_MOST - 32)
+    if (strlen(key) > MAX_PATH_SIZE - 32)
         return false;
     for (size_t i = 0; i < RTL_NUMBER_OF(roots); i++) {
         size_t n = strlen(roots[i].front);
 
         if (!strncasecmp(key, roots[i].front, n) && (!key[n] || key[n] == '\\')) {
-            snprintf(out, PATH_MOST, "%s%s", roots[i].instead, key + n);
+            snprintf(out, MAX_PATH_SIZE, "%s%s", roots[i].instead, key + n);
             return true;
         }
     }
-    snprintf(out, PATH_MOST, "%s", key);
+    snprintf(out, MAX_PATH_SIZE, "%s", key);
     return key[0] == '\\';
 }
 
-static struct reg_key *open_host(const char *key, enum registry_make make, NTSTATUS *status)
+static struct registry_key *registry_host_open(const char *key, enum registry_make make, NTSTATUS *status)
 {
-    char path[PATH_MOST];
+    char path[MAX_PATH_SIZE];
     UNICODE_STRING wide;
-    struct reg_key *found;
+    struct registry_key *found;
 
     *status = STATUS_OBJECT_NAME_INVALID;
-    if (!translate(path, key) || !wide_name(&wide, path))
+    if (!registry_host_translate_path(path, key) || !registry_host_widen(&wide, path))
         return NULL;
     found = registry_open(NULL, &wide, make, NULL, status);
     free(wide.Buffer);
     return found;
 }
 
-static int fail(const char *key, NTSTATUS status)
+static int registry_host_fail(const char *key, NTSTATUS status)
 {
     return host_error("registry key %s: 0x%08X", key, (uint32_t)status);
 }
 
-/* data NULL with size 0: the key alone, or (remove) the value goes. */
-static int change(const char *key, const char *name, bool remove, uint32_t type, const void *data, uint32_t size)
+/* Sets or removes a value. Setting creates the key; without a name only that. It is no error if nothing is removed. */
+static int registry_host_change(const char *key, const char *name, bool remove, uint32_t type, const void *data,
+                                uint32_t size)
 {
     UNICODE_STRING wide;
     NTSTATUS status;
-    struct reg_key *found = open_host(key, remove ? REGISTRY_MAKE_NONE : REGISTRY_MAKE_ALL, &status);
+    struct registry_key *found = registry_host_open(key, remove ? REGISTRY_MAKE_NONE : REGISTRY_MAKE_ALL, &status);
 
     if (!found)
-        return remove ? 0 : fail(key, status);
+        return remove ? 0 : registry_host_fail(key, status);
     if (name) {
-        if (!wide_name(&wide, name)) {
+        if (!registry_host_widen(&wide, name)) {
             ob_unref(found);
-            return fail(key, STATUS_NO_MEMORY);
+            return registry_host_fail(key, STATUS_NO_MEMORY);
         }
         registry_lock();
         status = remove ? registry_remove_value(found, &wide) : registry_set(found, &wide, type, data, size);
@@ -92,15 +93,15 @@ static int change(const char *key, const char *name, bool remove, uint32_t type,
         free(wide.Buffer);
     }
     ob_unref(found);
-    return NT_SUCCESS(status) || remove ? 0 : fail(key, status);
+    return NT_SUCCESS(status) || remove ? 0 : registry_host_fail(key, status);
 }
 
 int ondk_wdk_registry_set(const char *key, const char *name, uint32_t type, const void *data, uint32_t size)
 {
-    return change(key, name, false, type, data, size);
+    return registry_host_change(key, name, false, type, data, size);
 }
 
-/* Every string of the list has its terminator in `size`. */
+/* length includes the terminator of each string of a list, except the last terminator, which is added here. */
 int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type, const char *text, uint32_t length)
 {
     size_t units = text_to_utf16(NULL, 0, text, length, NULL, NULL);
@@ -108,23 +109,23 @@ int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type,
     int result;
 
     if (!wide)
-        return fail(key, STATUS_NO_MEMORY);
+        return registry_host_fail(key, STATUS_NO_MEMORY);
     text_to_utf16(wide, units, text, length, NULL, NULL);
-    result = change(key, name, false, type, wide, (uint32_t)((units + 1) * sizeof *wide));
+    result = registry_host_change(key, name, false, type, wide, (uint32_t)((units + 1) * sizeof *wide));
     free(wide);
     return result;
 }
 
-static int remove_key(const char *key)
+static int registry_host_remove_key(const char *key)
 {
     NTSTATUS status;
-    struct reg_key *found = open_host(key, REGISTRY_MAKE_NONE, &status);
+    struct registry_key *found = registry_host_open(key, REGISTRY_MAKE_NONE, &status);
 
     if (!found)
         return 0;
     registry_lock();
     while (found->children && !status) { /* from the leaves up */
-        struct reg_key *leaf = found->children;
+        struct registry_key *leaf = found->children;
 
         while (leaf->children)
             leaf = leaf->children;
@@ -134,25 +135,25 @@ static int remove_key(const char *key)
         status = registry_remove(found);
     registry_unlock();
     ob_unref(found);
-    return status ? fail(key, status) : 0;
+    return status ? registry_host_fail(key, status) : 0;
 }
 
 /* ---- .reg files ------------------------------------------------------------------------------------------------- */
 
-struct reg_file {
+struct registry_file {
     const char *path;
     char *text, *at; /* UTF-8 */
     int line;
-    char key[PATH_MOST];
+    char key[MAX_PATH_SIZE];
 };
 
-static int bad_line(const struct reg_file *f, const char *what)
+static int registry_file_fail(const struct registry_file *f, const char *what)
 {
     return host_error("%s:%d: %s", f->path, f->line, what);
 }
 
-/* The next one, joined with those that a backslash at the end continues; NULL at the end. */
-static char *next_line(struct reg_file *f)
+/* Returns the next line, joined with the following one if it ends with a backslash, or NULL at the end. */
+static char *registry_file_next_line(struct registry_file *f)
 {
     char *start = f->at, *out = start;
 
@@ -179,8 +180,8 @@ static char *next_line(struct reg_file *f)
     return start;
 }
 
-/* "text" with \" and \\; *end is behind it. NULL: not terminated. */
-static char *unquote(char *at, char **end)
+/* Decodes "text" with \" and \\ in place. *end is behind it. Returns NULL if the closing quotation mark is missing. */
+static char *registry_file_unquote(char *at, char **end)
 {
     char *start = ++at, *out = start;
 
@@ -196,17 +197,17 @@ static char *unquote(char *at, char **end)
     return start;
 }
 
-/* 01,02,0a */
-static bool read_octets(char *at, uint8_t *out, uint32_t *size)
+/* Parses bytes like 01,02,0a. */
+static bool registry_file_parse_bytes(char *at, uint8_t *out, uint32_t *size)
 {
     *size = 0;
     while (*at) {
         char *end;
-        unsigned long octet = strtoul(at, &end, 16);
+        unsigned long byte = strtoul(at, &end, 16);
 
-        if (end == at || octet > 255)
+        if (end == at || byte > 255)
             return false;
-        out[(*size)++] = (uint8_t)octet;
+        out[(*size)++] = (uint8_t)byte;
         at = end;
         while (*at == ',' || *at == ' ' || *at == '\t')
             at++;
@@ -214,108 +215,108 @@ static bool read_octets(char *at, uint8_t *out, uint32_t *size)
     return true;
 }
 
-static int set_octets(struct reg_file *f, const char *name, uint32_t type, char *at)
+static int registry_file_set_bytes(struct registry_file *f, const char *name, uint32_t type, char *at)
 {
-    uint8_t *octets = malloc(strlen(at) + 1);
+    uint8_t *bytes = malloc(strlen(at) + 1);
     uint32_t size;
     int result;
 
-    if (!octets)
+    if (!bytes)
         return host_error("no memory");
-    result = read_octets(at, octets, &size)
-                 ? change(f->key, name, false, type, octets, size)
-                 : bad_line(f, "octets in hexadecimal, with commas between them, are expected");
-    free(octets);
+    result = registry_file_parse_bytes(at, bytes, &size)
+                 ? registry_host_change(f->key, name, false, type, bytes, size)
+                 : registry_file_fail(f, "bytes in hexadecimal, with commas between them, are expected");
+    free(bytes);
     return result;
 }
 
-static int set_number(struct reg_file *f, const char *name, const char *at)
+static int registry_file_set_number(struct registry_file *f, const char *name, const char *at)
 {
     char *end;
     unsigned long value = strtoul(at, &end, 16);
     uint32_t number = (uint32_t)value;
 
     if (end == at || *end || value > UINT32_MAX)
-        return bad_line(f, "a number of at most eight hexadecimal digits is expected");
-    return change(f->key, name, false, REG_DWORD, &number, sizeof number);
+        return registry_file_fail(f, "a number of at most eight hexadecimal digits is expected");
+    return registry_host_change(f->key, name, false, REG_DWORD, &number, sizeof number);
 }
 
-/* What follows the equals sign. */
-static int set_value(struct reg_file *f, const char *name, char *at)
+/* Sets the value from the text behind the equals sign. */
+static int registry_file_set_value(struct registry_file *f, const char *name, char *at)
 {
     char *end;
 
     if (!strcmp(at, "-"))
-        return change(f->key, name, true, 0, NULL, 0);
+        return registry_host_change(f->key, name, true, 0, NULL, 0);
     if (*at == '"') {
-        char *text = unquote(at, &end);
+        char *text = registry_file_unquote(at, &end);
 
         return text && !*end ? ondk_wdk_registry_set_text(f->key, name, REG_SZ, text, (uint32_t)strlen(text))
-                             : bad_line(f, "a text in quotation marks is expected");
+                             : registry_file_fail(f, "a text in quotation marks is expected");
     }
     if (!strncmp(at, "dword:", 6))
-        return set_number(f, name, at + 6);
+        return registry_file_set_number(f, name, at + 6);
     if (!strncmp(at, "hex:", 4))
-        return set_octets(f, name, REG_BINARY, at + 4);
+        return registry_file_set_bytes(f, name, REG_BINARY, at + 4);
     if (!strncmp(at, "hex(", 4)) {
         unsigned long type = strtoul(at + 4, &end, 16);
 
         if (end > at + 4 && end[0] == ')' && end[1] == ':')
-            return set_octets(f, name, (uint32_t)type, end + 2);
+            return registry_file_set_bytes(f, name, (uint32_t)type, end + 2);
     }
-    return bad_line(f, "\"text\", dword:, hex:, hex(type): or - is expected after the equals sign");
+    return registry_file_fail(f, "\"text\", dword:, hex:, hex(type): or - is expected after the equals sign");
 }
 
-static int read_value(struct reg_file *f, char *line)
+static int registry_file_parse_value(struct registry_file *f, char *line)
 {
-    char *end = line + 1, *name = line[0] == '@' ? (char *)(uintptr_t)"" : unquote(line, &end);
+    char *end = line + 1, *name = line[0] == '@' ? (char *)(uintptr_t) "" : registry_file_unquote(line, &end);
 
     if (!name)
-        return bad_line(f, "the name's quotation mark is missing");
+        return registry_file_fail(f, "the name's quotation mark is missing");
     while (*end == ' ')
         end++;
     if (*end != '=')
-        return bad_line(f, "an equals sign is expected behind the name");
+        return registry_file_fail(f, "an equals sign is expected behind the name");
     for (end++; *end == ' '; end++)
         ;
-    return f->key[0] ? set_value(f, name, end) : bad_line(f, "a [key] comes before its values");
+    return f->key[0] ? registry_file_set_value(f, name, end) : registry_file_fail(f, "a [key] comes before its values");
 }
 
-static int read_key(struct reg_file *f, char *line)
+static int registry_file_parse_key(struct registry_file *f, char *line)
 {
     char *end = strrchr(line, ']');
     bool remove = line[1] == '-';
 
     if (!end || end[1] || (size_t)(end - line) >= sizeof f->key)
-        return bad_line(f, "[key] is expected");
+        return registry_file_fail(f, "[key] is expected");
     *end = 0;
     snprintf(f->key, sizeof f->key, "%s", line + 1 + remove);
     if (!remove)
-        return change(f->key, NULL, false, 0, NULL, 0);
-    if (remove_key(f->key))
+        return registry_host_change(f->key, NULL, false, 0, NULL, 0);
+    if (registry_host_remove_key(f->key))
         return -1;
     f->key[0] = 0;
     return 0;
 }
 
-static int read_line(struct reg_file *f, char *line)
+static int registry_file_parse_line(struct registry_file *f, char *line)
 {
     switch (line[0]) {
     case 0:
     case ';':
         return 0;
     case '[':
-        return read_key(f, line);
+        return registry_file_parse_key(f, line);
     case '"':
     case '@':
-        return read_value(f, line);
+        return registry_file_parse_value(f, line);
     default:
-        return bad_line(f, "neither [key] nor \"name\"=value");
+        return registry_file_fail(f, "neither [key] nor \"name\"=value");
     }
 }
 
-/* Windows writes UTF-16 with a mark in front; others UTF-8. */
-static char *read_text(const char *path)
+/* Reads the file as UTF-8. Windows writes UTF-16 with a byte order mark, other programs UTF-8. */
+static char *registry_file_read(const char *path)
 {
     FILE *in = fopen(path, "re");
     char *raw = NULL, *text;
@@ -340,21 +341,21 @@ static char *read_text(const char *path)
 
 int ondk_wdk_registry_load(const char *path)
 {
-    struct reg_file *f = calloc(1, sizeof *f);
+    struct registry_file *f = calloc(1, sizeof *f);
     int result = 0;
     char *line;
 
     if (!f)
         return host_error("no memory");
     f->path = path;
-    f->text = f->at = read_text(path);
-    line = f->text ? next_line(f) : NULL;
+    f->text = f->at = registry_file_read(path);
+    line = f->text ? registry_file_next_line(f) : NULL;
     if (!f->text)
         result = host_error("%s: %s", path, strerror(errno));
     else if (!line || (strcmp(line, "Windows Registry Editor Version 5.00") && strcmp(line, "REGEDIT4")))
-        result = bad_line(f, "\"Windows Registry Editor Version 5.00\" is expected");
-    while (!result && (line = next_line(f)))
-        result = read_line(f, line);
+        result = registry_file_fail(f, "\"Windows Registry Editor Version 5.00\" is expected");
+    while (!result && (line = registry_file_next_line(f)))
+        result = registry_file_parse_line(f, line);
     free(f->text);
     free(f);
     return result;

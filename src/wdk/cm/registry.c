@@ -11,10 +11,10 @@
 #include "wdk/ob/object.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct reg_key *root;
+static struct registry_key *root;
 
-static void destroy(void *object);
-static struct _OBJECT_TYPE key_type = { "registry key", destroy, NULL };
+static void registry_key_destroy(void *object);
+static struct _OBJECT_TYPE key_type = { "registry key", registry_key_destroy, NULL };
 POBJECT_TYPE const registry_key_type = &key_type;
 
 void registry_lock(void)
@@ -27,26 +27,26 @@ void registry_unlock(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void free_value(struct reg_value *v)
+static void registry_value_free(struct registry_value *v)
 {
     free(v->name.Buffer);
     free(v->data);
     free(v);
 }
 
-/* Its parent has let go of it: it has no children. */
-static void destroy(void *object)
+/* The key has no children, because only a key without children is removed from its parent. */
+static void registry_key_destroy(void *object)
 {
-    struct reg_key *key = object;
+    struct registry_key *key = object;
 
-    for (struct reg_value *v = key->values, *next; v; v = next) {
+    for (struct registry_value *v = key->values, *next; v; v = next) {
         next = v->next;
-        free_value(v);
+        registry_value_free(v);
     }
     free(key->name.Buffer);
 }
 
-static bool copy_name(UNICODE_STRING *to, const WCHAR *from, size_t units)
+static bool registry_copy_name(UNICODE_STRING *to, const WCHAR *from, size_t units)
 {
     to->Buffer = malloc((units + 1) * sizeof(WCHAR));
     if (!to->Buffer)
@@ -58,8 +58,8 @@ static bool copy_name(UNICODE_STRING *to, const WCHAR *from, size_t units)
     return true;
 }
 
-/* 100 ns since 1601. */
-static void touch(struct reg_key *key)
+/* Sets the time of the last write, in 100 ns since 1601. */
+static void registry_key_set_written(struct registry_key *key)
 {
     struct timespec now;
 
@@ -67,58 +67,59 @@ static void touch(struct reg_key *key)
     key->written.QuadPart = (now.tv_sec + 11644473600LL) * 10000000 + now.tv_nsec / 100;
 }
 
-static struct reg_key *find_child(const struct reg_key *key, const WCHAR *name, size_t units)
+static struct registry_key *registry_key_find_child(const struct registry_key *key, const WCHAR *name, size_t units)
 {
-    for (struct reg_key *c = key->children; c; c = c->next)
+    for (struct registry_key *c = key->children; c; c = c->next)
         if (!RtlCompareUnicodeStrings(c->name.Buffer, c->name.Length / sizeof(WCHAR), name, units, TRUE))
             return c;
     return NULL;
 }
 
-static struct reg_key *add_child(struct reg_key *parent, const WCHAR *name, size_t units)
+static struct registry_key *registry_key_add_child(struct registry_key *parent, const WCHAR *name, size_t units)
 {
-    struct reg_key *key = ob_new(&key_type, sizeof *key), **at;
+    struct registry_key *key = ob_new(&key_type, sizeof *key), **at;
 
     if (!key)
         return NULL;
-    if (!copy_name(&key->name, name, units)) {
+    if (!registry_copy_name(&key->name, name, units)) {
         ob_unref(key);
         return NULL;
     }
-    touch(key);
+    registry_key_set_written(key);
     key->parent = parent;
     if (!parent)
         return key;
     for (at = &parent->children; *at; at = &(*at)->next)
         ;
     *at = key;
-    touch(parent);
+    registry_key_set_written(parent);
     return key;
 }
 
-/* \Registry with Machine and User. */
-static bool make_root(void)
+/* Creates \Registry with Machine and User if it does not exist. */
+static bool registry_create_root(void)
 {
     if (root)
         return true;
-    root = add_child(NULL, L"Registry", 8);
-    return root && add_child(root, L"Machine", 7) && add_child(root, L"User", 4);
+    root = registry_key_add_child(NULL, L"Registry", 8);
+    return root && registry_key_add_child(root, L"Machine", 7) && registry_key_add_child(root, L"User", 4);
 }
 
-/* One component; more: whether something follows. */
-static struct reg_key *step(struct reg_key *at, const WCHAR *name, size_t units, bool more, enum registry_make make,
-                            bool *made)
+/* Opens or creates the child that a path's component names; more: other components follow. */
+static struct registry_key *registry_open_child(struct registry_key *at, const WCHAR *name, size_t units, bool more,
+                                                enum registry_make make, bool *made)
 {
-    struct reg_key *next = find_child(at, name, units);
+    struct registry_key *next = registry_key_find_child(at, name, units);
 
     if (next || make == REGISTRY_MAKE_NONE ||
         (more && make == REGISTRY_MAKE_LAST) || at == root)
         return next;
     *made = true;
-    return add_child(at, name, units);
+    return registry_key_add_child(at, name, units);
 }
 
-static struct reg_key *walk(struct reg_key *at, const WCHAR *text, size_t units, enum registry_make make, bool *made)
+static struct registry_key *registry_open_path(struct registry_key *at, const WCHAR *text, size_t units,
+                                               enum registry_make make, bool *made)
 {
     while (at && units) {
         size_t n = 0;
@@ -126,7 +127,7 @@ static struct reg_key *walk(struct reg_key *at, const WCHAR *text, size_t units,
         while (n < units && text[n] != '\\')
             n++;
         if (n)
-            at = step(at, text, n, n + 1 < units, make, made);
+            at = registry_open_child(at, text, n, n + 1 < units, make, made);
         n = min(n + 1, units);
         text += n;
         units -= n;
@@ -134,30 +135,32 @@ static struct reg_key *walk(struct reg_key *at, const WCHAR *text, size_t units,
     return at;
 }
 
-struct reg_key *registry_open(struct reg_key *from, PCUNICODE_STRING path, enum registry_make make, bool *made,
-                              NTSTATUS *status)
+struct registry_key *registry_open(struct registry_key *from, PCUNICODE_STRING path, enum registry_make make,
+                                   bool *made, NTSTATUS *status)
 {
     static const WCHAR prefix[] = L"\\Registry";
-    size_t units = path->Length / sizeof(WCHAR), skipped = RTL_NUMBER_OF(prefix) - 1;
+    size_t units = path->Length / sizeof(WCHAR), prefix_units = RTL_NUMBER_OF(prefix) - 1;
     bool dummy = false, absolute = units && path->Buffer[0] == '\\';
-    struct reg_key *key = from;
+    struct registry_key *key = from;
 
     if (!made)
         made = &dummy;
     *made = false;
     *status = STATUS_OBJECT_NAME_NOT_FOUND;
-    if (absolute != !from || (absolute && (units < skipped || (units > skipped && path->Buffer[skipped] != '\\') ||
-                                           RtlCompareUnicodeStrings(path->Buffer, skipped, prefix, skipped, TRUE)))) {
+    if (absolute != !from ||
+        (absolute && (units < prefix_units || (units > prefix_units && path->Buffer[prefix_units] != '\\') ||
+                      RtlCompareUnicodeStrings(path->Buffer, prefix_units, prefix, prefix_units, TRUE)))) {
         *status = from ? STATUS_OBJECT_PATH_SYNTAX_BAD : STATUS_OBJECT_NAME_INVALID;
         return NULL;
     }
     registry_lock();
     if (!from)
-        key = make_root() ? root : NULL;
+        key = registry_create_root() ? root : NULL;
     if (key && key->deleted)
         *status = STATUS_KEY_DELETED;
     else if (key)
-        key = walk(key, path->Buffer + (from ? 0 : skipped), units - (from ? 0 : skipped), make, made);
+        key = registry_open_path(key, path->Buffer + (from ? 0 : prefix_units), units - (from ? 0 : prefix_units), make,
+                                 made);
     if (key && !key->deleted) {
         ob_ref(key);
         *status = STATUS_SUCCESS;
@@ -168,19 +171,19 @@ struct reg_key *registry_open(struct reg_key *from, PCUNICODE_STRING path, enum 
     return key;
 }
 
-struct reg_value *registry_find(const struct reg_key *key, PCUNICODE_STRING name)
+struct registry_value *registry_find(const struct registry_key *key, PCUNICODE_STRING name)
 {
-    for (struct reg_value *v = key->values; v; v = v->next)
+    for (struct registry_value *v = key->values; v; v = v->next)
         if (RtlEqualUnicodeString(&v->name, name, TRUE))
             return v;
     return NULL;
 }
 
-static struct reg_value *add_value(struct reg_key *key, PCUNICODE_STRING name)
+static struct registry_value *registry_key_add_value(struct registry_key *key, PCUNICODE_STRING name)
 {
-    struct reg_value *v = calloc(1, sizeof *v), **at;
+    struct registry_value *v = calloc(1, sizeof *v), **at;
 
-    if (!v || !copy_name(&v->name, name->Buffer, name->Length / sizeof(WCHAR))) {
+    if (!v || !registry_copy_name(&v->name, name->Buffer, name->Length / sizeof(WCHAR))) {
         free(v);
         return NULL;
     }
@@ -190,10 +193,10 @@ static struct reg_value *add_value(struct reg_key *key, PCUNICODE_STRING name)
     return v;
 }
 
-NTSTATUS registry_set(struct reg_key *key, PCUNICODE_STRING name, ULONG type, const void *data, ULONG size)
+NTSTATUS registry_set(struct registry_key *key, PCUNICODE_STRING name, ULONG type, const void *data, ULONG size)
 {
     void *copy = malloc(size ? size : 1);
-    struct reg_value *v;
+    struct registry_value *v;
 
     if (key->deleted || !copy) {
         free(copy);
@@ -201,7 +204,7 @@ NTSTATUS registry_set(struct reg_key *key, PCUNICODE_STRING name, ULONG type, co
     }
     v = registry_find(key, name);
     if (!v)
-        v = add_value(key, name);
+        v = registry_key_add_value(key, name);
     if (!v) {
         free(copy);
         return STATUS_INSUFFICIENT_RESOURCES;
@@ -212,27 +215,27 @@ NTSTATUS registry_set(struct reg_key *key, PCUNICODE_STRING name, ULONG type, co
     v->data = copy;
     v->size = size;
     v->type = type;
-    touch(key);
+    registry_key_set_written(key);
     return STATUS_SUCCESS;
 }
 
-NTSTATUS registry_remove_value(struct reg_key *key, PCUNICODE_STRING name)
+NTSTATUS registry_remove_value(struct registry_key *key, PCUNICODE_STRING name)
 {
-    struct reg_value *v = registry_find(key, name), **at;
+    struct registry_value *v = registry_find(key, name), **at;
 
     if (!v)
         return STATUS_OBJECT_NAME_NOT_FOUND;
     for (at = &key->values; *at != v; at = &(*at)->next)
         ;
     *at = v->next;
-    free_value(v);
-    touch(key);
+    registry_value_free(v);
+    registry_key_set_written(key);
     return STATUS_SUCCESS;
 }
 
-NTSTATUS registry_remove(struct reg_key *key)
+NTSTATUS registry_remove(struct registry_key *key)
 {
-    struct reg_key **at;
+    struct registry_key **at;
 
     if (key->deleted)
         return STATUS_KEY_DELETED;
@@ -242,7 +245,7 @@ NTSTATUS registry_remove(struct reg_key *key)
         ;
     *at = key->next;
     key->deleted = true;
-    touch(key->parent);
+    registry_key_set_written(key->parent);
     key->parent = NULL;
     ob_unref(key);
     return STATUS_SUCCESS;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The registry: a tree of keys in memory. Names are compared without regard to case. */
+/*
+ * The registry: a tree of keys in memory. Names are compared without regard to case. The registry's lock protects every
+ * key and value; a pointer to a value is valid only under the lock.
+ */
 #ifndef ONDK_WDK_REGISTRY_H
 #define ONDK_WDK_REGISTRY_H
 
@@ -7,17 +10,17 @@
 
 #include "wdm.h"
 
-struct reg_value {
-    struct reg_value *next;
+struct registry_value {
+    struct registry_value *next;
     UNICODE_STRING name;
     ULONG type, size;
     void *data;
 };
 
-/* An object (object.h): whoever has a handle or pointer to it has a reference, and so has its parent. */
-struct reg_key {
-    struct reg_key *parent, *children, *next;
-    struct reg_value *values; /* in the order in which they were made, as the keys */
+/* An object (object.h). Its parent has a reference to it, and so does each handle. */
+struct registry_key {
+    struct registry_key *parent, *children, *next;
+    struct registry_value *values; /* in the order of their creation, like the children */
     UNICODE_STRING name;
     LARGE_INTEGER written;
     bool deleted;
@@ -25,28 +28,30 @@ struct reg_key {
 
 extern POBJECT_TYPE const registry_key_type;
 
-/* Around every look into a key. */
+/* Required for every access to a key's members. */
 void registry_lock(void);
 void registry_unlock(void);
 
-/* How much of a path is made when it is not there. */
+/* The missing keys of a path that registry_open creates. */
 enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL };
 
-/* From `from`, or, if that is NULL, a path that begins with \Registry. The key with a reference; NULL: *status says
- * why. */
-struct reg_key *registry_open(struct reg_key *from, PCUNICODE_STRING path, enum registry_make make, bool *made,
-                              NTSTATUS *status);
+/*
+ * Opens a path relative to `from`, or, if `from` is NULL, one that begins with \Registry. Returns the key with a
+ * reference, or NULL and *status. *made, if made is not NULL, becomes true if a key was created.
+ */
+struct registry_key *registry_open(struct registry_key *from, PCUNICODE_STRING path, enum registry_make make,
+                                   bool *made, NTSTATUS *status);
 
-/* Under the lock. */
-struct reg_value *registry_find(const struct reg_key *key, PCUNICODE_STRING name);
-NTSTATUS registry_set(struct reg_key *key, PCUNICODE_STRING name, ULONG type, const void *data, ULONG size);
-NTSTATUS registry_remove_value(struct reg_key *key, PCUNICODE_STRING name);
-/* STATUS_CANNOT_DELETE: it has subkeys, or is a root. */
-NTSTATUS registry_remove(struct reg_key *key);
+/* These four require the lock. */
+struct registry_value *registry_find(const struct registry_key *key, PCUNICODE_STRING name);
+NTSTATUS registry_set(struct registry_key *key, PCUNICODE_STRING name, ULONG type, const void *data, ULONG size);
+NTSTATUS registry_remove_value(struct registry_key *key, PCUNICODE_STRING name);
+/* Returns STATUS_CANNOT_DELETE if the key has subkeys or is one of the system's. */
+NTSTATUS registry_remove(struct registry_key *key);
 
 /*
- * `text` with what %NAME% stands for in `environment` (NAME=value, terminated each, an empty one at the end; NULL: the
- * system's), allocated with malloc and terminated; a name that is not there stays. NULL: no memory.
+ * Replaces each %NAME% in the text by its value in `environment`: terminated NAME=value strings and an empty one at the
+ * end; NULL: the system's. An unknown %NAME% remains. Returns a terminated copy for free(), or NULL if out of memory.
  */
 WCHAR *registry_expand(const WCHAR *text, size_t units, const WCHAR *environment, size_t *expanded);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The registry by path: see wdm/zw.h. */
+/*
+ * The Rtl registry routines, which find keys by path: see wdm/zw.h. The driver's query routines receive copies and run
+ * without the registry's lock.
+ */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,19 +26,19 @@ static PCWSTR const roots[RTL_REGISTRY_MAXIMUM] = {
     L"\\Registry\\User\\.Default\\",
 };
 
-static struct reg_key *open_text(struct reg_key *from, PCWSTR root, PCWSTR path, enum registry_make make,
-                                 NTSTATUS *status)
+static struct registry_key *registry_open_text(struct registry_key *from, PCWSTR root, PCWSTR path,
+                                               enum registry_make make, NTSTATUS *status)
 {
     UNICODE_STRING whole = { 0 };
-    struct reg_key *key;
-    size_t octets = (text_wide_length(root) + text_wide_length(path)) * sizeof(WCHAR);
+    struct registry_key *key;
+    size_t bytes = (text_wide_length(root) + text_wide_length(path)) * sizeof(WCHAR);
 
-    if (octets > UNICODE_STRING_MAX_BYTES) {
+    if (bytes > UNICODE_STRING_MAX_BYTES) {
         *status = STATUS_OBJECT_NAME_INVALID;
         return NULL;
     }
-    whole.MaximumLength = (USHORT)octets;
-    whole.Buffer = malloc(octets + sizeof(WCHAR));
+    whole.MaximumLength = (USHORT)bytes;
+    whole.Buffer = malloc(bytes + sizeof(WCHAR));
     if (!whole.Buffer) {
         *status = STATUS_NO_MEMORY;
         return NULL;
@@ -47,9 +50,9 @@ static struct reg_key *open_text(struct reg_key *from, PCWSTR root, PCWSTR path,
     return key;
 }
 
-/* With a reference. With RTL_REGISTRY_HANDLE the path is a handle. */
-static struct reg_key *open_relative(const char *routine, ULONG relative, PCWSTR path, enum registry_make make,
-                                     NTSTATUS *status)
+/* Returns the key with a reference. With RTL_REGISTRY_HANDLE, `path` is a handle. */
+static struct registry_key *registry_open_relative(const char *routine, ULONG relative, PCWSTR path,
+                                                   enum registry_make make, NTSTATUS *status)
 {
     irql_check_max(routine, PASSIVE_LEVEL);
     if (relative & RTL_REGISTRY_HANDLE)
@@ -59,15 +62,15 @@ static struct reg_key *open_relative(const char *routine, ULONG relative, PCWSTR
         *status = STATUS_INVALID_PARAMETER;
         return NULL;
     }
-    return open_text(NULL, roots[relative], path ? path : L"", make, status);
+    return registry_open_text(NULL, roots[relative], path ? path : L"", make, status);
 }
 
 /* ---- One value or key ------------------------------------------------------------------------------------------- */
 
-static NTSTATUS open_and_close(const char *routine, ULONG relative, PCWSTR path, enum registry_make make)
+static NTSTATUS registry_check_relative(const char *routine, ULONG relative, PCWSTR path, enum registry_make make)
 {
     NTSTATUS status;
-    struct reg_key *key = open_relative(routine, relative, path, make, &status);
+    struct registry_key *key = registry_open_relative(routine, relative, path, make, &status);
 
     if (key)
         ob_unref(key);
@@ -76,19 +79,20 @@ static NTSTATUS open_and_close(const char *routine, ULONG relative, PCWSTR path,
 
 NTSTATUS RtlCheckRegistryKey(ULONG RelativeTo, PWSTR Path)
 {
-    return open_and_close("RtlCheckRegistryKey", RelativeTo, Path, REGISTRY_MAKE_NONE);
+    return registry_check_relative("RtlCheckRegistryKey", RelativeTo, Path, REGISTRY_MAKE_NONE);
 }
 
 NTSTATUS RtlCreateRegistryKey(ULONG RelativeTo, PWSTR Path)
 {
-    return open_and_close("RtlCreateRegistryKey", RelativeTo, Path, REGISTRY_MAKE_LAST);
+    return registry_check_relative("RtlCreateRegistryKey", RelativeTo, Path, REGISTRY_MAKE_LAST);
 }
 
 NTSTATUS RtlWriteRegistryValue(ULONG RelativeTo, PCWSTR Path, PCWSTR ValueName, ULONG ValueType, PVOID ValueData,
                                ULONG ValueLength)
 {
     NTSTATUS status;
-    struct reg_key *key = open_relative("RtlWriteRegistryValue", RelativeTo, Path, REGISTRY_MAKE_LAST, &status);
+    struct registry_key *key = registry_open_relative("RtlWriteRegistryValue", RelativeTo, Path, REGISTRY_MAKE_LAST,
+                                                      &status);
     UNICODE_STRING name;
 
     if (!key)
@@ -104,7 +108,8 @@ NTSTATUS RtlWriteRegistryValue(ULONG RelativeTo, PCWSTR Path, PCWSTR ValueName, 
 NTSTATUS RtlDeleteRegistryValue(ULONG RelativeTo, PCWSTR Path, PCWSTR ValueName)
 {
     NTSTATUS status;
-    struct reg_key *key = open_relative("RtlDeleteRegistryValue", RelativeTo, Path, REGISTRY_MAKE_NONE, &status);
+    struct registry_key *key = registry_open_relative("RtlDeleteRegistryValue", RelativeTo, Path, REGISTRY_MAKE_NONE,
+                                                      &status);
     UNICODE_STRING name;
 
     if (!key)
@@ -119,47 +124,48 @@ NTSTATUS RtlDeleteRegistryValue(ULONG RelativeTo, PCWSTR Path, PCWSTR ValueName)
 
 /* ---- A table of queries ----------------------------------------------------------------------------------------- */
 
-/* What the driver gave for all of the table. */
+/* The driver's arguments for all entries of the table. */
 struct query {
     PVOID context;
     const WCHAR *environment;
 };
 
-/* A value as it is handed to the driver: the tree may change meanwhile. Strings have a terminator behind them. */
-struct found {
+/* A copy of a value, because the tree may change during the driver's routine. A terminator follows the data. */
+struct query_copy {
     PWSTR name;
     ULONG type, size;
     void *data;
 };
 
-static void drop(struct found *f)
+static void registry_query_free_copy(struct query_copy *copy)
 {
-    free(f->name);
-    free(f->data);
+    free(copy->name);
+    free(copy->data);
 }
 
-static bool copy_found(struct found *f, const WCHAR *name, ULONG type, const void *data, ULONG size)
+static bool registry_query_copy(struct query_copy *copy, const WCHAR *name, ULONG type, const void *data, ULONG size)
 {
     size_t n = text_wide_length(name);
 
-    *f = (struct found){ malloc((n + 1) * sizeof(WCHAR)), type, size, calloc(1, (size_t)size + 2 * sizeof(WCHAR)) };
-    if (!f->name || !f->data) {
-        drop(f);
+    *copy = (struct query_copy){ malloc((n + 1) * sizeof(WCHAR)), type, size,
+                                 calloc(1, (size_t)size + 2 * sizeof(WCHAR)) };
+    if (!copy->name || !copy->data) {
+        registry_query_free_copy(copy);
         return false;
     }
-    memcpy(f->name, name, (n + 1) * sizeof(WCHAR));
+    memcpy(copy->name, name, (n + 1) * sizeof(WCHAR));
     if (size)
-        memcpy(f->data, data, size);
+        memcpy(copy->data, data, size);
     return true;
 }
 
-static bool is_text(ULONG type)
+static bool registry_is_text(ULONG type)
 {
     return type == REG_SZ || type == REG_EXPAND_SZ;
 }
 
-/* Without the terminator. */
-static ULONG text_size(const void *text, ULONG size)
+/* Returns the size without the terminator, which may be missing. */
+static ULONG registry_text_size(const void *text, ULONG size)
 {
     const WCHAR *s = text;
     ULONG n = 0;
@@ -169,11 +175,13 @@ static ULONG text_size(const void *text, ULONG size)
     return n * (ULONG)sizeof(WCHAR);
 }
 
-/* A list is handed over whole: its strings with their terminators, without that of the list. */
-static NTSTATUS direct_text(const struct found *f, PUNICODE_STRING out)
+/* Copies a string, or a list as a whole: the list's strings with their terminators, without the list's own. */
+static NTSTATUS registry_query_store_text(const struct query_copy *copy, PUNICODE_STRING out)
 {
-    ULONG units = f->size / sizeof(WCHAR);
-    ULONG size = f->type != REG_MULTI_SZ ? text_size(f->data, f->size) : units ? (units - 1) * sizeof(WCHAR) : 0;
+    ULONG units = copy->size / sizeof(WCHAR);
+    ULONG size = copy->type != REG_MULTI_SZ ? registry_text_size(copy->data, copy->size)
+                 : units                    ? (units - 1) * sizeof(WCHAR)
+                                            : 0;
 
     if (size + sizeof(WCHAR) > UNICODE_STRING_MAX_BYTES)
         return STATUS_BUFFER_TOO_SMALL;
@@ -186,107 +194,111 @@ static NTSTATUS direct_text(const struct found *f, PUNICODE_STRING out)
         return STATUS_BUFFER_TOO_SMALL;
     }
     out->Length = (USHORT)size;
-    memcpy(out->Buffer, f->data, size);
+    memcpy(out->Buffer, copy->data, size);
     out->Buffer[size / sizeof(WCHAR)] = 0;
     return STATUS_SUCCESS;
 }
 
 /*
- * Up to four octets go where EntryContext points. More need a buffer whose first LONG is its size, negative (the data
- * alone), or its size (then size, type and data are written).
+ * Copies up to four bytes to EntryContext. For more, the first LONG of the driver's buffer is its negative size (only
+ * the data is written) or its size (size, type and data are written).
  */
-static NTSTATUS direct_data(const struct found *f, void *out)
+static NTSTATUS registry_query_store_data(const struct query_copy *copy, void *out)
 {
     LONG room;
 
-    if (f->size <= sizeof(ULONG)) {
-        memcpy(out, f->data, f->size);
+    if (copy->size <= sizeof(ULONG)) {
+        memcpy(out, copy->data, copy->size);
         return STATUS_SUCCESS;
     }
     memcpy(&room, out, sizeof room);
     if (room < 0) {
-        if (0 - (ULONG)room < f->size)
+        if (0 - (ULONG)room < copy->size)
             return STATUS_BUFFER_TOO_SMALL;
-        memcpy(out, f->data, f->size);
+        memcpy(out, copy->data, copy->size);
         return STATUS_SUCCESS;
     }
-    if ((ULONG)room < 2 * sizeof(ULONG) + f->size)
+    if ((ULONG)room < 2 * sizeof(ULONG) + copy->size)
         return STATUS_BUFFER_TOO_SMALL;
-    memcpy(out, &f->size, sizeof f->size);
-    memcpy((char *)out + sizeof(ULONG), &f->type, sizeof f->type);
-    memcpy((char *)out + 2 * sizeof(ULONG), f->data, f->size);
+    memcpy(out, &copy->size, sizeof copy->size);
+    memcpy((char *)out + sizeof(ULONG), &copy->type, sizeof copy->type);
+    memcpy((char *)out + 2 * sizeof(ULONG), copy->data, copy->size);
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS direct(const RTL_QUERY_REGISTRY_TABLE *entry, const struct found *f)
+static NTSTATUS registry_query_store(const RTL_QUERY_REGISTRY_TABLE *entry, const struct query_copy *copy)
 {
     ULONG wanted = entry->DefaultType >> RTL_QUERY_REGISTRY_TYPECHECK_SHIFT;
 
-    if (entry->Flags & RTL_QUERY_REGISTRY_TYPECHECK && wanted != REG_NONE && wanted != f->type)
+    if (entry->Flags & RTL_QUERY_REGISTRY_TYPECHECK && wanted != REG_NONE && wanted != copy->type)
         return STATUS_OBJECT_TYPE_MISMATCH;
-    return is_text(f->type) || f->type == REG_MULTI_SZ ? direct_text(f, entry->EntryContext)
-                                                      : direct_data(f, entry->EntryContext);
+    return registry_is_text(copy->type) || copy->type == REG_MULTI_SZ
+               ? registry_query_store_text(copy, entry->EntryContext)
+               : registry_query_store_data(copy, entry->EntryContext);
 }
 
-static bool expand(struct found *f, const WCHAR *environment)
+static bool registry_query_expand(struct query_copy *copy, const WCHAR *environment)
 {
     size_t units;
-    WCHAR *text = registry_expand(f->data, text_size(f->data, f->size) / sizeof(WCHAR), environment, &units);
+    WCHAR *text = registry_expand(copy->data, registry_text_size(copy->data, copy->size) / sizeof(WCHAR), environment,
+                                  &units);
 
     if (!text)
         return false;
-    free(f->data);
-    f->data = text;
-    f->size = (ULONG)((units + 1) * sizeof(WCHAR));
+    free(copy->data);
+    copy->data = text;
+    copy->size = (ULONG)((units + 1) * sizeof(WCHAR));
     return true;
 }
 
-/* Each string of a list on its own, unless the driver wants the list. */
-static NTSTATUS hand_over(const RTL_QUERY_REGISTRY_TABLE *entry, struct found *f, const struct query *query)
+/* Delivers a value to the driver; a list string by string, unless RTL_QUERY_REGISTRY_NOEXPAND is set. */
+static NTSTATUS registry_query_deliver(const RTL_QUERY_REGISTRY_TABLE *entry, struct query_copy *copy,
+                                       const struct query *query)
 {
     NTSTATUS status = STATUS_SUCCESS;
     char *at, *end;
 
-    if (f->type == REG_EXPAND_SZ && !(entry->Flags & RTL_QUERY_REGISTRY_NOEXPAND) && !expand(f, query->environment))
+    if (copy->type == REG_EXPAND_SZ && !(entry->Flags & RTL_QUERY_REGISTRY_NOEXPAND) &&
+        !registry_query_expand(copy, query->environment))
         return STATUS_NO_MEMORY;
-    at = f->data;
-    end = at + f->size;
+    at = copy->data;
+    end = at + copy->size;
     if (entry->Flags & RTL_QUERY_REGISTRY_DIRECT)
-        return direct(entry, f);
-    if (f->type != REG_MULTI_SZ || entry->Flags & RTL_QUERY_REGISTRY_NOEXPAND) {
-        ULONG type = f->type == REG_EXPAND_SZ && !(entry->Flags & RTL_QUERY_REGISTRY_NOEXPAND) ? REG_SZ : f->type;
+        return registry_query_store(entry, copy);
+    if (copy->type != REG_MULTI_SZ || entry->Flags & RTL_QUERY_REGISTRY_NOEXPAND) {
+        ULONG type = copy->type == REG_EXPAND_SZ && !(entry->Flags & RTL_QUERY_REGISTRY_NOEXPAND) ? REG_SZ : copy->type;
 
-        return entry->QueryRoutine(f->name, type, f->data, f->size, query->context, entry->EntryContext);
+        return entry->QueryRoutine(copy->name, type, copy->data, copy->size, query->context, entry->EntryContext);
     }
     while (at < end && !status) {
-        ULONG size = text_size(at, (ULONG)(end - at));
+        ULONG size = registry_text_size(at, (ULONG)(end - at));
 
         if (!size)
             break;
-        status = entry->QueryRoutine(f->name, REG_SZ, at, size + sizeof(WCHAR), query->context, entry->EntryContext);
+        status = entry->QueryRoutine(copy->name, REG_SZ, at, size + sizeof(WCHAR), query->context, entry->EntryContext);
         at += size + sizeof(WCHAR);
     }
     return status == STATUS_BUFFER_TOO_SMALL ? STATUS_SUCCESS : status;
 }
 
-/* Terminators included; a list ends with an empty string. */
-static ULONG default_size(ULONG type, const WCHAR *text)
+/* Returns the size with the terminators; a list ends with an empty string. */
+static ULONG registry_query_default_size(ULONG type, const WCHAR *text)
 {
     ULONG units = 0;
 
     if (type == REG_MULTI_SZ)
         while (text[units])
             units += (ULONG)text_wide_length(text + units) + 1;
-    else if (is_text(type))
+    else if (registry_is_text(type))
         units = (ULONG)text_wide_length(text);
-    return type == REG_MULTI_SZ || is_text(type) ? (units + 1) * (ULONG)sizeof(WCHAR) : 0;
+    return type == REG_MULTI_SZ || registry_is_text(type) ? (units + 1) * (ULONG)sizeof(WCHAR) : 0;
 }
 
-static NTSTATUS hand_default(const RTL_QUERY_REGISTRY_TABLE *entry, const struct query *query)
+static NTSTATUS registry_query_deliver_default(const RTL_QUERY_REGISTRY_TABLE *entry, const struct query *query)
 {
     ULONG type = entry->Flags & RTL_QUERY_REGISTRY_TYPECHECK ? entry->DefaultType & 0xffffff : entry->DefaultType;
     ULONG size = entry->DefaultLength;
-    struct found f;
+    struct query_copy copy;
     NTSTATUS status;
 
     if (entry->Flags & RTL_QUERY_REGISTRY_REQUIRED)
@@ -294,33 +306,34 @@ static NTSTATUS hand_default(const RTL_QUERY_REGISTRY_TABLE *entry, const struct
     if (type == REG_NONE)
         return STATUS_SUCCESS;
     if (!size && entry->DefaultData)
-        size = default_size(type, entry->DefaultData);
-    if (!copy_found(&f, entry->Name, type, entry->DefaultData, size))
+        size = registry_query_default_size(type, entry->DefaultData);
+    if (!registry_query_copy(&copy, entry->Name, type, entry->DefaultData, size))
         return STATUS_NO_MEMORY;
-    status = hand_over(entry, &f, query);
-    drop(&f);
+    status = registry_query_deliver(entry, &copy, query);
+    registry_query_free_copy(&copy);
     return status;
 }
 
-static NTSTATUS query_one(struct reg_key *key, const RTL_QUERY_REGISTRY_TABLE *entry, const struct query *query)
+static NTSTATUS registry_query_value(struct registry_key *key, const RTL_QUERY_REGISTRY_TABLE *entry,
+                                     const struct query *query)
 {
     UNICODE_STRING name;
-    struct reg_value *v;
-    struct found f;
+    struct registry_value *v;
+    struct query_copy copy;
     NTSTATUS status;
     bool copied;
 
     RtlInitUnicodeString(&name, entry->Name);
     registry_lock();
     v = registry_find(key, &name);
-    copied = v && copy_found(&f, entry->Name, v->type, v->data, v->size);
+    copied = v && registry_query_copy(&copy, entry->Name, v->type, v->data, v->size);
     registry_unlock();
     if (!v)
-        return hand_default(entry, query);
+        return registry_query_deliver_default(entry, query);
     if (!copied)
         return STATUS_NO_MEMORY;
-    status = hand_over(entry, &f, query);
-    drop(&f);
+    status = registry_query_deliver(entry, &copy, query);
+    registry_query_free_copy(&copy);
     if (!status && entry->Flags & RTL_QUERY_REGISTRY_DELETE) {
         registry_lock();
         (void)registry_remove_value(key, &name);
@@ -329,45 +342,46 @@ static NTSTATUS query_one(struct reg_key *key, const RTL_QUERY_REGISTRY_TABLE *e
     return status;
 }
 
-/* The value at `index`, which may be gone by now. */
-static bool copy_at(struct reg_key *key, ULONG index, struct found *f, bool *memory)
+/* Copies the value at `index`. Returns false if there is none, or, with *has_memory false, if out of memory. */
+static bool registry_query_copy_at(struct registry_key *key, ULONG index, struct query_copy *copy, bool *has_memory)
 {
-    struct reg_value *v;
+    struct registry_value *v;
     bool copied = false;
 
     registry_lock();
     for (v = key->values; v && index; v = v->next)
         index--;
     if (v)
-        copied = copy_found(f, v->name.Buffer, v->type, v->data, v->size);
+        copied = registry_query_copy(copy, v->name.Buffer, v->type, v->data, v->size);
     registry_unlock();
-    *memory = !v || copied;
+    *has_memory = !v || copied;
     return copied;
 }
 
-static NTSTATUS query_all(struct reg_key *key, const RTL_QUERY_REGISTRY_TABLE *entry, const struct query *query)
+static NTSTATUS registry_query_all(struct registry_key *key, const RTL_QUERY_REGISTRY_TABLE *entry,
+                                   const struct query *query)
 {
     NTSTATUS status = STATUS_SUCCESS;
-    bool memory = true, any = false;
-    struct found f;
+    bool has_memory = true, any = false;
+    struct query_copy copy;
 
-    for (ULONG i = 0; !status && copy_at(key, i, &f, &memory); i++) {
-        status = hand_over(entry, &f, query);
-        drop(&f);
+    for (ULONG i = 0; !status && registry_query_copy_at(key, i, &copy, &has_memory); i++) {
+        status = registry_query_deliver(entry, &copy, query);
+        registry_query_free_copy(&copy);
         any = true;
     }
-    if (!memory)
+    if (!has_memory)
         return STATUS_NO_MEMORY;
     return !any && entry->Flags & RTL_QUERY_REGISTRY_REQUIRED ? STATUS_OBJECT_NAME_NOT_FOUND : status;
 }
 
-static bool is_last(const RTL_QUERY_REGISTRY_TABLE *entry)
+static bool registry_query_is_last(const RTL_QUERY_REGISTRY_TABLE *entry)
 {
     return !entry->QueryRoutine && !(entry->Flags & (RTL_QUERY_REGISTRY_SUBKEY | RTL_QUERY_REGISTRY_DIRECT));
 }
 
-static NTSTATUS query_entry(struct reg_key *top, struct reg_key **at, const RTL_QUERY_REGISTRY_TABLE *entry,
-                            const struct query *query)
+static NTSTATUS registry_query_entry(struct registry_key *top, struct registry_key **at,
+                                     const RTL_QUERY_REGISTRY_TABLE *entry, const struct query *query)
 {
     NTSTATUS status;
 
@@ -380,30 +394,32 @@ static NTSTATUS query_entry(struct reg_key *top, struct reg_key **at, const RTL_
         *at = top;
     }
     if (entry->Flags & RTL_QUERY_REGISTRY_SUBKEY) {
-        struct reg_key *sub = open_text(top, L"", entry->Name ? entry->Name : L"", REGISTRY_MAKE_NONE, &status);
+        struct registry_key *sub = registry_open_text(top, L"", entry->Name ? entry->Name : L"", REGISTRY_MAKE_NONE,
+                                                      &status);
 
         if (!sub)
             return entry->Flags & RTL_QUERY_REGISTRY_REQUIRED ? status : STATUS_SUCCESS;
         *at = sub;
-        return entry->QueryRoutine ? query_all(sub, entry, query) : STATUS_SUCCESS;
+        return entry->QueryRoutine ? registry_query_all(sub, entry, query) : STATUS_SUCCESS;
     }
     if (entry->Flags & RTL_QUERY_REGISTRY_NOVALUE)
         return entry->QueryRoutine(NULL, REG_NONE, NULL, 0, query->context, entry->EntryContext);
-    return entry->Name ? query_one(*at, entry, query) : query_all(*at, entry, query);
+    return entry->Name ? registry_query_value(*at, entry, query) : registry_query_all(*at, entry, query);
 }
 
 NTSTATUS RtlQueryRegistryValues(ULONG RelativeTo, PCWSTR Path, PRTL_QUERY_REGISTRY_TABLE QueryTable, PVOID Context,
                                 PVOID Environment)
 {
     NTSTATUS status;
-    struct reg_key *top = open_relative("RtlQueryRegistryValues", RelativeTo, Path, REGISTRY_MAKE_NONE, &status),
-                   *at = top;
+    struct registry_key *top = registry_open_relative("RtlQueryRegistryValues", RelativeTo, Path, REGISTRY_MAKE_NONE,
+                                                      &status),
+                        *at = top;
     struct query query = { Context, Environment };
 
     if (!top)
         return status;
-    for (; !is_last(QueryTable) && !status; QueryTable++)
-        status = query_entry(top, &at, QueryTable, &query);
+    for (; !registry_query_is_last(QueryTable) && !status; QueryTable++)
+        status = registry_query_entry(top, &at, QueryTable, &query);
     if (at != top)
         ob_unref(at);
     ob_unref(top);
