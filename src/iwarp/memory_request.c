@@ -87,13 +87,13 @@ int mem_group_reserve(struct mem_table *t, struct mem_group *g)
 {
     struct mem_region *r;
     uint32_t stag;
-    bool wanted;
+    bool can_reserve;
     int error;
 
     spin_lock(&g->lock);
-    wanted = group_can_reserve(g);
+    can_reserve = group_can_reserve(g);
     spin_unlock(&g->lock);
-    if (!wanted)
+    if (!can_reserve)
         return 0;
     error = slot_take(t, &r, &stag);
     if (!error)

@@ -38,14 +38,14 @@ enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_he
 {
     const struct entry *e = reads_oldest(qp);
     uint32_t sink = e ? e->sink_stag : qp->rtr_sink;
-    uint32_t left = e ? e->length - e->received : 0;
+    uint32_t remaining = e ? e->length - e->received : 0;
     uint32_t at = e ? e->received : 0;
 
     if ((!e && !qp->tx.rtr_read) || h->stag != sink)
         return WIRE_DDP_TAGGED_STAG;
-    if (h->to != at || payload > left)
+    if (h->to != at || payload > remaining)
         return WIRE_DDP_TAGGED_BOUNDS;
-    if (h->last != (payload == left))
+    if (h->last != (payload == remaining))
         return WIRE_RDMAP_STREAM_CATASTROPHIC; /* L before all requested bytes have arrived, or no L at the end */
     return WIRE_OK;
 }

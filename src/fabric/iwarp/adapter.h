@@ -38,7 +38,7 @@ TAILQ_HEAD(conn_list, fabric_conn);
 struct iwarp_shard {
     struct shard *shard;
     struct conn_list conns;     /* owner; connections with a socket */
-    struct task interface_gone;
+    struct task interface_removed;
     struct iw_scratch *scratch; /* owner */
     uint8_t *sink;              /* owner; IWARP_SINK_SIZE bytes for discarded input */
     _Alignas(64) _Atomic uint64_t counts[SHARD_COUNTS];

@@ -365,10 +365,11 @@ static void conn_move(struct fabric_conn *c, struct iwarp_shard *to, unsigned op
  */
 static bool conn_join_qp_shard(struct fabric_conn *c, unsigned ops)
 {
-    bool wants = (ops & OP_CONNECT && c->state == CONN_IDLE) || (ops & OP_ACCEPT && c->state == CONN_REQUESTED);
+    bool needs_qp_shard =
+        (ops & OP_CONNECT && c->state == CONN_IDLE) || (ops & OP_ACCEPT && c->state == CONN_REQUESTED);
     int error;
 
-    if (!wants)
+    if (!needs_qp_shard)
         return true;
     if (c->qp->home != c->home) {
         conn_move(c, c->qp->home, ops);

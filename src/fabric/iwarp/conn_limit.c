@@ -67,7 +67,7 @@ static uint64_t limit_measure_progress(struct fabric_conn *c)
            (c->state == CONN_DRAINING ? now.octets_received : 0);
 }
 
-static bool limit_is_of_disconnect(const struct fabric_conn *c)
+static bool limit_is_disconnect(const struct fabric_conn *c)
 {
     return c->state == CONN_DRAINING || c->state == CONN_NOTICE_SENT || c->state == CONN_CLOSING;
 }
@@ -93,7 +93,7 @@ bool limit_renew(struct fabric_conn *c)
 {
     uint64_t now;
 
-    if (!limit_is_of_disconnect(c))
+    if (!limit_is_disconnect(c))
         return false;
     now = limit_measure_progress(c);
     if (c->measured && !limit_has_progressed(c, (int64_t)(now - c->progress)))
@@ -116,7 +116,7 @@ void limit_stop(struct fabric_conn *c)
  */
 void limit_start(struct fabric_conn *c)
 {
-    bool measures = limit_is_of_disconnect(c);
+    bool measures = limit_is_disconnect(c);
 
     limit_stop(c);
     c->measured = false;

@@ -12,7 +12,7 @@
 /* The loop ends, because CONN_LOST closes the socket in each state that has one, which removes it from the list. */
 static void interface_end_connections(struct task *task)
 {
-    struct iwarp_shard *s = (struct iwarp_shard *)((char *)task - offsetof(struct iwarp_shard, interface_gone));
+    struct iwarp_shard *s = (struct iwarp_shard *)((char *)task - offsetof(struct iwarp_shard, interface_removed));
     struct fabric_conn *c;
 
     while ((c = TAILQ_FIRST(&s->conns)) != NULL)
@@ -27,7 +27,7 @@ static void interface_on_socket(struct net_socket *socket, unsigned events)
     if (!f->net->ops->interface_is_removed(socket))
         return;
     for (unsigned i = 0; i < f->shard_count; i++)
-        shard_enqueue(f->shards[i].shard, &f->shards[i].interface_gone);
+        shard_enqueue(f->shards[i].shard, &f->shards[i].interface_removed);
 }
 
 /* ---- opening and closing the watch, on the first shard ---- */
@@ -72,7 +72,7 @@ int iwarp_interface_watch(struct iwarp_fabric *f)
 {
     for (unsigned i = 0; i < f->shard_count; i++) {
         TAILQ_INIT(&f->shards[i].conns);
-        f->shards[i].interface_gone.run = interface_end_connections;
+        f->shards[i].interface_removed.run = interface_end_connections;
     }
     return f->net->ops->interface_watch ? interface_run_on_shard(f, interface_open) : 0;
 }
