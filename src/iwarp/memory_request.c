@@ -10,8 +10,9 @@
  * The consumer has the STag from the post on, and may post requests that name it before the activation. mem_check finds
  * a prepared registration; a lookup does not. A window has a reference on its region's group until the window is freed.
  *
- * A thread that ends a registration waits until no other thread accesses the memory. Invariant: no thread waits while
- * it protects memory, and protection lasts for one system call that does not block. So the wait is short and ends.
+ * A thread that ends a registration waits until no other thread accesses the memory. Invariant: a thread that waits
+ * protects only the registration that it ends, and other protection lasts for one system call that does not block. So
+ * the wait is short and ends.
  */
 #include "iwarp/memory.h"
 
@@ -241,8 +242,8 @@ bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *co
 /* Ends */
 
 /*
- * Kills r and releases the caller's protection of it. wait: first waits until no other thread protects r. Returns false
- * if r was dead already.
+ * Kills r, waits until no other thread protects it if `wait`, and releases the caller's protection. Returns false, and
+ * does not wait, if r was dead already.
  */
 static bool slot_kill_protected(struct mem_region *r, bool wait)
 {
@@ -296,7 +297,7 @@ enum wire_error mem_revoke(struct mem_table *t, const void *domain, uint32_t sta
     return slot_kill_protected(r, true) ? WIRE_OK : WIRE_RDMAP_INVALID_STAG;
 }
 
-/* Kills r if it is prepared, and releases the caller's protection of it. */
+/* Kills r if it is prepared and of this domain. Releases the caller's protection of it. */
 static void slot_discard(struct mem_region *r, const void *domain)
 {
     if (r->domain == domain && atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_PREPARED)

@@ -69,7 +69,7 @@ void conn_unref(struct fabric_conn *c)
         conn_destroy(c);
 }
 
-/* Plain stores: two references per message, with locked instructions, cost 1 %. */
+/* Plain stores, because the owner alone writes: two references per message, with atomic increments, cost 1 %. */
 void conn_enter(struct fabric_conn *c)
 {
     atomic_store_explicit(&c->entries, conn_entries(c) + 1, memory_order_relaxed);
