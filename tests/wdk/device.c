@@ -330,9 +330,9 @@ static void test_rules(void **state)
     breaks(BREAK_TWICE, "irp-completed-twice", "completed or freed by");
     breaks(BREAK_STATUS, "irp-misuse", "ends with STATUS_PENDING");
     breaks(BREAK_CANCEL, "irp-misuse", "IoSetCancelRoutine(Irp, NULL) comes first");
-    breaks(BREAK_LENGTH, "irp-misuse", "Information is 5, and there is room for 4 octets");
+    breaks(BREAK_LENGTH, "irp-misuse", "Information is 5, and there is room for 4 bytes");
     breaks(BREAK_FREE, "irp-misuse", "is not one of IoAllocateIrp");
-    breaks(BREAK_FREE_TWICE, "irp-misuse", "is gone already");
+    breaks(BREAK_FREE_TWICE, "irp-misuse", "is completed or freed already");
     breaks(BREAK_INITIALIZE, "irp-misuse", "IoReuseIrp prepares it again");
     breaks(BREAK_DELETE, "reference", "is no device, or has been deleted");
     breaks(BREAK_ATTACHED, "reference", "IoDetachDevice comes first");

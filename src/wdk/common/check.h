@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's rules, which a driver can break. src/verify has the rules about NDK, and the report. Every check calls
- * check_on() first, so that it costs one load while checks are off.
+ * The kernel's rules, which a driver can break. src/verify has the rules about NDK, and the report. A check calls
+ * check_on() first, so that it costs one load while checks are off. Only misuse that a routine must detect in any case
+ * is also reported while checks are off.
  */
 #ifndef ONDK_WDK_CHECK_H
 #define ONDK_WDK_CHECK_H

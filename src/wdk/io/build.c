@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests that drivers send to other drivers' devices: see wdm/io.h. */
+/* The IoBuild... routines, with which a driver creates an IRP for another driver's device: see wdm/io.h. */
 #include "wdm.h"
 
 #include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
 
-static void set_end(PIRP irp, PKEVENT event, PIO_STATUS_BLOCK status)
+static void build_set_completion(PIRP irp, PKEVENT event, PIO_STATUS_BLOCK status)
 {
     irp->UserEvent = event;
     irp->UserIosb = status;
@@ -25,7 +25,7 @@ PIRP IoBuildDeviceIoControlRequest(ULONG IoControlCode, PDEVICE_OBJECT DeviceObj
         return NULL;
     IoGetNextIrpStackLocation(irp)->MajorFunction =
         InternalDeviceIoControl ? IRP_MJ_INTERNAL_DEVICE_CONTROL : IRP_MJ_DEVICE_CONTROL;
-    set_end(irp, Event, IoStatusBlock);
+    build_set_completion(irp, Event, IoStatusBlock);
     return NT_SUCCESS(irp_set_control(irp, IoControlCode, &buffers)) ? irp : NULL;
 }
 
@@ -52,7 +52,7 @@ PIRP IoBuildSynchronousFsdRequest(ULONG MajorFunction, PDEVICE_OBJECT DeviceObje
     irql_check_max("IoBuildSynchronousFsdRequest", PASSIVE_LEVEL);
     irp = build_transfer(irp_new(DeviceObject), MajorFunction, DeviceObject, Buffer, Length, StartingOffset);
     if (irp)
-        set_end(irp, Event, IoStatusBlock);
+        build_set_completion(irp, Event, IoStatusBlock);
     return irp;
 }
 
@@ -65,6 +65,6 @@ PIRP IoBuildAsynchronousFsdRequest(ULONG MajorFunction, PDEVICE_OBJECT DeviceObj
     irp =
         build_transfer(irp_new_for_driver(DeviceObject), MajorFunction, DeviceObject, Buffer, Length, StartingOffset);
     if (irp)
-        set_end(irp, NULL, IoStatusBlock);
+        build_set_completion(irp, NULL, IoStatusBlock);
     return irp;
 }

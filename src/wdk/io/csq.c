@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Cancel-safe queues: see wdm/csq.h. */
+/*
+ * Cancel-safe queues: see wdm/csq.h. DriverContext[3] of a queued IRP points to its queue or to its context. It is NULL
+ * after the IRP has been removed.
+ */
 #include "wdm.h"
 
 #include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
 
-/* In Type: what DriverContext[3] of a queued IRP points at, and which insert routine the queue has. */
+/* The first member of a queue and of a context: the kind of the structure, and the queue's kind of insert routine. */
 enum { TYPE_QUEUE = 1, TYPE_CONTEXT = 2, TYPE_QUEUE_EX = 3 };
 
-static PIO_CSQ queue_of(PIRP irp)
+static PIO_CSQ csq_from_irp(PIRP irp)
 {
     PIO_CSQ_IRP_CONTEXT context = irp->Tail.Overlay.DriverContext[3];
 
     return context->Type == TYPE_CONTEXT ? context->Csq : (PIO_CSQ)(void *)context;
 }
 
-/* Under the queue's lock: it has left the queue, and whoever still holds the context finds nothing. */
-static void forget(PIRP irp)
+/* Requires the queue's lock. Afterwards IoCsqRemoveIrp with the IRP's context returns NULL. */
+static void csq_detach_irp(PIRP irp)
 {
     PIO_CSQ_IRP_CONTEXT context = irp->Tail.Overlay.DriverContext[3];
 
@@ -25,16 +28,16 @@ static void forget(PIRP irp)
     irp->Tail.Overlay.DriverContext[3] = NULL;
 }
 
-static void cancel_queued(PDEVICE_OBJECT device, PIRP irp)
+static void csq_cancel_irp(PDEVICE_OBJECT device, PIRP irp)
 {
-    PIO_CSQ queue = queue_of(irp);
+    PIO_CSQ queue = csq_from_irp(irp);
     KIRQL irql;
 
     UNREFERENCED_PARAMETER(device);
     IoReleaseCancelSpinLock(irp->CancelIrql);
     queue->CsqAcquireLock(queue, &irql);
     queue->CsqRemoveIrp(queue, irp);
-    forget(irp);
+    csq_detach_irp(irp);
     queue->CsqReleaseLock(queue, irql);
     queue->CsqCompleteCanceledIrp(queue, irp);
 }
@@ -59,7 +62,7 @@ NTSTATUS IoCsqInitializeEx(PIO_CSQ Csq, PIO_CSQ_INSERT_IRP_EX CsqInsertIrp, PIO_
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS insert(PIO_CSQ queue, PIRP irp, PVOID context)
+static NTSTATUS csq_insert(PIO_CSQ queue, PIRP irp, PVOID context)
 {
     if (queue->Type == TYPE_QUEUE_EX)
         return ((PIO_CSQ_INSERT_IRP_EX)(void (*)(void))queue->CsqInsertIrp)(queue, irp, context);
@@ -68,17 +71,16 @@ static NTSTATUS insert(PIO_CSQ queue, PIRP irp, PVOID context)
 }
 
 /*
- * Cancelled before it got its cancel routine: whoever takes the routine away again cancels it; when IoCancelIrp has
- * taken it already, its thread does.
+ * Requires the queue's lock. Sets the cancel routine. If the IRP was cancelled before that, removes it from the queue
+ * and returns true: the caller completes it. Returns false if IoCancelIrp calls the cancel routine.
  */
-static bool was_cancelled(PIO_CSQ queue, PIRP irp)
+static bool csq_remove_if_cancelled(PIO_CSQ queue, PIRP irp)
 {
-    (void)IoSetCancelRoutine(irp, cancel_queued);
-    if (!irp_is_cancelled(irp) ||
-        !IoSetCancelRoutine(irp, NULL))
+    (void)IoSetCancelRoutine(irp, csq_cancel_irp);
+    if (!irp_is_cancelled(irp) || !IoSetCancelRoutine(irp, NULL))
         return false;
     queue->CsqRemoveIrp(queue, irp);
-    forget(irp);
+    csq_detach_irp(irp);
     return true;
 }
 
@@ -93,12 +95,12 @@ NTSTATUS IoCsqInsertIrpEx(PIO_CSQ Csq, PIRP Irp, PIO_CSQ_IRP_CONTEXT Context, PV
         *Context = (IO_CSQ_IRP_CONTEXT){ TYPE_CONTEXT, Irp, Csq };
     Irp->Tail.Overlay.DriverContext[3] = Context ? (PVOID)Context : (PVOID)Csq;
     Csq->CsqAcquireLock(Csq, &irql);
-    status = insert(Csq, Irp, InsertContext);
+    status = csq_insert(Csq, Irp, InsertContext);
     if (NT_SUCCESS(status)) {
         IoMarkIrpPending(Irp);
-        cancelled = was_cancelled(Csq, Irp);
+        cancelled = csq_remove_if_cancelled(Csq, Irp);
     } else {
-        forget(Irp);
+        csq_detach_irp(Irp);
     }
     Csq->CsqReleaseLock(Csq, irql);
     if (cancelled)
@@ -111,13 +113,13 @@ VOID IoCsqInsertIrp(PIO_CSQ Csq, PIRP Irp, PIO_CSQ_IRP_CONTEXT Context)
     (void)IoCsqInsertIrpEx(Csq, Irp, Context, NULL);
 }
 
-/* Under the queue's lock. False: it is being cancelled and stays where it is until its cancel routine takes it out. */
-static bool take_out(PIO_CSQ queue, PIRP irp)
+/* Requires the queue's lock. Returns false if the IRP is being cancelled, so that its cancel routine removes it. */
+static bool csq_remove_irp(PIO_CSQ queue, PIRP irp)
 {
     if (!IoSetCancelRoutine(irp, NULL))
         return false;
     queue->CsqRemoveIrp(queue, irp);
-    forget(irp);
+    csq_detach_irp(irp);
     return true;
 }
 
@@ -129,7 +131,7 @@ PIRP IoCsqRemoveIrp(PIO_CSQ Csq, PIO_CSQ_IRP_CONTEXT Context)
     irql_check_max("IoCsqRemoveIrp", DISPATCH_LEVEL);
     Csq->CsqAcquireLock(Csq, &irql);
     irp = Context->Irp;
-    if (irp && !take_out(Csq, irp))
+    if (irp && !csq_remove_irp(Csq, irp))
         irp = NULL;
     Csq->CsqReleaseLock(Csq, irql);
     return irp;
@@ -143,7 +145,7 @@ PIRP IoCsqRemoveNextIrp(PIO_CSQ Csq, PVOID PeekContext)
     irql_check_max("IoCsqRemoveNextIrp", DISPATCH_LEVEL);
     Csq->CsqAcquireLock(Csq, &irql);
     irp = Csq->CsqPeekNextIrp(Csq, NULL, PeekContext);
-    while (irp && !take_out(Csq, irp))
+    while (irp && !csq_remove_irp(Csq, irp))
         irp = Csq->CsqPeekNextIrp(Csq, irp, PeekContext);
     Csq->CsqReleaseLock(Csq, irql);
     return irp;

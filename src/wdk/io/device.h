@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices and what is open of them. */
+/* Device objects, and the file objects that are open on them. */
 #ifndef ONDK_WDK_DEVICE_H
 #define ONDK_WDK_DEVICE_H
 
@@ -10,44 +10,50 @@
 #include "base/spin.h"
 #include "wdk/io/irp.h"
 
-/* How StartIo is called, and, under the lock, who is in it and asks for more (start_io.c). */
+/* The state of start_io.c for each device. */
 struct device_start_io {
-    bool deferred, not_cancelable;
-    struct spin lock;
-    unsigned inside, asked, how;
+    bool deferred, not_cancelable; /* see IoSetStartIoAttributes */
+    struct spin lock;              /* guards the members below */
+    unsigned running;              /* calls of StartIo that have not returned */
+    unsigned n_requested;          /* calls of IoStartNextPacket... that were deferred */
+    unsigned flags;                /* of the last of these */
     ULONG key;
 };
 struct device_start_io *device_start_io(PDEVICE_OBJECT device);
 
-/* After DriverEntry: the devices that it has made can be opened. */
+/* Clears DO_DEVICE_INITIALIZING of the driver's devices after DriverEntry, so that they can be opened. */
 void device_initialized(PDRIVER_OBJECT driver);
 
-/* From here on none of its devices can be opened. False: one is open, and nothing has changed. */
+/* Makes the driver's devices refuse to be opened. Returns false and changes nothing if one is open. */
 bool device_begin_unload(PDRIVER_OBJECT driver);
+/* Undoes device_begin_unload. */
 void device_unload_failed(PDRIVER_OBJECT driver);
 
 /*
- * One open more or less; more: STATUS_SUCCESS, STATUS_ACCESS_DENIED (exclusive), STATUS_NO_SUCH_DEVICE (not
- * initialized, deleted, or its driver is being unloaded).
+ * Counts an open. Fails with STATUS_ACCESS_DENIED if the device is exclusive and open. Fails with STATUS_NO_SUCH_DEVICE
+ * if it is not initialized or is deleted or its driver is being unloaded.
  */
 NTSTATUS device_count_open(PDEVICE_OBJECT device);
 void device_count_close(PDEVICE_OBJECT device);
 
 /*
- * Opens a device by name: IRP_MJ_CREATE to the top of its stack. The file has one reference; when the last is gone,
- * IRP_MJ_CLOSE is sent. PASSIVE_LEVEL.
+ * Opens a device by name: sends IRP_MJ_CREATE to the top of its stack. The file has one reference; dropping the last
+ * one sends IRP_MJ_CLOSE. Requires PASSIVE_LEVEL.
  */
 NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share, ULONG options, enum irp_from from,
                           PFILE_OBJECT *file, ULONG_PTR *information);
-/* What comes when the last handle is closed: IRP_MJ_CLEANUP. */
+/* Sends IRP_MJ_CLEANUP, as the close of the last handle does. */
 void file_object_cleanup(PFILE_OBJECT file);
 
-/* A request of the system's to that file's device, FileObject set; the caller fills in the rest. NULL: no memory. */
+/*
+ * Returns a request of the system for the file's device, or NULL if out of memory. The caller sets the parameters in
+ * *next.
+ */
 PIRP file_object_irp(PFILE_OBJECT file, UCHAR major, enum irp_from from, PIO_STACK_LOCATION *next);
 
-/* A file of the host's, as an object of the same type; it owns the descriptor. NULL: no memory. */
+/* Returns a file object that owns the host's descriptor, or NULL if out of memory. It has no device. */
 PFILE_OBJECT file_object_of_host(int descriptor, ACCESS_MASK access);
-/* -1: the file is a device's. */
+/* Returns the host's descriptor, or -1 if the file has a device. */
 int file_object_descriptor(PFILE_OBJECT file);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading and unloading drivers: see openndk/wdk.h. */
+/*
+ * Loading and unloading of drivers: see openndk/wdk.h. A driver's module is unmapped only if the driver has released
+ * everything, because what it has not released may still call its code.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -30,7 +33,7 @@
 #define SERVICES "\\Registry\\Machine\\System\\CurrentControlSet\\Services\\"
 #define OBJECTS "\\Driver\\"
 
-enum { NAME_MOST = 200 };
+enum { MAX_NAME = 200 };
 
 struct client {
     struct client *next;
@@ -41,9 +44,9 @@ struct client {
 struct ondk_wdk_driver {
     DRIVER_OBJECT object;
     DRIVER_EXTENSION extension;
-    char name[NAME_MOST + 1];
+    char name[MAX_NAME + 1];
     void *handle;
-    const char *start; /* where the module is mapped: attributes what is left to its driver */
+    const char *start; /* the module's address range, by which outstanding things are attributed to the driver */
     uint64_t size;
     UNICODE_STRING registry_path;
     struct client *clients; /* IoAllocateDriverObjectExtension */
@@ -51,12 +54,12 @@ struct ondk_wdk_driver {
     struct ondk_wdk_driver *next;
 };
 
-static void destroy(void *driver);
-static struct _OBJECT_TYPE driver_type = { "driver", destroy, NULL };
+static void driver_destroy(void *driver);
+static struct _OBJECT_TYPE driver_type = { "driver", driver_destroy, NULL };
 static struct _OBJECT_TYPE *driver_type_pointer = &driver_type;
 struct _OBJECT_TYPE **IoDriverObjectType = &driver_type_pointer;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* loading and unloading, one at a time */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* serialises loading and unloading */
 static pthread_mutex_t clients_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ondk_wdk_driver *drivers;
 
@@ -65,7 +68,7 @@ struct call {
     void *context;
 };
 
-static void *call_thread(void *argument)
+static void *driver_call_thread(void *argument)
 {
     struct call *call = argument;
     struct thread_mark mark = thread_mark_get();
@@ -81,7 +84,7 @@ bool driver_call(void (*routine)(void *context), void *context)
     struct call call = { routine, context };
     pthread_t thread;
 
-    if (thread_create(&thread, NULL, call_thread, &call))
+    if (thread_create(&thread, NULL, driver_call_thread, &call))
         return false;
     pthread_join(thread, NULL);
     return true;
@@ -96,7 +99,7 @@ NTSTATUS driver_invalid_request(PDEVICE_OBJECT device, PIRP irp)
     return STATUS_INVALID_DEVICE_REQUEST;
 }
 
-static _Atomic(struct driver_model *) models; /* each is complete before it is in the list; none leaves it */
+static _Atomic(struct driver_model *) models; /* a list from which nothing is removed, so that walking needs no lock */
 
 void driver_add_model(struct driver_model *model)
 {
@@ -140,7 +143,7 @@ struct extent {
     uintptr_t base, end;
 };
 
-static int measure(struct dl_phdr_info *info, size_t size, void *context)
+static int driver_measure_module(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct extent *extent = context;
 
@@ -156,7 +159,7 @@ static int measure(struct dl_phdr_info *info, size_t size, void *context)
     return 1;
 }
 
-static void find_extent(struct ondk_wdk_driver *d)
+static void driver_find_extent(struct ondk_wdk_driver *d)
 {
     struct extent extent = { 0 };
     struct link_map *map;
@@ -164,15 +167,15 @@ static void find_extent(struct ondk_wdk_driver *d)
     if (dlinfo(d->handle, RTLD_DI_LINKMAP, &map))
         return;
     extent.base = map->l_addr;
-    dl_iterate_phdr(measure, &extent);
+    dl_iterate_phdr(driver_measure_module, &extent);
     d->start = (const char *)extent.base;
     d->size = extent.end - extent.base;
 }
 
-#define MODEL_LIBRARY "libopenndk-wdk-" /* how the names of the models' libraries begin */
+#define MODEL_LIBRARY "libopenndk-wdk-" /* prefix of the names of the models' libraries */
 
-/* dlerror's message names the symbol or library that is missing. This adds what to do about it. */
-static int explain_dlopen(const char *path, const char *message)
+/* Adds advice to dlerror's message, which has the name of the missing symbol or library. */
+static int driver_explain_dlopen(const char *path, const char *message)
 {
     const char *symbol = strstr(message, "undefined symbol: ");
 
@@ -188,10 +191,10 @@ static int explain_dlopen(const char *path, const char *message)
 }
 
 /*
- * dlerror's message says that a model's library was not found: loads it from where this library lies. The dynamic
- * loader does not look there on behalf of the driver.
+ * If dlerror's message is about a model's library that was not found, loads it from the directory of this library. The
+ * dynamic loader does not search that directory on behalf of the driver. Returns whether it was loaded.
  */
-static bool load_model_library(const char *message)
+static bool driver_load_model_library(const char *message)
 {
     char name[64];
     size_t length = strcspn(message, ":");
@@ -202,7 +205,7 @@ static bool load_model_library(const char *message)
     return dlopen(name, RTLD_NOW | RTLD_LOCAL) != NULL;
 }
 
-static void *open_shared_object(const char *path)
+static void *driver_dlopen(const char *path)
 {
     enum { MAX_MODEL_LIBRARIES = 2 };
     char message[1024];
@@ -213,14 +216,14 @@ static void *open_shared_object(const char *path)
         if (handle)
             return handle;
         snprintf(message, sizeof message, "%s", dlerror());
-        if (loaded == MAX_MODEL_LIBRARIES || !load_model_library(message))
+        if (loaded == MAX_MODEL_LIBRARIES || !driver_load_model_library(message))
             break;
     }
-    explain_dlopen(path, message);
+    driver_explain_dlopen(path, message);
     return NULL;
 }
 
-static uint32_t open_module(struct ondk_wdk_driver *d, const char *path)
+static uint32_t driver_open_module(struct ondk_wdk_driver *d, const char *path)
 {
     char whole[PATH_MAX];
     void *already;
@@ -235,7 +238,7 @@ static uint32_t open_module(struct ondk_wdk_driver *d, const char *path)
         host_error("%s is loaded already, or was left mapped when it was unloaded with something outstanding", path);
         return (uint32_t)STATUS_IMAGE_ALREADY_LOADED;
     }
-    d->handle = open_shared_object(whole);
+    d->handle = driver_dlopen(whole);
     if (!d->handle)
         return (uint32_t)STATUS_DRIVER_UNABLE_TO_LOAD;
     d->object.DriverInit = (PDRIVER_INITIALIZE)(uintptr_t)dlsym(d->handle, "DriverEntry");
@@ -244,15 +247,15 @@ static uint32_t open_module(struct ondk_wdk_driver *d, const char *path)
             "%s has no DriverEntry that can be seen from outside: does the file that defines it include wdm.h?", path);
         return (uint32_t)STATUS_DRIVER_ENTRYPOINT_NOT_FOUND;
     }
-    find_extent(d);
+    driver_find_extent(d);
     return 0;
 }
 
 /* ---- The object ------------------------------------------------------------------------------------------------- */
 
-static bool make_name(UNICODE_STRING *out, const char *directory, const char *name)
+static bool driver_make_name(UNICODE_STRING *out, const char *directory, const char *name)
 {
-    char whole[sizeof SERVICES + NAME_MOST];
+    char whole[sizeof SERVICES + MAX_NAME];
     size_t n;
 
     snprintf(whole, sizeof whole, "%s%s", directory, name);
@@ -265,7 +268,7 @@ static bool make_name(UNICODE_STRING *out, const char *directory, const char *na
     return true;
 }
 
-static bool make_object(struct ondk_wdk_driver *d)
+static bool driver_init_object(struct ondk_wdk_driver *d)
 {
     DRIVER_OBJECT *o = &d->object;
 
@@ -275,12 +278,13 @@ static bool make_object(struct ondk_wdk_driver *d)
     d->extension.DriverObject = o;
     for (int i = 0; i <= IRP_MJ_MAXIMUM_FUNCTION; i++)
         o->MajorFunction[i] = driver_invalid_request;
-    return make_name(&o->DriverName, OBJECTS, d->name) && make_name(&d->extension.ServiceKeyName, "", d->name) &&
-           make_name(&d->registry_path, SERVICES, d->name);
+    return driver_make_name(&o->DriverName, OBJECTS, d->name) &&
+           driver_make_name(&d->extension.ServiceKeyName, "", d->name) &&
+           driver_make_name(&d->registry_path, SERVICES, d->name);
 }
 
-/* The module apart: a device that is left still names its driver. */
-static void destroy(void *driver)
+/* Does not unmap the module: a device that was not deleted still references its driver. */
+static void driver_destroy(void *driver)
 {
     struct ondk_wdk_driver *d = driver;
 
@@ -293,14 +297,14 @@ static void destroy(void *driver)
     free(d->registry_path.Buffer);
 }
 
-static void free_driver(struct ondk_wdk_driver *d, bool unmap)
+static void driver_free(struct ondk_wdk_driver *d, bool unmap)
 {
     if (unmap && d->handle)
         dlclose(d->handle);
     ob_unref(d);
 }
 
-static void *find_client(const struct ondk_wdk_driver *d, const void *key)
+static void *driver_find_client(const struct ondk_wdk_driver *d, const void *key)
 {
     for (struct client *c = d->clients; c; c = c->next)
         if (c->key == key)
@@ -313,7 +317,7 @@ NTSTATUS IoAllocateDriverObjectExtension(PDRIVER_OBJECT DriverObject, PVOID Clie
 {
     struct ondk_wdk_driver *d = CONTAINING_RECORD(DriverObject, struct ondk_wdk_driver, object);
     struct client *c = calloc(1, sizeof *c + DriverObjectExtensionSize);
-    bool taken;
+    bool exists;
 
     irql_check_max("IoAllocateDriverObjectExtension", DISPATCH_LEVEL);
     *DriverObjectExtension = NULL;
@@ -321,67 +325,70 @@ NTSTATUS IoAllocateDriverObjectExtension(PDRIVER_OBJECT DriverObject, PVOID Clie
         return STATUS_INSUFFICIENT_RESOURCES;
     c->key = ClientIdentificationAddress;
     pthread_mutex_lock(&clients_lock);
-    taken = find_client(d, c->key) != NULL;
-    if (!taken) {
+    exists = driver_find_client(d, c->key) != NULL;
+    if (!exists) {
         c->next = d->clients;
         d->clients = c;
         *DriverObjectExtension = c->data;
     }
     pthread_mutex_unlock(&clients_lock);
-    if (taken)
+    if (exists)
         free(c);
-    return taken ? STATUS_OBJECT_NAME_COLLISION : STATUS_SUCCESS;
+    return exists ? STATUS_OBJECT_NAME_COLLISION : STATUS_SUCCESS;
 }
 
 PVOID IoGetDriverObjectExtension(PDRIVER_OBJECT DriverObject, PVOID ClientIdentificationAddress)
 {
+    struct ondk_wdk_driver *d = CONTAINING_RECORD(DriverObject, struct ondk_wdk_driver, object);
     void *found;
 
     irql_check_max("IoGetDriverObjectExtension", DISPATCH_LEVEL);
     pthread_mutex_lock(&clients_lock);
-    found = find_client(CONTAINING_RECORD(DriverObject, struct ondk_wdk_driver, object), ClientIdentificationAddress);
+    found = driver_find_client(d, ClientIdentificationAddress);
     pthread_mutex_unlock(&clients_lock);
     return found;
 }
 
-static void take_name(char name[NAME_MOST + 1], const char *path)
+static void driver_name_from_path(char name[MAX_NAME + 1], const char *path)
 {
     const char *base = strrchr(path, '/');
     const char *dot;
 
     base = base ? base + 1 : path;
     dot = strrchr(base, '.');
-    snprintf(name, NAME_MOST + 1, "%.*s", dot && dot != base ? (int)(dot - base) : NAME_MOST, base);
+    snprintf(name, MAX_NAME + 1, "%.*s", dot && dot != base ? (int)(dot - base) : MAX_NAME, base);
 }
 
-/* ---- Leaving ---------------------------------------------------------------------------------------------------- */
+/* ---- Load and unload -------------------------------------------------------------------------------------------- */
 
-/* Alone, everything that there is belongs to this driver; beside others, that whose maker's stack goes through its
- * code. */
-static uint32_t report_left(struct ondk_wdk_driver *d, FILE *out)
+/*
+ * Prints the things that the driver has not released. If it is the only driver, these are all. Otherwise they are those
+ * whose stack has a frame in its module. Returns their number.
+ */
+static uint32_t driver_report_outstanding(struct ondk_wdk_driver *d, FILE *out)
 {
     if (!drivers->next)
         return ondk_wdk_report(out);
     return d->size ? live_report_of(out, d->start, d->size) + pool_report_of(out, d->start, d->size) : 0;
 }
 
-/* Before anything of the module goes, since the report names its functions. */
-static bool leaves_nothing(struct ondk_wdk_driver *d, const char *routine)
+/* Called before the module is unmapped, because the report has the names of its functions. */
+static bool driver_has_released_all(struct ondk_wdk_driver *d, const char *routine)
 {
-    uint32_t left;
+    uint32_t outstanding;
 
     worker_wait_io(d->start, d->size);
     if (!check_on())
         return true;
-    KeFlushQueuedDpcs(); /* a routine that is coming to its end gives nothing more back */
-    left = report_left(d, report_output());
-    if (left)
-        check_failed(CHECK_UNLOAD_OUTSTANDING, routine, (uintptr_t)&d->object, left, 0, 0,
-                     "driver %s has left %u things behind, listed above", d->name, left);
-    return left == 0;
+    KeFlushQueuedDpcs(); /* a running DPC routine may still release something */
+    outstanding = driver_report_outstanding(d, report_output());
+    if (outstanding)
+        check_failed(CHECK_UNLOAD_OUTSTANDING, routine, (uintptr_t)&d->object, outstanding, 0, 0,
+                     "driver %s has left %u things behind, listed above", d->name, outstanding);
+    return outstanding == 0;
 }
 
-static void unlink_driver(struct ondk_wdk_driver *d)
+static void driver_unlink(struct ondk_wdk_driver *d)
 {
     struct ondk_wdk_driver **at = &drivers;
 
@@ -390,7 +397,7 @@ static void unlink_driver(struct ondk_wdk_driver *d)
     *at = d->next;
 }
 
-static void run_entry(void *context)
+static void driver_run_entry(void *context)
 {
     struct ondk_wdk_driver *d = context;
     UNICODE_STRING path = d->registry_path;
@@ -398,18 +405,18 @@ static void run_entry(void *context)
     d->entry_status = d->object.DriverInit(&d->object, &path);
 }
 
-static void run_unload(void *context)
+static void driver_run_unload(void *context)
 {
     struct ondk_wdk_driver *d = context;
 
     d->object.DriverUnload(&d->object);
 }
 
-/* What a service's installation leaves: type kernel driver, start on demand. */
-static bool make_service_key(const struct ondk_wdk_driver *d, const char *path)
+/* Creates the registry key that the installation of a service creates: type kernel driver, start on demand. */
+static bool driver_make_service_key(const struct ondk_wdk_driver *d, const char *path)
 {
     static const uint32_t type = 1, on_demand = 3, error_normal = 1;
-    char key[sizeof SERVICES + NAME_MOST];
+    char key[sizeof SERVICES + MAX_NAME];
 
     snprintf(key, sizeof key, "%s%s", SERVICES, d->name);
     return !ondk_wdk_registry_set(key, "Type", REG_DWORD, &type, sizeof type) &&
@@ -418,8 +425,8 @@ static bool make_service_key(const struct ondk_wdk_driver *d, const char *path)
            !ondk_wdk_registry_set_text(key, "ImagePath", REG_EXPAND_SZ, path, (uint32_t)strlen(path));
 }
 
-/* A driver whose only device does not start is taken away again. */
-static int start_models(struct ondk_wdk_driver *d, uint32_t *status)
+/* Unloads the driver again if a model refuses it, for example because its only device does not start. */
+static int driver_start_models(struct ondk_wdk_driver *d, uint32_t *status)
 {
     char why[1024];
     bool clean;
@@ -427,30 +434,30 @@ static int start_models(struct ondk_wdk_driver *d, uint32_t *status)
     if (models_start(&d->object))
         return 0;
     snprintf(why, sizeof why, "%s", ondk_wdk_error());
-    (void)driver_call(run_unload, d);
-    clean = leaves_nothing(d, "DriverUnload");
-    unlink_driver(d);
-    free_driver(d, clean);
+    (void)driver_call(driver_run_unload, d);
+    clean = driver_has_released_all(d, "DriverUnload");
+    driver_unlink(d);
+    driver_free(d, clean);
     *status = (uint32_t)STATUS_DEVICE_CONFIGURATION_ERROR;
     return host_error("%s", why);
 }
 
-static int start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
+static int driver_start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
 {
-    *status = make_object(d) ? open_module(d, path) : (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
-    if (!*status && !make_service_key(d, path))
+    *status = driver_init_object(d) ? driver_open_module(d, path) : (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
+    if (!*status && !driver_make_service_key(d, path))
         *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
     if (*status) {
-        free_driver(d, true);
+        driver_free(d, true);
         return -1;
     }
     d->next = drivers;
     drivers = d;
-    if (!check_on()) /* else every block has pages of its own */
+    if (!check_on()) /* with checks on every block has pages of its own */
         pool_runs_prepare();
-    if (!driver_call(run_entry, d)) {
-        unlink_driver(d);
-        free_driver(d, true);
+    if (!driver_call(driver_run_entry, d)) {
+        driver_unlink(d);
+        driver_free(d, true);
         *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
         return host_error("no thread for DriverEntry");
     }
@@ -459,15 +466,15 @@ static int start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
         bool clean;
 
         models_entry_failed(&d->object);
-        clean = leaves_nothing(d, "DriverEntry"); /* DriverUnload is not called after this */
+        clean = driver_has_released_all(d, "DriverEntry"); /* DriverUnload is not called after this */
 
         host_error("DriverEntry of %s returned 0x%08X", d->name, *status);
-        unlink_driver(d);
-        free_driver(d, clean);
+        driver_unlink(d);
+        driver_free(d, clean);
         return -1;
     }
     device_initialized(&d->object);
-    return start_models(d, status);
+    return driver_start_models(d, status);
 }
 
 int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_driver_t **driver, uint32_t *status)
@@ -479,18 +486,18 @@ int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_driver_t 
         *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
         return host_error("no memory");
     }
-    take_name(d->name, service_name ? service_name : path);
+    driver_name_from_path(d->name, service_name ? service_name : path);
     if (service_name)
         snprintf(d->name, sizeof d->name, "%s", service_name);
     pthread_mutex_lock(&lock);
-    result = start(d, path, status);
+    result = driver_start(d, path, status);
     pthread_mutex_unlock(&lock);
     if (!result)
         *driver = d;
     return result;
 }
 
-static int stop(struct ondk_wdk_driver *d, uint32_t *status)
+static int driver_stop(struct ondk_wdk_driver *d, uint32_t *status)
 {
     if (!d->object.DriverUnload) {
         *status = (uint32_t)STATUS_INVALID_DEVICE_REQUEST;
@@ -502,7 +509,7 @@ static int stop(struct ondk_wdk_driver *d, uint32_t *status)
         return host_error("a device of driver %s is still open", d->name);
     }
     models_remove(&d->object);
-    if (!driver_call(run_unload, d)) {
+    if (!driver_call(driver_run_unload, d)) {
         device_unload_failed(&d->object);
         *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
         return host_error("no thread for DriverUnload");
@@ -516,15 +523,15 @@ int ondk_wdk_unload(ondk_wdk_driver_t *driver, uint32_t *status)
     int result;
 
     pthread_mutex_lock(&lock);
-    result = stop(driver, status);
+    result = driver_stop(driver, status);
     if (!result) {
         bool clean;
 
-        KeFlushQueuedDpcs(); /* as Windows does before it takes the driver's code away */
-        clean = leaves_nothing(driver, "DriverUnload");
+        KeFlushQueuedDpcs(); /* as Windows does before it unmaps the driver's code */
+        clean = driver_has_released_all(driver, "DriverUnload");
 
-        unlink_driver(driver);
-        free_driver(driver, clean);
+        driver_unlink(driver);
+        driver_free(driver, clean);
     }
     pthread_mutex_unlock(&lock);
     return result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loaded drivers. */
+/* Loading and unloading of drivers, as far as other files take part in it. */
 #ifndef ONDK_WDK_DRIVER_H
 #define ONDK_WDK_DRIVER_H
 
@@ -10,31 +10,32 @@
 #include "base/private_export.h"
 
 /*
- * Runs routine(context) at PASSIVE_LEVEL on a thread of its own, as the system calls drivers, and waits for its end.
+ * Runs routine(context) at PASSIVE_LEVEL on a new thread, as Windows calls drivers, and waits until it has returned.
+ * Returns false if no thread could be created.
  */
 bool driver_call(void (*routine)(void *context), void *context) PRIVATE_EXPORT(driver_call);
 
 /*
- * A model that drivers are written for beside WDM: Storport's miniports, KMDF. It takes part in loading and unloading.
- * A model registers itself in a constructor of the library that contains it, hence on any thread that loads the
- * library, perhaps while a driver is being loaded. It stays registered, and its library stays mapped, for good.
+ * A driver model beside WDM: Storport's miniports or KMDF. It takes part in loading and unloading. A model registers
+ * itself in a constructor of the library that contains it, hence on any thread that loads the library, perhaps while a
+ * driver is being loaded. It stays registered, and its library stays mapped, until the process ends.
  * The functions are called at PASSIVE_LEVEL on the host program's thread for every driver, also for one that does not
  * use the model, and never for two drivers at once. Each may be NULL.
  */
 struct driver_model {
     /* DriverEntry has failed, so that DriverUnload will not be called. */
     void (*entry_failed)(PDRIVER_OBJECT driver);
-    /* DriverEntry has succeeded. False: the driver is to be unloaded again; host_error says why. */
+    /* DriverEntry has succeeded. If this returns false, the driver is unloaded; host_error must have been called. */
     bool (*start)(PDRIVER_OBJECT driver);
-    /* The driver is to be unloaded; that still fails if a device is open. */
+    /* The unload begins. It fails afterwards if a device is open. */
     void (*before_remove)(PDRIVER_OBJECT driver);
-    /* No device is open. After this the model calls the driver no more; DriverUnload is next. */
+    /* No device is open. DriverUnload follows. After this returns the model must not call the driver. */
     void (*remove)(PDRIVER_OBJECT driver);
     struct driver_model *next; /* set by driver_add_model */
 };
 void driver_add_model(struct driver_model *model) PRIVATE_EXPORT(driver_add_model);
 
-/* What every entry of MajorFunction is until the driver puts its own there. */
+/* The default of every entry of MajorFunction. Completes the IRP with STATUS_INVALID_DEVICE_REQUEST. */
 DRIVER_DISPATCH driver_invalid_request;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The event log: entries are printed. */
+/* The event log. An entry is printed when the driver writes it. */
 #include <string.h>
 
 #include "wdm.h"
@@ -8,14 +8,14 @@
 
 #define LOG_TAG 'goLE'
 
-/* In front of what the driver fills in. */
+/* Precedes the packet that the driver fills in. */
 struct entry {
     PVOID object;
     ULONG size;
     _Alignas(16) char packet[];
 };
 
-static struct entry *entry_of(PVOID packet)
+static struct entry *error_log_entry(PVOID packet)
 {
     return CONTAINING_RECORD(packet, struct entry, packet);
 }
@@ -39,17 +39,17 @@ PVOID IoAllocateErrorLogEntry(PVOID IoObject, UCHAR EntrySize)
 VOID IoFreeErrorLogEntry(PVOID ElEntry)
 {
     irql_check_max("IoFreeErrorLogEntry", DISPATCH_LEVEL);
-    ExFreePoolWithTag(entry_of(ElEntry), LOG_TAG);
+    ExFreePoolWithTag(error_log_entry(ElEntry), LOG_TAG);
 }
 
-/* A DRIVER_OBJECT and a DEVICE_OBJECT begin with their type. */
-static PDRIVER_OBJECT driver_of(PVOID object)
+/* The object is a DRIVER_OBJECT or a DEVICE_OBJECT, whose first member is its type. */
+static PDRIVER_OBJECT error_log_driver(PVOID object)
 {
     return *(const CSHORT *)object == IO_TYPE_DEVICE ? ((PDEVICE_OBJECT)object)->DriverObject : object;
 }
 
-/* Of the strings behind the packet, the first; it may lack its terminator. */
-static UNICODE_STRING first_string(const struct entry *e, const IO_ERROR_LOG_PACKET *packet)
+/* Returns the first string behind the packet, or an empty one. It ends at the entry's end if it has no terminator. */
+static UNICODE_STRING error_log_first_string(const struct entry *e, const IO_ERROR_LOG_PACKET *packet)
 {
     UNICODE_STRING s = { 0, 0, NULL };
     const char *at = e->packet + packet->StringOffset;
@@ -64,13 +64,13 @@ static UNICODE_STRING first_string(const struct entry *e, const IO_ERROR_LOG_PAC
 
 VOID IoWriteErrorLogEntry(PVOID ElEntry)
 {
-    struct entry *e = entry_of(ElEntry);
+    struct entry *e = error_log_entry(ElEntry);
     const IO_ERROR_LOG_PACKET *packet = (const void *)e->packet;
-    UNICODE_STRING text = first_string(e, packet);
+    UNICODE_STRING text = error_log_first_string(e, packet);
 
     irql_check_max("IoWriteErrorLogEntry", DISPATCH_LEVEL);
     (void)DbgPrint("event log: %wZ: error 0x%08X, unique value %u, final status 0x%08X: %wZ\n",
-                   &driver_of(e->object)->DriverExtension->ServiceKeyName, packet->ErrorCode, packet->UniqueErrorValue,
-                   packet->FinalStatus, &text);
+                   &error_log_driver(e->object)->DriverExtension->ServiceKeyName, packet->ErrorCode,
+                   packet->UniqueErrorValue, packet->FinalStatus, &text);
     IoFreeErrorLogEntry(ElEntry);
 }

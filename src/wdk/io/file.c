@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Files and devices by handle: see wdm/zw.h. */
+/*
+ * Files and devices by handle: see wdm/zw.h. A file of the host is opened only beneath the directory that the host
+ * program has set: no symbolic link and no ".." leads out of it.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -27,8 +30,8 @@
 #include "wdk/ob/handle.h"
 #include "wdk/ob/object.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int root = -1;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards file_root */
+static int file_root = -1;
 
 int ondk_wdk_set_file_root(const char *directory)
 {
@@ -37,8 +40,8 @@ int ondk_wdk_set_file_root(const char *directory)
     if (new_root < 0)
         return host_error("%s: %s", directory, strerror(errno));
     pthread_mutex_lock(&lock);
-    old = root;
-    root = new_root;
+    old = file_root;
+    file_root = new_root;
     pthread_mutex_unlock(&lock);
     if (old >= 0)
         close(old);
@@ -47,7 +50,7 @@ int ondk_wdk_set_file_root(const char *directory)
 
 /* ---- Opening ---------------------------------------------------------------------------------------------------- */
 
-static NTSTATUS status_of(int error)
+static NTSTATUS file_status_from_errno(int error)
 {
     switch (error) {
     case ENOENT:
@@ -56,7 +59,7 @@ static NTSTATUS status_of(int error)
         return STATUS_OBJECT_PATH_NOT_FOUND;
     case EACCES:
     case EPERM:
-    case EXDEV: /* would leave the host's directory */
+    case EXDEV: /* the path leads out of the directory */
     case ELOOP:
         return STATUS_ACCESS_DENIED;
     case EEXIST:
@@ -70,8 +73,8 @@ static NTSTATUS status_of(int error)
     }
 }
 
-/* Those at the end say that it is a directory, and go. */
-static void turn_slashes(char *text)
+/* Turns backslashes into slashes, and removes those at the end, which Windows allows after a directory's name. */
+static void file_convert_slashes(char *text)
 {
     for (char *at = text; (at = strchr(at, '\\')); at++)
         *at = '/';
@@ -79,14 +82,17 @@ static void turn_slashes(char *text)
         text[n - 1] = 0;
 }
 
-/* C/a/b for \??\C:\a\b, SystemRoot/a for \SystemRoot\a; to be freed. NULL: it is no file's name. */
-static char *host_name(PCUNICODE_STRING name)
+/*
+ * Returns the host's name, which the caller frees: C/a/b for \??\C:\a\b, SystemRoot/a for \SystemRoot\a. Returns NULL
+ * if it is not a file's name or out of memory.
+ */
+static char *file_host_name(PCUNICODE_STRING name)
 {
     size_t units = name->Length / sizeof(WCHAR);
     char *text, *at;
     bool drive, system;
 
-    if (text_length(name->Buffer, sizeof(WCHAR), units) < units) /* the host would see another name */
+    if (text_length(name->Buffer, sizeof(WCHAR), units) < units) /* a zero in the name would end it on the host */
         return NULL;
     text = text_narrow_copy(name->Buffer, units);
     if (!text)
@@ -98,7 +104,7 @@ static char *host_name(PCUNICODE_STRING name)
         free(text);
         return NULL;
     }
-    if (drive) { /* the colon goes */
+    if (drive) { /* remove the colon */
         char letter = at[0] >= 'a' && at[0] <= 'z' ? (char)(at[0] - 32) : at[0];
 
         memmove(text + 1, at + 2, strlen(at + 2) + 1);
@@ -107,12 +113,15 @@ static char *host_name(PCUNICODE_STRING name)
         memmove(text, text + 1, strlen(text));
         memcpy(text, "SystemRoot", 10);
     }
-    turn_slashes(text);
+    file_convert_slashes(text);
     return text;
 }
 
-/* a/b for a\b below a directory that is open; "." for the directory itself. NULL: no memory, or no such name. */
-static char *relative_name(PCUNICODE_STRING name)
+/*
+ * Returns the name below an open directory, which the caller frees: a/b for a\b, and "." for the directory itself.
+ * Returns NULL if the name is invalid or out of memory.
+ */
+static char *file_relative_name(PCUNICODE_STRING name)
 {
     size_t units = name->Length / sizeof(WCHAR);
     char *text;
@@ -125,11 +134,11 @@ static char *relative_name(PCUNICODE_STRING name)
         return NULL;
     }
     if (text)
-        turn_slashes(text);
+        file_convert_slashes(text);
     return text;
 }
 
-static int open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
+static int file_open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
 {
     static const int dispositions[] = { O_CREAT | O_TRUNC, 0, O_CREAT | O_EXCL, O_CREAT, O_TRUNC, O_CREAT | O_TRUNC };
     bool write = access & (FILE_WRITE_DATA | GENERIC_WRITE | GENERIC_ALL), append = access & FILE_APPEND_DATA;
@@ -143,10 +152,10 @@ static int open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
 }
 
 /*
- * The kernel itself sees to it that no link and no ".." leads out of the directory. below: an open one; -1: the
- * host's.
+ * Opens a file beneath the directory `below`, or the root if `below` is -1. The host's kernel refuses a path that leads
+ * out of that directory. Returns -1 and sets errno if it fails.
  */
-static int open_beneath(int below, const char *name, int flags)
+static int file_open_beneath(int below, const char *name, int flags)
 {
     struct open_how how = { .flags = (uint64_t)flags, .mode = flags & O_CREAT ? 0600 : 0,
                             .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
@@ -155,50 +164,51 @@ static int open_beneath(int below, const char *name, int flags)
     if (below >= 0)
         return (int)syscall(SYS_openat2, below, name, &how, sizeof how);
     pthread_mutex_lock(&lock);
-    result = root < 0 ? (errno = ENOENT, -1) : (int)syscall(SYS_openat2, root, name, &how, sizeof how);
+    result = file_root < 0 ? (errno = ENOENT, -1) : (int)syscall(SYS_openat2, file_root, name, &how, sizeof how);
     pthread_mutex_unlock(&lock);
     return result;
 }
 
-/* Where `name` is not there yet; with FILE_CREATE it must not be. */
-static NTSTATUS make_directory(int below, char *name, ULONG disposition)
+/* Creates the directory. It may exist if the disposition is FILE_OPEN_IF. */
+static NTSTATUS file_make_directory(int below, char *name, ULONG disposition)
 {
     char *base = strrchr(name, '/');
     int parent, result, error;
 
     if (!base && below < 0)
-        return STATUS_SUCCESS; /* the drive itself: opening it tells */
+        return STATUS_SUCCESS; /* a drive is not created; opening it fails if it does not exist */
     if (base)
         *base = 0;
-    parent = open_beneath(below, base ? name : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    parent = file_open_beneath(below, base ? name : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (base)
         *base = '/';
     if (parent < 0)
-        return errno == ENOENT ? STATUS_OBJECT_PATH_NOT_FOUND : status_of(errno);
+        return errno == ENOENT ? STATUS_OBJECT_PATH_NOT_FOUND : file_status_from_errno(errno);
     result = mkdirat(parent, base ? base + 1 : name, 0700);
     error = errno;
     close(parent);
-    return !result || (error == EEXIST && disposition == FILE_OPEN_IF) ? STATUS_SUCCESS : status_of(error);
+    return !result || (error == EEXIST && disposition == FILE_OPEN_IF) ? STATUS_SUCCESS : file_status_from_errno(error);
 }
 
-static NTSTATUS open_host(int below, char *name, ACCESS_MASK access, ULONG disposition, ULONG options,
+static NTSTATUS file_open_host(int below, char *name, ACCESS_MASK access, ULONG disposition, ULONG options,
                           PFILE_OBJECT *file, ULONG_PTR *information)
 {
-    int flags = open_flags(access, disposition, options), there = open_beneath(below, name, O_PATH | O_CLOEXEC);
-    int descriptor;
+    int flags = file_open_flags(access, disposition, options), descriptor;
+    int existing = file_open_beneath(below, name, O_PATH | O_CLOEXEC);
     NTSTATUS status = STATUS_SUCCESS;
-    struct stat st;
+    struct stat st = { 0 };
 
-    if (there >= 0)
-        close(there);
-    if (options & FILE_DIRECTORY_FILE && disposition != FILE_OPEN)
-        status = disposition == FILE_CREATE || disposition == FILE_OPEN_IF ? make_directory(below, name, disposition)
-                                                                          : STATUS_INVALID_PARAMETER;
+    if (existing >= 0)
+        close(existing);
+    if (options & FILE_DIRECTORY_FILE && (disposition == FILE_CREATE || disposition == FILE_OPEN_IF))
+        status = file_make_directory(below, name, disposition);
+    else if (options & FILE_DIRECTORY_FILE && disposition != FILE_OPEN)
+        status = STATUS_INVALID_PARAMETER;
     if (status)
         return status;
-    descriptor = open_beneath(below, name, flags);
+    descriptor = file_open_beneath(below, name, flags);
     if (descriptor < 0)
-        return status_of(errno);
+        return file_status_from_errno(errno);
     if (fstat(descriptor, &st) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) ||
         (S_ISDIR(st.st_mode) && options & FILE_NON_DIRECTORY_FILE)) {
         close(descriptor);
@@ -209,16 +219,16 @@ static NTSTATUS open_host(int below, char *name, ACCESS_MASK access, ULONG dispo
         close(descriptor);
         return STATUS_INSUFFICIENT_RESOURCES;
     }
-    *information = there < 0 ? FILE_CREATED : disposition == FILE_SUPERSEDE ? FILE_SUPERSEDED
+    *information = existing < 0 ? FILE_CREATED : disposition == FILE_SUPERSEDE ? FILE_SUPERSEDED
                    : flags & O_TRUNC ? FILE_OVERWRITTEN : FILE_OPENED;
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS open_named(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share, ULONG disposition, ULONG options,
-                           PFILE_OBJECT *file, ULONG_PTR *information)
+static NTSTATUS file_open_named(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share, ULONG disposition,
+                                ULONG options, PFILE_OBJECT *file, ULONG_PTR *information)
 {
-    char *host = host_name(name);
-    NTSTATUS status = host ? open_host(-1, host, access, disposition, options, file, information)
+    char *host = file_host_name(name);
+    NTSTATUS status = host ? file_open_host(-1, host, access, disposition, options, file, information)
                            : file_object_open(name, access, share, options | disposition << 24, IRP_FROM_KERNEL, file,
                                               information);
 
@@ -226,20 +236,20 @@ static NTSTATUS open_named(PCUNICODE_STRING name, ACCESS_MASK access, ULONG shar
     return status;
 }
 
-static PFILE_OBJECT file_of(const char *routine, HANDLE handle, NTSTATUS *status);
+static PFILE_OBJECT file_lookup(const char *routine, HANDLE handle, NTSTATUS *status);
 
-/* Below a directory that is open. Devices have no names below them here. */
-static NTSTATUS open_relative(const OBJECT_ATTRIBUTES *a, ACCESS_MASK access, ULONG disposition, ULONG options,
+/* Opens a file below an open directory. Names below a device are not supported. */
+static NTSTATUS file_open_relative(const OBJECT_ATTRIBUTES *a, ACCESS_MASK access, ULONG disposition, ULONG options,
                               PFILE_OBJECT *file, ULONG_PTR *information)
 {
     NTSTATUS status;
-    PFILE_OBJECT below = file_of("ZwCreateFile", a->RootDirectory, &status);
-    char *name = below && !below->DeviceObject ? relative_name(a->ObjectName) : NULL;
+    PFILE_OBJECT below = file_lookup("ZwCreateFile", a->RootDirectory, &status);
+    char *name = below && !below->DeviceObject ? file_relative_name(a->ObjectName) : NULL;
 
     if (!below)
         return status;
     if (name)
-        status = open_host(file_object_descriptor(below), name, access, disposition, options, file, information);
+        status = file_open_host(file_object_descriptor(below), name, access, disposition, options, file, information);
     else
         status = below->DeviceObject ? STATUS_INVALID_PARAMETER : STATUS_OBJECT_PATH_SYNTAX_BAD;
     free(name);
@@ -264,11 +274,11 @@ NTSTATUS ZwCreateFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATT
     if (CreateDisposition > FILE_OVERWRITE_IF || !ObjectAttributes->ObjectName)
         return IoStatusBlock->Status = STATUS_INVALID_PARAMETER;
     if (ObjectAttributes->RootDirectory)
-        status = open_relative(ObjectAttributes, DesiredAccess, CreateDisposition, CreateOptions, &file,
+        status = file_open_relative(ObjectAttributes, DesiredAccess, CreateDisposition, CreateOptions, &file,
                                &IoStatusBlock->Information);
     else
-        status = open_named(ObjectAttributes->ObjectName, DesiredAccess, ShareAccess, CreateDisposition, CreateOptions,
-                            &file, &IoStatusBlock->Information);
+        status = file_open_named(ObjectAttributes->ObjectName, DesiredAccess, ShareAccess, CreateDisposition,
+                                 CreateOptions, &file, &IoStatusBlock->Information);
     if (NT_SUCCESS(status)) {
         status = handle_open(file, FileHandle);
         if (status)
@@ -284,10 +294,10 @@ NTSTATUS ZwOpenFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRI
                         ShareAccess, FILE_OPEN, OpenOptions, NULL, 0);
 }
 
-/* ---- Using ------------------------------------------------------------------------------------------------------ */
+/* ---- Read, write and control ------------------------------------------------------------------------------------ */
 
-/* With a reference. */
-static PFILE_OBJECT file_of(const char *routine, HANDLE handle, NTSTATUS *status)
+/* Returns the file with a reference. Returns NULL, and reports a handle that is not open, if there is none. */
+static PFILE_OBJECT file_lookup(const char *routine, HANDLE handle, NTSTATUS *status)
 {
     PFILE_OBJECT file;
 
@@ -298,7 +308,8 @@ static PFILE_OBJECT file_of(const char *routine, HANDLE handle, NTSTATUS *status
     return file;
 }
 
-static NTSTATUS finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS status, ULONG_PTR information)
+/* Sets the status block and drops the reference of file_lookup. */
+static NTSTATUS file_finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS status, ULONG_PTR information)
 {
     block->Status = status;
     block->Information = information;
@@ -307,8 +318,9 @@ static NTSTATUS finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS statu
 }
 
 /*
- * Where files stand. To seek and to read or write there is one step, so that a host's file is transferred under its
- * lock. A device's driver may take its time: there only the place itself is kept together.
+ * The locks of files' positions. A transfer to a file of the host holds its lock, so that reading the position,
+ * transferring and advancing it are one step. A transfer to a device holds it only for each access to the position,
+ * because a driver may take long.
  */
 enum { POSITION_LOCKS = 16 };
 static pthread_mutex_t position_locks[POSITION_LOCKS] = { [0 ... POSITION_LOCKS - 1] = PTHREAD_MUTEX_INITIALIZER };
@@ -335,7 +347,7 @@ static void position_set(PFILE_OBJECT file, int64_t at)
     pthread_mutex_unlock(position_lock(file));
 }
 
-static NTSTATUS host_transfer(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset,
+static NTSTATUS file_host_io(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset,
                               ULONG_PTR *done)
 {
     int descriptor = file_object_descriptor(file);
@@ -347,12 +359,12 @@ static NTSTATUS host_transfer(PFILE_OBJECT file, bool write, void *buffer, ULONG
         return STATUS_INVALID_PARAMETER;
     n = write ? pwrite(descriptor, buffer, length, offset) : pread(descriptor, buffer, length, offset);
     if (n < 0)
-        return errno == EISDIR ? STATUS_INVALID_DEVICE_REQUEST : status_of(errno);
+        return errno == EISDIR ? STATUS_INVALID_DEVICE_REQUEST : file_status_from_errno(errno);
     *done = (ULONG_PTR)n;
     return !n && length && !write ? STATUS_END_OF_FILE : STATUS_SUCCESS;
 }
 
-static NTSTATUS device_transfer(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset,
+static NTSTATUS file_device_io(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset,
                                 ULONG_PTR *done)
 {
     struct irp_buffers buffers = { write ? buffer : NULL, write ? length : 0, write ? NULL : buffer,
@@ -365,70 +377,69 @@ static NTSTATUS device_transfer(PFILE_OBJECT file, bool write, void *buffer, ULO
     return NT_SUCCESS(status) ? irp_send(IoGetRelatedDeviceObject(file), irp, done) : status;
 }
 
-/* With the right to append alone an offset does not count. */
-static bool appends(PFILE_OBJECT file)
+/* Was the file opened for appending only, so that writes ignore the offset? */
+static bool file_appends(PFILE_OBJECT file)
 {
     return !file->DeviceObject && fcntl(file_object_descriptor(file), F_GETFL) & O_APPEND;
 }
 
-/* Without an offset, and with the value that says so, from where the last one ended. */
-static int64_t offset_of(PFILE_OBJECT file, const LARGE_INTEGER *given, bool write, int64_t position)
+/* Returns the requested offset, or the position or the end of the file if one of these is requested. */
+static int64_t file_transfer_offset(PFILE_OBJECT file, const LARGE_INTEGER *requested, bool write, int64_t position)
 {
     struct stat st;
 
-    if (write && appends(file))
+    if (write && file_appends(file))
         return fstat(file_object_descriptor(file), &st) ? 0 : st.st_size;
-    if (!given || (given->HighPart == -1 && given->LowPart == FILE_USE_FILE_POINTER_POSITION))
+    if (!requested || (requested->HighPart == -1 && requested->LowPart == FILE_USE_FILE_POINTER_POSITION))
         return position;
-    if (write && given->HighPart == -1 && given->LowPart == FILE_WRITE_TO_END_OF_FILE)
+    if (write && requested->HighPart == -1 && requested->LowPart == FILE_WRITE_TO_END_OF_FILE)
         return file->DeviceObject || fstat(file_object_descriptor(file), &st) ? 0 : st.st_size;
-    return given->QuadPart;
+    return requested->QuadPart;
 }
 
-static NTSTATUS transfer_host(PFILE_OBJECT file, bool write, void *buffer, ULONG length, const LARGE_INTEGER *given,
-                              ULONG_PTR *done)
+static NTSTATUS file_transfer_host(PFILE_OBJECT file, bool write, void *buffer, ULONG length,
+                                   const LARGE_INTEGER *requested, ULONG_PTR *done)
 {
-    pthread_mutex_t *mine = position_lock(file);
+    pthread_mutex_t *mutex = position_lock(file);
     NTSTATUS status;
     int64_t offset;
 
-    if (mine)
-        pthread_mutex_lock(mine);
-    offset = offset_of(file, given, write, file->CurrentByteOffset.QuadPart);
-    status = host_transfer(file, write, buffer, length, offset, done);
+    pthread_mutex_lock(mutex);
+    offset = file_transfer_offset(file, requested, write, file->CurrentByteOffset.QuadPart);
+    status = file_host_io(file, write, buffer, length, offset, done);
     if (NT_SUCCESS(status))
         file->CurrentByteOffset.QuadPart = offset + (int64_t)*done;
-    if (mine)
-        pthread_mutex_unlock(mine);
+    pthread_mutex_unlock(mutex);
     return status;
 }
 
-static NTSTATUS transfer_device(PFILE_OBJECT file, bool write, void *buffer, ULONG length, const LARGE_INTEGER *given,
-                                ULONG_PTR *done)
+static NTSTATUS file_transfer_device(PFILE_OBJECT file, bool write, void *buffer, ULONG length,
+                                     const LARGE_INTEGER *requested, ULONG_PTR *done)
 {
-    int64_t offset = offset_of(file, given, write, position_get(file));
-    NTSTATUS status = device_transfer(file, write, buffer, length, offset, done);
+    int64_t offset = file_transfer_offset(file, requested, write, position_get(file));
+    NTSTATUS status = file_device_io(file, write, buffer, length, offset, done);
 
     if (NT_SUCCESS(status))
         position_set(file, offset + (int64_t)*done);
     return status;
 }
 
-static NTSTATUS transfer(const char *routine, HANDLE handle, HANDLE event, PIO_APC_ROUTINE apc, PIO_STATUS_BLOCK block,
-                         bool write, void *buffer, ULONG length, const LARGE_INTEGER *given)
+static NTSTATUS file_transfer(const char *routine, HANDLE handle, HANDLE event, PIO_APC_ROUTINE apc,
+                              PIO_STATUS_BLOCK block, bool write, void *buffer, ULONG length,
+                              const LARGE_INTEGER *requested)
 {
     ULONG_PTR done = 0;
     NTSTATUS status;
-    PFILE_OBJECT file = file_of(routine, handle, &status);
+    PFILE_OBJECT file = file_lookup(routine, handle, &status);
 
     if (!file)
         return status;
     if (event || apc)
         status = event ? STATUS_INVALID_PARAMETER_2 : STATUS_INVALID_PARAMETER_3;
     else
-        status = file->DeviceObject ? transfer_device(file, write, buffer, length, given, &done)
-                                    : transfer_host(file, write, buffer, length, given, &done);
-    return finish(file, block, status, done);
+        status = file->DeviceObject ? file_transfer_device(file, write, buffer, length, requested, &done)
+                                    : file_transfer_host(file, write, buffer, length, requested, &done);
+    return file_finish(file, block, status, done);
 }
 
 NTSTATUS ZwReadFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE ApcRoutine, PVOID ApcContext,
@@ -436,7 +447,7 @@ NTSTATUS ZwReadFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE ApcRoutine,
 {
     UNREFERENCED_PARAMETER(ApcContext);
     UNREFERENCED_PARAMETER(Key);
-    return transfer("ZwReadFile", FileHandle, Event, ApcRoutine, IoStatusBlock, false, Buffer, Length, ByteOffset);
+    return file_transfer("ZwReadFile", FileHandle, Event, ApcRoutine, IoStatusBlock, false, Buffer, Length, ByteOffset);
 }
 
 NTSTATUS ZwWriteFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE ApcRoutine, PVOID ApcContext,
@@ -444,7 +455,7 @@ NTSTATUS ZwWriteFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE ApcRoutine
 {
     UNREFERENCED_PARAMETER(ApcContext);
     UNREFERENCED_PARAMETER(Key);
-    return transfer("ZwWriteFile", FileHandle, Event, ApcRoutine, IoStatusBlock, true, Buffer, Length, ByteOffset);
+    return file_transfer("ZwWriteFile", FileHandle, Event, ApcRoutine, IoStatusBlock, true, Buffer, Length, ByteOffset);
 }
 
 NTSTATUS ZwDeviceIoControlFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE ApcRoutine, PVOID ApcContext,
@@ -455,26 +466,26 @@ NTSTATUS ZwDeviceIoControlFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE 
     PIO_STACK_LOCATION next;
     ULONG_PTR done = 0;
     NTSTATUS status;
-    PFILE_OBJECT file = file_of("ZwDeviceIoControlFile", FileHandle, &status);
+    PFILE_OBJECT file = file_lookup("ZwDeviceIoControlFile", FileHandle, &status);
     PIRP irp;
 
     UNREFERENCED_PARAMETER(ApcContext);
     if (!file)
         return status;
     if (Event || ApcRoutine)
-        return finish(file, IoStatusBlock, Event ? STATUS_INVALID_PARAMETER_2 : STATUS_INVALID_PARAMETER_3, 0);
+        return file_finish(file, IoStatusBlock, Event ? STATUS_INVALID_PARAMETER_2 : STATUS_INVALID_PARAMETER_3, 0);
     if (!file->DeviceObject)
-        return finish(file, IoStatusBlock, STATUS_INVALID_DEVICE_REQUEST, 0);
+        return file_finish(file, IoStatusBlock, STATUS_INVALID_DEVICE_REQUEST, 0);
     irp = file_object_irp(file, IRP_MJ_DEVICE_CONTROL, IRP_FROM_KERNEL, &next);
     status = irp ? irp_set_control(irp, IoControlCode, &buffers) : STATUS_INSUFFICIENT_RESOURCES;
     if (NT_SUCCESS(status))
         status = irp_send(IoGetRelatedDeviceObject(file), irp, &done);
-    return finish(file, IoStatusBlock, status, done);
+    return file_finish(file, IoStatusBlock, status, done);
 }
 
 /* ---- Information ------------------------------------------------------------------------------------------------ */
 
-static NTSTATUS query_standard(PFILE_OBJECT file, FILE_STANDARD_INFORMATION *out)
+static NTSTATUS file_query_standard(PFILE_OBJECT file, FILE_STANDARD_INFORMATION *out)
 {
     struct stat st;
 
@@ -490,36 +501,36 @@ NTSTATUS ZwQueryInformationFile(HANDLE FileHandle, PIO_STATUS_BLOCK IoStatusBloc
                                 FILE_INFORMATION_CLASS FileInformationClass)
 {
     NTSTATUS status;
-    PFILE_OBJECT file = file_of("ZwQueryInformationFile", FileHandle, &status);
+    PFILE_OBJECT file = file_lookup("ZwQueryInformationFile", FileHandle, &status);
     ULONG size = FileInformationClass == FileStandardInformation ? sizeof(FILE_STANDARD_INFORMATION)
                                                                  : sizeof(FILE_POSITION_INFORMATION);
 
     if (!file)
         return status;
     if (FileInformationClass != FileStandardInformation && FileInformationClass != FilePositionInformation)
-        return finish(file, IoStatusBlock, STATUS_INVALID_INFO_CLASS, 0);
+        return file_finish(file, IoStatusBlock, STATUS_INVALID_INFO_CLASS, 0);
     if (Length < size)
-        return finish(file, IoStatusBlock, STATUS_INFO_LENGTH_MISMATCH, 0);
+        return file_finish(file, IoStatusBlock, STATUS_INFO_LENGTH_MISMATCH, 0);
     if (FileInformationClass == FileStandardInformation)
-        status = query_standard(file, FileInformation);
+        status = file_query_standard(file, FileInformation);
     else
         ((PFILE_POSITION_INFORMATION)FileInformation)->CurrentByteOffset.QuadPart = position_get(file);
-    return finish(file, IoStatusBlock, status, NT_SUCCESS(status) ? size : 0);
+    return file_finish(file, IoStatusBlock, status, NT_SUCCESS(status) ? size : 0);
 }
 
 NTSTATUS ZwSetInformationFile(HANDLE FileHandle, PIO_STATUS_BLOCK IoStatusBlock, PVOID FileInformation, ULONG Length,
                               FILE_INFORMATION_CLASS FileInformationClass)
 {
     NTSTATUS status;
-    PFILE_OBJECT file = file_of("ZwSetInformationFile", FileHandle, &status);
+    PFILE_OBJECT file = file_lookup("ZwSetInformationFile", FileHandle, &status);
     const LARGE_INTEGER *value = FileInformation;
 
     if (!file)
         return status;
     if (FileInformationClass != FileEndOfFileInformation && FileInformationClass != FilePositionInformation)
-        return finish(file, IoStatusBlock, STATUS_INVALID_INFO_CLASS, 0);
+        return file_finish(file, IoStatusBlock, STATUS_INVALID_INFO_CLASS, 0);
     if (Length < sizeof *value)
-        return finish(file, IoStatusBlock, STATUS_INFO_LENGTH_MISMATCH, 0);
+        return file_finish(file, IoStatusBlock, STATUS_INFO_LENGTH_MISMATCH, 0);
     if (value->QuadPart < 0)
         status = STATUS_INVALID_PARAMETER;
     else if (FileInformationClass == FilePositionInformation)
@@ -529,6 +540,6 @@ NTSTATUS ZwSetInformationFile(HANDLE FileHandle, PIO_STATUS_BLOCK IoStatusBlock,
     else if (!file->WriteAccess)
         status = STATUS_ACCESS_DENIED;
     else if (ftruncate(file_object_descriptor(file), value->QuadPart))
-        status = status_of(errno);
-    return finish(file, IoStatusBlock, status, 0);
+        status = file_status_from_errno(errno);
+    return file_finish(file, IoStatusBlock, status, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Open devices: create, cleanup, close. See device.h. */
+/* File objects of devices and of the host's files: create, cleanup, close. See device.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,9 +13,9 @@
 #include "wdk/ob/name.h"
 #include "wdk/ob/object.h"
 
-static void destroy(void *object);
-static void closed(void *object);
-static struct _OBJECT_TYPE file_type = { "file", destroy, closed };
+static void file_object_destroy(void *object);
+static void file_object_on_close(void *object);
+static struct _OBJECT_TYPE file_type = { "file", file_object_destroy, file_object_on_close };
 static struct _OBJECT_TYPE *file_type_pointer = &file_type;
 struct _OBJECT_TYPE **IoFileObjectType = &file_type_pointer;
 
@@ -33,7 +33,7 @@ PIRP file_object_irp(PFILE_OBJECT file, UCHAR major, enum irp_from from, PIO_STA
     return irp;
 }
 
-static void tell(PFILE_OBJECT file, UCHAR major)
+static void file_object_send(PFILE_OBJECT file, UCHAR major)
 {
     PIO_STACK_LOCATION next;
     PIRP irp = file_object_irp(file, major, IRP_FROM_KERNEL, &next);
@@ -48,11 +48,11 @@ static void tell(PFILE_OBJECT file, UCHAR major)
 void file_object_cleanup(PFILE_OBJECT file)
 {
     file->Flags |= FO_CLEANUP_COMPLETE;
-    tell(file, IRP_MJ_CLEANUP);
+    file_object_send(file, IRP_MJ_CLEANUP);
 }
 
-/* A file has one handle at most: with it goes what its opener still waits for. */
-static void closed(void *object)
+/* A file object has at most one handle, so that its close is that of the last handle. */
+static void file_object_on_close(void *object)
 {
     PFILE_OBJECT file = object;
 
@@ -60,25 +60,25 @@ static void closed(void *object)
         file_object_cleanup(file);
 }
 
-static void send_close(void *context)
+static void file_object_send_close(void *context)
 {
     PFILE_OBJECT file = context;
 
     if (!(file->Flags & FO_CLEANUP_COMPLETE))
         file_object_cleanup(file);
-    tell(file, IRP_MJ_CLOSE);
+    file_object_send(file, IRP_MJ_CLOSE);
 }
 
-/* IRP_MJ_CLOSE comes at PASSIVE_LEVEL; the last reference may go at DISPATCH_LEVEL. */
-static void destroy(void *object)
+/* Drivers receive IRP_MJ_CLOSE at PASSIVE_LEVEL, but the last reference may be dropped at DISPATCH_LEVEL. */
+static void file_object_destroy(void *object)
 {
     PFILE_OBJECT file = object;
 
     if (file->DeviceObject && NT_SUCCESS(file->FinalStatus)) {
         if (irql_now() == PASSIVE_LEVEL)
-            send_close(file);
+            file_object_send_close(file);
         else
-            (void)driver_call(send_close, file);
+            (void)driver_call(file_object_send_close, file);
         device_count_close(file->DeviceObject);
     }
     if (file->DeviceObject)
@@ -94,8 +94,8 @@ PDEVICE_OBJECT IoGetRelatedDeviceObject(PFILE_OBJECT FileObject)
     return IoGetAttachedDevice(FileObject->DeviceObject);
 }
 
-static NTSTATUS send_create(PFILE_OBJECT file, ACCESS_MASK access, ULONG share, ULONG options, enum irp_from from,
-                            ULONG_PTR *information)
+static NTSTATUS file_object_send_create(PFILE_OBJECT file, ACCESS_MASK access, ULONG share, ULONG options,
+                                        enum irp_from from, ULONG_PTR *information)
 {
     IO_SECURITY_CONTEXT context = { .DesiredAccess = access, .FullCreateOptions = options };
     PIO_STACK_LOCATION next;
@@ -110,17 +110,17 @@ static NTSTATUS send_create(PFILE_OBJECT file, ACCESS_MASK access, ULONG share, 
     return irp_send(IoGetRelatedDeviceObject(file), irp, information);
 }
 
-static bool writes(ACCESS_MASK access)
+static bool access_can_write(ACCESS_MASK access)
 {
     return access & (FILE_WRITE_DATA | FILE_APPEND_DATA | GENERIC_WRITE | GENERIC_ALL);
 }
 
-static bool reads(ACCESS_MASK access)
+static bool access_can_read(ACCESS_MASK access)
 {
     return access & (FILE_READ_DATA | GENERIC_READ | GENERIC_ALL);
 }
 
-static PFILE_OBJECT new_file(ACCESS_MASK access)
+static PFILE_OBJECT file_object_create(ACCESS_MASK access)
 {
     PFILE_OBJECT f = ob_new(&file_type, sizeof *f);
 
@@ -129,15 +129,15 @@ static PFILE_OBJECT new_file(ACCESS_MASK access)
     f->Type = IO_TYPE_FILE;
     f->Size = sizeof *f;
     f->Flags = FO_SYNCHRONOUS_IO;
-    f->ReadAccess = reads(access);
-    f->WriteAccess = writes(access);
+    f->ReadAccess = access_can_read(access);
+    f->WriteAccess = access_can_write(access);
     return f;
 }
 
 NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share, ULONG options, enum irp_from from,
                           PFILE_OBJECT *file, ULONG_PTR *information)
 {
-    PFILE_OBJECT f = new_file(access);
+    PFILE_OBJECT f = file_object_create(access);
     NTSTATUS status;
 
     *file = NULL;
@@ -150,7 +150,7 @@ NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share
         status = ob_type(f->DeviceObject) == *IoDeviceObjectType ? device_count_open(f->DeviceObject)
                                                                     : STATUS_OBJECT_TYPE_MISMATCH;
     if (f->DeviceObject && NT_SUCCESS(status)) {
-        status = send_create(f, access, share, options, from, information);
+        status = file_object_send_create(f, access, share, options, from, information);
         if (!NT_SUCCESS(status))
             device_count_close(f->DeviceObject);
     }
@@ -162,10 +162,10 @@ NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share
     return status;
 }
 
-/* FsContext is the descriptor, plus one. */
+/* FsContext is the descriptor + 1, so that NULL means none. */
 PFILE_OBJECT file_object_of_host(int descriptor, ACCESS_MASK access)
 {
-    PFILE_OBJECT f = new_file(access);
+    PFILE_OBJECT f = file_object_create(access);
 
     if (f)
         f->FsContext = (PVOID)((uintptr_t)descriptor + 1);
@@ -187,7 +187,7 @@ NTSTATUS IoGetDeviceObjectPointer(PUNICODE_STRING ObjectName, ACCESS_MASK Desire
     status = file_object_open(ObjectName, DesiredAccess, 0, 0, IRP_FROM_KERNEL, FileObject, &information);
     if (!NT_SUCCESS(status))
         return status;
-    file_object_cleanup(*FileObject); /* the handle that Windows opens for a moment */
+    file_object_cleanup(*FileObject); /* Windows opens a handle and closes it at once */
     *DeviceObject = IoGetRelatedDeviceObject(*FileObject);
     ob_pass_to_driver(*FileObject);
     return STATUS_SUCCESS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a host does with drivers' devices: see openndk/wdk.h. */
+/* The host program's calls to drivers' devices: see openndk/wdk.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,15 +16,15 @@ struct ondk_wdk_device {
     PFILE_OBJECT file;
 };
 
-enum { NAME_MOST = 1000 };
+enum { MAX_NAME = 1000 };
 
-/* "\\.\Name", "Name": its link in \??; "\Device\Name" as it is. */
-static bool translate(UNICODE_STRING *out, const char *name)
+/* Converts the name: \\.\Name and Name to \??\Name, and \Device\Name to itself. The caller frees the buffer. */
+static bool host_device_name(UNICODE_STRING *out, const char *name)
 {
-    char whole[NAME_MOST + 8];
+    char whole[MAX_NAME + 8];
     size_t n;
 
-    if (strlen(name) > NAME_MOST)
+    if (strlen(name) > MAX_NAME)
         return false;
     if (!strncmp(name, "\\\\.\\", 4) || !strncmp(name, "\\\\?\\", 4))
         n = (size_t)snprintf(whole, sizeof whole, "\\??\\%s", name + 4);
@@ -38,11 +38,11 @@ static bool translate(UNICODE_STRING *out, const char *name)
     return true;
 }
 
-static const char *reason(NTSTATUS status)
+static const char *host_device_reason(NTSTATUS status)
 {
     switch (status) {
     case STATUS_OBJECT_NAME_NOT_FOUND:
-        return "no driver has made a device or symbolic link of this name";
+        return "no driver has created a device or symbolic link of this name";
     case STATUS_ACCESS_DENIED:
         return "the device is exclusive and open, or its driver denied it";
     case STATUS_NO_SUCH_DEVICE:
@@ -61,14 +61,14 @@ int ondk_wdk_open(const char *name, ondk_wdk_device_t **device, uint32_t *status
     UNICODE_STRING wide = { 0 };
     ULONG_PTR information;
 
-    if (d && translate(&wide, name))
+    if (d && host_device_name(&wide, name))
         result = file_object_open(&wide, FILE_GENERIC_READ | FILE_GENERIC_WRITE, 0, 0, IRP_FROM_USER, &d->file,
                                   &information);
     free(wide.Buffer);
     *status = (uint32_t)result;
     if (!NT_SUCCESS(result)) {
         free(d);
-        return host_error("%s: 0x%08X: %s", name, (uint32_t)result, reason(result));
+        return host_error("%s: 0x%08X: %s", name, (uint32_t)result, host_device_reason(result));
     }
     *device = d;
     return 0;
@@ -86,13 +86,13 @@ void ondk_wdk_cancel(ondk_wdk_device_t *device)
     irp_cancel_all(device->file);
 }
 
-static int no_request(NTSTATUS why, uint32_t *status)
+static int host_device_fail(NTSTATUS why, uint32_t *status)
 {
     *status = (uint32_t)why;
-    return host_error("no request could be made: 0x%08X: %s", (uint32_t)why, reason(why));
+    return host_error("no request could be created: 0x%08X: %s", (uint32_t)why, host_device_reason(why));
 }
 
-static int send(PFILE_OBJECT file, PIRP irp, uint32_t *length, uint32_t *status)
+static int host_device_send(PFILE_OBJECT file, PIRP irp, uint32_t *length, uint32_t *status)
 {
     ULONG_PTR information = 0;
 
@@ -108,24 +108,24 @@ int ondk_wdk_device_control(ondk_wdk_device_t *device, uint32_t code, const void
     struct irp_buffers buffers = { in, in_length, out, out_capacity };
     PIO_STACK_LOCATION next;
     PIRP irp = file_object_irp(device->file, IRP_MJ_DEVICE_CONTROL, IRP_FROM_USER, &next);
-    NTSTATUS made = irp ? irp_set_control(irp, code, &buffers) : STATUS_INSUFFICIENT_RESOURCES;
+    NTSTATUS result = irp ? irp_set_control(irp, code, &buffers) : STATUS_INSUFFICIENT_RESOURCES;
 
-    if (!NT_SUCCESS(made))
-        return no_request(made, status);
-    return send(device->file, irp, out_length, status);
+    if (!NT_SUCCESS(result))
+        return host_device_fail(result, status);
+    return host_device_send(device->file, irp, out_length, status);
 }
 
-static int transfer(ondk_wdk_device_t *device, UCHAR major, const struct irp_buffers *buffers, uint64_t offset,
-                    uint32_t *length, uint32_t *status)
+static int host_device_transfer(ondk_wdk_device_t *device, UCHAR major, const struct irp_buffers *buffers,
+                                uint64_t offset, uint32_t *length, uint32_t *status)
 {
     PIO_STACK_LOCATION next;
     PIRP irp = file_object_irp(device->file, major, IRP_FROM_USER, &next);
-    NTSTATUS made = irp ? irp_set_transfer(irp, IoGetRelatedDeviceObject(device->file), buffers, (int64_t)offset)
+    NTSTATUS result = irp ? irp_set_transfer(irp, IoGetRelatedDeviceObject(device->file), buffers, (int64_t)offset)
                         : STATUS_INSUFFICIENT_RESOURCES;
 
-    if (!NT_SUCCESS(made))
-        return no_request(made, status);
-    return send(device->file, irp, length, status);
+    if (!NT_SUCCESS(result))
+        return host_device_fail(result, status);
+    return host_device_send(device->file, irp, length, status);
 }
 
 int ondk_wdk_read(ondk_wdk_device_t *device, uint64_t offset, void *out, uint32_t out_capacity, uint32_t *out_length,
@@ -133,7 +133,7 @@ int ondk_wdk_read(ondk_wdk_device_t *device, uint64_t offset, void *out, uint32_
 {
     struct irp_buffers buffers = { NULL, 0, out, out_capacity };
 
-    return transfer(device, IRP_MJ_READ, &buffers, offset, out_length, status);
+    return host_device_transfer(device, IRP_MJ_READ, &buffers, offset, out_length, status);
 }
 
 int ondk_wdk_write(ondk_wdk_device_t *device, uint64_t offset, const void *in, uint32_t in_length, uint32_t *in_taken,
@@ -141,5 +141,5 @@ int ondk_wdk_write(ondk_wdk_device_t *device, uint64_t offset, const void *in, u
 {
     struct irp_buffers buffers = { in, in_length, NULL, 0 };
 
-    return transfer(device, IRP_MJ_WRITE, &buffers, offset, in_taken, status);
+    return host_device_transfer(device, IRP_MJ_WRITE, &buffers, offset, in_taken, status);
 }

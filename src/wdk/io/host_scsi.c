@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SCSI commands from a host: see openndk/wdk.h. */
+/* SCSI commands of the host program: see openndk/wdk.h. */
 #include <string.h>
 
 #include "ntddscsi.h"
@@ -9,13 +9,13 @@
 #include "base/sized.h"
 #include "wdk/common/host_error.h"
 
-/* With room for the sense data behind it, as the control wants it. */
+/* The input and output of the control code, with the sense data behind the structure. */
 struct pass_through {
     SCSI_PASS_THROUGH_DIRECT direct;
     UCHAR sense[sizeof((ondk_wdk_scsi_command_t *)NULL)->sense];
 };
 
-static int send_command(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *command, uint32_t *status)
+static int host_scsi_send(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *command, uint32_t *status)
 {
     struct pass_through p = { .direct = { .Length = sizeof p.direct } };
 
@@ -32,7 +32,7 @@ static int send_command(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *com
     p.direct.SenseInfoLength = sizeof p.sense;
     if (ondk_wdk_device_control(adapter, IOCTL_SCSI_PASS_THROUGH_DIRECT, &p, sizeof p, &p, sizeof p, NULL, status))
         return -1;
-    if (NT_ERROR((NTSTATUS)*status)) { /* then the structure has not come back */
+    if (NT_ERROR((NTSTATUS)*status)) { /* the output was not copied */
         p.direct.ScsiStatus = 0;
         p.direct.DataTransferLength = 0;
         p.direct.SenseInfoLength = 0;
@@ -52,7 +52,7 @@ int ondk_wdk_scsi_sized(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *com
         *status = (uint32_t)STATUS_INVALID_PARAMETER;
         return host_error("the command has a field that this library does not have");
     }
-    if (send_command(adapter, &ours, status))
+    if (host_scsi_send(adapter, &ours, status))
         return -1;
     sized_write(command, size, &ours, sizeof ours);
     return 0;

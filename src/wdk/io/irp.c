@@ -13,35 +13,36 @@
 #include "wdk/ke/thread.h"
 
 enum {
-    OURS = 0x80,  /* in AllocationFlags: a block lies in front of the IRP */
-    HEADER = 256, /* keeps the IRP on 16 octets */
-    KEPT = 64,    /* IRPs that are over and still there, while checks are on: a second completion finds them */
+    HAS_BLOCK = 0x80,  /* in AllocationFlags: a struct irp_block precedes the IRP */
+    HEADER = 256,      /* a multiple of 16, the alignment of the IRP */
+    MAX_RELEASED = 64, /* released IRPs whose memory is not freed yet, while checks are on */
     NO_MORE_IRP_STACK_LOCATIONS = 0x35,
 };
-_Static_assert(sizeof(struct irp_block) <= HEADER, "the block lies in front of the IRP");
+_Static_assert(sizeof(struct irp_block) <= HEADER, "the block precedes the IRP");
 
-/* The dispatch routine's return value and the mark of IoMarkIrpPending: whichever comes second compares. */
-enum { RETURNED = 1, RETURNED_PENDING = 2, ENDED = 4, ENDED_MARKED = 8 };
+/* Facts about a request: its dispatch routine has returned, with STATUS_PENDING; it was completed, marked pending. */
+enum { RETURNED = 1, RETURNED_PENDING = 2, COMPLETED = 4, COMPLETED_MARKED = 8 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over and result of every block; what is kept */
-static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
-static struct irp_block *sending; /* what irp_send waits for */
-static struct irp_block *kept[KEPT];
-static unsigned kept_next;
+/* Guards completed, completing, abandoned, result and file of every block, and the lists below. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t any_completed = PTHREAD_COND_INITIALIZER;
+static struct irp_block *sending; /* those for which irp_send waits */
+static struct irp_block *released_irps[MAX_RELEASED]; /* so that a second completion is found and reported */
+static unsigned released_next;
 
-static PIRP irp_of(struct irp_block *b)
+static PIRP irp_from_block(struct irp_block *b)
 {
     return (PIRP)(void *)((char *)b + HEADER);
 }
 
-struct irp_block *irp_block_of(PIRP irp)
+struct irp_block *irp_block_from_irp(PIRP irp)
 {
-    return irp->AllocationFlags & OURS ? (struct irp_block *)(void *)((char *)irp - HEADER) : NULL;
+    return irp->AllocationFlags & HAS_BLOCK ? (struct irp_block *)(void *)((char *)irp - HEADER) : NULL;
 }
 
-/* ---- Life ------------------------------------------------------------------------------------------------------- */
+/* ---- Allocate and free ------------------------------------------------------------------------------------------ */
 
-static void prepare(PIRP irp, USHORT size, CCHAR locations)
+static void irp_prepare(PIRP irp, USHORT size, CCHAR locations)
 {
     memset(irp, 0, size);
     irp->Type = IO_TYPE_IRP;
@@ -52,7 +53,7 @@ static void prepare(PIRP irp, USHORT size, CCHAR locations)
     irp->Tail.Overlay.CurrentStackLocation = (PIO_STACK_LOCATION)(irp + 1) + locations;
 }
 
-static PIRP new_irp(CCHAR locations, bool system)
+static PIRP irp_alloc(CCHAR locations, bool system)
 {
     USHORT size = IoSizeOfIrp(locations);
     struct irp_block *b = aligned_alloc(16, (HEADER + (size_t)size + 15) / 16 * 16);
@@ -63,40 +64,40 @@ static PIRP new_irp(CCHAR locations, bool system)
     memset(b, 0, sizeof *b);
     b->system = system;
     atomic_init(&b->references, 1);
-    irp = irp_of(b);
-    prepare(irp, size, locations);
-    irp->AllocationFlags = OURS;
+    irp = irp_from_block(b);
+    irp_prepare(irp, size, locations);
+    irp->AllocationFlags = HAS_BLOCK;
     live_add(LIVE_IRP, irp, system ? "sent by the system" : "IoAllocateIrp");
     return irp;
 }
 
 PIRP irp_new(PDEVICE_OBJECT device)
 {
-    return new_irp(device->StackSize, true);
+    return irp_alloc(device->StackSize, true);
 }
 
 PIRP irp_new_for_driver(PDEVICE_OBJECT device)
 {
-    return new_irp(device->StackSize, false);
+    return irp_alloc(device->StackSize, false);
 }
 
 PIRP IoAllocateIrp(CCHAR StackSize, BOOLEAN ChargeQuota)
 {
     UNREFERENCED_PARAMETER(ChargeQuota);
     irql_check_max("IoAllocateIrp", DISPATCH_LEVEL);
-    return StackSize > 0 ? new_irp(StackSize, false) : NULL;
+    return StackSize > 0 ? irp_alloc(StackSize, false) : NULL;
 }
 
-/* Windows forgets how the IRP was allocated and gets lost when it is freed: what is right goes on here. */
+/* On an IRP of IoAllocateIrp, Windows loses the allocation flags and fails when it is freed. This keeps the flags. */
 VOID IoInitializeIrp(PIRP Irp, USHORT PacketSize, CCHAR StackSize)
 {
     bool ours = check_on() && live_has(LIVE_IRP, Irp);
 
     irql_check_max("IoInitializeIrp", DISPATCH_LEVEL);
-    prepare(Irp, PacketSize, StackSize);
+    irp_prepare(Irp, PacketSize, StackSize);
     if (!ours)
         return;
-    Irp->AllocationFlags = OURS;
+    Irp->AllocationFlags = HAS_BLOCK;
     check_failed(CHECK_IRP_MISUSE, "IoInitializeIrp", (uintptr_t)Irp, 0, 0, 0,
                  "IRP %p came from IoAllocateIrp: IoReuseIrp prepares it again", (void *)Irp);
 }
@@ -106,12 +107,12 @@ VOID IoReuseIrp(PIRP Irp, NTSTATUS Status)
     UCHAR flags = Irp->AllocationFlags;
 
     irql_check_max("IoReuseIrp", DISPATCH_LEVEL);
-    prepare(Irp, Irp->Size, Irp->StackCount);
+    irp_prepare(Irp, Irp->Size, Irp->StackCount);
     Irp->AllocationFlags = flags;
     Irp->IoStatus.Status = Status;
 }
 
-static void put(struct irp_block *b)
+static void irp_block_unref(struct irp_block *b)
 {
     struct irp_block *oldest = b;
 
@@ -119,56 +120,56 @@ static void put(struct irp_block *b)
         return;
     if (check_on()) {
         pthread_mutex_lock(&lock);
-        oldest = kept[kept_next];
-        kept[kept_next] = b;
-        kept_next = (kept_next + 1) % KEPT;
+        oldest = released_irps[released_next];
+        released_irps[released_next] = b;
+        released_next = (released_next + 1) % MAX_RELEASED;
         pthread_mutex_unlock(&lock);
     }
     free(oldest);
 }
 
-/* From here on the IRP is nobody's: Type says so to whoever still has the pointer. */
-static void give_away(PIRP irp, struct irp_block *b, const void *by)
+/* Ends the IRP. Clears its Type, by which a later use of the pointer is detected, and drops the owner's reference. */
+static void irp_release(PIRP irp, struct irp_block *b, const void *by)
 {
     if (check_on())
-        stack_capture(&b->given_away, by);
+        stack_capture(&b->released, by);
     (void)live_remove(LIVE_IRP, irp);
     irp->Type = 0;
-    put(b);
+    irp_block_unref(b);
 }
 
-static bool is_given_away(PIRP irp)
+static bool irp_is_released(PIRP irp)
 {
     return irp->Type != IO_TYPE_IRP;
 }
 
-static void add_given_away(PIRP irp)
+static void irp_add_release_stack(PIRP irp)
 {
-    struct irp_block *b = irp_block_of(irp);
+    struct irp_block *b = irp_block_from_irp(irp);
 
-    if (b && b->given_away.depth)
-        report_add_stack("completed or freed by", &b->given_away);
+    if (b && b->released.depth)
+        report_add_stack("completed or freed by", &b->released);
 }
 
 VOID IoFreeIrp(PIRP Irp)
 {
-    struct irp_block *b = irp_block_of(Irp);
+    struct irp_block *b = irp_block_from_irp(Irp);
 
     irql_check_max("IoFreeIrp", DISPATCH_LEVEL);
-    if (check_on() && (is_given_away(Irp) || !b || b->system)) {
-        if (is_given_away(Irp))
-            add_given_away(Irp);
+    if (check_on() && (irp_is_released(Irp) || !b || b->system)) {
+        if (irp_is_released(Irp))
+            irp_add_release_stack(Irp);
         check_failed(CHECK_IRP_MISUSE, "IoFreeIrp", (uintptr_t)Irp, 0, 0, 0, "IRP %p %s", (void *)Irp,
-                     is_given_away(Irp) ? "is gone already" : "is not one of IoAllocateIrp");
+                     irp_is_released(Irp) ? "is completed or freed already" : "is not one of IoAllocateIrp");
         return;
     }
     if (b)
-        give_away(Irp, b, __builtin_return_address(0));
+        irp_release(Irp, b, __builtin_return_address(0));
 }
 
-/* ---- Down ------------------------------------------------------------------------------------------------------- */
+/* ---- Send ------------------------------------------------------------------------------------------------------- */
 
-static PDRIVER_DISPATCH dispatch_of(PDEVICE_OBJECT device, PIRP irp)
+static PDRIVER_DISPATCH irp_dispatch_routine(PDEVICE_OBJECT device, PIRP irp)
 {
     UCHAR major = IoGetCurrentIrpStackLocation(irp)->MajorFunction;
 
@@ -176,7 +177,7 @@ static PDRIVER_DISPATCH dispatch_of(PDEVICE_OBJECT device, PIRP irp)
         return device->DriverObject->MajorFunction[major];
     if (check_on())
         check_failed(CHECK_IRP_MISUSE, "IoCallDriver", (uintptr_t)irp, major, 0, 0,
-                     "IRP %p has the major function 0x%02x, which there is not", (void *)irp, major);
+                     "IRP %p has the major function 0x%02x, which does not exist", (void *)irp, major);
     return driver_invalid_request;
 }
 
@@ -191,34 +192,38 @@ NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
         check_bug(NO_MORE_IRP_STACK_LOCATIONS, (uintptr_t)Irp, 0, 0, 0);
     IoSetNextIrpStackLocation(Irp);
     IoGetCurrentIrpStackLocation(Irp)->DeviceObject = DeviceObject;
-    dispatch = dispatch_of(DeviceObject, Irp);
+    dispatch = irp_dispatch_routine(DeviceObject, Irp);
     mark = thread_mark_get();
     status = dispatch(DeviceObject, Irp);
     thread_mark_check(&mark, "a dispatch routine", (const void *)(uintptr_t)dispatch);
     return status;
 }
 
-/* ---- Up --------------------------------------------------------------------------------------------------------- */
+/* ---- Complete --------------------------------------------------------------------------------------------------- */
 
-static void compare(struct irp_block *b, int fact)
+/*
+ * Adds a fact. The dispatch routine's return and the completion happen in either order. The second of them compares the
+ * return value with the mark of IoMarkIrpPending.
+ */
+static void irp_check_pending(struct irp_block *b, int fact)
 {
-    int all = atomic_fetch_or(&b->facts, fact) | fact;
-    bool pending = all & RETURNED_PENDING, marked = all & ENDED_MARKED;
+    int all = atomic_fetch_or(&b->pending_facts, fact) | fact;
+    bool pending = all & RETURNED_PENDING, marked = all & COMPLETED_MARKED;
 
-    if (!(all & RETURNED) || !(all & ENDED) || pending == marked || !check_on())
+    if (!(all & RETURNED) || !(all & COMPLETED) || pending == marked || !check_on())
         return;
-    check_failed(CHECK_IRP_MISUSE, "a dispatch routine", (uintptr_t)irp_of(b), pending, marked, 0,
+    check_failed(CHECK_IRP_MISUSE, "a dispatch routine", (uintptr_t)irp_from_block(b), pending, marked, 0,
                  pending ? "it returned STATUS_PENDING without IoMarkIrpPending"
                          : "it called IoMarkIrpPending and did not return STATUS_PENDING");
 }
 
-/* False: it must not be completed now. */
-static bool check_end(PIRP irp)
+/* Returns false if the IRP must not be completed, because it was completed already. */
+static bool irp_check_completion(PIRP irp)
 {
     PDRIVER_CANCEL routine;
 
-    if (is_given_away(irp) || irp->CurrentLocation > irp->StackCount) {
-        add_given_away(irp);
+    if (irp_is_released(irp) || irp->CurrentLocation > irp->StackCount) {
+        irp_add_release_stack(irp);
         check_failed(CHECK_IRP_COMPLETED_TWICE, "IoCompleteRequest", (uintptr_t)irp, 0, 0, 0,
                      "IRP %p has been completed already", (void *)irp);
         return false;
@@ -233,37 +238,40 @@ static bool check_end(PIRP irp)
     return true;
 }
 
-/* Through all locations: the request is the system's again, which frees it. */
-static void finish(PIRP irp, struct irp_block *b)
+/* Called when the completion has passed all locations. Signals the sender and releases the IRP. */
+static void irp_finish(PIRP irp, struct irp_block *b)
 {
     pthread_mutex_lock(&lock);
-    b->ending = !b->abandoned;
-    if (!b->ending)
+    b->completing = !b->abandoned;
+    if (!b->completing)
         irp->Flags &= ~(ULONG)IRP_INPUT_OPERATION;
     pthread_mutex_unlock(&lock);
-    irp_take_buffers(irp, b);
-    compare(b, ENDED | (irp->PendingReturned ? ENDED_MARKED : 0));
+    irp_release_buffers(irp, b);
+    irp_check_pending(b, COMPLETED | (irp->PendingReturned ? COMPLETED_MARKED : 0));
     if (irp->UserIosb)
         *irp->UserIosb = irp->IoStatus;
     if (irp->UserEvent)
         (void)KeSetEvent(irp->UserEvent, IO_NO_INCREMENT, FALSE);
     pthread_mutex_lock(&lock);
     b->result = irp->IoStatus;
-    b->over = true;
-    pthread_cond_broadcast(&ended);
+    b->completed = true;
+    pthread_cond_broadcast(&any_completed);
     pthread_mutex_unlock(&lock);
-    give_away(irp, b, __builtin_return_address(0));
+    irp_release(irp, b, __builtin_return_address(0));
 }
 
-static bool wants_call(PIRP irp, UCHAR control)
+static bool irp_wants_completion(PIRP irp, UCHAR control)
 {
     return (NT_SUCCESS(irp->IoStatus.Status) && control & SL_INVOKE_ON_SUCCESS) ||
            (!NT_SUCCESS(irp->IoStatus.Status) && control & SL_INVOKE_ON_ERROR) ||
            (irp_is_cancelled(irp) && control & SL_INVOKE_ON_CANCEL);
 }
 
-/* Whoever sent it from the location below. False: it takes the IRP back. */
-static bool call_completion(PIRP irp, const IO_STACK_LOCATION *done)
+/*
+ * Calls the completion routine that the driver one location up has set in *done. Returns false if the routine becomes
+ * the IRP's owner again.
+ */
+static bool irp_call_completion(PIRP irp, const IO_STACK_LOCATION *done)
 {
     PDEVICE_OBJECT device =
         irp->CurrentLocation > irp->StackCount ? NULL : IoGetCurrentIrpStackLocation(irp)->DeviceObject;
@@ -280,28 +288,28 @@ VOID IofCompleteRequest(PIRP Irp, CCHAR PriorityBoost)
 
     UNREFERENCED_PARAMETER(PriorityBoost);
     irql_check_max("IoCompleteRequest", DISPATCH_LEVEL);
-    if (check_on() && !check_end(Irp))
+    if (check_on() && !irp_check_completion(Irp))
         return;
     while (Irp->CurrentLocation <= Irp->StackCount) {
         IO_STACK_LOCATION done = *IoGetCurrentIrpStackLocation(Irp);
 
         Irp->PendingReturned = (done.Control & SL_PENDING_RETURNED) != 0;
         IoSkipCurrentIrpStackLocation(Irp);
-        if (wants_call(Irp, done.Control)) {
-            if (!call_completion(Irp, &done))
+        if (irp_wants_completion(Irp, done.Control)) {
+            if (!irp_call_completion(Irp, &done))
                 return;
         } else if (Irp->PendingReturned && Irp->CurrentLocation <= Irp->StackCount) {
             IoMarkIrpPending(Irp);
         }
     }
-    b = irp_block_of(Irp);
+    b = irp_block_from_irp(Irp);
     if (b)
-        finish(Irp, b);
+        irp_finish(Irp, b);
 }
 
-/* ---- The system's own ------------------------------------------------------------------------------------------- */
+/* ---- Requests of the system ------------------------------------------------------------------------------------- */
 
-static void list_sending(struct irp_block *b, PFILE_OBJECT file)
+static void irp_add_sending(struct irp_block *b, PFILE_OBJECT file)
 {
     pthread_mutex_lock(&lock);
     b->file = file;
@@ -310,8 +318,8 @@ static void list_sending(struct irp_block *b, PFILE_OBJECT file)
     pthread_mutex_unlock(&lock);
 }
 
-/* Under the lock. */
-static void unlist_sending(struct irp_block *b)
+/* Requires the lock. */
+static void irp_remove_sending(struct irp_block *b)
 {
     struct irp_block **at = &sending;
 
@@ -323,62 +331,62 @@ static void unlist_sending(struct irp_block *b)
 
 NTSTATUS irp_send(PDEVICE_OBJECT device, PIRP irp, ULONG_PTR *information)
 {
-    struct irp_block *b = irp_block_of(irp);
+    struct irp_block *b = irp_block_from_irp(irp);
     IO_STATUS_BLOCK result;
     NTSTATUS status;
-    bool over;
+    bool completed;
 
     atomic_fetch_add(&b->references, 1);
     irp->Tail.Overlay.Thread = (struct _ETHREAD *)(void *)thread_self();
-    list_sending(b, IoGetNextIrpStackLocation(irp)->FileObject);
+    irp_add_sending(b, IoGetNextIrpStackLocation(irp)->FileObject);
     status = IofCallDriver(device, irp);
-    compare(b, RETURNED | (status == STATUS_PENDING ? RETURNED_PENDING : 0));
+    irp_check_pending(b, RETURNED | (status == STATUS_PENDING ? RETURNED_PENDING : 0));
     pthread_mutex_lock(&lock);
-    while (!b->over && (status == STATUS_PENDING || b->ending))
-        pthread_cond_wait(&ended, &lock);
-    unlist_sending(b);
-    over = b->over;
-    b->abandoned = !over;
+    while (!b->completed && (status == STATUS_PENDING || b->completing))
+        pthread_cond_wait(&any_completed, &lock);
+    irp_remove_sending(b);
+    completed = b->completed;
+    b->abandoned = !completed;
     result = b->result;
     pthread_mutex_unlock(&lock);
-    if (!over) {
+    if (!completed) {
         result.Status = status;
         result.Information = 0;
         if (check_on())
             check_failed(CHECK_IRP_MISUSE, "a dispatch routine", (uintptr_t)irp, (uint32_t)status, 0, 0,
                          "it returned 0x%08X and has not completed IRP %p", (uint32_t)status, (void *)irp);
     }
-    put(b);
+    irp_block_unref(b);
     if (information)
         *information = result.Information;
     return result.Status;
 }
 
-void irp_drop(PIRP irp)
+void irp_free_unsent(PIRP irp)
 {
-    give_away(irp, irp_block_of(irp), __builtin_return_address(0));
+    irp_release(irp, irp_block_from_irp(irp), __builtin_return_address(0));
 }
 
-enum { CANCELLED_AT_ONCE = 32 };
+enum { MAX_BATCH = 32 };
 
-/* The cancel routines run with nothing held; a reference keeps each IRP. */
+/* The cancel routines run without the lock. A reference to each block keeps the IRP's memory. */
 void irp_cancel_all(PFILE_OBJECT file)
 {
-    struct irp_block *found[CANCELLED_AT_ONCE];
+    struct irp_block *found[MAX_BATCH];
     int n;
 
     do {
         n = 0;
         pthread_mutex_lock(&lock);
-        for (struct irp_block *b = sending; b && n < CANCELLED_AT_ONCE; b = b->sending_next)
-            if (b->file == file && !irp_is_cancelled(irp_of(b))) {
+        for (struct irp_block *b = sending; b && n < MAX_BATCH; b = b->sending_next)
+            if (b->file == file && !irp_is_cancelled(irp_from_block(b))) {
                 atomic_fetch_add(&b->references, 1);
                 found[n++] = b;
             }
         pthread_mutex_unlock(&lock);
         for (int i = 0; i < n; i++) {
-            (void)IoCancelIrp(irp_of(found[i]));
-            put(found[i]);
+            (void)IoCancelIrp(irp_from_block(found[i]));
+            irp_block_unref(found[i]);
         }
-    } while (n == CANCELLED_AT_ONCE);
+    } while (n == MAX_BATCH);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I/O requests: what lies in front of an IRP that the system allocated, and how the system itself sends one and waits.
+ * I/O requests: the block that precedes each IRP that this kernel allocates, and requests that the kernel itself sends.
+ * An IRP belongs to its owner until it is completed through all of its locations or freed. Its memory remains allocated
+ * as long as its block has a reference.
  */
 #ifndef ONDK_WDK_IRP_H
 #define ONDK_WDK_IRP_H
@@ -12,32 +14,36 @@
 
 #include "verify/stack.h"
 
-/* KernelMode and UserMode: who sent it. */
+/* The sender: KernelMode or UserMode. */
 enum irp_from { IRP_FROM_KERNEL, IRP_FROM_USER };
 
 struct irp_block {
-    bool system;             /* completion frees it; else IoFreeIrp does */
-    bool over;               /* gone through all of its completion: result counts */
-    bool ending;             /* output is being copied: the sender waits for that */
-    bool abandoned;          /* the sender has gone, and its buffers with it */
-    atomic_int references;   /* the owner's, and the sender's while it waits */
-    atomic_int facts;        /* how it returned and how it ended, which have to agree */
+    bool system;              /* its completion frees the IRP; otherwise IoFreeIrp does */
+    bool completed;           /* completed through all locations, so that `result` is valid */
+    bool completing;          /* the output is being copied to the sender's buffer, so that the sender must wait */
+    bool abandoned;           /* irp_send has returned before the completion: its buffers must not be used */
+    atomic_int references;    /* the owner's, and the sender's while it waits */
+    atomic_int pending_facts; /* see irp_check_pending */
     IO_STATUS_BLOCK result;
-    void *copy_to;           /* buffered output goes there, at most copy_most octets */
-    ULONG copy_most;
-    PFILE_OBJECT file;       /* that it was sent for, while somebody waits */
+    void *out_buffer;         /* buffered output is copied here on completion, at most out_capacity bytes */
+    ULONG out_capacity;
+    PFILE_OBJECT file;        /* the file for which irp_send has sent it, while irp_send waits */
     struct irp_block *sending_next;
-    struct stack given_away; /* by IoCompleteRequest or IoFreeIrp, while checks are on */
+    struct stack released;    /* the stack of IoCompleteRequest or IoFreeIrp, while checks are on */
 };
 
-/* A request of the system's own with room for the device's whole stack; the caller fills the next location. */
+/*
+ * Returns a request of the system with a location for each device of the stack, or NULL if out of memory. The caller
+ * fills in the next location. Its completion frees it.
+ */
 PIRP irp_new(PDEVICE_OBJECT device);
 /* The same, but the driver's completion routine frees it. */
 PIRP irp_new_for_driver(PDEVICE_OBJECT device);
 
 /*
- * Cancel is set under the cancel spin lock and looked at without it: before it, or after it, the cancel routine is
- * exchanged, so that of the one who cancels and the one who sets a routine at least one sees the other.
+ * Irp->Cancel. Sequentially consistent, as is the exchange of the cancel routine: IoCancelIrp sets Cancel and then
+ * exchanges the routine; a driver sets the routine and then reads Cancel. At least one of the two finds what the other
+ * has set.
  */
 static inline bool irp_is_cancelled(PIRP irp)
 {
@@ -49,18 +55,22 @@ static inline void irp_set_cancel(PIRP irp)
     __atomic_store_n(&irp->Cancel, TRUE, __ATOMIC_SEQ_CST);
 }
 
-/* Sends it, waits until it has ended, and tells how. The IRP is gone afterwards. PASSIVE_LEVEL. */
+/*
+ * Sends the request, waits for its completion, and returns its status. The caller must not use the IRP afterwards.
+ * Requires PASSIVE_LEVEL.
+ */
 NTSTATUS irp_send(PDEVICE_OBJECT device, PIRP irp, ULONG_PTR *information);
 
-/* Cancels what irp_send waits for with that file. */
+/* Cancels the requests with this file for which irp_send waits. */
 void irp_cancel_all(PFILE_OBJECT file);
 
-/* Never sent. */
-void irp_drop(PIRP irp);
+/* Frees a request that was not sent. */
+void irp_free_unsent(PIRP irp);
 
 /*
- * Hands buffers over as the control code or the device's flags say. The IRP's end copies buffered output back and
- * frees what was made for it. Where it fails, which a buffer that cannot be locked is a reason for, the IRP is gone.
+ * Set the request's buffers by the method of the control code or of the device: buffered, direct or neither. The
+ * completion copies buffered output back and frees the system's buffer and MDL. If they fail, for example because a
+ * buffer cannot be locked, they free the IRP.
  */
 struct irp_buffers {
     const void *in;
@@ -70,8 +80,9 @@ struct irp_buffers {
 };
 NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *buffers);
 NTSTATUS irp_set_transfer(PIRP irp, PDEVICE_OBJECT device, const struct irp_buffers *buffers, int64_t offset);
-/* The system's part of the end, before anybody sees it: output copied, buffers freed. */
-void irp_take_buffers(PIRP irp, struct irp_block *b);
-struct irp_block *irp_block_of(PIRP irp);
+/* Copies buffered output back, and frees the system's buffer and the MDLs. Precedes the signal of the completion. */
+void irp_release_buffers(PIRP irp, struct irp_block *b);
+/* Returns NULL if the driver allocated the IRP itself. */
+struct irp_block *irp_block_from_irp(PIRP irp);
 
 #endif

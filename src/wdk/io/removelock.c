@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Remove locks: a count of those inside, and an event for the one that waits until they have left. */
+/* Remove locks: a count of acquisitions, which starts at 1, and an event that is set when the count reaches 0. */
 #include "wdm.h"
 
 #include "wdk/common/inuse.h"
@@ -18,7 +18,7 @@ VOID IoInitializeRemoveLockEx(PIO_REMOVE_LOCK Lock, ULONG AllocateTag, ULONG Max
     __atomic_store_n(&Lock->IoCount, 1, __ATOMIC_RELAXED);
 }
 
-static void leave(PIO_REMOVE_LOCK lock)
+static void removelock_release(PIO_REMOVE_LOCK lock)
 {
     if (__atomic_sub_fetch(&lock->IoCount, 1, __ATOMIC_ACQ_REL) == 0)
         KeSetEvent(&lock->RemoveEvent, IO_NO_INCREMENT, FALSE);
@@ -34,7 +34,7 @@ NTSTATUS IoAcquireRemoveLockEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, PCSTR File
     __atomic_fetch_add(&RemoveLock->IoCount, 1, __ATOMIC_ACQ_REL);
     if (!__atomic_load_n(&RemoveLock->Removed, __ATOMIC_ACQUIRE))
         return STATUS_SUCCESS;
-    leave(RemoveLock);
+    removelock_release(RemoveLock);
     return STATUS_DELETE_PENDING;
 }
 
@@ -50,17 +50,17 @@ VOID IoReleaseRemoveLockEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, ULONG RemlockS
                      "remove lock %p is released more often than acquired", (void *)RemoveLock);
         return;
     }
-    leave(RemoveLock);
+    removelock_release(RemoveLock);
 }
 
-/* The caller's own acquisition and the first count go, and nobody gets in any more. */
+/* Drops the caller's acquisition and the initial count. From here on IoAcquireRemoveLock fails. */
 VOID IoReleaseRemoveLockAndWaitEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, ULONG RemlockSize)
 {
     UNREFERENCED_PARAMETER(Tag);
     UNREFERENCED_PARAMETER(RemlockSize);
     irql_check_max("IoReleaseRemoveLockAndWait", PASSIVE_LEVEL);
     __atomic_store_n(&RemoveLock->Removed, 1, __ATOMIC_SEQ_CST);
-    leave(RemoveLock);
-    leave(RemoveLock);
+    removelock_release(RemoveLock);
+    removelock_release(RemoveLock);
     (void)KeWaitForSingleObject(&RemoveLock->RemoveEvent, Executive, KernelMode, FALSE, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Buffers of requests, and cancelling them. */
+/* The buffers of requests, and their cancellation. */
 #include <pthread.h>
 #include <string.h>
 
@@ -13,38 +13,38 @@
 
 /* ---- Buffers ---------------------------------------------------------------------------------------------------- */
 
-static NTSTATUS give_up(PIRP irp, NTSTATUS why)
+static NTSTATUS request_fail(PIRP irp, NTSTATUS why)
 {
     if (irp->Flags & IRP_DEALLOCATE_BUFFER)
         ExFreePool(irp->AssociatedIrp.SystemBuffer);
     if (irp->MdlAddress)
         IoFreeMdl(irp->MdlAddress);
-    irp_drop(irp);
+    irp_free_unsent(irp);
     return why;
 }
 
-/* One buffer for both directions, of pool, as drivers that free it themselves expect. */
-static NTSTATUS set_buffered(PIRP irp, const struct irp_buffers *b)
+/* Allocates one buffer for both directions. It is from pool, because some drivers free it themselves. */
+static NTSTATUS request_set_buffered(PIRP irp, const struct irp_buffers *b)
 {
     ULONG size = max(b->in_length, b->out_capacity);
-    struct irp_block *block = irp_block_of(irp);
+    struct irp_block *block = irp_block_from_irp(irp);
 
     if (!size)
         return STATUS_SUCCESS;
     irp->AssociatedIrp.SystemBuffer = ExAllocatePoolWithTag(NonPagedPoolNx, size, BUFFER_TAG);
     if (!irp->AssociatedIrp.SystemBuffer)
-        return give_up(irp, STATUS_INSUFFICIENT_RESOURCES);
+        return request_fail(irp, STATUS_INSUFFICIENT_RESOURCES);
     if (b->in_length)
         memcpy(irp->AssociatedIrp.SystemBuffer, b->in, b->in_length);
     irp->Flags |= IRP_BUFFERED_IO | IRP_DEALLOCATE_BUFFER | (b->out_capacity ? IRP_INPUT_OPERATION : 0);
     irp->UserBuffer = b->out;
-    block->copy_to = b->out;
-    block->copy_most = b->out_capacity;
+    block->out_buffer = b->out;
+    block->out_capacity = b->out_capacity;
     return STATUS_SUCCESS;
 }
 
-/* A buffer that is not there raises an exception, which is not the caller's: it has nothing to free. */
-static NTSTATUS lock_pages(PIRP irp, LOCK_OPERATION operation)
+/* Returns the status of the exception that MmProbeAndLockPages raises for a buffer that is not accessible. */
+static NTSTATUS request_lock_pages(PIRP irp, LOCK_OPERATION operation)
 {
     __try {
         MmProbeAndLockPages(irp->MdlAddress, irp->RequestorMode, operation);
@@ -55,16 +55,16 @@ static NTSTATUS lock_pages(PIRP irp, LOCK_OPERATION operation)
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS set_direct(PIRP irp, const void *start, ULONG size, LOCK_OPERATION operation)
+static NTSTATUS request_set_direct(PIRP irp, const void *start, ULONG size, LOCK_OPERATION operation)
 {
     NTSTATUS status;
 
     if (!size)
         return STATUS_SUCCESS;
     if (!IoAllocateMdl((PVOID)(uintptr_t)start, size, FALSE, FALSE, irp))
-        return give_up(irp, STATUS_INSUFFICIENT_RESOURCES);
-    status = lock_pages(irp, operation);
-    return NT_SUCCESS(status) ? status : give_up(irp, status);
+        return request_fail(irp, STATUS_INSUFFICIENT_RESOURCES);
+    status = request_lock_pages(irp, operation);
+    return NT_SUCCESS(status) ? status : request_fail(irp, status);
 }
 
 NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *b)
@@ -79,11 +79,11 @@ NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *b)
     next->Parameters.DeviceIoControl.OutputBufferLength = b->out_capacity;
     switch (method) {
     case METHOD_BUFFERED:
-        return set_buffered(irp, b);
+        return request_set_buffered(irp, b);
     case METHOD_IN_DIRECT:
     case METHOD_OUT_DIRECT:
-        status = set_buffered(irp, &input);
-        return status ? status : set_direct(irp, b->out, b->out_capacity,
+        status = request_set_buffered(irp, &input);
+        return status ? status : request_set_direct(irp, b->out, b->out_capacity,
                                             method == METHOD_IN_DIRECT ? IoReadAccess : IoWriteAccess);
     default:
         next->Parameters.DeviceIoControl.Type3InputBuffer = (void *)(uintptr_t)b->in;
@@ -98,37 +98,36 @@ NTSTATUS irp_set_transfer(PIRP irp, PDEVICE_OBJECT device, const struct irp_buff
     const void *start = b->in ? b->in : b->out;
     ULONG size = b->in ? b->in_length : b->out_capacity;
 
-    next->Parameters.Read.Length = size; /* Write has the same members at the same places */
+    next->Parameters.Read.Length = size; /* Parameters.Write has the same layout */
     next->Parameters.Read.ByteOffset.QuadPart = offset;
     if (device->Flags & DO_BUFFERED_IO)
-        return set_buffered(irp, b);
+        return request_set_buffered(irp, b);
     if (device->Flags & DO_DIRECT_IO)
-        return set_direct(irp, start, size, b->in ? IoReadAccess : IoWriteAccess);
+        return request_set_direct(irp, start, size, b->in ? IoReadAccess : IoWriteAccess);
     irp->UserBuffer = (void *)(uintptr_t)start;
     return STATUS_SUCCESS;
 }
 
-static void copy_output(PIRP irp, struct irp_block *b)
+static void request_copy_output(PIRP irp, struct irp_block *b)
 {
     ULONG_PTR size = irp->IoStatus.Information;
 
-    if (size > b->copy_most) {
+    if (size > b->out_capacity) {
         if (check_on())
-            check_failed(CHECK_IRP_MISUSE, "IoCompleteRequest", (uintptr_t)irp, size, b->copy_most, 0,
-                         "IoStatus.Information is %llu, and there is room for %u octets", (unsigned long long)size,
-                         b->copy_most);
-        size = b->copy_most;
+            check_failed(CHECK_IRP_MISUSE, "IoCompleteRequest", (uintptr_t)irp, size, b->out_capacity, 0,
+                         "IoStatus.Information is %llu, and there is room for %u bytes", (unsigned long long)size,
+                         b->out_capacity);
+        size = b->out_capacity;
     }
     if (size)
-        memcpy(b->copy_to, irp->AssociatedIrp.SystemBuffer, size);
+        memcpy(b->out_buffer, irp->AssociatedIrp.SystemBuffer, size);
 }
 
-/* With an error nothing is copied; with a warning (STATUS_BUFFER_OVERFLOW) what there is. */
-void irp_take_buffers(PIRP irp, struct irp_block *b)
+/* Output is copied on success and with a warning (STATUS_BUFFER_OVERFLOW), but not with an error. */
+void irp_release_buffers(PIRP irp, struct irp_block *b)
 {
-    if (irp->Flags & IRP_BUFFERED_IO && irp->Flags & IRP_INPUT_OPERATION &&
-        (!NT_ERROR(irp->IoStatus.Status)))
-        copy_output(irp, b);
+    if (irp->Flags & IRP_BUFFERED_IO && irp->Flags & IRP_INPUT_OPERATION && !NT_ERROR(irp->IoStatus.Status))
+        request_copy_output(irp, b);
     if (irp->Flags & IRP_DEALLOCATE_BUFFER)
         ExFreePool(irp->AssociatedIrp.SystemBuffer);
     while (irp->MdlAddress) {
@@ -141,14 +140,14 @@ void irp_take_buffers(PIRP irp, struct irp_block *b)
     }
 }
 
-/* ---- Cancelling ------------------------------------------------------------------------------------------------- */
+/* ---- Cancellation ----------------------------------------------------------------------------------------------- */
 
-/* One for the whole system. */
+/* The cancel spin lock, of which Windows has one as well. */
 static pthread_mutex_t cancel_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct lock_kind cancel_lock_kind = { .name = "cancel spin lock" };
 
-static void acquire(PKIRQL irql, const void *by)
+static void cancel_lock_acquire(PKIRQL irql, const void *by)
 {
     irql_check_max("IoAcquireCancelSpinLock", DISPATCH_LEVEL);
     *irql = irql_set(DISPATCH_LEVEL);
@@ -159,7 +158,7 @@ static void acquire(PKIRQL irql, const void *by)
         thread_add_lock(&cancel_lock, &cancel_lock_kind, by);
 }
 
-static void release(const char *routine, KIRQL irql)
+static void cancel_lock_release(const char *routine, KIRQL irql)
 {
     if (!check_on() || lock_check_release(routine, &cancel_lock_kind, &cancel_lock, NULL))
         pthread_mutex_unlock(&cancel_lock);
@@ -168,13 +167,13 @@ static void release(const char *routine, KIRQL irql)
 
 VOID IoAcquireCancelSpinLock(PKIRQL Irql)
 {
-    acquire(Irql, __builtin_return_address(0));
+    cancel_lock_acquire(Irql, __builtin_return_address(0));
 }
 
 VOID IoReleaseCancelSpinLock(KIRQL Irql)
 {
     irql_check_min("IoReleaseCancelSpinLock", DISPATCH_LEVEL);
-    release("IoReleaseCancelSpinLock", Irql);
+    cancel_lock_release("IoReleaseCancelSpinLock", Irql);
 }
 
 BOOLEAN IoCancelIrp(PIRP Irp)
@@ -184,11 +183,11 @@ BOOLEAN IoCancelIrp(PIRP Irp)
     KIRQL irql;
 
     irql_check_max("IoCancelIrp", DISPATCH_LEVEL);
-    acquire(&irql, __builtin_return_address(0));
+    cancel_lock_acquire(&irql, __builtin_return_address(0));
     irp_set_cancel(Irp);
     routine = IoSetCancelRoutine(Irp, NULL);
     if (!routine) {
-        release("IoCancelIrp", irql);
+        cancel_lock_release("IoCancelIrp", irql);
         return FALSE;
     }
     Irp->CancelIrql = irql;

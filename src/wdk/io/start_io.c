@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* StartIo: see wdm/startio.h. */
+/*
+ * StartIo: see wdm/startio.h. With DeferredStartIo, StartIo is not called while another call of it for the device runs:
+ * the thread of the last running call makes the deferred calls.
+ */
 #include "wdm.h"
 
 #include "wdk/io/device.h"
@@ -16,7 +19,7 @@ VOID IoSetStartIoAttributes(PDEVICE_OBJECT DeviceObject, BOOLEAN DeferredStartIo
     s->not_cancelable = NonCancelable;
 }
 
-static void start(PDEVICE_OBJECT device, PIRP irp)
+static void start_io_call(PDEVICE_OBJECT device, PIRP irp)
 {
     struct thread_mark mark = thread_mark_get();
     PDRIVER_STARTIO routine = device->DriverObject->DriverStartIo;
@@ -25,76 +28,76 @@ static void start(PDEVICE_OBJECT device, PIRP irp)
     thread_mark_check(&mark, "a StartIo routine", (const void *)(uintptr_t)routine);
 }
 
-static void start_next(PDEVICE_OBJECT device, unsigned how, ULONG key)
+static void start_io_next_packet(PDEVICE_OBJECT device, unsigned flags, ULONG key)
 {
     PKDEVICE_QUEUE_ENTRY entry;
     KIRQL irql = DISPATCH_LEVEL;
     PIRP irp;
 
-    if (how & CANCELABLE)
+    if (flags & CANCELABLE)
         IoAcquireCancelSpinLock(&irql);
-    entry = how & BY_KEY ? KeRemoveByKeyDeviceQueue(&device->DeviceQueue, key)
+    entry = flags & BY_KEY ? KeRemoveByKeyDeviceQueue(&device->DeviceQueue, key)
                          : KeRemoveDeviceQueue(&device->DeviceQueue);
     irp = entry ? CONTAINING_RECORD(entry, IRP, Tail.Overlay.DeviceQueueEntry) : NULL;
     device->CurrentIrp = irp;
-    if (irp && how & CANCELABLE && device_start_io(device)->not_cancelable)
+    if (irp && flags & CANCELABLE && device_start_io(device)->not_cancelable)
         (void)IoSetCancelRoutine(irp, NULL);
-    if (how & CANCELABLE)
+    if (flags & CANCELABLE)
         IoReleaseCancelSpinLock(irql);
     if (irp)
-        start(device, irp);
+        start_io_call(device, irp);
 }
 
-/* Of those that are asked for while StartIo runs, each comes after its return, on the thread that returns last. */
-static void leave(PDEVICE_OBJECT device, struct device_start_io *s)
+/* Counts the return of StartIo. If no other call runs, makes the deferred calls first. */
+static void start_io_return(PDEVICE_OBJECT device, struct device_start_io *s)
 {
     spin_lock(&s->lock);
-    while (s->asked && s->inside == 1) {
-        unsigned how = s->how;
+    while (s->n_requested && s->running == 1) {
+        unsigned flags = s->flags;
         ULONG key = s->key;
 
-        s->asked--;
+        s->n_requested--;
         spin_unlock(&s->lock);
-        start_next(device, how, key);
+        start_io_next_packet(device, flags, key);
         spin_lock(&s->lock);
     }
-    s->inside--;
+    s->running--;
     spin_unlock(&s->lock);
 }
 
-static void start_first(PDEVICE_OBJECT device, PIRP irp)
+static void start_io_first(PDEVICE_OBJECT device, PIRP irp)
 {
     struct device_start_io *s = device_start_io(device);
 
     spin_lock(&s->lock);
-    s->inside++;
+    s->running++;
     spin_unlock(&s->lock);
-    start(device, irp);
-    leave(device, s);
+    start_io_call(device, irp);
+    start_io_return(device, s);
 }
 
-static void next(PDEVICE_OBJECT device, unsigned how, ULONG key)
+static void start_io_next(PDEVICE_OBJECT device, unsigned flags, ULONG key)
 {
     struct device_start_io *s = device_start_io(device);
     bool later;
 
     spin_lock(&s->lock);
-    later = s->deferred && s->inside;
-    s->inside += !later;
+    later = s->deferred && s->running;
+    s->running += !later;
     if (later) {
-        s->asked++;
-        s->how = how;
+        s->n_requested++;
+        s->flags = flags;
         s->key = key;
     }
     spin_unlock(&s->lock);
     if (later)
         return;
-    start_next(device, how, key);
-    leave(device, s);
+    start_io_next_packet(device, flags, key);
+    start_io_return(device, s);
 }
 
-/* Under the cancel spin lock, which it gives back: one that was cancelled before it got here ends at once. */
-static void leave_queued(PDEVICE_OBJECT device, PIRP irp, KIRQL irql)
+/* Requires the cancel spin lock and releases it. Calls the cancel routine of an IRP that was cancelled meanwhile. */
+static void start_io_finish_queued(PDEVICE_OBJECT device, PIRP irp, KIRQL irql)
 {
     bool cancelled = irp_is_cancelled(irp);
     PDRIVER_CANCEL routine = cancelled ? IoSetCancelRoutine(irp, NULL) : NULL;
@@ -126,20 +129,20 @@ VOID IoStartPacket(PDEVICE_OBJECT DeviceObject, PIRP Irp, PULONG Key, PDRIVER_CA
             (void)IoSetCancelRoutine(Irp, NULL);
     }
     if (CancelFunction && queued)
-        leave_queued(DeviceObject, Irp, irql);
+        start_io_finish_queued(DeviceObject, Irp, irql);
     else if (CancelFunction)
         IoReleaseCancelSpinLock(irql);
     if (!queued)
-        start_first(DeviceObject, Irp);
+        start_io_first(DeviceObject, Irp);
     (void)irql_set(before);
 }
 
-/* One report is enough for a caller that is too low. */
-static void next_raised(PDEVICE_OBJECT device, unsigned how, ULONG key)
+/* Raises the IRQL, so that a caller at a lower one, which was reported, does not break further rules. */
+static void start_io_next_raised(PDEVICE_OBJECT device, unsigned flags, ULONG key)
 {
     KIRQL before = irql_set(DISPATCH_LEVEL);
 
-    next(device, how, key);
+    start_io_next(device, flags, key);
     (void)irql_set(before);
 }
 
@@ -147,11 +150,11 @@ VOID IoStartNextPacket(PDEVICE_OBJECT DeviceObject, BOOLEAN Cancelable)
 {
     irql_check_max("IoStartNextPacket", DISPATCH_LEVEL);
     irql_check_min("IoStartNextPacket", DISPATCH_LEVEL);
-    next_raised(DeviceObject, Cancelable ? CANCELABLE : 0, 0);
+    start_io_next_raised(DeviceObject, Cancelable ? CANCELABLE : 0, 0);
 }
 
 VOID IoStartNextPacketByKey(PDEVICE_OBJECT DeviceObject, BOOLEAN Cancelable, ULONG Key)
 {
     irql_check_max("IoStartNextPacketByKey", DISPATCH_LEVEL);
-    next_raised(DeviceObject, (Cancelable ? CANCELABLE : 0) | BY_KEY, Key);
+    start_io_next_raised(DeviceObject, (Cancelable ? CANCELABLE : 0) | BY_KEY, Key);
 }
