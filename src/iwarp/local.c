@@ -17,10 +17,10 @@ bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone)
             return false;
         error = mem_revoke(qp->memory, qp->domain, e->stag, false);
     } else {
-        enum mem_turn turn = mem_activate(qp->memory, e->stag, alone);
-        if (turn == MEM_BUSY)
+        enum mem_activation result = mem_activate(qp->memory, e->stag, alone);
+        if (result == MEM_BUSY)
             return false;
-        error = turn == MEM_GONE ? WIRE_RDMAP_PROTECTION : WIRE_OK;
+        error = result == MEM_GONE ? WIRE_RDMAP_PROTECTION : WIRE_OK;
     }
     if (error == WIRE_OK)
         e->state = ENTRY_DONE;

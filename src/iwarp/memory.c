@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The STag table. Slots live in chunks that are made on demand and freed with the table only, so that a lookup may
- * look at any slot at any time. One atomic word a slot decides everything:
+ * The STag table. Slots are in chunks, which are allocated on demand and freed only with the table, so that a lookup
+ * may read any slot at any time. Each slot has one atomic word:
  *
- *   bits 63..32  generation: which registration of this slot it is; the STag has the lower GENERATION_BITS of it
+ *   bits 63..32  generation: counts the slot's registrations; the STag contains its lower GENERATION_BITS
  *   bit  31      DEAD: no new lookup succeeds
- *   bit  30      PREPARED: only a request that is queued knows it (memory_request.c)
- *   bits 29..0   how many lookups hold protection
+ *   bit  30      PREPARED: only a queued request uses the registration (memory_request.c)
+ *   bits 29..0   the number of protections
  *
- *   state      word             who leaves it
- *   free       DEAD, 0          slot_publish: next generation, with or without PREPARED, 0
- *   prepared   PREPARED, 0..n   mem_activate clears PREPARED; who ends it sets DEAD
- *   alive      0..n             who ends it sets DEAD
- *   draining   DEAD, n > 0      who brings the count to 0: free
+ *   state      word             what ends the state
+ *   free       DEAD, 0          slot_publish stores the next generation, with or without PREPARED
+ *   prepared   PREPARED, 0..n   mem_activate clears PREPARED; mem_discard, mem_revoke or mem_group_kill set DEAD
+ *   alive      0..n             mem_invalidate, mem_activate, mem_revoke or mem_group_kill set DEAD
+ *   draining   DEAD, n > 0      the thread that brings the count to 0 frees the slot
  *
- * A lookup takes protection by one compare-exchange that finds the right generation and neither DEAD nor PREPARED, and
- * only then reads the slot's other members; these are written while the slot is free, and published by the store of
- * the word. The one who finds DEAD and brings the count to 0, or sets DEAD at 0, is unique and puts the slot back.
+ * A lookup protects the slot by one compare-exchange, which requires the right generation and neither DEAD nor
+ * PREPARED. Only then does it read the slot's other members. These are written while the slot is free, and published by
+ * the store of the word. The invariant: exactly one thread either sets DEAD at count 0 or brings the count to 0 after
+ * DEAD, and this thread frees the slot.
  *
- * A window has no memory of its own: a lookup through it protects the region that it is a part of as well, in the very
- * generation that it was bound to, so that it ends with that region.
+ * A window has no memory of its own. A lookup through a window also protects the region to which it is bound, in the
+ * generation at the time of the bind, so that the window ends with that region.
  *
- * An STag is slot index and generation, put through a permutation of 32 bits keyed with the table's secret (a Feistel
- * network, whose function looks up both octets in random boxes): every registration has a value of its own, without
- * order, until the generations of a slot have been used up. Free slots
- * queue, the longest free first, so that this takes at least as many registrations as there are free slots times
- * generations.
+ * An STag is the slot's index and generation, after a permutation of 32 bits keyed with the table's secret: a Feistel
+ * network whose function looks up both bytes in random boxes. So each registration has its own value, in no order,
+ * until the slot's generations are used up. Free slots are reused in the order in which they were freed. So a value
+ * is used again only after as many registrations as there are free slots times generations.
  */
 #include "iwarp/memory.h"
 
@@ -41,34 +41,34 @@
 enum {
     CHUNK_SHIFT = 10,
     CHUNK_SLOTS = 1 << CHUNK_SHIFT,
-    CHUNKS = 1024,
+    MAX_CHUNKS = 1024,
     INDEX_BITS = 20,
     GENERATION_BITS = 32 - INDEX_BITS,
     FEISTEL_ROUNDS = 4,
     BOX_SIZE = 256,
 };
 
-_Static_assert(CHUNKS << CHUNK_SHIFT == 1 << INDEX_BITS, "every slot has an index");
+_Static_assert(MAX_CHUNKS << CHUNK_SHIFT == 1 << INDEX_BITS, "every slot has an index");
 
 #define GENERATION_MASK ((1u << GENERATION_BITS) - 1)
 
 struct chunk;
 
 struct mem_table {
-    uint64_t number; /* of all that there have been: from 1 on */
+    uint64_t number; /* from 1, never used again */
     uint16_t keys[FEISTEL_ROUNDS];
     uint16_t high_box[BOX_SIZE], low_box[BOX_SIZE];
-    struct chunk *_Atomic chunks[CHUNKS];
-    struct spin lock; /* guards what follows; a leaf */
+    struct chunk *_Atomic chunks[MAX_CHUNKS];
+    struct spin lock; /* guards everything below; no other lock is taken while it is held */
     struct mem_region *first_free, **last_free;
     uint32_t chunk_count;
     uint64_t registered;
 };
 
-/* A slot finds its table through the head of its chunk, which is aligned to its own size. */
+/* A chunk is aligned to its size, so that slot_table finds it from the address of a slot. */
 struct chunk {
     struct mem_table *table;
-    _Alignas(sizeof(struct mem_region)) struct mem_region slots[CHUNK_SLOTS - 1]; /* the head takes slot 0 */
+    _Alignas(sizeof(struct mem_region)) struct mem_region slots[CHUNK_SLOTS - 1]; /* `table` is in place of slot 0 */
 };
 
 _Static_assert(sizeof(struct chunk) == sizeof(struct mem_region) << CHUNK_SHIFT, "a power of two");
@@ -84,50 +84,50 @@ struct mem_table *slot_table(struct mem_region *r)
     return c->table;
 }
 
-static uint64_t mix(uint64_t x)
+static uint64_t table_mix(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return x ^ x >> 31;
 }
 
-/* Lookups go through it: boxes take two thirds of the time that multiplications of like quality do. */
-static uint16_t feistel_round(const struct mem_table *t, int round, uint16_t half)
+/* Part of each lookup. Boxes take two thirds of the time of multiplications that mix as well. */
+static uint16_t stag_feistel_round(const struct mem_table *t, int round, uint16_t half)
 {
     unsigned v = half ^ t->keys[round];
 
     return t->high_box[v >> 8] ^ t->low_box[v & 0xff];
 }
 
-static uint32_t stag_of(const struct mem_table *t, uint32_t index, uint32_t generation)
+static uint32_t stag_encode(const struct mem_table *t, uint32_t index, uint32_t generation)
 {
     uint32_t plain = index << GENERATION_BITS | generation;
     uint16_t left = (uint16_t)(plain >> 16), right = (uint16_t)plain;
 
     for (int i = 0; i < FEISTEL_ROUNDS; i++) {
-        uint16_t next = left ^ feistel_round(t, i, right);
+        uint16_t next = left ^ stag_feistel_round(t, i, right);
         left = right;
         right = next;
     }
     return (uint32_t)left << 16 | right;
 }
 
-static uint32_t unpermute(const struct mem_table *t, uint32_t stag)
+static uint32_t stag_decode(const struct mem_table *t, uint32_t stag)
 {
     uint16_t left = (uint16_t)(stag >> 16), right = (uint16_t)stag;
 
     for (int i = FEISTEL_ROUNDS - 1; i >= 0; i--) {
-        uint16_t before = right ^ feistel_round(t, i, left);
+        uint16_t before = right ^ stag_feistel_round(t, i, left);
         right = left;
         left = before;
     }
     return (uint32_t)left << 16 | right;
 }
 
-static void fill_random(uint16_t *values, int count, uint64_t *secret)
+static void table_fill_random(uint16_t *values, int count, uint64_t *secret)
 {
     for (int i = 0; i < count; i++)
-        values[i] = (uint16_t)(mix(*secret += 0x9e3779b97f4a7c15u) >> 24);
+        values[i] = (uint16_t)(table_mix(*secret += 0x9e3779b97f4a7c15u) >> 24);
 }
 
 struct mem_table *mem_table_create(uint64_t secret)
@@ -138,9 +138,9 @@ struct mem_table *mem_table_create(uint64_t secret)
     if (!t)
         return NULL;
     t->number = atomic_fetch_add_explicit(&tables, 1, memory_order_relaxed) + 1;
-    fill_random(t->keys, FEISTEL_ROUNDS, &secret);
-    fill_random(t->high_box, BOX_SIZE, &secret);
-    fill_random(t->low_box, BOX_SIZE, &secret);
+    table_fill_random(t->keys, FEISTEL_ROUNDS, &secret);
+    table_fill_random(t->high_box, BOX_SIZE, &secret);
+    table_fill_random(t->low_box, BOX_SIZE, &secret);
     spin_init(&t->lock);
     t->last_free = &t->first_free;
     return t;
@@ -163,7 +163,7 @@ static void free_list_append(struct mem_table *t, struct mem_region *r)
     t->last_free = &r->next;
 }
 
-static struct mem_region *free_list_take(struct mem_table *t)
+static struct mem_region *free_list_pop(struct mem_table *t)
 {
     struct mem_region *r;
 
@@ -179,7 +179,7 @@ static struct mem_region *free_list_take(struct mem_table *t)
     return r;
 }
 
-static void free_list_return(struct mem_table *t, struct mem_region *r)
+static void free_list_push(struct mem_table *t, struct mem_region *r)
 {
     spin_lock(&t->lock);
     free_list_append(t, r);
@@ -187,7 +187,10 @@ static void free_list_return(struct mem_table *t, struct mem_region *r)
     spin_unlock(&t->lock);
 }
 
-/* Allocates outside the lock; of several threads that find the table empty at once, each may add a chunk. */
+/*
+ * Adds a chunk of free slots. Returns 0, ENOMEM, or ENOSPC if the table is full. Allocates without the lock, so several
+ * threads that find the table empty at the same time may each add a chunk.
+ */
 static int table_grow(struct mem_table *t)
 {
     struct chunk *c = aligned_alloc(sizeof *c, sizeof *c);
@@ -199,7 +202,7 @@ static int table_grow(struct mem_table *t)
     for (uint32_t i = 0; i < CHUNK_SLOTS - 1; i++)
         atomic_init(&c->slots[i].word, WORD_DEAD);
     spin_lock(&t->lock);
-    full = t->chunk_count == CHUNKS;
+    full = t->chunk_count == MAX_CHUNKS;
     if (!full) {
         for (uint32_t i = 0; i < CHUNK_SLOTS - 1; i++) {
             c->slots[i].index = t->chunk_count << CHUNK_SHIFT | (i + 1);
@@ -213,34 +216,34 @@ static int table_grow(struct mem_table *t)
     return full ? ENOSPC : 0;
 }
 
-/* The next generation of a free slot whose STag is not 0, which no registration ever has. */
-static uint32_t next_generation(const struct mem_table *t, const struct mem_region *r, uint32_t *stag)
+/* Returns the next generation of a free slot, and its STag. Skips a generation whose STag would be 0. */
+static uint32_t slot_next_generation(const struct mem_table *t, const struct mem_region *r, uint32_t *stag)
 {
     uint64_t word = atomic_load_explicit(&r->word, memory_order_relaxed);
     uint32_t generation = (uint32_t)(word >> WORD_GENERATION);
 
     do {
         generation++;
-        *stag = stag_of(t, r->index, generation & GENERATION_MASK);
+        *stag = stag_encode(t, r->index, generation & GENERATION_MASK);
     } while (*stag == 0);
     return generation;
 }
 
 uint32_t slot_stag(struct mem_region *r)
 {
-    return stag_of(slot_table(r), r->index, r->generation & GENERATION_MASK);
+    return stag_encode(slot_table(r), r->index, r->generation & GENERATION_MASK);
 }
 
-int slot_take(struct mem_table *t, struct mem_region **out, uint32_t *stag)
+int slot_alloc(struct mem_table *t, struct mem_region **out, uint32_t *stag)
 {
     struct mem_region *r;
 
-    while (!(r = free_list_take(t))) {
+    while (!(r = free_list_pop(t))) {
         int error = table_grow(t);
         if (error)
             return error;
     }
-    r->generation = next_generation(t, r, stag);
+    r->generation = slot_next_generation(t, r, stag);
     r->parent = NULL;
     r->offset = 0;
     r->kind = SLOT_FLAT;
@@ -259,10 +262,10 @@ void slot_publish(struct mem_region *r, uint64_t prepared)
 
 void slot_abandon(struct mem_region *r)
 {
-    free_list_return(slot_table(r), r);
+    free_list_push(slot_table(r), r);
 }
 
-void slot_put_back(struct mem_region *r)
+void slot_free(struct mem_region *r)
 {
     struct mem_group *group = r->group, *parent_group = r->parent_group;
     void (*done)(void *context) = r->done;
@@ -271,10 +274,10 @@ void slot_put_back(struct mem_region *r)
     if (r->kind == SLOT_PAGED)
         free(r->pages);
     group_unlink(group, r);
-    free_list_return(slot_table(r), r);
+    free_list_push(slot_table(r), r);
     if (done)
         done(context);
-    group_unref(group); /* either may be the last that was waited for */
+    group_unref(group); /* may be the last reference, and call the group's `empty` */
     group_unref(parent_group);
 }
 
@@ -282,7 +285,7 @@ int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain
                     uint64_t base_to, unsigned access, struct mem_region **out, uint32_t *stag)
 {
     struct mem_region *r;
-    int error = slot_take(t, &r, stag);
+    int error = slot_alloc(t, &r, stag);
 
     if (error)
         return error;
@@ -308,15 +311,15 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
 {
     uint64_t before;
 
-    /* Before DEAD: whoever sees DEAD and lets go last reads them. */
+    /* Before DEAD is set, because the thread that then brings the count to 0 reads them. */
     r->done = done;
     r->context = context;
     before = atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel);
     assert(!(before & WORD_DEAD));
     if (before & WORD_COUNT)
         return false;
-    r->done = NULL; /* told by the answer */
-    slot_put_back(r);
+    r->done = NULL; /* the return value reports it */
+    slot_free(r);
     return true;
 }
 
@@ -326,7 +329,7 @@ int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region *
 {
     struct mem_region *r;
     uint32_t stag;
-    int error = slot_take(t, &r, &stag);
+    int error = slot_alloc(t, &r, &stag);
 
     if (error)
         return error;
@@ -341,7 +344,7 @@ int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region *
     return 0;
 }
 
-static void unmapped(void *context)
+static void mem_on_unmapped(void *context)
 {
     atomic_store_explicit((atomic_bool *)context, true, memory_order_release);
 }
@@ -350,13 +353,14 @@ void mem_unmap(struct mem_region *r)
 {
     atomic_bool done = false;
 
-    if (mem_invalidate(r, unmapped, &done))
+    if (mem_invalidate(r, mem_on_unmapped, &done))
         return;
     while (!atomic_load_explicit(&done, memory_order_acquire))
         sched_yield();
 }
 
-static struct mem_region *slot_at(struct mem_table *t, uint32_t index)
+/* Returns NULL if no slot has this index. */
+static struct mem_region *table_slot(struct mem_table *t, uint32_t index)
 {
     struct chunk *c = atomic_load_explicit(&t->chunks[index >> CHUNK_SHIFT], memory_order_acquire);
     uint32_t position = index & (CHUNK_SLOTS - 1);
@@ -364,10 +368,10 @@ static struct mem_region *slot_at(struct mem_table *t, uint32_t index)
     return c && position ? &c->slots[position - 1] : NULL;
 }
 
-/* Where the bits of the generation that `mask` has are these. */
-static bool protect(struct mem_region *r, uint32_t generation, uint32_t mask, bool known)
+/* Protects the slot if its generation's bits in `mask` are equal to `generation`, and it may be found. */
+static bool slot_protect_masked(struct mem_region *r, uint32_t generation, uint32_t mask, bool with_prepared)
 {
-    uint64_t hidden = known ? WORD_DEAD : WORD_DEAD | WORD_PREPARED;
+    uint64_t hidden = with_prepared ? WORD_DEAD : WORD_DEAD | WORD_PREPARED;
     uint64_t word = atomic_load_explicit(&r->word, memory_order_relaxed);
 
     do {
@@ -378,52 +382,52 @@ static bool protect(struct mem_region *r, uint32_t generation, uint32_t mask, bo
     return true;
 }
 
-bool slot_protect(struct mem_region *r, uint32_t generation, bool known)
+bool slot_protect(struct mem_region *r, uint32_t generation, bool with_prepared)
 {
-    return protect(r, generation, UINT32_MAX, known);
+    return slot_protect_masked(r, generation, UINT32_MAX, with_prepared);
 }
 
-/* Lookups are in every message several times: they have these inside. */
-static inline void unprotect(struct mem_region *r)
+/* The inline functions are for lookups in this file, which run several times for each message. */
+static inline void slot_unprotect_inline(struct mem_region *r)
 {
     uint64_t before = atomic_fetch_sub_explicit(&r->word, 1, memory_order_acq_rel);
 
     assert(before & WORD_COUNT);
     if (before & WORD_DEAD && (before & WORD_COUNT) == 1)
-        slot_put_back(r);
+        slot_free(r);
 }
 
-static inline struct mem_region *find(struct mem_table *t, uint32_t stag, bool known)
+static inline struct mem_region *slot_find_inline(struct mem_table *t, uint32_t stag, bool with_prepared)
 {
-    uint32_t plain = unpermute(t, stag);
-    struct mem_region *r = slot_at(t, plain >> GENERATION_BITS);
+    uint32_t plain = stag_decode(t, stag);
+    struct mem_region *r = table_slot(t, plain >> GENERATION_BITS);
 
-    return r && protect(r, plain & GENERATION_MASK, GENERATION_MASK, known) ? r : NULL;
+    return r && slot_protect_masked(r, plain & GENERATION_MASK, GENERATION_MASK, with_prepared) ? r : NULL;
 }
 
 void slot_unprotect(struct mem_region *r)
 {
-    unprotect(r);
+    slot_unprotect_inline(r);
 }
 
-struct mem_region *slot_find(struct mem_table *t, uint32_t stag, bool known)
+struct mem_region *slot_find(struct mem_table *t, uint32_t stag, bool with_prepared)
 {
-    return find(t, stag, known);
+    return slot_find_inline(t, stag, with_prepared);
 }
 
-static inline bool wraps(uint64_t to, uint64_t len)
+static inline bool range_wraps(uint64_t to, uint64_t len)
 {
     return len > 0 && len - 1 > UINT64_MAX - to;
 }
 
-static inline enum wire_error check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len,
-                                    unsigned access)
+static inline enum wire_error slot_check_inline(const struct mem_region *r, const void *domain, uint64_t to,
+                                                uint64_t len, unsigned access)
 {
     if (r->domain != domain)
         return WIRE_DDP_TAGGED_STREAM;
     if (access & ~(unsigned)r->access)
         return WIRE_RDMAP_ACCESS;
-    if (wraps(to, len))
+    if (range_wraps(to, len))
         return WIRE_DDP_TAGGED_WRAP;
     if (!range_within(r->base_to, r->len, to, len))
         return WIRE_DDP_TAGGED_BOUNDS;
@@ -432,11 +436,11 @@ static inline enum wire_error check(const struct mem_region *r, const void *doma
 
 enum wire_error slot_check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len, unsigned access)
 {
-    return check(r, domain, to, len, access);
+    return slot_check_inline(r, domain, to, len, access);
 }
 
-/* Where octet `to` is, and how much of len follows it in one piece. */
-static void locate(const struct mem_region *r, uint64_t to, uint64_t len, struct mem_ref *ref)
+/* Sets ref->at to the address of `to`, and ref->run to the part of len that follows it contiguously. */
+static void slot_locate(const struct mem_region *r, uint64_t to, uint64_t len, struct mem_ref *ref)
 {
     uint64_t at = to - r->base_to + r->offset;
     uint64_t page = at >> MEM_PAGE_SHIFT, run = MEM_PAGE - (at & (MEM_PAGE - 1));
@@ -454,50 +458,50 @@ static void locate(const struct mem_region *r, uint64_t to, uint64_t len, struct
     ref->run = run < len ? run : len;
 }
 
-static enum wire_error look_up(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
-                               unsigned access, bool known, struct mem_ref *ref)
+static enum wire_error slot_lookup(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                                   unsigned access, bool with_prepared, struct mem_ref *ref)
 {
-    struct mem_region *r = find(t, stag, known);
+    struct mem_region *r = slot_find_inline(t, stag, with_prepared);
     const struct mem_region *whole = r;
     enum wire_error error;
 
     *ref = (struct mem_ref){ NULL, NULL, 0 };
     if (!r)
         return WIRE_DDP_TAGGED_STAG;
-    error = check(r, domain, to, len, access);
+    error = slot_check_inline(r, domain, to, len, access);
     if (error == WIRE_OK && r->kind == SLOT_WINDOW) {
         whole = r->parent;
-        if (!slot_protect(r->parent, r->parent_generation, known))
+        if (!slot_protect(r->parent, r->parent_generation, with_prepared))
             error = WIRE_DDP_TAGGED_STAG;
     }
     if (error != WIRE_OK) {
-        unprotect(r);
+        slot_unprotect_inline(r);
         return error;
     }
     ref->region = r;
-    locate(whole, to, len, ref);
+    slot_locate(whole, to, len, ref);
     return WIRE_OK;
 }
 
 enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                            unsigned access, struct mem_ref *ref)
 {
-    return look_up(t, domain, stag, to, len, access, false, ref);
+    return slot_lookup(t, domain, stag, to, len, access, false, ref);
 }
 
-/* Logical addresses are regions of the table's own domain, and carry their STag. */
-enum wire_error slot_look_up_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
-                                   unsigned access, bool known, struct mem_ref *ref)
+/* A mapping of logical addresses is a region of the table's own domain, and the address's upper half is its STag. */
+enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                                   unsigned access, bool with_prepared, struct mem_ref *ref)
 {
     if (stag == 0)
-        return look_up(t, t, (uint32_t)(to >> 32), to, len, access, false, ref);
-    return look_up(t, domain, stag, to, len, access, known, ref);
+        return slot_lookup(t, t, (uint32_t)(to >> 32), to, len, access, false, ref);
+    return slot_lookup(t, domain, stag, to, len, access, with_prepared, ref);
 }
 
 enum wire_error mem_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                  unsigned access, struct mem_ref *ref)
 {
-    return slot_look_up_local(t, domain, stag, to, len, access, false, ref);
+    return slot_lookup_local(t, domain, stag, to, len, access, false, ref);
 }
 
 void mem_release(struct mem_ref *ref)
@@ -508,8 +512,8 @@ void mem_release(struct mem_ref *ref)
     if (!r)
         return;
     if (r->kind == SLOT_WINDOW)
-        unprotect(r->parent);
-    unprotect(r);
+        slot_unprotect_inline(r->parent);
+    slot_unprotect_inline(r);
 }
 
 enum wire_error mem_error_for_read(enum wire_error e)

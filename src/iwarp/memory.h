@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * STags: which memory a peer or a request may touch. One table for an adapter. Lookups are lock-free and hold rundown
- * protection for as long as the memory is touched, or what was read or is sent at once is, so that a region can be
- * invalidated while data for it arrives: invalidation takes effect for the next lookup and is complete when the last
- * protection is gone.
+ * The STag table: which memory a peer or a request may access. Each adapter has one table. A lookup takes no lock. It
+ * protects the region until the caller releases it, so that a region can be invalidated while data for it arrives. The
+ * invariant: after an invalidation no new lookup succeeds, and the invalidation is complete only when nothing protects
+ * the region.
  */
 #ifndef IWARP_MEMORY_H
 #define IWARP_MEMORY_H
@@ -22,169 +22,178 @@ struct mem_region;
 
 enum { MEM_PAGE_SHIFT = 12, MEM_PAGE = 1 << MEM_PAGE_SHIFT };
 
-/* What a successful lookup gives: memory from at on, run octets in one piece; protected until mem_release. */
+/* The result of a successful lookup: `run` contiguous bytes at `at`, protected until mem_release. */
 struct mem_ref {
     struct mem_region *region;
     uint8_t *at;
-    uint64_t run; /* at most what was looked up; less where pages lie apart */
+    uint64_t run; /* the length of the lookup, or less if the region's pages are not contiguous */
 };
 
-struct mem_table *mem_table_create(uint64_t secret); /* secret: makes STags unguessable; NULL without memory */
-void mem_table_destroy(struct mem_table *t);         /* no region is left */
+/* Returns NULL if out of memory. secret: a random number, so that a peer cannot guess STags. */
+struct mem_table *mem_table_create(uint64_t secret);
+/* The caller must have released all regions. */
+void mem_table_destroy(struct mem_table *t);
 
 /*
- * The registrations of one object of the consumer's. A memory region has one at a time; a fast-register region or a
- * window one after the other: at most one is alive, several more may be prepared for requests that are queued. They
- * replace each other in the order in which they were made, in whatever order their turns come.
+ * The registrations of one memory region or window of the consumer. A memory region has one at a time. A fast-register
+ * region or a window has at most one that is alive, and others that are prepared for queued requests. Registrations
+ * replace each other in the order in which they were made, even if they are activated in another order.
  */
 struct mem_group {
-    struct spin lock; /* guards everything; a leaf */
-    LIST_HEAD(, mem_region) regions; /* the newest first */
-    uint64_t made;    /* registrations are numbered from 1 */
-    uint64_t latest;  /* the highest number that was ever alive, */
-    uint32_t stag;    /* and its STag; 0: none was */
-    uint32_t newest;  /* the STag of the last that was made, whatever became of it since; 0: none was */
-    struct mem_region *reserved; /* for the first that is prepared: mem_group_reserve */
-    unsigned refs;    /* these, and windows bound to one of them */
+    struct spin lock; /* guards everything; no other lock is taken while it is held */
+    LIST_HEAD(, mem_region) regions; /* the newest is first */
+    uint64_t newest_number;    /* of the newest registration; they are numbered from 1 */
+    uint64_t activated_number; /* the highest number that was ever alive */
+    uint32_t activated_stag;   /* its STag; 0: none yet */
+    uint32_t newest_stag;      /* of the newest registration, even if it has ended, or of `reserved`; 0: none yet */
+    struct mem_region *reserved; /* the slot of the first registration, see mem_group_reserve; or NULL */
+    unsigned refs;             /* registrations, and windows that are bound to one of them */
     bool closed;
     void (*empty)(void *context);
     void *context;
 };
 void mem_group_init(struct mem_group *g);
 /*
- * Fixes the STag of the first registration that mem_prepare_pages makes: mem_group_newest tells it from now on. Nothing
- * happens if one was made or the STag is fixed already. 0, or slot_take's error.
+ * Fixes the STag of the first registration that mem_prepare_pages will make. From now on mem_group_newest_stag returns
+ * it. Does nothing if it is fixed already, or the registration exists. Returns 0, ENOMEM or ENOSPC.
  */
 int mem_group_reserve(struct mem_table *t, struct mem_group *g);
-/* The STag of the newest, prepared or alive; where there is none of either, of the last that was alive, or 0. */
-uint32_t mem_group_stag(struct mem_group *g);
+/* Returns the STag of the newest that is prepared or alive. If none is, that of the last that was alive, or 0. */
+uint32_t mem_group_current_stag(struct mem_group *g);
+/* Returns the STag of the newest, even if it was discarded or has ended. Returns 0 if there was none. */
+uint32_t mem_group_newest_stag(struct mem_group *g);
 /*
- * The STag of the last that was made: its own turn may be over already, by a flush too, and still it is the one that
- * its post is told.
+ * Undoes the preparation of stag, because its request was not posted. If it is the group's only registration so far,
+ * its STag is reserved again, because the consumer may have sent the STag to the peer already.
  */
-uint32_t mem_group_newest(struct mem_group *g);
-/*
- * The request was not posted: as if it had not been made. The first's STag is fixed again, for consumers may have told
- * the peer of it before they post.
- */
-void mem_group_refused(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t stag);
-/* From now on nothing joins, and no lookup finds what is there. Any thread; may be called again. */
+void mem_group_unprepare(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t stag);
+/* Kills all registrations of the group and refuses new ones. Any thread. Idempotent. */
 void mem_group_kill(struct mem_group *g);
 /*
- * After kill, once. True: nothing is left, and no window is bound to it. False: empty(context) is called once, as the
- * last act of the thread that lets go last. Only then the group's memory may go.
+ * To be called once, after mem_group_kill. Returns true if the group has no registration, and no window is bound to
+ * one. Otherwise returns false, and the thread that ends the last of them calls empty(context) as its last action. The
+ * caller must not free the group before that.
  */
 bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *context);
 
 /*
- * Registers len bytes at memory, which peers and requests address from base_to on. domain: regions are reachable only
- * for lookups of the same domain (a protection domain). The STag is never 0, has no order, and no value comes again
- * before a few million registrations. 0, ENOMEM, or ENOSPC where the table is full (about a million). Any thread.
+ * Registers len bytes at memory, which peers and requests address from base_to on. Only lookups with the same domain (a
+ * protection domain) find the region. The STag is never 0 and unpredictable, and its value is used again only after
+ * some million registrations. Returns 0, ENOMEM, or ENOSPC if the table is full (about a million regions). Any thread.
  */
 int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to,
                  unsigned access, struct mem_region **out, uint32_t *stag);
-/* The same in a group (ECANCELED: it is closed). */
+/* Registers as a member of the group. Returns as mem_register, or ECANCELED if the group is closed. */
 int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain, void *memory, uint64_t len,
                     uint64_t base_to, unsigned access, struct mem_region **out, uint32_t *stag);
 /*
- * After this no new lookup succeeds. True: nobody touches the memory any more, the region is gone. False: somebody
- * does; done(context) is called once, as the last act of the thread that lets go last, when the region is already gone
- * (done may be NULL). The region must not have been invalidated before. Any thread.
+ * Kills the region: no new lookup finds it. Returns true if nothing protects it: the region has been freed. Otherwise
+ * returns false. Then the thread that releases the last protection frees the region and calls done(context), unless
+ * done is NULL, as its last action. The region must not have been invalidated before. Any thread.
  */
 bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *context);
 
 /*
- * Logical addresses: memory that requests name by the privileged token, and that pages of a fast registration lie in.
- * The address carries the mapping's STag in its upper half, so it is found, protected and released like any region,
- * and an address that belongs to no mapping touches nothing. At most 4 GiB less a page. 0, ENOMEM, ENOSPC.
- * logical: of the first byte; its offset in the page is memory's own. Released by mem_unmap, which waits for whoever
- * touches it at that moment: for one system call that does not block, and what it brought.
+ * Maps memory to logical addresses, which requests use with the privileged token, and of which the pages of a fast
+ * registration consist. The address has the mapping's STag in its upper half. So it is looked up and protected like any
+ * region, and an address outside of all mappings is never accessed. len: at most 4 GiB less a page. *logical: the
+ * address of the first byte, with memory's own offset in its page. Returns 0, ENOMEM or ENOSPC.
  */
 int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region **out, uint64_t *logical);
+/*
+ * Waits until nothing protects the mapping. Other threads protect memory for the length of one system call that does
+ * not block, and of the processing of its data. The caller must not protect memory.
+ */
 void mem_unmap(struct mem_region *r);
 
 /*
- * Requests that register: a post prepares the registration, which fixes its STag; when its turn comes it is activated.
- * A prepared one is found by mem_check alone. Prepared and alive ones die by mem_revoke, mem_discard or with the group.
+ * Registrations that requests make. A post prepares one, which fixes its STag; processing the request activates it.
+ * Only mem_check finds a prepared registration. mem_revoke, mem_discard and mem_group_kill end prepared and alive ones.
  */
 /*
- * Logical pages of MEM_PAGE bytes. The pages' part of the range must be mapped (EFAULT); len has to fit into the pages
- * (EINVAL). Also ENOMEM, ENOSPC, ECANCELED. Nothing is allocated if the pages follow one another.
+ * Prepares a registration of logical pages of MEM_PAGE bytes. Returns 0; EFAULT if a part of the range is not mapped;
+ * EINVAL if len does not fit into the pages; ENOMEM; ENOSPC; or ECANCELED if the group is closed. Allocates an array of
+ * the pages only if they are not contiguous.
  */
 int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *domain, const struct rdma_pages *p,
                       uint32_t *stag);
 /*
- * A window over [to, to + len) of the region that `of` names, alive or prepared, addressed as that region is. It holds
- * that region's group until it is gone. ENOENT: no such region in this domain, or it is a window itself; ERANGE: not
- * inside of it; EACCES: it lacks the right (remote write needs local write). Also ENOMEM, ENOSPC, ECANCELED.
+ * Prepares a window over [to, to + len) of the region with the STag `of`, which is alive or prepared. The window is
+ * addressed as that region is, and has a reference on that region's group until it is freed. Returns 0; ENOENT if there
+ * is no such region in this domain, or it is a window; ERANGE if the range is not inside it; EACCES if it lacks the
+ * right (remote write requires local write); ENOMEM; ENOSPC; or ECANCELED if a group is closed.
  */
 int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t of, uint64_t to,
                        uint64_t len, unsigned access, uint32_t *stag);
-/* The request was flushed. */
+/* Ends a prepared registration, because its request was flushed. */
 void mem_discard(struct mem_table *t, const void *domain, uint32_t stag);
 /*
- * Its turn has come: what is alive in the group dies, and stag is alive. Where one that was made later has been alive
- * already, stag has been replaced by that, and dies itself. wait: for what dies, like mem_unmap; the caller then holds
- * no protection. Otherwise nothing is done where something else would have to die.
+ * Activates the prepared registration stag, and kills the one that is alive in its group. If a newer registration has
+ * been activated already, stag itself dies.
+ * wait: waits like mem_unmap until nothing protects what dies; the caller must not protect memory. Without wait,
+ * nothing changes if another registration would have to die.
  */
-enum mem_turn {
+enum mem_activation {
     MEM_DONE,
-    MEM_GONE, /* stag is not prepared any more, or a window's region is not alive (then what was alive has died) */
-    MEM_BUSY, /* without wait: something else would have to die */
+    MEM_GONE, /* stag is not prepared. Or it is a window whose region is not alive, and the group has none alive now. */
+    MEM_BUSY, /* only without wait: another registration would have to die */
 };
-enum mem_turn mem_activate(struct mem_table *t, uint32_t stag, bool wait);
+enum mem_activation mem_activate(struct mem_table *t, uint32_t stag, bool wait);
 /*
- * Ends what a fast registration or a bind made; returns when nobody touches it any more (waits like mem_unmap; the
- * caller holds no protection). peer: a peer asks, so it must be alive with some remote right.
- *   WIRE_RDMAP_INVALID_STAG          no such STag, or no longer (or only prepared, and peer)
- *   WIRE_RDMAP_STAG_NOT_ASSOCIATED   of another domain
- *   WIRE_RDMAP_CANNOT_INVALIDATE     not made by such a request; or a peer asks and there is no remote right
+ * Ends a registration that a request made. Waits like mem_unmap; the caller must not protect memory. peer: the peer
+ * requests it, so the registration must be alive and have a remote right. Returns WIRE_OK or:
+ *   WIRE_RDMAP_INVALID_STAG          no such STag, or it has ended (for a peer: or it is only prepared)
+ *   WIRE_RDMAP_STAG_NOT_ASSOCIATED   it is of another domain
+ *   WIRE_RDMAP_CANNOT_INVALIDATE     no request made it; or a peer requests it and it has no remote right
  */
 enum wire_error mem_revoke(struct mem_table *t, const void *domain, uint32_t stag, bool peer);
-/* What mem_revoke would answer, without doing it. */
-enum wire_error mem_revocable(struct mem_table *t, const void *domain, uint32_t stag, bool peer);
+/* Returns what mem_revoke would return, and changes nothing. */
+enum wire_error mem_check_revoke(struct mem_table *t, const void *domain, uint32_t stag, bool peer);
 
 /*
- * Protects [to, to + len) of the region. access: the rights needed (local read is always there). WIRE_OK, or the first
- * of these that holds:
- *   WIRE_DDP_TAGGED_STAG    no such STag, or no longer
- *   WIRE_DDP_TAGGED_STREAM  a region of another domain
+ * Protects [to, to + len) of the region. access: the rights that the caller needs (local read is always granted).
+ * Returns WIRE_OK, or the first of these that applies:
+ *   WIRE_DDP_TAGGED_STAG    no such STag, or it has ended
+ *   WIRE_DDP_TAGGED_STREAM  the region is of another domain
  *   WIRE_RDMAP_ACCESS       a right is missing
- *   WIRE_DDP_TAGGED_WRAP    to + len leaves 64 bits
- *   WIRE_DDP_TAGGED_BOUNDS  not inside the region
- * len 0 is checked likewise, `to` being in the region or at its end. A lookup that fails may have been the last to let
- * go of a region that was just invalidated, and then calls `done` of the invalidation.
+ *   WIRE_DDP_TAGGED_WRAP    to + len exceeds 64 bits
+ *   WIRE_DDP_TAGGED_BOUNDS  the range is not inside the region
+ * If len is 0, `to` must be inside the region or at its end. A lookup that fails may have protected, for a moment, a
+ * region that another thread invalidates, and then calls that invalidation's `done`.
  */
 enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                            unsigned access, struct mem_ref *ref);
-void mem_release(struct mem_ref *ref); /* harmless on an empty one; empties it */
+/* Ends the protection and clears *ref. Does nothing if it is clear already. */
+void mem_release(struct mem_ref *ref);
 /*
- * What was looked up last, protected until something else is: what follows is mostly from the same region. Whoever has
- * one may not wait for others to let go.
+ * The region of the last lookup, which stays protected because the next lookup usually finds the same one. A thread
+ * that caches a region must not wait for another thread to end its protection.
  */
-struct mem_hold {
+struct mem_cached {
     struct mem_ref ref;
-    uint32_t stag;   /* what it was looked up by, */
-    unsigned access; /* and with what rights needed */
+    uint32_t stag;   /* with which it was looked up */
+    unsigned access; /* the rights that the lookup required */
 };
 /*
- * The same lookup, by the same domain, would protect the same region and find [to, to + len) in one piece, at *at.
- * False also where only a lookup can tell.
+ * Returns true if the same lookup, by the same domain, would find [to, to + len) in the cached region in one piece, and
+ * sets *at to it. Returns false also if only a lookup can decide.
  */
-bool mem_hold_covers(const struct mem_hold *h, uint32_t stag, uint64_t to, uint64_t len, unsigned access, uint8_t **at);
-/* The same for a request's own SGE: STag 0 is the privileged token, and `to` then a logical address. */
+bool mem_cached_covers(const struct mem_cached *c, uint32_t stag, uint64_t to, uint64_t len, unsigned access,
+                       uint8_t **at);
+/* mem_lookup for a request's own SGE. STag 0 is the privileged token, and `to` then a logical address. */
 enum wire_error mem_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                  unsigned access, struct mem_ref *ref);
-/* What mem_lookup_local would answer when everything that is prepared is alive. */
+/* Returns what mem_lookup_local would return if all prepared registrations were alive. */
 enum wire_error mem_check(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                           unsigned access);
-/* What mem_lookup_local would answer, and mem_lookup. */
+/* Returns what mem_lookup_local would return. */
 enum wire_error mem_check_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                 unsigned access);
+/* Returns what mem_lookup would return. */
 enum wire_error mem_check_peer(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                unsigned access);
 
-/* What a lookup that failed for the source of a Read Request is called: RDMAP's remote protection errors. */
+/* Converts a lookup's error to the one that RDMAP uses if the lookup was for the source of a Read Request. */
 enum wire_error mem_error_for_read(enum wire_error e);
 
 #endif

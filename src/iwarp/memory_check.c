@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: what was found of a region a moment ago and still holds, so that it need not be looked up again. */
+/*
+ * Checks of SGEs and of Read Requests' sources. Each thread caches the last regions that its checks found, so that most
+ * checks need no lookup. The invariant: a cached result is valid exactly as long as its slot's word has the same
+ * generation and is not DEAD, because an alive registration does not change and the table never frees a slot's memory.
+ * So a check that succeeds from the cache needs no protection.
+ */
 #include "iwarp/memory.h"
 
 #include "base/range.h"
 #include "iwarp/memory_internal.h"
 
-enum { FINDINGS = 4 };
+enum { CHECK_CACHE_SIZE = 4 };
 
-/*
- * What a thread's checks have found. A registration that is alive does not change, and its slot stays where it is as
- * long as the table, so the slot's word alone tells whether it is still the same one: nothing has to be protected for
- * a yes.
- */
-struct finding {
-    uint64_t table; /* its number, never used again; 0: none */
+struct check_cache_entry {
+    uint64_t table; /* table_number; 0: the entry is empty */
     struct mem_region *region;
     const void *domain;
     uint64_t to, len;
@@ -21,68 +21,74 @@ struct finding {
     unsigned access;
 };
 
-static _Thread_local struct finding findings[FINDINGS];
+static _Thread_local struct check_cache_entry check_cache[CHECK_CACHE_SIZE];
 
-static bool holds(const struct finding *f, const struct mem_table *t, const void *domain, uint32_t stag, uint64_t to,
-                  uint64_t len, unsigned access)
+static bool check_cache_covers(const struct check_cache_entry *e, const struct mem_table *t, const void *domain,
+                               uint32_t stag, uint64_t to, uint64_t len, unsigned access)
 {
     uint64_t word;
 
-    if (f->table != table_number(t) || f->stag != stag || f->domain != domain ||
-        access & ~f->access || !range_within(f->to, f->len, to, len))
+    if (e->table != table_number(t) || e->stag != stag || e->domain != domain || access & ~e->access ||
+        !range_within(e->to, e->len, to, len))
         return false;
-    word = atomic_load_explicit(&f->region->word, memory_order_relaxed);
-    return word >> WORD_GENERATION == f->generation && !(word & WORD_DEAD);
+    word = atomic_load_explicit(&e->region->word, memory_order_relaxed);
+    return word >> WORD_GENERATION == e->generation && !(word & WORD_DEAD);
 }
 
-/* No window, which ends with its region too, and nothing prepared, which another may be in the same generation. */
-static void remember(struct finding *f, const struct mem_table *t, uint32_t stag, struct mem_region *r)
+/*
+ * Does not store a window, because a window also ends with its region. Does not store a prepared registration, because
+ * mem_group_unprepare may reserve its slot for another one in the same generation.
+ */
+static void check_cache_store(struct check_cache_entry *e, const struct mem_table *t, uint32_t stag,
+                              struct mem_region *r)
 {
     uint64_t word = atomic_load_explicit(&r->word, memory_order_relaxed);
 
-    if (r->kind == SLOT_WINDOW ||
-        (word & WORD_PREPARED))
+    if (r->kind == SLOT_WINDOW || word & WORD_PREPARED)
         return;
-    *f = (struct finding){ .table = table_number(t), .region = r, .domain = r->domain, .to = r->base_to, .len = r->len,
-                           .stag = stag, .generation = (uint32_t)(word >> WORD_GENERATION), .access = r->access };
+    *e = (struct check_cache_entry){ .table = table_number(t), .region = r, .domain = r->domain, .to = r->base_to,
+                                     .len = r->len, .stag = stag, .generation = (uint32_t)(word >> WORD_GENERATION),
+                                     .access = r->access };
 }
 
-static struct finding *finding_of(uint32_t stag)
+static struct check_cache_entry *check_cache_at(uint32_t stag)
 {
-    return &findings[stag % FINDINGS];
+    return &check_cache[stag % CHECK_CACHE_SIZE];
 }
 
-static enum wire_error remember_found(const struct mem_table *t, uint32_t stag, enum wire_error error,
-                                      struct mem_ref *ref)
+/* Ends a check that needed a lookup: stores the region if it was found, releases *ref, and returns the error. */
+static enum wire_error check_cache_finish(const struct mem_table *t, uint32_t stag, enum wire_error error,
+                                          struct mem_ref *ref)
 {
     if (error == WIRE_OK)
-        remember(finding_of(stag), t, stag, ref->region);
+        check_cache_store(check_cache_at(stag), t, stag, ref->region);
     mem_release(ref);
     return error;
 }
 
-static enum wire_error check_own(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
-                                 unsigned access, bool prepared)
+static enum wire_error check_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                                   unsigned access, bool with_prepared)
 {
     bool logical = stag == 0;
     uint32_t named = logical ? (uint32_t)(to >> 32) : stag;
     struct mem_ref ref;
 
-    if (holds(finding_of(named), t, logical ? t : domain, named, to, len, access))
+    if (check_cache_covers(check_cache_at(named), t, logical ? t : domain, named, to, len, access))
         return WIRE_OK;
-    return remember_found(t, named, slot_look_up_local(t, domain, stag, to, len, access, prepared, &ref), &ref);
+    return check_cache_finish(t, named, slot_lookup_local(t, domain, stag, to, len, access, with_prepared, &ref),
+                              &ref);
 }
 
 enum wire_error mem_check(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                           unsigned access)
 {
-    return check_own(t, domain, stag, to, len, access, true);
+    return check_local(t, domain, stag, to, len, access, true);
 }
 
 enum wire_error mem_check_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                 unsigned access)
 {
-    return check_own(t, domain, stag, to, len, access, false);
+    return check_local(t, domain, stag, to, len, access, false);
 }
 
 enum wire_error mem_check_peer(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
@@ -90,18 +96,19 @@ enum wire_error mem_check_peer(struct mem_table *t, const void *domain, uint32_t
 {
     struct mem_ref ref;
 
-    if (holds(finding_of(stag), t, domain, stag, to, len, access))
+    if (check_cache_covers(check_cache_at(stag), t, domain, stag, to, len, access))
         return WIRE_OK;
-    return remember_found(t, stag, mem_lookup(t, domain, stag, to, len, access, &ref), &ref);
+    return check_cache_finish(t, stag, mem_lookup(t, domain, stag, to, len, access, &ref), &ref);
 }
 
-bool mem_hold_covers(const struct mem_hold *h, uint32_t stag, uint64_t to, uint64_t len, unsigned access, uint8_t **at)
+bool mem_cached_covers(const struct mem_cached *c, uint32_t stag, uint64_t to, uint64_t len, unsigned access,
+                       uint8_t **at)
 {
-    const struct mem_region *r = h->ref.region;
+    const struct mem_region *r = c->ref.region;
 
     if (!r || r->kind != SLOT_FLAT || !range_within(r->base_to, r->len, to, len))
         return false;
-    if (h->stag != stag || h->access != access)
+    if (c->stag != stag || c->access != access)
         return false;
     *at = r->memory + (to - r->base_to);
     return true;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: a slot of the STag table, for the files that make it up (memory.c, memory_check.c, memory_request.c). */
+/*
+ * A slot of the STag table, for memory.c, memory_check.c and memory_request.c. The invariant: only the word decides
+ * whether the slot's other members may be read (see memory.c), and a lookup reads no second cache line.
+ */
 #ifndef IWARP_MEMORY_INTERNAL_H
 #define IWARP_MEMORY_INTERNAL_H
 
@@ -14,27 +17,24 @@
 
 enum slot_kind { SLOT_FLAT, SLOT_PAGED, SLOT_WINDOW };
 
-/*
- * What a lookup reads is in the first cache line; slots are aligned to that, so that protection on one region does not
- * slow down its neighbours.
- */
+/* A lookup reads the first cache line alone. The alignment keeps the protection of neighbouring slots apart. */
 struct mem_region {
     _Alignas(64) _Atomic uint64_t word;
     union {
         uint8_t *memory;  /* flat */
-        uint8_t **pages;  /* paged: of its own; the first octet is `offset` octets into the first */
+        uint8_t **pages;  /* paged: an array that the slot owns; the region begins `offset` bytes into the first page */
     };
     uint64_t len;
     uint64_t base_to;
     const void *domain;
-    struct mem_region *parent;  /* window: the region that it is a part of, in that generation */
+    struct mem_region *parent;  /* window: the region to which it is bound, in the generation parent_generation */
     uint32_t parent_generation;
     uint32_t offset;
     uint32_t index;
     uint8_t access, kind;
-    bool revocable;             /* made by a request, so that requests end it */
-    /* Not for lookups: */
-    uint32_t generation;        /* of the registration being made */
+    bool revocable;             /* a request made it, so requests may end it */
+    /* Lookups do not read the rest. */
+    uint32_t generation;        /* of the registration that is being made */
     void (*done)(void *context);
     void *context;
     struct mem_group *group, *parent_group; /* or NULL */
@@ -48,30 +48,38 @@ struct mem_region {
 _Static_assert(sizeof(struct mem_region) == 128, "two cache lines");
 _Static_assert(offsetof(struct mem_region, generation) <= 72, "a lookup reads the first line");
 
-uint64_t table_number(const struct mem_table *t); /* no other has had it, or will */
+uint64_t table_number(const struct mem_table *t); /* unique in the process, also among tables that were destroyed */
 struct mem_table *slot_table(struct mem_region *r);
-uint32_t slot_stag(struct mem_region *r); /* of the registration that it is, or was last */
-/* A free slot whose STag is decided; the caller fills it in, then publishes or abandons it. 0, ENOMEM, ENOSPC. */
-int slot_take(struct mem_table *t, struct mem_region **out, uint32_t *stag);
+uint32_t slot_stag(struct mem_region *r); /* of its current or last registration */
+/*
+ * Allocates a slot and fixes its STag. The caller fills in the other members, and then publishes or abandons the slot.
+ * Returns 0, ENOMEM or ENOSPC.
+ */
+int slot_alloc(struct mem_table *t, struct mem_region **out, uint32_t *stag);
 void slot_publish(struct mem_region *r, uint64_t prepared); /* WORD_PREPARED, or 0: alive */
-void slot_abandon(struct mem_region *r);
-/* The slot that an STag names, in the generation that it names, protected; NULL. known: a prepared one too. */
-struct mem_region *slot_find(struct mem_table *t, uint32_t stag, bool known);
-bool slot_protect(struct mem_region *r, uint32_t generation, bool known);
+void slot_abandon(struct mem_region *r);                    /* frees a slot that was not published */
+/* Returns the slot with this STag, protected, or NULL. with_prepared: also finds a prepared registration. */
+struct mem_region *slot_find(struct mem_table *t, uint32_t stag, bool with_prepared);
+/* Protects the slot if it has this generation and is alive (with_prepared: or prepared). Else returns false. */
+bool slot_protect(struct mem_region *r, uint32_t generation, bool with_prepared);
+/* Ends one protection. If it is the last of a dead slot, frees the slot. */
 void slot_unprotect(struct mem_region *r);
-/* By the one who has set DEAD: the slot is free, its groups know. */
-void slot_put_back(struct mem_region *r);
-/* Range and rights, as mem_lookup's, of a protected slot. */
+/*
+ * Frees a slot that is dead and not protected, and calls its `done`. The caller must be the thread that set DEAD while
+ * the count was 0, or that brought the count of a dead slot to 0. It must not hold the lock of a group.
+ */
+void slot_free(struct mem_region *r);
+/* Checks domain, rights and range of a protected slot. Returns as mem_lookup. */
 enum wire_error slot_check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len, unsigned access);
-/* mem_lookup_local. known: what is prepared counts as alive. */
-enum wire_error slot_look_up_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
-                                   unsigned access, bool known, struct mem_ref *ref);
+/* mem_lookup_local. with_prepared: also finds a prepared registration. */
+enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                                  unsigned access, bool with_prepared, struct mem_ref *ref);
 
-/* memory_request.c. NULL groups are none. */
-/* slot_publish as a member of the group: 0 or ECANCELED. */
+/* memory_request.c. A group may be NULL, which means no group. */
+/* Publishes the slot as a member of the group. Returns 0, or ECANCELED if the group is closed. */
 int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared);
-void group_unlink(struct mem_group *g, struct mem_region *r); /* its reference remains */
-int group_ref(struct mem_group *g);
-void group_unref(struct mem_group *g);
+void group_unlink(struct mem_group *g, struct mem_region *r); /* the region's reference on the group remains */
+int group_ref(struct mem_group *g);                           /* 0, or ECANCELED if the group is closed */
+void group_unref(struct mem_group *g);                        /* the group may be freed then */
 
 #endif

@@ -42,10 +42,10 @@ static uint32_t group_current_stag(const struct mem_group *g)
         if (!(atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_DEAD))
             break;
     }
-    return r ? slot_stag(r) : g->stag;
+    return r ? slot_stag(r) : g->activated_stag;
 }
 
-uint32_t mem_group_stag(struct mem_group *g)
+uint32_t mem_group_current_stag(struct mem_group *g)
 {
     uint32_t stag;
 
@@ -55,19 +55,19 @@ uint32_t mem_group_stag(struct mem_group *g)
     return stag;
 }
 
-uint32_t mem_group_newest(struct mem_group *g)
+uint32_t mem_group_newest_stag(struct mem_group *g)
 {
     uint32_t stag;
 
     spin_lock(&g->lock);
-    stag = g->newest;
+    stag = g->newest_stag;
     spin_unlock(&g->lock);
     return stag;
 }
 
 static bool group_can_reserve(const struct mem_group *g)
 {
-    return !g->closed && !g->made && !g->reserved;
+    return !g->closed && !g->newest_number && !g->reserved;
 }
 
 /* Reserves the slot r for the group's first registration. Frees it if the group cannot reserve any more. */
@@ -76,7 +76,7 @@ static void group_set_reserved(struct mem_group *g, struct mem_region *r)
     spin_lock(&g->lock);
     if (group_can_reserve(g)) {
         g->reserved = r;
-        g->newest = slot_stag(r);
+        g->newest_stag = slot_stag(r);
         r = NULL;
     }
     spin_unlock(&g->lock);
@@ -96,7 +96,7 @@ int mem_group_reserve(struct mem_table *t, struct mem_group *g)
     spin_unlock(&g->lock);
     if (!can_reserve)
         return 0;
-    error = slot_take(t, &r, &stag);
+    error = slot_alloc(t, &r, &stag);
     if (!error)
         group_set_reserved(g, r);
     return error;
@@ -116,10 +116,10 @@ static struct mem_region *group_pop_reserved(struct mem_group *g, bool close)
 }
 
 /* Lock held. */
-static void group_set_latest(struct mem_group *g, struct mem_region *r)
+static void group_set_activated(struct mem_group *g, struct mem_region *r)
 {
-    g->latest = r->number;
-    g->stag = slot_stag(r);
+    g->activated_number = r->number;
+    g->activated_stag = slot_stag(r);
 }
 
 int group_ref(struct mem_group *g)
@@ -150,11 +150,11 @@ int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared)
     if (!error) {
         g->refs++;
         r->group = g;
-        r->number = ++g->made;
+        r->number = ++g->newest_number;
         LIST_INSERT_HEAD(&g->regions, r, link);
-        g->newest = slot_stag(r);
+        g->newest_stag = slot_stag(r);
         if (!prepared)
-            group_set_latest(g, r);
+            group_set_activated(g, r);
         slot_publish(r, prepared); /* with the lock held, so that mem_group_kill finds every published slot */
     }
     spin_unlock(&g->lock);
@@ -188,7 +188,7 @@ void group_unref(struct mem_group *g)
 }
 
 /*
- * Kills one region of the group. Returns false if all are dead. Sets *last to the region if the caller must put it back
+ * Kills one region of the group. Returns false if all are dead. Sets *last to the region if the caller must free it
  * because no other thread protects it, else to NULL.
  */
 static bool group_kill_one(struct mem_group *g, struct mem_region **last)
@@ -218,7 +218,7 @@ void mem_group_kill(struct mem_group *g)
 
     while (group_kill_one(g, &last))
         if (last)
-            slot_put_back(last);
+            slot_free(last);
 }
 
 bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *context)
@@ -270,7 +270,7 @@ static enum wire_error slot_check_revocable(const struct mem_region *r, const vo
     return WIRE_OK;
 }
 
-enum wire_error mem_revocable(struct mem_table *t, const void *domain, uint32_t stag, bool peer)
+enum wire_error mem_check_revoke(struct mem_table *t, const void *domain, uint32_t stag, bool peer)
 {
     struct mem_region *r = slot_find(t, stag, !peer);
     enum wire_error error;
@@ -327,12 +327,12 @@ static bool group_reserve_again(struct mem_group *g, struct mem_region *r)
     bool again;
 
     spin_lock(&g->lock);
-    again = g->made == 1 && g->refs == 1 && !g->closed && r->kind != SLOT_WINDOW &&
+    again = g->newest_number == 1 && g->refs == 1 && !g->closed && r->kind != SLOT_WINDOW &&
             atomic_compare_exchange_strong_explicit(&r->word, &mine, free_slot, memory_order_acq_rel,
                                                     memory_order_relaxed);
     if (again) {
         LIST_REMOVE(r, link);
-        g->made = g->refs = 0;
+        g->newest_number = g->refs = 0;
         g->reserved = r;
         pages = r->kind == SLOT_PAGED ? r->pages : NULL;
         r->kind = SLOT_FLAT;
@@ -342,7 +342,7 @@ static bool group_reserve_again(struct mem_group *g, struct mem_region *r)
     return again;
 }
 
-void mem_group_refused(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t stag)
+void mem_group_unprepare(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t stag)
 {
     struct mem_region *r = slot_find(t, stag, true);
 
@@ -351,8 +351,8 @@ void mem_group_refused(struct mem_table *t, struct mem_group *g, const void *dom
     if (r)
         slot_discard(r, domain);
     spin_lock(&g->lock);
-    if (g->newest == stag)
-        g->newest = group_current_stag(g);
+    if (g->newest_stag == stag)
+        g->newest_stag = group_current_stag(g);
     spin_unlock(&g->lock);
 }
 
@@ -448,7 +448,7 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
     if (!pages_are_valid(p))
         return EINVAL;
     r = group_pop_reserved(g, false);
-    error = r ? 0 : slot_take(t, &r, stag);
+    error = r ? 0 : slot_alloc(t, &r, stag);
     if (error)
         return error;
     *stag = slot_stag(r);
@@ -480,7 +480,7 @@ static int window_create(struct mem_table *t, struct mem_group *g, struct mem_re
                        unsigned access, uint32_t *stag)
 {
     struct mem_region *r;
-    int error = slot_take(t, &r, stag);
+    int error = slot_alloc(t, &r, stag);
 
     if (error)
         return error;
@@ -540,43 +540,43 @@ static struct mem_region *group_find_alive(struct mem_group *g)
  * window, or its region is alive and protected. Returns MEM_BUSY if *other must die first; *other is protected then.
  * The lock is held from the check to the change, so that of two concurrent activations one finds the other's region.
  */
-static enum mem_turn group_try_activate(struct mem_region *r, bool whole, struct mem_region **other)
+static enum mem_activation group_try_activate(struct mem_region *r, bool whole, struct mem_region **other)
 {
     struct mem_group *g = r->group;
-    enum mem_turn turn = MEM_GONE;
+    enum mem_activation result = MEM_GONE;
 
     spin_lock(&g->lock);
-    bool late = r->number < g->latest;
+    bool late = r->number < g->activated_number;
     bool mine = atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_PREPARED;
     *other = mine && !late ? group_find_alive(g) : NULL;
     if (*other) {
-        turn = MEM_BUSY;
+        result = MEM_BUSY;
     } else if (mine) {
         bool dies = late || !whole;
         uint64_t before = dies ? atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel)
                                : atomic_fetch_and_explicit(&r->word, ~WORD_PREPARED, memory_order_acq_rel);
-        turn = before & WORD_DEAD || !whole ? MEM_GONE : MEM_DONE;
-        if (turn == MEM_DONE && !late)
-            group_set_latest(g, r);
+        result = before & WORD_DEAD || !whole ? MEM_GONE : MEM_DONE;
+        if (result == MEM_DONE && !late)
+            group_set_activated(g, r);
     }
     spin_unlock(&g->lock);
-    return turn;
+    return result;
 }
 
-enum mem_turn mem_activate(struct mem_table *t, uint32_t stag, bool wait)
+enum mem_activation mem_activate(struct mem_table *t, uint32_t stag, bool wait)
 {
     struct mem_region *r, *other;
-    enum mem_turn turn;
+    enum mem_activation result;
 
     while ((r = slot_find(t, stag, true)) != NULL) {
         bool whole = r->kind != SLOT_WINDOW || slot_protect(r->parent, r->parent_generation, false);
 
-        turn = group_try_activate(r, whole, &other);
+        result = group_try_activate(r, whole, &other);
         if (whole && r->kind == SLOT_WINDOW)
             slot_unprotect(r->parent);
         slot_unprotect(r); /* so that the wait below has no protection but that of `other` */
-        if (turn != MEM_BUSY)
-            return turn;
+        if (result != MEM_BUSY)
+            return result;
         if (!wait) {
             slot_unprotect(other);
             return MEM_BUSY;

@@ -10,7 +10,7 @@ void pieces_keep(struct pieces *p, bool keeps)
 {
     p->keeps = keeps;
     if (!keeps)
-        mem_release(&p->hold.ref);
+        mem_release(&p->cached.ref);
 }
 
 void pieces_release(struct pieces *p)
@@ -28,15 +28,15 @@ static enum wire_error piece_look_up(const struct iw_qp *qp, struct pieces *p, b
     enum wire_error error;
     uint8_t *at;
 
-    if (mem_hold_covers(&p->hold, stag, to, len, access, &at)) {
+    if (mem_cached_covers(&p->cached, stag, to, len, access, &at)) {
         *ref = (struct mem_ref){ .region = NULL, .at = at, .run = len };
         return WIRE_OK;
     }
     error = own ? mem_lookup_local(qp->memory, qp->domain, stag, to, len, access, ref)
                 : mem_lookup(qp->memory, qp->domain, stag, to, len, access, ref);
     if (error == WIRE_OK && p->keeps && p->count == 0) {
-        mem_release(&p->hold.ref);
-        p->hold = (struct mem_hold){ .ref = *ref, .stag = stag, .access = access };
+        mem_release(&p->cached.ref);
+        p->cached = (struct mem_cached){ .ref = *ref, .stag = stag, .access = access };
         ref->region = NULL;
     }
     return error;

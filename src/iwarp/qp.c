@@ -133,7 +133,7 @@ static int read_invalidate_check(const struct iw_qp *qp, const struct rdma_reque
         return 0;
     if (r->sge_count == 0)
         return EINVAL;
-    return mem_revocable(qp->memory, qp->domain, r->sges[0].token, false) == WIRE_OK ? 0 : EFAULT;
+    return mem_check_revoke(qp->memory, qp->domain, r->sges[0].token, false) == WIRE_OK ? 0 : EFAULT;
 }
 
 static int request_check(const struct iw_qp *qp, const struct queue *q, const struct rdma_request *r, uint32_t *length)
@@ -393,7 +393,7 @@ void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s)
     qp->terminate_len = 0;
     qp->terminate_sent = 0;
     qp->crc = s->crc;
-    qp->hold = s->hold;
+    qp->awaits_first_fpdu = s->send_after_first_fpdu;
     qp->ird = s->ird < qp->max_ird ? s->ird : qp->max_ird;
     qp->ord = s->ord < qp->max_ord ? s->ord : qp->max_ord;
     iw_qp_set_segment(qp, s->max_segment);
@@ -406,7 +406,7 @@ void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s)
     qp->rx.limit = UINT64_MAX;
     qp->running = true;
     qp->sink_base += 0x10000;
-    queue_open(&qp->sq, !s->shut);
+    queue_open(&qp->sq, !s->post_after_first_fpdu);
 }
 
 void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment)

@@ -101,8 +101,9 @@ struct iw_stream {
     bool crc;
     uint16_t ird, ord;       /* effective limits */
     size_t max_segment;      /* EMSS: an FPDU fits into it */
-    bool hold;               /* accepting side: send nothing before the first FPDU has arrived */
-    bool shut;               /* and take no initiator requests until then: it is the peer's ready-to-receive */
+    /* Accepting side: the first FPDU, which may be the peer's ready-to-receive, has to arrive before these. */
+    bool send_after_first_fpdu;
+    bool post_after_first_fpdu; /* initiator requests; until then a post returns ENOTCONN */
 };
 
 /* Per shard, shared by its queue pairs: staging and transmit descriptors. */

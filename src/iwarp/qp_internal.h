@@ -157,7 +157,7 @@ struct iw_qp {
 
     bool running;  /* started, and neither ended nor stopped */
     enum iw_end end; /* while what it leaves behind is completed */
-    bool crc, hold;
+    bool crc, awaits_first_fpdu;
     uint16_t ird, ord, max_ird, max_ord; /* in force; most */
     uint32_t max_ulpdu;
     uint32_t rtr_sink;
@@ -175,7 +175,7 @@ struct pieces {
     unsigned count;
     uint32_t length;
     bool keeps;           /* hold is in use: what was read at once is being placed */
-    struct mem_hold hold;
+    struct mem_cached cached;
     struct iovec iov[IW_IOV_MAX];
     struct mem_ref refs[IW_IOV_MAX];
 };
@@ -197,7 +197,7 @@ struct tx_batch {
     uint32_t max_ulpdu;
     uint8_t *window;      /* the rest of the SGE or source at hand */
     uint32_t window_left;
-    struct mem_hold hold; /* protects it */
+    struct mem_cached cached; /* protects it */
     bool listed;          /* iov names a part of that: the protection has to last, and moves to ref */
     bool summed;          /* the FPDU at hand is summed while it is copied: so far it comes to sum */
     uint32_t sum;

@@ -49,7 +49,7 @@ static enum wire_error judge_invalidate(const struct iw_qp *qp, const struct ddp
 {
     if (!invalidates(h))
         return WIRE_OK;
-    return mem_revocable(qp->memory, qp->domain, h->stag, true);
+    return mem_check_revoke(qp->memory, qp->domain, h->stag, true);
 }
 
 static enum wire_error judge_terminate(const struct ddp_header *h, uint32_t payload)
@@ -206,7 +206,7 @@ static void fpdu_seen(struct iw_qp *qp)
     if (qp->rx.seen)
         return;
     qp->rx.seen = true;
-    qp->hold = false;
+    qp->awaits_first_fpdu = false;
     queue_open(&qp->sq, true);
     qp->events->first_fpdu(qp);
 }
@@ -226,7 +226,7 @@ static enum wire_error segment_finish(struct iw_qp *qp, struct iw_scratch *s, co
     const struct ddp_header *h = &g->header;
 
     if (ends_memory(qp, h))
-        mem_release(&s->pieces.hold.ref);
+        mem_release(&s->pieces.cached.ref);
     fpdu_seen(qp);
     switch (h->opcode) {
     case RDMAP_WRITE:

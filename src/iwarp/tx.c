@@ -90,7 +90,7 @@ static void batch_release(struct tx_batch *b)
 {
     while (b->refs > 0)
         mem_release(&b->ref[--b->refs]);
-    mem_release(&b->hold.ref);
+    mem_release(&b->cached.ref);
     b->listed = false;
     b->window_left = 0;
 }
@@ -127,10 +127,10 @@ static enum wire_error window_look_up(const struct iw_qp *qp, struct tx_batch *b
                                       uint32_t len)
 {
     unsigned access = own ? RDMA_ACCESS_LOCAL_READ : RDMA_ACCESS_REMOTE_READ;
-    struct mem_ref *ref = &b->hold.ref;
+    struct mem_ref *ref = &b->cached.ref;
     enum wire_error error;
 
-    if (mem_hold_covers(&b->hold, stag, to, len, access, &b->window)) {
+    if (mem_cached_covers(&b->cached, stag, to, len, access, &b->window)) {
         b->window_left = len;
         return WIRE_OK;
     }
@@ -139,8 +139,8 @@ static enum wire_error window_look_up(const struct iw_qp *qp, struct tx_batch *b
     else
         mem_release(ref);
     b->listed = false;
-    b->hold.stag = stag;
-    b->hold.access = access;
+    b->cached.stag = stag;
+    b->cached.access = access;
     error = own ? mem_lookup_local(qp->memory, qp->domain, stag, to, len, access, ref)
                 : mem_lookup(qp->memory, qp->domain, stag, to, len, access, ref);
     b->window = ref->at;
@@ -386,7 +386,7 @@ static enum frame_result carry_out(struct iw_qp *qp, struct tx_batch *b)
 {
     struct entry *e = queue_at(&qp->sq, b->state.next);
 
-    assert(b->fpdus > 0 || !b->hold.ref.region);
+    assert(b->fpdus > 0 || !b->cached.ref.region);
     if (e->state == ENTRY_QUEUED && !local_carry_out(qp, e, b->fpdus == 0))
         return FULL;
     b->state.kind = TX_NONE;
@@ -454,7 +454,7 @@ bool iw_qp_tx_wants(const struct iw_qp *qp)
 {
     if (!iw_qp_tx_clean(qp))
         return true;
-    return qp->running && !qp->hold &&
+    return qp->running && !qp->awaits_first_fpdu &&
            (qp->tx.kind != TX_NONE || tx_plan_choose(qp, &qp->tx, queue_tail(&qp->sq)) != TX_NONE);
 }
 
@@ -466,7 +466,7 @@ int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
     b->tail = queue_tail(&qp->sq);
     do {
         batch_begin(qp, s, limit);
-    } while (qp->running && (!qp->hold) && !batch_fill(qp, s));
+    } while (qp->running && (!qp->awaits_first_fpdu) && !batch_fill(qp, s));
     if (b->count > 0)
         iov[0] = b->iov[0]; /* often it is all */
     if (b->count > 1)

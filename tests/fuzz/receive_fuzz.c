@@ -83,7 +83,7 @@ static void on_complete(struct iw_qp *qp, struct rdma_completion *c, unsigned n)
             f->completed++;
         require(c->status == RDMA_STATUS_OK || !invalidated);
         if (invalidated)
-            require(mem_revocable(f->table, &f->domain, c->token, false) != WIRE_OK);
+            require(mem_check_revoke(f->table, &f->domain, c->token, false) != WIRE_OK);
     }
 }
 
@@ -410,7 +410,7 @@ static void open_queue_pair(struct fuzz *f, unsigned options)
     };
     struct iw_stream s = {
         .crc = options & 1, .ird = options >> 1 & 3, .ord = 4, .max_segment = options & 8 ? 256 : 1448,
-        .hold = options & 16, .shut = options & 32,
+        .send_after_first_fpdu = options & 16, .post_after_first_fpdu = options & 32,
     };
 
     f->crc = s.crc;

@@ -263,7 +263,7 @@ static void test_race_turns(void **state)
         pthread_barrier_wait(&gate);
         pthread_barrier_wait(&gate);
         assert_int_equal(atomic_load(&race.wins), (i + 1) * 2);
-        assert_int_equal(mem_group_stag(&race.group), turns[1]);
+        assert_int_equal(mem_group_current_stag(&race.group), turns[1]);
         assert_int_equal(mem_lookup(race.t, &pd_a, turns[0], base, 1, 0, &ref), WIRE_DDP_TAGGED_STAG);
         assert_int_equal(mem_revoke(race.t, &pd_a, turns[1], true), WIRE_OK);
     }

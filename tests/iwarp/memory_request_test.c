@@ -121,18 +121,18 @@ static void test_life(void **state)
     assert_int_equal(lookup(f, stag, base, 1, 0), WIRE_DDP_TAGGED_STAG);
     assert_int_equal(mem_check(f->t, &pd_b, stag, base, 1, 0), WIRE_DDP_TAGGED_STREAM);
     assert_int_equal(mem_revoke(f->t, &pd_a, stag, true), WIRE_RDMAP_INVALID_STAG);
-    assert_int_equal(mem_revocable(f->t, &pd_a, stag, true), WIRE_RDMAP_INVALID_STAG);
-    assert_int_equal(mem_revocable(f->t, &pd_a, stag, false), WIRE_OK);
+    assert_int_equal(mem_check_revoke(f->t, &pd_a, stag, true), WIRE_RDMAP_INVALID_STAG);
+    assert_int_equal(mem_check_revoke(f->t, &pd_a, stag, false), WIRE_OK);
     assert_int_equal(mem_activate(f->t, stag, true), MEM_DONE);
     assert_true(is_alive(f, stag));
-    assert_int_equal(mem_revocable(f->t, &pd_a, stag, true), WIRE_OK);
+    assert_int_equal(mem_check_revoke(f->t, &pd_a, stag, true), WIRE_OK);
     mem_discard(f->t, &pd_a, stag); /* discards prepared registrations only */
     assert_true(is_alive(f, stag));
     assert_int_equal(mem_revoke(f->t, &pd_a, stag, false), WIRE_OK);
     assert_false(is_alive(f, stag));
     assert_false(is_known(f, stag));
     assert_int_equal(mem_revoke(f->t, &pd_a, stag, false), WIRE_RDMAP_INVALID_STAG);
-    assert_int_equal(mem_revocable(f->t, &pd_a, stag, false), WIRE_RDMAP_INVALID_STAG);
+    assert_int_equal(mem_check_revoke(f->t, &pd_a, stag, false), WIRE_RDMAP_INVALID_STAG);
     assert_int_equal(mem_activate(f->t, stag, true), MEM_GONE);
 }
 
@@ -167,8 +167,8 @@ static void test_who_may_revoke(void **state)
         assert_int_equal(mem_revoke(f->t, &pd_a, 0, peer), WIRE_RDMAP_INVALID_STAG);
         assert_int_equal(mem_revoke(f->t, &pd_b, both, peer), WIRE_RDMAP_STAG_NOT_ASSOCIATED);
         assert_int_equal(mem_revoke(f->t, &pd_a, lasting, peer), WIRE_RDMAP_CANNOT_INVALIDATE);
-        assert_int_equal(mem_revocable(f->t, &pd_b, both, peer), WIRE_RDMAP_STAG_NOT_ASSOCIATED);
-        assert_int_equal(mem_revocable(f->t, &pd_a, lasting, peer), WIRE_RDMAP_CANNOT_INVALIDATE);
+        assert_int_equal(mem_check_revoke(f->t, &pd_b, both, peer), WIRE_RDMAP_STAG_NOT_ASSOCIATED);
+        assert_int_equal(mem_check_revoke(f->t, &pd_a, lasting, peer), WIRE_RDMAP_CANNOT_INVALIDATE);
     }
     assert_int_equal(mem_revoke(f->t, &pd_a, local, true), WIRE_RDMAP_CANNOT_INVALIDATE);
     assert_true(is_alive(f, local));
@@ -243,24 +243,24 @@ static void test_newest(void **state)
     struct mem_region *r;
     uint32_t stags[3], lasting;
 
-    assert_int_equal(mem_group_stag(&f->g), 0);
+    assert_int_equal(mem_group_current_stag(&f->g), 0);
     stags[0] = prepare(f, &f->g, REMOTE);
-    assert_int_equal(mem_group_stag(&f->g), stags[0]);
+    assert_int_equal(mem_group_current_stag(&f->g), stags[0]);
     mem_discard(f->t, &pd_a, stags[0]);
-    assert_int_equal(mem_group_stag(&f->g), 0); /* a discarded registration leaves no trace */
+    assert_int_equal(mem_group_current_stag(&f->g), 0); /* a discarded registration leaves no trace */
     for (int i = 0; i < 3; i++)
         stags[i] = prepare(f, &f->g, REMOTE);
     assert_int_equal(mem_activate(f->t, stags[0], true), MEM_DONE);
-    assert_int_equal(mem_group_stag(&f->g), stags[2]);
+    assert_int_equal(mem_group_current_stag(&f->g), stags[2]);
     mem_discard(f->t, &pd_a, stags[1]);
     mem_discard(f->t, &pd_a, stags[2]);
-    assert_int_equal(mem_group_stag(&f->g), stags[0]);
+    assert_int_equal(mem_group_current_stag(&f->g), stags[0]);
     assert_int_equal(mem_revoke(f->t, &pd_a, stags[0], true), WIRE_OK);
-    assert_int_equal(mem_group_stag(&f->g), stags[0]);
+    assert_int_equal(mem_group_current_stag(&f->g), stags[0]);
     assert_int_equal(mem_register_in(f->t, &f->others[0], &pd_a, f->memory, 16, base, 0, &r, &lasting), 0);
-    assert_int_equal(mem_group_stag(&f->others[0]), lasting);
+    assert_int_equal(mem_group_current_stag(&f->others[0]), lasting);
     assert_true(mem_invalidate(r, NULL, NULL));
-    assert_int_equal(mem_group_stag(&f->others[0]), lasting);
+    assert_int_equal(mem_group_current_stag(&f->others[0]), lasting);
 }
 
 /*
@@ -272,24 +272,24 @@ static void test_newest_token(void **state)
     struct fixture *f = *state;
     uint32_t stags[3];
 
-    assert_int_equal(mem_group_newest(&f->g), 0);
+    assert_int_equal(mem_group_newest_stag(&f->g), 0);
     stags[0] = prepare(f, &f->g, REMOTE);
-    assert_int_equal(mem_group_newest(&f->g), stags[0]);
+    assert_int_equal(mem_group_newest_stag(&f->g), stags[0]);
     assert_int_equal(mem_activate(f->t, stags[0], true), MEM_DONE);
     stags[1] = prepare(f, &f->g, REMOTE);
     mem_discard(f->t, &pd_a, stags[1]); /* flushed: the newest STag is still the one that the post received */
-    assert_int_equal(mem_group_newest(&f->g), stags[1]);
-    assert_int_equal(mem_group_stag(&f->g), stags[0]);
+    assert_int_equal(mem_group_newest_stag(&f->g), stags[1]);
+    assert_int_equal(mem_group_current_stag(&f->g), stags[0]);
     stags[2] = prepare(f, &f->g, REMOTE);
-    mem_group_refused(f->t, &f->g, &pd_a, stags[2]);
-    assert_int_equal(mem_group_newest(&f->g), stags[0]);
+    mem_group_unprepare(f->t, &f->g, &pd_a, stags[2]);
+    assert_int_equal(mem_group_newest_stag(&f->g), stags[0]);
     assert_false(is_known(f, stags[2]));
     assert_true(is_alive(f, stags[0]));
 }
 
 static void refused(struct fixture *f, uint32_t stag)
 {
-    mem_group_refused(f->t, &f->g, &pd_a, stag);
+    mem_group_unprepare(f->t, &f->g, &pd_a, stag);
     assert_false(is_known(f, stag));
     assert_int_equal(mem_activate(f->t, stag, true), MEM_GONE);
 }
@@ -304,13 +304,13 @@ static void test_first_refused(void **state)
 
     separate.logical = logical;
     assert_int_equal(mem_group_reserve(f->t, &f->g), 0);
-    reserved = mem_group_newest(&f->g);
+    reserved = mem_group_newest_stag(&f->g);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &separate, &stag), 0);
         assert_int_equal(stag, reserved);
         refused(f, stag);
-        assert_int_equal(mem_group_newest(&f->g), reserved);
-        assert_int_equal(mem_group_stag(&f->g), 0);
+        assert_int_equal(mem_group_newest_stag(&f->g), reserved);
+        assert_int_equal(mem_group_current_stag(&f->g), 0);
     }
     assert_int_equal(mem_group_reserve(f->t, &f->g), 0);
     assert_int_equal(make_alive(f, &f->g, REMOTE), reserved);
@@ -340,7 +340,7 @@ static void test_refused_while_closing(void **state)
     uint32_t stag = prepare(f, &f->g, REMOTE);
 
     mem_group_kill(&f->g);
-    mem_group_refused(f->t, &f->g, &pd_a, stag);
+    mem_group_unprepare(f->t, &f->g, &pd_a, stag);
     assert_true(mem_group_close(&f->g, NULL, NULL));
     mem_group_init(&f->g);
     refused(f, prepare(f, &f->g, REMOTE));
@@ -584,7 +584,7 @@ static void test_prepared_checked_again(void **state)
     uint32_t stag = prepare(f, &f->g, RDMA_ACCESS_LOCAL_WRITE), again = 0;
 
     assert_int_equal(mem_check(f->t, &pd_a, stag, base, 11, RDMA_ACCESS_LOCAL_WRITE), WIRE_OK);
-    mem_group_refused(f->t, &f->g, &pd_a, stag);
+    mem_group_unprepare(f->t, &f->g, &pd_a, stag);
     assert_false(is_known(f, stag));
     assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &again), 0);
     assert_int_equal(again, stag);

@@ -192,7 +192,7 @@ static void test_memory(void **state)
     struct rdma_pages p = { .logical = logical, .count = 2, .len = 2 * MEM_PAGE };
     until_none = 0;
     assert_int_equal(mem_prepare_pages(t, &g, &domain, &p, &stag), ENOMEM);
-    assert_int_equal(mem_group_stag(&g), 0);
+    assert_int_equal(mem_group_current_stag(&g), 0);
     until_none = -1;
     assert_int_equal(mem_prepare_pages(t, &g, &domain, &p, &stag), 0);
     mem_discard(t, &domain, stag);

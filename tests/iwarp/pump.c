@@ -85,7 +85,7 @@ static void side_open(struct pump *p, struct side *s, struct side *peer, const s
         .ird = ird,
         .ord = ord,
         .max_segment = c->max_segment ? c->max_segment : 1448,
-        .hold = c->hold && s == &p->b,
+        .send_after_first_fpdu = c->hold && s == &p->b,
     };
 
     s->peer = peer;

@@ -177,8 +177,8 @@ void stream_start(struct fabric_conn *c)
         .ird = c->result.ird,
         .ord = c->result.ord,
         .max_segment = stream_segment(c),
-        .hold = !c->active,
-        .shut = !c->active && c->result.peer_to_peer,
+        .send_after_first_fpdu = !c->active,
+        .post_after_first_fpdu = !c->active && c->result.peer_to_peer,
     };
 
     c->qp->conn = c;
