@@ -397,16 +397,16 @@ static void starve(void)
     free(server.streams);
 }
 
-struct looking {
+struct ready_count {
     struct server *server;
     int before;
 };
 
-static bool has_looked(void *arg)
+static bool was_called_again(void *arg)
 {
-    struct looking *looking = arg;
+    struct ready_count *ready_count = arg;
 
-    return atomic_load(&looking->server->ready_calls) > looking->before;
+    return atomic_load(&ready_count->server->ready_calls) > ready_count->before;
 }
 
 static void nothing_on(void *arg)
@@ -421,17 +421,17 @@ static void pause_starving(void)
     struct addr at = support_addr("127.0.0.1", 0);
     struct server server = { .max = 1, .size = 100 };
     struct pausing pausing = { &server, true, -1 };
-    struct looking looking = { .server = &server };
+    struct ready_count ready_count = { .server = &server };
     int client = socket(AF_INET, SOCK_STREAM, 0);
 
     CHECK(client >= 0);
     server_start(&server, a, &at);
     fill_descriptors();
-    looking.before = atomic_load(&server.ready_calls);
+    ready_count.before = atomic_load(&server.ready_calls);
     support_on(a, pause_on, &pausing);
     CHECK(pausing.err == 0);
     /* Leaving the listening state is reported, and accepting then fails for lack of descriptors. */
-    support_until(has_looked, &looking);
+    support_until(was_called_again, &ready_count);
     support_on(a, nothing_on, NULL); /* after that accept */
     CHECK(connect(client, &server.local.sa, addr_len(&server.local)) < 0 && errno == ECONNREFUSED);
     close(client);

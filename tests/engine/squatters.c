@@ -225,8 +225,8 @@ static void test_versions(void)
     other_end(&first);
 }
 
-/* Leaves the remains of a closed connection at the address. */
-static void leave_remains(const struct addr *at)
+/* Leaves the remains (TIME_WAIT) of a closed connection at the address. */
+static void create_remains(const struct addr *at)
 {
     struct addr from;
     socklen_t len = sizeof from;
@@ -271,7 +271,7 @@ static void test_beside_remains(void)
             continue;
         }
         name_of(&at[i], name);
-        leave_remains(&at[i]);
+        create_remains(&at[i]);
         if (i == 0)
             CHECK(other_start(&other, SOMEBODY, squat, name) == 0);
         else

@@ -118,8 +118,8 @@ static void flood_on(void *arg)
     flood(e);
 }
 
-/* Only the owner may access the socket. */
-static void look_on(void *arg)
+/* Runs with the shard's token, because only the owner may access the socket. */
+static void read_connect_result(void *arg)
 {
     struct end *e = arg;
 
@@ -128,7 +128,7 @@ static void look_on(void *arg)
 
 static bool is_connected(void *arg)
 {
-    support_on(shard, look_on, arg);
+    support_on(shard, read_connect_result, arg);
     return ((struct end *)arg)->connected;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a DDP header and a Read Request: nothing is read beyond them, and what decodes encodes to the same. */
+/* Decodes any bytes as a DDP header and as a Read Request: reads nothing beyond them, and encodes to the same bytes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (ddp_header_decode(&h, data, size, &used)) {
         require(used <= size && used == (h.tagged ? DDP_TAGGED_HEADER : DDP_UNTAGGED_HEADER));
         require(ddp_header_encode(&h, bytes, sizeof bytes) == used);
-        require(memcmp(bytes + 2, data + 2, used - 2) == 0); /* the first two have reserved bits and versions */
+        require(memcmp(bytes + 2, data + 2, used - 2) == 0); /* the first two bytes have reserved bits and versions */
     } else {
         require(size < DDP_UNTAGGED_HEADER);
     }

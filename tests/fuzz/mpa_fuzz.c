@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as an MPA frame: what decodes stays inside the input, and survives encoding and decoding again. */
+/* Decodes any bytes as an MPA frame: the result lies inside the input, and encodes and decodes to the same. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void there_and_back(const struct mpa_frame *f)
     size_t len = mpa_frame_encode(f, bytes, sizeof bytes), need;
     struct mpa_frame again;
 
-    /* S without its four bytes is sent with them, for which there may be no room. */
+    /* The encoder adds the four bytes that belong to S, for which there may be no room. */
     if (f->enhanced && !f->has_limits)
         return;
     require(len > 0 && mpa_frame_decode(&again, f->reply, bytes, len, &need) == MPA_DECODED && need == len);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The whole receive side of a queue pair, from raw bytes to memory: an input is a program of steps. Some feed bytes as
- * they are, some frame a segment that is nearly right (with the checksum that belongs to it), some are the consumer's
- * own requests: sends, receives, reads, registrations, windows, invalidations, a flush. In play are a region for
- * everything, one that may only be read, one without remote rights, one of another domain, a fast registration over
- * pages in another order, a window, and in every other input receives come from a shared queue.
+ * The receive side of a queue pair, from raw bytes to memory. An input is a program of steps: raw bytes; segments that
+ * are nearly valid, with a valid checksum; and the consumer's requests: sends, receives, reads, registrations, windows,
+ * invalidations, a flush. There are a region with all rights, a read-only one, one without remote rights, one of
+ * another domain, a fast registration of pages in another order, and a window. Every other input uses a shared receive
+ * queue.
  *
- * What must hold, whatever comes: the guards around all memory and what a peer has no right to write do not change;
- * each request completes once; the sanitizers find nothing; it comes to rest.
+ * For every input: the guards around all memory, and memory without remote rights, do not change; each request
+ * completes once; the sanitizers report nothing; everything completes in the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ enum { WINDOW = AREAS, TOKENS, STALE = TOKENS };
 
 struct input {
     const uint8_t *at;
-    size_t left;
+    size_t bytes_left;
 };
 
 struct fuzz {
@@ -35,17 +35,17 @@ struct fuzz {
     struct iw_srq *srq; /* or NULL */
     struct mem_group fast, window;
     struct mem_region *regions[AREAS], *map;
-    uint8_t *memory[AREAS]; /* LEN octets between guards; PAGED is what the map covers */
+    uint8_t *memory[AREAS]; /* LEN bytes between guards; the fast registration covers PAGED */
     uint64_t base[TOKENS];
-    uint32_t tokens[TOKENS + 1]; /* the last one: of the newest registration that ended */
+    uint32_t tokens[TOKENS + 1]; /* the last one belongs to the latest registration that ended */
     uint64_t logical;
     uint8_t domain, other_domain;
     bool crc;
-    bool bounded; /* turns of one frame */
-    unsigned posted, completed; /* but for receives of the shared queue: */
+    bool bounded;               /* each poll handles one frame */
+    unsigned posted, completed; /* without receives of the shared queue: */
     unsigned shared, taken;
     uint32_t send_msn, read_msn;
-    /* Read Requests of ours that the other end has seen. */
+    /* Read Requests that the queue pair has sent. */
     struct rdmap_read_request asked[DEPTH];
     unsigned asked_count, answered;
     uint32_t answered_octets;
@@ -59,12 +59,12 @@ static void require(bool ok)
         abort();
 }
 
-static uint32_t take(struct input *in, unsigned octets)
+static uint32_t input_number(struct input *in, unsigned bytes)
 {
     uint32_t v = 0;
 
-    for (; octets > 0; octets--, in->at += in->left > 0, in->left -= in->left > 0)
-        v = v << 8 | (in->left > 0 ? *in->at : 0);
+    for (; bytes > 0; bytes--, in->at += in->bytes_left > 0, in->bytes_left -= in->bytes_left > 0)
+        v = v << 8 | (in->bytes_left > 0 ? *in->at : 0);
     return v;
 }
 
@@ -103,8 +103,8 @@ static const struct iw_qp_events events = {
 
 /* ---- the other end ---- */
 
-/* Our Read Requests, from what we sent. */
-static void look_at_output(struct fuzz *f)
+/* Stores the Read Requests among the sent bytes. */
+static void fuzz_read_output(struct fuzz *f)
 {
     size_t at = 0;
 
@@ -145,14 +145,14 @@ static void transmit(struct fuzz *f, size_t most)
                 break;
         }
         iw_qp_tx_done(f->qp, f->scratch, taken);
-        look_at_output(f);
+        fuzz_read_output(f);
         if (n == 0 || taken == 0)
             return;
         most -= taken;
     }
 }
 
-/* With a bound each turn takes one frame. What the last feed left waited while other things happened. */
+/* Handles frames of the last input that the limit of one frame for each poll has delayed. */
 static void finish_rest(struct fuzz *f)
 {
     while (iw_qp_rx_has_rest(f->qp)) {
@@ -187,9 +187,9 @@ static void feed(struct fuzz *f, const uint8_t *bytes, size_t len, size_t piece)
 
 static uint32_t token(struct fuzz *f, struct input *in)
 {
-    unsigned which = take(in, 1);
+    unsigned which = input_number(in, 1);
 
-    return which < 250 ? f->tokens[which % (TOKENS + 1)] : take(in, 4);
+    return which < 250 ? f->tokens[which % (TOKENS + 1)] : input_number(in, 4);
 }
 
 static size_t seal(const struct fuzz *f, uint8_t *fpdu, const struct ddp_header *h, size_t payload)
@@ -199,24 +199,24 @@ static size_t seal(const struct fuzz *f, uint8_t *fpdu, const struct ddp_header 
     return fpdu_seal(f->crc, fpdu, ulpdu);
 }
 
-/* A segment whose fields are mostly what they should be. */
+/* Feeds a segment whose fields are mostly valid. */
 static void segment(struct fuzz *f, struct input *in)
 {
     static uint8_t fpdu[FPDU_MAX + 64];
-    unsigned kind = take(in, 1), which = take(in, 1) % TOKENS;
-    uint32_t payload = take(in, 2) % FPDU_MAX, wrong = take(in, 1);
+    unsigned kind = input_number(in, 1), which = input_number(in, 1) % TOKENS;
+    uint32_t payload = input_number(in, 2) % FPDU_MAX, wrong = input_number(in, 1);
     struct ddp_header h = { .opcode = kind & 7, .last = kind & 8, .tagged = h.opcode == 0 || h.opcode == 2 };
     uint8_t *body;
 
     if (wrong & 1)
         h.tagged = !h.tagged;
     h.stag = h.tagged || h.opcode == RDMAP_SEND_INV || h.opcode == RDMAP_SEND_SE_INV ? token(f, in) : 0;
-    h.to = f->base[which] + take(in, 2) - (wrong & 2 ? 64 : 0);
+    h.to = f->base[which] + input_number(in, 2) - (wrong & 2 ? 64 : 0);
     h.queue = h.opcode == RDMAP_READ_REQ ? 1 : h.opcode == RDMAP_TERMINATE ? 2 : 0;
     h.msn = h.queue == 0 ? f->send_msn : h.queue == 1 ? f->read_msn : 1;
     if (wrong & 4)
-        h.msn += take(in, 1);
-    h.mo = wrong & 8 ? take(in, 2) : 0;
+        h.msn += input_number(in, 1);
+    h.mo = wrong & 8 ? input_number(in, 2) : 0;
     if (h.tagged && h.opcode == RDMAP_READ_RESP && f->answered < f->asked_count && !(wrong & 16)) {
         const struct rdmap_read_request *r = &f->asked[f->answered];
         h.stag = r->sink_stag;
@@ -227,7 +227,7 @@ static void segment(struct fuzz *f, struct input *in)
         f->answered += h.last;
     }
     body = fpdu + MPA_FPDU_LENGTH + (h.tagged ? DDP_TAGGED_HEADER : DDP_UNTAGGED_HEADER);
-    memset(body, (int)take(in, 1), payload);
+    memset(body, (int)input_number(in, 1), payload);
     if (h.opcode == RDMAP_READ_REQ && !(wrong & 32)) {
         struct rdmap_read_request r = {
             .sink_stag = 7, .length = payload, .source_stag = token(f, in), .source_to = h.to,
@@ -237,7 +237,7 @@ static void segment(struct fuzz *f, struct input *in)
     }
     if (!h.tagged && h.last && h.queue < 2)
         *(h.queue == 0 ? &f->send_msn : &f->read_msn) += 1;
-    feed(f, fpdu, seal(f, fpdu, &h, payload), wrong & 64 ? 1 + take(in, 1) : SIZE_MAX);
+    feed(f, fpdu, seal(f, fpdu, &h, payload), wrong & 64 ? 1 + input_number(in, 1) : SIZE_MAX);
 }
 
 /* ---- the consumer ---- */
@@ -254,10 +254,10 @@ static void post(struct fuzz *f, struct rdma_request *r)
 
 static void request(struct fuzz *f, struct input *in)
 {
-    unsigned kind = take(in, 1), which = take(in, 1) % TOKENS;
+    unsigned kind = input_number(in, 1), which = input_number(in, 1) % TOKENS;
     struct rdma_sge sges[2] = {
-        { f->base[which] + take(in, 2) % LEN, take(in, 2) % LEN, f->tokens[which] },
-        { (uint64_t)(uintptr_t)f->memory[LOCAL], take(in, 1), f->tokens[LOCAL] },
+        { f->base[which] + input_number(in, 2) % LEN, input_number(in, 2) % LEN, f->tokens[which] },
+        { (uint64_t)(uintptr_t)f->memory[LOCAL], input_number(in, 1), f->tokens[LOCAL] },
     };
     struct rdma_request r = {
         .op = (enum rdma_op)(kind % 4), .flags = kind & 8 ? RDMA_FLAG_READ_FENCE : 0, .sges = sges,
@@ -275,11 +275,15 @@ static void request(struct fuzz *f, struct input *in)
 
 static void fast_register(struct fuzz *f, struct input *in)
 {
-    unsigned order = take(in, 1);
+    unsigned order = input_number(in, 1);
     uint64_t pages[4];
     struct rdma_pages p = {
-        .logical = pages, .count = 4, .offset = take(in, 2) % MEM_PAGE, .len = take(in, 2) % LEN,
-        .base_address = (uint64_t)take(in, 1) << 40, .access = take(in, 1) & 7,
+        .logical = pages,
+        .count = 4,
+        .offset = input_number(in, 2) % MEM_PAGE,
+        .len = input_number(in, 2) % LEN,
+        .base_address = (uint64_t)input_number(in, 1) << 40,
+        .access = input_number(in, 1) & 7,
     };
     struct rdma_request r = { .op = RDMA_OP_FAST_REGISTER };
 
@@ -296,11 +300,12 @@ static void fast_register(struct fuzz *f, struct input *in)
 
 static void bind_window(struct fuzz *f, struct input *in)
 {
-    unsigned of = take(in, 1) % AREAS;
+    unsigned of = input_number(in, 1) % AREAS;
     struct rdma_request r = { .op = RDMA_OP_BIND };
-    uint64_t to = f->base[of] + take(in, 2);
+    uint64_t to = f->base[of] + input_number(in, 2);
 
-    if (mem_prepare_window(f->table, &f->window, &f->domain, f->tokens[of], to, take(in, 2), take(in, 1) & 6, &r.token))
+    if (mem_prepare_window(f->table, &f->window, &f->domain, f->tokens[of], to, input_number(in, 2),
+                           input_number(in, 1) & 6, &r.token))
         return;
     f->tokens[WINDOW] = r.token;
     f->base[WINDOW] = to;
@@ -311,7 +316,7 @@ static void invalidate(struct fuzz *f, struct input *in)
 {
     struct rdma_request r = { .op = RDMA_OP_INVALIDATE,
                               .token = token(f, in),
-                              .flags = take(in, 1) & RDMA_FLAG_READ_FENCE };
+                              .flags = input_number(in, 1) & RDMA_FLAG_READ_FENCE };
 
     post(f, &r);
 }
@@ -320,28 +325,33 @@ static void step(struct fuzz *f, struct input *in)
 {
     size_t n;
 
-    switch (take(in, 1) & 15) {
+    switch (input_number(in, 1) & 15) {
     case 0:
-        n = take(in, 1);
-        n = n < in->left ? n : in->left;
+        n = input_number(in, 1);
+        n = n < in->bytes_left ? n : in->bytes_left;
         feed(f, in->at, n, SIZE_MAX);
         in->at += n;
-        in->left -= n;
+        in->bytes_left -= n;
         return;
     case 1: case 2: request(f, in); return;
     case 3: fast_register(f, in); return;
     case 4: bind_window(f, in); return;
     case 5: invalidate(f, in); return;
-    case 6: transmit(f, take(in, 2)); return;
+    case 6:
+        transmit(f, input_number(in, 2));
+        return;
     case 7: transmit(f, SIZE_MAX); return;
-    case 8: if (take(in, 1) == 8) iw_qp_flush(f->qp, RDMA_STATUS_FLUSHED); return;
+    case 8:
+        if (input_number(in, 1) == 8)
+            iw_qp_flush(f->qp, RDMA_STATUS_FLUSHED);
+        return;
     default: segment(f, in); return;
     }
 }
 
 /* ---- before and after ---- */
 
-/* Static, as filling and comparing it is most of what a short input takes. */
+/* Static, because initializing it takes most of the time of a short input. */
 static uint8_t blocks[AREAS][LEN + 2 * MEM_PAGE] __attribute__((aligned(MEM_PAGE)));
 static uint8_t fresh[LEN + 2 * MEM_PAGE];
 
@@ -429,13 +439,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct fuzz f;
     struct input in = { data, size };
 
-    struct iw_scratch *scratch = f.scratch ? f.scratch : iw_scratch_create(); /* has nothing of a run in it */
+    struct iw_scratch *scratch = f.scratch ? f.scratch : iw_scratch_create(); /* has no state of a run */
 
     f = (struct fuzz){ .table = mem_table_create(1), .scratch = scratch };
     require(f.table && scratch);
     open_memory(&f);
-    open_queue_pair(&f, take(&in, 1));
-    while (in.left > 0)
+    open_queue_pair(&f, input_number(&in, 1));
+    while (in.bytes_left > 0)
         step(&f, &in);
     check();
     if (size & 1) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A .reg file of any bytes, read into the registry; its header is there when the input's first byte is odd. What the
- * registry stands on, objects and the sentence about an error, is here in its simplest form.
+ * Loads any bytes as a .reg file into the registry, with a valid header if the input's first byte is odd. This file has
+ * minimal versions of the functions that the registry needs: objects, and the text of an error.
  */
 #include <stdatomic.h>
 #include <stdint.h>
@@ -73,7 +73,7 @@ int host_error(const char *text, ...)
 
 /* ---- The tree --------------------------------------------------------------------------------------------------- */
 
-/* Each child knows its parent, each value has its data; then all goes, so that a leak is one of this input. */
+/* Checks parents and values, and removes everything, so that a leak is reported for this input. */
 static void walk_and_remove(struct registry_key *key, int depth)
 {
     require(depth < 2000);

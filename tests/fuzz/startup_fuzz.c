@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes, in any pieces, to both start-up machines: their invariants are asserted at every step, every reply is a
- * frame that decodes, and limits and forms stay within what was offered. The first byte of the input sets the
- * configuration, the second the pieces.
+ * Feeds any bytes, in any pieces, to both start-up machines. They assert their invariants at every step; every reply is
+ * a frame that decodes; limits and forms stay within the offered ones. The first byte of the input sets the
+ * configuration, the second one the pieces.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a Terminate's payload: nothing is read beyond them, and what can be encoded decodes to the same. */
+/*
+ * Decodes any bytes as a Terminate's payload: reads nothing beyond them, and the result encodes and decodes to the
+ * same.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(t.error != WIRE_OK && wire_error_name(t.error) != NULL && t.header_len <= sizeof t.header);
     size_t len = terminate_encode(&t, bytes, sizeof bytes);
     if (len == 0)
-        return 0; /* an R without its D */
+        return 0; /* an R flag without the D flag */
     require(len <= size && terminate_decode(&again, bytes, len));
     require(again.error == t.error && again.has_header == t.has_header && again.segment_len == t.segment_len);
     require(again.header_len == t.header_len && memcmp(again.header, t.header, t.header_len) == 0);

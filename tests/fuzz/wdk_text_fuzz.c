@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What drivers do with text: formats, addresses, numbers, bounded copies, UTF-8 and UTF-16. Each buffer is exactly as
- * large as it is said to be. The first byte of the input says which, the second how much room there is.
+ * The text functions for drivers: formats, addresses, numbers, bounded copies, UTF-8 and UTF-16. Each buffer has
+ * exactly the size that is passed. The first byte of the input selects the function, the second the size of the output.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "wdk/common/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-/* The host's header has a sockaddr of its own. */
+/* Not the host's header, which declares another sockaddr. */
 int inet_pton(int family, const char *text, void *out);
 enum { HOST_AF_INET = 2, HOST_AF_INET6 = 10 };
 
@@ -28,13 +28,13 @@ static void require(bool ok)
         abort();
 }
 
-/* Both terminated; the wide one takes two octets a unit. */
+/* Both are terminated. Each unit of the wide one is two bytes of the input. */
 struct text {
     char *narrow;
     WCHAR *wide;
 };
 
-static struct text take_text(const uint8_t *data, size_t size)
+static struct text text_init(const uint8_t *data, size_t size)
 {
     struct text t = { calloc(1, size + 1), calloc(size / sizeof(WCHAR) + 1, sizeof(WCHAR)) };
 
@@ -111,7 +111,7 @@ static void print(const struct text *t, size_t cap)
 
 /* ---- Addresses -------------------------------------------------------------------------------------------------- */
 
-/* As text and back it is the same, and the host agrees with what is one. */
+/* Converts addresses to text and back, and compares with the host's functions. */
 static void read_addresses(const char *s)
 {
     struct in_addr four = { 0 }, four_again;
@@ -223,7 +223,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 2 || size > TEXT_MOST)
         return 0;
-    t = take_text(data + 2, size - 2);
+    t = text_init(data + 2, size - 2);
     switch (data[0] % 6) {
     case 0:
         if (takes_few(&t))

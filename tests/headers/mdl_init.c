@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What ondk_mdl_init writes, for buffers at the start, in the middle and at the end of a page, alone and chained. */
+/*
+ * Checks the result of ondk_mdl_init for buffers at the start, in the middle and at the end of a page, alone and
+ * chained.
+ */
 #include <openndk/mdl.h>
 
 #include <stdalign.h>
@@ -32,7 +35,7 @@ int main(void)
     int failures = 0;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        /* Left-over bytes must not show through. */
+        /* ondk_mdl_init must overwrite all bytes. */
         memset(&head, 0xa5, sizeof(head));
         memset(&tail, 0xa5, sizeof(tail));
         ondk_mdl_init(&tail, memory + cases[i].start, cases[i].length, NULL);

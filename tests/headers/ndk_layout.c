@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every number of the contract, asserted at compile time: sizes, offsets, dispatch slots, values, and the type of every
- * function. The numbers are those of 64-bit Windows, written down here once more, independently of the headers.
+ * Asserts the binary contract at compile time: sizes, offsets, dispatch slots, values, and the type of every function.
+ * The numbers are those of 64-bit Windows, written independently of the headers.
  */
 #include <ndk/ndkpi.h>
 

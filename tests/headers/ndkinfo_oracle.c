@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares our ndkinfo.h with mingw-w64's, which others wrote. ndkinfo_facts.inc names each constant and member of
- * theirs; it is made from their header by ndkinfo_oracle.sh, and compiled against each of the two.
+ * Compares ndkinfo.h with the independent one of mingw-w64. ndkinfo_oracle.sh generates ndkinfo_facts.inc, which has
+ * each constant and member of mingw's header, and is compiled with each of the two headers.
  */
 #include "ndkinfo_oracle.h"
 
@@ -25,7 +25,7 @@ static int differs(const char *name, unsigned long long our_value, unsigned long
 int main(void)
 {
     size_t count = sizeof(ours) / sizeof(ours[0]);
-    /* Their structure may be that of NDK 1.x, which ends where RdmaTechnology begins. */
+    /* mingw's structure may be that of NDK 1.x, which ends before RdmaTechnology. */
     size_t info_size = ndkinfo_theirs_info_size == sizeof(NDK_ADAPTER_INFO)
         ? sizeof(NDK_ADAPTER_INFO) : offsetof(NDK_ADAPTER_INFO, RdmaTechnology);
     int failures = 0;

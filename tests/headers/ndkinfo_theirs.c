@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The facts of mingw-w64's ndkinfo.h, with just the Windows types that it needs. */
+/* The facts of mingw-w64's ndkinfo.h, with the Windows types that it needs. */
 #include "ndkinfo_oracle.h"
 
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program and a library of different versions: this file is compiled against the headers as they are, against older
- * ones (SIZED_OLDER: structs end earlier) and against newer ones (SIZED_NEWER: structs have `added` at their end), and
- * linked with the same library. resize_structs.py makes those headers.
+ * A program and a library of different versions. This file is compiled with the current headers, with older ones
+ * (SIZED_OLDER: structs end earlier) and with newer ones (SIZED_NEWER: structs have `added` at their end), and linked
+ * with the same library. resize_structs.py generates those headers.
  */
 #include <net/if.h>
 #include <string.h>
@@ -23,7 +23,7 @@ enum { ROOM = 4, GUARD = 512, GUARD_BYTE = 0xa5 };
         uint8_t guard[GUARD];   \
     }
 #define GUARD_ALL(guarded) memset(&(guarded), GUARD_BYTE, sizeof(guarded))
-/* Nothing behind the first n entries was written, and what the library does not have in the others is zero. */
+/* Checks that nothing behind the first n entries was written, and that members unknown to the library are zero. */
 #define CHECK_GUARDED(guarded, n)                                                                                      \
     do {                                                                                                               \
         check_bytes(&(guarded).entries[n], (char *)(&(guarded) + 1) - (char *)&(guarded).entries[n], GUARD_BYTE);      \
@@ -42,7 +42,7 @@ static void check_bytes(const void *bytes, size_t size, uint8_t value)
         CHECK_EQ(((const uint8_t *)bytes)[i], value);
 }
 
-/* Whether adapters that are opened now have pend_creates, as far as a create shows it. */
+/* Returns whether creates of a newly opened adapter pend. */
 static bool creates_pend(void)
 {
     struct kit_call create = {0};
@@ -77,7 +77,7 @@ CASE(sizes_are_different, 0)
 #endif
 }
 
-/* pend_creates stands for a field that an older program does not have: then it has what the environment says. */
+/* pend_creates represents a field that an older program does not have. The environment then sets its value. */
 CASE(config_of_any_version, 0)
 {
     GUARDED(ondk_config_t) c;
@@ -120,7 +120,7 @@ CASE(config_of_any_version, 0)
 #endif
 }
 
-/* A size that no version of the struct has: refused, and nothing changes. */
+/* A size that no version of the struct has is refused, and nothing changes. */
 CASE(config_of_no_version, 0)
 {
     static const uint32_t sizes[] = {0, 4, 9, 4100, 0xfffffffc};
@@ -205,7 +205,7 @@ CASE(connections_of_any_version, KIT_FAMILIES)
     }
     kit_close_connector(&active);
     kit_close_connector(&passive);
-    CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS); /* it waits for the connector that came over it */
+    CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS); /* the close waits for the listener's connector */
     kit_side_close(&active);
     kit_side_close(&passive);
     kit_close_adapter(adapter);

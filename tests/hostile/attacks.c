@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The attacks, and one peer without faults to compare with: see README.md. Garbage is in garbage.c. */
+/* The attacks, and one peer without faults for comparison: see README.md. garbage.c has the attack `garbage`. */
 #include "hostile/attacks.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static void abrupt_opened(struct peer *p)
     else
         peer_half_close(p);
     if (how == ABRUPT_UNREAD)
-        peer_close(p); /* with answers unread: a reset that follows a notice */
+        peer_close(p); /* with unread answers, so the kernel sends a reset after the notice */
 }
 
 static const struct attack abrupt = {
@@ -67,7 +67,7 @@ static const struct attack idle = {
     .connected = idle_connected,
 };
 
-/* A request, one byte at a time. */
+/* Sends a request, one byte at a time. */
 static void slow_due(struct peer *p)
 {
     uint8_t frame[MPA_MAX_FRAME];
@@ -108,7 +108,7 @@ static const struct attack ghosts = {
     .connected = ghosts_connected,
 };
 
-/* Living requests, which wait for their answer: fills a backlog as it may be filled. */
+/* Sends valid requests and waits for their answers, to fill the backlog. */
 static void living_connected(struct peer *p)
 {
     peer_request(p);
@@ -193,7 +193,7 @@ static void burst_opened(struct peer *p)
     peer_due_in(p, 1);
 }
 
-/* When all has left, the end. */
+/* Closes the connection when everything was sent. */
 static void burst_due(struct peer *p)
 {
     unsigned how = way(p, BURST_WAYS);
@@ -258,7 +258,7 @@ static size_t whole_fpdu(uint8_t *out, const struct peer *p)
     return frame_fpdu(out, ulpdu, frame_ulpdu(ulpdu, &h, text, options.size), p->crc);
 }
 
-/* Byte by byte, never the last. */
+/* Sends byte by byte, but never the last one. */
 static void stall_due(struct peer *p)
 {
     uint8_t fpdu[FRAME_FPDU_MAX];
@@ -309,7 +309,7 @@ static const struct attack deaf = {
 
 /* ---- quiet: established, and silent as it may be ---- */
 
-static void quiet_opened(struct peer *p)
+static void idle_opened(struct peer *p)
 {
     peer_arrived(p);
 }
@@ -317,12 +317,12 @@ static void quiet_opened(struct peer *p)
 static const struct attack quiet = {
     .name = "quiet",
     .text = "no attack: establishes a connection and sends nothing, while its TCP answers keepalives",
-    .opened = quiet_opened,
+    .opened = idle_opened,
 };
 
 /* ---- unread: asks for data and never reads it ---- */
 
-/* A read of the whole region. */
+/* Sends a read request for the whole region. */
 static void ask_read(struct peer *p)
 {
     uint8_t ulpdu[DDP_MAX_HEADER + RDMAP_READ_REQUEST];
@@ -424,7 +424,7 @@ static const struct attack reads = {
     .received = reads_received,
 };
 
-/* ---- large: the largest FPDU, and never its end ---- */
+/* ---- large: the largest FPDU without its last byte ---- */
 
 static void large_opened(struct peer *p)
 {

@@ -58,7 +58,7 @@ size_t frame_ulpdu(uint8_t *out, const struct ddp_header *h, const void *payload
 {
     size_t size = ddp_header_encode(h, out, DDP_MAX_HEADER);
 
-    /* The encoder writes the versions that exist: those of the header replace them. */
+    /* The encoder writes valid versions. The header's versions replace them. */
     out[0] = (uint8_t)((out[0] & ~3) | (h->ddp_version & 3));
     out[1] = (uint8_t)((out[1] & 0x3f) | h->rdmap_version << 6);
     if (len)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Garbage: before the reply, after it, framed and unframed. Each kind of it names the Terminate that the RFCs demand,
- * or that the stream ends without one; another end counts as unexpected.
+ * The attack `garbage`: before and after the reply, framed and unframed. Each kind has the Terminate that the RFCs
+ * require, or requires the stream to end without one. Any other end counts as unexpected.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "wire/terminate.h"
 
 enum {
-    ENDS = 0x10000,     /* no Terminate: there is no stream yet, or nothing more to answer */
-    ANYTHING = 0x10001, /* chance decides what it is */
+    ENDS = 0x10000,     /* no Terminate: the stream has not begun, or has ended */
+    ANYTHING = 0x10001, /* depends on random bytes */
 };
 enum { STAGE_REQUEST, STAGE_STREAM };
 
@@ -19,7 +19,7 @@ struct kind {
     const char *name;
     int stage;
     unsigned expected; /* a Terminate's code, ENDS or ANYTHING */
-    unsigned other;    /* 0, or another one that is right too */
+    unsigned other;    /* 0, or another valid one */
     void (*send)(struct peer *);
 };
 
@@ -31,7 +31,7 @@ static void request_noise(struct peer *p)
     size_t len = 1 + seeded_below(sizeof bytes - 1);
 
     seeded_fill(bytes, len);
-    bytes[0] = 0xff; /* the first byte of no key */
+    bytes[0] = 0xff; /* no key begins with this byte */
     peer_send(p, bytes, len);
 }
 
@@ -60,7 +60,7 @@ static void request_revision(struct peer *p)
     request_with(p, 17, (uint8_t)(3 + seeded_below(250)));
 }
 
-/* A whole frame behind the request, mostly before the reply is there. */
+/* Sends a whole frame behind the request, usually before the reply arrives. */
 static void request_with_more(struct peer *p)
 {
     uint8_t bytes[64];
@@ -72,7 +72,7 @@ static void request_with_more(struct peer *p)
     peer_send(p, bytes, sizeof bytes);
 }
 
-/* Part of a request, then a notice. */
+/* Sends a part of a request and closes the connection. */
 static void request_cut(struct peer *p)
 {
     uint8_t frame[MPA_MAX_FRAME];
@@ -92,13 +92,13 @@ static void send_ulpdu(struct peer *p, const struct ddp_header *h, size_t len)
     peer_send_ulpdu(p, ulpdu, frame_ulpdu(ulpdu, h, payload, len));
 }
 
-/* More than any FPDU has, so that one is complete whatever length the noise begins with. */
+/* More bytes than the largest FPDU, so that one is complete for any length at the start. */
 static void stream_noise(struct peer *p)
 {
     static uint8_t bytes[2 * 65536];
 
     seeded_fill(bytes, sizeof bytes);
-    bytes[0] |= 1; /* no ready-to-receive by chance */
+    bytes[0] |= 1; /* so that the first bytes are not a ready-to-receive message */
     peer_send(p, bytes, sizeof bytes);
 }
 
@@ -212,7 +212,7 @@ static void stream_too_long(struct peer *p)
     send_ulpdu(p, &h, FRAME_PAYLOAD_MAX);
 }
 
-/* A token that nobody has given out. */
+/* Returns a token that does not exist. */
 static uint32_t wrong_token(const struct peer *p)
 {
     uint32_t token = p->memory.token ^ (1u + seeded_below(0xffu));
@@ -328,7 +328,7 @@ static void terminate_long(struct peer *p)
     send_ulpdu(p, &h, TERMINATE_MAX_PAYLOAD + 1);
 }
 
-/* Frames with right checksums and some bits of the header turned, then a notice. */
+/* Sends frames with valid checksums and some header bits inverted, and closes the connection. */
 static void mutated(struct peer *p)
 {
     uint8_t ulpdu[FRAME_ULPDU_MAX], payload[256];
@@ -385,7 +385,7 @@ static const struct kind kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* A service that says nothing of its memory is sent what needs none of it. */
+/* A service whose private data has no tokens gets only the kinds that need none. */
 static const struct kind *kind_of(const struct peer *p)
 {
     return &kinds[options.how >= 0 ? (unsigned)options.how % KINDS : p->number % KINDS];
@@ -422,7 +422,7 @@ static void garbage_ended(struct peer *p, const char *how)
 {
     const struct kind *k = kind_of(p);
 
-    /* Tokens of a service that is no victim are unknown: every kind that needs them ends somehow. */
+    /* A service that is not victim.c sends no tokens, so the kinds that need them may end in any way. */
     if (is_expected(p, k) || (!p->memory.token && k->stage == STAGE_STREAM))
         return;
     if (totals.unexpected++ < 20)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clients without faults, as many threads as wanted: each connects, has messages echoed and compares every byte,
- * disconnects, and begins anew. Counts as one line of JSON. Built on the tools' consumer.
+ * Clients without faults. Each thread connects, sends messages, compares every byte of the echoes, disconnects, and
+ * starts again. Prints the counts as one line of JSON.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -43,7 +43,7 @@ static struct {
     struct sockaddr_storage to, from;
 } options = { .threads = 1, .rounds = 1, .count = 4, .size = 64 };
 
-static struct consumer base; /* whose adapter all clients use */
+static struct consumer base; /* all clients use its adapter */
 static atomic_bool stdin_ended;
 static atomic_uint at_first_message;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards: */
@@ -98,7 +98,7 @@ static void count_message(uint64_t since_us, uint64_t wrong)
     pthread_mutex_unlock(&lock);
 }
 
-/* Two results: the send's and the echo's. False: failed, and counted. */
+/* Waits for the results of the send and of the echo. Returns false after a failure, which it counts. */
 static bool wait_echo(struct client *k)
 {
     NDK_RESULT_EX result = { .Status = STATUS_IO_TIMEOUT };
@@ -261,7 +261,7 @@ static void print_totals(void)
     printf("}}\n");
 }
 
-/* Prints `ready` once all clients have had their first echo, then waits for the end of standard input. */
+/* Prints `ready` after the first echo of all clients, and waits for the end of standard input. */
 static void wait_for_stdin(void)
 {
     struct timespec pause = { .tv_nsec = 5000000 };

@@ -104,7 +104,7 @@ static const struct attack *find_attack(const char *name)
     return NULL;
 }
 
-/* Returns the attack, or NULL: wrong usage. */
+/* Returns the attack, or NULL after wrong usage. */
 static const struct attack *parse(int argc, char **argv)
 {
     const struct attack *attack;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One peer's bytes in both directions: see peers.h. A change must keep that a peer which has ended is not touched. */
+/* One peer's bytes in both directions: see peers.h. A change must not access a peer that has ended. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <stdio.h>
@@ -124,7 +124,7 @@ void peer_send(struct peer *p, const void *bytes, size_t len)
     if (!p->out_len) {
         sent = send(p->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno != EAGAIN)
-            return; /* the next read says how it ended */
+            return; /* the next read returns the reason */
         sent = sent < 0 ? 0 : sent;
         totals.bytes += (size_t)sent;
     }
@@ -213,8 +213,8 @@ static void learn_memory(struct peer *p, const struct mpa_frame *f)
     p->memory.fixed_token = (uint32_t)get(f->private_data + 24, 4);
 }
 
-/* Returns the size of the frame that was taken, or 0: more is needed, or the peer has ended. */
-static size_t take_start_up(struct peer *p)
+/* Handles a start-up frame. Returns its size, or 0 if it is incomplete or the peer has ended. */
+static size_t peer_handle_start_up(struct peer *p)
 {
     struct mpa_frame f;
     size_t need = 0;
@@ -246,7 +246,7 @@ static size_t take_start_up(struct peer *p)
     return size;
 }
 
-static void take_ulpdu(struct peer *p, const uint8_t *ulpdu, size_t len)
+static void peer_handle_ulpdu(struct peer *p, const uint8_t *ulpdu, size_t len)
 {
     struct ddp_header h;
     struct terminate t;
@@ -262,8 +262,8 @@ static void take_ulpdu(struct peer *p, const uint8_t *ulpdu, size_t len)
     }
 }
 
-/* As take_start_up. */
-static size_t take_fpdu(struct peer *p)
+/* Like peer_handle_start_up. */
+static size_t peer_handle_fpdu(struct peer *p)
 {
     size_t len, size;
 
@@ -275,16 +275,16 @@ static size_t take_fpdu(struct peer *p)
         return 0;
     if (p->crc && !frame_crc_is_right(p->in, size))
         totals.wrong_crc++;
-    take_ulpdu(p, p->in + MPA_FPDU_LENGTH, len);
+    peer_handle_ulpdu(p, p->in + MPA_FPDU_LENGTH, len);
     return p->state == PEER_OPEN ? size : 0;
 }
 
-/* False: the peer may have ended, or more bytes are needed. */
-static bool take_one(struct peer *p)
+/* Handles one frame. Returns false if it is incomplete or the peer may have ended. */
+static bool peer_handle_frame(struct peer *p)
 {
     unsigned number = p->number;
     bool starts = p->state != PEER_OPEN;
-    size_t size = starts ? take_start_up(p) : take_fpdu(p);
+    size_t size = starts ? peer_handle_start_up(p) : peer_handle_fpdu(p);
 
     if (!size || p->state == PEER_FREE || p->number != number)
         return false;
@@ -327,6 +327,6 @@ void peer_read(struct peer *p)
         peer_ended(p, "bytes before a request");
         return;
     }
-    while (take_one(p))
+    while (peer_handle_frame(p))
         ;
 }

@@ -24,9 +24,9 @@ struct totals totals;
 const struct attack *running;
 
 static struct {
-    struct peer *peers;       /* options.connections of them */
+    struct peer *peers; /* options.connections elements */
     unsigned *free_slots;
-    unsigned free_count, begun; /* begun: slots that were ever used */
+    unsigned free_count, begun; /* begun: the number of slots ever used */
     int epoll, listener;
     bool stdin_ended, ready;
     unsigned source;
@@ -107,7 +107,7 @@ static socklen_t address_size(const struct sockaddr_storage *a)
     return a->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 }
 
-/* The address of the next connection: sources in turn. IPv6: the same host in the next /64. */
+/* Returns the next connection's source address. IPv6: the same host in the next /64. */
 static struct sockaddr_storage next_source(void)
 {
     struct sockaddr_storage a = options.source;
@@ -150,7 +150,7 @@ static void set_up(int fd)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &running->receive_buffer, sizeof running->receive_buffer);
 }
 
-/* A peer around fd, in a free slot. */
+/* Puts a peer with this socket into a free slot. */
 static struct peer *add_peer(int fd, enum peer_state state)
 {
     unsigned slot = all.free_slots[--all.free_count];
@@ -165,7 +165,7 @@ static struct peer *add_peer(int fd, enum peer_state state)
     return p;
 }
 
-/* False: there is no socket for it. */
+/* Returns false if no socket is available. */
 static bool start_one(void)
 {
     int fd = socket(options.target.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -293,14 +293,14 @@ static void handle(const struct epoll_event *e)
         accept_all();
         return;
     }
-    if (p->state == PEER_FREE) /* ended by an event of the same round */
+    if (p->state == PEER_FREE) /* an earlier event of this round ended it */
         return;
     unsigned number = p->number;
     if (e->events & (EPOLLOUT | EPOLLERR) && (p->out_len || running->writable || p->state == PEER_CONNECTING))
         handle_writable(p);
     if (p->state == PEER_FREE || p->number != number || p->state == PEER_CONNECTING)
         return;
-    /* A deaf peer must not read, but a reset ends it too. */
+    /* A deaf peer must not read, but a reset must end it. */
     if (p->deaf && e->events & (EPOLLERR | EPOLLHUP))
         peer_ended(p, "reset");
     else if (!p->deaf && e->events & (EPOLLIN | EPOLLERR | EPOLLHUP | EPOLLRDHUP))
@@ -319,8 +319,8 @@ static void run_due(uint64_t now)
     }
 }
 
-/* Once all first connections are where the attack wants them, or have ended. */
-static void say_ready(void)
+/* Prints `ready` when each of the first connections has arrived (peer_arrived) or ended. */
+static void peers_print_ready(void)
 {
     if (all.ready || totals.arrived < options.connections)
         return;
@@ -341,7 +341,7 @@ static bool begin(void)
     for (unsigned i = 0; i < options.connections; i++)
         all.free_slots[all.free_count++] = options.connections - 1 - i;
     if (options.until_stdin && epoll_ctl(all.epoll, EPOLL_CTL_ADD, STDIN_FILENO, &in) && errno == EPERM)
-        all.stdin_ended = true; /* a file: at its end already */
+        all.stdin_ended = true; /* epoll refuses a regular file, whose end counts as reached */
     return true;
 }
 
@@ -374,7 +374,7 @@ bool peers_run(const struct attack *attack)
             run_due(clock_ms());
             tick = clock_ms() + TICK_MS;
         }
-        say_ready();
+        peers_print_ready();
     }
     end();
     return well;

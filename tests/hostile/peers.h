@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many raw TCP peers in one thread: connecting, the MPA handshake, FPDUs in both directions, how each connection ended.
- * What an attack does with them is a table of functions, struct attack. All is bounded: connections at a time,
- * connections altogether, seconds.
+ * Many raw TCP peers in one thread: connecting, the MPA handshake, FPDUs in both directions, and how each connection
+ * ended. An attack is a table of functions, struct attack. The connections at a time, all connections, and the time are
+ * limited.
  */
 #ifndef HOSTILE_PEERS_H
 #define HOSTILE_PEERS_H
@@ -17,12 +17,12 @@
 enum peer_state {
     PEER_FREE,
     PEER_CONNECTING,
-    PEER_CONNECTED, /* no request has been sent, or, of a server, received */
+    PEER_CONNECTED, /* no request was sent, or, at a server, received */
     PEER_REQUESTED,
-    PEER_OPEN,      /* the reply is here, or sent */
+    PEER_OPEN, /* the reply was received, or sent */
 };
 
-/* The victim's memory, from the private data of its reply; zero if the service is another one. */
+/* The victim's memory, from the private data of its reply; zero for another service. */
 struct victim_memory {
     uint64_t address;       /* readable and writable for peers */
     uint32_t token, length;
@@ -33,33 +33,33 @@ struct victim_memory {
 struct peer {
     int fd;
     enum peer_state state;
-    unsigned number;     /* of all connections, from 0 */
-    unsigned slot;       /* of those at a time */
-    bool arrived;        /* the attack is in place: peer_arrived */
-    bool deaf;           /* reads nothing more */
+    unsigned number; /* counts all connections, from 0 */
+    unsigned slot;   /* index among the connections at a time */
+    bool arrived;    /* peer_arrived was called */
+    bool deaf;       /* does not read any more */
     bool crc;
     uint64_t due_ms;     /* when attack->due is called; 0: never */
-    uint8_t *out;        /* bytes that the kernel has not taken */
+    uint8_t *out;        /* bytes that wait to be sent */
     size_t out_len, out_size;
-    uint8_t *in;         /* the beginning of a frame */
+    uint8_t *in; /* an incomplete frame */
     size_t in_len, in_size;
     bool has_terminate;
     uint16_t terminate;
     uint32_t msn;        /* of the next send */
     uint32_t read_msn;
     struct victim_memory memory;
-    /* The attack's own. */
+    /* For the attack. */
     unsigned step, how;
     uint64_t since_ns;
 };
 
 struct options {
-    struct sockaddr_storage target; /* or where a server listens */
+    struct sockaddr_storage target; /* for a server: the address to listen on */
     struct sockaddr_storage source; /* the first; family 0: any */
-    unsigned sources;          /* IPv4: so many addresses from the first; IPv6: one of so many /64 */
+    unsigned sources;               /* the number of addresses (IPv4) or of /64 networks (IPv6) */
     unsigned connections, total;
     unsigned seconds;
-    unsigned count;            /* of messages, or of what the attack sends */
+    unsigned count;            /* of messages, or of whatever the attack sends */
     unsigned size;             /* of a message */
     unsigned mss;              /* TCP_MAXSEG; 0: the system's */
     unsigned delay_ms;         /* before the request; between bytes */
@@ -74,10 +74,10 @@ struct attack {
     bool is_server;
     unsigned receive_buffer;                    /* SO_RCVBUF; 0: the system's */
     void (*connected)(struct peer *);           /* NULL: peer_request */
-    void (*requested)(struct peer *);           /* of a server: a request has been received */
+    void (*requested)(struct peer *);           /* server: a request was received */
     void (*opened)(struct peer *);
     void (*received)(struct peer *, const uint8_t *ulpdu, size_t len);
-    void (*writable)(struct peer *);            /* if not NULL, called whenever nothing is queued */
+    void (*writable)(struct peer *); /* called whenever nothing waits to be sent; or NULL */
     void (*due)(struct peer *);
     void (*ended)(struct peer *, const char *how);
 };
@@ -87,13 +87,13 @@ enum { ENDS_MAX = 64, ENDS_NAME = 48, TIMES_MAX = 65536 };
 struct totals {
     unsigned started, connected, refused, failed, replied, rejected, arrived, closed;
     uint64_t messages, frames, bytes, received_frames, wrong_bytes, wrong_crc;
-    unsigned served;           /* well-behaved clients that got everything */
+    unsigned served; /* well-behaved clients that received everything */
     struct {
         char name[ENDS_NAME];
         unsigned count;
     } ends[ENDS_MAX];
     unsigned ends_count;
-    unsigned unexpected;       /* ends that the attack did not expect: shown on stderr */
+    unsigned unexpected; /* unexpected ends, which are printed to stderr */
     uint32_t times_us[TIMES_MAX];
     unsigned times_count;
 };
@@ -106,24 +106,24 @@ bool peers_run(const struct attack *attack);
 
 void peer_request(struct peer *p);                             /* a valid request, revision 2 */
 void peer_reply(struct peer *p);                               /* a valid reply; p is open then */
-void peer_send(struct peer *p, const void *bytes, size_t len); /* queued if the kernel does not take it */
+void peer_send(struct peer *p, const void *bytes, size_t len); /* the rest waits if the socket is full */
 void peer_send_ulpdu(struct peer *p, const uint8_t *ulpdu, size_t len);
-void peer_send_message(struct peer *p, const void *payload, size_t len); /* one segment, the next MSN */
-/* Ends it from this side: with a notice, or a reset. Counted as closed. */
+void peer_send_message(struct peer *p, const void *payload, size_t len); /* one segment with the next MSN */
+/* Closes the connection with a notice, or a reset, which counts as closed. */
 void peer_close(struct peer *p);
 void peer_reset(struct peer *p);
 void peer_half_close(struct peer *p);
 void peer_stop_reading(struct peer *p);
-void peer_drop_bytes(struct peer *p, size_t len); /* one that does not read drops so many that have come */
-void peer_stop_acknowledging(struct peer *p); /* the socket drops whatever comes, acknowledgements included */
-void peer_arrived(struct peer *p);            /* the attack is in place */
+void peer_drop_bytes(struct peer *p, size_t len); /* drops received bytes of a peer that does not read */
+void peer_stop_acknowledging(struct peer *p);     /* the socket drops everything, even acknowledgements */
+void peer_arrived(struct peer *p);                /* called by the attack when it is in its final state */
 void peer_due_in(struct peer *p, unsigned ms);
 
 uint64_t clock_ns(void);
-uint32_t seeded_below(uint32_t limit); /* the next number that options.seed decides */
+uint32_t seeded_below(uint32_t limit); /* the next random number, seeded by options.seed */
 void seeded_fill(void *bytes, size_t len);
 void totals_time(uint64_t since_ns);
 
-extern const struct attack *const attacks[]; /* NULL behind the last */
+extern const struct attack *const attacks[]; /* ends with NULL */
 
 #endif

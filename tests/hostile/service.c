@@ -4,9 +4,9 @@
  *
  *   a connection   WAITING -> ACCEPTING -> OPEN -> DISCONNECTING, and then closed by the service's thread
  *
- * Callbacks add a note to a connection and queue it, and touch nothing else of it. The service's thread takes the
- * notes, and it alone uses connections, slots and queues. A slot of memory is in one place at a time: posted as a
- * receive, or sent as the answer; the result of either brings it back.
+ * Callbacks add a note to a connection, queue it, and access nothing else of it. Only the service's thread, which
+ * handles the notes, uses connections, slots and queues. A slot of memory is either posted as a receive or sent as the
+ * answer; the completion of one starts the other.
  */
 #include "hostile/service.h"
 
@@ -42,7 +42,7 @@ struct conn {
     NDK_CONNECTOR *connector;
     NDK_CQ *cq;
     NDK_QP *qp;
-    uint32_t place;           /* whose slots are its own, if there is no shared receive queue */
+    uint32_t place; /* index of the connection's slots if there is no shared receive queue */
 };
 TAILQ_HEAD(conns, conn);
 
@@ -59,7 +59,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t change;
     struct conns all, noted, arrived;  /* lock */
-    bool stopping, holding;       /* lock */
+    bool stopping, delays_answers;     /* lock */
     struct {
         char name[SERVICE_REASON_NAME];
         uint32_t count;
@@ -125,7 +125,7 @@ static void on_disconnected(void *context, NTSTATUS status)
     note(context, NOTE_DISCONNECTED, status, 0);
 }
 
-static void on_gone(void *context, ULONG reason)
+static void conn_on_disconnect(void *context, ULONG reason)
 {
     note(context, NOTE_GONE, STATUS_SUCCESS, reason);
 }
@@ -162,7 +162,7 @@ static void on_request(void *context, NDK_CONNECTOR *connector)
 
 /* ---- slots ---- */
 
-/* Without a shared receive queue a post fails only if the connection has ended: its slots end with it. */
+/* Without a shared receive queue a post fails only if the connection has ended. */
 static void slot_post(struct conn *c, uint32_t slot)
 {
     NDK_SGE sge = consumer_region_sge(&s.messages.region, slot * s.options.receive_size, s.options.receive_size);
@@ -184,7 +184,7 @@ static void slot_answer(struct conn *c, uint32_t slot, uint32_t len)
         slot_post(c, slot);
 }
 
-/* Takes all results. With `closed`, those that the queue pair left: slots go back and nothing is answered. */
+/* Handles all results. With `closed`, the queue pair is closed: releases the slots and answers nothing. */
 static void conn_results(struct conn *c, bool closed)
 {
     NDK_RESULT_EX results[RESULTS_AT_ONCE];
@@ -253,7 +253,7 @@ static uint8_t *put(uint8_t *at, uint64_t value, int bytes)
     return at;
 }
 
-/* Encodes where peers may read and write, and where they may only read. */
+/* Encodes the addresses and tokens of the writable and of the read-only region. */
 static void describe_regions(uint8_t data[REPLY_DATA])
 {
     uint8_t *at = put(data, (uintptr_t)s.open.region.memory, 8);
@@ -279,7 +279,7 @@ static void conn_accept(struct conn *c)
     describe_regions(data);
     c->state = ACCEPTING;
     status = c->connector->Dispatch->NdkAcceptEx(c->connector, c->qp, READ_LIMIT, READ_LIMIT, data, sizeof data,
-                                                 on_gone, c, on_accepted, c);
+                                                 conn_on_disconnect, c, on_accepted, c);
     if (status != STATUS_PENDING)
         on_accepted(c, status);
 }
@@ -303,7 +303,7 @@ static void conn_answer(struct conn *c)
     conn_close(c);
 }
 
-/* Returns false if the connection has been closed. */
+/* Returns false if the connection was closed. */
 static bool conn_accepted(struct conn *c, NTSTATUS status)
 {
     if (NT_SUCCESS(status)) {
@@ -349,13 +349,13 @@ static void conn_handle(struct conn *c)
 
 /* ---- the thread ---- */
 
-/* A deadline in absolute time for the next answer; false: there is none. */
+/* Stores the time of the next answer. Returns false if none waits. */
 static bool next_answer(struct timespec *until)
 {
     struct conn *c = TAILQ_FIRST(&s.arrived);
     uint64_t ms;
 
-    if (!c || s.holding)
+    if (!c || s.delays_answers)
         return false;
     ms = c->answer_at_ms;
     until->tv_sec = (time_t)(ms / 1000);
@@ -363,7 +363,10 @@ static bool next_answer(struct timespec *until)
     return true;
 }
 
-/* Takes a connection whose request is to be answered, or one with notes; waits for either. NULL: all have ended. */
+/*
+ * Waits for a connection whose request is due for an answer, or which has notes, and removes it from its queue. Returns
+ * NULL after the last connection has ended.
+ */
 static struct conn *next_conn(bool *arrived)
 {
     struct conn *c;
@@ -378,7 +381,7 @@ static struct conn *next_conn(bool *arrived)
             break;
         }
         c = TAILQ_FIRST(&s.arrived);
-        *arrived = c && (s.stopping || (!s.holding && c->answer_at_ms <= now_ms()));
+        *arrived = c && (s.stopping || (!s.delays_answers && c->answer_at_ms <= now_ms()));
         if (*arrived) {
             TAILQ_REMOVE(&s.arrived, c, noted);
             break;
@@ -459,7 +462,7 @@ static NTSTATUS listen_at(uint32_t i, struct sockaddr_storage *address)
         status = sync_listen(s.listeners[i], sa);
     if (NT_SUCCESS(status))
         status = s.listeners[i]->Dispatch->NdkGetLocalAddress(s.listeners[i], sa, &len);
-    s.ports[i] = ntohs(((struct sockaddr_in *)address)->sin_port); /* where IPv6 has it too */
+    s.ports[i] = ntohs(((struct sockaddr_in *)address)->sin_port); /* at the same offset in an IPv6 address */
     ((struct sockaddr_in *)address)->sin_port = 0;
     return status;
 }
@@ -471,7 +474,7 @@ NTSTATUS service_start(const struct service_options *options, const char **step)
     NTSTATUS status;
 
     s.options = *options;
-    s.holding = options->hold;
+    s.delays_answers = options->delays_answers;
     TAILQ_INIT(&s.all);
     TAILQ_INIT(&s.noted);
     TAILQ_INIT(&s.arrived);
@@ -504,7 +507,7 @@ uint16_t service_port(uint32_t listener)
     return s.ports[listener];
 }
 
-/* Each open connection gets a note, which makes the thread disconnect it. */
+/* Adds a note to each open connection, so that the thread disconnects it. */
 static void note_all(void)
 {
     struct conn *c;
@@ -519,7 +522,7 @@ static void note_all(void)
 void service_answer(void)
 {
     pthread_mutex_lock(&s.lock);
-    s.holding = false;
+    s.delays_answers = false;
     pthread_cond_signal(&s.change);
     pthread_mutex_unlock(&s.lock);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An NDK service that echoes messages, through the public headers alone. One thread owns all connections; callbacks
- * only leave a note for it. Its counts may be read at any time.
+ * An NDK service that echoes messages and uses only the public headers. One thread owns all connections; callbacks only
+ * add notes for it. Its counts may be read at any time.
  */
 #ifndef HOSTILE_SERVICE_H
 #define HOSTILE_SERVICE_H
@@ -15,19 +15,19 @@
 enum { SERVICE_LISTENERS_MAX = 64, SERVICE_REASONS_MAX = 64, SERVICE_REASON_NAME = 80 };
 
 struct service_options {
-    struct sockaddr_storage address; /* port 0: one is taken; each further listener has the next port */
+    struct sockaddr_storage address; /* port 0: any port; each further listener uses the next port */
     uint32_t listeners;
-    uint32_t connections;            /* beyond so many at a time requests are rejected */
-    uint32_t receives, receive_size; /* of a connection */
+    uint32_t connections;            /* the maximum at a time; further requests are rejected */
+    uint32_t receives, receive_size; /* of each connection */
     uint32_t srq;                    /* receives of a shared receive queue; 0: none */
-    uint32_t answer_ms;              /* a request waits so long for its answer */
-    bool hold;                       /* or until service_answer */
+    uint32_t answer_ms;              /* delay of the answer to a request */
+    bool delays_answers;             /* delays answers until service_answer */
 };
 
-/* Opens adapter, queues, regions, listeners. *step: what failed. */
+/* Opens adapter, queues, regions and listeners. Sets *step to the call that failed. */
 NTSTATUS service_start(const struct service_options *options, const char **step);
 uint16_t service_port(uint32_t listener);
-/* Answers what is held, and from now on at once. */
+/* Answers all delayed requests, and further ones at once. */
 void service_answer(void);
 /* Closes all connections, then everything else. Returns false if a byte around the regions has changed. */
 bool service_stop(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line of the service that is attacked: options, then commands on standard input. Each answer is a line of
- * JSON. Configuration comes from the environment (ONDK_...).
+ * The command line of the attacked service: options, then commands on standard input. Each answer is a line of JSON.
+ * Configuration comes from the environment (ONDK_...).
  */
 #include <dirent.h>
 #include <getopt.h>
@@ -51,7 +51,7 @@ static bool parse(int argc, char **argv, struct service_options *o)
     *o = (struct service_options){ .listeners = 1, .connections = 1024, .receives = 8, .receive_size = 512 };
     while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         if (option == HOLD)
-            o->hold = true;
+            o->delays_answers = true;
         else if (option == '?' || !number_parse(optarg, option == ANSWER_MS ? 0 : 1,
                                                 option == LISTENERS ? SERVICE_LISTENERS_MAX : 65536, numbers[option]))
             return false;
@@ -68,10 +68,10 @@ static unsigned descriptors(void)
         n++;
     if (d)
         closedir(d);
-    return d ? n - 3 : UINT_MAX; /* `.`, `..`, and the directory itself; UINT_MAX: none is left to count with */
+    return d ? n - 3 : UINT_MAX; /* without `.`, `..` and the directory's own; UINT_MAX: no descriptor is free */
 }
 
-/* A field of /proc/self/status, in KiB. */
+/* Returns a field of /proc/self/status, in KiB. */
 static unsigned memory(const char *field)
 {
     FILE *f = fopen("/proc/self/status", "r");
@@ -88,7 +88,7 @@ static unsigned memory(const char *field)
 
 static void print_stat(void)
 {
-    malloc_trim(0); /* what the allocator keeps is no leak */
+    malloc_trim(0); /* memory that the allocator caches is not a leak */
     printf("{");
     service_print(stdout);
     printf(", \"descriptors\": %u, \"rss_kib\": %u, \"peak_kib\": %u}\n", descriptors(), memory("VmRSS:"),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Each counter, provoked for real: what it is before and after, exactly. */
+/* Causes each counted event, and checks the exact counters before and after it. */
 #include "contract/kit/kit.h"
 #include "contract/kit/raw.h"
 #include "openndk/counters.h"
@@ -12,7 +12,7 @@ static ondk_counters_t counters(const struct kit_side *s)
     return c;
 }
 
-/* The counts of connections and queues, all of them. */
+/* The expected counts of connections and queues. */
 struct expected {
     uint64_t initiated, accepted, failed, active, errors, cq_errors, refused, dropped;
 };
@@ -81,11 +81,11 @@ CASE(counters_of_failures, KIT_FAMILIES)
     check(&p.active, (struct expected){ .failed = 2 });
     check(&p.passive, (struct expected){0});
     CHECK_STATUS(kit_connect(&p.active, &source, &p.listener.address, NULL, 5), STATUS_INVALID_PARAMETER);
-    check(&p.active, (struct expected){ .failed = 2 }); /* refused inline: nothing was attempted */
+    check(&p.active, (struct expected){ .failed = 2 }); /* refused inline, which does not count as an attempt */
     kit_pair_close(&p);
 }
 
-/* The peer sends its request, is accepted, and leaves before it is ready to receive. */
+/* The peer sends its request, is accepted, and disconnects before its ready-to-receive message. */
 CASE(counters_of_a_failed_accept, KIT_FAMILIES)
 {
     static struct kit_pair p;
@@ -93,7 +93,7 @@ CASE(counters_of_a_failed_accept, KIT_FAMILIES)
     struct raw_frame request = raw_enhanced(true, 1, 1), reply;
 
     kit_pair_open_idle(&p);
-    request.ird |= RAW_A | RAW_B; /* peer-to-peer: an empty FPDU is to follow */
+    request.ird |= RAW_A | RAW_B; /* peer-to-peer: an empty FPDU must follow */
     int s = raw_connect(&p.listener.address);
     raw_send_frame(s, false, &request);
     p.passive.connector = kit_next_request(&p.listener);
@@ -120,13 +120,13 @@ CASE(counters_of_peers_that_nobody_saw, 0)
     raw_close(s, false);
     check(&p.passive, (struct expected){ .refused = 1 });
     s = raw_connect(&p.listener.address);
-    CHECK(raw_wait_end(s)); /* not a word: out of time */
+    CHECK(raw_wait_end(s)); /* the peer sends nothing: the time limit expires */
     raw_close(s, false);
     check(&p.passive, (struct expected){ .refused = 1, .dropped = 1 });
     kit_pair_close(&p);
 }
 
-/* A peer that closes without a notice is an error here, and none there, where it was asked for. */
+/* A peer that closes without a notice is an error at this end, but not at the end that closed. */
 CASE(counters_of_an_abrupt_end, KIT_FAMILIES)
 {
     static struct kit_pair p;
@@ -141,7 +141,7 @@ CASE(counters_of_an_abrupt_end, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* A notice is a good end, however this side answers it. */
+/* A disconnect by notice is no error, however this end answers it. */
 CASE(counters_of_a_notice, KIT_FAMILIES)
 {
     static struct kit_pair p;
@@ -160,7 +160,7 @@ CASE(counters_of_a_notice, KIT_FAMILIES)
 }
 
 /*
- * A message that does not fit its receive ends the connection by Terminate: an error on both sides, all of it counted.
+ * A message that does not fit its receive ends the connection by Terminate, which counts as an error at both ends.
  */
 CASE(counters_of_a_fault, KIT_FAMILIES)
 {
@@ -177,7 +177,7 @@ CASE(counters_of_a_fault, KIT_FAMILIES)
     kit_close_connector(&p.passive);
     ondk_counters_t a = counters(&p.active), b = counters(&p.passive);
     CHECK_EQ(a.rdma_out_frames, 2); /* ready-to-receive, the message */
-    CHECK_EQ(b.rdma_in_frames, 1);  /* the message was no valid one */
+    CHECK_EQ(b.rdma_in_frames, 1);  /* the message was invalid */
     CHECK_EQ(b.rdma_out_frames, 1); /* the Terminate */
     CHECK_EQ(a.rdma_in_frames, 1);
     CHECK_EQ(a.rdma_out_octets, b.rdma_in_octets);
@@ -207,7 +207,7 @@ CASE(counters_of_an_overflow, 0)
         NDK_RESULT r;
         got += (int)cq->Dispatch->NdkGetCqResults(cq, &r, 1);
     }
-    check(&s, (struct expected){0}); /* full, and emptied: no overflow */
+    check(&s, (struct expected){ 0 }); /* full, then emptied: no overflow */
     cq->Dispatch->NdkArmCq(cq, NDK_CQ_NOTIFY_ERRORS);
     for (uintptr_t i = 0; i < 4; i++)
         CHECK_STATUS(qp->Dispatch->NdkReceive(qp, NULL, NULL, 0), STATUS_SUCCESS);

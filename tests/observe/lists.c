@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lists of connections, listeners and shared endpoints: what is in them, when it comes and goes. */
+/* The lists of connections, listeners and shared endpoints: their contents, and when entries appear and disappear. */
 #include <string.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 
 enum { ROOM = 8 };
 
-/* The one connection of an adapter. */
+/* Returns the only connection of an adapter. */
 static ondk_connection_t only_connection(const struct kit_side *s)
 {
     ondk_connection_t all[ROOM];
@@ -75,13 +75,15 @@ CASE(list_of_connections, KIT_FAMILIES)
     CHECK_STATUS(kit_final(&ending, disconnecting), STATUS_SUCCESS);
     a = only_connection(&p.active);
     check_state(&a, "ended");
-    CHECK(kit_address_equal(&a.local, &local)); /* still taken */
+    CHECK(kit_address_equal(&a.local, &local)); /* still in use */
     kit_close_connector(&p.active);
     CHECK_EQ(ondk_adapter_connections(p.active.adapter, NULL, 0), 0);
     kit_pair_close(&p);
 }
 
-/* To a peer that says nothing: as asked for. After a failure, the next attempt's. */
+/*
+ * While connecting to a silent peer, the entry has the requested addresses; after a failure, those of the next attempt.
+ */
 CASE(list_while_connecting, KIT_FAMILIES)
 {
     static struct kit_side s;
@@ -128,7 +130,7 @@ CASE(list_of_listeners, KIT_FAMILIES)
     kit_listen(&l[1], adapter);
     kit_listen(&l[2], adapter);
     memset(all, 0xa5, sizeof all);
-    CHECK_EQ(ondk_adapter_listeners(adapter, all, 2), 3); /* more than there is room for */
+    CHECK_EQ(ondk_adapter_listeners(adapter, all, 2), 3); /* more entries than the array has */
     CHECK(!strcmp(all[1].state, "listening") && all[2].if_index == 0xa5a5a5a5);
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(kit_close(l[i].listener), STATUS_SUCCESS);
@@ -150,7 +152,7 @@ CASE(list_of_endpoints, KIT_FAMILIES)
     CHECK(kit_address_equal(&all[0].local, &local));
     CHECK_EQ(all[0].if_index, kit_loopback());
     CHECK_EQ(all[0].owner_pid, getpid());
-    CHECK_EQ(ondk_adapter_endpoints(other, all, ROOM), 0); /* each adapter has its own */
+    CHECK_EQ(ondk_adapter_endpoints(other, all, ROOM), 0); /* each adapter has its own list */
     CHECK_STATUS(kit_close(e), STATUS_SUCCESS);
     CHECK_EQ(ondk_adapter_endpoints(adapter, all, ROOM), 0);
     ondk_close_adapter(adapter);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that answers ndkstat: when it is there, who is answered, what cannot hold it up, and what it leaves
- * behind.
+ * The thread that answers ndkstat: its lifetime, its readers, readers that must not block it, and what remains after
+ * it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -28,7 +28,7 @@ static socklen_t name_of(pid_t pid, struct sockaddr_un *name)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* A reader of what the process publishes; -1: nobody answers. */
+/* Connects to the process's published name. Returns -1 if there is no listener. */
 static int reader_of(pid_t pid)
 {
     struct sockaddr_un name;
@@ -43,7 +43,7 @@ static int reader_of(pid_t pid)
     return -1;
 }
 
-/* The name that a process takes if somebody has its own: that and what nobody can know in advance. False: it has none. */
+/* Finds the name with a random suffix that a process uses if its own name is in use. Returns false if there is none. */
 static bool other_name_of(pid_t pid, struct sockaddr_un *name, socklen_t *len)
 {
     FILE *f = fopen("/proc/net/unix", "re");
@@ -67,7 +67,7 @@ static bool other_name_of(pid_t pid, struct sockaddr_un *name, socklen_t *len)
     return found;
 }
 
-/* A reader at that other name; -1: there is none. */
+/* Connects to that other name. Returns -1 if there is none. */
 static int reader_of_other_name(pid_t pid)
 {
     struct sockaddr_un name;
@@ -81,7 +81,7 @@ static int reader_of_other_name(pid_t pid)
     return s;
 }
 
-/* Everything to the end, to be freed. */
+/* Reads to the end of the stream. The caller frees the result. */
 static char *read_all(int s, size_t *size)
 {
     size_t room = 1 << 16;
@@ -128,14 +128,14 @@ static void check_contains(const char *text, const char *part)
         kit_fail(__FILE__, __LINE__, "expected %s in %s", part, text);
 }
 
-/* From the first adapter to the last one, whatever their order; then neither thread nor descriptor is left. */
+/* The server exists from the first adapter to the last one. Then its thread and descriptors are gone. */
 CASE(server_lives_as_long_as_adapters_do, 0)
 {
     int descriptors = entries("/proc/self/fd"), threads;
     size_t size;
     char expected[64];
 
-    ondk_close_adapter(kit_open(2, 1)); /* what a sanitizer starts with the first thread is there from here on */
+    ondk_close_adapter(kit_open(2, 1)); /* a sanitizer starts a thread of its own with the first thread */
     threads = entries("/proc/self/task");
     CHECK_EQ(reader_of(getpid()), -1);
     for (int round = 0; round < 3; round++) {
@@ -154,7 +154,7 @@ CASE(server_lives_as_long_as_adapters_do, 0)
         ondk_close_adapter(second);
         CHECK_EQ(reader_of(getpid()), -1);
         CHECK_EQ(entries("/proc/self/fd"), descriptors);
-        while (entries("/proc/self/task") > threads) /* joined, but not yet gone from there */
+        while (entries("/proc/self/task") > threads) /* the thread was joined, but may still be listed */
             ;
     }
 }
@@ -188,7 +188,7 @@ static char *published_elsewhere(size_t *size)
     return read_all(s, size);
 }
 
-/* Somebody has taken the name: the adapters are published under another one, and nothing is left of that. */
+/* If the name is in use, the adapters are published under another one, which disappears afterwards. */
 CASE(server_without_its_name, 0)
 {
     struct sockaddr_un name;
@@ -232,7 +232,7 @@ static bool opens_with(uint32_t if_index, rlim_t descriptors, uint32_t stat)
     return status == STATUS_SUCCESS;
 }
 
-/* The server takes no descriptor that the adapter would have needed. */
+/* The server uses no descriptor that the adapter needs. */
 CASE(server_without_descriptors, 0)
 {
     uint32_t lo = kit_loopback();
@@ -247,34 +247,34 @@ CASE(server_without_descriptors, 0)
 
 static struct {
     int pipes[2];
-} hold;
+} waiting_child;
 
-static void hold_child(void)
+static void child_wait(void)
 {
     char byte;
 
-    close(hold.pipes[1]);
-    (void)!read(hold.pipes[0], &byte, 1);
+    close(waiting_child.pipes[1]);
+    (void)!read(waiting_child.pipes[0], &byte, 1);
 }
 
-/* early: the child waits before the library knows that it is one, as one that is being spawned. */
-static pid_t child_that_waits(bool early)
+/* early: the child was created without the fork handlers, like one that posix_spawn creates. */
+static pid_t fork_waiting_child(bool early)
 {
     int running[2];
     char byte = 0;
 
-    CHECK(pipe(hold.pipes) == 0 && pipe(running) == 0);
+    CHECK(pipe(waiting_child.pipes) == 0 && pipe(running) == 0);
     fflush(NULL);
     pid_t child = early ? (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : fork();
     if (child == 0) {
         if (write(running[1], &byte, 1) == 1)
-            hold_child();
+            child_wait();
         _exit(0);
     }
     CHECK(child > 0 && read(running[0], &byte, 1) == 1);
     close(running[0]);
     close(running[1]);
-    close(hold.pipes[0]);
+    close(waiting_child.pipes[0]);
     return child;
 }
 
@@ -282,15 +282,15 @@ static void check_child_ends(pid_t child)
 {
     int status;
 
-    close(hold.pipes[1]);
+    close(waiting_child.pipes[1]);
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
-/* A child that lives on does not keep its parent's name, on which nobody would answer. */
+/* A surviving child does not keep its parent's name, which would have no listener. */
 CASE(server_after_fork, 0)
 {
     NDK_ADAPTER *adapter = kit_open(2, 1);
-    pid_t child = child_that_waits(false);
+    pid_t child = fork_waiting_child(false);
     size_t size;
 
     free(published(&size));
@@ -304,11 +304,11 @@ CASE(server_after_fork, 0)
     check_child_ends(child);
 }
 
-/* A child that was made without the handlers of fork keeps the name: its parent publishes under another one. */
+/* A child that was created without the fork handlers keeps the name, so its parent publishes under another one. */
 CASE(server_before_the_child_runs, 0)
 {
     NDK_ADAPTER *adapter = kit_open(2, 1);
-    pid_t child = child_that_waits(true);
+    pid_t child = fork_waiting_child(true);
     size_t size;
 
     ondk_close_adapter(adapter);
@@ -320,12 +320,12 @@ CASE(server_before_the_child_runs, 0)
     ondk_close_adapter(adapter);
 }
 
-/* Text that no socket buffer holds. */
+/* For a text that exceeds any socket buffer. */
 enum { LISTENERS = 12000 };
 static struct kit_listener one;
 static NDK_LISTENER *listeners[LISTENERS];
 
-static NDK_ADAPTER *open_with_much_to_tell(void)
+static NDK_ADAPTER *open_with_long_text(void)
 {
     NDK_ADAPTER *adapter = kit_open(2, 1);
 
@@ -343,11 +343,11 @@ static void close_all(NDK_ADAPTER *adapter)
     ondk_close_adapter(adapter);
 }
 
-/* Readers that read nothing take others no time, are ended after a while, and do not hold up the end. */
+/* Readers that read nothing do not delay others, are disconnected after a time, and do not delay the close. */
 CASE(server_with_readers_that_do_not_read, 0)
 {
     enum { LAZY = 7 };
-    NDK_ADAPTER *adapter = open_with_much_to_tell();
+    NDK_ADAPTER *adapter = open_with_long_text();
     int descriptors = entries("/proc/self/fd");
     struct pollfd ended;
     int lazy[LAZY];
@@ -361,21 +361,21 @@ CASE(server_with_readers_that_do_not_read, 0)
     free(text);
     for (int i = 0; i < LAZY; i++) {
         ended = (struct pollfd){ .fd = lazy[i] };
-        CHECK(poll(&ended, 1, -1) == 1 && (ended.revents & POLLHUP)); /* the watchdog ends it */
-        free(read_all(lazy[i], &cut)); /* what had fitted in */
+        CHECK(poll(&ended, 1, -1) == 1 && (ended.revents & POLLHUP)); /* the server disconnects it */
+        free(read_all(lazy[i], &cut));                                /* the part that fitted */
         CHECK(cut > 0 && cut < size);
     }
     lazy[0] = reader_of(getpid());
-    CHECK(recv(lazy[0], &(char){0}, 1, MSG_PEEK) == 1); /* it is being served */
+    CHECK(recv(lazy[0], &(char){ 0 }, 1, MSG_PEEK) == 1); /* the server serves it */
     close_all(adapter);
     close(lazy[0]);
     CHECK(entries("/proc/self/fd") < descriptors);
 }
 
-/* Who leaves in the middle. */
+/* Readers that disconnect in the middle. */
 CASE(server_with_readers_that_leave, 0)
 {
-    NDK_ADAPTER *adapter = open_with_much_to_tell();
+    NDK_ADAPTER *adapter = open_with_long_text();
     int descriptors = entries("/proc/self/fd");
     size_t size;
 
@@ -388,7 +388,7 @@ CASE(server_with_readers_that_leave, 0)
     }
     free(published(&size));
     CHECK(size > 300000);
-    while (entries("/proc/self/fd") > descriptors) /* the last one's end is under way */
+    while (entries("/proc/self/fd") > descriptors) /* the server may still close the last one */
         ;
     close_all(adapter);
 }
@@ -418,7 +418,7 @@ CASE(server_for_its_user_alone, 0)
     ondk_close_adapter(adapter);
 }
 
-/* Another user who connects all the time is refused all the time, and keeps nobody out. */
+/* Another user who connects all the time is always refused, and does not exclude others. */
 CASE(server_with_a_stranger_that_connects_in_a_loop, 0)
 {
     enum { NOBODY = 65534, READS = 20 };
@@ -436,7 +436,7 @@ CASE(server_with_a_stranger_that_connects_in_a_loop, 0)
         if (setgid(NOBODY) || setuid(NOBODY))
             _exit(77);
         while ((s = reader_of(parent)) >= 0)
-            close(s); /* the parent kills it */
+            close(s); /* until the parent kills it */
         _exit(1);
     }
     CHECK(child > 0);
@@ -452,7 +452,7 @@ CASE(server_with_a_stranger_that_connects_in_a_loop, 0)
     CHECK_EQ(reader_of(getpid()), -1);
 }
 
-/* Readers all the time while adapters come and go. */
+/* Readers connect all the time while adapters are opened and closed. */
 static atomic_bool over;
 
 static void *read_and_read(void *arg)

@@ -76,7 +76,7 @@ static NTSTATUS close_cq(NDK_CQ *cq)
     return cq->Dispatch->NdkCloseCq(&cq->Header, ignore_close, NULL);
 }
 
-/* The provider sees its own objects only, the consumer proxies only; nothing is reported. */
+/* The provider gets only its own objects, the consumer only proxies, and nothing is reported. */
 static void test_passes_through(void **state)
 {
     ULONG size = 0;
@@ -133,7 +133,7 @@ static void notified(PVOID context, NTSTATUS status)
     *(int *)context = 1;
 }
 
-/* What a host finds that sees memory being freed. */
+/* verify_find_use reports the context of a CQ as in use until the CQ is closed. */
 static void test_memory_in_use(void **state)
 {
     int *context = calloc(1, sizeof *context);
@@ -158,10 +158,10 @@ static void created(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER *object)
     *(NDK_CQ **)context = (NDK_CQ *)object;
 }
 
-/* In the order of creation, then what is pending. */
+/* Open objects are reported in the order of their creation, followed by pending requests. */
 static void test_open_objects(void **state)
 {
-    static NDK_CQ *cq; /* not on the stack, whose addresses another rule watches */
+    static NDK_CQ *cq; /* not on the stack, because another rule checks such addresses */
     NDK_CQ *none = NULL;
 
     (void)state;

@@ -4,7 +4,7 @@
  *
  *     cmtool server PORT [options]        cmtool client HOST PORT [options]
  *
- * What rping cannot do: private data both ways, rejects, chosen read limits. One line per event on standard output,
+ * It tests what rping cannot: private data both ways, rejects, chosen read limits. It prints one line for each event,
  * `event=NAME key=value ...`; the last line is `result=ok` or `result=failed reason=...`. Exit status 0, 1, or 2
  * (usage).
  *
@@ -13,7 +13,7 @@
  *     client: message that names its source buffer     server: RDMA Read of it, then a message of 16 zero bytes
  *     client: message that names its sink buffer       server: RDMA Write of what it read, then a message of zeros
  *     client: compares the two buffers
- * The client then disconnects; the server does so when it was given --iterations, else it waits for the client.
+ * The client then disconnects. The server disconnects if it has --iterations; otherwise it waits for the client.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -113,8 +113,8 @@ static void print_event(const struct rdma_cm_event *event)
     printf("\n");
 }
 
-/* Takes one event; the identifier of a connect request outlives the event. */
-static enum rdma_cm_event_type take_event(struct connection *conn, struct rdma_cm_id **request)
+/* Gets one event. The identifier of a connect request remains valid after the event. */
+static enum rdma_cm_event_type get_event(struct connection *conn, struct rdma_cm_id **request)
 {
     struct rdma_cm_event *event;
     enum rdma_cm_event_type type;
@@ -133,7 +133,7 @@ static enum rdma_cm_event_type take_event(struct connection *conn, struct rdma_c
 
 static void expect_event(struct connection *conn, enum rdma_cm_event_type want)
 {
-    if (take_event(conn, NULL) != want)
+    if (get_event(conn, NULL) != want)
         fail("unexpected-event");
 }
 
@@ -153,7 +153,7 @@ static const char *work_name(enum ibv_wc_opcode opcode)
     }
 }
 
-/* The next completion of one queue; false when the connection ended before it. */
+/* Waits for the next completion of one queue. Returns false if the connection ends before it. */
 static bool wait_completion(struct connection *conn, struct ibv_cq *cq)
 {
     struct ibv_wc wc;
@@ -205,7 +205,7 @@ static void make_resources(struct connection *conn)
         .qp_type = IBV_QPT_RC,
         .sq_sig_all = 1,
     };
-    /* An iWARP Read Response is a tagged message: its sink takes remote writes. */
+    /* An iWARP Read Response is a tagged message, so its sink needs the right of remote writes. */
     int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
     if (rdma_create_qp(conn->id, NULL, &attr))
@@ -248,7 +248,7 @@ static bool send_message(struct connection *conn, const void *addr, const struct
     return wait_completion(conn, conn->id->send_cq);
 }
 
-/* Waits for the peer's next message, takes it out of the buffer and posts the buffer again. */
+/* Waits for the peer's next message, copies it, and posts the buffer again. */
 static bool receive_message(struct connection *conn, struct message *into)
 {
     if (!wait_completion(conn, conn->id->recv_cq))
@@ -301,7 +301,7 @@ static bool server_iteration(struct connection *conn, uint32_t iteration)
     return wait_completion(conn, conn->id->send_cq) && send_message(conn, NULL, NULL, 0);
 }
 
-/* The side that has nothing left to say disconnects; the other one answers. */
+/* The side that is done first disconnects, and the other one answers. */
 static void carry_data_and_end(struct connection *conn)
 {
     const struct options *opt = conn->opt;
@@ -344,7 +344,7 @@ static void run_client(struct connection *conn)
     make_resources(conn);
     if (rdma_connect(conn->id, &param))
         fail("connect");
-    type = take_event(conn, NULL);
+    type = get_event(conn, NULL);
     if (type != RDMA_CM_EVENT_ESTABLISHED)
         fail(type == RDMA_CM_EVENT_REJECTED ? "rejected" : "not-established");
     carry_data_and_end(conn);
@@ -362,7 +362,7 @@ static void run_server(struct connection *conn)
     if (rdma_bind_addr(listener, (struct sockaddr *)&at) || rdma_listen(listener, 8))
         fail("listen");
     printf("event=listening port=%u\n", opt->port);
-    if (take_event(conn, &conn->id) != RDMA_CM_EVENT_CONNECT_REQUEST)
+    if (get_event(conn, &conn->id) != RDMA_CM_EVENT_CONNECT_REQUEST)
         fail("unexpected-event");
     if (opt->reject) {
         if (rdma_reject(conn->id, param.private_data, param.private_data_len))

@@ -2,9 +2,10 @@
 /*
  * exchange server PORT CASE | exchange client HOST PORT CASE [--crc on|off] [--empty]
  *
- * The client does what the case says to the server's memory. It begins with a note; the server answers with one that
- * offers memory. Data is a pattern that both know, and each piece of it is acknowledged with its sum. Cases that have
- * to fail print what became of each request, and then of the connection, on both sides. See the README for the cases.
+ * The client executes the case on the server's memory. It first sends a note, and the server answers with a note that
+ * offers memory. The data is a pattern that both sides compute, and the receiver of each piece answers with its sum.
+ * Cases that must fail print the result of each request, and then the connection's end, on both sides. The README lists
+ * the cases.
  */
 #include "exchange.h"
 
@@ -17,18 +18,18 @@
 
 enum {
     MAX_DATA = 1 << 20,
-    SLOTS = 4,         /* receives posted, each for a message of up to MAX_DATA bytes */
-    SPARE = 64,        /* memory before and behind what is written */
+    SLOTS = 4,  /* receives posted, each for a message of up to MAX_DATA bytes */
+    SPARE = 64, /* memory before and behind the written range */
     SHORT = 64,
-    BURSTS = 8,        /* of as many sends as there are slots */
-    FLIGHT = 32,       /* reads posted at once */
+    BURSTS = 8,  /* each of SLOTS sends */
+    FLIGHT = 32, /* reads posted at once */
     FLIGHT_SIZE = 16384,
-    NO_SUCH = 0x515100, /* makes a token one that nobody has */
+    NO_SUCH = 0x515100, /* changes a token to an invalid one */
     UNTOUCHED = 0xa5,
     PAUSE_MS = 200,
 };
 
-/* With padding only where an FPDU fits a segment: siw cannot take a CRC that begins a segment behind its padding. */
+/* Sizes with padding fit into one segment, because siw fails if a segment begins with the CRC of a padded FPDU. */
 static const uint32_t sizes[] = {
     0, 1, 2, 3, 4, 5, 7, 8, 63, 1000, 1401, 1448, 1460, 4096, 8188, 65532, 65536, 65540, 262144, 1000004, MAX_DATA,
 };
@@ -47,7 +48,7 @@ static struct note offer;
 static unsigned done[OP_COUNT];
 static struct outcome received[SIDE_RECEIVES];
 static unsigned received_first, received_count;
-static bool keep_slots; /* receives are not posted again */
+static bool posts_once; /* completed receives are not posted again */
 static bool empty_reads;
 
 void exchange_fail(const char *reason)
@@ -111,7 +112,7 @@ static void post_slot(uint32_t slot)
     side_post(&r);
 }
 
-static void take(void)
+static void wait_outcome(void)
 {
     struct outcome o;
 
@@ -130,21 +131,21 @@ static void take(void)
 static void wait_done(enum op op)
 {
     while (!done[op])
-        take();
+        wait_outcome();
     done[op]--;
 }
 
 static struct outcome wait_received(void)
 {
     while (!received_count)
-        take();
+        wait_outcome();
     received_count--;
     return received[received_first++ % SIDE_RECEIVES];
 }
 
 static void reuse(const struct outcome *o)
 {
-    if (!keep_slots)
+    if (!posts_once)
         post_slot(o->id);
 }
 
@@ -185,13 +186,13 @@ static void send_sum(uint32_t sum)
 
 /* ---- cases that work ---- */
 
-static void write_and_tell(uint32_t seed, uint32_t offset, uint32_t len, enum op tell)
+static void write_with_note(uint32_t seed, uint32_t offset, uint32_t len, enum op op)
 {
     struct note note = {.kind = NOTE_CHECK, .seed = seed, .offset = offset, .len = len};
 
     fill(work.memory, len, seed, 0);
     post(OP_WRITE, 0, len, offer.address + offset, offer.token);
-    send_note(tell, note, offer.token);
+    send_note(op, note, offer.token);
     wait_done(OP_WRITE);
     expect_sum(sum_of(work.memory, len));
 }
@@ -206,13 +207,13 @@ static void check_written(const struct note *n)
     if (!is_untouched(at - SPARE, SPARE) || !is_untouched(at + n->len, SPARE))
         exchange_fail("written-beyond");
     memset(at, UNTOUCHED, n->len);
-    send_sum(sum); /* the next one may come now */
+    send_sum(sum); /* now the client may send the next one */
 }
 
 static void client_write(void)
 {
     for (uint32_t i = 0; i < SIZES; i++)
-        write_and_tell(i + 1, SPARE + i, sizes[i], OP_SEND);
+        write_with_note(i + 1, SPARE + i, sizes[i], OP_SEND);
     send_note(OP_SEND, (struct note){.kind = NOTE_END}, 0);
     printf("written=%u largest=%u\n", SIZES, MAX_DATA);
 }
@@ -247,7 +248,7 @@ static void read_many(void)
             exchange_fail("read-in-flight-differs");
 }
 
-/* From 1 byte on, or, with --empty, from none. */
+/* From 1 byte, or, with --empty, from 0 bytes. */
 static void client_read(void)
 {
     for (uint32_t i = empty_reads ? 0 : 1; i < SIZES; i++)
@@ -277,7 +278,7 @@ static void client_send(void)
     printf("sent=%u largest=%u\n", SIZES + BURSTS * SLOTS, MAX_DATA);
 }
 
-static void take_send(uint32_t len, uint32_t seed, uint32_t from)
+static void receive_message(uint32_t len, uint32_t seed, uint32_t from)
 {
     struct outcome o = wait_received();
     uint8_t *data = inbox.memory + o.id * MAX_DATA;
@@ -292,9 +293,9 @@ static void take_send(uint32_t len, uint32_t seed, uint32_t from)
 static void server_receive(void)
 {
     for (uint32_t i = 0; i < SIZES; i++)
-        take_send(sizes[i], i + 1, 0);
+        receive_message(sizes[i], i + 1, 0);
     for (uint32_t i = 0; i < BURSTS * SLOTS; i++)
-        take_send(SHORT, SIZES, i % SLOTS * SHORT);
+        receive_message(SHORT, SIZES, i % SLOTS * SHORT);
 }
 
 /* ---- cases in which the connection ends ---- */
@@ -312,7 +313,7 @@ static void print_all(void)
 /* The second write finds the token invalid. */
 static void client_invalidate(void)
 {
-    write_and_tell(1, SPARE, 4096, OP_SEND_INVALIDATE);
+    write_with_note(1, SPARE, 4096, OP_SEND_INVALIDATE);
     printf("invalidated=done\n");
     usleep(PAUSE_MS * 1000);
     post(OP_WRITE, 0, SHORT, offer.address + SPARE, offer.token);
@@ -373,7 +374,7 @@ static void client_send_too_many(void)
     print_all();
 }
 
-static void server_see_end(void)
+static void server_check_end(void)
 {
     print_all();
     if (!is_untouched(offered.memory, offered.len))
@@ -387,24 +388,24 @@ struct exchange_case {
     void (*client)(void);
     void (*server)(void);
     unsigned rights;  /* of the memory that the server offers; 0: revocable */
-    bool ends;        /* by itself: nobody disconnects */
-    bool keep_slots;  /* the server posts each receive once */
+    bool ends;        /* the case ends the connection: no side disconnects */
+    bool posts_once;  /* the server posts each receive once */
 };
 
 static const struct exchange_case cases[] = {
-    {"write", client_write, server_check, RIGHT_WRITE, false, false},
-    {"read", client_read, server_check, RIGHT_READ, false, false},
-    {"send", client_send, server_receive, RIGHT_READ, false, false},
-    {"send-invalidate", client_invalidate, server_invalidate, 0, true, false},
-    {"write-bad-token", client_write_bad_token, server_see_end, RIGHT_WRITE, true, false},
-    {"write-beyond", client_write_beyond, server_see_end, RIGHT_WRITE, true, false},
-    {"write-without-right", client_write_right, server_see_end, RIGHT_READ, true, false},
-    {"read-bad-token", client_read_bad_token, server_see_end, RIGHT_READ, true, false},
-    {"read-beyond", client_read_beyond, server_see_end, RIGHT_READ, true, false},
-    {"read-without-right", client_read_right, server_see_end, RIGHT_WRITE, true, false},
-    {"invalidate-bad-token", client_invalidate_bad_token, server_see_end, RIGHT_WRITE, true, false},
-    {"send-too-long", client_send_too_long, server_see_end, RIGHT_WRITE, true, false},
-    {"send-too-many", client_send_too_many, server_see_end, RIGHT_WRITE, true, true},
+    { "write", client_write, server_check, RIGHT_WRITE, false, false },
+    { "read", client_read, server_check, RIGHT_READ, false, false },
+    { "send", client_send, server_receive, RIGHT_READ, false, false },
+    { "send-invalidate", client_invalidate, server_invalidate, 0, true, false },
+    { "write-bad-token", client_write_bad_token, server_check_end, RIGHT_WRITE, true, false },
+    { "write-beyond", client_write_beyond, server_check_end, RIGHT_WRITE, true, false },
+    { "write-without-right", client_write_right, server_check_end, RIGHT_READ, true, false },
+    { "read-bad-token", client_read_bad_token, server_check_end, RIGHT_READ, true, false },
+    { "read-beyond", client_read_beyond, server_check_end, RIGHT_READ, true, false },
+    { "read-without-right", client_read_right, server_check_end, RIGHT_WRITE, true, false },
+    { "invalidate-bad-token", client_invalidate_bad_token, server_check_end, RIGHT_WRITE, true, false },
+    { "send-too-long", client_send_too_long, server_check_end, RIGHT_WRITE, true, false },
+    { "send-too-many", client_send_too_many, server_check_end, RIGHT_WRITE, true, true },
 };
 
 static void run_client(const struct exchange_case *c)
@@ -413,7 +414,7 @@ static void run_client(const struct exchange_case *c)
     offer = receive_note();
     if (offer.kind != NOTE_OFFER)
         exchange_fail("no-offer");
-    /* siw sends no Terminate while its own send, which has come, is not complete yet, and calls that send failed. */
+    /* siw sends no Terminate before its own send has completed, and completes that send as failed. */
     if (c->ends)
         usleep(PAUSE_MS * 1000);
     c->client();
@@ -421,7 +422,7 @@ static void run_client(const struct exchange_case *c)
 
 static void run_server(const struct exchange_case *c)
 {
-    keep_slots = c->keep_slots;
+    posts_once = c->posts_once;
     if (receive_note().kind != NOTE_HELLO)
         exchange_fail("no-hello");
     if (!c->rights)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exchange: the same little consumer over verbs (in the guest, on siw) and over NDK (on the host), one at each end.
- * exchange.c is what they do and say; a side is how requests are made there. What a side cannot do ends the program.
+ * exchange: one consumer with two implementations of its requests, one at each end: over verbs (in the guest, on siw)
+ * and over NDK (on the host). exchange.c has the protocol and the cases; a `side` makes the requests. A request that a
+ * side does not support ends the program.
  */
 #ifndef INTEROP_EXCHANGE_H
 #define INTEROP_EXCHANGE_H
@@ -15,26 +16,26 @@ enum { SIDE_REQUESTS = 40, SIDE_RECEIVES = 8, SIDE_SECONDS = 6 };
 
 struct side_options {
     bool server;
-    const char *host; /* client: where the server is */
+    const char *host; /* client: the server's address */
     uint16_t port;
-    uint8_t reads;    /* read limit, both ways */
-    bool crc;         /* NDK: ask for it */
+    uint8_t reads; /* both read limits */
+    bool crc;      /* NDK: requests CRC */
 };
 
 /* Registered memory. */
 struct area {
     uint8_t *memory;
     uint32_t len, local, remote;
-    void *own; /* the side's */
+    void *own; /* for the side */
 };
 
 struct request {
     enum op op;
     uint32_t id;
     const struct area *area;
-    uint32_t offset, len;    /* taken as two pieces where the operation allows that */
+    uint32_t offset, len;    /* of one or two pieces, as the operation allows */
     uint64_t remote_address; /* read, write */
-    uint32_t remote_token;   /* these, and what a send invalidates */
+    uint32_t remote_token;   /* read, write; send: the token to invalidate */
 };
 
 struct outcome {
@@ -42,22 +43,22 @@ struct outcome {
     uint32_t id, bytes;
     bool good;
     char status[96];
-    bool invalidated; /* a receive that says which token its send invalidated */
+    bool invalidated; /* receive: the send has invalidated a token */
     uint32_t token;
 };
 
 void side_open(const struct side_options *opt);
 void side_area(struct area *area, uint32_t len, unsigned rights);
 void side_post(const struct request *request);
-/* Connects, or accepts the one connection. Receives are posted before. */
+/* Connects, or accepts one connection. Receives must be posted before. */
 void side_establish(void);
-/* An area that the peer may read, write and invalidate; on an established connection. */
+/* Registers an area that the peer may read, write and invalidate. Requires an established connection. */
 void side_revocable(struct area *area, uint32_t len);
-/* The next outcome; false when there is none within SIDE_SECONDS, or the connection has ended and has none left. */
+/* Waits for the next outcome. Returns false after SIDE_SECONDS, or if the connection has ended without further ones. */
 bool side_wait(struct outcome *outcome);
-/* Disconnects: siw first, which takes its last send for failed when the peer does so before that has completed. */
+/* Disconnects; siw disconnects first, because it fails its last send if the peer disconnects before its completion. */
 void side_disconnect(void);
-/* Waits for the peer's end and prints how the connection ended. */
+/* Waits for the end of the connection and prints its reason. */
 void side_print_end(void);
 void side_close(void);
 

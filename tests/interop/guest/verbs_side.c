@@ -26,7 +26,7 @@ static void need(bool true_it_is, const char *reason)
         exchange_fail(reason);
 }
 
-static enum rdma_cm_event_type take_event(struct rdma_cm_id **request)
+static enum rdma_cm_event_type get_event(struct rdma_cm_id **request)
 {
     struct rdma_cm_event *event;
     enum rdma_cm_event_type type;
@@ -43,7 +43,7 @@ static enum rdma_cm_event_type take_event(struct rdma_cm_id **request)
 
 static void expect(enum rdma_cm_event_type want, const char *reason)
 {
-    need(take_event(NULL) == want, reason);
+    need(get_event(NULL) == want, reason);
 }
 
 static void make_queues(void)
@@ -80,7 +80,7 @@ static void await_request(void)
 
     need(!rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP), "create-id");
     need(!rdma_bind_addr(listener, (struct sockaddr *)&at) && !rdma_listen(listener, 8), "listen");
-    need(take_event(&id) == RDMA_CM_EVENT_CONNECT_REQUEST, "connect-request");
+    need(get_event(&id) == RDMA_CM_EVENT_CONNECT_REQUEST, "connect-request");
 }
 
 void side_open(const struct side_options *options)
@@ -110,7 +110,7 @@ void side_area(struct area *area, uint32_t len, unsigned rights)
     area->own = mr;
 }
 
-/* User verbs have no fast registration; siw lets a peer invalidate an ordinary region. */
+/* User verbs have no fast registration, but siw permits a peer to invalidate an ordinary region. */
 void side_revocable(struct area *area, uint32_t len)
 {
     side_area(area, len, RIGHT_READ | RIGHT_WRITE);
@@ -118,7 +118,7 @@ void side_revocable(struct area *area, uint32_t len)
 
 static int make_pieces(const struct request *r, struct ibv_sge pieces[2])
 {
-    uint32_t first = r->len > PIECE && r->op != OP_READ ? PIECE : r->len; /* siw reads into one piece */
+    uint32_t first = r->len > PIECE && r->op != OP_READ ? PIECE : r->len; /* siw reads into one piece only */
 
     for (int i = 0; i < 2; i++)
         pieces[i] = (struct ibv_sge){
@@ -145,7 +145,7 @@ void side_post(const struct request *r)
     } else {
         struct ibv_send_wr wr = {.wr_id = wr_id, .sg_list = pieces, .num_sge = count, .opcode = opcodes[r->op]}, *bad;
         wr.wr.rdma.remote_addr = r->remote_address;
-        /* rdma-core 44's siw takes the token to invalidate from here as well, not from invalidate_rkey. */
+        /* siw of rdma-core 44 uses this field, not invalidate_rkey, as the token to invalidate. */
         wr.wr.rdma.rkey = r->remote_token;
         if (r->op == OP_SEND_INVALIDATE)
             wr.invalidate_rkey = r->remote_token;
@@ -198,7 +198,7 @@ bool side_wait(struct outcome *o)
         if (over)
             return false;
         if (poll(&fd, 1, POLL_MS) > 0)
-            take_event(NULL);
+            get_event(NULL);
     }
     return false;
 }
@@ -207,7 +207,7 @@ void side_disconnect(void)
 {
     need(!rdma_disconnect(id), "disconnect");
     while (!ended)
-        take_event(NULL);
+        get_event(NULL);
 }
 
 void side_print_end(void)
@@ -221,7 +221,7 @@ void side_print_end(void)
     }
 }
 
-/* The rest ends with the process. */
+/* The end of the process frees the rest. */
 void side_close(void)
 {
     rdma_destroy_qp(id);

@@ -15,7 +15,7 @@
 
 enum {
     PIECE = 24,
-    REQUEST_SECONDS = 20, /* The guest's program starts in this time: seconds in an emulator on a busy machine. */
+    REQUEST_SECONDS = 20, /* for the start of the guest's program, which takes seconds in an emulator */
 };
 
 static struct side_options opt;
@@ -67,7 +67,7 @@ void side_area(struct area *area, uint32_t len, unsigned rights)
                           .local = r->local_token, .remote = r->remote_token};
 }
 
-/* The SGEs, and how many. */
+/* Fills in the SGEs and returns their number. */
 static ULONG make_pieces(const struct request *r, NDK_SGE pieces[2])
 {
     uint32_t first = r->len > PIECE ? PIECE : r->len;
@@ -123,7 +123,7 @@ void side_establish(void)
     need("NdkCompleteConnect", consumer_complete_connect(&consumer));
 }
 
-/* A fast-registered region of its own memory. */
+/* A fast-registered region. */
 struct revocable {
     MDL mdl;
     NDK_MR *mr;
@@ -204,7 +204,7 @@ void side_print_end(void)
     printf("ended=%s\n", came ? ondk_reason_name(consumer.disconnect_reason) : "no");
 }
 
-/* The connection is over by now, in one way or the other; its queue pair goes, the rest ends with the process. */
+/* Closes the queue pair of the connection, which has ended. The end of the process frees the rest. */
 void side_close(void)
 {
     NDK_RESULT_EX result;

@@ -5,8 +5,8 @@
  *
  *     ndk_perftest server|client PORT TEST [--size N] [--iterations N] [--rx-depth N] [--crc on|off]
  *
- * TEST is send_bw to read_lat. Everything is on loopback. What the two sides say to each other, and when, is in
- * tests/interop/README.md; "test" and "control" are its two connections.
+ * TEST is send_bw to read_lat. All connections use loopback. tests/interop/README.md describes perftest's protocol,
+ * whose two connections are "test" and "control".
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -24,13 +24,13 @@
 
 enum {
     STEP_SECONDS = 15,
-    CONTROL_SIZE = 64,  /* no message on the control connection is longer */
+    CONTROL_SIZE = 64, /* the maximum message of the control connection */
     ADDRESS_SIZE = 56,
-    SPREAD = 4096,      /* messages up to half of this come to rest anywhere in so many bytes */
-    WINDOW = 32,        /* requests in progress */
+    SPREAD = 4096, /* messages of up to half of this size are placed anywhere in so many bytes */
+    WINDOW = 32,   /* requests in flight */
     MAX_RX_DEPTH = 60,
     MAX_SIZE = 1 << 20,
-    CONNECT_TRIES = 50, /* perftest's server listens anew for the test's connection, some time after it said so */
+    CONNECT_TRIES = 50, /* perftest's server listens for the test's connection some time after it has announced that */
     TRY_MS = 100,
 };
 
@@ -40,8 +40,8 @@ struct test {
     const char *name;
     enum verb verb;
     bool latency;
-    bool end_address, end_reports; /* what is exchanged after the data: addresses, reports and addresses again */
-    unsigned before;               /* how many times addresses are exchanged before it */
+    bool end_address, end_reports; /* exchanges after the data: addresses, reports and addresses again */
+    unsigned before;               /* how often addresses are exchanged before the data */
 };
 
 static const struct test tests[] = {
@@ -53,13 +53,13 @@ static const struct test tests[] = {
     {.name = "read_lat", .verb = READ, .latency = true, .before = 4, .end_address = true},
 };
 
-/* One connection, and how many of its requests have completed and were not yet asked for. */
+/* One connection, and how many of its requests have completed that no call has waited for yet. */
 enum request { RECEIVED, POSTED };
 struct link {
     struct consumer c;
     struct consumer_region region;
     unsigned ready[2];
-    uint32_t length; /* of the messages that come */
+    uint32_t length; /* of received messages */
 };
 
 struct peer {
@@ -68,7 +68,7 @@ struct peer {
     uint16_t port;
     uint32_t size, iterations, rx_depth;
     struct link control, data;
-    struct consumer_region credit; /* two words: what the peer has received, what we have */
+    struct consumer_region credit; /* two words: the numbers of messages that the peer and this end have received */
     uint64_t remote_address;
     uint32_t remote_token;
     double seconds;
@@ -104,7 +104,7 @@ static double now(void)
 
 /* ---- requests ---- */
 
-static void take_result(struct link *l)
+static void link_count_result(struct link *l)
 {
     NDK_RESULT_EX result;
     enum request which;
@@ -112,7 +112,7 @@ static void take_result(struct link *l)
     need_true("a completion in time", consumer_next_result(&l->c, &result, STEP_SECONDS));
     need("a request's completion", result.Status);
     which = (enum request)(uintptr_t)result.RequestContext;
-    if (which == RECEIVED && l->length) /* no two lengths are on their way at a time */
+    if (which == RECEIVED && l->length) /* all messages in flight have the same length */
         need_true("the length received", result.BytesTransferred == l->length);
     l->ready[which]++;
 }
@@ -120,7 +120,7 @@ static void take_result(struct link *l)
 static void wait_for(struct link *l, enum request which)
 {
     while (!l->ready[which])
-        take_result(l);
+        link_count_result(l);
     l->ready[which]--;
 }
 
@@ -179,7 +179,7 @@ static void exchange(struct peer *p, const void *mine, void *theirs, uint32_t si
         speak(&p->control, mine, size);
 }
 
-/* Where the other side may read and write. Big-endian, with fields of other transports around it. */
+/* Exchanges the addresses of the memory. The message is big-endian and has fields for other transports. */
 static void exchange_addresses(struct peer *p)
 {
     bool credits = p->test->verb == SEND && !p->test->latency;
@@ -197,7 +197,7 @@ static void exchange_addresses(struct peer *p)
     p->remote_address = be64toh(address);
 }
 
-/* Version, spread of the messages, cache line, MTU. */
+/* Exchanges version, spread of the messages, cache line size and MTU. */
 static void exchange_settings(struct peer *p)
 {
     char mine[16] = "5.96", theirs[16], mtu[2];
@@ -210,7 +210,7 @@ static void exchange_settings(struct peer *p)
     need_true("a spread that we have room for", be32toh(other) <= SPREAD);
     word = htobe32(64);
     exchange(p, &word, &other, sizeof word);
-    exchange(p, "3", mtu, sizeof mtu); /* 1,024 bytes: of no meaning here */
+    exchange(p, "3", mtu, sizeof mtu); /* 1,024 bytes; iWARP has no such MTU */
 }
 
 static uint64_t report_double(double value)
@@ -221,7 +221,7 @@ static uint64_t report_double(double value)
     return htobe64(bits);
 }
 
-/* Size, iterations, peak and average in MiB a second, message rate in millions a second: eight bytes each. */
+/* Exchanges size, iterations, peak and average in MiB/s, and millions of messages per second, eight bytes each. */
 static void exchange_reports(struct peer *p)
 {
     double rate = p->seconds > 0 ? p->iterations / p->seconds : 0;
@@ -239,7 +239,7 @@ static void exchange_reports(struct peer *p)
 
 /* ---- the data ---- */
 
-/* Sends are held back by the receiver's count of receives, which it writes into our memory. */
+/* Waits until the receiver, which writes its count of receives into this end's memory, allows the next send. */
 static void wait_for_credit(struct peer *p, uint32_t sent)
 {
     const uint32_t *count = (const uint32_t *)(void *)p->credit.memory;
@@ -277,7 +277,7 @@ static void receive_all(struct peer *p)
             post_receive(&p->data, p->size);
         if (received % p->rx_depth % (p->rx_depth / 3))
             continue;
-        for (; credits; credits--) /* the last count has left, so that it can change */
+        for (; credits; credits--) /* the last count was sent, so it may change */
             wait_for(&p->data, POSTED);
         *count = received;
         post_write(p, consumer_region_sge(&p->credit, sizeof *count, sizeof *count));
@@ -287,7 +287,7 @@ static void receive_all(struct peer *p)
         wait_for(&p->data, POSTED);
 }
 
-/* There and back, one message at a time. */
+/* Sends there and back, one message at a time. */
 static void send_in_turn(struct peer *p)
 {
     for (uint32_t i = 0; i < p->iterations; i++) {
@@ -317,7 +317,7 @@ static void write_all(struct peer *p)
         wait_for(&p->data, POSTED);
 }
 
-/* The peer's write has come when the last byte of it is its number. */
+/* Waits for the peer's write, whose last byte is its number. */
 static void wait_for_write(struct peer *p, uint32_t number)
 {
     const uint8_t *last = p->data.region.memory + p->size - 1;
@@ -329,7 +329,7 @@ static void wait_for_write(struct peer *p, uint32_t number)
     }
 }
 
-/* There and back as well; the server begins. */
+/* Writes there and back; the server begins. */
 static void write_in_turn(struct peer *p)
 {
     for (uint32_t i = 1; i <= p->iterations; i++) {
@@ -343,7 +343,7 @@ static void write_in_turn(struct peer *p)
     }
 }
 
-/* What is read is not known beforehand, but is the same every time. */
+/* The data is not known in advance, but each read must return the same. */
 static void check_read(struct peer *p, uint32_t number)
 {
     uint8_t *first = p->data.region.memory + MAX_SIZE;
@@ -378,7 +378,7 @@ static void carry_data(struct peer *p)
         p->test->latency ? send_in_turn(p) : active ? send_all(p) : receive_all(p);
     else if (p->test->verb == WRITE && p->test->latency)
         write_in_turn(p);
-    else if (active) /* the server of the others has nothing to do */
+    else if (active) /* the server of the other tests is passive */
         p->test->verb == WRITE ? write_all(p) : read_all(p);
 }
 
@@ -445,13 +445,13 @@ static void make_link(struct peer *p, struct link *l)
 }
 
 /*
- * Both sides disconnect when they have nothing left to say. The peer is let go first: a tool whose connection goes
- * while it still waits for its last completion takes that for a failure.
+ * Waits for the peer's disconnect before it disconnects, because a tool fails if the connection ends while it waits for
+ * its last completion.
  */
-static void end_link(struct link *l)
+static void link_disconnect(struct link *l)
 {
     need_true("the peer's disconnect in time", consumer_wait_disconnect(&l->c, STEP_SECONDS));
-    (void)consumer_disconnect(&l->c); /* the tool may break off instead of answering */
+    (void)consumer_disconnect(&l->c); /* the tool may reset the connection instead of answering */
 }
 
 static void run(struct peer *p)
@@ -475,8 +475,8 @@ static void run(struct peer *p)
     }
     if (p->test->end_address)
         exchange_addresses(p);
-    end_link(&p->data);
-    end_link(&p->control);
+    link_disconnect(&p->data);
+    link_disconnect(&p->control);
     consumer_region_destroy(&p->credit);
     consumer_region_destroy(&p->data.region);
     consumer_region_destroy(&p->control.region);
@@ -505,7 +505,7 @@ static uint32_t number(const char *text, uint32_t min, uint32_t max)
     return (uint32_t)value;
 }
 
-/* Off only where the peer does not want it either: siw as initiator leaves that to us. */
+/* CRC is off only if the peer does not request it either; siw as initiator accepts this end's choice. */
 static void set_crc(bool on)
 {
     ondk_config_t config;
