@@ -490,7 +490,7 @@ static void test_rules(void **state)
     (void)state;
     host_breaks(complete_twice, "srb-completed", "is complete already");
     host_breaks(complete_twice_with_all, "srb-completed", "is complete already");
-    host_breaks(complete_as_pending, "srb-completed", "which says that it is not");
+    host_breaks(complete_as_pending, "srb-completed", "which means that it is pending");
     host_breaks(leave_request, "unload-outstanding", "left: SRB 0x");
     host_breaks(leave_pool, "unload-outstanding", "has left 1 ");
 }

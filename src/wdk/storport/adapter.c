@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The adapter's life: from StorPortInitialize in DriverEntry to its removal before DriverUnload. */
+/*
+ * An adapter's life: from StorPortInitialize in DriverEntry to its removal before DriverUnload. An adapter whose
+ * miniport has not completed all requests is not freed.
+ */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +18,9 @@
 #include "wdk/mm/pool.h"
 #include "wdk/storport/port.h"
 
-enum { DEPTH = 250, IOS_MOST = 1000, IOS_PER_UNIT = 255, REMOVE_SECONDS = 5 };
+enum { DEPTH = 250, MAX_IOS = 1000, MAX_IOS_PER_UNIT = 255, REMOVE_TIMEOUT_S = 5 };
 
-/* What a driver object keeps of StorPortInitialize. */
+/* The driver object extension that StorPortInitialize allocates. */
 struct port_driver {
     HW_INITIALIZATION_DATA miniport;
     bool is_virtual;
@@ -27,44 +30,44 @@ struct port_driver {
 
 static const char driver_key;
 
-static struct port_driver *driver_of(PDRIVER_OBJECT driver)
+static struct port_driver *port_driver_of(PDRIVER_OBJECT driver)
 {
     return IoGetDriverObjectExtension(driver, (PVOID)(uintptr_t)&driver_key);
 }
 
 /* ---- DriverEntry ------------------------------------------------------------------------------------------------- */
 
-static VOID unload(PDRIVER_OBJECT driver)
+static VOID port_driver_unload(PDRIVER_OBJECT driver)
 {
-    struct port_driver *d = driver_of(driver);
+    struct port_driver *d = port_driver_of(driver);
 
     if (d->miniport.HwCleanupTracing)
         d->miniport.HwCleanupTracing(driver);
 }
 
-static bool has_routines(const HW_INITIALIZATION_DATA *m)
+static bool port_driver_has_routines(const HW_INITIALIZATION_DATA *m)
 {
     return m->HwInitialize && m->HwStartIo && m->HwFindAdapter && m->HwResetBus;
 }
 
-/* The older structure is the newer one's beginning, up to HwTracingEnabled. */
-static ULONG take_miniport(struct port_driver *d, const HW_INITIALIZATION_DATA *given)
+/* The older structure is the beginning of the newer one, up to HwTracingEnabled. */
+static ULONG port_driver_copy_miniport(struct port_driver *d, const HW_INITIALIZATION_DATA *hw_data)
 {
-    ULONG size = given->HwInitializationDataSize;
+    ULONG size = hw_data->HwInitializationDataSize;
 
     if (size != sizeof(HW_INITIALIZATION_DATA) && size != sizeof(VIRTUAL_HW_INITIALIZATION_DATA))
         return (ULONG)STATUS_REVISION_MISMATCH;
-    memcpy(&d->miniport, given, size);
+    memcpy(&d->miniport, hw_data, size);
     d->is_virtual = size == sizeof(VIRTUAL_HW_INITIALIZATION_DATA) ||
                     d->miniport.FeatureSupport & STOR_FEATURE_VIRTUAL_MINIPORT;
-    return has_routines(&d->miniport) ? STATUS_SUCCESS : (ULONG)STATUS_INVALID_PARAMETER;
+    return port_driver_has_routines(&d->miniport) ? STATUS_SUCCESS : (ULONG)STATUS_INVALID_PARAMETER;
 }
 
 ULONG StorPortInitialize(PVOID Argument1, PVOID Argument2, struct _HW_INITIALIZATION_DATA *HwInitializationData,
                          PVOID HwContext)
 {
     PDRIVER_OBJECT driver = Argument1;
-    struct port_driver taken = { .is_virtual = false };
+    struct port_driver registered = { .is_virtual = false };
     void *extension;
     ULONG status;
 
@@ -72,30 +75,31 @@ ULONG StorPortInitialize(PVOID Argument1, PVOID Argument2, struct _HW_INITIALIZA
     irql_check_max("StorPortInitialize", PASSIVE_LEVEL);
     if (!Argument1 || !Argument2 || !HwInitializationData)
         return (ULONG)STATUS_INVALID_PARAMETER;
-    status = take_miniport(&taken, HwInitializationData);
+    status = port_driver_copy_miniport(&registered, HwInitializationData);
     if (status)
         return status;
-    taken.registry_path = *(PUNICODE_STRING)Argument2;
-    status = (ULONG)IoAllocateDriverObjectExtension(driver, (PVOID)(uintptr_t)&driver_key, sizeof taken, &extension);
+    registered.registry_path = *(PUNICODE_STRING)Argument2;
+    status = (ULONG)IoAllocateDriverObjectExtension(driver, (PVOID)(uintptr_t)&driver_key, sizeof registered,
+                                                    &extension);
     if (status)
         return status;
-    *(struct port_driver *)extension = taken;
-    driver->DriverUnload = unload;
+    *(struct port_driver *)extension = registered;
+    driver->DriverUnload = port_driver_unload;
     driver->MajorFunction[IRP_MJ_CREATE] = port_device_open;
     driver->MajorFunction[IRP_MJ_CLEANUP] = port_device_open;
     driver->MajorFunction[IRP_MJ_CLOSE] = port_device_open;
     driver->MajorFunction[IRP_MJ_DEVICE_CONTROL] = port_device_control;
-    if (taken.miniport.HwInitializeTracing)
-        taken.miniport.HwInitializeTracing(Argument1, Argument2);
+    if (registered.miniport.HwInitializeTracing)
+        registered.miniport.HwInitializeTracing(Argument1, Argument2);
     return STATUS_SUCCESS;
 }
 
 /* ---- Devices ----------------------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t numbers_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t numbers; /* one bit for each that is taken */
+static uint64_t numbers; /* one bit for each number in use */
 
-static bool take_number(unsigned *number)
+static bool port_reserve_number(unsigned *number)
 {
     bool free_one;
 
@@ -107,14 +111,14 @@ static bool take_number(unsigned *number)
     return free_one;
 }
 
-static void give_number(unsigned number)
+static void port_release_number(unsigned number)
 {
     pthread_mutex_lock(&numbers_lock);
     numbers &= ~(UINT64_C(1) << number);
     pthread_mutex_unlock(&numbers_lock);
 }
 
-static bool make_name(UNICODE_STRING *name, const char *format, unsigned number)
+static bool port_make_name(UNICODE_STRING *name, const char *format, unsigned number)
 {
     char narrow[32];
 
@@ -124,11 +128,12 @@ static bool make_name(UNICODE_STRING *name, const char *format, unsigned number)
     return name->Buffer != NULL;
 }
 
-/* With their names: \Device\RaidPort0, and \\.\Scsi0: for programs. */
-static bool make_devices(struct port_adapter *a)
+/* Creates the adapter's devices with the names \Device\RaidPort0 and, for programs, \\.\Scsi0: */
+static bool port_create_devices(struct port_adapter *a)
 {
     UNICODE_STRING name = { 0 }, link = { 0 };
-    bool made = make_name(&name, "\\Device\\RaidPort%u", a->number) && make_name(&link, "\\??\\Scsi%u:", a->number) &&
+    bool made = port_make_name(&name, "\\Device\\RaidPort%u", a->number) &&
+                port_make_name(&link, "\\??\\Scsi%u:", a->number) &&
                 !IoCreateDevice(a->driver, 0, NULL, FILE_DEVICE_CONTROLLER, 0, FALSE, &a->lower) &&
                 !IoCreateDevice(a->driver, sizeof a, &name, FILE_DEVICE_CONTROLLER, FILE_DEVICE_SECURE_OPEN, FALSE,
                                 &a->device) &&
@@ -143,11 +148,11 @@ static bool make_devices(struct port_adapter *a)
     return made;
 }
 
-static void delete_devices(struct port_adapter *a)
+static void port_delete_devices(struct port_adapter *a)
 {
     UNICODE_STRING link = { 0 };
 
-    if (make_name(&link, "\\??\\Scsi%u:", a->number))
+    if (port_make_name(&link, "\\??\\Scsi%u:", a->number))
         (void)IoDeleteSymbolicLink(&link);
     free(link.Buffer);
     if (a->device)
@@ -163,7 +168,7 @@ struct port_adapter *port_of_device(PDEVICE_OBJECT device)
 
 /* ---- Starting ---------------------------------------------------------------------------------------------------- */
 
-static void set_defaults(struct port_adapter *a)
+static void port_adapter_set_defaults(struct port_adapter *a)
 {
     PORT_CONFIGURATION_INFORMATION *c = &a->config;
     const HW_INITIALIZATION_DATA *m = &a->miniport;
@@ -189,12 +194,12 @@ static void set_defaults(struct port_adapter *a)
     c->MaximumNumberOfLogicalUnits = SCSI_MAXIMUM_LOGICAL_UNITS;
     c->WmiDataProvider = TRUE;
     c->SynchronizationModel = StorSynchronizeFullDuplex;
-    c->MaxNumberOfIO = IOS_MOST;
-    c->MaxIOsPerLun = IOS_PER_UNIT;
+    c->MaxNumberOfIO = MAX_IOS;
+    c->MaxIOsPerLun = MAX_IOS_PER_UNIT;
     c->InitialLunQueueDepth = DEPTH;
 }
 
-static const char *find_adapter(struct port_adapter *a)
+static const char *port_adapter_call_find(struct port_adapter *a)
 {
     static const char *const answers[] = { "SP_RETURN_NOT_FOUND", NULL, "SP_RETURN_ERROR", "SP_RETURN_BAD_CONFIG" };
     PVIRTUAL_HW_FIND_ADAPTER find = (PVIRTUAL_HW_FIND_ADAPTER)(uintptr_t)a->miniport.HwFindAdapter;
@@ -203,27 +208,27 @@ static const char *find_adapter(struct port_adapter *a)
     char argument[] = "";
     ULONG answer = find(a->extension->data, a->lower, a->device, a->lower, argument, &a->config, &again);
 
-    port_leave(&inside, "HwFindAdapter", a->miniport.HwFindAdapter);
+    port_exit(&inside, "HwFindAdapter", a->miniport.HwFindAdapter);
     if (!a->config.NumberOfBuses)
         a->config.NumberOfBuses = 1;
     return answer <= SP_RETURN_BAD_CONFIG ? answers[answer] : "an unknown value";
 }
 
-static bool initialize(struct port_adapter *a)
+static bool port_adapter_initialize(struct port_adapter *a)
 {
     struct port_inside inside = port_enter(DISPATCH_LEVEL);
     bool done = a->miniport.HwInitialize(a->extension->data);
 
-    port_leave(&inside, "HwInitialize", (const void *)(uintptr_t)a->miniport.HwInitialize);
+    port_exit(&inside, "HwInitialize", (const void *)(uintptr_t)a->miniport.HwInitialize);
     if (!done || !a->passive)
         return done;
     inside = port_enter(PASSIVE_LEVEL);
     done = a->passive(a->extension->data);
-    port_leave(&inside, "HwPassiveInitialize", (const void *)(uintptr_t)a->passive);
+    port_exit(&inside, "HwPassiveInitialize", (const void *)(uintptr_t)a->passive);
     return done;
 }
 
-static void control(struct port_adapter *a, SCSI_ADAPTER_CONTROL_TYPE type, void *parameters, KIRQL level)
+static void port_adapter_control(struct port_adapter *a, SCSI_ADAPTER_CONTROL_TYPE type, void *parameters, KIRQL level)
 {
     struct port_inside inside;
 
@@ -231,22 +236,22 @@ static void control(struct port_adapter *a, SCSI_ADAPTER_CONTROL_TYPE type, void
         return;
     inside = port_enter(level);
     (void)a->miniport.HwAdapterControl(a->extension->data, type, parameters);
-    port_leave(&inside, "HwAdapterControl", (const void *)(uintptr_t)a->miniport.HwAdapterControl);
+    port_exit(&inside, "HwAdapterControl", (const void *)(uintptr_t)a->miniport.HwAdapterControl);
 }
 
-static void query_controls(struct port_adapter *a)
+static void port_adapter_query_controls(struct port_adapter *a)
 {
     struct {
         ULONG MaxControlType;
         BOOLEAN SupportedTypeList[ScsiAdapterControlMax];
     } list = { .MaxControlType = ScsiAdapterControlMax };
 
-    control(a, ScsiQuerySupportedControlTypes, &list, PASSIVE_LEVEL);
+    port_adapter_control(a, ScsiQuerySupportedControlTypes, &list, PASSIVE_LEVEL);
     for (int i = 0; i < ScsiAdapterControlMax; i++)
         a->supports[i] = list.SupportedTypeList[i];
 }
 
-static struct port_adapter *new_adapter(PDRIVER_OBJECT driver, const struct port_driver *d)
+static struct port_adapter *port_adapter_alloc(PDRIVER_OBJECT driver, const struct port_driver *d)
 {
     struct port_adapter *a = calloc(1, sizeof *a);
 
@@ -269,11 +274,11 @@ static struct port_adapter *new_adapter(PDRIVER_OBJECT driver, const struct port
     KeInitializeDpc(&a->watch_dpc, port_watch, a);
     KeInitializeTimer(&a->timer);
     KeInitializeDpc(&a->timer_dpc, port_timer_expired, a);
-    set_defaults(a);
+    port_adapter_set_defaults(a);
     return a;
 }
 
-static void free_adapter(struct port_adapter *a)
+static void port_adapter_free(struct port_adapter *a)
 {
     for (struct port_unit *u = a->units, *next; u; u = next) {
         next = u->next;
@@ -287,7 +292,7 @@ static void free_adapter(struct port_adapter *a)
     free(a);
 }
 
-static void run_free_resources(struct port_adapter *a)
+static void port_adapter_free_resources(struct port_adapter *a)
 {
     struct port_inside inside;
 
@@ -295,21 +300,21 @@ static void run_free_resources(struct port_adapter *a)
         return;
     inside = port_enter(PASSIVE_LEVEL);
     a->miniport.HwFreeAdapterResources(a->extension->data);
-    port_leave(&inside, "HwFreeAdapterResources", (const void *)(uintptr_t)a->miniport.HwFreeAdapterResources);
+    port_exit(&inside, "HwFreeAdapterResources", (const void *)(uintptr_t)a->miniport.HwFreeAdapterResources);
 }
 
-/* What start has made, but for the devices and the number. */
-static const char *start_adapter(struct port_adapter *a)
+/* Starts the miniport. Returns NULL, or the reason of the failure; the caller frees the devices and the number. */
+static const char *port_adapter_start(struct port_adapter *a)
 {
-    const char *refused = find_adapter(a);
+    const char *refused = port_adapter_call_find(a);
 
     if (refused)
         return refused;
-    if (!initialize(a)) {
-        run_free_resources(a);
-        return "FALSE from HwInitialize or the passive initialization";
+    if (!port_adapter_initialize(a)) {
+        port_adapter_free_resources(a);
+        return "HwInitialize or the passive initialization returned FALSE";
     }
-    query_controls(a);
+    port_adapter_query_controls(a);
     a->device->AlignmentRequirement = a->config.AlignmentMask;
     atomic_store(&a->running, true);
     port_scan(a);
@@ -323,10 +328,10 @@ struct start {
 };
 
 /*
- * For good: nothing sets them from here on, nor does a routine of theirs that runs yet, and no work item is queued. A
- * reset that waits has nobody else who would end it.
+ * Stops timers, DPCs and work items for good: `removing` prevents new ones, and the flush waits for running DPCs. Fails
+ * the waiting requests, because a reset that waits has no sender who would end it.
  */
-static void stop_later_work(struct port_adapter *a)
+static void port_adapter_stop_work(struct port_adapter *a)
 {
     pthread_mutex_lock(&a->lock);
     a->removing = true;
@@ -339,60 +344,60 @@ static void stop_later_work(struct port_adapter *a)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* Under the lock, but not meanwhile. The last user may have left a DPC, which is flushed when nobody can queue more. */
-static void end_users(struct port_adapter *a)
+/* Requires the lock, and unlocks it meanwhile. Flushes the DPCs last, because the last user may have queued one. */
+static void port_adapter_wait_for_users(struct port_adapter *a)
 {
     a->removing = true;
     do {
         while (a->users)
             pthread_cond_wait(&a->changed, &a->lock);
         pthread_mutex_unlock(&a->lock);
-        stop_later_work(a);
+        port_adapter_stop_work(a);
         pthread_mutex_lock(&a->lock);
     } while (a->users);
 }
 
-/* One that still has requests of the miniport's stays: it may complete them yet. */
-static void end(struct port_adapter *a)
+/* Frees the adapter, unless the miniport has requests that it may still complete. */
+static void port_adapter_close(struct port_adapter *a)
 {
-    bool kept;
+    bool is_in_use;
 
     pthread_mutex_lock(&a->lock);
-    end_users(a);
-    kept = a->active > 0;
+    port_adapter_wait_for_users(a);
+    is_in_use = a->active > 0;
     pthread_mutex_unlock(&a->lock);
-    delete_devices(a);
-    give_number(a->number);
-    if (!kept)
-        free_adapter(a);
+    port_delete_devices(a);
+    port_release_number(a->number);
+    if (!is_in_use)
+        port_adapter_free(a);
 }
 
-static void run_start(void *context)
+static void port_adapter_run_start(void *context)
 {
     struct start *s = context;
-    struct port_adapter *a = new_adapter(s->driver, s->known);
+    struct port_adapter *a = port_adapter_alloc(s->driver, s->known);
 
     s->refused = "no memory";
     if (!a)
         return;
-    if (!take_number(&a->number)) {
-        free_adapter(a);
+    if (!port_reserve_number(&a->number)) {
+        port_adapter_free(a);
         return;
     }
-    s->refused = make_devices(a) ? start_adapter(a) : "no devices";
+    s->refused = port_create_devices(a) ? port_adapter_start(a) : "no devices";
     if (s->refused)
-        end(a);
+        port_adapter_close(a);
     else
         s->known->adapter = a;
 }
 
 static bool storport_start(PDRIVER_OBJECT driver)
 {
-    struct start s = { driver, driver_of(driver), NULL };
+    struct start s = { driver, port_driver_of(driver), NULL };
 
     if (!s.known || !s.known->is_virtual)
         return true;
-    if (!driver_call(run_start, &s))
+    if (!driver_call(port_adapter_run_start, &s))
         s.refused = "no thread";
     if (s.refused)
         (void)host_error("the miniport's adapter did not start: %s", s.refused);
@@ -404,26 +409,28 @@ static bool storport_start(PDRIVER_OBJECT driver)
 
 /* ---- Removal ----------------------------------------------------------------------------------------------------- */
 
-static void run_complete_services(void *context)
+static void port_adapter_run_complete_services(void *context)
 {
     struct port_adapter *a = context;
     struct port_inside inside = port_enter(PASSIVE_LEVEL);
 
     a->miniport.HwCompleteServiceIrp(a->extension->data);
-    port_leave(&inside, "HwCompleteServiceIrp", (const void *)(uintptr_t)a->miniport.HwCompleteServiceIrp);
+    port_exit(&inside, "HwCompleteServiceIrp", (const void *)(uintptr_t)a->miniport.HwCompleteServiceIrp);
 }
 
 static void storport_before_remove(PDRIVER_OBJECT driver)
 {
-    struct port_driver *d = driver_of(driver);
+    struct port_driver *d = port_driver_of(driver);
 
     if (d && d->adapter && d->adapter->miniport.HwCompleteServiceIrp)
-        (void)driver_call(run_complete_services, d->adapter);
+        (void)driver_call(port_adapter_run_complete_services, d->adapter);
 }
 
-static void tell_removed(struct port_adapter *a, const struct port_unit *u)
+static void port_adapter_report_removed(struct port_adapter *a, const struct port_unit *u)
 {
-    struct port_call c = { .function = SRB_FUNCTION_PNP, .timeout = REMOVE_SECONDS, .pnp_action = StorRemoveDevice,
+    struct port_call c = { .function = SRB_FUNCTION_PNP,
+                           .timeout = REMOVE_TIMEOUT_S,
+                           .pnp_action = StorRemoveDevice,
                            .pnp_flags = u ? 0 : SRB_PNP_FLAGS_ADAPTER_REQUEST };
 
     if (u) {
@@ -434,7 +441,7 @@ static void tell_removed(struct port_adapter *a, const struct port_unit *u)
     (void)port_send(a, &c);
 }
 
-static void end_scans(struct port_adapter *a)
+static void port_adapter_stop_scans(struct port_adapter *a)
 {
     pthread_mutex_lock(&a->lock);
     a->no_scan = true;
@@ -443,28 +450,28 @@ static void end_scans(struct port_adapter *a)
     pthread_mutex_unlock(&a->lock);
 }
 
-static void run_remove(void *context)
+static void port_adapter_run_remove(void *context)
 {
     struct port_adapter *a = context;
 
-    end_scans(a);
+    port_adapter_stop_scans(a);
     for (const struct port_unit *u = a->units; u; u = u->next)
         if (u->found)
-            tell_removed(a, u);
-    tell_removed(a, NULL);
+            port_adapter_report_removed(a, u);
+    port_adapter_report_removed(a, NULL);
     atomic_store(&a->running, false);
-    stop_later_work(a);
+    port_adapter_stop_work(a);
     if (a->supports[ScsiStopAdapter])
-        control(a, ScsiStopAdapter, NULL, DISPATCH_LEVEL);
-    run_free_resources(a);
-    end(a);
+        port_adapter_control(a, ScsiStopAdapter, NULL, DISPATCH_LEVEL);
+    port_adapter_free_resources(a);
+    port_adapter_close(a);
 }
 
 static void storport_remove(PDRIVER_OBJECT driver)
 {
-    struct port_driver *d = driver_of(driver);
+    struct port_driver *d = port_driver_of(driver);
 
-    if (d && d->adapter && driver_call(run_remove, d->adapter))
+    if (d && d->adapter && driver_call(port_adapter_run_remove, d->adapter))
         d->adapter = NULL;
 }
 

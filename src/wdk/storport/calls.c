@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a miniport says to its port about requests, units and itself. */
+/*
+ * The StorPort routines with which a miniport completes requests, controls their flow and queries the port. All may be
+ * called at DISPATCH_LEVEL and from inside of HwStartIo.
+ */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,10 +28,10 @@ VOID port_timer_expired(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1,
     UNREFERENCED_PARAMETER(SystemArgument2);
     inside = port_enter(DISPATCH_LEVEL);
     routine(a->extension->data);
-    port_leave(&inside, "HwTimer", (const void *)(uintptr_t)routine);
+    port_exit(&inside, "HwTimer", (const void *)(uintptr_t)routine);
 }
 
-static void request_timer(struct port_adapter *a, PHW_TIMER routine, ULONG microseconds, const void *by)
+static void port_request_timer(struct port_adapter *a, PHW_TIMER routine, ULONG microseconds, const void *by)
 {
     if (!microseconds) {
         (void)timer_cancel(&a->timer);
@@ -42,7 +45,7 @@ static void request_timer(struct port_adapter *a, PHW_TIMER routine, ULONG micro
     pthread_mutex_unlock(&a->lock);
 }
 
-static void set_link(struct port_adapter *a, bool down)
+static void port_set_link(struct port_adapter *a, bool down)
 {
     pthread_mutex_lock(&a->lock);
     a->link_down = down;
@@ -51,14 +54,14 @@ static void set_link(struct port_adapter *a, bool down)
         port_pump(a);
 }
 
-static void hold_for_reset(struct port_adapter *a)
+static void port_handle_reset(struct port_adapter *a)
 {
     pthread_mutex_lock(&a->lock);
-    port_hold_after_reset(a);
+    port_pause_after_reset(a);
     pthread_mutex_unlock(&a->lock);
 }
 
-static void notify(struct port_adapter *a, SCSI_NOTIFICATION_TYPE type, va_list args, const void *by)
+static void port_notify(struct port_adapter *a, SCSI_NOTIFICATION_TYPE type, va_list args, const void *by)
 {
     PHW_TIMER routine;
 
@@ -68,17 +71,17 @@ static void notify(struct port_adapter *a, SCSI_NOTIFICATION_TYPE type, va_list 
         break;
     case RequestTimerCall:
         routine = va_arg(args, PHW_TIMER);
-        request_timer(a, routine, va_arg(args, ULONG), by);
+        port_request_timer(a, routine, va_arg(args, ULONG), by);
         break;
     case BusChangeDetected:
         port_scan_later(a);
         break;
     case ResetDetected:
-        hold_for_reset(a);
+        port_handle_reset(a);
         break;
     case LinkUp:
     case LinkDown:
-        set_link(a, type == LinkDown);
+        port_set_link(a, type == LinkDown);
         break;
     case QueryTickCount:
         KeQueryTickCount(va_arg(args, PLARGE_INTEGER));
@@ -105,7 +108,7 @@ VOID StorPortNotification(SCSI_NOTIFICATION_TYPE NotificationType, PVOID HwDevic
 
     irql_check_max("StorPortNotification", DISPATCH_LEVEL);
     va_start(args, HwDeviceExtension);
-    notify(port_of(HwDeviceExtension), NotificationType, args, __builtin_return_address(0));
+    port_notify(port_of(HwDeviceExtension), NotificationType, args, __builtin_return_address(0));
     va_end(args);
 }
 
@@ -118,7 +121,7 @@ VOID StorPortCompleteRequest(PVOID HwDeviceExtension, UCHAR PathId, UCHAR Target
 
 /* ---- Requests' memory -------------------------------------------------------------------------------------------- */
 
-static PMDL mdl_of(struct port_adapter *a, const void *srb)
+static PMDL port_mdl_of_srb(struct port_adapter *a, const void *srb)
 {
     struct port_request *r;
     PMDL mdl;
@@ -132,7 +135,7 @@ static PMDL mdl_of(struct port_adapter *a, const void *srb)
 
 ULONG StorPortGetSystemAddress(PVOID HwDeviceExtension, PSCSI_REQUEST_BLOCK Srb, PVOID *SystemAddress)
 {
-    PMDL mdl = mdl_of(port_of(HwDeviceExtension), Srb);
+    PMDL mdl = port_mdl_of_srb(port_of(HwDeviceExtension), Srb);
 
     irql_check_max("StorPortGetSystemAddress", DISPATCH_LEVEL);
     if (!mdl || !SystemAddress)
@@ -146,13 +149,13 @@ ULONG StorPortGetOriginalMdl(PVOID HwDeviceExtension, PSCSI_REQUEST_BLOCK Srb, P
     irql_check_max("StorPortGetOriginalMdl", DISPATCH_LEVEL);
     if (!Mdl)
         return STOR_STATUS_INVALID_PARAMETER;
-    *Mdl = mdl_of(port_of(HwDeviceExtension), Srb);
+    *Mdl = port_mdl_of_srb(port_of(HwDeviceExtension), Srb);
     return STOR_STATUS_SUCCESS;
 }
 
 /* ---- Units ------------------------------------------------------------------------------------------------------- */
 
-/* A unit is there while it has a request, and from its answer to INQUIRY on. */
+/* A unit exists for the miniport while a request to it is started, and after an INQUIRY has found it. */
 PVOID StorPortGetLogicalUnit(PVOID HwDeviceExtension, UCHAR PathId, UCHAR TargetId, UCHAR Lun)
 {
     struct port_adapter *a = port_of(HwDeviceExtension);
@@ -167,35 +170,36 @@ PVOID StorPortGetLogicalUnit(PVOID HwDeviceExtension, UCHAR PathId, UCHAR Target
     return extension;
 }
 
-enum hold { HOLD_PAUSE, HOLD_RESUME, HOLD_BUSY, HOLD_READY };
+enum flow { FLOW_PAUSE, FLOW_RESUME, FLOW_BUSY, FLOW_READY };
 
-/* Under the lock: what `hold` means for an adapter's or a unit's counts. */
-static void set_hold(enum hold hold, ULONG value, ULONG active, int64_t *paused_until, ULONG *busy_until)
+/* Applies a pause, resume, busy or ready to the members of an adapter or unit. Requires the lock. */
+static void port_apply_flow(enum flow flow, ULONG value, ULONG active, int64_t *paused_until, ULONG *busy_until)
 {
-    if (hold == HOLD_PAUSE)
+    if (flow == FLOW_PAUSE)
         *paused_until = clock_after(clock_interrupt(), (int64_t)value * CLOCK_UNITS);
-    else if (hold == HOLD_RESUME)
+    else if (flow == FLOW_RESUME)
         *paused_until = 0;
-    else if (hold == HOLD_READY)
+    else if (flow == FLOW_READY)
         *busy_until = UINT32_MAX;
-    else if (active) /* without any, nothing would end it */
+    else if (active) /* without an active request no completion would end the busy state */
         *busy_until = value < active ? active - value : 0;
 }
 
-static BOOLEAN hold_adapter(PVOID extension, const char *routine, enum hold hold, ULONG value)
+static BOOLEAN port_set_adapter_flow(PVOID extension, const char *routine, enum flow flow, ULONG value)
 {
     struct port_adapter *a = port_of(extension);
 
     irql_check_max(routine, DISPATCH_LEVEL);
     pthread_mutex_lock(&a->lock);
-    set_hold(hold, value, a->active, &a->paused_until, &a->busy_until);
+    port_apply_flow(flow, value, a->active, &a->paused_until, &a->busy_until);
     pthread_mutex_unlock(&a->lock);
-    if (hold == HOLD_RESUME || hold == HOLD_READY)
+    if (flow == FLOW_RESUME || flow == FLOW_READY)
         port_pump(a);
     return TRUE;
 }
 
-static BOOLEAN hold_unit(PVOID extension, const char *routine, const UCHAR address[3], enum hold hold, ULONG value)
+static BOOLEAN port_set_unit_flow(PVOID extension, const char *routine, const UCHAR address[3], enum flow flow,
+                                  ULONG value)
 {
     struct port_adapter *a = port_of(extension);
     struct port_unit *u;
@@ -204,52 +208,55 @@ static BOOLEAN hold_unit(PVOID extension, const char *routine, const UCHAR addre
     pthread_mutex_lock(&a->lock);
     u = port_unit_get(a, address[0], address[1], address[2], false);
     if (u)
-        set_hold(hold, value, u->active, &u->paused_until, &u->busy_until);
+        port_apply_flow(flow, value, u->active, &u->paused_until, &u->busy_until);
     pthread_mutex_unlock(&a->lock);
-    if (u && (hold == HOLD_RESUME || hold == HOLD_READY))
+    if (u && (flow == FLOW_RESUME || flow == FLOW_READY))
         port_pump(a);
     return u != NULL;
 }
 
 BOOLEAN StorPortPause(PVOID HwDeviceExtension, ULONG Timeout)
 {
-    return hold_adapter(HwDeviceExtension, "StorPortPause", HOLD_PAUSE, Timeout);
+    return port_set_adapter_flow(HwDeviceExtension, "StorPortPause", FLOW_PAUSE, Timeout);
 }
 
 BOOLEAN StorPortResume(PVOID HwDeviceExtension)
 {
-    return hold_adapter(HwDeviceExtension, "StorPortResume", HOLD_RESUME, 0);
+    return port_set_adapter_flow(HwDeviceExtension, "StorPortResume", FLOW_RESUME, 0);
 }
 
 BOOLEAN StorPortBusy(PVOID HwDeviceExtension, ULONG RequestsToComplete)
 {
-    return hold_adapter(HwDeviceExtension, "StorPortBusy", HOLD_BUSY, RequestsToComplete);
+    return port_set_adapter_flow(HwDeviceExtension, "StorPortBusy", FLOW_BUSY, RequestsToComplete);
 }
 
 BOOLEAN StorPortReady(PVOID HwDeviceExtension)
 {
-    return hold_adapter(HwDeviceExtension, "StorPortReady", HOLD_READY, 0);
+    return port_set_adapter_flow(HwDeviceExtension, "StorPortReady", FLOW_READY, 0);
 }
 
 BOOLEAN StorPortPauseDevice(PVOID HwDeviceExtension, UCHAR PathId, UCHAR TargetId, UCHAR Lun, ULONG Timeout)
 {
-    return hold_unit(HwDeviceExtension, "StorPortPauseDevice", (UCHAR[]){ PathId, TargetId, Lun }, HOLD_PAUSE, Timeout);
+    return port_set_unit_flow(HwDeviceExtension, "StorPortPauseDevice", (UCHAR[]){ PathId, TargetId, Lun }, FLOW_PAUSE,
+                              Timeout);
 }
 
 BOOLEAN StorPortResumeDevice(PVOID HwDeviceExtension, UCHAR PathId, UCHAR TargetId, UCHAR Lun)
 {
-    return hold_unit(HwDeviceExtension, "StorPortResumeDevice", (UCHAR[]){ PathId, TargetId, Lun }, HOLD_RESUME, 0);
+    return port_set_unit_flow(HwDeviceExtension, "StorPortResumeDevice", (UCHAR[]){ PathId, TargetId, Lun },
+                              FLOW_RESUME, 0);
 }
 
 BOOLEAN StorPortDeviceBusy(PVOID HwDeviceExtension, UCHAR PathId, UCHAR TargetId, UCHAR Lun, ULONG RequestsToComplete)
 {
-    return hold_unit(HwDeviceExtension, "StorPortDeviceBusy", (UCHAR[]){ PathId, TargetId, Lun }, HOLD_BUSY,
-                     RequestsToComplete);
+    return port_set_unit_flow(HwDeviceExtension, "StorPortDeviceBusy", (UCHAR[]){ PathId, TargetId, Lun }, FLOW_BUSY,
+                              RequestsToComplete);
 }
 
 BOOLEAN StorPortDeviceReady(PVOID HwDeviceExtension, UCHAR PathId, UCHAR TargetId, UCHAR Lun)
 {
-    return hold_unit(HwDeviceExtension, "StorPortDeviceReady", (UCHAR[]){ PathId, TargetId, Lun }, HOLD_READY, 0);
+    return port_set_unit_flow(HwDeviceExtension, "StorPortDeviceReady", (UCHAR[]){ PathId, TargetId, Lun }, FLOW_READY,
+                              0);
 }
 
 BOOLEAN StorPortSetDeviceQueueDepth(PVOID HwDeviceExtension, UCHAR PathId, UCHAR TargetId, UCHAR Lun, ULONG Depth)

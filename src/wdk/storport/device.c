@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The port's device: what programs ask of it. */
+/*
+ * The I/O controls of the port's device. A program's buffer is validated before a request is made from it, and no
+ * completion returns more bytes than the program's buffer has.
+ */
 #include <pthread.h>
 #include <string.h>
 
@@ -8,7 +11,7 @@
 
 #include "wdk/storport/port.h"
 
-static NTSTATUS complete(PIRP irp, NTSTATUS status, ULONG_PTR information)
+static NTSTATUS port_device_complete(PIRP irp, NTSTATUS status, ULONG_PTR information)
 {
     irp->IoStatus.Status = status;
     irp->IoStatus.Information = information;
@@ -19,19 +22,19 @@ static NTSTATUS complete(PIRP irp, NTSTATUS status, ULONG_PTR information)
 NTSTATUS port_device_open(PDEVICE_OBJECT device, PIRP irp)
 {
     UNREFERENCED_PARAMETER(device);
-    return complete(irp, STATUS_SUCCESS, 0);
+    return port_device_complete(irp, STATUS_SUCCESS, 0);
 }
 
-enum { TIMEOUT = 10 }; /* seconds, of who names none */
+enum { DEFAULT_TIMEOUT_S = 10 }; /* for a program that sets no timeout */
 
 struct control {
-    void *buffer; /* in and out */
-    ULONG in, out;
-    ULONG_PTR filled;
+    void *buffer;     /* input and output */
+    ULONG in, out;    /* sizes */
+    ULONG_PTR filled; /* bytes of output */
 };
 
-/* What Windows makes of an SRB's end. */
-static NTSTATUS status_of(const struct port_call *c)
+/* Maps an SRB status to the status that Windows returns. */
+static NTSTATUS port_device_status(const struct port_call *c)
 {
     switch (SRB_STATUS(c->srb_status)) {
     case SRB_STATUS_SUCCESS:
@@ -59,20 +62,19 @@ static NTSTATUS status_of(const struct port_call *c)
 
 /* ---- IOCTL_SCSI_PASS_THROUGH and its direct kind ----------------------------------------------------------------- */
 
-static bool lies_inside(ULONG_PTR offset, ULONG_PTR length, ULONG_PTR from, ULONG_PTR room)
+static bool port_device_is_inside(ULONG_PTR offset, ULONG_PTR length, ULONG_PTR from, ULONG_PTR room)
 {
     return offset >= from && offset <= room && length <= room - offset;
 }
 
-/* The fields that both structures have at the same places. */
-static bool take_pass_through(struct port_adapter *a, const struct control *c, struct port_call *call)
+/* Reads the members that both structures have at the same offsets. Returns false if one is invalid. */
+static bool port_device_read_pass_through(struct port_adapter *a, const struct control *c, struct port_call *call)
 {
     const SCSI_PASS_THROUGH *p = c->buffer;
 
     if (c->in < sizeof *p || p->Length != sizeof *p || p->CdbLength > sizeof p->Cdb || !p->CdbLength ||
-        p->DataIn > SCSI_IOCTL_DATA_UNSPECIFIED ||
-        p->DataTransferLength > a->config.MaximumTransferLength ||
-        (p->SenseInfoLength && !lies_inside(p->SenseInfoOffset, p->SenseInfoLength, sizeof *p, c->out)))
+        p->DataIn > SCSI_IOCTL_DATA_UNSPECIFIED || p->DataTransferLength > a->config.MaximumTransferLength ||
+        (p->SenseInfoLength && !port_device_is_inside(p->SenseInfoOffset, p->SenseInfoLength, sizeof *p, c->out)))
         return false;
     call->function = SRB_FUNCTION_EXECUTE_SCSI;
     call->path = p->PathId;
@@ -83,14 +85,14 @@ static bool take_pass_through(struct port_adapter *a, const struct control *c, s
     call->flags = SRB_FLAGS_NO_QUEUE_FREEZE;
     if (p->DataTransferLength)
         call->flags |= p->DataIn == SCSI_IOCTL_DATA_OUT ? SRB_FLAGS_DATA_OUT : SRB_FLAGS_DATA_IN;
-    call->timeout = p->TimeOutValue ? p->TimeOutValue : TIMEOUT;
+    call->timeout = p->TimeOutValue ? p->TimeOutValue : DEFAULT_TIMEOUT_S;
     call->length = p->DataTransferLength;
     call->sense_length = p->SenseInfoLength;
     return true;
 }
 
-/* Success also where the unit has answered with sense data: the program looks at ScsiStatus. */
-static NTSTATUS give_pass_through(struct control *c, const struct port_call *call)
+/* Returns success also if the unit has returned a SCSI error: the program finds it in ScsiStatus. */
+static NTSTATUS port_device_return_pass_through(struct control *c, const struct port_call *call)
 {
     SCSI_PASS_THROUGH *p = c->buffer;
     bool answered = SRB_STATUS(call->srb_status) == SRB_STATUS_ERROR && call->scsi_status != SCSISTAT_GOOD;
@@ -103,45 +105,45 @@ static NTSTATUS give_pass_through(struct control *c, const struct port_call *cal
         memcpy((char *)c->buffer + p->SenseInfoOffset, call->sense, call->sense_length);
         c->filled = p->SenseInfoOffset + call->sense_length;
     }
-    return answered ? STATUS_SUCCESS : status_of(call);
+    return answered ? STATUS_SUCCESS : port_device_status(call);
 }
 
-static NTSTATUS pass_through(struct port_adapter *a, struct control *c)
+static NTSTATUS port_device_pass_through(struct port_adapter *a, struct control *c)
 {
     SCSI_PASS_THROUGH *p = c->buffer;
     struct port_call call = { 0 };
     NTSTATUS status;
     bool in;
 
-    if (!take_pass_through(a, c, &call))
+    if (!port_device_read_pass_through(a, c, &call))
         return STATUS_INVALID_PARAMETER;
     in = call.flags & SRB_FLAGS_DATA_IN;
-    if (call.length && !lies_inside(p->DataBufferOffset, call.length, sizeof *p, in ? c->out : c->in))
+    if (call.length && !port_device_is_inside(p->DataBufferOffset, call.length, sizeof *p, in ? c->out : c->in))
         return STATUS_INVALID_PARAMETER;
     call.data = (char *)c->buffer + p->DataBufferOffset;
     (void)port_send(a, &call);
-    status = give_pass_through(c, &call);
+    status = port_device_return_pass_through(c, &call);
     if (in && call.length && p->DataBufferOffset + call.length > c->filled)
         c->filled = p->DataBufferOffset + call.length;
     return status;
 }
 
-static NTSTATUS pass_through_direct(struct port_adapter *a, struct control *c)
+static NTSTATUS port_device_pass_through_direct(struct port_adapter *a, struct control *c)
 {
     const SCSI_PASS_THROUGH_DIRECT *p = c->buffer;
     struct port_call call = { 0 };
 
-    if (!take_pass_through(a, c, &call) || (call.length && !p->DataBuffer))
+    if (!port_device_read_pass_through(a, c, &call) || (call.length && !p->DataBuffer))
         return STATUS_INVALID_PARAMETER;
     call.data = p->DataBuffer;
     (void)port_send(a, &call);
-    return give_pass_through(c, &call);
+    return port_device_return_pass_through(c, &call);
 }
 
 /* ---- The others -------------------------------------------------------------------------------------------------- */
 
-/* The whole buffer goes to the miniport and comes back. Its data need room in one direction alone. */
-static NTSTATUS miniport_control(struct port_adapter *a, struct control *c)
+/* Passes the whole buffer to the miniport and back. Length must fit into the larger of input and output. */
+static NTSTATUS port_device_miniport_control(struct port_adapter *a, struct control *c)
 {
     const SRB_IO_CONTROL *s = c->buffer;
     struct port_call call = { .function = SRB_FUNCTION_IO_CONTROL, .flags = SRB_FLAGS_DATA_IN, .data = c->buffer };
@@ -150,13 +152,13 @@ static NTSTATUS miniport_control(struct port_adapter *a, struct control *c)
     if (c->in < sizeof *s || s->HeaderLength != sizeof *s ||
         s->Length > call.length - sizeof *s)
         return STATUS_INVALID_PARAMETER;
-    call.timeout = s->Timeout ? s->Timeout : TIMEOUT;
+    call.timeout = s->Timeout ? s->Timeout : DEFAULT_TIMEOUT_S;
     (void)port_send(a, &call);
     c->filled = call.length;
-    return status_of(&call);
+    return port_device_status(&call);
 }
 
-static NTSTATUS capabilities(struct port_adapter *a, struct control *c)
+static NTSTATUS port_device_capabilities(struct port_adapter *a, struct control *c)
 {
     IO_SCSI_CAPABILITIES *s = c->buffer;
 
@@ -169,15 +171,15 @@ static NTSTATUS capabilities(struct port_adapter *a, struct control *c)
     return STATUS_SUCCESS;
 }
 
-enum { ENTRY = (offsetof(SCSI_INQUIRY_DATA, InquiryData) + INQUIRYDATABUFFERSIZE + 3) & ~3u };
+enum { ENTRY_SIZE = (offsetof(SCSI_INQUIRY_DATA, InquiryData) + INQUIRYDATABUFFERSIZE + 3) & ~3u };
 
-static ULONG header_size(const struct port_adapter *a)
+static ULONG port_device_inquiry_header_size(const struct port_adapter *a)
 {
     return (ULONG)(offsetof(SCSI_ADAPTER_BUS_INFO, BusData) + a->config.NumberOfBuses * sizeof(SCSI_BUS_DATA));
 }
 
-/* Under the lock: the units of one bus, from *at on, each with the next one's place. */
-static void list_bus(struct port_adapter *a, struct control *c, UCHAR path, ULONG *at)
+/* Writes the units of one bus at offset *at, each with the offset of the next one. Requires the lock. */
+static void port_device_list_bus(struct port_adapter *a, struct control *c, UCHAR path, ULONG *at)
 {
     SCSI_BUS_DATA *bus = &((SCSI_ADAPTER_BUS_INFO *)c->buffer)->BusData[path];
     SCSI_INQUIRY_DATA *last = NULL;
@@ -196,24 +198,24 @@ static void list_bus(struct port_adapter *a, struct control *c, UCHAR path, ULON
             bus->InquiryDataOffset = *at;
         last = entry;
         bus->NumberOfLogicalUnits++;
-        *at += ENTRY;
+        *at += ENTRY_SIZE;
     }
 }
 
-static NTSTATUS inquiry_data(struct port_adapter *a, struct control *c)
+static NTSTATUS port_device_inquiry_data(struct port_adapter *a, struct control *c)
 {
-    ULONG at = header_size(a), need = at;
+    ULONG at = port_device_inquiry_header_size(a), need = at;
     SCSI_ADAPTER_BUS_INFO *info = c->buffer;
 
     pthread_mutex_lock(&a->lock);
     for (struct port_unit *u = a->units; u; u = u->next)
-        need += u->found ? ENTRY : 0;
+        need += u->found ? ENTRY_SIZE : 0;
     if (c->out >= need) {
         memset(c->buffer, 0, need);
         info->NumberOfBuses = a->config.NumberOfBuses;
         for (unsigned path = 0; path < a->config.NumberOfBuses; path++) {
             info->BusData[path].InitiatorBusId = 0xff;
-            list_bus(a, c, (UCHAR)path, &at);
+            port_device_list_bus(a, c, (UCHAR)path, &at);
         }
         c->filled = at;
     }
@@ -221,21 +223,21 @@ static NTSTATUS inquiry_data(struct port_adapter *a, struct control *c)
     return c->out >= need ? STATUS_SUCCESS : STATUS_BUFFER_TOO_SMALL;
 }
 
-/* The miniport has it from here on, and completes it with StorPortCompleteServiceIrp. */
-static NTSTATUS service(struct port_adapter *a, PIRP irp)
+/* Passes the IRP to the miniport, which completes it with StorPortCompleteServiceIrp. */
+static NTSTATUS port_device_service(struct port_adapter *a, PIRP irp)
 {
     struct port_inside inside;
 
     if (!a->miniport.HwProcessServiceRequest)
-        return complete(irp, STATUS_INVALID_DEVICE_REQUEST, 0);
+        return port_device_complete(irp, STATUS_INVALID_DEVICE_REQUEST, 0);
     IoMarkIrpPending(irp);
     inside = port_enter(PASSIVE_LEVEL);
     a->miniport.HwProcessServiceRequest(a->extension->data, irp);
-    port_leave(&inside, "HwProcessServiceRequest", (const void *)(uintptr_t)a->miniport.HwProcessServiceRequest);
+    port_exit(&inside, "HwProcessServiceRequest", (const void *)(uintptr_t)a->miniport.HwProcessServiceRequest);
     return STATUS_PENDING;
 }
 
-static NTSTATUS rescan(struct port_adapter *a)
+static NTSTATUS port_device_rescan(struct port_adapter *a)
 {
     port_scan_later(a);
     pthread_mutex_lock(&a->lock);
@@ -245,15 +247,21 @@ static NTSTATUS rescan(struct port_adapter *a)
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS answer(struct port_adapter *a, ULONG code, struct control *c)
+static NTSTATUS port_device_dispatch(struct port_adapter *a, ULONG code, struct control *c)
 {
     switch (code) {
-    case IOCTL_SCSI_PASS_THROUGH: return pass_through(a, c);
-    case IOCTL_SCSI_PASS_THROUGH_DIRECT: return pass_through_direct(a, c);
-    case IOCTL_SCSI_MINIPORT: return miniport_control(a, c);
-    case IOCTL_SCSI_GET_CAPABILITIES: return capabilities(a, c);
-    case IOCTL_SCSI_GET_INQUIRY_DATA: return inquiry_data(a, c);
-    case IOCTL_SCSI_RESCAN_BUS: return rescan(a);
+    case IOCTL_SCSI_PASS_THROUGH:
+        return port_device_pass_through(a, c);
+    case IOCTL_SCSI_PASS_THROUGH_DIRECT:
+        return port_device_pass_through_direct(a, c);
+    case IOCTL_SCSI_MINIPORT:
+        return port_device_miniport_control(a, c);
+    case IOCTL_SCSI_GET_CAPABILITIES:
+        return port_device_capabilities(a, c);
+    case IOCTL_SCSI_GET_INQUIRY_DATA:
+        return port_device_inquiry_data(a, c);
+    case IOCTL_SCSI_RESCAN_BUS:
+        return port_device_rescan(a);
     default: return STATUS_INVALID_DEVICE_REQUEST;
     }
 }
@@ -270,9 +278,9 @@ NTSTATUS port_device_control(PDEVICE_OBJECT device, PIRP irp)
     NTSTATUS status;
 
     if (!a)
-        return complete(irp, STATUS_INVALID_DEVICE_REQUEST, 0);
+        return port_device_complete(irp, STATUS_INVALID_DEVICE_REQUEST, 0);
     if (code == IOCTL_MINIPORT_PROCESS_SERVICE_IRP)
-        return service(a, irp);
-    status = answer(a, code, &c);
-    return complete(irp, status, c.filled < c.out ? c.filled : c.out);
+        return port_device_service(a, irp);
+    status = port_device_dispatch(a, code, &c);
+    return port_device_complete(irp, status, c.filled < c.out ? c.filled : c.out);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a miniport has of the kernel through its port: pool, MDLs, timers, work items, DPCs, locks. */
+/*
+ * The StorPort routines for pool, MDLs, timers, work items, DPCs and locks. The handle of a timer or work item is
+ * looked up before its use, so a freed one is refused.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,8 +14,8 @@
 #include "wdk/ke/timer.h"
 #include "wdk/storport/port.h"
 
-/* What most of these ask first. */
-static ULONG check(bool has_all)
+/* Checks the IRQL and that all required arguments are given. */
+static ULONG port_extension_check(bool has_all)
 {
     if (irql_now() > DISPATCH_LEVEL)
         return STOR_STATUS_INVALID_IRQL;
@@ -23,7 +26,7 @@ static ULONG check(bool has_all)
 
 ULONG StorPortAllocatePool(PVOID HwDeviceExtension, ULONG NumberOfBytes, ULONG Tag, PVOID *BufferPointer)
 {
-    ULONG status = check(HwDeviceExtension && NumberOfBytes && BufferPointer);
+    ULONG status = port_extension_check(HwDeviceExtension && NumberOfBytes && BufferPointer);
 
     if (status)
         return status;
@@ -33,7 +36,7 @@ ULONG StorPortAllocatePool(PVOID HwDeviceExtension, ULONG NumberOfBytes, ULONG T
 
 ULONG StorPortFreePool(PVOID HwDeviceExtension, PVOID BufferPointer)
 {
-    ULONG status = check(HwDeviceExtension && BufferPointer);
+    ULONG status = port_extension_check(HwDeviceExtension && BufferPointer);
 
     if (!status)
         ExFreePool(BufferPointer);
@@ -42,7 +45,7 @@ ULONG StorPortFreePool(PVOID HwDeviceExtension, PVOID BufferPointer)
 
 ULONG StorPortAllocateMdl(PVOID HwDeviceExtension, PVOID BufferPointer, ULONG NumberOfBytes, PVOID *Mdl)
 {
-    ULONG status = check(HwDeviceExtension && BufferPointer && NumberOfBytes && Mdl);
+    ULONG status = port_extension_check(HwDeviceExtension && BufferPointer && NumberOfBytes && Mdl);
 
     if (status)
         return status;
@@ -52,7 +55,7 @@ ULONG StorPortAllocateMdl(PVOID HwDeviceExtension, PVOID BufferPointer, ULONG Nu
 
 ULONG StorPortFreeMdl(PVOID HwDeviceExtension, PVOID Mdl)
 {
-    ULONG status = check(HwDeviceExtension && Mdl);
+    ULONG status = port_extension_check(HwDeviceExtension && Mdl);
 
     if (!status)
         IoFreeMdl(Mdl);
@@ -61,7 +64,7 @@ ULONG StorPortFreeMdl(PVOID HwDeviceExtension, PVOID Mdl)
 
 ULONG StorPortBuildMdlForNonPagedPool(PVOID HwDeviceExtension, PVOID Mdl)
 {
-    ULONG status = check(HwDeviceExtension && Mdl);
+    ULONG status = port_extension_check(HwDeviceExtension && Mdl);
 
     if (!status)
         MmBuildMdlForNonPagedPool(Mdl);
@@ -80,13 +83,13 @@ struct port_timer {
     void *context;
 };
 
-static void put(struct port_timer *t)
+static void port_timer_unref(struct port_timer *t)
 {
     if (atomic_fetch_sub(&t->references, 1) == 1)
         free(t);
 }
 
-static VOID expired(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
+static VOID port_timer_run(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
 {
     struct port_timer *t = DeferredContext;
     PHW_TIMER_EX callback = t->callback;
@@ -96,25 +99,25 @@ static VOID expired(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVO
     UNREFERENCED_PARAMETER(Dpc);
     UNREFERENCED_PARAMETER(SystemArgument1);
     UNREFERENCED_PARAMETER(SystemArgument2);
-    atomic_store(&t->due, false); /* from here on the callback may ask for the next one */
+    atomic_store(&t->due, false); /* the callback may set the timer again */
     inside = port_enter(DISPATCH_LEVEL);
     callback(t->extension, context);
-    port_leave(&inside, "HwTimerEx", (const void *)(uintptr_t)callback);
-    put(t);
+    port_exit(&inside, "HwTimerEx", (const void *)(uintptr_t)callback);
+    port_timer_unref(t);
 }
 
-/* No callback will come of it, if it was due and none has begun. */
-static void cancel(struct port_timer *t)
+/* Prevents a callback that is due and has not begun. */
+static void port_timer_cancel(struct port_timer *t)
 {
     if (!timer_cancel(&t->timer) && !KeRemoveQueueDpc(&t->dpc))
         return;
     atomic_store(&t->due, false);
-    put(t);
+    port_timer_unref(t);
 }
 
 ULONG StorPortInitializeTimer(PVOID HwDeviceExtension, PVOID *TimerHandle)
 {
-    ULONG status = check(HwDeviceExtension && TimerHandle);
+    ULONG status = port_extension_check(HwDeviceExtension && TimerHandle);
     struct port_timer *t;
 
     if (status)
@@ -123,7 +126,7 @@ ULONG StorPortInitializeTimer(PVOID HwDeviceExtension, PVOID *TimerHandle)
     if (!t)
         return STOR_STATUS_INSUFFICIENT_RESOURCES;
     KeInitializeTimer(&t->timer);
-    KeInitializeDpc(&t->dpc, expired, t);
+    KeInitializeDpc(&t->dpc, port_timer_run, t);
     t->extension = HwDeviceExtension;
     atomic_init(&t->references, 1);
     live_add(LIVE_STORPORT_TIMER, t, "StorPortInitializeTimer");
@@ -131,14 +134,14 @@ ULONG StorPortInitializeTimer(PVOID HwDeviceExtension, PVOID *TimerHandle)
     return STOR_STATUS_SUCCESS;
 }
 
-/* Under the adapter's lock: a callback that runs yet may ask for a timer that is freed. */
-static ULONG request(struct port_timer *t, PHW_TIMER_EX callback, void *context, ULONGLONG microseconds,
-                     const void *by)
+/* Requires the adapter's lock, because a running callback may set a timer that is being freed. */
+static ULONG port_timer_request(struct port_timer *t, PHW_TIMER_EX callback, void *context, ULONGLONG microseconds,
+                                const void *by)
 {
     if (!live_has(LIVE_STORPORT_TIMER, t))
         return STOR_STATUS_INVALID_PARAMETER;
     if (!microseconds) {
-        cancel(t);
+        port_timer_cancel(t);
         return STOR_STATUS_SUCCESS;
     }
     if (atomic_exchange(&t->due, true))
@@ -159,14 +162,14 @@ ULONG StorPortRequestTimer(PVOID HwDeviceExtension, PVOID TimerHandle, PHW_TIMER
     if (!HwDeviceExtension || !TimerHandle || (TimerValue && !TimerCallback))
         return STOR_STATUS_INVALID_PARAMETER;
     pthread_mutex_lock(&port_of(HwDeviceExtension)->lock);
-    status = request(TimerHandle, TimerCallback, CallbackContext, TimerValue, __builtin_return_address(0));
+    status = port_timer_request(TimerHandle, TimerCallback, CallbackContext, TimerValue, __builtin_return_address(0));
     pthread_mutex_unlock(&port_of(HwDeviceExtension)->lock);
     return status;
 }
 
 ULONG StorPortFreeTimer(PVOID HwDeviceExtension, PVOID TimerHandle)
 {
-    ULONG status = check(HwDeviceExtension && TimerHandle);
+    ULONG status = port_extension_check(HwDeviceExtension && TimerHandle);
     bool was;
 
     if (status)
@@ -176,8 +179,8 @@ ULONG StorPortFreeTimer(PVOID HwDeviceExtension, PVOID TimerHandle)
     pthread_mutex_unlock(&port_of(HwDeviceExtension)->lock);
     if (!was)
         return STOR_STATUS_UNSUCCESSFUL;
-    cancel(TimerHandle);
-    put(TimerHandle);
+    port_timer_cancel(TimerHandle);
+    port_timer_unref(TimerHandle);
     return STOR_STATUS_SUCCESS;
 }
 
@@ -191,8 +194,8 @@ struct port_worker {
     void *context;
 };
 
-/* As soon as it is not queued anybody may queue the worker again, or free it. */
-static VOID work(PVOID parameter)
+/* Copies the members first: once `queued` is false, the miniport may queue the worker again or free it. */
+static VOID port_worker_run(PVOID parameter)
 {
     struct port_worker *w = parameter;
     void *extension = w->extension, *context;
@@ -207,15 +210,15 @@ static VOID work(PVOID parameter)
     pthread_mutex_unlock(&a->lock);
     inside = port_enter(PASSIVE_LEVEL);
     callback(extension, context, w);
-    port_leave(&inside, "HwWorkItem", (const void *)(uintptr_t)callback);
+    port_exit(&inside, "HwWorkItem", (const void *)(uintptr_t)callback);
     pthread_mutex_lock(&a->lock);
-    port_unuse(a);
+    port_unref(a);
     pthread_mutex_unlock(&a->lock);
 }
 
 ULONG StorPortInitializeWorker(PVOID HwDeviceExtension, PVOID *Worker)
 {
-    ULONG status = check(HwDeviceExtension && Worker);
+    ULONG status = port_extension_check(HwDeviceExtension && Worker);
     struct port_worker *w;
 
     if (status)
@@ -223,16 +226,16 @@ ULONG StorPortInitializeWorker(PVOID HwDeviceExtension, PVOID *Worker)
     w = calloc(1, sizeof *w);
     if (!w)
         return STOR_STATUS_INSUFFICIENT_RESOURCES;
-    worker_add_own_routine(work);
-    ExInitializeWorkItem(&w->item, work, w);
+    worker_add_own_routine(port_worker_run);
+    ExInitializeWorkItem(&w->item, port_worker_run, w);
     w->extension = HwDeviceExtension;
     live_add(LIVE_STORPORT_WORKER, w, "StorPortInitializeWorker");
     *Worker = w;
     return STOR_STATUS_SUCCESS;
 }
 
-/* Under the adapter's lock: its end, which waits for work items, comes after the last of them. */
-static ULONG queue(struct port_adapter *a, struct port_worker *w, PHW_WORKITEM callback, void *context)
+/* Requires the adapter's lock, so that the removal either waits for the work item or prevents it. */
+static ULONG port_worker_queue(struct port_adapter *a, struct port_worker *w, PHW_WORKITEM callback, void *context)
 {
     if (!live_has(LIVE_STORPORT_WORKER, w))
         return STOR_STATUS_INVALID_PARAMETER;
@@ -250,20 +253,20 @@ static ULONG queue(struct port_adapter *a, struct port_worker *w, PHW_WORKITEM c
 
 ULONG StorPortQueueWorkItem(PVOID HwDeviceExtension, PHW_WORKITEM WorkItemCallback, PVOID Worker, PVOID Context)
 {
-    ULONG status = check(HwDeviceExtension && WorkItemCallback && Worker);
+    ULONG status = port_extension_check(HwDeviceExtension && WorkItemCallback && Worker);
     struct port_adapter *a;
 
     if (status)
         return status;
     a = port_of(HwDeviceExtension);
     pthread_mutex_lock(&a->lock);
-    status = queue(a, Worker, WorkItemCallback, Context);
+    status = port_worker_queue(a, Worker, WorkItemCallback, Context);
     pthread_mutex_unlock(&a->lock);
     return status;
 }
 
-/* Under the adapter's lock, from the miniport. */
-static ULONG take_worker(struct port_worker *w)
+/* Unregisters a worker that is not queued; the caller frees it. Requires the adapter's lock. */
+static ULONG port_worker_remove(struct port_worker *w)
 {
     if (!live_has(LIVE_STORPORT_WORKER, w))
         return STOR_STATUS_UNSUCCESSFUL;
@@ -275,12 +278,12 @@ static ULONG take_worker(struct port_worker *w)
 
 ULONG StorPortFreeWorker(PVOID HwDeviceExtension, PVOID Worker)
 {
-    ULONG status = check(HwDeviceExtension && Worker);
+    ULONG status = port_extension_check(HwDeviceExtension && Worker);
 
     if (status)
         return status;
     pthread_mutex_lock(&port_of(HwDeviceExtension)->lock);
-    status = take_worker(Worker);
+    status = port_worker_remove(Worker);
     pthread_mutex_unlock(&port_of(HwDeviceExtension)->lock);
     if (!status)
         free(Worker);
@@ -291,7 +294,8 @@ ULONG StorPortFreeWorker(PVOID HwDeviceExtension, PVOID Worker)
 
 VOID StorPortInitializeDpc(PVOID DeviceExtension, PSTOR_DPC Dpc, PHW_DPC_ROUTINE HwDpcRoutine)
 {
-    KeInitializeDpc(&Dpc->Dpc, (PKDEFERRED_ROUTINE)(uintptr_t)HwDpcRoutine, DeviceExtension); /* a STOR_DPC begins so */
+    /* A STOR_DPC begins with its KDPC, so the routine's PSTOR_DPC may be the PKDPC. */
+    KeInitializeDpc(&Dpc->Dpc, (PKDEFERRED_ROUTINE)(uintptr_t)HwDpcRoutine, DeviceExtension);
     KeInitializeSpinLock(&Dpc->Lock);
 }
 

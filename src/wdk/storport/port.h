@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Storport port driver, as far as virtual miniports need one. One adapter for each driver that has called
- * StorPortInitialize. Requests come from the port's device (device.c), the scan (scan.c) and the port
- * itself; queue.c hands them to the miniport and takes them back.
+ * The Storport port driver, as far as virtual miniports need one. Each driver that has called StorPortInitialize has
+ * one adapter. Requests come from the port's device (device.c), the scan (scan.c) and the port itself; queue.c passes
+ * them to the miniport and completes them. The adapter's lock is never held during a call into the miniport.
  */
 #ifndef ONDK_WDK_STORPORT_PORT_H
 #define ONDK_WDK_STORPORT_PORT_H
@@ -16,14 +16,14 @@
 #include "verify/stack.h"
 #include "wdk/ke/thread.h"
 
-/* What is asked for, and what came of it. */
+/* A request's parameters and results. */
 struct port_call {
     UCHAR function, path, target, lun;
     UCHAR cdb_length, cdb[16];
     ULONG flags;          /* SRB_FLAGS_DATA_IN and so on */
     ULONG timeout;        /* seconds */
     void *data;
-    ULONG length;         /* of data; then how much was moved */
+    ULONG length;         /* of data; after the completion, how much was transferred */
     STOR_PNP_ACTION pnp_action;
     ULONG pnp_flags;
     UCHAR srb_status, scsi_status, sense_length;
@@ -33,16 +33,16 @@ struct port_call {
 struct port_unit {
     struct port_unit *next;
     UCHAR path, target, lun;
-    bool found;           /* it has answered an INQUIRY */
+    bool found;           /* the last INQUIRY found a device */
     UCHAR inquiry[INQUIRYDATABUFFERSIZE];
     void *extension;      /* the miniport's */
     ULONG active, depth;
-    ULONG busy_until;     /* not before `active` is as low; UINT32_MAX: not busy */
+    ULONG busy_until;     /* busy until `active` is as low as this; UINT32_MAX: not busy */
     int64_t paused_until; /* interrupt time; 0: not paused */
 };
 
-enum port_state { REQUEST_WAITS, REQUEST_IS_STARTED, REQUEST_IS_OVER };
-/* What a request that takes too long has led to. */
+enum port_state { REQUEST_WAITING, REQUEST_STARTED, REQUEST_COMPLETED };
+/* The last measure against a request that takes too long. */
 enum port_rescue { RESCUE_NONE, RESCUE_UNIT_RESET, RESCUE_BUS_RESET };
 
 struct port_request {
@@ -50,16 +50,16 @@ struct port_request {
     int references;       /* the queue's, the sender's, a call's into the miniport; under the adapter's lock */
     enum port_state state;
     enum port_rescue rescue;
-    bool over;            /* the sender's copy below is whole */
-    bool abandoned;       /* the sender has gone */
-    int64_t until;        /* interrupt time */
+    bool completed;       /* `call` has the results */
+    bool abandoned;       /* the watch has given up: no sender waits for it */
+    int64_t deadline;     /* interrupt time */
     struct port_unit *unit;
     struct port_call call;
     void *srb, *extension, *data, *sense;
     PMDL mdl;
 };
 
-enum { PORT_FORGOTTEN = 64 };
+enum { PORT_MAX_RECENT = 64 };
 
 struct port_adapter {
     PDRIVER_OBJECT driver;
@@ -68,36 +68,36 @@ struct port_adapter {
     struct port_extension *extension;
     PDEVICE_OBJECT device, lower;
     unsigned number;
-    bool passive_asked, supports[ScsiAdapterControlMax];
+    bool supports[ScsiAdapterControlMax];
     PHW_PASSIVE_INITIALIZE_ROUTINE passive;
     KSPIN_LOCK start_io_lock, interrupt_lock; /* the miniport's to acquire */
-    KTIMER watch;         /* set while a request is under way */
+    KTIMER watch;         /* set while a request waits or is started */
     KDPC watch_dpc;
     KTIMER timer;         /* RequestTimerCall */
     KDPC timer_dpc;
     _Atomic(PHW_TIMER) timer_routine;
 
-    pthread_mutex_t lock; /* all below */
+    pthread_mutex_t lock; /* for all members below */
     pthread_cond_t changed;
     LIST_ENTRY waiting, started;
     ULONG active, busy_until;
     int64_t paused_until;
     atomic_bool running;
     bool link_down, resetting, watched;
-    bool removing;        /* its timers are not set any more, nor its work items queued */
-    ULONG users;          /* work items, and threads on their way to the miniport or back: its end waits for them */
+    bool removing;        /* no timer is set and no work item queued any more */
+    ULONG users;          /* work items, and threads that start or complete requests; the removal waits for them */
     bool scanning, scan_again, no_scan;
-    bool refused;         /* HwStartIo has said FALSE: nothing is started until something has changed */
+    bool refused;         /* HwStartIo has returned FALSE: no request is started until a completion, reset or tick */
     WORK_QUEUE_ITEM scan_item;
     struct port_unit *units;
     struct {
         const void *srb;
         struct stack by;
-    } forgotten[PORT_FORGOTTEN]; /* completed last, while checks are on */
-    unsigned forgotten_next;
+    } recent[PORT_MAX_RECENT]; /* a ring of the last completed SRBs, while checks are on */
+    unsigned recent_next;
 };
 
-/* In front of the miniport's device extension. */
+/* Precedes the miniport's device extension. */
 struct port_extension {
     struct port_adapter *adapter;
     _Alignas(64) char data[];
@@ -108,58 +108,60 @@ static inline struct port_adapter *port_of(PVOID extension)
     return CONTAINING_RECORD(extension, struct port_extension, data)->adapter;
 }
 
-/* Around a call into the miniport: at this IRQL, and it has to come back as it was called. */
+/* port_enter and port_exit surround a call into the miniport at an IRQL. port_exit reports a changed IRQL or lock. */
 struct port_inside {
     KIRQL before;
     struct thread_mark mark;
 };
 struct port_inside port_enter(KIRQL level);
-void port_leave(const struct port_inside *inside, const char *routine, const void *called);
+void port_exit(const struct port_inside *inside, const char *routine, const void *called);
 
 /* ---- request.c: a request's memory --------------------------------------------------------------------- */
 
-/* With an SRB and its extension, both references the caller's. NULL: no memory. */
-struct port_request *port_request_new(struct port_adapter *a, const struct port_call *call);
-/* A fresh SRB and extension for another try. False: no memory, and it has the old ones. */
+/* Allocates a request with SRB and extension, and two references. Returns NULL if out of memory. */
+struct port_request *port_request_alloc(struct port_adapter *a, const struct port_call *call);
+/* Replaces the SRB and its extension for a retry. Returns false, and keeps them, if out of memory. */
 bool port_request_renew(struct port_adapter *a, struct port_request *r);
 void port_request_free(struct port_request *r);
-/* Under the adapter's lock. */
-void port_request_put(struct port_request *r);
-/* What the miniport has put into the SRB, into r->call. */
+/* Requires the adapter's lock. */
+void port_request_unref(struct port_request *r);
+/* Copies the SRB's results to r->call, and the data to the sender, unless the request is abandoned. */
 void port_request_collect(struct port_request *r);
 UCHAR port_srb_status(const void *srb);
 void port_srb_set_status(void *srb, UCHAR status);
 
 /* ---- queue.c ------------------------------------------------------------------------------------------- */
 
-/* Sends it and waits for its end; false: no memory, or no end came in time. PASSIVE_LEVEL. */
+/* Sends a request and waits until it is completed. Returns false if that fails or takes too long. PASSIVE_LEVEL. */
 bool port_send(struct port_adapter *a, struct port_call *call);
-/* Starts what can be started. */
+/* Starts every request that can be started. */
 void port_pump(struct port_adapter *a);
-/* Under the lock: one of `users` has gone. */
-void port_unuse(struct port_adapter *a);
-/* From the miniport. */
+/* Decrements `users`. Requires the lock. */
+void port_unref(struct port_adapter *a);
+/* The miniport has completed the SRB; `by` is the return address of its call. */
 void port_complete(struct port_adapter *a, void *srb, const void *by);
-/* address: path, target, unit, each of them SP_UNTAGGED for all. */
+/* Completes all started requests for an address: path, target, unit, each of which may be SP_UNTAGGED for all. */
 void port_complete_all(struct port_adapter *a, const UCHAR address[3], UCHAR status, const void *by);
-/* Under the lock. NULL: it is not started. */
+/* Returns the started request of the SRB, or NULL. Requires the lock. */
 struct port_request *port_find(struct port_adapter *a, const void *srb);
-/* Under the lock; with `make`, NULL means no memory. */
+/* Returns the unit, which `make` creates if needed, or NULL. Requires the lock. */
 struct port_unit *port_unit_get(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, bool make);
-/* HwResetBus, with nothing started meanwhile. */
+/* Calls HwResetBus; no request is started meanwhile. */
 void port_reset_bus(struct port_adapter *a, UCHAR path);
-/* Under the lock: for BusResetHoldTime. */
-void port_hold_after_reset(struct port_adapter *a);
-/* Four times a second while a request is under way (watch.c). */
+/* Pauses the adapter for BusResetHoldTime. Requires the lock. */
+void port_pause_after_reset(struct port_adapter *a);
+/* Runs four times a second while a request waits or is started (watch.c). */
 KDEFERRED_ROUTINE port_watch;
-void port_watch_start(struct port_adapter *a);
-/* Under the lock: waiting ones whose time is over, or all when the adapter goes, never reach the miniport. */
+/* Requires the lock. */
+void port_watch_arm(struct port_adapter *a);
+/* Fails the waiting requests whose time is over; on removal, all waiting requests. Requires the lock. */
 void port_end_waiting(struct port_adapter *a);
 
 /* ---- scan.c, device.c, adapter.c ----------------------------------------------------- */
 
-/* On the caller's thread. PASSIVE_LEVEL. */
+/* Scans on the caller's thread. PASSIVE_LEVEL. */
 void port_scan(struct port_adapter *a);
+/* Scans in a work item, or once more after a scan that runs. */
 void port_scan_later(struct port_adapter *a);
 struct port_adapter *port_of_device(PDEVICE_OBJECT device);
 DRIVER_DISPATCH port_device_control;

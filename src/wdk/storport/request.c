@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A request's memory: the SRB, its extension, data and sense data are pool blocks of their own, given back when it is
- * over, so that whoever still uses one of them is found out as with any other freed pool.
+ * A request's memory. The SRB, its extension, data and sense data are separate pool blocks, which are freed when the
+ * request is completed, so a miniport's later use is detected as with any freed pool.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +13,14 @@
 
 enum { GARBAGE = 0xcd };
 
-static bool is_extended(const struct port_adapter *a)
+static bool port_srb_is_extended(const struct port_adapter *a)
 {
     return a->config.SrbType == SRB_TYPE_STORAGE_REQUEST_BLOCK;
 }
 
 UCHAR port_srb_status(const void *srb)
 {
-    return ((const SCSI_REQUEST_BLOCK *)srb)->SrbStatus; /* at the same place in both */
+    return ((const SCSI_REQUEST_BLOCK *)srb)->SrbStatus; /* at the same offset in both kinds of SRB */
 }
 
 void port_srb_set_status(void *srb, UCHAR status)
@@ -30,7 +30,7 @@ void port_srb_set_status(void *srb, UCHAR status)
 
 /* ---- SCSI_REQUEST_BLOCK ------------------------------------------------------------------------------------------ */
 
-static void fill(const struct port_adapter *a, struct port_request *r)
+static void port_srb_init(const struct port_adapter *a, struct port_request *r)
 {
     const struct port_call *c = &r->call;
     SCSI_REQUEST_BLOCK *s = r->srb;
@@ -57,7 +57,7 @@ static void fill(const struct port_adapter *a, struct port_request *r)
     s->CdbLength = c->cdb_length;
     s->SenseInfoBufferLength = r->sense ? c->sense_length : 0;
     s->SenseInfoBuffer = r->sense;
-    s->OriginalRequest = a->device; /* of the port's own, whatever it is */
+    s->OriginalRequest = a->device; /* the port has no IRP; miniports expect a pointer */
     memcpy(s->Cdb, c->cdb, sizeof s->Cdb);
 }
 
@@ -72,7 +72,7 @@ struct extended {
     };
 };
 
-static void fill_extended_data(struct port_request *r, struct extended *x)
+static void port_srb_init_extended_data(struct port_request *r, struct extended *x)
 {
     const struct port_call *c = &r->call;
 
@@ -95,7 +95,7 @@ static void fill_extended_data(struct port_request *r, struct extended *x)
     x->block.SrbExDataOffset[0] = offsetof(struct extended, scsi);
 }
 
-static void fill_extended(const struct port_adapter *a, struct port_request *r)
+static void port_srb_init_extended(const struct port_adapter *a, struct port_request *r)
 {
     const struct port_call *c = &r->call;
     struct extended *x = r->srb;
@@ -121,28 +121,28 @@ static void fill_extended(const struct port_adapter *a, struct port_request *r)
     x->address.Path = c->path;
     x->address.Target = c->target;
     x->address.Lun = c->lun;
-    fill_extended_data(r, x);
+    port_srb_init_extended_data(r, x);
 }
 
-/* ---- Making ------------------------------------------------------------------------------------------------------ */
+/* ---- Allocating -------------------------------------------------------------------------------------------------- */
 
-/* The extension of a request has no defined contents: nobody shall find zeros there by luck. */
-static bool make_srb(struct port_adapter *a, struct port_request *r)
+/* The contents of an extension are undefined. While checks are on, it is filled so that no miniport relies on zeros. */
+static bool port_request_alloc_srb(struct port_adapter *a, struct port_request *r)
 {
-    r->srb = pool_alloc(is_extended(a) ? sizeof(struct extended) : sizeof(SCSI_REQUEST_BLOCK));
+    r->srb = pool_alloc(port_srb_is_extended(a) ? sizeof(struct extended) : sizeof(SCSI_REQUEST_BLOCK));
     r->extension = a->config.SrbExtensionSize ? pool_alloc(a->config.SrbExtensionSize) : NULL;
     if (!r->srb || (a->config.SrbExtensionSize && !r->extension))
         return false;
     if (r->extension && check_on())
         memset(r->extension, GARBAGE, a->config.SrbExtensionSize);
-    if (is_extended(a))
-        fill_extended(a, r);
+    if (port_srb_is_extended(a))
+        port_srb_init_extended(a, r);
     else
-        fill(a, r);
+        port_srb_init(a, r);
     return true;
 }
 
-static bool make_data(struct port_request *r)
+static bool port_request_alloc_data(struct port_request *r)
 {
     const struct port_call *c = &r->call;
 
@@ -159,20 +159,20 @@ static bool make_data(struct port_request *r)
     return true;
 }
 
-static void give(void *block)
+static void port_request_free_block(void *block)
 {
     if (block)
         pool_free("StorPortNotification", block);
 }
 
-static void give_srb(struct port_request *r)
+static void port_request_free_srb(struct port_request *r)
 {
-    give(r->srb);
-    give(r->extension);
+    port_request_free_block(r->srb);
+    port_request_free_block(r->extension);
     r->srb = r->extension = NULL;
 }
 
-struct port_request *port_request_new(struct port_adapter *a, const struct port_call *call)
+struct port_request *port_request_alloc(struct port_adapter *a, const struct port_call *call)
 {
     struct port_request *r = calloc(1, sizeof *r);
 
@@ -181,7 +181,7 @@ struct port_request *port_request_new(struct port_adapter *a, const struct port_
     r->call = *call;
     r->references = 2;
     r->sense = call->sense_length ? pool_alloc(call->sense_length) : NULL;
-    if ((call->sense_length && !r->sense) || !make_data(r) || !make_srb(a, r)) {
+    if ((call->sense_length && !r->sense) || !port_request_alloc_data(r) || !port_request_alloc_srb(a, r)) {
         port_request_free(r);
         return NULL;
     }
@@ -192,35 +192,35 @@ bool port_request_renew(struct port_adapter *a, struct port_request *r)
 {
     void *srb = r->srb, *extension = r->extension;
 
-    if (!make_srb(a, r)) {
-        give_srb(r);
+    if (!port_request_alloc_srb(a, r)) {
+        port_request_free_srb(r);
         r->srb = srb;
         r->extension = extension;
         return false;
     }
-    give(srb);
-    give(extension);
+    port_request_free_block(srb);
+    port_request_free_block(extension);
     return true;
 }
 
 void port_request_free(struct port_request *r)
 {
-    give_srb(r);
-    give(r->sense);
-    give(r->mdl);
-    give(r->data);
+    port_request_free_srb(r);
+    port_request_free_block(r->sense);
+    port_request_free_block(r->mdl);
+    port_request_free_block(r->data);
     free(r);
 }
 
-void port_request_put(struct port_request *r)
+void port_request_unref(struct port_request *r)
 {
     if (--r->references == 0)
         port_request_free(r);
 }
 
-/* ---- The end ----------------------------------------------------------------------------------------------------- */
+/* ---- Completing -------------------------------------------------------------------------------------------------- */
 
-static void collect_sense(struct port_request *r, ULONG length)
+static void port_request_collect_sense(struct port_request *r, ULONG length)
 {
     struct port_call *c = &r->call;
     bool valid = r->sense && c->srb_status & SRB_STATUS_AUTOSENSE_VALID;
@@ -242,7 +242,7 @@ void port_request_collect(struct port_request *r)
     c->srb_status = s->SrbStatus;
     c->length = moved < c->length ? moved : c->length;
     c->scsi_status = !scsi ? 0 : extended ? x->scsi.ScsiStatus : s->ScsiStatus;
-    collect_sense(r, !scsi ? 0 : extended ? x->scsi.SenseInfoBufferLength : s->SenseInfoBufferLength);
+    port_request_collect_sense(r, !scsi ? 0 : extended ? x->scsi.SenseInfoBufferLength : s->SenseInfoBufferLength);
     if (c->length && !(c->flags & SRB_FLAGS_DATA_OUT) && !r->abandoned)
         memcpy(c->data, r->data, c->length);
 }

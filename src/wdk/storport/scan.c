@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which units there are: every target is asked with INQUIRY for its unit 0, and one that answers with REPORT LUNS, or,
- * unit after unit, when it does not know that command. Units that have gone are told so (StorRemoveDevice).
+ * Finds the units. The scan sends INQUIRY to unit 0 of every target. If a target has one, REPORT LUNS lists its other
+ * units, or INQUIRY tries them all. The miniport receives StorRemoveDevice for each unit that has disappeared. At most
+ * one scan runs at a time.
  */
 #include <pthread.h>
 #include <string.h>
@@ -11,34 +12,39 @@
 #include "wdk/ex/worker.h"
 #include "wdk/storport/port.h"
 
-enum { SCAN_SECONDS = 10, LUNS_MOST = 64, LUN_OCTETS = 8 };
+enum { SCAN_TIMEOUT_S = 10, MAX_LUNS = 64, LUN_SIZE = 8 };
 
-static bool succeeded(const struct port_call *c)
+static bool port_scan_is_success(const struct port_call *c)
 {
     return SRB_STATUS(c->srb_status) == SRB_STATUS_SUCCESS || SRB_STATUS(c->srb_status) == SRB_STATUS_DATA_OVERRUN;
 }
 
-static bool ask(struct port_adapter *a, struct port_call *c, UCHAR operation, void *data, ULONG length)
+static bool port_scan_send(struct port_adapter *a, struct port_call *c, UCHAR operation, void *data, ULONG length)
 {
     c->function = SRB_FUNCTION_EXECUTE_SCSI;
     c->flags = SRB_FLAGS_DATA_IN | SRB_FLAGS_NO_QUEUE_FREEZE;
-    c->timeout = SCAN_SECONDS;
+    c->timeout = SCAN_TIMEOUT_S;
     c->cdb[0] = operation;
     c->data = data;
     c->length = length;
     c->sense_length = SENSE_BUFFER_SIZE;
-    return port_send(a, c) && succeeded(c);
+    return port_send(a, c) && port_scan_is_success(c);
 }
 
-static void tell_removed(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun)
+static void port_scan_report_removed(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun)
 {
-    struct port_call c = { .function = SRB_FUNCTION_PNP, .path = path, .target = target, .lun = lun,
-                           .timeout = SCAN_SECONDS, .pnp_action = StorRemoveDevice };
+    struct port_call c = { .function = SRB_FUNCTION_PNP,
+                           .path = path,
+                           .target = target,
+                           .lun = lun,
+                           .timeout = SCAN_TIMEOUT_S,
+                           .pnp_action = StorRemoveDevice };
 
     (void)port_send(a, &c);
 }
 
-static bool note(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, bool there, const UCHAR *inquiry)
+static bool port_scan_update_unit(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, bool there,
+                                  const UCHAR *inquiry)
 {
     struct port_unit *u;
     bool was;
@@ -52,40 +58,41 @@ static bool note(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, bo
     }
     pthread_mutex_unlock(&a->lock);
     if (was && !there)
-        tell_removed(a, path, target, lun);
+        port_scan_report_removed(a, path, target, lun);
     return there;
 }
 
-static bool inquire(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun)
+static bool port_scan_inquire(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun)
 {
     struct port_call c = { .path = path, .target = target, .lun = lun, .cdb_length = CDB6GENERIC_LENGTH };
     UCHAR inquiry[INQUIRYDATABUFFERSIZE] = { 0 };
     bool there;
 
     c.cdb[4] = sizeof inquiry;
-    there = ask(a, &c, SCSIOP_INQUIRY, inquiry, sizeof inquiry) && inquiry[0] >> 5 == DEVICE_QUALIFIER_ACTIVE;
-    return note(a, path, target, lun, there, inquiry);
+    there = port_scan_send(a, &c, SCSIOP_INQUIRY, inquiry, sizeof inquiry) &&
+            inquiry[0] >> 5 == DEVICE_QUALIFIER_ACTIVE;
+    return port_scan_update_unit(a, path, target, lun, there, inquiry);
 }
 
-/* Fills in `listed`; false: the target does not know the command. */
-static bool report_luns(struct port_adapter *a, UCHAR path, UCHAR target, bool listed[256])
+/* Sets `listed` for each unit of the target. Returns false if the target does not support the command. */
+static bool port_scan_report_luns(struct port_adapter *a, UCHAR path, UCHAR target, bool listed[256])
 {
     struct port_call c = { .path = path, .target = target, .cdb_length = CDB12GENERIC_LENGTH };
-    UCHAR list[LUN_OCTETS + LUNS_MOST * LUN_OCTETS] = { 0 };
+    UCHAR list[LUN_SIZE + MAX_LUNS * LUN_SIZE] = { 0 };
     ULONG n;
 
     c.cdb[8] = sizeof list >> 8;
     c.cdb[9] = sizeof list & 0xff;
-    if (!ask(a, &c, SCSIOP_REPORT_LUNS, list, sizeof list) || c.length < LUN_OCTETS)
+    if (!port_scan_send(a, &c, SCSIOP_REPORT_LUNS, list, sizeof list) || c.length < LUN_SIZE)
         return false;
-    n = ((ULONG)list[0] << 24 | (ULONG)list[1] << 16 | (ULONG)list[2] << 8 | list[3]) / LUN_OCTETS;
-    n = n < LUNS_MOST ? n : LUNS_MOST;
-    for (ULONG i = 1; i <= n && (i + 1) * LUN_OCTETS <= c.length; i++)
-        listed[list[i * LUN_OCTETS + 1]] = list[i * LUN_OCTETS] == 0;
+    n = ((ULONG)list[0] << 24 | (ULONG)list[1] << 16 | (ULONG)list[2] << 8 | list[3]) / LUN_SIZE;
+    n = n < MAX_LUNS ? n : MAX_LUNS;
+    for (ULONG i = 1; i <= n && (i + 1) * LUN_SIZE <= c.length; i++)
+        listed[list[i * LUN_SIZE + 1]] = list[i * LUN_SIZE] == 0;
     return true;
 }
 
-static bool is_known(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun)
+static bool port_scan_is_known(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun)
 {
     struct port_unit *u;
     bool found;
@@ -97,34 +104,34 @@ static bool is_known(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun
     return found;
 }
 
-static void scan_target(struct port_adapter *a, UCHAR path, UCHAR target)
+static void port_scan_target(struct port_adapter *a, UCHAR path, UCHAR target)
 {
     bool listed[256] = { false };
-    bool there = inquire(a, path, target, 0), known = there && report_luns(a, path, target, listed);
+    bool there = port_scan_inquire(a, path, target, 0), known = there && port_scan_report_luns(a, path, target, listed);
 
     for (unsigned lun = 1; lun < a->config.MaximumNumberOfLogicalUnits; lun++) {
         bool ask_it = there && (!known || listed[lun]);
 
-        if (ask_it || is_known(a, path, target, (UCHAR)lun))
-            (void)inquire(a, path, target, (UCHAR)lun);
+        if (ask_it || port_scan_is_known(a, path, target, (UCHAR)lun))
+            (void)port_scan_inquire(a, path, target, (UCHAR)lun);
     }
 }
 
-static void scan_all(struct port_adapter *a)
+static void port_scan_all(struct port_adapter *a)
 {
     for (unsigned path = 0; path < a->config.NumberOfBuses; path++)
         for (unsigned target = 0; target < a->config.MaximumNumberOfTargets && a->running; target++)
-            scan_target(a, (UCHAR)path, (UCHAR)target);
+            port_scan_target(a, (UCHAR)path, (UCHAR)target);
 }
 
-/* Whoever asks while it goes on gets another one after it. */
-static VOID scan(PVOID context)
+/* A scan that is requested during this one runs after it. */
+static VOID port_scan_run(PVOID context)
 {
     struct port_adapter *a = context;
     bool again;
 
     do {
-        scan_all(a);
+        port_scan_all(a);
         pthread_mutex_lock(&a->lock);
         again = a->scan_again && !a->no_scan;
         a->scan_again = false;
@@ -135,13 +142,13 @@ static VOID scan(PVOID context)
     } while (again);
 }
 
-/* A bus change that the miniport sees meanwhile leads to another one after it, not beside it. */
+/* `scanning` makes a bus change during the scan lead to another scan after it, not beside it. */
 void port_scan(struct port_adapter *a)
 {
     pthread_mutex_lock(&a->lock);
     a->scanning = true;
     pthread_mutex_unlock(&a->lock);
-    scan(a);
+    port_scan_run(a);
 }
 
 void port_scan_later(struct port_adapter *a)
@@ -155,7 +162,7 @@ void port_scan_later(struct port_adapter *a)
     pthread_mutex_unlock(&a->lock);
     if (!queue)
         return;
-    worker_add_own_routine(scan);
-    ExInitializeWorkItem(&a->scan_item, scan, a);
+    worker_add_own_routine(port_scan_run);
+    ExInitializeWorkItem(&a->scan_item, port_scan_run, a);
     (void)worker_queue(&a->scan_item, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests that take too long. When the time of a started one is over, its unit is reset
- * (SRB_FUNCTION_RESET_LOGICAL_UNIT); when that has not ended it, the bus (HwResetBus); and when that has not, its
- * sender gets a timeout and the request stays with the miniport.
+ * Handles requests that take too long. At the deadline of a started request the watch resets its unit
+ * (SRB_FUNCTION_RESET_LOGICAL_UNIT). After RESCUE_S it resets the bus (HwResetBus). After another RESCUE_S the request
+ * is abandoned: its sender receives a timeout, and the request's memory stays until the miniport completes it.
  */
 #include <pthread.h>
 
@@ -12,10 +12,9 @@
 #include "wdk/ke/timer.h"
 #include "wdk/storport/port.h"
 
-enum { RESCUE_SECONDS = 1 };
+enum { RESCUE_S = 1 };
 
-/* Under the lock. */
-void port_watch_start(struct port_adapter *a)
+void port_watch_arm(struct port_adapter *a)
 {
     if (a->watched)
         return;
@@ -23,56 +22,59 @@ void port_watch_start(struct port_adapter *a)
     (void)timer_set(&a->watch, -CLOCK_UNITS / 4, 0, &a->watch_dpc, NULL);
 }
 
-/* Under the lock: something that is late and goes to its next stage now. */
-static struct port_request *next_late(struct port_adapter *a, int64_t now)
+/* Returns a started request whose deadline has passed, or NULL. Requires the lock. */
+static struct port_request *port_watch_find_late(struct port_adapter *a, int64_t now)
 {
     for (LIST_ENTRY *e = a->started.Flink; e != &a->started; e = e->Flink) {
         struct port_request *r = CONTAINING_RECORD(e, struct port_request, link);
 
-        if (r->until <= now && !r->abandoned)
+        if (r->deadline <= now && !r->abandoned)
             return r;
     }
     return NULL;
 }
 
-/* Under the lock. Nobody waits for a reset: only the queue has it. NULL: no memory. */
-static struct port_request *make_reset(struct port_adapter *a, const struct port_request *late)
+/* Inserts a reset of the late request's unit. No sender waits for it. NULL: no memory. Requires the lock. */
+static struct port_request *port_watch_insert_reset(struct port_adapter *a, const struct port_request *late)
 {
-    struct port_call call = { .function = SRB_FUNCTION_RESET_LOGICAL_UNIT, .path = late->call.path,
-                              .target = late->call.target, .lun = late->call.lun, .timeout = RESCUE_SECONDS };
-    struct port_request *r = port_request_new(a, &call);
+    struct port_call call = { .function = SRB_FUNCTION_RESET_LOGICAL_UNIT,
+                              .path = late->call.path,
+                              .target = late->call.target,
+                              .lun = late->call.lun,
+                              .timeout = RESCUE_S };
+    struct port_request *r = port_request_alloc(a, &call);
 
     if (!r)
         return NULL;
     r->references = 1;
     r->unit = late->unit;
-    r->rescue = RESCUE_BUS_RESET; /* what comes after a reset that hangs itself */
-    r->until = clock_interrupt() + RESCUE_SECONDS * CLOCK_UNITS;
+    r->rescue = RESCUE_BUS_RESET; /* a reset that hangs is abandoned next */
+    r->deadline = clock_interrupt() + RESCUE_S * CLOCK_UNITS;
     InsertHeadList(&a->waiting, &r->link);
     return r;
 }
 
-static bool is_reset(const struct port_request *r)
+static bool port_watch_is_reset(const struct port_request *r)
 {
     return r->call.function == SRB_FUNCTION_RESET_LOGICAL_UNIT;
 }
 
-/* Under the lock. True: the bus of *path is to be reset. */
-static bool advance(struct port_adapter *a, struct port_request *r, int64_t now, UCHAR *path)
+/* Takes the next measure against a late request. Returns true if bus *path must be reset. Requires the lock. */
+static bool port_watch_escalate(struct port_adapter *a, struct port_request *r, int64_t now, UCHAR *path)
 {
-    r->until = now + RESCUE_SECONDS * CLOCK_UNITS;
+    r->deadline = now + RESCUE_S * CLOCK_UNITS;
     *path = r->call.path;
     if (r->rescue == RESCUE_NONE) {
         r->rescue = RESCUE_UNIT_RESET;
         a->refused = false;
-        return !make_reset(a, r);
+        return !port_watch_insert_reset(a, r);
     }
     if (r->rescue == RESCUE_UNIT_RESET) {
         r->rescue = RESCUE_BUS_RESET;
         return true;
     }
     r->abandoned = true;
-    if (is_reset(r))
+    if (port_watch_is_reset(r))
         return false;
     r->call.srb_status = SRB_STATUS_TIMEOUT;
     r->call.length = 0;
@@ -89,21 +91,21 @@ void port_end_waiting(struct port_adapter *a)
         struct port_request *r = CONTAINING_RECORD(e, struct port_request, link);
 
         next = e->Flink;
-        if (r->until > now && !a->removing)
+        if (r->deadline > now && !a->removing)
             continue;
         RemoveEntryList(e);
         port_srb_set_status(r->srb, a->removing ? SRB_STATUS_NO_HBA : SRB_STATUS_TIMEOUT);
         r->call.length = 0;
         r->call.srb_status = port_srb_status(r->srb);
-        r->state = REQUEST_IS_OVER;
-        r->over = true;
+        r->state = REQUEST_COMPLETED;
+        r->completed = true;
         pthread_cond_broadcast(&a->changed);
-        port_request_put(r);
+        port_request_unref(r);
     }
 }
 
-/* Under the lock: something that the watch may have to do with yet. */
-static bool has_more(const struct port_adapter *a)
+/* Returns true if a request waits, or is started and not abandoned. Requires the lock. */
+static bool port_watch_is_needed(const struct port_adapter *a)
 {
     const LIST_ENTRY *e = a->started.Flink;
 
@@ -112,7 +114,7 @@ static bool has_more(const struct port_adapter *a)
     return e != &a->started || a->waiting.Flink != &a->waiting;
 }
 
-static bool rescue_one(struct port_adapter *a)
+static bool port_watch_rescue_one(struct port_adapter *a)
 {
     int64_t now = clock_interrupt();
     struct port_request *late;
@@ -121,9 +123,9 @@ static bool rescue_one(struct port_adapter *a)
 
     pthread_mutex_lock(&a->lock);
     port_end_waiting(a);
-    late = next_late(a, now);
+    late = port_watch_find_late(a, now);
     if (late)
-        reset = advance(a, late, now, &path);
+        reset = port_watch_escalate(a, late, now, &path);
     pthread_mutex_unlock(&a->lock);
     if (reset)
         port_reset_bus(a, path);
@@ -143,11 +145,11 @@ VOID port_watch(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID S
     a->refused = false;
     pthread_mutex_unlock(&a->lock);
     port_pump(a);
-    while (rescue_one(a))
+    while (port_watch_rescue_one(a))
         ;
     pthread_mutex_lock(&a->lock);
     a->watched = false;
-    if (!a->removing && has_more(a))
-        port_watch_start(a);
+    if (!a->removing && port_watch_is_needed(a))
+        port_watch_arm(a);
     pthread_mutex_unlock(&a->lock);
 }
