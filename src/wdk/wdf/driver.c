@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The framework's driver object, and a miniport's device. */
+/*
+ * The framework's driver object, and a miniport's device. A driver is removed from `drivers` before its objects are
+ * deleted, so no new object finds it as a parent.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -28,7 +31,7 @@ struct wdf_device {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct wdf_driver *drivers;
 
-static struct wdf_driver *find(PDRIVER_OBJECT driver)
+static struct wdf_driver *wdf_driver_find(PDRIVER_OBJECT driver)
 {
     struct wdf_driver *d;
 
@@ -39,58 +42,58 @@ static struct wdf_driver *find(PDRIVER_OBJECT driver)
     return d;
 }
 
-static void *module_of(const void *address)
+static void *wdf_module_of(const void *address)
 {
     Dl_info info;
 
     return dladdr(address, &info) ? info.dli_fbase : NULL;
 }
 
-struct wdf_object *wdf_driver_at(const void *address)
+struct wdf_object *wdf_driver_of_code(const void *address)
 {
-    void *module = module_of(address);
+    void *module = wdf_module_of(address);
     struct wdf_driver *d;
 
     pthread_mutex_lock(&lock);
-    for (d = drivers; d && module_of((const void *)(uintptr_t)d->driver->DriverInit) != module; d = d->next)
+    for (d = drivers; d && wdf_module_of((const void *)(uintptr_t)d->driver->DriverInit) != module; d = d->next)
         ;
     pthread_mutex_unlock(&lock);
     return d ? &d->object : NULL;
 }
 
-/* EvtDriverUnload, then everything below the driver. */
-static void end(struct wdf_driver *d, bool tell)
+/* Calls EvtDriverUnload if requested, then deletes the driver's object with all below, and waits for work items. */
+static void wdf_driver_delete(struct wdf_driver *d, bool call_unload)
 {
     struct wdf_driver **at = &drivers;
 
-    if (tell && d->unload)
+    if (call_unload && d->unload)
         d->unload((WDFDRIVER)d);
     pthread_mutex_lock(&lock);
     while (*at != d)
         at = &(*at)->next;
     *at = d->next;
     pthread_mutex_unlock(&lock);
-    wdf_object_get(&d->object);
+    wdf_object_ref(&d->object);
     (void)wdf_object_delete(&d->object);
     wdf_work_wait(&d->object);
-    wdf_object_put(&d->object);
+    wdf_object_unref(&d->object);
 }
 
-static VOID unload(PDRIVER_OBJECT driver)
+static VOID wdf_driver_unload(PDRIVER_OBJECT driver)
 {
-    struct wdf_driver *d = find(driver);
+    struct wdf_driver *d = wdf_driver_find(driver);
 
     if (d)
-        end(d, true);
+        wdf_driver_delete(d, true);
 }
 
-/* Deletes the framework's objects below the driver. A miniport calls WdfDriverMiniportUnload itself. */
+/* DriverEntry has failed: deletes the driver's objects. A miniport calls WdfDriverMiniportUnload itself. */
 static void wdf_entry_failed(PDRIVER_OBJECT driver)
 {
-    struct wdf_driver *d = find(driver);
+    struct wdf_driver *d = wdf_driver_find(driver);
 
     if (d && !d->miniport)
-        end(d, false);
+        wdf_driver_delete(d, false);
 }
 
 static struct driver_model wdf_model = { .entry_failed = wdf_entry_failed };
@@ -112,7 +115,7 @@ NTSTATUS WdfDriverCreate(PDRIVER_OBJECT DriverObject, PCUNICODE_STRING RegistryP
         return STATUS_INVALID_PARAMETER;
     if (DriverConfig->Size != sizeof *DriverConfig)
         return STATUS_INFO_LENGTH_MISMATCH;
-    if (find(DriverObject))
+    if (wdf_driver_find(DriverObject))
         return STATUS_DRIVER_INTERNAL_ERROR;
     status = wdf_object_new(WDF_DRIVER, sizeof *d, DriverAttributes, NULL, &o);
     if (status)
@@ -122,7 +125,7 @@ NTSTATUS WdfDriverCreate(PDRIVER_OBJECT DriverObject, PCUNICODE_STRING RegistryP
     d->unload = DriverConfig->EvtDriverUnload;
     d->miniport = DriverConfig->DriverInitFlags & WdfDriverInitNoDispatchOverride;
     if (!d->miniport)
-        DriverObject->DriverUnload = unload;
+        DriverObject->DriverUnload = wdf_driver_unload;
     pthread_mutex_lock(&lock);
     d->next = drivers;
     drivers = d;
@@ -134,29 +137,29 @@ NTSTATUS WdfDriverCreate(PDRIVER_OBJECT DriverObject, PCUNICODE_STRING RegistryP
 
 VOID WdfDriverMiniportUnload(WDFDRIVER Driver)
 {
-    struct wdf_driver *d = wdf_object_of("WdfDriverMiniportUnload", Driver, WDF_DRIVER);
+    struct wdf_driver *d = wdf_object_lookup("WdfDriverMiniportUnload", Driver, WDF_DRIVER);
 
     irql_check_max("WdfDriverMiniportUnload", PASSIVE_LEVEL);
     if (d)
-        end(d, true);
+        wdf_driver_delete(d, true);
 }
 
 PDRIVER_OBJECT WdfDriverWdmGetDriverObject(WDFDRIVER Driver)
 {
-    struct wdf_driver *d = wdf_object_of("WdfDriverWdmGetDriverObject", Driver, WDF_DRIVER);
+    struct wdf_driver *d = wdf_object_lookup("WdfDriverWdmGetDriverObject", Driver, WDF_DRIVER);
 
     return d ? d->driver : NULL;
 }
 
 WDFDRIVER WdfWdmDriverGetWdfDriverHandle(PDRIVER_OBJECT DriverObject)
 {
-    return (WDFDRIVER)find(DriverObject);
+    return (WDFDRIVER)wdf_driver_find(DriverObject);
 }
 
 NTSTATUS WdfDeviceMiniportCreate(WDFDRIVER Driver, PWDF_OBJECT_ATTRIBUTES Attributes, PDEVICE_OBJECT DeviceObject,
                                  PDEVICE_OBJECT AttachedDeviceObject, PDEVICE_OBJECT Pdo, WDFDEVICE *Device)
 {
-    struct wdf_object *driver = wdf_object_of("WdfDeviceMiniportCreate", Driver, WDF_DRIVER), *o;
+    struct wdf_object *driver = wdf_object_lookup("WdfDeviceMiniportCreate", Driver, WDF_DRIVER), *o;
     NTSTATUS status;
 
     UNREFERENCED_PARAMETER(AttachedDeviceObject);
@@ -174,7 +177,7 @@ NTSTATUS WdfDeviceMiniportCreate(WDFDRIVER Driver, PWDF_OBJECT_ATTRIBUTES Attrib
 
 PDEVICE_OBJECT WdfDeviceWdmGetDeviceObject(WDFDEVICE Device)
 {
-    struct wdf_device *d = wdf_object_of("WdfDeviceWdmGetDeviceObject", Device, WDF_DEVICE);
+    struct wdf_device *d = wdf_object_lookup("WdfDeviceWdmGetDeviceObject", Device, WDF_DEVICE);
 
     return d ? d->device : NULL;
 }

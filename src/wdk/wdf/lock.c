@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The framework's locks: a spin lock that keeps the IRQL itself, and one to wait for. */
+/* The framework's spin lock, which stores the IRQL itself, and its wait lock. Both are objects of the tree. */
 #include "wdf.h"
 
 #include "wdk/ke/lock.h"
@@ -21,7 +21,8 @@ struct wdf_waitlock {
 NTSTATUS WdfSpinLockCreate(PWDF_OBJECT_ATTRIBUTES SpinLockAttributes, WDFSPINLOCK *SpinLock)
 {
     struct wdf_object *o = NULL;
-    NTSTATUS status = wdf_object_new_of(WDF_SPINLOCK, sizeof(struct wdf_spinlock), SpinLockAttributes, LOCK_CALLER, &o);
+    NTSTATUS status = wdf_object_new_for(WDF_SPINLOCK, sizeof(struct wdf_spinlock), SpinLockAttributes, LOCK_CALLER,
+                                         &o);
 
     if (!status)
         KeInitializeSpinLock(&CONTAINING_RECORD(o, struct wdf_spinlock, object)->lock);
@@ -31,7 +32,7 @@ NTSTATUS WdfSpinLockCreate(PWDF_OBJECT_ATTRIBUTES SpinLockAttributes, WDFSPINLOC
 
 VOID WdfSpinLockAcquire(WDFSPINLOCK SpinLock)
 {
-    struct wdf_spinlock *s = wdf_object_of("WdfSpinLockAcquire", SpinLock, WDF_SPINLOCK);
+    struct wdf_spinlock *s = wdf_object_lookup("WdfSpinLockAcquire", SpinLock, WDF_SPINLOCK);
     KIRQL before;
 
     if (!s)
@@ -42,7 +43,7 @@ VOID WdfSpinLockAcquire(WDFSPINLOCK SpinLock)
 
 VOID WdfSpinLockRelease(WDFSPINLOCK SpinLock)
 {
-    struct wdf_spinlock *s = wdf_object_of("WdfSpinLockRelease", SpinLock, WDF_SPINLOCK);
+    struct wdf_spinlock *s = wdf_object_lookup("WdfSpinLockRelease", SpinLock, WDF_SPINLOCK);
 
     if (s)
         KeReleaseSpinLock(&s->lock, s->before);
@@ -51,7 +52,7 @@ VOID WdfSpinLockRelease(WDFSPINLOCK SpinLock)
 NTSTATUS WdfWaitLockCreate(PWDF_OBJECT_ATTRIBUTES LockAttributes, WDFWAITLOCK *Lock)
 {
     struct wdf_object *o = NULL;
-    NTSTATUS status = wdf_object_new_of(WDF_WAITLOCK, sizeof(struct wdf_waitlock), LockAttributes, LOCK_CALLER, &o);
+    NTSTATUS status = wdf_object_new_for(WDF_WAITLOCK, sizeof(struct wdf_waitlock), LockAttributes, LOCK_CALLER, &o);
 
     if (!status)
         KeInitializeEvent(&CONTAINING_RECORD(o, struct wdf_waitlock, object)->is_free, SynchronizationEvent, TRUE);
@@ -59,10 +60,10 @@ NTSTATUS WdfWaitLockCreate(PWDF_OBJECT_ATTRIBUTES LockAttributes, WDFWAITLOCK *L
     return status;
 }
 
-/* The critical region is not KeEnterCriticalRegion's, since the lock may be tried at DISPATCH_LEVEL. */
+/* Does not call KeEnterCriticalRegion, because a caller may try the lock at DISPATCH_LEVEL. */
 NTSTATUS WdfWaitLockAcquire(WDFWAITLOCK Lock, PLONGLONG Timeout)
 {
-    struct wdf_waitlock *w = wdf_object_of("WdfWaitLockAcquire", Lock, WDF_WAITLOCK);
+    struct wdf_waitlock *w = wdf_object_lookup("WdfWaitLockAcquire", Lock, WDF_WAITLOCK);
     LARGE_INTEGER timeout = { .QuadPart = Timeout ? *Timeout : 0 };
     NTSTATUS status;
 
@@ -82,7 +83,7 @@ NTSTATUS WdfWaitLockAcquire(WDFWAITLOCK Lock, PLONGLONG Timeout)
 
 VOID WdfWaitLockRelease(WDFWAITLOCK Lock)
 {
-    struct wdf_waitlock *w = wdf_object_of("WdfWaitLockRelease", Lock, WDF_WAITLOCK);
+    struct wdf_waitlock *w = wdf_object_lookup("WdfWaitLockRelease", Lock, WDF_WAITLOCK);
 
     if (!w)
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Framework objects: see object.h. */
+/* Framework objects: see object.h. No callback of a driver is called with the lock held. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -11,28 +11,28 @@
 #include "wdk/mm/pool.h"
 #include "wdk/wdf/object.h"
 
-/* The first has the callbacks of the attributes that the object was made with, even without a type. */
+/* An object's last context has the callbacks of the object's attributes, even if it has no type. */
 struct wdf_context {
     struct wdf_context *next;
     PCWDF_OBJECT_CONTEXT_TYPE_INFO type;
     PFN_WDF_OBJECT_CONTEXT_CLEANUP cleanup;
     PFN_WDF_OBJECT_CONTEXT_DESTROY destroy;
-    void *data; /* pool, so that its bounds are watched */
+    void *data; /* from the pool, which detects overruns */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* trees, references, contexts */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for trees, references, contexts */
 
 static const char *const names[] = { "object", "WDFDRIVER", "WDFDEVICE", "WDFOBJECT", "WDFTIMER", "WDFWORKITEM",
                                      "WDFSPINLOCK", "WDFWAITLOCK" };
 
-static struct wdf_object *at(LIST_ENTRY *e)
+static struct wdf_object *wdf_object_of_link(LIST_ENTRY *e)
 {
     return CONTAINING_RECORD(e, struct wdf_object, sibling);
 }
 
 /* ---- Handles ----------------------------------------------------------------------------------------------------- */
 
-void *wdf_object_of(const char *routine, const void *handle, enum wdf_kind kind)
+void *wdf_object_lookup(const char *routine, const void *handle, enum wdf_kind kind)
 {
     struct wdf_object *o = (struct wdf_object *)(uintptr_t)handle;
     bool good = o && (!check_on() || live_has(LIVE_WDF, o)) && (kind == WDF_ANY || o->kind == kind);
@@ -40,15 +40,15 @@ void *wdf_object_of(const char *routine, const void *handle, enum wdf_kind kind)
     if (good)
         return o;
     if (check_on())
-        check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "%p is no %s, or was deleted", handle,
-                     names[kind]);
+        check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "%p is not a %s, or was deleted",
+                     handle, names[kind]);
     return NULL;
 }
 
 struct wdf_object *wdf_parent_of(PWDF_OBJECT_ATTRIBUTES attributes)
 {
     return attributes && attributes->ParentObject
-               ? wdf_object_of("the object's parent", attributes->ParentObject, WDF_ANY)
+               ? wdf_object_lookup("the object's parent", attributes->ParentObject, WDF_ANY)
                : NULL;
 }
 
@@ -61,14 +61,14 @@ bool wdf_is_below_device(const struct wdf_object *o)
 
 /* ---- Contexts ---------------------------------------------------------------------------------------------------- */
 
-static void free_context(struct wdf_context *c)
+static void wdf_context_free(struct wdf_context *c)
 {
     if (c->data)
         pool_free("WdfObjectDelete", c->data);
     free(c);
 }
 
-static struct wdf_context *new_context(PWDF_OBJECT_ATTRIBUTES attributes)
+static struct wdf_context *wdf_context_new(PWDF_OBJECT_ATTRIBUTES attributes)
 {
     PCWDF_OBJECT_CONTEXT_TYPE_INFO type = attributes->ContextTypeInfo;
     struct wdf_context *c = calloc(1, sizeof *c);
@@ -89,8 +89,8 @@ static struct wdf_context *new_context(PWDF_OBJECT_ATTRIBUTES attributes)
     return c;
 }
 
-/* Under the lock. */
-static struct wdf_context *find_context(const struct wdf_object *o, PCWDF_OBJECT_CONTEXT_TYPE_INFO type)
+/* Requires the lock. */
+static struct wdf_context *wdf_context_find(const struct wdf_object *o, PCWDF_OBJECT_CONTEXT_TYPE_INFO type)
 {
     struct wdf_context *c = o->contexts;
 
@@ -101,42 +101,42 @@ static struct wdf_context *find_context(const struct wdf_object *o, PCWDF_OBJECT
 
 PVOID WdfObjectGetTypedContextWorker(WDFOBJECT Handle, PCWDF_OBJECT_CONTEXT_TYPE_INFO TypeInfo)
 {
-    struct wdf_object *o = Handle; /* also from the destroy callback, when no other call may be made any more */
+    struct wdf_object *o = Handle; /* not looked up, because a destroy callback may call this */
     struct wdf_context *c;
 
     pthread_mutex_lock(&lock);
-    c = find_context(o, TypeInfo->UniqueType);
+    c = wdf_context_find(o, TypeInfo->UniqueType);
     pthread_mutex_unlock(&lock);
     return c ? c->data : NULL;
 }
 
 NTSTATUS WdfObjectAllocateContext(WDFOBJECT Handle, PWDF_OBJECT_ATTRIBUTES ContextAttributes, PVOID *Context)
 {
-    struct wdf_object *o = wdf_object_of("WdfObjectAllocateContext", Handle, WDF_ANY);
-    struct wdf_context *c, *there;
+    struct wdf_object *o = wdf_object_lookup("WdfObjectAllocateContext", Handle, WDF_ANY);
+    struct wdf_context *c, *existing;
 
     irql_check_max("WdfObjectAllocateContext", DISPATCH_LEVEL);
     if (!o || !ContextAttributes || !ContextAttributes->ContextTypeInfo)
         return STATUS_INVALID_PARAMETER;
-    c = new_context(ContextAttributes);
+    c = wdf_context_new(ContextAttributes);
     if (!c)
         return STATUS_INSUFFICIENT_RESOURCES;
     pthread_mutex_lock(&lock);
-    there = find_context(o, c->type);
-    if (!there) {
+    existing = wdf_context_find(o, c->type);
+    if (!existing) {
         c->next = o->contexts;
         o->contexts = c;
     }
     pthread_mutex_unlock(&lock);
-    *Context = there ? there->data : c->data;
-    if (there)
-        free_context(c);
-    return there ? STATUS_OBJECT_NAME_EXISTS : STATUS_SUCCESS;
+    *Context = existing ? existing->data : c->data;
+    if (existing)
+        wdf_context_free(c);
+    return existing ? STATUS_OBJECT_NAME_EXISTS : STATUS_SUCCESS;
 }
 
-/* ---- Making ------------------------------------------------------------------------------------------------------ */
+/* ---- Creating ---------------------------------------------------------------------------------------------------- */
 
-static NTSTATUS check_attributes(const WDF_OBJECT_ATTRIBUTES *a)
+static NTSTATUS wdf_check_attributes(const WDF_OBJECT_ATTRIBUTES *a)
 {
     if (!a)
         return STATUS_SUCCESS;
@@ -150,8 +150,8 @@ static NTSTATUS check_attributes(const WDF_OBJECT_ATTRIBUTES *a)
     return STATUS_SUCCESS;
 }
 
-/* Under the lock. False: the parent is being deleted. */
-static bool put_below(struct wdf_object *o, struct wdf_object *parent)
+/* Returns false if the parent is being deleted. Requires the lock. */
+static bool wdf_object_insert_below(struct wdf_object *o, struct wdf_object *parent)
 {
     o->parent = parent;
     if (!parent)
@@ -166,14 +166,14 @@ static bool put_below(struct wdf_object *o, struct wdf_object *parent)
 NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, struct wdf_object *parent,
                         struct wdf_object **out)
 {
-    NTSTATUS status = check_attributes(attributes);
+    NTSTATUS status = wdf_check_attributes(attributes);
     struct wdf_object *o;
-    bool below;
+    bool inserted;
 
     if (status)
         return status;
     o = calloc(1, size);
-    if (!o || (attributes && !(o->contexts = new_context(attributes)))) {
+    if (!o || (attributes && !(o->contexts = wdf_context_new(attributes)))) {
         free(o);
         return STATUS_INSUFFICIENT_RESOURCES;
     }
@@ -182,11 +182,11 @@ NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES 
     InitializeListHead(&o->children);
     InitializeListHead(&o->sibling);
     pthread_mutex_lock(&lock);
-    below = put_below(o, parent);
+    inserted = wdf_object_insert_below(o, parent);
     pthread_mutex_unlock(&lock);
-    if (!below) {
+    if (!inserted) {
         if (o->contexts)
-            free_context(o->contexts);
+            wdf_context_free(o->contexts);
         free(o);
         return STATUS_DELETE_PENDING;
     }
@@ -195,15 +195,15 @@ NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES 
     return STATUS_SUCCESS;
 }
 
-NTSTATUS wdf_object_new_of(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, const void *caller,
-                           struct wdf_object **out)
+NTSTATUS wdf_object_new_for(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, const void *caller,
+                            struct wdf_object **out)
 {
     struct wdf_object *parent = wdf_parent_of(attributes);
 
     if (attributes && attributes->ParentObject && !parent)
         return STATUS_INVALID_PARAMETER;
     if (!parent)
-        parent = wdf_driver_at(caller);
+        parent = wdf_driver_of_code(caller);
     return parent ? wdf_object_new(kind, size, attributes, parent, out) : STATUS_INVALID_DEVICE_STATE;
 }
 
@@ -213,14 +213,14 @@ NTSTATUS WdfObjectCreate(PWDF_OBJECT_ATTRIBUTES Attributes, WDFOBJECT *Object)
     NTSTATUS status;
 
     irql_check_max("WdfObjectCreate", DISPATCH_LEVEL);
-    status = wdf_object_new_of(WDF_GENERAL, sizeof *o, Attributes, __builtin_return_address(0), &o);
+    status = wdf_object_new_for(WDF_GENERAL, sizeof *o, Attributes, __builtin_return_address(0), &o);
     *Object = o;
     return status;
 }
 
 /* ---- Deleting ---------------------------------------------------------------------------------------------------- */
 
-static void destroy(struct wdf_object *o)
+static void wdf_object_destroy(struct wdf_object *o)
 {
     (void)live_remove(LIVE_WDF, o);
     for (struct wdf_context *c = o->contexts; c; c = c->next)
@@ -228,19 +228,19 @@ static void destroy(struct wdf_object *o)
             c->destroy(o);
     for (struct wdf_context *c = o->contexts, *next; c; c = next) {
         next = c->next;
-        free_context(c);
+        wdf_context_free(c);
     }
     free(o);
 }
 
-void wdf_object_get(struct wdf_object *o)
+void wdf_object_ref(struct wdf_object *o)
 {
     pthread_mutex_lock(&lock);
     o->references++;
     pthread_mutex_unlock(&lock);
 }
 
-void wdf_object_put(struct wdf_object *o)
+void wdf_object_unref(struct wdf_object *o)
 {
     while (o) {
         struct wdf_object *parent = o->parent;
@@ -253,32 +253,32 @@ void wdf_object_put(struct wdf_object *o)
         pthread_mutex_unlock(&lock);
         if (!last)
             return;
-        destroy(o);
+        wdf_object_destroy(o);
         o = parent; /* the child's reference to it */
     }
 }
 
 enum pass { PASS_CLEAN, PASS_RELEASE };
 
-/* The youngest child that this pass has not been at yet, marked. */
-static struct wdf_object *next_child(struct wdf_object *o, enum pass pass)
+/* Marks and returns the youngest child that this pass has not marked yet, or NULL. */
+static struct wdf_object *wdf_object_next_child(struct wdf_object *o, enum pass pass)
 {
     struct wdf_object *found = NULL;
 
     pthread_mutex_lock(&lock);
     for (LIST_ENTRY *e = o->children.Blink; e != &o->children && !found; e = e->Blink) {
-        bool *mark = pass == PASS_CLEAN ? &at(e)->deleted : &at(e)->released;
+        bool *mark = pass == PASS_CLEAN ? &wdf_object_of_link(e)->deleted : &wdf_object_of_link(e)->released;
 
         if (!*mark) {
             *mark = true;
-            found = at(e);
+            found = wdf_object_of_link(e);
         }
     }
     pthread_mutex_unlock(&lock);
     return found;
 }
 
-static void call_cleanups(struct wdf_object *o)
+static void wdf_object_call_cleanups(struct wdf_object *o)
 {
     if (o->stop)
         o->stop(o);
@@ -287,24 +287,24 @@ static void call_cleanups(struct wdf_object *o)
             c->cleanup(o);
 }
 
-/* Children first, each with what is below it. */
-static void clean(struct wdf_object *o)
+/* Calls the cleanup callbacks of all objects below, then those of the object. */
+static void wdf_object_clean(struct wdf_object *o)
 {
     struct wdf_object *child;
 
-    while ((child = next_child(o, PASS_CLEAN)))
-        clean(child);
-    call_cleanups(o);
+    while ((child = wdf_object_next_child(o, PASS_CLEAN)))
+        wdf_object_clean(child);
+    wdf_object_call_cleanups(o);
 }
 
-/* The reference of who made it, of the children first. */
-static void release(struct wdf_object *o)
+/* Releases the references of the creation: those of all objects below, then that of the object. */
+static void wdf_object_release(struct wdf_object *o)
 {
     struct wdf_object *child;
 
-    while ((child = next_child(o, PASS_RELEASE)))
-        release(child);
-    wdf_object_put(o);
+    while ((child = wdf_object_next_child(o, PASS_RELEASE)))
+        wdf_object_release(child);
+    wdf_object_unref(o);
 }
 
 bool wdf_object_delete(struct wdf_object *o)
@@ -316,15 +316,15 @@ bool wdf_object_delete(struct wdf_object *o)
     o->deleted = o->released = true;
     pthread_mutex_unlock(&lock);
     if (first) {
-        clean(o);
-        release(o);
+        wdf_object_clean(o);
+        wdf_object_release(o);
     }
     return first;
 }
 
 VOID WdfObjectDelete(WDFOBJECT Object)
 {
-    struct wdf_object *o = wdf_object_of("WdfObjectDelete", Object, WDF_ANY);
+    struct wdf_object *o = wdf_object_lookup("WdfObjectDelete", Object, WDF_ANY);
 
     if (!o)
         return;
@@ -332,21 +332,21 @@ VOID WdfObjectDelete(WDFOBJECT Object)
                    o->kind == WDF_TIMER || o->kind == WDF_WORKITEM ? PASSIVE_LEVEL : DISPATCH_LEVEL);
     if ((o->kind == WDF_DRIVER || !wdf_object_delete(o)) && check_on())
         check_failed(CHECK_HANDLE_INVALID, "WdfObjectDelete", (uintptr_t)o, 0, 0, 0, "%s %p %s", names[o->kind],
-                     (void *)o, o->kind == WDF_DRIVER ? "is the framework's to delete" : "is deleted already");
+                     (void *)o, o->kind == WDF_DRIVER ? "must be deleted by the framework" : "is deleted already");
 }
 
 VOID WdfObjectReference(WDFOBJECT Handle)
 {
-    struct wdf_object *o = wdf_object_of("WdfObjectReference", Handle, WDF_ANY);
+    struct wdf_object *o = wdf_object_lookup("WdfObjectReference", Handle, WDF_ANY);
 
     if (o)
-        wdf_object_get(o);
+        wdf_object_ref(o);
 }
 
 VOID WdfObjectDereference(WDFOBJECT Handle)
 {
-    struct wdf_object *o = wdf_object_of("WdfObjectDereference", Handle, WDF_ANY);
+    struct wdf_object *o = wdf_object_lookup("WdfObjectDereference", Handle, WDF_ANY);
 
     if (o)
-        wdf_object_put(o);
+        wdf_object_unref(o);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Framework objects: a tree below each driver's. A child has a reference to its parent, so that what is destroyed last
- * is the root.
+ * Framework objects: a tree below each driver's object. A child has a reference to its parent, so a parent is never
+ * destroyed before its children.
  */
 #ifndef ONDK_WDK_WDF_OBJECT_H
 #define ONDK_WDK_WDF_OBJECT_H
@@ -20,32 +20,37 @@ struct wdf_object {
     struct wdf_object *parent;
     LIST_ENTRY children, sibling; /* youngest last */
     int references;
-    bool deleted, released; /* cleaned up, and without its maker's reference, or about to be */
-    void (*stop)(struct wdf_object *o); /* before its cleanup callbacks; NULL: nothing */
+    bool deleted;  /* its cleanup has begun */
+    bool released; /* the reference of its creation is being released, or has been */
+    void (*stop)(struct wdf_object *o); /* called before the cleanup callbacks; may be NULL */
     struct wdf_context *contexts;
-    unsigned callbacks; /* of a root: work items' that are under way, under the lock of timer.c */
+    unsigned callbacks; /* of a root: running callbacks of work items below it; under the lock of timer.c */
 };
 
-/* Zeroed, of `size` octets, below `parent`, with its context. *out: the object. */
+/* Allocates `size` zeroed bytes that begin with a struct wdf_object, and inserts the object below `parent`. */
 NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, struct wdf_object *parent,
                         struct wdf_object **out);
-/* The same below the attributes' parent, or else the driver whose code `caller` lies in. */
-NTSTATUS wdf_object_new_of(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, const void *caller,
+/* The same below the attributes' parent or, if they name none, the driver whose code contains `caller`. */
+NTSTATUS wdf_object_new_for(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, const void *caller,
                            struct wdf_object **out);
-/* The object of a handle; NULL, and reported, if it is none of that kind (checks on), or deleted. */
-void *wdf_object_of(const char *routine, const void *handle, enum wdf_kind kind);
-/* NULL: the attributes name none. */
+/*
+ * Returns the object of a handle, or NULL if the handle is NULL or of another kind. While checks are on, also returns
+ * NULL for a destroyed object, and reports each failure.
+ */
+void *wdf_object_lookup(const char *routine, const void *handle, enum wdf_kind kind);
+/* Returns the attributes' parent, or NULL if they name none. */
 struct wdf_object *wdf_parent_of(PWDF_OBJECT_ATTRIBUTES attributes);
+/* Returns true for a device and all objects below one. */
 bool wdf_is_below_device(const struct wdf_object *o);
-/* False: it is deleted already. */
+/* Cleans up the object and all objects below it. Returns false if it is deleted already. */
 bool wdf_object_delete(struct wdf_object *o);
-void wdf_object_get(struct wdf_object *o);
-void wdf_object_put(struct wdf_object *o);
+void wdf_object_ref(struct wdf_object *o);
+void wdf_object_unref(struct wdf_object *o);
 
-/* Until no callback of a work item below it is under way: nothing else waits for those that delete their own item. */
+/* Waits for the callbacks of work items below the root. Nothing else waits for a callback that deletes its own item. */
 void wdf_work_wait(struct wdf_object *root);
 
-/* The driver whose code the address lies in. NULL: none that has called WdfDriverCreate. */
-struct wdf_object *wdf_driver_at(const void *address);
+/* Returns the driver whose code contains the address, or NULL if it has not called WdfDriverCreate. */
+struct wdf_object *wdf_driver_of_code(const void *address);
 
 #endif

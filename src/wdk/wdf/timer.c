@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The framework's timers and work items. */
+/* The framework's timers and work items. After their deletion no callback runs, but one that deletes its own item. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -11,7 +11,7 @@
 #include "wdk/ke/timer.h"
 #include "wdk/wdf/object.h"
 
-enum { UNITS_IN_MS = 10000 };
+enum { UNITS_PER_MS = 10000 };
 
 /* ---- Timers ------------------------------------------------------------------------------------------------------ */
 
@@ -21,10 +21,10 @@ struct wdf_timer {
     KDPC dpc;
     PFN_WDF_TIMER routine;
     LONGLONG period;
-    atomic_uint stopping; /* who stops it and waits; meanwhile it is not started */
+    atomic_uint stopping; /* threads in wdf_timer_stop_and_wait; WdfTimerStart fails meanwhile */
 };
 
-static VOID expired(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
+static VOID wdf_timer_run(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
 {
     struct wdf_timer *t = DeferredContext;
 
@@ -34,33 +34,28 @@ static VOID expired(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVO
     t->routine((WDFTIMER)t);
 }
 
-static void wait_for_callback(void)
-{
-    dpc_flush();
-}
-
-/* Twice: the callback that the first time has waited for may have started it just before that. */
-static bool stop_and_wait(struct wdf_timer *t)
+/* Cancels and waits twice, because a callback may have started the timer before `stopping` was set. */
+static bool wdf_timer_stop_and_wait(struct wdf_timer *t)
 {
     bool was;
 
     atomic_fetch_add(&t->stopping, 1);
     was = timer_cancel(&t->timer);
-    wait_for_callback();
+    dpc_flush();
     was = timer_cancel(&t->timer) || was;
-    wait_for_callback();
+    dpc_flush();
     atomic_fetch_sub(&t->stopping, 1);
     return was;
 }
 
-static void stop_timer(struct wdf_object *o)
+static void wdf_timer_stop(struct wdf_object *o)
 {
-    (void)stop_and_wait(CONTAINING_RECORD(o, struct wdf_timer, object));
+    (void)wdf_timer_stop_and_wait(CONTAINING_RECORD(o, struct wdf_timer, object));
 }
 
-/* Of the objects whose attributes have to name a parent, which is a device or below one. */
-static NTSTATUS new_below_parent(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes,
-                                 struct wdf_object **o)
+/* Creates an object whose attributes must name a parent that is a device or below one. */
+static NTSTATUS wdf_object_new_below_parent(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes,
+                                            struct wdf_object **o)
 {
     struct wdf_object *parent;
 
@@ -85,22 +80,22 @@ NTSTATUS WdfTimerCreate(PWDF_TIMER_CONFIG Config, PWDF_OBJECT_ATTRIBUTES Attribu
         return STATUS_INVALID_PARAMETER;
     if (Config->Size != sizeof *Config)
         return STATUS_INFO_LENGTH_MISMATCH;
-    status = new_below_parent(WDF_TIMER, sizeof *t, Attributes, &o);
+    status = wdf_object_new_below_parent(WDF_TIMER, sizeof *t, Attributes, &o);
     if (status)
         return status;
     t = CONTAINING_RECORD(o, struct wdf_timer, object);
     KeInitializeTimer(&t->timer);
-    KeInitializeDpc(&t->dpc, expired, t);
+    KeInitializeDpc(&t->dpc, wdf_timer_run, t);
     t->routine = Config->EvtTimerFunc;
-    t->period = (LONGLONG)Config->Period * UNITS_IN_MS;
-    o->stop = stop_timer;
+    t->period = (LONGLONG)Config->Period * UNITS_PER_MS;
+    o->stop = wdf_timer_stop;
     *Timer = (WDFTIMER)t;
     return STATUS_SUCCESS;
 }
 
 BOOLEAN WdfTimerStart(WDFTIMER Timer, LONGLONG DueTime)
 {
-    struct wdf_timer *t = wdf_object_of("WdfTimerStart", Timer, WDF_TIMER);
+    struct wdf_timer *t = wdf_object_lookup("WdfTimerStart", Timer, WDF_TIMER);
 
     irql_check_max("WdfTimerStart", DISPATCH_LEVEL);
     return t && (!atomic_load(&t->stopping)) &&
@@ -109,17 +104,17 @@ BOOLEAN WdfTimerStart(WDFTIMER Timer, LONGLONG DueTime)
 
 BOOLEAN WdfTimerStop(WDFTIMER Timer, BOOLEAN Wait)
 {
-    struct wdf_timer *t = wdf_object_of("WdfTimerStop", Timer, WDF_TIMER);
+    struct wdf_timer *t = wdf_object_lookup("WdfTimerStop", Timer, WDF_TIMER);
 
     irql_check_max("WdfTimerStop", Wait ? PASSIVE_LEVEL : DISPATCH_LEVEL);
     if (!t)
         return FALSE;
-    return Wait ? stop_and_wait(t) : timer_cancel(&t->timer);
+    return Wait ? wdf_timer_stop_and_wait(t) : timer_cancel(&t->timer);
 }
 
 WDFOBJECT WdfTimerGetParentObject(WDFTIMER Timer)
 {
-    struct wdf_timer *t = wdf_object_of("WdfTimerGetParentObject", Timer, WDF_TIMER);
+    struct wdf_timer *t = wdf_object_lookup("WdfTimerGetParentObject", Timer, WDF_TIMER);
 
     return t ? t->object.parent : NULL;
 }
@@ -130,50 +125,51 @@ struct wdf_work {
     struct wdf_object object;
     WORK_QUEUE_ITEM item;
     PFN_WDF_WORKITEM routine;
-    bool queued; /* under the lock, with what follows */
-    unsigned unfinished;
+    /* Under the lock. */
+    bool queued;
+    unsigned unfinished; /* callbacks that are queued or running */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
-static _Thread_local struct wdf_work *inside; /* whose callback runs here; NULL also when that has deleted it */
+static _Thread_local struct wdf_work *running; /* the item whose callback runs, or NULL once it has deleted the item */
 
-static struct wdf_object *root_of(struct wdf_object *o)
+static struct wdf_object *wdf_root_of(struct wdf_object *o)
 {
     while (o->parent)
         o = o->parent;
     return o;
 }
 
-/* The callback may delete its item, which then goes when the callback has come back. */
-static VOID run(PVOID context)
+/* The callback may delete its item; wdf_work_stop then makes a reference, which is released after the callback. */
+static VOID wdf_work_run(PVOID context)
 {
     struct wdf_work *w = context;
-    struct wdf_object *root = root_of(&w->object); /* there until the callback is counted out */
-    bool left;
+    struct wdf_object *root = wdf_root_of(&w->object); /* exists while `callbacks` counts this one */
+    bool is_deleted;
 
     pthread_mutex_lock(&lock);
-    w->queued = false; /* from here on it can be queued again */
+    w->queued = false; /* the item can be queued again now */
     root->callbacks++;
     pthread_mutex_unlock(&lock);
-    inside = w;
+    running = w;
     w->routine((WDFWORKITEM)w);
-    left = !inside;
-    inside = NULL;
+    is_deleted = !running;
+    running = NULL;
     pthread_mutex_lock(&lock);
     w->unfinished--;
     pthread_cond_broadcast(&finished);
     pthread_mutex_unlock(&lock);
-    if (left) /* else it may be gone */
-        wdf_object_put(&w->object);
+    if (is_deleted) /* otherwise another thread may have freed the item */
+        wdf_object_unref(&w->object);
     pthread_mutex_lock(&lock);
     root->callbacks--;
     pthread_cond_broadcast(&finished);
     pthread_mutex_unlock(&lock);
 }
 
-/* Until no more than `own` callbacks are under way or to come. */
-static void flush(struct wdf_work *w, unsigned own)
+/* Waits until at most `own` callbacks are queued or running. */
+static void wdf_work_flush(struct wdf_work *w, unsigned own)
 {
     pthread_mutex_lock(&lock);
     while (w->unfinished > own)
@@ -181,16 +177,16 @@ static void flush(struct wdf_work *w, unsigned own)
     pthread_mutex_unlock(&lock);
 }
 
-static void stop_work(struct wdf_object *o)
+static void wdf_work_stop(struct wdf_object *o)
 {
     struct wdf_work *w = CONTAINING_RECORD(o, struct wdf_work, object);
-    bool own = w == inside;
+    bool own = w == running;
 
-    flush(w, own);
+    wdf_work_flush(w, own);
     if (!own)
         return;
-    inside = NULL;
-    wdf_object_get(o); /* run()'s */
+    running = NULL;
+    wdf_object_ref(o); /* released by wdf_work_run */
 }
 
 void wdf_work_wait(struct wdf_object *root)
@@ -212,21 +208,21 @@ NTSTATUS WdfWorkItemCreate(PWDF_WORKITEM_CONFIG Config, PWDF_OBJECT_ATTRIBUTES A
         return STATUS_INVALID_PARAMETER;
     if (Config->Size != sizeof *Config)
         return STATUS_INFO_LENGTH_MISMATCH;
-    status = new_below_parent(WDF_WORKITEM, sizeof *w, Attributes, &o);
+    status = wdf_object_new_below_parent(WDF_WORKITEM, sizeof *w, Attributes, &o);
     if (status)
         return status;
     w = CONTAINING_RECORD(o, struct wdf_work, object);
-    worker_add_own_routine(run);
-    ExInitializeWorkItem(&w->item, run, w);
+    worker_add_own_routine(wdf_work_run);
+    ExInitializeWorkItem(&w->item, wdf_work_run, w);
     w->routine = Config->EvtWorkItemFunc;
-    o->stop = stop_work;
+    o->stop = wdf_work_stop;
     *WorkItem = (WDFWORKITEM)w;
     return STATUS_SUCCESS;
 }
 
 VOID WdfWorkItemEnqueue(WDFWORKITEM WorkItem)
 {
-    struct wdf_work *w = wdf_object_of("WdfWorkItemEnqueue", WorkItem, WDF_WORKITEM);
+    struct wdf_work *w = wdf_object_lookup("WdfWorkItemEnqueue", WorkItem, WDF_WORKITEM);
 
     irql_check_max("WdfWorkItemEnqueue", DISPATCH_LEVEL);
     if (!w)
@@ -242,16 +238,16 @@ VOID WdfWorkItemEnqueue(WDFWORKITEM WorkItem)
 
 VOID WdfWorkItemFlush(WDFWORKITEM WorkItem)
 {
-    struct wdf_work *w = wdf_object_of("WdfWorkItemFlush", WorkItem, WDF_WORKITEM);
+    struct wdf_work *w = wdf_object_lookup("WdfWorkItemFlush", WorkItem, WDF_WORKITEM);
 
     irql_check_max("WdfWorkItemFlush", PASSIVE_LEVEL);
     if (w)
-        flush(w, 0);
+        wdf_work_flush(w, 0);
 }
 
 WDFOBJECT WdfWorkItemGetParentObject(WDFWORKITEM WorkItem)
 {
-    struct wdf_work *w = wdf_object_of("WdfWorkItemGetParentObject", WorkItem, WDF_WORKITEM);
+    struct wdf_work *w = wdf_object_lookup("WdfWorkItemGetParentObject", WorkItem, WDF_WORKITEM);
 
     return w ? w->object.parent : NULL;
 }
