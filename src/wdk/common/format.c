@@ -23,7 +23,7 @@ struct sink {
 enum size { SIZE_INT, SIZE_CHAR, SIZE_SHORT, SIZE_LONG, SIZE_64, SIZE_WIDE };
 
 struct spec {
-    bool left, plus, space, alternate, zero;
+    bool align_left, plus, space, alternate, zero;
     bool has_precision;
     int width, precision;
     enum size size;
@@ -124,10 +124,10 @@ static void format_put_narrow_string(struct sink *s, const struct spec *spec, co
     if (spec->has_precision && (size_t)spec->precision < n)
         n = (size_t)spec->precision;
     padding = (long)spec->width - (long)sink_narrow_length(s, text, n);
-    if (!spec->left)
+    if (!spec->align_left)
         sink_pad(s, spec->zero ? '0' : ' ', padding);
     sink_put_narrow(s, text, n);
-    if (spec->left)
+    if (spec->align_left)
         sink_pad(s, ' ', padding);
 }
 
@@ -142,10 +142,10 @@ static void format_put_wide_string(struct sink *s, const struct spec *spec, cons
     if (spec->has_precision && (size_t)spec->precision < n)
         n = (size_t)spec->precision;
     padding = (long)spec->width - (long)sink_wide_length(s, text, n);
-    if (!spec->left)
+    if (!spec->align_left)
         sink_pad(s, spec->zero ? '0' : ' ', padding);
     sink_put_wide(s, text, n);
-    if (spec->left)
+    if (spec->align_left)
         sink_pad(s, ' ', padding);
 }
 
@@ -214,16 +214,16 @@ static void format_put_number(struct sink *s, const struct spec *spec, uint64_t 
         least = (long)n + 1;
     zeros = least > (long)n ? least - (long)n : 0;
     padding = (long)spec->width - (long)n - zeros - (long)strlen(prefix);
-    if (spec->zero && !spec->left && !spec->has_precision && padding > 0) {
+    if (spec->zero && !spec->align_left && !spec->has_precision && padding > 0) {
         zeros += padding;
         padding = 0;
     }
-    if (!spec->left)
+    if (!spec->align_left)
         sink_pad(s, ' ', padding);
     sink_put_narrow(s, prefix, strlen(prefix));
     sink_pad(s, '0', zeros);
     sink_put_narrow(s, end - n, n);
-    if (spec->left)
+    if (spec->align_left)
         sink_pad(s, ' ', padding);
 }
 
@@ -266,11 +266,11 @@ static void format_put_floating(struct sink *s, const struct spec *spec, double 
 {
     char format[16], text[MAX_NUMBER];
     int n, precision = spec->has_precision ? min(spec->precision, MAX_NUMBER / 4) : -1;
-    struct spec plain = { .left = spec->left, .width = spec->width };
+    struct spec plain = { .align_left = spec->align_left, .width = spec->width };
 
     snprintf(format, sizeof format, "%%%s%s%s%s*.*%c", spec->plus ? "+" : "", spec->space ? " " : "",
-             spec->alternate ? "#" : "", spec->zero && !spec->left ? "0" : "", (char)spec->conversion);
-    n = snprintf(text, sizeof text, format, spec->zero && !spec->left ? min(spec->width, MAX_NUMBER - 1) : 0,
+             spec->alternate ? "#" : "", spec->zero && !spec->align_left ? "0" : "", (char)spec->conversion);
+    n = snprintf(text, sizeof text, format, spec->zero && !spec->align_left ? min(spec->width, MAX_NUMBER - 1) : 0,
                  precision, value);
     format_put_narrow_string(s, &plain, text, (size_t)min(n, MAX_NUMBER - 1));
 }
@@ -311,7 +311,7 @@ static void spec_read_flags(struct reader *r, struct spec *spec)
     for (;; reader_next(r))
         switch (reader_peek(r, 0)) {
         case '-':
-            spec->left = true;
+            spec->align_left = true;
             break;
         case '+':
             spec->plus = true;
@@ -366,7 +366,7 @@ static struct spec spec_read(struct reader *r, va_list *args)
     spec_read_flags(r, &spec);
     spec.width = spec_read_count(r, args);
     if (spec.width < 0) {
-        spec.left = true;
+        spec.align_left = true;
         spec.width = spec.width == INT_MIN ? INT_MAX : -spec.width;
     }
     if (reader_skip(r, ".")) {
@@ -380,7 +380,7 @@ static struct spec spec_read(struct reader *r, va_list *args)
 
 static void format_put_character(struct sink *s, const struct spec *spec, int c)
 {
-    struct spec plain = { .left = spec->left, .width = spec->width };
+    struct spec plain = { .align_left = spec->align_left, .width = spec->width };
     WCHAR wide = (WCHAR)c;
     char narrow = (char)c;
 
