@@ -29,8 +29,7 @@ PIRP IoBuildDeviceIoControlRequest(ULONG IoControlCode, PDEVICE_OBJECT DeviceObj
     return NT_SUCCESS(irp_set_control(irp, IoControlCode, &buffers)) ? irp : NULL;
 }
 
-static PIRP build_transfer(PIRP irp, ULONG major, PDEVICE_OBJECT device, PVOID buffer, ULONG length,
-                           PLARGE_INTEGER offset)
+static PIRP build_transfer(PIRP irp, ULONG major, PVOID buffer, ULONG length, PLARGE_INTEGER offset)
 {
     bool write = major == IRP_MJ_WRITE, transfer = write || major == IRP_MJ_READ;
     struct irp_buffers buffers = { write ? buffer : NULL, write ? length : 0, write ? NULL : buffer,
@@ -39,7 +38,7 @@ static PIRP build_transfer(PIRP irp, ULONG major, PDEVICE_OBJECT device, PVOID b
     if (!irp)
         return NULL;
     IoGetNextIrpStackLocation(irp)->MajorFunction = (UCHAR)major;
-    if (transfer && !NT_SUCCESS(irp_set_transfer(irp, device, &buffers, offset ? offset->QuadPart : 0)))
+    if (transfer && !NT_SUCCESS(irp_set_transfer(irp, &buffers, offset ? offset->QuadPart : 0)))
         return NULL;
     return irp;
 }
@@ -50,7 +49,7 @@ PIRP IoBuildSynchronousFsdRequest(ULONG MajorFunction, PDEVICE_OBJECT DeviceObje
     PIRP irp;
 
     irql_check_max("IoBuildSynchronousFsdRequest", PASSIVE_LEVEL);
-    irp = build_transfer(irp_new(DeviceObject), MajorFunction, DeviceObject, Buffer, Length, StartingOffset);
+    irp = build_transfer(irp_new(DeviceObject), MajorFunction, Buffer, Length, StartingOffset);
     if (irp)
         build_set_completion(irp, Event, IoStatusBlock);
     return irp;
@@ -62,8 +61,7 @@ PIRP IoBuildAsynchronousFsdRequest(ULONG MajorFunction, PDEVICE_OBJECT DeviceObj
     PIRP irp;
 
     irql_check_max("IoBuildAsynchronousFsdRequest", APC_LEVEL);
-    irp =
-        build_transfer(irp_new_for_driver(DeviceObject), MajorFunction, DeviceObject, Buffer, Length, StartingOffset);
+    irp = build_transfer(irp_new_for_driver(DeviceObject), MajorFunction, Buffer, Length, StartingOffset);
     if (irp)
         build_set_completion(irp, NULL, IoStatusBlock);
     return irp;

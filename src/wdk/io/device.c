@@ -373,12 +373,12 @@ VOID IoUnregisterShutdownNotification(PDEVICE_OBJECT DeviceObject)
 
 static void shutdown_notify(struct device *d)
 {
-    PIRP irp = irp_new(&d->object);
+    PIRP irp = irp_new(IoGetAttachedDevice(&d->object));
 
     if (!irp)
         return;
     IoGetNextIrpStackLocation(irp)->MajorFunction = IRP_MJ_SHUTDOWN;
-    (void)irp_send(IoGetAttachedDevice(&d->object), irp, NULL);
+    (void)irp_send(irp, NULL);
 }
 
 /* Notifies each device once: it is unregistered before. The lock is not held while a driver runs. */

@@ -371,10 +371,9 @@ static NTSTATUS file_device_io(PFILE_OBJECT file, bool write, void *buffer, ULON
                                    write ? 0 : length };
     PIO_STACK_LOCATION next;
     PIRP irp = file_object_irp(file, write ? IRP_MJ_WRITE : IRP_MJ_READ, IRP_FROM_KERNEL, &next);
-    NTSTATUS status = irp ? irp_set_transfer(irp, IoGetRelatedDeviceObject(file), &buffers, offset)
-                          : STATUS_INSUFFICIENT_RESOURCES;
+    NTSTATUS status = irp ? irp_set_transfer(irp, &buffers, offset) : STATUS_INSUFFICIENT_RESOURCES;
 
-    return NT_SUCCESS(status) ? irp_send(IoGetRelatedDeviceObject(file), irp, done) : status;
+    return NT_SUCCESS(status) ? irp_send(irp, done) : status;
 }
 
 /* Was the file opened for appending only, so that writes ignore the offset? */
@@ -479,7 +478,7 @@ NTSTATUS ZwDeviceIoControlFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE 
     irp = file_object_irp(file, IRP_MJ_DEVICE_CONTROL, IRP_FROM_KERNEL, &next);
     status = irp ? irp_set_control(irp, IoControlCode, &buffers) : STATUS_INSUFFICIENT_RESOURCES;
     if (NT_SUCCESS(status))
-        status = irp_send(IoGetRelatedDeviceObject(file), irp, &done);
+        status = irp_send(irp, &done);
     return file_finish(file, IoStatusBlock, status, done);
 }
 

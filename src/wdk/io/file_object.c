@@ -42,7 +42,7 @@ static void file_object_send(PFILE_OBJECT file, UCHAR major)
         return;
     if (major == IRP_MJ_CLOSE)
         irp->Flags |= IRP_CLOSE_OPERATION;
-    (void)irp_send(IoGetRelatedDeviceObject(file), irp, NULL);
+    (void)irp_send(irp, NULL);
 }
 
 void file_object_cleanup(PFILE_OBJECT file)
@@ -107,7 +107,7 @@ static NTSTATUS file_object_send_create(PFILE_OBJECT file, ACCESS_MASK access, U
     next->Parameters.Create.SecurityContext = &context;
     next->Parameters.Create.Options = options;
     next->Parameters.Create.ShareAccess = (USHORT)share;
-    return irp_send(IoGetRelatedDeviceObject(file), irp, information);
+    return irp_send(irp, information);
 }
 
 static bool access_can_write(ACCESS_MASK access)

@@ -92,11 +92,11 @@ static int host_device_fail(NTSTATUS why, uint32_t *status)
     return host_error("no request could be created: 0x%08X: %s", (uint32_t)why, host_device_reason(why));
 }
 
-static int host_device_send(PFILE_OBJECT file, PIRP irp, uint32_t *length, uint32_t *status)
+static int host_device_send(PIRP irp, uint32_t *length, uint32_t *status)
 {
     ULONG_PTR information = 0;
 
-    *status = (uint32_t)irp_send(IoGetRelatedDeviceObject(file), irp, &information);
+    *status = (uint32_t)irp_send(irp, &information);
     if (length)
         *length = (uint32_t)information;
     return 0;
@@ -112,7 +112,7 @@ int ondk_wdk_device_control(ondk_wdk_device_t *device, uint32_t code, const void
 
     if (!NT_SUCCESS(result))
         return host_device_fail(result, status);
-    return host_device_send(device->file, irp, out_length, status);
+    return host_device_send(irp, out_length, status);
 }
 
 static int host_device_transfer(ondk_wdk_device_t *device, UCHAR major, const struct irp_buffers *buffers,
@@ -120,12 +120,11 @@ static int host_device_transfer(ondk_wdk_device_t *device, UCHAR major, const st
 {
     PIO_STACK_LOCATION next;
     PIRP irp = file_object_irp(device->file, major, IRP_FROM_USER, &next);
-    NTSTATUS result = irp ? irp_set_transfer(irp, IoGetRelatedDeviceObject(device->file), buffers, (int64_t)offset)
-                        : STATUS_INSUFFICIENT_RESOURCES;
+    NTSTATUS result = irp ? irp_set_transfer(irp, buffers, (int64_t)offset) : STATUS_INSUFFICIENT_RESOURCES;
 
     if (!NT_SUCCESS(result))
         return host_device_fail(result, status);
-    return host_device_send(device->file, irp, length, status);
+    return host_device_send(irp, length, status);
 }
 
 int ondk_wdk_read(ondk_wdk_device_t *device, uint64_t offset, void *out, uint32_t out_capacity, uint32_t *out_length,

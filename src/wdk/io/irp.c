@@ -53,7 +53,7 @@ static void irp_prepare(PIRP irp, USHORT size, CCHAR locations)
     irp->Tail.Overlay.CurrentStackLocation = (PIO_STACK_LOCATION)(irp + 1) + locations;
 }
 
-static PIRP irp_alloc(CCHAR locations, bool system)
+static PIRP irp_alloc(CCHAR locations, PDEVICE_OBJECT device, bool system)
 {
     USHORT size = IoSizeOfIrp(locations);
     struct irp_block *b = aligned_alloc(16, (HEADER + (size_t)size + 15) / 16 * 16);
@@ -63,6 +63,7 @@ static PIRP irp_alloc(CCHAR locations, bool system)
         return NULL;
     memset(b, 0, sizeof *b);
     b->system = system;
+    b->device = device;
     atomic_init(&b->references, 1);
     irp = irp_from_block(b);
     irp_prepare(irp, size, locations);
@@ -73,19 +74,19 @@ static PIRP irp_alloc(CCHAR locations, bool system)
 
 PIRP irp_new(PDEVICE_OBJECT device)
 {
-    return irp_alloc(device->StackSize, true);
+    return irp_alloc(device->StackSize, device, true);
 }
 
 PIRP irp_new_for_driver(PDEVICE_OBJECT device)
 {
-    return irp_alloc(device->StackSize, false);
+    return irp_alloc(device->StackSize, device, false);
 }
 
 PIRP IoAllocateIrp(CCHAR StackSize, BOOLEAN ChargeQuota)
 {
     UNREFERENCED_PARAMETER(ChargeQuota);
     irql_check_max("IoAllocateIrp", DISPATCH_LEVEL);
-    return StackSize > 0 ? irp_alloc(StackSize, false) : NULL;
+    return StackSize > 0 ? irp_alloc(StackSize, NULL, false) : NULL;
 }
 
 /* On an IRP of IoAllocateIrp, Windows loses the allocation flags and fails when it is freed. This keeps the flags. */
@@ -329,7 +330,7 @@ static void irp_remove_sending(struct irp_block *b)
     b->file = NULL;
 }
 
-NTSTATUS irp_send(PDEVICE_OBJECT device, PIRP irp, ULONG_PTR *information)
+NTSTATUS irp_send(PIRP irp, ULONG_PTR *information)
 {
     struct irp_block *b = irp_block_from_irp(irp);
     IO_STATUS_BLOCK result;
@@ -339,7 +340,7 @@ NTSTATUS irp_send(PDEVICE_OBJECT device, PIRP irp, ULONG_PTR *information)
     atomic_fetch_add(&b->references, 1);
     irp->Tail.Overlay.Thread = (struct _ETHREAD *)(void *)thread_self();
     irp_add_sending(b, IoGetNextIrpStackLocation(irp)->FileObject);
-    status = IofCallDriver(device, irp);
+    status = IofCallDriver(b->device, irp);
     irp_check_pending(b, RETURNED | (status == STATUS_PENDING ? RETURNED_PENDING : 0));
     pthread_mutex_lock(&lock);
     while (!b->completed && (status == STATUS_PENDING || b->completing))

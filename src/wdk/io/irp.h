@@ -24,6 +24,7 @@ struct irp_block {
     bool abandoned;           /* irp_send has returned before the completion: its buffers must not be used */
     atomic_int references;    /* the owner's, and the sender's while it waits */
     atomic_int pending_facts; /* see irp_check_pending */
+    PDEVICE_OBJECT device;    /* the device for which it was allocated; NULL for an IRP of IoAllocateIrp */
     IO_STATUS_BLOCK result;
     void *out_buffer;         /* buffered output is copied here on completion, at most out_capacity bytes */
     ULONG out_capacity;
@@ -56,10 +57,10 @@ static inline void irp_set_cancel(PIRP irp)
 }
 
 /*
- * Sends the request, waits for its completion, and returns its status. The caller must not use the IRP afterwards.
- * Requires PASSIVE_LEVEL.
+ * Sends a request to the device for which irp_new allocated it, waits for its completion, and returns its status. The
+ * caller must not use the IRP afterwards. Requires PASSIVE_LEVEL.
  */
-NTSTATUS irp_send(PDEVICE_OBJECT device, PIRP irp, ULONG_PTR *information);
+NTSTATUS irp_send(PIRP irp, ULONG_PTR *information);
 
 /* Cancels the requests with this file for which irp_send waits. */
 void irp_cancel_all(PFILE_OBJECT file);
@@ -79,7 +80,7 @@ struct irp_buffers {
     ULONG out_capacity;
 };
 NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *buffers);
-NTSTATUS irp_set_transfer(PIRP irp, PDEVICE_OBJECT device, const struct irp_buffers *buffers, int64_t offset);
+NTSTATUS irp_set_transfer(PIRP irp, const struct irp_buffers *buffers, int64_t offset);
 /* Copies buffered output back, and frees the system's buffer and the MDLs. Precedes the signal of the completion. */
 void irp_release_buffers(PIRP irp, struct irp_block *b);
 /* Returns NULL if the driver allocated the IRP itself. */

@@ -92,17 +92,18 @@ NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *b)
     }
 }
 
-NTSTATUS irp_set_transfer(PIRP irp, PDEVICE_OBJECT device, const struct irp_buffers *b, int64_t offset)
+NTSTATUS irp_set_transfer(PIRP irp, const struct irp_buffers *b, int64_t offset)
 {
     PIO_STACK_LOCATION next = IoGetNextIrpStackLocation(irp);
+    ULONG flags = irp_block_from_irp(irp)->device->Flags;
     const void *start = b->in ? b->in : b->out;
     ULONG size = b->in ? b->in_length : b->out_capacity;
 
     next->Parameters.Read.Length = size; /* Parameters.Write has the same layout */
     next->Parameters.Read.ByteOffset.QuadPart = offset;
-    if (device->Flags & DO_BUFFERED_IO)
+    if (flags & DO_BUFFERED_IO)
         return request_set_buffered(irp, b);
-    if (device->Flags & DO_DIRECT_IO)
+    if (flags & DO_DIRECT_IO)
         return request_set_direct(irp, start, size, b->in ? IoReadAccess : IoWriteAccess);
     irp->UserBuffer = (void *)(uintptr_t)start;
     return STATUS_SUCCESS;

@@ -409,5 +409,8 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
     driver->MajorFunction[IRP_MJ_READ] = read_or_write;
     driver->MajorFunction[IRP_MJ_WRITE] = read_or_write;
     driver->MajorFunction[IRP_MJ_DEVICE_CONTROL] = control;
+    status = IoRegisterShutdownNotification(device);
+    if (!NT_SUCCESS(status))
+        return status;
     return IoCsqInitialize(&queue, insert, take, peek, acquire, release, cancelled);
 }

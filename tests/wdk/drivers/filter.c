@@ -37,10 +37,8 @@ static NTSTATUS pass(PDEVICE_OBJECT device, PIRP irp)
     PIO_STACK_LOCATION at = IoGetCurrentIrpStackLocation(irp);
 
     UNREFERENCED_PARAMETER(device);
-    if (at->MajorFunction == IRP_MJ_SHUTDOWN) {
+    if (at->MajorFunction == IRP_MJ_SHUTDOWN)
         counts->shutdowns++;
-        return end(irp, 0);
-    }
     if (at->MajorFunction == IRP_MJ_DEVICE_CONTROL &&
         at->Parameters.DeviceIoControl.IoControlCode == CONTROL(FILTER_COUNTS, 0)) {
         __builtin_memcpy(irp->AssociatedIrp.SystemBuffer, counts, sizeof *counts);
