@@ -183,7 +183,7 @@ static NTSTATUS registry_info_copy(const struct registry_info *a, PVOID out, ULO
     return length < whole ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS;
 }
 
-static NTSTATUS registry_query_full_key(const struct registry_key *key, PVOID out, ULONG length, PULONG result_length)
+static NTSTATUS registry_info_full_key(const struct registry_key *key, PVOID out, ULONG length, PULONG result_length)
 {
     KEY_FULL_INFORMATION full = { .LastWriteTime = key->written, .ClassOffset = MAXULONG };
     struct registry_info a = { .fixed = &full, .fixed_size = offsetof(KEY_FULL_INFORMATION, Class) };
@@ -201,7 +201,7 @@ static NTSTATUS registry_query_full_key(const struct registry_key *key, PVOID ou
 }
 
 /* Returns the key's path from the root: \Registry\... */
-static NTSTATUS registry_query_path(const struct registry_key *key, PVOID out, ULONG length, PULONG result_length)
+static NTSTATUS registry_info_path(const struct registry_key *key, PVOID out, ULONG length, PULONG result_length)
 {
     KEY_NAME_INFORMATION name = { 0 };
     struct registry_info a = { .fixed = &name, .fixed_size = offsetof(KEY_NAME_INFORMATION, Name) };
@@ -226,8 +226,8 @@ static NTSTATUS registry_query_path(const struct registry_key *key, PVOID out, U
     return status;
 }
 
-static NTSTATUS registry_query_key(const struct registry_key *key, KEY_INFORMATION_CLASS class, PVOID out, ULONG length,
-                                   PULONG result_length)
+static NTSTATUS registry_info_key(const struct registry_key *key, KEY_INFORMATION_CLASS class, PVOID out, ULONG length,
+                                  PULONG result_length)
 {
     KEY_BASIC_INFORMATION basic = { .LastWriteTime = key->written, .NameLength = key->name.Length };
     KEY_NODE_INFORMATION node = { .LastWriteTime = key->written,
@@ -245,9 +245,9 @@ static NTSTATUS registry_query_key(const struct registry_key *key, KEY_INFORMATI
         a.fixed_size = offsetof(KEY_NODE_INFORMATION, Name);
         return registry_info_copy(&a, out, length, result_length);
     case KeyFullInformation:
-        return registry_query_full_key(key, out, length, result_length);
+        return registry_info_full_key(key, out, length, result_length);
     case KeyNameInformation:
-        return registry_query_path(key, out, length, result_length);
+        return registry_info_path(key, out, length, result_length);
     default:
         return STATUS_INVALID_PARAMETER;
     }
@@ -261,7 +261,7 @@ NTSTATUS ZwQueryKey(HANDLE KeyHandle, KEY_INFORMATION_CLASS KeyInformationClass,
 
     if (!key)
         return status;
-    status = registry_query_key(key, KeyInformationClass, KeyInformation, Length, ResultLength);
+    status = registry_info_key(key, KeyInformationClass, KeyInformation, Length, ResultLength);
     registry_unlock_key(key);
     return status;
 }
@@ -276,13 +276,13 @@ NTSTATUS ZwEnumerateKey(HANDLE KeyHandle, ULONG Index, KEY_INFORMATION_CLASS Key
         return status;
     for (child = key->children; child && Index; child = child->next)
         Index--;
-    status = child ? registry_query_key(child, KeyInformationClass, KeyInformation, Length, ResultLength)
+    status = child ? registry_info_key(child, KeyInformationClass, KeyInformation, Length, ResultLength)
                    : STATUS_NO_MORE_ENTRIES;
     registry_unlock_key(key);
     return status;
 }
 
-static NTSTATUS registry_query_full_value(const struct registry_value *v, PVOID out, ULONG length, PULONG result_length)
+static NTSTATUS registry_info_full_value(const struct registry_value *v, PVOID out, ULONG length, PULONG result_length)
 {
     ULONG fixed = offsetof(KEY_VALUE_FULL_INFORMATION, Name);
     ULONG at = (fixed + v->name.Length + 7) & ~7u;
@@ -293,8 +293,8 @@ static NTSTATUS registry_query_full_value(const struct registry_value *v, PVOID 
     return registry_info_copy(&a, out, length, result_length);
 }
 
-static NTSTATUS registry_query_value(const struct registry_value *v, KEY_VALUE_INFORMATION_CLASS class, PVOID out,
-                                     ULONG length, PULONG result_length)
+static NTSTATUS registry_info_value(const struct registry_value *v, KEY_VALUE_INFORMATION_CLASS class, PVOID out,
+                                    ULONG length, PULONG result_length)
 {
     KEY_VALUE_BASIC_INFORMATION basic = { .Type = v->type, .NameLength = v->name.Length };
     KEY_VALUE_PARTIAL_INFORMATION partial = { .Type = v->type, .DataLength = v->size };
@@ -309,7 +309,7 @@ static NTSTATUS registry_query_value(const struct registry_value *v, KEY_VALUE_I
         return registry_info_copy(&a, out, length, result_length);
     case KeyValueFullInformation:
     case KeyValueFullInformationAlign64:
-        return registry_query_full_value(v, out, length, result_length);
+        return registry_info_full_value(v, out, length, result_length);
     case KeyValuePartialInformation:
         a.fixed = &partial;
         a.fixed_size = offsetof(KEY_VALUE_PARTIAL_INFORMATION, Data);
@@ -336,7 +336,7 @@ NTSTATUS ZwQueryValueKey(HANDLE KeyHandle, PUNICODE_STRING ValueName,
     if (!key)
         return status;
     v = registry_find(key, ValueName);
-    status = v ? registry_query_value(v, KeyValueInformationClass, KeyValueInformation, Length, ResultLength)
+    status = v ? registry_info_value(v, KeyValueInformationClass, KeyValueInformation, Length, ResultLength)
                : STATUS_OBJECT_NAME_NOT_FOUND;
     registry_unlock_key(key);
     return status;
@@ -353,7 +353,7 @@ NTSTATUS ZwEnumerateValueKey(HANDLE KeyHandle, ULONG Index, KEY_VALUE_INFORMATIO
         return status;
     for (v = key->values; v && Index; v = v->next)
         Index--;
-    status = v ? registry_query_value(v, KeyValueInformationClass, KeyValueInformation, Length, ResultLength)
+    status = v ? registry_info_value(v, KeyValueInformationClass, KeyValueInformation, Length, ResultLength)
                : STATUS_NO_MORE_ENTRIES;
     registry_unlock_key(key);
     return status;

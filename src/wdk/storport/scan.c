@@ -43,35 +43,35 @@ static void port_scan_report_removed(struct port_adapter *a, UCHAR path, UCHAR t
     (void)port_send(a, &c);
 }
 
-static bool port_scan_update_unit(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, bool there,
+static bool port_scan_update_unit(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, bool present,
                                   const UCHAR *inquiry)
 {
     struct port_unit *u;
-    bool was;
+    bool was_found;
 
     pthread_mutex_lock(&a->lock);
-    u = port_unit_get(a, path, target, lun, there);
-    was = u && u->found;
+    u = port_unit_get(a, path, target, lun, present);
+    was_found = u && u->found;
     if (u) {
-        u->found = there;
+        u->found = present;
         memcpy(u->inquiry, inquiry, sizeof u->inquiry);
     }
     pthread_mutex_unlock(&a->lock);
-    if (was && !there)
+    if (was_found && !present)
         port_scan_report_removed(a, path, target, lun);
-    return there;
+    return present;
 }
 
 static bool port_scan_inquire(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun)
 {
     struct port_call c = { .path = path, .target = target, .lun = lun, .cdb_length = CDB6GENERIC_LENGTH };
     UCHAR inquiry[INQUIRYDATABUFFERSIZE] = { 0 };
-    bool there;
+    bool present;
 
     c.cdb[4] = sizeof inquiry;
-    there = port_scan_send(a, &c, SCSIOP_INQUIRY, inquiry, sizeof inquiry) &&
-            inquiry[0] >> 5 == DEVICE_QUALIFIER_ACTIVE;
-    return port_scan_update_unit(a, path, target, lun, there, inquiry);
+    present = port_scan_send(a, &c, SCSIOP_INQUIRY, inquiry, sizeof inquiry) &&
+              inquiry[0] >> 5 == DEVICE_QUALIFIER_ACTIVE;
+    return port_scan_update_unit(a, path, target, lun, present, inquiry);
 }
 
 /* Sets `listed` for each unit of the target. Returns false if the target does not support the command. */
@@ -107,12 +107,13 @@ static bool port_scan_is_known(struct port_adapter *a, UCHAR path, UCHAR target,
 static void port_scan_target(struct port_adapter *a, UCHAR path, UCHAR target)
 {
     bool listed[256] = { false };
-    bool there = port_scan_inquire(a, path, target, 0), known = there && port_scan_report_luns(a, path, target, listed);
+    bool present = port_scan_inquire(a, path, target, 0),
+         known = present && port_scan_report_luns(a, path, target, listed);
 
     for (unsigned lun = 1; lun < a->config.MaximumNumberOfLogicalUnits; lun++) {
-        bool ask_it = there && (!known || listed[lun]);
+        bool is_candidate = present && (!known || listed[lun]);
 
-        if (ask_it || port_scan_is_known(a, path, target, (UCHAR)lun))
+        if (is_candidate || port_scan_is_known(a, path, target, (UCHAR)lun))
             (void)port_scan_inquire(a, path, target, (UCHAR)lun);
     }
 }

@@ -145,7 +145,7 @@ static struct wdf_object *wdf_root_of(struct wdf_object *o)
 static VOID wdf_work_run(PVOID context)
 {
     struct wdf_work *w = context;
-    struct wdf_object *root = wdf_root_of(&w->object); /* exists while `callbacks` counts this one */
+    struct wdf_object *root = wdf_root_of(&w->object); /* exists until `callbacks` is decremented below */
     bool is_deleted;
 
     pthread_mutex_lock(&lock);

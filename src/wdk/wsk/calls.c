@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The routines of the sockets' dispatch tables. A routine copies its arguments into a request and posts the request to
- * the socket thread; it never touches what the thread owns. Only the queries for addresses and
- * WskInspectComplete complete their IRP during the call.
+ * the socket thread; it does not use the members of the socket that only the thread uses. Only the queries for
+ * addresses and WskInspectComplete complete their IRP during the call.
  */
 #include <stdlib.h>
 #include <string.h>

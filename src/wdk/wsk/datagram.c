@@ -316,7 +316,7 @@ static void wsk_datagram_store_refused(struct wsk_socket *s, struct wsk_datagram
     struct wsk_datagram **at = &list;
 
     if (s->static_events & WSK_EVENT_RECEIVE_FROM) {
-        wsk_datagrams_free(list); /* a static event cannot be disabled, so the list could grow without limit */
+        wsk_datagrams_free(list); /* a static event stays enabled, so `refused` could grow without limit */
         return;
     }
     while (*at)

@@ -18,7 +18,7 @@
 #include "wdk/wsk/socket.h"
 
 enum { MAX_PARTS = 4, PART_SIZE = 16384, HEADERS_SIZE = 54, MAX_DRAINED_BYTES = 1 << 16, RELEASE_ASAP_BYTES = 1 << 20 };
-enum { MAX_INDICATIONS = 16 }; /* then other sockets have their turn */
+enum { MAX_INDICATIONS = 16 }; /* then the thread serves other sockets */
 
 struct part {
     WSK_DATA_INDICATION indication;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Creating, pumping and closing the sockets of Winsock Kernel. See socket.h. */
+/*
+ * Creating, pumping and closing the sockets of Winsock Kernel: see socket.h. A socket is freed only when it is closed
+ * and none of its requests is pending.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -241,7 +244,8 @@ void wsk_socket_close(struct wsk_socket *s)
         s->closing = true;
         wsk_socket_check_retained(s);
         wsk_thread_unwatch(s);
-        wsk_host_close(s->fd, s->stream && !s->fin_sent); /* the host goes on sending what it has taken */
+        wsk_host_close(s->fd,
+                       s->stream && !s->fin_sent); /* after a FIN the host still sends the data that it has accepted */
         link_remove(&s->pump_again);
         wsk_socket_cancel_all(s);
         s->pending--;

@@ -5,7 +5,7 @@
  *
  *   registered     from WskRegister to WskDeregister; the provider can be captured only in this state
  *   deregistering  WskDeregister waits until captured, calls, sockets and adapters are all 0
- *   gone           the WSK_REGISTRATION contains this until the driver overwrites it
+ *   gone           the client is freed; the WSK_REGISTRATION is marked until the driver overwrites it
  *
  * All clients share one lock, because nothing here is on a data path.
  */
@@ -56,7 +56,7 @@ __attribute__((constructor)) static void wsk_client_init_idle_cond(void)
     pthread_condattr_destroy(&clock);
 }
 
-/* ---- registrations; under the lock ---- */
+/* ---- Registrations; the first four functions require the lock ---- */
 
 static struct wsk_client *wsk_client_find_by_registration(const WSK_REGISTRATION *registration)
 {
@@ -96,7 +96,7 @@ static void wsk_client_report_unknown(const char *routine, const void *registrat
                      registration);
 }
 
-/* ---- the five routines ---- */
+/* ---- The five exported routines ---- */
 
 NTSTATUS WskRegister(PWSK_CLIENT_NPI WskClientNpi, PWSK_REGISTRATION WskRegistration)
 {
@@ -237,7 +237,7 @@ VOID WskDeregister(PWSK_REGISTRATION WskRegistration)
         wsk_thread_stop();
 }
 
-/* ---- the provider's table ---- */
+/* ---- The provider's table ---- */
 
 /* A client that has released the provider with an adapter open can still close the adapter. */
 struct wsk_client *wsk_client_begin_call(const char *routine, PWSK_CLIENT handle)
