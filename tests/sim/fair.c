@@ -18,10 +18,10 @@
 #include "sim/sim_net_internal.h"
 
 enum {
-    MOST_HOGS = 64,
-    FRAMES = 3 * IWARP_MAX_TURN_FPDUS, /* of each hog: what is left of them after a turn is more than another turn */
+    MAX_HOGS = 64,
+    FRAMES = 3 * IWARP_MAX_TURN_FPDUS, /* of each hog: after one turn more than another turn's frames remain */
     WINDOW = 64 * FRAMES,
-    MOST_TURNS = 100000,
+    MAX_TURNS = 100000,
 };
 
 struct link {
@@ -31,11 +31,11 @@ struct link {
     uint64_t before;
 };
 
-static struct fabric *fabrics[SIM_HOSTS]; /* 0: the hogs and who pings; 1: the shard that is watched */
+static struct fabric *fabrics[SIM_HOSTS]; /* 0: the hogs and the pinging side; 1: the measured shard */
 static struct fabric_cq *cqs[SIM_HOSTS];
 static struct fabric_listener *listener;
 static struct addr address;
-static struct link links[MOST_HOGS + 1], *accepting; /* links[0] pings */
+static struct link links[MAX_HOGS + 1], *accepting; /* links[0] sends the ping */
 static unsigned closed, notified;
 
 /* ---- events ---- */
@@ -120,7 +120,10 @@ static uint64_t received(const struct link *l)
 static unsigned hogs_beside;
 static bool waits_for_ping;
 
-/* Called between two sockets of a turn. From the ping's arrival to its receipt no hog has had more than one turn. */
+/*
+ * Called between two sockets of a turn. Checks that from the ping's arrival to its receipt no hog had more than one
+ * turn.
+ */
 static void find_ping(void)
 {
     uint64_t all = 0;
@@ -155,7 +158,7 @@ static void await_closed(unsigned count)
 
 static void open_host(unsigned host)
 {
-    struct fabric_cq_config cq = { .depth = MOST_HOGS * 8, .affinity = -1, .notify = on_notify, .owner = &cqs[host] };
+    struct fabric_cq_config cq = { .depth = MAX_HOGS * 8, .affinity = -1, .notify = on_notify, .owner = &cqs[host] };
     ondk_config_t defaults;
     struct fabric_config config;
 
@@ -224,10 +227,10 @@ static void set_up(unsigned hogs)
         sim_check(sim_step(), "nobody listens");
     sim_net_in_order(find_ping);
     for (unsigned i = 0; i <= hogs; i++)
-        establish(&links[(i + 1) % (hogs + 1)]); /* who pings comes last, behind the hogs */
+        establish(&links[(i + 1) % (hogs + 1)]); /* the ping's connection is last, behind the hogs */
 }
 
-static void on_gone(void *context)
+static void on_disconnect(void *context)
 {
     (void)context;
     closed++;
@@ -244,10 +247,10 @@ static void tear_down(unsigned hogs)
     await_closed(++ends);
     for (unsigned i = 0; i <= hogs; i++)
         for (unsigned host = 0; host < SIM_HOSTS; host++, ends++)
-            fabrics[host]->ops->qp_close(links[i].qp[host], on_gone, NULL);
+            fabrics[host]->ops->qp_close(links[i].qp[host], on_disconnect, NULL);
     await_closed(ends);
     for (unsigned host = 0; host < SIM_HOSTS; host++, ends++)
-        fabrics[host]->ops->cq_close(cqs[host], on_gone);
+        fabrics[host]->ops->cq_close(cqs[host], on_disconnect);
     await_closed(ends);
     for (unsigned host = 0; host < SIM_HOSTS; host++)
         fabrics[host]->ops->destroy(fabrics[host]);
@@ -266,7 +269,7 @@ static void post(struct fabric_qp *qp, const struct rdma_request *r)
     sim_check(fabrics[0]->ops->qp_post(qp, r) == 0, "a post fails");
 }
 
-/* The hogs' side alone runs until it has nothing to do: what it sends waits in the sockets of the other. */
+/* Runs only the hogs' side until it is idle. The sent data waits in the sockets of the other side. */
 static void send_all(void)
 {
     for (int i = 0; i < 3; i++) {
@@ -283,7 +286,7 @@ static void feed_hogs(unsigned hogs)
 
     for (unsigned i = 1; i <= hogs; i++)
         for (unsigned n = 1; n <= FRAMES; n++) {
-            empty_write.flags = RDMA_FLAG_SILENT | (n < FRAMES ? RDMA_FLAG_DEFER : 0); /* they leave together */
+            empty_write.flags = RDMA_FLAG_SILENT | (n < FRAMES ? RDMA_FLAG_DEFER : 0); /* they are sent together */
             post(links[i].qp[0], &empty_write);
         }
     send_all();
@@ -309,7 +312,7 @@ static void check_ping(unsigned hogs)
     waits_for_ping = true;
     notified = 0;
     for (int turns = 0; waits_for_ping || !notified; turns++) {
-        sim_check(turns < MOST_TURNS, "the ping is not received");
+        sim_check(turns < MAX_TURNS, "the ping is not received");
         (void)shard_turn(shard_of(1));
     }
 }
@@ -324,15 +327,15 @@ static void ping_beside(unsigned hogs)
     first = received(&links[1]);
     feed_hogs(hogs);
     check_ping(hogs); /* the hogs have not begun */
-    check_ping(hogs); /* they are in the midst of their frames */
-    for (int i = 0; i < MOST_TURNS && received(&links[hogs]) - first < FRAMES; i++)
+    check_ping(hogs); /* they are in the middle of their frames */
+    for (int i = 0; i < MAX_TURNS && received(&links[hogs]) - first < FRAMES; i++)
         (void)shard_turn(shard_of(1));
     for (unsigned i = 1; i <= hogs; i++)
         sim_check(received(&links[i]) - first == FRAMES, "hog %u: %llu frames of %d are processed", i,
                   (unsigned long long)(received(&links[i]) - first), FRAMES);
     feed_hogs(hogs);
     (void)shard_turn(shard_of(1));
-    tear_down(hogs); /* in the midst of frames */
+    tear_down(hogs); /* in the middle of frames */
 }
 
 struct busy {
@@ -351,7 +354,7 @@ static void run_busy(struct task *task)
         shard_post(b->shard, task);
 }
 
-/* Work that takes long and posts itself again leaves the sockets their turn after a few runs. */
+/* Long work that posts itself again lets the sockets run after a few turns. */
 static void work_beside_sockets(unsigned unused)
 {
     struct busy b = { .task.run = run_busy, .left = 1000 };
@@ -377,7 +380,7 @@ static const struct {
     { "1", ping_beside, 1 }, { "7", ping_beside, 7 }, { "64", ping_beside, 64 }, { "work", work_beside_sockets, 0 },
 };
 
-/* One test in a process: the simulation has one world. */
+/* Runs one test, because a process has only one simulation. */
 int main(int argc, char **argv)
 {
     for (size_t i = 0; argc == 2 && i < sizeof tests / sizeof tests[0]; i++)

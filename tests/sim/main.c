@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sim --seeds A-B      runs all of them; prints those that fail
- * sim --seed N         one, and says how it ended; --trace: with all that happened
+ * sim --seeds A-B      runs all of them; prints the seeds that fail
+ * sim --seed N         runs one and prints its result; --trace: also every event
  * sim --replay A-B     runs each twice and compares the hashes of the traces
- * sim --file F         the seeds in a file, one for each line that begins with a digit
+ * sim --file F         runs the seeds in a file, one for each line that begins with a digit
  *
- * Each seed has a process of its own: so each begins with the same memory, and what kills it has a number.
+ * Each seed runs in a process of its own, so that each begins with the same memory, and a crash has a seed's number.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 #include "sim/sim.h"
 
-enum { SKIPPED = 77, MOST_SECONDS = 60, MOST_SEEDS = 4096 };
+enum { SKIPPED = 77, MAX_SECONDS = 60, MAX_SEEDS = 4096 };
 
 struct result {
     bool good;
@@ -27,14 +27,14 @@ static _Noreturn void run_child(uint64_t seed, int out)
 {
     uint64_t hash;
 
-    (void)alarm(MOST_SECONDS); /* a spin without a step is no deadlock that the simulation could see */
+    (void)alarm(MAX_SECONDS); /* the simulation cannot detect a spin without a step */
     sim_seed(seed);
     sim_run();
     hash = sim_trace_hash();
     if (write(out, &hash, sizeof hash) != (ssize_t)sizeof hash)
         exit(EXIT_FAILURE);
     close(out);
-    exit(EXIT_SUCCESS); /* a leak checker runs here */
+    exit(EXIT_SUCCESS); /* the leak checker runs at exit */
 }
 
 static struct result run(uint64_t seed)
@@ -90,7 +90,7 @@ static int run_range(const char *text, bool twice)
 static int run_file(const char *path)
 {
     FILE *f = fopen(path, "r");
-    static uint64_t seeds[MOST_SEEDS];
+    static uint64_t seeds[MAX_SEEDS];
     unsigned count = 0, failed = 0;
     char line[256];
 
@@ -98,10 +98,10 @@ static int run_file(const char *path)
         perror(path);
         return EXIT_FAILURE;
     }
-    while (count < MOST_SEEDS && fgets(line, sizeof line, f))
+    while (count < MAX_SEEDS && fgets(line, sizeof line, f))
         if (isdigit((unsigned char)*line))
             seeds[count++] = strtoull(line, NULL, 10);
-    fclose(f); /* before any child has it too, whose exit would move its place in the file */
+    fclose(f); /* before the fork: a child's exit would change the offset of a shared file */
     for (unsigned i = 0; i < count; i++)
         failed += !run(seeds[i]).good;
     printf("%u seeds, %u failed\n", count, failed);
@@ -123,7 +123,7 @@ static int run_one(const char *text)
 
 int main(int argc, char **argv)
 {
-    setvbuf(stdout, NULL, _IOLBF, 0); /* what was traced before it crashed is wanted most */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* the trace must be complete if the process crashes */
     sim_tracing = argc == 4 && strcmp(argv[3], "--trace") == 0;
     if (argc >= 3 && strcmp(argv[1], "--seeds") == 0)
         return run_range(argv[2], false);

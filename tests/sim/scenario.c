@@ -69,7 +69,7 @@ void sim_scenario_choose(void)
         choose_config(&config[host], sim_scenario.orderly);
     if (sim_scenario.orderly) {
         config[1].rtr = config[0].rtr;
-        config[1].max_private = config[0].max_private; /* who cannot take as much refuses */
+        config[1].max_private = config[0].max_private; /* otherwise the side with the smaller limit refuses */
     }
     if (sim_chance(200))
         sim_scenario.interrupt = 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The common part of the simulation: the seed's choices, the clock, the trace, failures, and the scenario. A run has
- * one thread and one seed. The invariant: every choice comes from sim_below, in an order that the seed decides too, and
- * nothing depends on an address, a real clock or a real random number. So a seed always has the same trace, event by
- * event.
+ * one thread and one seed. The invariant: every choice comes from sim_below, in an order that depends only on the seed,
+ * and nothing depends on an address, a real clock or a real random number. Therefore a seed always has the same trace.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -19,52 +18,52 @@
 
 enum { SIM_HOSTS = 2 };
 
-/* How often things happen; odds are in a thousand. scenario.c has the values of each scenario. */
+/* The probabilities of events, in thousandths. scenario.c has the values of each scenario. */
 struct sim_scenario {
     const char *name;
-    bool orderly;              /* nothing fails and nobody misbehaves: so everything has to succeed */
-    unsigned actions;          /* of the consumers', before everything is closed */
-    unsigned haste;            /* odds that a consumer acts although a shard could run */
-    unsigned inside;           /* odds of acting at once, inside a callback */
-    unsigned interrupt;        /* odds of acting while a shard is in the midst of its work */
-    unsigned overlap;          /* odds that shards run on while a callback is running */
-    unsigned rude;             /* odds of closing, flushing and deregistering where it hurts */
-    unsigned bad;              /* odds of requests that have to fail at the peer */
-    unsigned hopeless;         /* odds of connecting to where nobody answers, or from an address that cannot be had */
+    bool orderly;       /* no faults and no misbehaviour: everything must succeed */
+    unsigned actions;   /* of the consumers, before everything is closed */
+    unsigned haste;     /* a consumer acts although a shard could run */
+    unsigned inside;    /* a consumer acts inside a callback */
+    unsigned interrupt; /* a consumer acts in the middle of a shard's work */
+    unsigned overlap;   /* shards run while a callback runs */
+    unsigned rude;      /* close, flush or deregister objects in use */
+    unsigned bad;       /* requests that must fail at the peer */
+    unsigned hopeless;  /* connect to an address that never answers, or from an unavailable one */
     /* The network. */
-    uint64_t delay;            /* one way, nanoseconds, at most */
-    unsigned split;            /* odds of moving less than could be moved */
-    unsigned stall, reset, cut, corrupt; /* odds for each send */
-    unsigned lose;             /* odds that a connect gets no answer at all */
-    unsigned shortage;         /* odds that descriptors or memory have run out */
-    unsigned ports;            /* how many ephemeral ports there are */
-    size_t window;             /* most bytes under way or unread, one way */
+    uint64_t delay;                      /* the maximum, one way, in nanoseconds */
+    unsigned split;                      /* transfer less than possible */
+    unsigned stall, reset, cut, corrupt; /* for each send */
+    unsigned lose;                       /* a connect gets no answer */
+    unsigned shortage;                   /* descriptors or memory are exhausted */
+    unsigned ports;                      /* the number of ephemeral ports */
+    size_t window;                       /* the maximum of bytes in flight or unread, one way */
     ondk_config_t config[SIM_HOSTS];
 };
 
 extern struct sim_scenario sim_scenario;
-void sim_scenario_choose(void); /* by the seed */
+void sim_scenario_choose(void); /* chosen by the seed */
 
 /* Choices. */
 void sim_seed(uint64_t seed);
 uint64_t sim_below(uint64_t n);   /* 0 to n-1; n > 0 */
-bool sim_chance(unsigned odds);   /* in a thousand */
+bool sim_chance(unsigned odds);   /* true with `odds` in a thousand */
 
 /* The clock: nanoseconds; never 0. */
 extern uint64_t sim_clock;
 
-/* One line of the trace: part of the hash, and printed where asked for. */
+/* Adds a line to the trace: to its hash, and to the output if sim_tracing is set. */
 extern bool sim_tracing;
 void sim_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t sim_trace_hash(void);
-/* The seed has found an error: prints it and ends the process. */
+/* Prints an error and ends the process. */
 _Noreturn void sim_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define sim_check(condition, ...) ((condition) ? (void)0 : sim_fail(__VA_ARGS__))
 
 /* Prints more about the state after a failure. */
 void sim_on_fail(void (*explain)(void));
 
-/* The whole run of the seed that was set. */
+/* Runs the seed that was set. */
 void sim_run(void);
 
 #endif

@@ -20,7 +20,7 @@ static const NTSTATUS shared_ends[] = {
 
 static void rejected_data(struct conn *c)
 {
-    uint8_t data[MOST_PRIVATE];
+    uint8_t data[MAX_PRIVATE];
     unsigned len;
 
     if (c->o.life != OPEN || (len = conn_get_private(c, data, true)) == 0)
@@ -29,8 +29,8 @@ static void rejected_data(struct conn *c)
     conn_check_private(c, data, len, c->peer, c->peer->reply_len, REPLY_DATA, 0);
 }
 
-/* A queue pair that has not been connected can be used by somebody else. */
-static void let_go(struct conn *c)
+/* Releases the queue pair for another connection if it was never connected. */
+static void conn_release_qp(struct conn *c)
 {
     if (c->qp)
         c->qp->in_use = false;
@@ -40,13 +40,13 @@ static void let_go(struct conn *c)
 static void conn_ended(struct obj *o)
 {
     if (((struct conn *)o)->phase == FRESH)
-        let_go((struct conn *)o);
+        conn_release_qp((struct conn *)o);
 }
 
 static void connected(struct req *q, NTSTATUS status)
 {
     struct conn *c = (struct conn *)q->o;
-    uint8_t data[MOST_PRIVATE];
+    uint8_t data[MAX_PRIVATE];
 
     if (status) {
         if (status == STATUS_CONNECTION_REFUSED)
@@ -54,7 +54,7 @@ static void connected(struct req *q, NTSTATUS status)
         c->phase = FRESH;
         c->peer = NULL;
         if (c->o.life == OPEN)
-            let_go(c);
+            conn_release_qp(c);
         return;
     }
     c->phase = REPLIED;
@@ -91,7 +91,7 @@ static struct conn *conn_new(unsigned host)
     return c;
 }
 
-/* False: there is nowhere to go yet. */
+/* Returns false if there is no target yet. */
 static bool choose_target(struct addr *target)
 {
     struct listening *l;
@@ -139,7 +139,7 @@ static void connect_to(struct conn *c, const struct addr *target)
     struct obj *endpoint = choose_endpoint(c->o.host, target);
     struct addr source = choose_source(c->o.host, target);
     PSOCKADDR to = (PSOCKADDR)(uintptr_t)&target->sa;
-    uint8_t data[MOST_PRIVATE];
+    uint8_t data[MAX_PRIVATE];
     ULONG in = sim_scenario.orderly ? 32 : (ULONG)sim_below(READ_LIMIT), out = 1 + (ULONG)sim_below(READ_LIMIT);
     struct req *q;
 
@@ -172,7 +172,7 @@ void connection_connect(unsigned host)
         (void)qp_new(host);
     if (!c || !qp || c->o.pending || !choose_target(&target))
         return;
-    /* Before the first call: somebody may act in the middle of it, and is not to do this too. */
+    /* Set before the first call, because actions inside the call must not use this queue pair, too. */
     c->qp = qp;
     c->phase = CONNECTING;
     qp->in_use = true;

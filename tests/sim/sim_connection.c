@@ -32,7 +32,7 @@ const ondk_config_t *conn_config(const struct conn *c)
     return &sim_scenario.config[c->o.host];
 }
 
-/* The queue pair may see its requests cancelled, or lost, from now on. */
+/* From now on the requests of the queue pair may be cancelled or lost. */
 void conn_disturb(struct conn *c)
 {
     if (c->qp)
@@ -55,14 +55,14 @@ unsigned connection_count(void)
 
 /* ---- private data ---- */
 
-unsigned conn_fill_private(struct conn *c, uint8_t *data, unsigned least, unsigned number)
+unsigned conn_fill_private(struct conn *c, uint8_t *data, unsigned min_receives, unsigned number)
 {
     unsigned most = conn_config(c)->max_private, len;
 
-    len = least + (unsigned)sim_below(most - least + 1);
+    len = min_receives + (unsigned)sim_below(most - min_receives + 1);
     for (unsigned i = 0; i < len; i++)
         data[i] = traffic_byte(c->o.id, number, i);
-    if (least) {
+    if (min_receives) {
         uint16_t name[2] = {(uint16_t)c->o.id, (uint16_t)c->attempt};
 
         memcpy(data, name, ID);
@@ -70,10 +70,10 @@ unsigned conn_fill_private(struct conn *c, uint8_t *data, unsigned least, unsign
     return len;
 }
 
-/* silent: the peer may have sent nothing. */
+/* silent: the peer may have sent no private data. */
 unsigned conn_get_private(struct conn *c, uint8_t *data, bool silent)
 {
-    ULONG len = MOST_PRIVATE, in = 0, out = 0;
+    ULONG len = MAX_PRIVATE, in = 0, out = 0;
     NDK_CONNECTOR *n = c->o.ndk.connector;
     NTSTATUS status;
 
@@ -97,20 +97,20 @@ void conn_check_private(const struct conn *c, const uint8_t *data, unsigned len,
         sim_check(data[i] == traffic_byte(from->o.id, number, i), "%s: wrong private data", obj_name(&c->o));
 }
 
-/* ---- conn_established, and its end ---- */
+/* ---- established connections ---- */
 
 VOID conn_peer_gone(PVOID context)
 {
     struct conn *c = context;
 
     obj_enter(&c->o, "the peer is gone");
-    sim_check(!c->told, "%s: the peer is gone twice", obj_name(&c->o));
+    sim_check(!c->notified, "%s: the peer is gone twice", obj_name(&c->o));
     sim_check(c->phase == UP, "%s: the peer is gone before it was established", obj_name(&c->o));
     sim_check(!c->left, "%s: told of the peer's end after it had disconnected", obj_name(&c->o));
     sim_check(c->o.life == OPEN, "%s: told of the peer's end after it was closed", obj_name(&c->o));
-    c->told = true;
+    c->notified = true;
     conn_disturb(c);
-    obj_leave(&c->o);
+    obj_exit(&c->o);
 }
 
 VOID conn_peer_gone_ex(PVOID context, ULONG reason)
@@ -122,7 +122,7 @@ VOID conn_peer_gone_ex(PVOID context, ULONG reason)
 void conn_established(struct req *q, NTSTATUS status)
 {
     struct conn *c = (struct conn *)q->o;
-    uint8_t data[MOST_PRIVATE];
+    uint8_t data[MAX_PRIVATE];
 
     c->phase = status ? OVER : UP;
     c->qp->connected = !status;
@@ -132,7 +132,7 @@ void conn_established(struct req *q, NTSTATUS status)
     }
     (void)conn_get_private(c, data, false);
     if (c->active && sim_scenario.orderly)
-        (void)post_send(c->qp, 0); /* where nothing else does, this lets the peer begin to send */
+        (void)post_send(c->qp, 0); /* permits the peer to send, if no other message does */
 }
 
 static void parted(struct req *q, NTSTATUS status)
@@ -258,7 +258,7 @@ struct qp *connection_any_qp(unsigned host)
 
 /* ---- an orderly end ---- */
 
-bool connection_all_settled(bool explain)
+bool connection_all_answered(bool explain)
 {
     bool all = true;
 
@@ -289,15 +289,15 @@ void connection_all_established(void)
                   obj_name(objects[i]));
 }
 
-void connection_leave(bool first)
+void connection_disconnect_all(bool first)
 {
     for (unsigned i = 0; i < object_count; i++) {
         struct conn *c = conn_at(i);
 
         if (!c || c->phase != UP)
             continue;
-        /* One side or both begin; the other side follows when its callback runs. */
-        if (c->told || (first && (c->active ? !sim_chance(300) : sim_chance(300))))
+        /* One side or both disconnect; the other side follows when its disconnect callback runs. */
+        if (c->notified || (first && (c->active ? !sim_chance(300) : sim_chance(300))))
             disconnect(c);
     }
 }

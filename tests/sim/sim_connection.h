@@ -11,17 +11,17 @@
 #include "sim/sim_object.h"
 #include "sim/sim_traffic.h"
 
-enum { ID = 4, ATTEMPTS = 64, MOST_PRIVATE = 508, REQUEST_DATA = 1000, REPLY_DATA = 2000, READ_LIMIT = 8 };
+enum { ID = 4, ATTEMPTS = 64, MAX_PRIVATE = 508, REQUEST_DATA = 1000, REPLY_DATA = 2000, READ_LIMIT = 8 };
 
 enum phase {
-    FRESH,      /* can connect */
+    FRESH, /* can connect */
     CONNECTING,
-    REPLIED,    /* the peer has accepted */
+    REPLIED, /* the peer has accepted */
     COMPLETING,
-    REQUESTED,  /* a peer asks */
+    REQUESTED, /* a connect request has arrived */
     ACCEPTING,
     UP,
-    LEAVING,    /* disconnect is pending */
+    LEAVING, /* disconnect is pending */
     OVER,
 };
 
@@ -33,12 +33,12 @@ struct conn {
     struct conn *peer;
     struct obj *endpoint;
     unsigned attempt, request_len[ATTEMPTS]; /* the active side's private data */
-    unsigned reply_len;                      /* the passive side's */
-    bool answered;                   /* the passive side's: reply_len holds */
-    bool left;                       /* disconnect has taken effect */
-    bool told;                       /* that the peer is gone */
+    unsigned reply_len;                      /* of the passive side */
+    bool answered;                           /* passive side: reply_len is valid */
+    bool left;                               /* the disconnect has taken effect */
+    bool notified;                           /* the disconnect callback was called */
     unsigned posted_before;          /* when disconnect was called */
-    NTSTATUS parted;                 /* how disconnect ended */
+    NTSTATUS parted;                 /* the status of the disconnect */
 };
 
 struct listening {
@@ -49,12 +49,12 @@ struct listening {
 
 /* sim_connection.c */
 extern const NTSTATUS conn_establish_ends[];
-const NTSTATUS *conn_only_success(const NTSTATUS *usual); /* what an orderly run allows */
+const NTSTATUS *conn_only_success(const NTSTATUS *usual); /* the statuses that an orderly run allows */
 uint64_t conn_time_limit(unsigned ms);
 const ondk_config_t *conn_config(const struct conn *c);
 void conn_disturb(struct conn *c);
 struct conn *conn_at(unsigned id);
-unsigned conn_fill_private(struct conn *c, uint8_t *data, unsigned least, unsigned number);
+unsigned conn_fill_private(struct conn *c, uint8_t *data, unsigned min_receives, unsigned number);
 unsigned conn_get_private(struct conn *c, uint8_t *data, bool silent);
 void conn_check_private(const struct conn *c, const uint8_t *data, unsigned len, const struct conn *from,
                         unsigned expected, unsigned number, unsigned skip);

@@ -13,7 +13,7 @@
 #include "sim/sim_net.h"
 #include "sim/sim_traffic.h"
 
-enum { MOST_CONNECTIONS = 10, IDLE_LOOKS = 300, TRIES = 50 };
+enum { MAX_CONNECTIONS = 10, IDLE_LOOKS = 300, TRIES = 50 };
 
 static struct obj *adapters[SIM_HOSTS];
 static bool acting;
@@ -47,7 +47,7 @@ static void make_qp(unsigned host)
 
 static void connect_one(unsigned host)
 {
-    if (connection_count() < MOST_CONNECTIONS)
+    if (connection_count() < MAX_CONNECTIONS)
         connection_connect(host);
 }
 
@@ -202,13 +202,13 @@ static struct obj *any_object(void)
     return o && obj_can_close(o) ? o : NULL;
 }
 
-/* The consumer's last word to an object: what it has pending may be cancelled. */
+/* Closes the object. Its pending requests may be cancelled. */
 static void close_object(struct obj *o)
 {
     if (o->kind == QP)
         ((struct qp *)o)->disturbed = true;
     if (o->kind == MR || o->kind == MW)
-        traffic_taken_back = true;
+        traffic_reclaimed = true;
     if (o->kind == MW && ((struct window *)o)->grant)
         regions_unbind(((struct window *)o)->grant);
     obj_close(o);
@@ -274,7 +274,7 @@ void consumer_act(void)
 
 /* ---- between them ---- */
 
-/* The worst moment to take memory back is when bytes are being moved to it, or from it. */
+/* Deregistering memory is most dangerous while bytes are moved to it or from it. */
 static void interrupt(const void *memory)
 {
     static bool inside;
@@ -354,25 +354,25 @@ void consumer_finish(void)
     for (;;) {
         poll_everything();
         srq_fill();
-        if (connection_all_settled(false))
+        if (connection_all_answered(false))
             break;
         if (sim_step_is_far() && ++tries % TRIES)
-            continue; /* who answers may first have to make what he needs */
+            continue; /* a consumer may have to create objects before it can answer */
         if (sim_clock < end && sim_step())
             continue;
-        (void)connection_all_settled(true);
+        (void)connection_all_answered(true);
         sim_fail("not everything that was sent arrives");
     }
     connection_all_established();
     srq_check_idle(true);
-    connection_leave(true);
+    connection_disconnect_all(true);
     while (!connection_all_left()) {
         sim_check(sim_step(), "not everybody can disconnect");
-        connection_leave(false);
+        connection_disconnect_all(false);
     }
 }
 
-/* It can be closed later: when it exists, or when nothing uses it. */
+/* Returns true if the object can be closed only later: when it exists, or when nothing uses it. */
 static bool is_awaited(const struct obj *o)
 {
     return o->life == ASKED || (o->life == OPEN && o->uses);
@@ -422,7 +422,7 @@ void consumer_close(void)
             (void)sim_step();
     }
     acting = false;
-    /* Objects that arrived meanwhile, or that a callback made. */
+    /* Closes objects that arrived meanwhile or that a callback created. */
     while (!close_some())
         (void)sim_step();
     close_host((unsigned)sim_below(SIM_HOSTS));

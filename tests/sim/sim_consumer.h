@@ -12,11 +12,11 @@
 
 struct obj *consumer_adapter(unsigned host);
 
-/* One action, perhaps none: sim_object.h has consumer_act. */
+/* sim_object.h has consumer_act, which executes at most one action. */
 void consumer_open(void);
-/* Ends everything in some order, and waits for it. */
+/* Closes everything in a random order, and waits for it. */
 void consumer_close(void);
-/* The end of an orderly run: everything is established, sent and received; then everybody disconnects. */
+/* Ends an orderly run: establishes, sends and receives everything, then disconnects all connections. */
 void consumer_finish(void);
 
 /* sim_connection.c */
@@ -24,14 +24,14 @@ void connection_listen(unsigned host);
 void connection_pause(unsigned host);
 void connection_endpoint(unsigned host);
 void connection_connect(unsigned host);
-void connection_answer(unsigned host);     /* completes, rejects, accepts: what waits for the consumer */
+void connection_answer(unsigned host); /* completes, rejects or accepts a waiting connection */
 void connection_disconnect(unsigned host);
-void connection_ask(unsigned host);        /* addresses, data */
+void connection_ask(unsigned host);        /* queries addresses and private data */
 void connection_wrong(unsigned host);      /* a call at the wrong time */
 struct qp *connection_any_qp(unsigned host);
-void connection_leave(bool disconnect);    /* everybody, in order */
-bool connection_all_settled(bool explain); /* no consumer waits for an answer; explain: prints those that do */
-void connection_all_established(void);     /* fails where not */
+void connection_disconnect_all(bool disconnect); /* disconnects all connections, in order */
+bool connection_all_answered(bool explain);      /* explain: prints the unanswered ones */
+void connection_all_established(void);           /* fails otherwise */
 bool connection_all_left(void);
 unsigned connection_count(void);
 

@@ -6,13 +6,13 @@
 #include "sim/sim_executor.h"
 #include "sim/sim_traffic_internal.h"
 
-enum { CQ_DEPTH = 200, MOST_RESULTS = 8, LAST_TURNS = 200 };
+enum { CQ_DEPTH = 200, MAX_RESULTS = 8, LAST_TURNS = 200 };
 
-/* failed: one of them did */
+/* *failed: one of them has failed */
 static unsigned results_of(struct cq *cq, unsigned most, bool *failed)
 {
-    NDK_RESULT_EX ex[MOST_RESULTS];
-    NDK_RESULT plain[MOST_RESULTS];
+    NDK_RESULT_EX ex[MAX_RESULTS];
+    NDK_RESULT plain[MAX_RESULTS];
     NDK_CQ *n = cq->o.ndk.cq;
     bool use_ex = sim_chance(500);
     ULONG got;
@@ -45,12 +45,12 @@ static unsigned results(struct cq *cq, unsigned most)
 void cq_poll(struct cq *cq)
 {
     if (obj_is_open(&cq->o) && !cq->polling)
-        (void)results(cq, 1 + (unsigned)sim_below(MOST_RESULTS));
+        (void)results(cq, 1 + (unsigned)sim_below(MAX_RESULTS));
 }
 
 void cq_drain(struct cq *cq)
 {
-    while (obj_is_open(&cq->o) && !cq->polling && results(cq, MOST_RESULTS) > 0)
+    while (obj_is_open(&cq->o) && !cq->polling && results(cq, MAX_RESULTS) > 0)
         ;
 }
 
@@ -63,14 +63,14 @@ static VOID notified(PVOID context, NTSTATUS status)
     sim_check(cq->armed, "%s: notified, but not armed", obj_name(&cq->o));
     sim_check(!cq->notifying, "%s: notified while it is being notified", obj_name(&cq->o));
     cq->armed--;
-    cq->told++;
+    cq->notified++;
     cq->drained = false;
     cq->notifying = true;
     if (cq->o.life == OPEN && sim_chance(700))
         cq_drain(cq);
     if (cq->o.life == OPEN && sim_chance(700))
         cq_arm(cq);
-    obj_leave(&cq->o);
+    obj_exit(&cq->o);
     cq->notifying = false;
 }
 
@@ -117,7 +117,7 @@ void cq_arm(struct cq *cq)
     cq->o.ndk.cq->Dispatch->NdkArmCq(cq->o.ndk.cq, type);
     cq->polling = false;
     cq->o.calls--;
-    /* The queue is empty after arming, so from here on every completion must be notified. */
+    /* The queue is empty after arming, so every later completion must be notified. */
     if (!pending && !cq->notifying && results(cq, 1) == 0)
         cq->drained = cq->armed == 1 && cq->o.life == OPEN;
 }
@@ -148,7 +148,7 @@ static bool is_moderated(const struct cq *cq)
     return cq->interval && cq->count > 1;
 }
 
-/* A waiting notification follows the newest setting. */
+/* The latest setting applies to a waiting notification, too. */
 void cq_moderate(struct cq *cq)
 {
     static const ULONG intervals[] = {0, 1, 100, 20000, MAXULONG};
@@ -171,8 +171,8 @@ void cq_moderate(struct cq *cq)
     sim_trace("%s: moderate by %u us, %u: %s", obj_name(&cq->o), interval, count, ondk_status_name(status));
     sim_check(status == (nonsense ? STATUS_INVALID_PARAMETER_MIX : STATUS_SUCCESS), "%s: moderate: %s",
               obj_name(&cq->o), ondk_status_name(status));
-    if (cq->owed_by && !nonsense)
-        cq->owed_by = cq->interval == MAXULONG ? 0 : sim_clock + cq->interval * UINT64_C(1000) + SIM_MS;
+    if (cq->due_by && !nonsense)
+        cq->due_by = cq->interval == MAXULONG ? 0 : sim_clock + cq->interval * UINT64_C(1000) + SIM_MS;
 }
 
 /* ---- nothing is running ---- */
@@ -180,28 +180,28 @@ void cq_moderate(struct cq *cq)
 /* Polling drives the shard, so a completion may arrive in it; the shards' next turns notify of it. */
 static void check_notified(struct cq *cq)
 {
-    unsigned told = cq->told, got;
+    unsigned notified = cq->notified, got;
     bool failed = false;
 
-    if ((got = results_of(cq, MOST_RESULTS, &failed)) == 0)
+    if ((got = results_of(cq, MAX_RESULTS, &failed)) == 0)
         return;
-    for (int n = 0; n < LAST_TURNS && cq->told == told; n++)
+    for (int n = 0; n < LAST_TURNS && cq->notified == notified; n++)
         sim_overlap();
-    if (cq->told != told || cq->o.life != OPEN)
+    if (cq->notified != notified || cq->o.life != OPEN)
         return;
     sim_check(is_moderated(cq) && !failed && got < cq->count,
               "%s: armed for completions, of which %u came, and nobody was told", obj_name(&cq->o), got);
-    cq->drained = false; /* they are seen: from when it counts anew cannot be told */
-    cq->owed_told = told;
+    cq->drained = false; /* completions were polled, so the start of the next interval is unknown */
+    cq->due_notified = notified;
     if (cq->interval != MAXULONG)
-        cq->owed_by = sim_clock + cq->interval * UINT64_C(1000) + SIM_MS;
+        cq->due_by = sim_clock + cq->interval * UINT64_C(1000) + SIM_MS;
 }
 
 static void check_owed(struct cq *cq)
 {
-    if (cq->told != cq->owed_told || cq->o.life != OPEN)
-        cq->owed_by = 0;
-    sim_check(!cq->owed_by || sim_clock <= cq->owed_by, "%s: the interval is over, and nobody was told",
+    if (cq->notified != cq->due_notified || cq->o.life != OPEN)
+        cq->due_by = 0;
+    sim_check(!cq->due_by || sim_clock <= cq->due_by, "%s: the interval is over, and nobody was told",
               obj_name(&cq->o));
 }
 
@@ -212,7 +212,7 @@ void cq_check_idle(void)
 
         if (cq->o.kind != CQ || cq->o.life != OPEN || cq->polling)
             continue;
-        if (cq->owed_by)
+        if (cq->due_by)
             check_owed(cq);
         else if (cq->armed && cq->drained && cq->arm == NDK_CQ_NOTIFY_ANY)
             check_notified(cq);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See sim_executor.h. A shard's thread is nothing but its turns here: it runs whenever its shard could do something. */
+/* See sim_executor.h. A shard's thread is simulated by turns of the shard, whenever it has work. */
 #include "sim/sim_executor.h"
 
 #include <errno.h>
@@ -10,21 +10,21 @@
 
 enum {
     SHARDS = 64,
-    MOST_STEPS = 400000,       /* of one run: more means that something spins */
-    MOST_STEPS_AT_ONCE = 60000, /* without the clock having had to jump */
+    MAX_STEPS = 400000,        /* of one run; more steps mean an endless loop */
+    MAX_STEPS_AT_ONCE = 60000, /* without an advance of the clock */
     LAST_TURNS = 10000,
     STEP_NS = 3000,
     FAR = 20000000,
 };
 
-#define CLOCK_END (UINT64_C(3600) * SIM_SECOND) /* no run takes an hour: all time limits together are far less */
+#define CLOCK_END (UINT64_C(3600) * SIM_SECOND) /* far more than the sum of all time limits */
 
 static struct shard *shards[SHARDS];
 static unsigned shard_count;
 static unsigned steps, steps_at_once;
 static void (*on_idle)(void);
 
-/* Never the same twice, so that no two things happen at one time. */
+/* Never returns the same time twice. */
 static uint64_t sim_now(struct executor *e)
 {
     (void)e;
@@ -58,7 +58,7 @@ static void stop(struct executor *e, struct shard *s)
 
 static void wake(struct executor *e, struct shard *s)
 {
-    (void)e, (void)s; /* nobody sleeps */
+    (void)e, (void)s; /* no thread sleeps */
 }
 
 static bool sim_gate_wait(struct executor *e, struct gate *g, uint64_t deadline)
@@ -127,9 +127,9 @@ bool sim_step(void)
     struct shard *s = pick();
     uint64_t next;
 
-    sim_check(++steps < MOST_STEPS, "%u steps and no end", steps);
+    sim_check(++steps < MAX_STEPS, "%u steps and no end", steps);
     if (s) {
-        sim_check(++steps_at_once < MOST_STEPS_AT_ONCE, "the shards never come to rest");
+        sim_check(++steps_at_once < MAX_STEPS_AT_ONCE, "the shards never come to rest");
         sim_clock += sim_below(STEP_NS);
         (void)shard_turn(s);
         return true;
@@ -139,7 +139,7 @@ bool sim_step(void)
     if (on_idle)
         on_idle();
     if (next_event() != next)
-        return true; /* to look has moved something: what comes next may be so far that somebody acts before */
+        return true; /* the poll moved something, and a consumer may act before the next event */
     if (next == UINT64_MAX)
         return false;
     if (next > sim_clock)

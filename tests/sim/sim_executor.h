@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The executor of a simulation: all shards in one thread, turned in an order that the seed decides, on its clock. */
+/*
+ * The executor of a simulation: runs all shards in one thread, in an order that the seed determines, on the virtual
+ * clock.
+ */
 #ifndef SIM_SIM_EXECUTOR_H
 #define SIM_SIM_EXECUTOR_H
 
@@ -14,12 +17,12 @@ struct executor *sim_executor(void);
  * next event. Returns false if there is no next event. Must not be called from inside a task.
  */
 bool sim_step(void);
-/* Would the next step let a long time pass, or find nothing to do? */
+/* Returns whether the next step would advance the clock far, or has nothing to do. */
 bool sim_step_is_far(void);
-/* From inside a callback: turns some shard, if one has something to do now. The clock stays. */
+/* Called inside a callback: runs a turn of a shard that has work. The clock does not advance. */
 void sim_overlap(void);
-/* A function that is called when no shard has anything to do. */
+/* Sets a function that is called when no shard has work. */
 void sim_on_idle(void (*idle)(void));
-unsigned sim_executor_shards(void); /* how many live */
+unsigned sim_executor_shards(void); /* the number of existing shards */
 
 #endif

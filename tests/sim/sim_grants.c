@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which tokens are alive, and what is in the memory that they reach: see sim_traffic.h. */
+/* The valid tokens, and the contents of their memory: see sim_traffic.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,7 +82,7 @@ struct grant *grant_pick_for(const struct qp *qp, enum use use, bool early)
     return grant_pick(is_wished, &wish);
 }
 
-/* No value comes again in so short a time, neither while the old one works nor after. */
+/* Checks that the token differs from all earlier ones, which may be valid or not. */
 void grant_token(struct grant *g, uint32_t local, uint32_t remote)
 {
     g->local = local;
@@ -121,16 +121,16 @@ static void check_bytes(const struct region *r, size_t from, size_t to, uint8_t 
 static void check_inside(const struct region *r)
 {
     for (uint32_t i = 0; i < r->len; i++)
-        sim_check(r->busy[i] || *region_byte(r, i) == (r->taken_back ? POISON : expected(r, i)),
+        sim_check(r->busy[i] || *region_byte(r, i) == (r->reclaimed ? POISON : expected(r, i)),
                   "%s: byte %u was written to, 0x%02x", obj_name(&r->o), i, *region_byte(r, i));
 }
 
-/* Pages that are not registered, and what is in front of and behind the rest. */
+/* Checks the pages that are not registered, and the bytes before and behind the others. */
 static void check_fast(const struct region *r)
 {
-    size_t mapped = r->taken_back ? 0 : r->first + r->len;
+    size_t mapped = r->reclaimed ? 0 : r->first + r->len;
 
-    if (r->taken_back) {
+    if (r->reclaimed) {
         check_bytes(r, 0, FAST_PAGES * PAGE, POISON, "written while it was not registered");
         return;
     }
@@ -151,31 +151,31 @@ void region_check(const struct region *r)
     }
     check_bytes(r, 0, GUARD, FILL, "written in front of the region");
     check_bytes(r, GUARD + r->len, 2 * GUARD + r->len, FILL, "written behind the region");
-    if (r->taken_back)
+    if (r->reclaimed)
         check_bytes(r, GUARD, GUARD + r->len, POISON, "written after it was taken back");
     else
         check_inside(r);
 }
 
-void region_take_back(struct region *r)
+void region_reclaim(struct region *r)
 {
     if (r->grant)
         r->grant->state = GRANT_DEAD;
-    if (r->taken_back || !r->registered)
+    if (r->reclaimed || !r->registered)
         return;
     region_check(r);
     for (uint32_t i = 0; i < r->len; i++)
         *region_byte(r, i) = POISON;
     memset(r->busy, 0, r->len);
-    r->taken_back = true;
+    r->reclaimed = true;
 }
 
-/* The window's bytes are as they were before it was bound: whatever comes by it from now on is seen. */
+/* Checks that nothing changes the window's bytes from now on. */
 static void end_window(struct grant *g)
 {
     struct region *r = g->region;
 
-    if (g->under->state == GRANT_DEAD || r->taken_back || r->window != g) {
+    if (g->under->state == GRANT_DEAD || r->reclaimed || r->window != g) {
         g->state = GRANT_DEAD;
         return;
     }
@@ -196,6 +196,6 @@ void grant_end(struct grant *g)
     if (g->under)
         end_window(g);
     else if (g->region->grant == g)
-        region_take_back(g->region);
+        region_reclaim(g->region);
     g->state = GRANT_DEAD;
 }

@@ -24,7 +24,7 @@ void conn_accept(struct conn *c)
     NDK_CONNECTOR *n = c->o.ndk.connector;
     uint64_t most = conn_time_limit(2 * conn_config(c)->establish_ms);
     struct qp *qp = obj_pick(QP, c->o.host, qp_is_free);
-    uint8_t data[MOST_PRIVATE];
+    uint8_t data[MAX_PRIVATE];
     ULONG in = sim_scenario.orderly ? 32 : (ULONG)sim_below(READ_LIMIT), out = 1 + (ULONG)sim_below(READ_LIMIT);
     struct req *q;
 
@@ -32,7 +32,7 @@ void conn_accept(struct conn *c)
         (void)qp_new(c->o.host);
         return;
     }
-    /* Before the first call: somebody may act in the middle of it, and is not to do this too. */
+    /* Set before the first call, because actions inside the call must not use this queue pair, too. */
     qp->in_use = true;
     c->phase = ACCEPTING;
     if (!post_receive(qp) && !qp->received && !(qp->srq && qp->srq->outstanding) && sim_scenario.orderly) {
@@ -62,7 +62,7 @@ void conn_accept(struct conn *c)
 void conn_reject(struct conn *c)
 {
     NDK_CONNECTOR *n = c->o.ndk.connector;
-    uint8_t data[MOST_PRIVATE];
+    uint8_t data[MAX_PRIVATE];
     bool passive = c->phase == REQUESTED;
     NTSTATUS status;
 
@@ -84,7 +84,7 @@ void conn_reject(struct conn *c)
 
 static void find_peer(struct conn *c)
 {
-    uint8_t data[MOST_PRIVATE];
+    uint8_t data[MAX_PRIVATE];
     uint16_t name[2] = {0};
     unsigned len = conn_get_private(c, data, false);
     struct conn *peer;
@@ -118,7 +118,7 @@ static VOID arrived(PVOID context, NDK_CONNECTOR *n)
     find_peer(c);
     if (sim_chance(sim_scenario.inside))
         conn_answer(c);
-    obj_leave(&l->o);
+    obj_exit(&l->o);
 }
 
 static void listens(struct req *q, NTSTATUS status)

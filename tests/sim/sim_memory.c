@@ -9,7 +9,7 @@
 #include "sim/sim_consumer.h"
 #include "sim/sim_traffic_internal.h"
 
-bool traffic_taken_back;
+bool traffic_reclaimed;
 
 static const NTSTATUS good_or_short[] = {STATUS_SUCCESS, STATUS_INSUFFICIENT_RESOURCES, STATUS_PENDING};
 static const NTSTATUS good[] = {STATUS_SUCCESS, STATUS_PENDING};
@@ -47,7 +47,7 @@ static void region_ended(struct obj *o)
 {
     struct region *r = (struct region *)o;
 
-    region_take_back(r);
+    region_reclaim(r);
     regions_release(r);
 }
 
@@ -75,7 +75,7 @@ static void region_born(struct obj *o)
 
     ondk_mdl_init(&mdl, r->memory + GUARD, r->len, NULL);
     q = req_new(o, "register", good_or_short, SIM_SECOND, registered);
-    /* The provider answers this inline, so that the list may be here. */
+    /* The list may be on the stack, because the provider completes this inline. */
     req_returned(q, o->ndk.mr->Dispatch->NdkRegisterMr(o->ndk.mr, &mdl, r->len, flags_of[r->use], req_done, q));
 }
 
@@ -104,7 +104,7 @@ struct region *region_new(unsigned host, enum use use)
 static void deregistered(struct req *q, NTSTATUS status)
 {
     (void)status;
-    region_take_back((struct region *)q->o);
+    region_reclaim((struct region *)q->o);
 }
 
 void region_deregister(struct region *r)
@@ -114,8 +114,8 @@ void region_deregister(struct region *r)
 
     if (!obj_is_open(&r->o) || r->fast || !r->registered || r->grant->state != GRANT_ALIVE)
         return;
-    r->grant->state = GRANT_ENDING; /* no new request */
-    traffic_taken_back = true;
+    r->grant->state = GRANT_ENDING; /* no new request uses it */
+    traffic_reclaimed = true;
     q = req_new(&r->o, "deregister", good, SIM_SECOND, deregistered);
     req_returned(q, mr->Dispatch->NdkDeregisterMr(mr, req_done, q));
 }

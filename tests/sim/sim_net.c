@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The simulated sockets, as net.h has them: see sim_net.h. */
+/* The simulated sockets of engine/net.h: see sim_net.h. */
 #include "sim/sim_net.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 #include "sim/sim.h"
 #include "sim/sim_net_internal.h"
 
-enum { PORT_FIRST = 49152, MOST_READY = 512 };
+enum { PORT_FIRST = 49152, MAX_READY = 512 };
 
 static LIST_HEAD(, net_reservation) reservations = LIST_HEAD_INITIALIZER(reservations);
 static void (*on_interrupt)(const void *memory);
@@ -24,7 +24,7 @@ static int poller_create(struct net *net, struct shard *s, void **poller)
 {
     (void)net;
     (void)s;
-    *poller = malloc(1); /* its address is all there is to it */
+    *poller = malloc(1); /* only its address is used */
     return *poller ? 0 : ENOMEM;
 }
 
@@ -78,14 +78,14 @@ static struct endpoint *pick_first(const void *poller, unsigned round)
     return first;
 }
 
-/* One that has not been reported in this round. */
+/* Returns an endpoint that was not reported in this round. */
 static struct endpoint *pick_ready(const void *poller, unsigned round)
 {
-    struct endpoint *ready[MOST_READY], *e;
+    struct endpoint *ready[MAX_READY], *e;
     unsigned count = 0;
 
     TAILQ_FOREACH(e, wire_all(), link)
-        if (e->round != round && count < MOST_READY && is_ready(e, poller))
+        if (e->round != round && count < MAX_READY && is_ready(e, poller))
             ready[count++] = e;
     return count ? ready[sim_below(count)] : NULL;
 }
@@ -117,12 +117,12 @@ static int net_poll(struct net *net, void *poller, unsigned max, bool leased, bo
         served++;
     }
     if (in_order)
-        (void)pick_first(poller, round); /* those that are ready now are ahead of what comes later */
+        (void)pick_first(poller, round); /* those that are ready now precede later ones */
     *more = sim_net_is_ready(poller);
     return served;
 }
 
-/* Sockets are always seen here. */
+/* Sockets are always watched here. */
 static void net_watch(struct net *net, void *poller)
 {
     (void)net, (void)poller;
@@ -151,7 +151,7 @@ static struct endpoint *enter(struct net_socket *socket)
     return socket->backend;
 }
 
-/* A place where a thread of the consumer could call. Its call may end this connection, but not free it. */
+/* Called where another thread of the consumer could call. That call may end this connection, but not free it. */
 static void interrupted(const struct iovec *iov, int iovcnt)
 {
     if (on_interrupt)
@@ -260,7 +260,7 @@ static int net_connect(struct net *net, struct shard *s, struct net_reservation 
     int err = net_shortage();
 
     (void)first;
-    *sent = 0; /* it never ends at once */
+    *sent = 0; /* a connect never completes at once */
     if (err)
         return err;
     if (addr_equal(&from->local, peer))
@@ -326,7 +326,7 @@ static int listen_pause(struct net_socket *socket, bool paused)
 {
     struct endpoint *e = socket->backend;
 
-    sim_check(e, "a listener is paused that is not open"); /* but by any thread */
+    sim_check(e, "a listener is paused that is not open"); /* called by any thread */
     if (paused)
         reset_accept_queue(e);
     socket->flags = paused ? socket->flags | PAUSED : socket->flags & ~(unsigned)PAUSED;
@@ -494,7 +494,7 @@ static size_t unsent(struct net_socket *socket)
     return e->peer ? e->peer->under_way : 0;
 }
 
-/* Peers that vanish are found by the network itself, sooner or later (sim_wire.c): no setting changes when. */
+/* sim_wire.c reports vanished peers after a random time, which no setting changes. */
 static void set_liveness(struct net_socket *socket, const struct net_liveness *l)
 {
     (void)enter(socket);
@@ -528,7 +528,7 @@ static int attach(struct net_socket *socket, struct shard *s)
     return 0;
 }
 
-/* As Linux does it: who closes with something unread resets. */
+/* As in Linux, closing a socket with unread data sends a reset. */
 static void net_close(struct net_socket *socket, bool reset)
 {
     struct endpoint *e = enter(socket);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A network of two hosts, and TCP over it, as net.h has it. Everything takes a time that the seed decides, and
- * everything that TCP allows happens: any split, full windows, resets, lost peers, refusals, shortages.
+ * A network of two hosts, and TCP over it, with the interface of engine/net.h. Everything takes a time that the seed
+ * determines, and everything that TCP allows can happen: any split, full windows, resets, lost peers, refusals,
+ * shortages.
  *
  *   host n has 10.0.0.<n+1> and fd00::<n+1>, on its one interface, whose index is n + 1
  *   10.0.0.99 exists but never answers, 10.0.0.77 does not exist, 192.0.2.1 is behind no route
@@ -22,12 +23,12 @@ struct net *sim_net(void);
 struct interfaces *sim_interfaces(unsigned host);
 /* v6 or not; port 0 */
 struct addr sim_net_address(unsigned host, bool v6);
-unsigned sim_net_host(const struct addr *a); /* SIM_HOSTS: nobody's */
+unsigned sim_net_host(const struct addr *a); /* SIM_HOSTS: of no host */
 struct addr sim_net_nobody(unsigned which);
 
-/* Lets happen what is due by the clock. */
+/* Executes the events that are due. */
 void sim_net_advance(void);
-uint64_t sim_net_next(void);           /* when the next thing happens; UINT64_MAX: never */
+uint64_t sim_net_next(void);           /* the time of the next event; UINT64_MAX: none */
 bool sim_net_is_ready(void *poller);   /* has sockets to report */
 /*
  * Reports sockets in the order in which they became ready, as net.h promises, and not in one that the seed decides.
@@ -40,7 +41,7 @@ void sim_net_in_order(void (*reported)(void));
  */
 void sim_net_on_interrupt(void (*hook)(const void *memory));
 
-/* Fails where something of the provider's is left; then frees the network's own. */
+/* Fails if the provider has leaked a socket, then frees the network. */
 void sim_net_end(void);
 
 #endif

@@ -10,7 +10,7 @@
 #include "sim/sim.h"
 #include "sim/sim_executor.h"
 
-enum { NESTED = 3 }; /* callbacks in callbacks, as shards run on */
+enum { NESTED = 3 }; /* maximum depth of callbacks inside callbacks */
 
 struct obj *objects[OBJECTS];
 unsigned object_count;
@@ -77,7 +77,7 @@ void *obj_pick(enum kind kind, unsigned host, bool (*wanted)(struct obj *o))
     return count ? found[sim_below(count)] : NULL;
 }
 
-/* Does what another thread, or the consumer itself, may do while a callback runs. */
+/* Executes actions of other threads or of the consumer while a callback runs. */
 static void meanwhile(void)
 {
     if (depth >= NESTED)
@@ -157,8 +157,8 @@ static VOID close_done(PVOID context)
     struct obj *o = context;
 
     sim_trace("%s: closed", obj_name(o));
-    sim_check(!o->told, "%s: the close completes twice", obj_name(o));
-    o->told = true;
+    sim_check(!o->notified, "%s: the close completes twice", obj_name(o));
+    o->notified = true;
     end(o);
     o->telling = true;
     meanwhile();
@@ -218,8 +218,8 @@ void obj_close(struct obj *o)
     sim_check(status == STATUS_PENDING || status == STATUS_SUCCESS, "%s: close answers %s", obj_name(o),
               ondk_status_name(status));
     if (status == STATUS_SUCCESS) {
-        sim_check(!o->told, "%s: the close answers, and calls back", obj_name(o));
-        o->told = true;
+        sim_check(!o->notified, "%s: the close answers, and calls back", obj_name(o));
+        o->notified = true;
         end(o);
     }
 }
@@ -233,7 +233,7 @@ void obj_enter(struct obj *o, const char *event)
     o->callbacks++;
 }
 
-void obj_leave(struct obj *o)
+void obj_exit(struct obj *o)
 {
     meanwhile();
     o->callbacks--;
@@ -295,7 +295,7 @@ VOID req_done(PVOID context, NTSTATUS status)
     sim_check(o->life != GONE, "%s: %s completes, but it is closed", obj_name(o), r->name);
     o->callbacks++;
     req_end(r, status);
-    obj_leave(o);
+    obj_exit(o);
 }
 
 void obj_print_living(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The pieces of memory that requests take, and what is in them: see sim_traffic.h. */
+/* The pieces of memory that requests use, and their contents: see sim_traffic.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +67,7 @@ void wr_free(struct wr *w)
     free(w);
 }
 
-/* Splits len over at most `most` pieces of memory, some of them empty. */
+/* Splits len into at most `most` pieces of memory, some of them empty. */
 bool wr_acquire_memory(struct wr *w, unsigned most, uint32_t len, enum use wanted)
 {
     unsigned count = len ? 1 + (unsigned)sim_below(most) : (unsigned)sim_below(2);
@@ -111,12 +111,12 @@ bool wr_has_pattern(const struct wr *w, unsigned who, unsigned message, size_t l
 bool wr_memory_is_there(const struct wr *w)
 {
     for (unsigned p = 0; p < w->piece_count; p++)
-        if (w->pieces[p].region->taken_back || piece_is_stale(&w->pieces[p]))
+        if (w->pieces[p].region->reclaimed || piece_is_stale(&w->pieces[p]))
             return false;
     return !w->taken;
 }
 
-/* Behind the message the receive's memory is as it was. */
+/* Checks that the receive's memory behind the message did not change. */
 void wr_check_rest(const struct wr *w, size_t len)
 {
     size_t n = 0;

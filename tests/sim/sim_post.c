@@ -40,7 +40,7 @@ unsigned post_sges(const struct wr *w, NDK_SGE *sges)
     return w->piece_count;
 }
 
-/* Inline data is read by its address, so that has to be one. */
+/* Inline data is read by its address, so each piece must have an address. */
 static bool can_be_inline(const struct wr *w)
 {
     for (unsigned i = 0; i < w->piece_count; i++)
@@ -99,19 +99,22 @@ static NTSTATUS call(struct wr *w, ULONG flags)
     }
 }
 
-/* By the fault of somebody, or because what was to make its token was flushed, or lost, unnoticed. */
+/*
+ * Returns whether the request's memory may be invalid: by a bad action, or because the request that creates its token
+ * was flushed or lost.
+ */
 bool wr_may_lack_memory(const struct wr *w)
 {
     bool asked = w->ends || (w->makes && w->makes->under);
 
     for (unsigned i = 0; i < w->piece_count; i++)
         asked = asked || w->pieces[i].grant->qp;
-    return traffic_bad || traffic_taken_back || (asked && !sim_scenario.orderly);
+    return traffic_bad || traffic_reclaimed || (asked && !sim_scenario.orderly);
 }
 
 /*
- * In the list before the call: its completion can be seen, by who acts in the middle of it, before it returns. A post
- * that is answered by an error is taken out again.
+ * Inserts the request before the call, because actions inside the call can poll its completion. Removes it if the post
+ * fails.
  */
 bool post_it(struct wr *w, ULONG flags)
 {
@@ -138,7 +141,7 @@ bool post_it(struct wr *w, ULONG flags)
     sim_check(status == STATUS_INSUFFICIENT_RESOURCES || status == STATUS_CONNECTION_INVALID ||
                   (status == STATUS_NOT_SUPPORTED && w->op == READ && !sim_scenario.orderly) ||
                   ((status == STATUS_ACCESS_VIOLATION || status == STATUS_INVALID_DEVICE_STATE) &&
-                   (refusable || traffic_taken_back)),
+                   (refusable || traffic_reclaimed)),
               "%s: %s answers %s", obj_name(&qp->o), name, ondk_status_name(status));
     sim_check(!(status == STATUS_CONNECTION_INVALID && connected && sim_scenario.orderly && !qp->disturbed),
               "%s: not connected", obj_name(&qp->o));
@@ -151,7 +154,7 @@ bool post_it(struct wr *w, ULONG flags)
     return wr_drop(w);
 }
 
-/* As many completions as the queues can hold may be waiting: no more. */
+/* Returns whether the completion queues have room for another completion. */
 bool post_has_room(const struct qp *qp, enum op op)
 {
     const struct cq *cq = op == RECEIVE ? qp->receive_cq : qp->initiator_cq;
@@ -196,7 +199,7 @@ bool post_receive(struct qp *qp)
     return false;
 }
 
-/* How long the next message may be that the peer surely has a receive for, if nobody has disturbed the order. */
+/* Stores the maximum length of a message for which the peer has a receive. Returns false if it may have none. */
 static bool next_message(const struct qp *qp, uint32_t *most)
 {
     const struct qp *peer = qp->peer;
@@ -210,7 +213,7 @@ static bool next_message(const struct qp *qp, uint32_t *most)
     return true;
 }
 
-/* What a read of this queue pair's that is under way may still be about. */
+/* Returns whether a read of this queue pair may still access the token's memory. */
 static bool is_being_read(const struct qp *qp, const struct grant *g)
 {
     const struct wr *w;
@@ -221,7 +224,7 @@ static bool is_being_read(const struct qp *qp, const struct grant *g)
     return false;
 }
 
-/* The peer's token that the message ends. What was read by it has to have arrived by then. */
+/* Chooses the peer's token that the message invalidates. All reads by that token must have completed. */
 static ULONG choose_end(struct wr *w)
 {
     struct grant *g = sim_chance(200) ? regions_for_peer_to_end(w->qp->peer) : NULL;
@@ -235,7 +238,7 @@ static ULONG choose_end(struct wr *w)
     return is_being_read(w->qp, g) ? NDK_OP_FLAG_READ_FENCE : 0;
 }
 
-/* The number of a message has to be given before the post; a post that fails takes it back. */
+/* Numbers the message before the post, and removes the number if the post fails. */
 static bool post_message(struct wr *w, ULONG flags)
 {
     struct qp *qp = w->qp;
@@ -273,7 +276,7 @@ bool post_send(struct qp *qp, uint32_t most)
     return post_message(w, flags | post_any_flags(w));
 }
 
-/* The first piece's token ends with the read: then nobody else may be at it. */
+/* Chooses whether the read invalidates the first piece's token, which no other request may use then. */
 static ULONG choose_local_end(struct wr *w)
 {
     struct grant *g = w->piece_count ? w->pieces[0].grant : NULL;
@@ -328,7 +331,7 @@ bool post_write(struct qp *qp)
     return false;
 }
 
-/* An empty write moves nothing and needs nothing. */
+/* Posts an empty write, which needs no memory. */
 void post_undeferred(struct qp *qp)
 {
     struct wr *w;
@@ -336,7 +339,7 @@ void post_undeferred(struct qp *qp)
     if (!qp->deferred || !post_has_room(qp, WRITE))
         return;
     w = wr_new(qp, WRITE);
-    w->bad = true; /* nothing is to be looked at */
+    w->bad = true; /* nothing will be checked */
     (void)post_it(w, 0);
 }
 
@@ -345,7 +348,7 @@ static bool is_dead_of(const struct grant *g, const void *peer)
     return g->qp == peer && g->state == GRANT_DEAD && g->remote;
 }
 
-/* A token of the peer's host, but none that a peer of that queue pair may end. */
+/* Returns whether a token of the peer's host must not be invalidated by that queue pair. */
 static bool is_not_to_be_ended(const struct grant *g, const void *context)
 {
     const struct qp *peer = context;

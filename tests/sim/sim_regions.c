@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that requests register, bind and invalidate, and memory that is only mapped, see sim_traffic.h. A polite
- * consumer ends a token when nobody uses it: its own requests are processed in order, and it has the peer's. A rude
- * consumer ends a token at any time.
+ * Memory that requests register, bind and invalidate, and memory that is only mapped: see sim_traffic.h. A polite
+ * consumer invalidates a token only if no request of either side uses it. A rude consumer invalidates tokens at any
+ * time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void check_mapping(const struct region *r, uint32_t offset, uint32_t len,
         sim_check(regions_page(r, i) % PAGE == 0, "%s: a page with an offset", obj_name(&r->o));
 }
 
-/* False: the provider is short of something. */
+/* Returns false if the provider lacks resources. */
 static bool map(struct region *r, uint8_t *memory, uint32_t len)
 {
     NDK_ADAPTER *a = consumer_adapter(r->o.host)->ndk.adapter;
@@ -68,7 +68,7 @@ static void release_mapping(struct obj *o)
 
 static void mapping_ended(struct obj *o)
 {
-    region_take_back((struct region *)o);
+    region_reclaim((struct region *)o);
 }
 
 void regions_map(struct qp *qp)
@@ -105,7 +105,7 @@ static void fast_ended(struct obj *o)
 {
     struct region *r = (struct region *)o;
 
-    region_take_back(r);
+    region_reclaim(r);
     regions_release(r);
 }
 
@@ -126,7 +126,7 @@ static void make_fast(unsigned host, struct obj *pd)
     if (!r)
         return;
     r->pd = pd;
-    r->fast = r->taken_back = true;
+    r->fast = r->reclaimed = true;
     r->remote_too = sim_chance(850);
     r->memory = aligned_alloc(PAGE, FAST_PAGES * PAGE);
     r->busy = calloc(1, FAST_PAGES * PAGE);
@@ -187,7 +187,7 @@ static bool is_over(const struct grant *g)
     return !g || g->state == GRANT_DEAD;
 }
 
-/* One that another queue pair had is free when that is closed. */
+/* A token of another queue pair is free after that is closed. */
 static bool is_free_for(const struct qp *owner, const struct grant *g)
 {
     if (owner && owner != asking && owner->o.life != GONE)
@@ -203,21 +203,24 @@ static bool is_fast_to_be_had(struct obj *o)
            (is_over(r->window) || (r->qp && r->qp->o.life == GONE));
 }
 
-static bool is_window_to_be_had(struct obj *o)
+static bool is_window_available(struct obj *o)
 {
     const struct window *w = (struct window *)o;
 
     return w->pd == asking->pd && !o->calls && is_free_for(w->qp, w->grant);
 }
 
-/* What comes after this one may leave it, or what it covers, as it is. */
+/* Returns whether a later request of the same object may fail and leave this token valid. */
 static bool is_covered(const struct grant *g)
 {
     return g && (g->covers || g->state != GRANT_DEAD);
 }
 
-/* Whoever used it is gone. The provider may not know yet that it is over: its token is not to be tried any more. */
-static void leave(struct grant *g)
+/*
+ * Marks the token as dead after its users have been closed. The provider may not have processed that, so the token must
+ * not be used again.
+ */
+static void grant_abandon(struct grant *g)
 {
     if (is_over(g))
         return;
@@ -230,10 +233,10 @@ static void leave(struct grant *g)
 static void shuffle(struct region *r)
 {
     for (unsigned i = FAST_PAGES - 1; i > 0; i--) {
-        unsigned j = (unsigned)sim_below(i + 1), kept = r->order[i];
+        unsigned j = (unsigned)sim_below(i + 1), old = r->order[i];
 
         r->order[i] = r->order[j];
-        r->order[j] = kept;
+        r->order[j] = old;
     }
 }
 
@@ -255,7 +258,7 @@ static ULONG rights(enum use use)
     }
 }
 
-/* Nothing of the old registration is in the memory any more, and nobody uses it. */
+/* Chooses the pages of a new registration. No request uses the memory of the old one. */
 static struct grant *lay_out(struct region *r, struct qp *qp)
 {
     static const enum use uses[] = {LOCAL, BEHIND, READABLE_REGION, WRITABLE_REGION};
@@ -264,7 +267,7 @@ static struct grant *lay_out(struct region *r, struct qp *qp)
     shuffle(r);
     r->first = sim_chance(300) ? 0 : (uint32_t)sim_below(PAGE);
     r->len = 1 + (uint32_t)sim_below((1 + sim_below(FAST_PAGES)) * PAGE - r->first);
-    r->taken_back = false;
+    r->reclaimed = false;
     r->registered = true;
     r->grant = g = grant_new(&r->o, r, uses[sim_below(r->remote_too ? 4 : 2)]);
     g->qp = r->qp = qp;
@@ -297,13 +300,13 @@ void regions_register(struct qp *qp)
         return;
     if (!r->mapped && !map(r, r->memory, FAST_PAGES * PAGE))
         return;
-    covers = is_covered(r->grant); /* also if nobody here uses it, because its queue pair has ended */
+    covers = is_covered(r->grant); /* also if it has no users because its queue pair has ended */
     if (r->qp && r->qp->o.life == GONE) {
-        leave(r->window);
-        leave(r->grant);
+        grant_abandon(r->window);
+        grant_abandon(r->grant);
     }
     old = is_over(r->grant) ? NULL : r->grant;
-    region_take_back(r);
+    region_reclaim(r);
     if (old)
         old->state = GRANT_ENDING;
     g = lay_out(r, qp);
@@ -363,12 +366,12 @@ void regions_bind(struct qp *qp)
     bool covers;
 
     asking = qp;
-    if (!post_has_room(qp, BIND) || !(mw = obj_pick(MW, qp->o.host, is_window_to_be_had)) ||
+    if (!post_has_room(qp, BIND) || !(mw = obj_pick(MW, qp->o.host, is_window_available)) ||
         !(under = grant_pick(is_to_be_bound, qp)))
         return;
     covers = is_covered(mw->grant);
     if (mw->qp && mw->qp->o.life == GONE)
-        leave(mw->grant);
+        grant_abandon(mw->grant);
     old = is_over(mw->grant) ? NULL : mw->grant;
     if (old) {
         regions_unbind(old);
@@ -396,7 +399,7 @@ static struct grant *latest(const struct grant *g)
     return g->maker->kind == MW ? ((struct window *)g->maker)->grant : g->region->grant;
 }
 
-/* Made by requests for this queue pair, and what its object's next request is about. */
+/* Returns whether the token belongs to this queue pair and is the latest of its object. */
 static bool is_own(const struct grant *g, const struct qp *qp)
 {
     return g->qp == qp && g->maker->kind != LAM && g->maker->life == OPEN && g->remote && latest(g) == g;
@@ -429,7 +432,7 @@ struct grant *regions_for_peer_to_end(const struct qp *peer)
     return grant_pick(is_peers_to_end, peer);
 }
 
-/* A read of its own that brings bytes to it is not to be cut off. */
+/* Adds a read fence if a read of this queue pair may still write to the memory. */
 static ULONG fence(const struct qp *qp, const struct grant *g)
 {
     const struct wr *w;
@@ -467,7 +470,7 @@ void regions_invalidate(struct qp *qp, bool rude)
     if (!post_has_room(qp, INVALIDATE) || !(g = grant_pick(again ? is_ended : rude ? is_endable : is_idle, qp)))
         return;
     traffic_bad = traffic_bad || again;
-    traffic_taken_back = traffic_taken_back || rude;
+    traffic_reclaimed = traffic_reclaimed || rude;
     invalidate(qp, g, again);
 }
 
@@ -477,7 +480,7 @@ void regions_interrupt(struct region *r)
 
     if (!r->fast || !g || !g->qp || !is_endable(g, g->qp) || !post_has_room(g->qp, INVALIDATE))
         return;
-    traffic_taken_back = true;
+    traffic_reclaimed = true;
     invalidate(g->qp, g, false);
 }
 
@@ -494,7 +497,9 @@ NTSTATUS regions_call(struct wr *w, ULONG flags)
     return qp->Dispatch->NdkInvalidate(qp, w, w->ends->maker->ndk.header, flags);
 }
 
-/* From here on the region cannot go before the window lets it go; before, a flush that nobody has seen may have. */
+/*
+ * From now on the region cannot be closed before the window is invalidated. Before, a flush may have prevented the bind.
+ */
 static void made(struct grant *g, struct grant *replaced)
 {
     if (replaced)
@@ -507,7 +512,7 @@ static void made(struct grant *g, struct grant *replaced)
         obj_parent(g->maker, &g->region->o);
 }
 
-/* What it was to replace goes on then, but nobody uses it any more. */
+/* The token that it should have replaced remains valid, but is not used any more. */
 void regions_refused(struct wr *w)
 {
     struct grant *g = w->makes, *old = w->replaces;

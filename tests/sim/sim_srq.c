@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shared receive queues: receives are used in the order of their posts, none is lost, none is used twice, and each arm
- * has a notification. The completion queue of a queue pair shows the receives that it used. So the knowledge here is
- * late, but never wrong: the queue has at most as many receives as are not known to be used.
+ * has a notification. The consumer learns of a used receive only from its completion. Therefore the queue may have fewer
+ * receives than the consumer counts, but never more.
  */
 #include <stdlib.h>
 
@@ -20,10 +20,10 @@ static bool is_of(const struct obj *o, const struct srq *s)
 }
 
 /*
- * The fewest receives that the queue may have, whatever is in flight. An accepting side may send before the peer is
- * established.
+ * Returns the minimum of receives that the queue can have, considering messages in flight. An accepting side may send
+ * before the peer is established.
  */
-static unsigned at_least(const struct srq *s)
+static unsigned srq_min_receives(const struct srq *s)
 {
     unsigned coming = 0;
 
@@ -38,15 +38,15 @@ static unsigned at_least(const struct srq *s)
 
 bool srq_has_credit(const struct srq *s)
 {
-    return at_least(s) > 0;
+    return srq_min_receives(s) > 0;
 }
 
 void srq_sending(struct srq *s)
 {
-    unsigned least = at_least(s);
+    unsigned min_receives = srq_min_receives(s);
 
-    if (least < s->arming.least)
-        s->arming.least = least;
+    if (min_receives < s->arming.min_receives)
+        s->arming.min_receives = min_receives;
 }
 
 /* ---- receives ---- */
@@ -58,7 +58,7 @@ bool srq_post(struct srq *s)
     NTSTATUS status;
     struct wr *w;
 
-    if (!obj_is_open(&s->o) || s->outstanding >= s->depth || s->outstanding >= SHARED_MOST)
+    if (!obj_is_open(&s->o) || s->outstanding >= s->depth || s->outstanding >= MAX_SHARED)
         return false;
     w = wr_new(&s->nobody, RECEIVE);
     w->srq = s;
@@ -77,7 +77,7 @@ bool srq_post(struct srq *s)
     sim_trace("%s: receive: %s", obj_name(&s->o), ondk_status_name(status));
     if (status == STATUS_SUCCESS)
         return true;
-    sim_check(status == STATUS_ACCESS_VIOLATION && traffic_taken_back, "%s: %u receives of %u, and another one: %s",
+    sim_check(status == STATUS_ACCESS_VIOLATION && traffic_reclaimed, "%s: %u receives of %u, and another one: %s",
               obj_name(&s->o), s->outstanding - 1, s->depth, ondk_status_name(status));
     TAILQ_REMOVE(&s->receives, w, link);
     s->outstanding--;
@@ -119,41 +119,41 @@ static VOID notified(PVOID context, NTSTATUS status)
     obj_enter(&s->o, "runs low");
     sim_check(status == STATUS_SUCCESS, "%s: notified of %s", obj_name(&s->o), ondk_status_name(status));
     sim_check(s->arming.armed, "%s: notified, but not armed", obj_name(&s->o));
-    sim_check(!sim_scenario.orderly || s->arming.least < s->arming.most_threshold,
-              "%s: notified, but it had %u, and not below %u", obj_name(&s->o), s->arming.least,
-              s->arming.most_threshold);
+    sim_check(!sim_scenario.orderly || s->arming.min_receives < s->arming.max_threshold,
+              "%s: notified, but it had %u, and not below %u", obj_name(&s->o), s->arming.min_receives,
+              s->arming.max_threshold);
     s->arming.armed--;
-    s->told++;
+    s->notified++;
     s->arming.certain = s->arming.fresh = false;
     for (unsigned n = (unsigned)sim_below(6); n && srq_post(s); n--)
         ;
     if (s->o.life == OPEN && sim_chance(700))
         (void)rearm(s, 0, 1 + (ULONG)sim_below(s->depth));
-    obj_leave(&s->o);
+    obj_exit(&s->o);
 }
 
 static void arm(struct srq *s, unsigned threshold)
 {
     s->arming.certain = s->arming.armed == 0;
     s->arming.fresh = false;
-    if (!s->arming.armed || threshold > s->arming.most_threshold)
-        s->arming.most_threshold = threshold;
+    if (!s->arming.armed || threshold > s->arming.max_threshold)
+        s->arming.max_threshold = threshold;
     if (!s->arming.armed)
-        s->arming.least = s->outstanding;
+        s->arming.min_receives = s->outstanding;
     if (s->arming.armed < 2)
         s->arming.armed++;
     s->arming.threshold = threshold;
     srq_sending(s);
 }
 
-/* Zeros change nothing. A depth that is too small for the known receives may be enough for the actual ones. */
+/* Zeros change nothing. A depth that is too small for the counted receives may be enough for the actual ones. */
 static bool rearm(struct srq *s, ULONG depth, ULONG threshold)
 {
     static const NTSTATUS allowed[] = {STATUS_SUCCESS, STATUS_INSUFFICIENT_RESOURCES, STATUS_INVALID_PARAMETER,
                                        STATUS_PENDING};
     struct req *q = req_new(&s->o, "modify", allowed, SIM_SECOND, NULL);
     struct arming before = s->arming;
-    unsigned told = s->told;
+    unsigned notified = s->notified;
     NTSTATUS status;
 
     sim_trace("%s: %u receives, depth %u, threshold %u", obj_name(&s->o), s->outstanding, depth, threshold);
@@ -164,7 +164,7 @@ static bool rearm(struct srq *s, ULONG depth, ULONG threshold)
               "%s: cannot be %u deep, with %u receives", obj_name(&s->o), depth, s->outstanding);
     if (status == STATUS_SUCCESS && depth)
         s->depth = depth;
-    else if (status && s->told == told)
+    else if (status && s->notified == notified)
         s->arming = before;
     req_returned(q, status);
     return status == STATUS_SUCCESS;
@@ -173,10 +173,10 @@ static bool rearm(struct srq *s, ULONG depth, ULONG threshold)
 void srq_modify(unsigned host)
 {
     struct srq *s = obj_pick(SRQ, host, NULL);
-    ULONG depth = sim_chance(500) ? 0 : 1 + (ULONG)sim_below(SHARED_MOST);
+    ULONG depth = sim_chance(500) ? 0 : 1 + (ULONG)sim_below(MAX_SHARED);
 
     if (s)
-        (void)rearm(s, depth, sim_chance(500) ? 0 : 1 + (ULONG)sim_below(SHARED_MOST));
+        (void)rearm(s, depth, sim_chance(500) ? 0 : 1 + (ULONG)sim_below(MAX_SHARED));
 }
 
 /* ---- its life ---- */
@@ -200,11 +200,11 @@ void srq_new(unsigned host)
         return;
     s->pd = s->nobody.pd = pd;
     s->nobody.o.kind = QP;
-    s->depth = 4 + (unsigned)sim_below(SHARED_MOST - 4);
+    s->depth = 4 + (unsigned)sim_below(MAX_SHARED - 4);
     s->sges = 1 + (unsigned)sim_below(PIECES);
     TAILQ_INIT(&s->receives);
     s->o.gone = srq_ended;
-    s->arming.threshold = s->arming.most_threshold = (unsigned)sim_below(s->depth);
+    s->arming.threshold = s->arming.max_threshold = (unsigned)sim_below(s->depth);
     s->arming.armed = s->arming.threshold > 0;
     s->arming.fresh = s->arming.armed;
     obj_parent(&s->o, pd);
@@ -243,7 +243,7 @@ void srq_end(void)
 
 /* ---- nothing is running ---- */
 
-/* False: some completions can be seen no more. */
+/* Returns false if some completions can no longer be polled. */
 static bool know_all(const struct srq *s)
 {
     for (unsigned i = 0; i < object_count; i++) {
@@ -258,7 +258,7 @@ static bool know_all(const struct srq *s)
     return true;
 }
 
-/* Each queue pair may be in the midst of one message, whose receive is used and not complete. */
+/* Each queue pair may have received a part of one message, whose receive is used and not completed. */
 static void check_order(const struct srq *s, bool orderly_end)
 {
     unsigned holes = 0, busy = 0;
@@ -271,23 +271,23 @@ static void check_order(const struct srq *s, bool orderly_end)
     sim_check(holes <= (orderly_end ? 0 : busy), "%s: %u receives were passed over", obj_name(&s->o), holes);
 }
 
-static bool is_owed(const struct srq *s, unsigned told)
+static bool is_owed(const struct srq *s, unsigned notified)
 {
-    return s->arming.armed && s->told == told && s->outstanding < s->arming.threshold && s->o.life == OPEN;
+    return s->arming.armed && s->notified == notified && s->outstanding < s->arming.threshold && s->o.life == OPEN;
 }
 
 /* Polling drives shards, so a receive may be used in it; the shards' next turns notify of it. */
 static void check_notified(struct srq *s)
 {
-    unsigned told = s->told;
+    unsigned notified = s->notified;
 
-    if (!is_owed(s, told) || s->arming.fresh)
+    if (!is_owed(s, notified) || s->arming.fresh)
         return;
-    for (int n = 0; n < TURNS && is_owed(s, told); n++)
+    for (int n = 0; n < TURNS && is_owed(s, notified); n++)
         sim_overlap();
-    if (is_owed(s, told) && !s->arming.certain)
-        s->arming.armed = 0; /* two arms in a row that were met as one */
-    sim_check(!is_owed(s, told), "%s: %u receives, fewer than %u, and nobody was told", obj_name(&s->o),
+    if (is_owed(s, notified) && !s->arming.certain)
+        s->arming.armed = 0; /* two successive arms with one notification */
+    sim_check(!is_owed(s, notified), "%s: %u receives, fewer than %u, and nobody was told", obj_name(&s->o),
               s->outstanding, s->arming.threshold);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Queue pairs, and what their completions have to be: see sim_traffic.h. */
+/* Queue pairs, and the checks of their completions: see sim_traffic.h. */
 #include "sim/sim_traffic.h"
 
 #include <stdlib.h>
@@ -36,13 +36,14 @@ static void qp_ended(struct obj *o)
     qp->disturbed = true;
     qp_check_completed(qp, qp->posted, "closed");
     /*
-     * The remaining requests complete to nobody, or to a consumer that polls now. In both cases their memory is free.
+     * The remaining requests never complete, or complete to a consumer that polls now. In both cases their memory is
+     * free.
      */
     release_all(&qp->receives);
     release_all(&qp->initiated);
 }
 
-/* For as many completions as the queue may get of shared receives there is room, once for all of its queue pairs. */
+/* Reserves room for the completions of shared receives, once for all queue pairs of the completion queue. */
 static void reserve(const struct qp *qp)
 {
     for (unsigned i = 0; i < object_count; i++) {
@@ -51,7 +52,7 @@ static void reserve(const struct qp *qp)
         if (other->o.kind == QP && other != qp && other->srq == qp->srq && other->receive_cq == qp->receive_cq)
             return;
     }
-    qp->receive_cq->expected += SHARED_MOST;
+    qp->receive_cq->expected += MAX_SHARED;
 }
 
 static NTSTATUS create(struct qp *qp, NDK_QP **out)
@@ -69,7 +70,7 @@ static NTSTATUS create(struct qp *qp, NDK_QP **out)
 struct qp *qp_new(unsigned host)
 {
     struct obj *pd = obj_pick(PD, host, NULL);
-    struct cq *rcq = cq_any(host, SHARED_MOST), *icq = cq_any(host, SHARED_MOST);
+    struct cq *rcq = cq_any(host, MAX_SHARED), *icq = cq_any(host, MAX_SHARED);
     NDK_QP *out = (NDK_QP *)&obj_unwritten;
     struct qp *qp;
 
@@ -109,7 +110,7 @@ static void check_write(const struct wr *w)
 {
     const struct qp *from = w->qp;
 
-    if (piece_is_stale(&w->remote) || w->remote.region->taken_back)
+    if (piece_is_stale(&w->remote) || w->remote.region->reclaimed)
         return;
     for (uint32_t i = 0; i < w->len; i++)
         sim_check(*piece_byte(&w->remote, i) == traffic_byte(from->o.id, w->message, i),
@@ -117,7 +118,7 @@ static void check_write(const struct wr *w)
                   w->number, obj_name(w->remote.grant->maker), w->remote.offset, i, *piece_byte(&w->remote, i));
 }
 
-/* A request whose memory was taken back fails alone, if nothing of it has been sent. */
+/* A request whose memory was reclaimed fails without ending the connection, if no part of it was sent. */
 static bool source_is_there(const struct wr *w)
 {
     for (unsigned p = 0; p < w->piece_count; p++) {
@@ -129,7 +130,7 @@ static bool source_is_there(const struct wr *w)
     return true;
 }
 
-/* A send was received, so the data that its sender wrote before it has been placed. */
+/* Called when a send was received: the data of the sender's earlier writes must be in place. */
 static void check_writes(struct qp *from, unsigned before)
 {
     struct wr *w, *next;
@@ -176,12 +177,11 @@ static void received(struct wr *w, const NDK_RESULT_EX *r, bool ex)
     while (m < from->sent && !is_message(w, m, r, ex))
         m++;
     sim_check(m < from->sent, "%s: message %u arrived otherwise than it was sent", obj_name(&qp->o), first);
-    sim_check(m == first || from->disturbed || traffic_taken_back, "%s: message %u is missing", obj_name(&qp->o),
-              first);
+    sim_check(m == first || from->disturbed || traffic_reclaimed, "%s: message %u is missing", obj_name(&qp->o), first);
     wr_check_rest(w, r->BytesTransferred);
     qp->delivered = m + 1;
     check_writes(from, from->message_number[m]);
-    /* Which of several that look alike it is, a disturbed order and a plain result do not tell. */
+    /* With a disturbed order, a result without its type does not identify the message among equal ones. */
     if (from->message_ends[m] && (ex || !from->disturbed))
         grant_end(from->message_ends[m]);
 }
@@ -214,7 +214,7 @@ static void remove_it(struct wr *w)
     (w->op == RECEIVE ? qp->receive_cq : qp->initiator_cq)->expected--;
 }
 
-/* It is over: its own memory is free again, the remote one where it is known what is in there. */
+/* Ends a request: frees its local memory, and its remote memory if its contents are known. */
 static void retire(struct wr *w, bool succeeded)
 {
     remove_it(w);
@@ -224,10 +224,10 @@ static void retire(struct wr *w, bool succeeded)
     if (w->op == WRITE && succeeded && !w->bad)
         TAILQ_INSERT_TAIL(&w->qp->writes, w, link);
     else
-        wr_free(w); /* after a failure the remote piece stays taken: part of the data may be there */
+        wr_free(w); /* after a failure the remote piece remains in use, because a part of the data may be written */
 }
 
-/* The requests before it in its queue have completed; only silent ones may have done so without a completion. */
+/* Checks that earlier requests of its queue have completed. Only silent ones may lack a completion. */
 static void check_order(struct wr *w, bool succeeded)
 {
     struct wr_list *list = w->op == RECEIVE ? &w->qp->receives : &w->qp->initiated;
@@ -268,7 +268,7 @@ static struct wr *find_in(struct wr_list *list, const void *context)
     return w;
 }
 
-/* The request of this queue pair that completes to this queue. */
+/* Finds the request of this queue pair for a completion of this queue. */
 static struct wr *find(struct qp *qp, const struct cq *cq, const void *context)
 {
     struct wr *w = qp->receive_cq == cq ? find_in(qp->srq ? &qp->srq->receives : &qp->receives, context) : NULL;
@@ -285,7 +285,7 @@ static void check_type(const struct wr *w, const NDK_RESULT_EX *r)
     };
     bool right = r->Type == types[w->op];
 
-    if (w->op == RECEIVE && r->Status == STATUS_SUCCESS) /* more of it is compared with the message */
+    if (w->op == RECEIVE && r->Status == STATUS_SUCCESS) /* the message is compared later */
         right = right || r->Type == NdkOperationTypeReceiveAndInvalidate;
     sim_check(right && (r->Status || r->ProviderErrorCode == 0), "%s: wrong type or code", obj_name(&w->qp->o));
 }
@@ -330,7 +330,7 @@ static void check_list(struct qp *qp, struct wr_list *list, unsigned number, con
     }
 }
 
-/* A consumer that polls now has not handled its results; a closed queue has reported nothing. */
+/* Skips queues that are being polled, whose results are not handled yet, and closed ones. */
 static void check_queue(struct qp *qp, struct cq *cq, struct wr_list *list, unsigned number, const char *after)
 {
     if (cq->polling)

@@ -14,30 +14,30 @@ enum { SMALL = 64 };
 
 /* sim_grants.c */
 struct grant *grant_new(struct obj *maker, struct region *r, enum use use);
-/* early: posted to this queue pair before it is alive, so that it is alive in time */
+/* early: the request that uses it is posted before it is valid, behind the one that makes it valid */
 bool grant_is_usable(const struct grant *g, const struct qp *qp, bool early);
 struct grant *grant_pick(bool (*wanted)(const struct grant *g, const void *context), const void *context);
 struct grant *grant_pick_for(const struct qp *qp, enum use use, bool early);
-void grant_token(struct grant *g, uint32_t local, uint32_t remote); /* known now: has to be a new one */
-void grant_end(struct grant *g); /* from now on nothing may access the memory by it; checks that */
+void grant_token(struct grant *g, uint32_t local, uint32_t remote); /* stores the token; checks that it is new */
+void grant_end(struct grant *g); /* from now on checks that nothing accesses its memory */
 void grants_free(void);
 uint8_t *region_byte(const struct region *r, uint32_t i);
 void region_check(const struct region *r);
-void region_take_back(struct region *r); /* the provider is done with it: nothing that comes later may touch it */
+void region_reclaim(struct region *r); /* the provider has released it: checks that nothing accesses it any more */
 
 /* sim_pieces.c */
 bool piece_acquire(struct grant *g, uint32_t len, enum user user, struct piece *out);
 void piece_release(const struct piece *p);
-bool piece_is_stale(const struct piece *p); /* its bytes are somebody else's by now */
+bool piece_is_stale(const struct piece *p); /* another request may use its bytes */
 uint8_t *piece_byte(const struct piece *p, uint32_t i);
 uint64_t piece_address(const struct piece *p);
-bool wr_acquire_memory(struct wr *w, unsigned most, uint32_t len, enum use use); /* false: none is acquired */
+bool wr_acquire_memory(struct wr *w, unsigned most, uint32_t len, enum use use); /* false: not available */
 void wr_release(struct wr *w);
 void wr_free(struct wr *w);
 void wr_write_pattern(struct wr *w, unsigned who, unsigned message);
 bool wr_has_pattern(const struct wr *w, unsigned who, unsigned message, size_t len);
 bool wr_memory_is_there(const struct wr *w);
-void wr_check_rest(const struct wr *w, size_t len); /* behind the message the memory is as it was */
+void wr_check_rest(const struct wr *w, size_t len); /* checks the memory behind the message */
 
 /* sim_post.c */
 bool post_has_room(const struct qp *qp, enum op op);
@@ -48,15 +48,15 @@ bool post_it(struct wr *w, ULONG flags);
 bool wr_may_lack_memory(const struct wr *w);
 
 /* sim_regions.c */
-NTSTATUS regions_call(struct wr *w, ULONG flags); /* the three requests that make and end tokens */
+NTSTATUS regions_call(struct wr *w, ULONG flags); /* executes a fast-register, bind or invalidate */
 void regions_completed(struct wr *w, bool succeeded);
-void regions_refused(struct wr *w);               /* the post was */
+void regions_refused(struct wr *w); /* the post of such a request was refused */
 struct grant *regions_for_peer_to_end(const struct qp *peer);
 void regions_release(struct region *r);
-LONGLONG regions_page(const struct region *r, unsigned page); /* where it is mapped */
+LONGLONG regions_page(const struct region *r, unsigned page); /* returns the position of a page in the mapping */
 
 /* sim_srq.c */
-void srq_used(struct wr *w); /* it completes, for w->qp */
+void srq_used(struct wr *w); /* the receive completes for w->qp */
 void srq_end(void);
 
 /* sim_traffic.c */

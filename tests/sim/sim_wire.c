@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets of the simulated network: a list of what arrives when. See sim_net.h. */
+/* Packets of the simulated network: a list ordered by arrival. See sim_net.h. */
 #include "sim/sim_net_internal.h"
 
 #include <errno.h>
@@ -76,7 +76,7 @@ static void send_packet(enum packet_kind kind, struct endpoint *to, uint64_t at,
         TAILQ_INSERT_HEAD(&packets, p, link);
 }
 
-/* When something that keeps its place in the stream arrives. */
+/* Returns an arrival time that keeps the order of the stream. */
 static uint64_t in_order(struct endpoint *to)
 {
     uint64_t at = sim_clock + delay();
@@ -124,10 +124,7 @@ static void note_start(struct endpoint *from, const uint8_t *data, size_t len)
         from->protected_from = sizeof from->first + ((unsigned)from->first[18] << 8 | from->first[19]);
 }
 
-/*
- * If one side requires CRCs, both send them. Without CRCs, a corrupted byte is not detected, because TCP takes it for
- * the one sent.
- */
+/* If one side requires CRCs, both send them. Without CRCs a corrupted byte is not detected. */
 static bool is_protected(const struct endpoint *from)
 {
     return sim_scenario.config[sim_net_host(&from->local)].crc || sim_scenario.config[sim_net_host(&from->remote)].crc;
@@ -187,7 +184,7 @@ void wire_room(struct endpoint *to, uint64_t after)
     send_packet(ROOM, to, sim_clock + after, 0, NULL, 0);
 }
 
-/* A lost peer is noticed by who waits for acknowledgements: after a while, which may be longer than all time limits. */
+/* A vanished peer is detected by missing acknowledgements after a random time, which may exceed all time limits. */
 static void cut(struct endpoint *e)
 {
     e->cut = e->peer->cut = true;
@@ -240,7 +237,7 @@ static void arrive_syn(struct endpoint *from)
     struct endpoint *listener = net_listener_at(&from->remote), *e;
 
     if (from->closed)
-        return; /* called off before it got anywhere */
+        return; /* closed before the request was sent */
     if (!listener) {
         send_packet(REFUSAL, from, sim_clock + delay(), ECONNREFUSED, NULL, 0);
         return;
@@ -263,7 +260,7 @@ static void arrive_data(struct endpoint *e, const struct packet *p)
     if (e->dead)
         return;
     if (e->closed) {
-        wire_reset(e); /* nobody reads it */
+        wire_reset(e); /* no socket reads it */
         return;
     }
     if (e->in_len + p->len > e->in_room) {
@@ -321,7 +318,7 @@ void sim_net_advance(void)
     }
 }
 
-/* Only what somebody may still be waiting for. */
+/* Considers only packets whose receiver still exists. */
 uint64_t sim_net_next(void)
 {
     const struct packet *p;

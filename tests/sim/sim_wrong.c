@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests about registrations and windows that are wrong in themselves: refused at once, and nothing changes. */
+/* Invalid requests for registrations and windows: they are refused at once, and nothing changes. */
 #include "openndk/adapter.h"
 #include "sim/sim.h"
 #include "sim/sim_traffic_internal.h"
@@ -10,7 +10,7 @@ static const struct qp *asking; /* obj_pick has no argument of its own */
 
 static void expect(struct qp *qp, const char *what, NTSTATUS status, NTSTATUS wanted)
 {
-    qp->deferred = false; /* what was deferred goes */
+    qp->deferred = false; /* the post sends deferred requests */
     sim_check(status == wanted, "%s: %s answers %s", obj_name(&qp->o), what, ondk_status_name(status));
 }
 
