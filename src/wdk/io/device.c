@@ -121,8 +121,10 @@ NTSTATUS IoCreateDevice(PDRIVER_OBJECT DriverObject, ULONG DeviceExtensionSize, 
 
 void device_initialized(PDRIVER_OBJECT driver)
 {
+    pthread_mutex_lock(&lock);
     for (PDEVICE_OBJECT d = driver->DeviceObject; d; d = d->NextDevice)
         d->Flags &= ~(ULONG)DO_DEVICE_INITIALIZING;
+    pthread_mutex_unlock(&lock);
 }
 
 /* Requires the lock. Removes the device from its driver's list. */
