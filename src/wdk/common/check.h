@@ -22,8 +22,8 @@ static inline bool check_on(void)
 }
 
 /*
- * check.c has name, bug check and text of each. docs/driver-checks.md lists them. The comments here describe p1 to p4,
- * the parameters of the report.
+ * The name, bug check and text of each rule are in check.c; docs/driver-checks.md lists them. The comments here describe
+ * the misuse and p1 to p4, the parameters of the report.
  */
 enum check_rule {
     CHECK_WAIT_AT_DISPATCH,      /* KeWait..., KeDelayExecutionThread, a mutex, at or above DISPATCH_LEVEL */
@@ -34,10 +34,10 @@ enum check_rule {
     CHECK_LOCK_RECURSIVE,        /* p1 lock */
     CHECK_LOCK_NOT_HELD,         /* released by a thread that does not hold it: p1 lock, p2 owner or 0 */
     CHECK_LOCK_HELD_AT_END,      /* a callback, work item or thread ended with a lock held */
-    CHECK_POOL_OVERRUN,          /* p1 block, p2 size, p3 offset of the first byte written behind it */
-    CHECK_POOL_UNDERRUN,
-    CHECK_POOL_DOUBLE_FREE,
-    CHECK_POOL_USE_AFTER_FREE,
+    CHECK_POOL_OVERRUN,          /* p1 block, p2 size, p3 address of the access, p4 1: a write */
+    CHECK_POOL_UNDERRUN,         /* as CHECK_POOL_OVERRUN */
+    CHECK_POOL_DOUBLE_FREE,      /* p1 block, p2 size */
+    CHECK_POOL_USE_AFTER_FREE,   /* as CHECK_POOL_OVERRUN */
     CHECK_POOL_WRONG_TAG,        /* p1 block, p2 its tag, p3 the caller's tag */
     CHECK_POOL_BAD_ADDRESS,      /* freed, but never allocated */
     CHECK_POOL_BAD_REQUEST,      /* zero size, zero tag, paged pool above APC_LEVEL */

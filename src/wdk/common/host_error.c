@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why a call of the host program has failed, for each thread. */
+/* The error text of each thread: the reason why its last call to this library failed. */
 #include "wdk/common/host_error.h"
 
 #include <stdarg.h>

@@ -56,7 +56,7 @@ static void inuse_match(void *context, enum live_kind kind, const void *thing, c
     p->found->by = *made;
 }
 
-/* objects: finds only kernel objects, whose initialization would corrupt them, and no other memory in use. */
+/* If `objects` is true, finds only kernel objects that must not be initialized now, and no other memory in use. */
 static bool inuse_search(const void *start, size_t size, bool objects, struct inuse_found *found)
 {
     const struct rule *freed = &check_rules[CHECK_OBJECT_FREED_IN_USE];

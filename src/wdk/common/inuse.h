@@ -16,13 +16,13 @@ struct inuse_found {
     const struct rule *rule; /* CHECK_OBJECT_FREED_IN_USE, unless inuse_find sets another */
     const void *object;      /* inside the memory */
     const char *what;        /* "event that a thread waits for" */
-    struct stack by;         /* of the call that began the use; depth 0: not known */
+    struct stack by;         /* of the call that began the use; its depth is 0 if it is not known */
     bool may_begin_anew;     /* it must not be freed, but may be initialized again */
 };
 
 /*
- * Returns whether something that begins inside [start, start + size) is in use. The caller holds no lock. The function
- * may acquire only locks that are held for a short time.
+ * Returns whether something that begins inside [start, start + size) is in use. It is called without a lock, and may
+ * acquire only locks that are held for a short time.
  */
 typedef bool inuse_find(const void *start, size_t size, struct inuse_found *out);
 

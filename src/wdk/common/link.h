@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The kernel's own lists of LIST_ENTRY. A removed entry points at itself, so that removing it again is harmless.
- */
+/* The kernel's own lists of LIST_ENTRY. A removed entry points to itself, so that removing it again is harmless. */
 #ifndef WDK_LINK_H
 #define WDK_LINK_H
 

@@ -154,7 +154,7 @@ static struct owner *owner_create(void)
     struct owner *o = malloc(sizeof *o);
 
     if (!o)
-        abort(); /* the routine cannot fail */
+        abort(); /* out of memory, which the routine cannot report */
     return o;
 }
 

@@ -16,7 +16,7 @@ struct device_start_io {
     struct spin lock;              /* guards the members below */
     unsigned running;              /* calls of StartIo that have not returned */
     unsigned n_requested;          /* calls of IoStartNextPacket... that were deferred */
-    unsigned flags;                /* of the last of these */
+    unsigned flags;                /* of the last of these calls */
     ULONG key;
 };
 struct device_start_io *device_start_io(PDEVICE_OBJECT device);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pages of their own for each block: see special_pool.h. */
+/* Special pool, and the signal handler that reports accesses to its closed pages: see special_pool.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -10,7 +10,7 @@
 
 #include "wdm.h"
 
-/* The new handle owns the caller's reference. If this fails, which is out of memory, the caller still owns it. */
+/* The new handle owns the caller's reference. If this fails because of memory, the caller still owns it. */
 NTSTATUS handle_open(void *object, HANDLE *handle);
 
 /*

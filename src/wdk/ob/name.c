@@ -26,7 +26,7 @@ struct name {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct name *names;
 
-/* Replaces the prefix `from` of the text, if it has it, by `to`, which is not longer. */
+/* Replaces the prefix `from` by `to`, which must not be longer. Does nothing if the text has another prefix. */
 static void name_replace_prefix(WCHAR *text, const WCHAR *from, const WCHAR *to)
 {
     size_t from_length = text_wide_length(from), to_length = text_wide_length(to);
