@@ -22,8 +22,8 @@ static inline bool check_on(void)
 }
 
 /*
- * The name, bug check and text of each rule are in check.c; docs/driver-checks.md lists them. The comments here describe
- * the misuse and p1 to p4, the parameters of the report.
+ * check.c has the name, bug check and text of each rule. docs/driver-checks.md lists them. The comments here describe
+ * the misuse, and p1 to p4, the parameters of the report.
  */
 enum check_rule {
     CHECK_WAIT_AT_DISPATCH,      /* KeWait..., KeDelayExecutionThread, a mutex, at or above DISPATCH_LEVEL */

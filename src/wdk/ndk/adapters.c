@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A short list under a lock that is held while an adapter is opened, so that two who come at once get the same. */
+/* The list of open adapters. Its lock is held while an adapter is opened, so that concurrent opens return the same. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ struct entry {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *entries;
 
-static struct entry *find(NDK_VERSION version, uint32_t if_index)
+static struct entry *adapters_find(NDK_VERSION version, uint32_t if_index)
 {
     struct entry *e = entries;
 
@@ -29,7 +29,7 @@ static struct entry *find(NDK_VERSION version, uint32_t if_index)
     return e;
 }
 
-static NTSTATUS open_new(NDK_VERSION version, uint32_t if_index, struct entry **made)
+static NTSTATUS adapters_open_new(NDK_VERSION version, uint32_t if_index, struct entry **created)
 {
     struct entry *e = calloc(1, sizeof(*e));
     NTSTATUS status;
@@ -45,7 +45,7 @@ static NTSTATUS open_new(NDK_VERSION version, uint32_t if_index, struct entry **
     e->if_index = if_index;
     e->next = entries;
     entries = e;
-    *made = e;
+    *created = e;
     return STATUS_SUCCESS;
 }
 
@@ -57,9 +57,9 @@ NTSTATUS adapters_open(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **ada
     if (!adapter)
         return STATUS_INVALID_PARAMETER;
     pthread_mutex_lock(&lock);
-    e = find(version, if_index);
+    e = adapters_find(version, if_index);
     if (!e)
-        status = open_new(version, if_index, &e);
+        status = adapters_open_new(version, if_index, &e);
     if (e) {
         e->opens++;
         *adapter = e->adapter;
@@ -70,7 +70,7 @@ NTSTATUS adapters_open(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **ada
 
 enum adapters_closed adapters_close(NDK_ADAPTER *adapter)
 {
-    enum adapters_closed answer;
+    enum adapters_closed result;
     struct entry **at, *e, *last = NULL;
 
     pthread_mutex_lock(&lock);
@@ -80,11 +80,11 @@ enum adapters_closed adapters_close(NDK_ADAPTER *adapter)
         *at = e->next;
         last = e;
     }
-    answer = last ? ADAPTERS_CLOSED : e ? ADAPTERS_STILL_OPEN : ADAPTERS_UNKNOWN;
+    result = last ? ADAPTERS_CLOSED : e ? ADAPTERS_STILL_OPEN : ADAPTERS_UNKNOWN;
     pthread_mutex_unlock(&lock);
     if (last) {
         ondk_close_adapter(last->adapter);
         free(last);
     }
-    return answer;
+    return result;
 }

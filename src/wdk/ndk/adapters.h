@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The provider's adapters that are open, one for each interface and version, however often drivers open it: a connector
- * that came with one open of an interface may be accepted with a QP made with another, as on an RNIC.
+ * The provider's open adapters: one for each interface and version, which all opens by drivers share. Therefore a
+ * connector that one open of an interface has received may be accepted with a QP of another open, as on an RNIC.
  */
 #ifndef ONDK_WDK_ADAPTERS_H
 #define ONDK_WDK_ADAPTERS_H
@@ -11,10 +11,10 @@
 #include "wdm.h"
 #include "ndkpi.h"
 
-/* if_index is the host's. Statuses of ondk_open_adapter. */
+/* Opens the adapter of the host's interface `if_index`. Returns the statuses of ondk_open_adapter. */
 NTSTATUS adapters_open(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
 enum adapters_closed { ADAPTERS_UNKNOWN, ADAPTERS_STILL_OPEN, ADAPTERS_CLOSED };
-/* Once for each open; the last blocks as ondk_close_adapter does. Unknown: it is not open (any more). */
+/* Must be called once for each open. The last call blocks as ondk_close_adapter does. */
 enum adapters_closed adapters_close(NDK_ADAPTER *adapter);
 
 #endif

@@ -6,7 +6,7 @@
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
 
-static NDIS_STATUS open_adapter(NDIS_HANDLE context, PNDIS_OPEN_NDK_ADAPTER_PARAMETERS parameters, NDK_ADAPTER **out)
+static NDIS_STATUS ndis_open_adapter(NDIS_HANDLE context, PNDIS_OPEN_NDK_ADAPTER_PARAMETERS parameters, NDK_ADAPTER **out)
 {
     NTSTATUS status;
 
@@ -21,7 +21,7 @@ static NDIS_STATUS open_adapter(NDIS_HANDLE context, PNDIS_OPEN_NDK_ADAPTER_PARA
     return status;
 }
 
-static VOID close_adapter(NDIS_HANDLE context, NDK_ADAPTER *adapter)
+static VOID ndis_close_adapter(NDIS_HANDLE context, NDK_ADAPTER *adapter)
 {
     (void)context;
     irql_check_max("CloseNDKAdapterHandler", PASSIVE_LEVEL);
@@ -37,7 +37,7 @@ VOID OndkNdkProviderCharacteristics(PNDIS_NDK_PROVIDER_CHARACTERISTICS Character
     *Characteristics = (NDIS_NDK_PROVIDER_CHARACTERISTICS){
         .Header = { NDIS_OBJECT_TYPE_NDK_PROVIDER_CHARACTERISTICS, NDIS_NDK_PROVIDER_CHARACTERISTICS_REVISION_1,
                     NDIS_SIZEOF_NDK_PROVIDER_CHARACTERISTICS_REVISION_1 },
-        .OpenNDKAdapterHandler = open_adapter,
-        .CloseNDKAdapterHandler = close_adapter,
+        .OpenNDKAdapterHandler = ndis_open_adapter,
+        .CloseNDKAdapterHandler = ndis_close_adapter,
     };
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a driver opens and closes an adapter. With checks off and no address mapped the driver gets the provider's own
- * objects. Otherwise it gets those of the verify layer (src/verify).
+ * Opens and closes adapters for drivers. With checks off and no address mapped, the driver receives the provider's own
+ * objects. Otherwise it receives those of the verify layer (src/verify).
  */
 #ifndef WDK_NDK_OPEN_H
 #define WDK_NDK_OPEN_H
@@ -11,9 +11,9 @@
 #include "wdm.h"
 #include "ndkpi.h"
 
-/* index is the driver's (ondk_wdk_map_interface). Statuses of ondk_open_adapter. */
+/* `index` is the driver's index of the interface (ondk_wdk_map_interface). Returns the statuses of ondk_open_adapter. */
 NTSTATUS ndk_adapter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **out);
-/* Blocks as ondk_close_adapter does. Returns false if the adapter is not open, which is reported. */
+/* Blocks as ondk_close_adapter does. Returns false and reports it if the adapter is not open. */
 bool ndk_adapter_close(NDK_ADAPTER *adapter);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answers the verify layer's questions that only the kernel can answer: IRQL, locks after a callback, stacks, mapped
- * addresses. The layer's objects and calls are listed with everything else that a driver has left. Memory that they use
- * is found when the driver frees it.
+ * The kernel's functions that the verify layer calls: IRQL, locks after a callback, stacks, mapped addresses. Registers
+ * the layer's objects and calls with live.h, so that unload reports those that are open. Registers the memory that they
+ * use with inuse.h, so that its free is reported.
  */
 #include <pthread.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static const struct verify_host kernel_host = {
     .irql = host_irql,
     .callback_begin = host_callback_begin,
     .callback_end = host_callback_end,
-    .stack_bounds = verify_thread_stack_bounds, /* the kernel's threads are the C library's */
+    .stack_bounds = verify_thread_stack_bounds, /* a kernel thread is a thread of the C library */
     .address_to_provider = host_address_to_provider,
     .address_to_consumer = host_address_to_consumer,
 };

@@ -3,7 +3,7 @@
 #ifndef WDK_NDK_VERIFY_HOST_H
 #define WDK_NDK_VERIFY_HOST_H
 
-/* Before an adapter is wrapped. Idempotent. */
+/* Must be called before an adapter is wrapped. Idempotent. */
 void ndk_verify_host_start(void);
 
 #endif
