@@ -4,7 +4,7 @@
 
 #include "contract/kit/peer.h"
 
-/* A request of the provider's own that waits at the listener's consumer. */
+/* A request of the provider that waits for the listener's consumer. */
 struct asked {
     struct kit_pair pair;
     struct kit_call connect;
@@ -111,7 +111,7 @@ CASE(acc_02_peer_gone_before, KIT_FAMILIES)
     }
 }
 
-static void check_gone_after(bool reset)
+static void check_disconnected_after(bool reset)
 {
     static struct peer_initiator p;
     struct raw_frame request = peer_frame(PEER_FPDU);
@@ -129,8 +129,8 @@ static void check_gone_after(bool reset)
 /* covers: ACC-02 */
 CASE(acc_02_peer_gone_after_the_reply, KIT_FAMILIES)
 {
-    check_gone_after(false);
-    check_gone_after(true);
+    check_disconnected_after(false);
+    check_disconnected_after(true);
 }
 
 /* covers: ACC-02 */
@@ -272,7 +272,7 @@ CASE(acc_04_read_limits_are_capped_and_paired, KIT_FAMILIES)
     struct raw_frame request = peer_frame(PEER_WRITE);
     ULONG most;
 
-    request.ird = 0x3ff0 | RAW_A; /* more than the adapter serves */
+    request.ird = 0x3ff0 | RAW_A; /* more than the adapter's limit */
     request.ord = 5 | RAW_WRITE;
     peer_initiator_open(&p, &request);
     most = info_of(p.side.adapter).MaxOutboundReadLimit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ADP: the adapter: opening it, what it reports, its addresses. */
+/* ADP: the adapter: opening it, its reported limits, its addresses. */
 #include <dirent.h>
 
 #include "contract/kit/net.h"
@@ -54,7 +54,7 @@ CASE(adp_01_sufficient_buffers, 0)
     kit_close_adapter(a);
 }
 
-/* The structure of NDK 1 ends before RdmaTechnology. A consumer of NDK 1 has a buffer for no more. */
+/* The structure of NDK 1 ends before RdmaTechnology, and the buffer of an NDK 1 consumer has only that size. */
 /* covers: ADP-01 */
 CASE(adp_01_the_structure_of_ndk_1, 0)
 {
@@ -119,7 +119,7 @@ static void limits(const NDK_ADAPTER_INFO *info, ULONG sizes[SIZES])
     sizes[INLINE] = info->MaxInlineDataSize;
 }
 
-/* The side with its queues as large as they may be. */
+/* Opens the side with queues of the maximum depth. */
 static void enlarge(struct kit_side *s, const NDK_ADAPTER_INFO *info)
 {
     ULONG sizes[SIZES];
@@ -392,7 +392,7 @@ CASE(adp_02_transfer_at_the_limit, KIT_SLOW)
     open_large(&p, &info);
     ULONG count = info.MaxInitiatorRequestSge < 64 ? info.MaxInitiatorRequestSge : 64;
     ULONG piece = info.MaxTransferLength / count + 1, left = info.MaxTransferLength;
-    uint8_t *from = malloc(piece), *to = malloc(piece); /* each over and over: a transfer is long, not its memory */
+    uint8_t *from = malloc(piece), *to = malloc(piece); /* all pieces share one buffer */
     CHECK(from && to && info.MaxReceiveRequestSge >= count);
     kit_pattern(from, piece, 8);
     NDK_MR *mrs[2] = { kit_mr(&p.active, from, piece, 0, &mdls[0], &tokens[0]),

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* ADP: logical address mappings: which chains are mapped, what the mapping says, and that its pages are the memory. */
+/*
+ * ADP: logical address mappings: the chains that can be mapped, the contents of the mapping, and the memory of its
+ * pages.
+ */
 #include <pthread.h>
 
 #include "contract/kit/data.h"
 
 enum { MOST_PAGES = 70, MEMORY = MOST_PAGES * PAGE_SIZE, MOST_PIECES = 7, GUARD = 64 };
 
-/* A mapping in a buffer that is watched behind its end. */
+/* A mapping in a buffer with a guard behind it. */
 struct mapping {
     union {
         NDK_LOGICAL_ADDRESS_MAPPING lam;
@@ -51,7 +54,7 @@ static ULONG pages_of(const uint8_t *at, SIZE_T length)
     return (ULONG)(((uintptr_t)at % PAGE_SIZE + length + PAGE_SIZE - 1) / PAGE_SIZE);
 }
 
-/* What a mapping says of length bytes at `at`. */
+/* Checks the mapping of length bytes at `at`. */
 static void check_mapping(const struct mapping *m, const uint8_t *at, SIZE_T length)
 {
     ULONG pages = pages_of(at, length);
@@ -74,7 +77,7 @@ enum { OFFSETS = sizeof offsets / sizeof offsets[0], LENGTHS = sizeof lengths / 
 
 /* ---- ADP-05 ---- */
 
-/* The memory from `at` on in as many pieces, cut where the seed says, and a tail that nobody asks for. */
+/* Describes the memory from `at` in so many pieces of random lengths, and a tail that is not mapped. */
 static void chain(MDL *mdls, uint8_t *at, ULONG length, unsigned pieces, uint64_t *seed)
 {
     ULONG end = length;
@@ -110,7 +113,7 @@ CASE(adp_05_chains_cut_anywhere, 0)
     kit_close_adapter(a);
 }
 
-/* Refused, and nothing is mapped: the adapter can be closed. */
+/* Checks that the mapping is refused and nothing is mapped, so the adapter can be closed. */
 static void check_refused(NDK_ADAPTER *a, MDL *mdl, SIZE_T length)
 {
     struct mapping m = { .size = sizeof m.at };
@@ -134,7 +137,7 @@ CASE(adp_05_a_chain_with_a_hole, 0)
         kit_init_mdl(&mdls[0], base, 1000, &mdls[1]);
         check_refused(a, mdls, 2000);
         check_refused(a, mdls, 1001);
-        build_good(a, mdls, 1000, &m); /* the hole is behind what is asked for */
+        build_good(a, mdls, 1000, &m); /* the gap is behind the mapped length */
         check_mapping(&m, base, 1000);
         release(a, &m);
     }
@@ -166,7 +169,7 @@ CASE(adp_05_more_than_the_chain_has, 0)
 
 /* ---- ADP-06 ---- */
 
-/* Each buffer that is too short gets the size needed; the next in size is not looked at behind its end. */
+/* Each buffer that is too short gets the required size, and nothing is written behind a buffer that suffices. */
 static void check_sizes(NDK_ADAPTER *a, uint8_t *at, SIZE_T length)
 {
     ULONG needed = 0x10 + pages_of(at, length) * 8;
@@ -204,7 +207,7 @@ CASE(adp_06_sizes_counts_and_offsets, 0)
     kit_close_adapter(a);
 }
 
-/* The part of a mapping of length bytes that lies in its i-th page. */
+/* Returns the part of a mapping of length bytes in its i-th page. */
 static NDK_SGE page_sge(const struct mapping *m, SIZE_T length, ULONG i, UINT32 token)
 {
     SIZE_T from = i == 0 ? m->fbo : 0, before = i == 0 ? 0 : (SIZE_T)i * PAGE_SIZE - m->fbo;
@@ -215,7 +218,7 @@ static NDK_SGE page_sge(const struct mapping *m, SIZE_T length, ULONG i, UINT32 
     return sge;
 }
 
-/* Page by page, last page first, to the peer; each has to be what lies in the memory there. */
+/* Sends the pages to the peer, the last one first, and compares each with the memory. */
 static void check_pages(struct kit_pair *p, const struct mapping *m, const uint8_t *at, SIZE_T length, UINT32 token)
 {
     struct kit_side *s = &p->active, *peer = &p->passive;
@@ -259,7 +262,7 @@ CASE(adp_06_the_pages_are_the_memory, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- ADP-07, and what a release gives back ---- */
+/* ---- ADP-07, and the release of a mapping ---- */
 
 /* covers: ADP-07 */
 CASE(adp_07_the_chain_is_as_it_was, 0)
@@ -284,7 +287,7 @@ CASE(adp_07_the_chain_is_as_it_was, 0)
     kit_close_adapter(a);
 }
 
-/* Many at a time, over one and the same memory, and again and again: none is in another's way, and nothing runs out. */
+/* Many mappings of the same memory at a time, repeatedly: they are independent, and no resource is exhausted. */
 /* covers: ADP-06, ADP-07 */
 CASE(adp_07_nothing_runs_out, 0)
 {

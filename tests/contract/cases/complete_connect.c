@@ -41,8 +41,8 @@ CASE(cmp_01_passive_side_sends_first, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* The accepting side's send is held until the initiator has spoken. */
-static void check_held(const struct raw_frame *request, uint8_t revision)
+/* The accepting side's send waits for the initiator's first message. */
+static void check_send_waits(const struct raw_frame *request, uint8_t revision)
 {
     static struct peer_initiator p;
     uint8_t ulpdu[64];
@@ -66,7 +66,7 @@ CASE(cmp_01_revision_1_peer_speaks_first, KIT_FAMILIES)
 {
     struct raw_frame request = { .flags = RAW_C, .revision = 1 };
 
-    check_held(&request, 1);
+    check_send_waits(&request, 1);
 }
 
 /* covers: CMP-01 */
@@ -74,7 +74,7 @@ CASE(cmp_01_peer_without_ready_speaks_first, KIT_FAMILIES)
 {
     struct raw_frame request = peer_frame(PEER_NONE);
 
-    check_held(&request, 2);
+    check_send_waits(&request, 2);
 }
 
 /* ---- at the wrong time ---- */
@@ -87,7 +87,7 @@ CASE(cmp_02_before_connect_completed, KIT_FAMILIES)
     peer_acceptor_open(&p);
     CHECK_STATUS(kit_complete_connect(&p.side), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(complete_ex(&p.side), STATUS_CONNECTION_INVALID);
-    peer_acceptor_connect(&p, PEER_WRITE); /* no harm was done */
+    peer_acceptor_connect(&p, PEER_WRITE); /* the connection still works */
     peer_acceptor_close(&p);
 }
 
@@ -158,7 +158,7 @@ CASE(cmp_03_peer_gone_before, KIT_FAMILIES)
     check_given_up(PEER_NONE);
 }
 
-static void check_gone_meanwhile(bool reset)
+static void check_disconnected_meanwhile(bool reset)
 {
     static struct peer_acceptor p;
     struct kit_call complete = { 0 };
@@ -178,8 +178,8 @@ static void check_gone_meanwhile(bool reset)
 /* covers: CMP-03 */
 CASE(cmp_03_peer_gone_meanwhile, KIT_FAMILIES)
 {
-    check_gone_meanwhile(true);
-    check_gone_meanwhile(false);
+    check_disconnected_meanwhile(true);
+    check_disconnected_meanwhile(false);
 }
 
 /* covers: CMP-03 */
@@ -191,7 +191,7 @@ CASE(cmp_03_accepting_connector_closed, KIT_FAMILIES)
     struct kit_config config = kit_config();
     NTSTATUS connecting, accepting;
 
-    config.rtr = NDKCONFORM_RTR_READ; /* the form that needs the peer's answer */
+    config.rtr = NDKCONFORM_RTR_READ; /* the only form with an answer of the peer */
     kit_configure(&config);
     kit_pair_open_idle(&p);
     connecting = kit_connect_start(&p.active, &connect, &source, &p.listener.address, NULL, 0);
@@ -224,7 +224,7 @@ CASE(cmp_04_ready_is_never_answered, KIT_FAMILIES)
     CHECK_STATUS(kit_complete_connect(&p.side), STATUS_IO_TIMEOUT);
     CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 46);
     CHECK(peer_wait_end(p.s));
-    /* Over for this connector: */
+    /* The connector has failed: */
     CHECK_STATUS(kit_complete_connect(&p.side), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(kit_connect(&p.side, &source, &here, NULL, 0), STATUS_INVALID_DEVICE_STATE);
     CHECK_STATUS(kit_disconnect(&p.side), STATUS_CONNECTION_INVALID);
@@ -240,7 +240,7 @@ static void check_called_once(enum peer_form form, bool reset)
     static struct peer_acceptor p;
     struct kit_config config = kit_config();
 
-    config.nudge_ms = 0; /* closing a socket with an unread nudge would be a reset */
+    config.nudge_ms = 0; /* closing a socket with unread data sends a reset */
     kit_configure(&config);
     peer_acceptor_open(&p);
     peer_acceptor_connect(&p, form);
@@ -289,16 +289,16 @@ CASE(cmp_05_none_after_disconnect, KIT_FAMILIES)
 }
 
 /*
- * Two connections of one event loop, so that the disconnect callback of one is due behind a notification of the other:
- * while the first notification stays, a message comes on one and the end of the other, in this order; the second
- * notification then ends the other on this side.
+ * Two connections of one event loop. While the first notification blocks, a message arrives on one connection, and then
+ * the end of the other. The second notification disconnects the other connection at this end, before its disconnect
+ * callback would run.
  */
 struct behind {
     struct peer_acceptor talks, ends;
     atomic_int go;
     struct kit_call call;
     NTSTATUS status;
-    int before;         /* disconnect callbacks, when this side ended it */
+    int before; /* the number of disconnect callbacks when this side disconnected */
     bool by_close;
 };
 
@@ -340,7 +340,7 @@ static void check_none_behind(bool by_close)
         CHECK_STATUS(kit_post_receive(s, i, 0, 64), STATUS_SUCCESS);
     s->cq->Dispatch->NdkArmCq(s->cq, NDK_CQ_NOTIFY_ANY);
     raw_send_message(b.talks.s, 1, "one", 3);
-    kit_pause(); /* the notification is there, and stays */
+    kit_pause(); /* the notification runs and blocks */
     raw_send_message(b.talks.s, 2, "two", 3);
     CHECK(shutdown(b.ends.s, SHUT_WR) == 0);
     kit_pause();
@@ -404,14 +404,14 @@ CASE(cmp_05_without_a_callback, KIT_FAMILIES)
 
 /* ---- the Ex form ---- */
 
-struct told {
+struct disconnect_call {
     atomic_int calls;
     ULONG reason;
 };
 
-static void told(void *context, ULONG reason)
+static void on_disconnect_reason(void *context, ULONG reason)
 {
-    struct told *t = context;
+    struct disconnect_call *t = context;
 
     t->reason = reason;
     kit_increment(&t->calls);
@@ -421,12 +421,13 @@ static ULONG reason_active(bool reset)
 {
     static struct peer_acceptor p;
     struct kit_call call = { 0 };
-    struct told t = { 0 };
+    struct disconnect_call t = { 0 };
     NTSTATUS status;
 
     peer_acceptor_open(&p);
     peer_acceptor_reply(&p, PEER_WRITE);
-    status = p.side.connector->Dispatch->NdkCompleteConnectEx(p.side.connector, told, &t, kit_request_done, &call);
+    status = p.side.connector->Dispatch->NdkCompleteConnectEx(p.side.connector, on_disconnect_reason, &t,
+                                                              kit_request_done, &call);
     peer_acceptor_ready(&p, PEER_WRITE);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
     raw_close(p.s, reset);
@@ -441,12 +442,13 @@ static ULONG reason_passive(bool reset)
 {
     static struct peer_initiator p;
     struct raw_frame request = peer_frame(PEER_FPDU);
-    struct told t = { 0 };
+    struct disconnect_call t = { 0 };
     NDK_CONNECTOR *c;
 
     peer_initiator_open(&p, &request);
     c = p.side.connector;
-    p.accepting = c->Dispatch->NdkAcceptEx(c, p.side.qp, 8, 8, NULL, 0, told, &t, kit_request_done, &p.accept);
+    p.accepting = c->Dispatch->NdkAcceptEx(c, p.side.qp, 8, 8, NULL, 0, on_disconnect_reason, &t, kit_request_done,
+                                           &p.accept);
     CHECK(raw_recv_frame(p.s, true, &p.reply));
     peer_initiator_ready(&p, PEER_FPDU);
     CHECK_STATUS(kit_final(&p.accept, p.accepting), STATUS_SUCCESS);

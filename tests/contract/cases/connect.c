@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* CON: NdkConnect. What it carries, what it says of the connection, and how it goes wrong at once. */
+/* CON: NdkConnect: private data, read limits and addresses, and inline failures. */
 #include "contract/kit/kit.h"
 #include "contract/kit/raw.h"
 
-enum { MOST_DATA = 512 }; /* more than an adapter of iWARP carries beside the read limits */
+enum { MOST_DATA = 512 }; /* more than iWARP supports beside the read limits */
 
 static NTSTATUS connect_with(struct kit_side *s, struct kit_call *call, const struct sockaddr_storage *to,
                              ULONG inbound, ULONG outbound)
@@ -65,7 +65,7 @@ CASE(con_01_private_data_of_any_length_arrives, KIT_FAMILIES)
 
         kit_pattern(data, sizeof data, (unsigned)i);
         status = kit_connect_start(&p.active, &call, &source, &p.listener.address, data, lengths[i]);
-        memset(data, 0xdd, sizeof data); /* it is the consumer's again */
+        memset(data, 0xdd, sizeof data); /* it belongs to the consumer again */
         p.passive.connector = kit_next_request(&p.listener);
         check_data(p.passive.connector, lengths[i], (unsigned)i);
         reject(&p.passive, NULL, 0);
@@ -116,7 +116,7 @@ CASE(con_02_limits_above_the_adapters_are_capped, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* What goes over the wire is capped too: a peer must not be told more than holds. */
+/* The limits on the wire are capped, too. */
 /* covers: CON-02 */
 CASE(con_02_the_peer_is_offered_the_capped_limits, KIT_FAMILIES)
 {
@@ -151,7 +151,7 @@ static void effective(struct kit_pair *p, struct pair_of_limits active, struct p
 
     connecting = connect_with(&p->active, &connect, &p->listener.address, active.in, active.out);
     p->passive.connector = kit_next_request(&p->listener);
-    /* What the peer will send comes in here, and the other way round. */
+    /* The peer's outbound limit is this end's inbound limit, and vice versa. */
     check_limits(p->passive.connector, active.out, active.in);
     accepting = accept_with(&p->passive, &accept, passive.in, passive.out);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
@@ -181,7 +181,7 @@ CASE(con_03_both_sides_see_the_lower_of_two_limits, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* An accept by hand. limits false: a frame without any. */
+/* Accepts as a raw peer. limits false: a frame without read limits. */
 static struct raw_frame reply_of(bool limits, uint8_t revision, uint16_t ird, uint16_t ord)
 {
     struct raw_frame f = raw_enhanced(true, ird, ord);
@@ -260,7 +260,7 @@ CASE(con_03_a_request_without_limits_leaves_our_own, 0)
 
 enum { READS = 6, READ_BYTES = 64 };
 
-/* Takes a read request off the wire: its message number, and where the data must go. */
+/* Receives a read request: its message number and its sink. */
 static void next_read(int peer, uint32_t msn, uint32_t *sink, uint64_t *sink_to)
 {
     uint8_t ulpdu[200];
@@ -291,7 +291,7 @@ static void check_silent(int peer)
     CHECK(recv(peer, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0);
 }
 
-/* The peer takes two at a time: the third leaves when the first has been answered. */
+/* The peer permits two at a time: the third one is sent when the first one was answered. */
 /* covers: CON-03 */
 CASE(con_03_no_more_reads_in_flight_than_agreed, KIT_FAMILIES)
 {
@@ -307,7 +307,7 @@ CASE(con_03_no_more_reads_in_flight_than_agreed, KIT_FAMILIES)
     NTSTATUS status;
 
     kit_need_reads(5);
-    config.nudge_ms = 0; /* silence is what is looked for here */
+    config.nudge_ms = 0; /* nothing must arrive */
     kit_configure(&config);
     kit_side_open(&s, NULL);
     far.memory = s.memory;
@@ -319,7 +319,7 @@ CASE(con_03_no_more_reads_in_flight_than_agreed, KIT_FAMILIES)
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
     check_limits(s.connector, 0, 2);
     CHECK_STATUS(kit_complete_connect(&s), STATUS_SUCCESS);
-    CHECK_EQ(raw_recv_fpdu(peer, ulpdu, sizeof ulpdu, true), 14); /* ready to receive: a write of nothing */
+    CHECK_EQ(raw_recv_fpdu(peer, ulpdu, sizeof ulpdu, true), 14); /* ready to receive: an empty write */
     for (unsigned i = 0; i < READS; i++)
         CHECK_STATUS(kit_post_read(&s, i, i * READ_BYTES, READ_BYTES, &far, 0), STATUS_SUCCESS);
     next_read(peer, 1, &sinks[0], &tos[0]);
@@ -424,7 +424,7 @@ CASE(con_18_malformed_arguments, KIT_FAMILIES)
     kit_pause();
     CHECK_EQ(atomic_load(&call.calls), 0);
     CHECK_EQ(atomic_load(&p.listener.requests), 0);
-    kit_establish(&p.active, &p.passive, &p.listener); /* nothing had been started, nothing is spoilt */
+    kit_establish(&p.active, &p.passive, &p.listener); /* the call had no effect */
     kit_exchange(&p.active, &p.passive);
     kit_pair_close(&p);
 }
@@ -438,7 +438,7 @@ static void check_refused(struct kit_side *s, const struct sockaddr_storage *to)
     CHECK_EQ(atomic_load(&call.calls), 0);
 }
 
-/* Each half of the pair refuses by itself: a used connector with a fresh QP, and the other way round. */
+/* Each is refused: a used connector with a new QP, and a new connector with a used QP. */
 static void check_both_refused(struct kit_side *s, const struct sockaddr_storage *to)
 {
     NDK_QP *used_qp = s->qp;

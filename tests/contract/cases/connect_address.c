@@ -13,12 +13,12 @@ static NTSTATUS connect_from(struct kit_side *s, const struct sockaddr_storage *
     return kit_connect(s, source, to, NULL, 0);
 }
 
-/* A foreign socket that is bound and no more. */
+/* A foreign socket that is only bound. */
 static int bound_socket(const struct sockaddr_storage *at, int reuse)
 {
     int s;
 
-    kit_need_iwarp(); /* whose ports are TCP's */
+    kit_need_iwarp(); /* ports of TCP */
     s = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK(s >= 0);
     CHECK(setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) == 0);
@@ -31,7 +31,7 @@ static void check_taken(struct kit_pair *p, const struct sockaddr_storage *at)
     CHECK_STATUS(connect_from(&p->active, at, &p->listener.address), STATUS_SHARING_VIOLATION);
 }
 
-/* The cause is gone: the same connector gets the same address, right then. */
+/* After the cause is removed, the same connector gets the same address at once. */
 static void check_free(struct kit_pair *p, const struct sockaddr_storage *at)
 {
     struct sockaddr_storage seen;
@@ -58,7 +58,7 @@ CASE(con_12_taken_by_a_listener, KIT_FAMILIES)
     check_free(&p, &other.address);
 }
 
-/* Connecting, that is, and later connected. */
+/* The connection is first connecting, then connected. */
 /* covers: CON-12, CON-17 */
 CASE(con_12_taken_by_a_connector, KIT_FAMILIES)
 {
@@ -122,7 +122,7 @@ CASE(con_12_taken_by_a_foreign_socket, KIT_FAMILIES)
     check_free(&p, &at);
 }
 
-/* Takes the address that it is told, for the use that it is told, until it is told to go on. */
+/* Another process: receives an address and a use, and uses the address until the next message. */
 static void other_process(int wire)
 {
     static struct kit_listener l;
@@ -185,7 +185,7 @@ CASE(con_13_an_address_of_nobody, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* This host's, but another interface's. */
+/* An address of this host, but of another interface. */
 /* covers: CON-13 */
 CASE(con_13_an_address_of_another_adapter, KIT_FAMILIES | KIT_NETNS)
 {
@@ -226,7 +226,7 @@ CASE(con_14_every_port_is_taken, KIT_FAMILIES | KIT_NETNS)
     kit_pair_close(&p);
 }
 
-/* Whoever asks the system gets 32768 to 60999 by default: a provider that does so would be seen here. */
+/* The system's ports are 32768 to 60999 by default, which shows a provider that lets the system choose. */
 /* covers: CON-14, CON-19 */
 CASE(con_14_ports_come_from_the_dynamic_range, KIT_FAMILIES)
 {
@@ -310,7 +310,7 @@ CASE(con_19_both_ends_are_told_truthfully, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Ends in every order, so that the remains of the connection are on either side. */
+/* Disconnects in every order, so that the remains (TIME_WAIT) are on either side. */
 static void end_by(struct kit_pair *p, int round)
 {
     struct kit_call call = { 0 };
@@ -364,7 +364,7 @@ CASE(con_22_taken_until_the_connector_is_closed, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* The peer breaks off instead: the address is the connector's all the same. */
+/* The peer resets the connection, but the connector still has the address. */
 /* covers: CON-22 */
 CASE(con_22_taken_after_the_peer_broke_off, KIT_FAMILIES)
 {
@@ -406,7 +406,7 @@ CASE(con_19_over_link_local_addresses, KIT_NETNS)
     kit_join(&other);
 }
 
-/* Listens on the other host, at the address that it is told, for one connection. */
+/* Listens on the other host at an address that it receives, for one connection. */
 static void far_passive(int wire)
 {
     static struct kit_side s;
@@ -448,7 +448,7 @@ static void over_the_cable(bool link_local)
     s.owns_adapter = true;
     kit_wire_send(other.wire, link_local ? "l" : "g", 1);
     kit_wire_receive(other.wire, &to, sizeof to);
-    if (link_local) /* the scope is each host's own */
+    if (link_local) /* each host has its own scope */
         ((struct sockaddr_in6 *)&to)->sin6_scope_id = ((struct sockaddr_in6 *)&source)->sin6_scope_id;
     CHECK_STATUS(kit_connect(&s, &source, &to, NULL, 0), STATUS_SUCCESS);
     CHECK_STATUS(kit_complete_connect(&s), STATUS_SUCCESS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * CON: NdkConnect fails because of the network or the peer. Each case then removes the cause and connects the same
- * connector and QP, which proves CON-17 for that failure; that nothing is said twice is kit_final's to check.
+ * connector and QP, which proves CON-17 for that failure. kit_final checks that no callback runs twice.
  */
 #include <poll.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ static void open_way(struct way *w)
     w->p.active.owns_adapter = true;
 }
 
-/* The address becomes one of this host's, and somebody listens there: the same connector gets through. */
+/* The address becomes one of this host, with a listener: the same connector connects. */
 static void recover(struct way *w, const char *address)
 {
     struct sockaddr_storage at = kit_address(address, 0);
@@ -98,7 +98,7 @@ CASE(con_06_unreachable_route, KIT_FAMILIES | KIT_NETNS)
     recover(&w, strange_host());
 }
 
-/* The default time limit is in force: the kernel's search for the neighbour must end before it does. */
+/* With the default time limit, the kernel's neighbour resolution must end before it. */
 /* covers: CON-06, CON-10, CON-17 */
 CASE(con_06_no_neighbour, KIT_FAMILIES | KIT_NETNS | KIT_DEFAULTS)
 {
@@ -184,7 +184,7 @@ CASE(con_08_rejected_with_private_data, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* No time limit ends this before the watchdog: what is answered is answered at once, or the case fails. */
+/* The time limits exceed that of the case, so the failure must be reported at once. */
 /* covers: CON-09, CON-17 */
 CASE(con_09_backlog_is_full, KIT_FAMILIES)
 {
@@ -269,7 +269,7 @@ CASE(con_10_silence_at_tcp, KIT_FAMILIES | KIT_NETNS)
     kit_with_limit(silent_at_tcp);
 }
 
-/* The peer, which is made by hand, says no more than that; then the same connector asks again, and is answered. */
+/* The raw peer sends only that. Then the same connector connects again and is accepted. */
 static bool silent_after(uint32_t ms, const char *said)
 {
     static struct peer_acceptor p;
@@ -312,7 +312,7 @@ static bool silent_within_the_reply(uint32_t ms)
     return silent_after(ms, "MPA ID Rep Fr");
 }
 
-/* Half an answer is none. */
+/* A part of a reply does not count. */
 /* covers: CON-11, CON-17 */
 CASE(con_11_silence_within_the_reply, KIT_FAMILIES)
 {
@@ -321,7 +321,7 @@ CASE(con_11_silence_within_the_reply, KIT_FAMILIES)
 
 /* ---- no descriptors ---- */
 
-/* Rejects whoever comes, until the case ends it. */
+/* Rejects all requests until the case ends it. */
 static void rejecting_peer(int wire)
 {
     struct sockaddr_storage at = kit_host(0);
@@ -347,7 +347,7 @@ static void rejecting_peer(int wire)
     raw_close(listener, false);
 }
 
-/* However far it gets before descriptors run out, it says so and gives back what it took. */
+/* Descriptors are exhausted at each step: the call reports it and releases everything. */
 /* covers: CON-16, CON-17 */
 CASE(con_16_no_descriptors, KIT_FAMILIES)
 {
@@ -384,7 +384,7 @@ static void note_step(struct kit_call *call)
     *(int *)call->arg = atomic_fetch_add(&step, 1) + 1;
 }
 
-/* Closes while NdkConnect is pending: first that is cancelled, then the close completes. */
+/* Closes while NdkConnect is pending: NdkConnect is cancelled before the close completes. */
 static void close_while_pending(struct kit_side *s, const struct sockaddr_storage *to, int raw_listener)
 {
     struct sockaddr_storage source = kit_host(0);
@@ -401,7 +401,7 @@ static void close_while_pending(struct kit_side *s, const struct sockaddr_storag
         CHECK(raw_recv_frame(peer, false, &f));
     }
     status = s->connector->Dispatch->NdkCloseConnector(&s->connector->Header, kit_close_done, &close_call);
-    if (status == STATUS_SUCCESS) /* then it is all over already */
+    if (status == STATUS_SUCCESS) /* then both have completed */
         CHECK_EQ(atomic_load(&connect.calls), 1);
     CHECK_STATUS(kit_final(&close_call, status), STATUS_SUCCESS);
     CHECK_STATUS(connect.status, STATUS_CANCELLED);
@@ -426,7 +426,7 @@ CASE(con_21_closed_before_tcp_is_up, KIT_FAMILIES | KIT_NETNS)
     kit_nft("add rule inet t o tcp dport %u drop", kit_port(&p.listener.address));
     close_while_pending(&p.active, &p.listener.address, -1);
     kit_nft("flush ruleset");
-    kit_establish(&p.active, &p.passive, &p.listener); /* the QP is as good as new */
+    kit_establish(&p.active, &p.passive, &p.listener); /* the QP can be connected */
     kit_exchange(&p.active, &p.passive);
     kit_pair_close(&p);
 }

@@ -11,7 +11,7 @@ struct asked {
 
 enum { DATA = 50 };
 
-/* A request with private data that waits at the listener's consumer. */
+/* A request with private data that waits for the listener's consumer. */
 static void ask(struct asked *a)
 {
     uint8_t data[DATA];

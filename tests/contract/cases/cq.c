@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CQX: completion queues: their size, and what an arm does. */
+/* CQX: completion queues: their depth, and arming. */
 #include "contract/kit/data.h"
 
 /* ---- size ---- */
@@ -27,7 +27,7 @@ static NTSTATUS resize(NDK_CQ *cq, ULONG depth)
     return kit_final(&call, cq->Dispatch->NdkResizeCq(cq, depth, kit_request_done, &call));
 }
 
-/* Posts receives without memory, and flushes them: count completions with contexts from first on. */
+/* Posts receives without memory and flushes them, which adds `count` completions with contexts from `first`. */
 static void queue_up(struct kit_side *s, ULONG first, ULONG count)
 {
     for (ULONG i = 0; i < count; i++)
@@ -48,7 +48,7 @@ CASE(cqx_01_resize_keeps_what_is_queued, 0)
 
     kit_side_open(&s, NULL);
     queue_up(&s, 100, 60);
-    check_contexts(&s, 100, 50); /* so that the queue has wrapped below */
+    check_contexts(&s, 100, 50); /* so that the ring wraps below */
     queue_up(&s, 160, 60);
     queue_up(&s, 220, 20);
     check_contexts(&s, 150, 1);
@@ -59,7 +59,7 @@ CASE(cqx_01_resize_keeps_what_is_queued, 0)
     CHECK_STATUS(resize(s.cq, 300), STATUS_SUCCESS);
     queue_up(&s, 240, 64);
     queue_up(&s, 304, 64);
-    queue_up(&s, 368, 64); /* more than would have fitted before */
+    queue_up(&s, 368, 64); /* more than the old depth */
     check_contexts(&s, 190, 242);
     CHECK_EQ(data_drain(&s), 0);
     CHECK_EQ(atomic_load(&s.notified), 0);
@@ -80,7 +80,7 @@ CASE(cqx_01_resize_below_what_is_queued_is_refused, 0)
     CHECK_STATUS(resize(s.cq, most + 1), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(resize(s.cq, MAXULONG), STATUS_INVALID_PARAMETER);
     check_contexts(&s, 0, 20);
-    queue_up(&s, 20, 60); /* the depth is what it was */
+    queue_up(&s, 20, 60); /* the depth is unchanged */
     check_contexts(&s, 20, 60);
     CHECK_EQ(atomic_load(&s.notified), 0);
     kit_side_close(&s);
@@ -93,7 +93,7 @@ static void arm(struct kit_side *s, ULONG type)
     s->cq->Dispatch->NdkArmCq(s->cq, type);
 }
 
-/* One receive, one message for it; on return it has been taken, and its completion is queued. */
+/* Posts a receive and sends it a message. Returns when its completion is queued. */
 static void message(struct kit_pair *p, ULONG flags)
 {
     NDK_SGE sge = kit_sge(&p->active, 0, 8);
@@ -126,7 +126,7 @@ CASE(cqx_02_only_when_armed_and_once, KIT_FAMILIES)
     }
     data_check_not_notified(&p, 10);
     arm(&p.passive, NDK_CQ_NOTIFY_ANY);
-    data_check_not_notified(&p, 10); /* nothing is there */
+    data_check_not_notified(&p, 10); /* there are no completions */
     message(&p, PLAIN);
     data_check_notified(&p, 11);
     kit_pair_close(&p);
@@ -149,7 +149,7 @@ CASE(cqx_02_solicited_takes_solicited_ones_alone, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Successful requests of one's own are not solicited either. */
+/* Successful requests of this end are not solicited either. */
 /* covers: CQX-02 */
 CASE(cqx_02_own_requests_are_not_solicited, KIT_FAMILIES)
 {
@@ -177,7 +177,7 @@ CASE(cqx_03_new_completions_fire_at_once, KIT_FAMILIES)
     message(&p, PLAIN);
     arm(&p.passive, NDK_CQ_NOTIFY_ANY);
     data_check_notified(&p, 1);
-    message(&p, PLAIN); /* the first is not taken yet */
+    message(&p, PLAIN); /* the first one was not polled yet */
     arm(&p.passive, NDK_CQ_NOTIFY_ANY);
     data_check_notified(&p, 2);
     CHECK_EQ(data_drain(&p.passive), 2);
@@ -190,20 +190,20 @@ CASE(cqx_03_new_completions_fire_at_once, KIT_FAMILIES)
     message(&p, SOLICIT);
     data_check_notified(&p, 4);
     message(&p, SOLICIT);
-    message(&p, PLAIN); /* a solicited one that is not the newest */
+    message(&p, PLAIN); /* a solicited one that is not the latest */
     arm(&p.passive, NDK_CQ_NOTIFY_SOLICITED);
     data_check_notified(&p, 5);
     kit_pair_close(&p);
 }
 
-/* From inside the notification: what came since it began is new. */
+/* Inside the notification: completions since its begin are new. */
 static void arm_again(struct kit_side *s)
 {
     struct kit_pair *p = s->arg;
 
     if (atomic_load(&s->notified) == 0) {
         CHECK_STATUS(kit_post_receive(s, 1, 0, 8), STATUS_SUCCESS);
-        s->qp->Dispatch->NdkFlush(s->qp); /* completes what is posted, here and now or soon */
+        s->qp->Dispatch->NdkFlush(s->qp); /* completes posted requests, inline or later */
         arm(&p->passive, NDK_CQ_NOTIFY_ANY);
     }
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CQX: notifications that wait for more. The passive side's queue is moderated, the active side sends. Intervals are
- * either so long that they play no part, or something is awaited that only their end can bring.
+ * CQX: moderated notifications. The passive side's queue is moderated, and the active side sends. An interval is either
+ * too long to matter, or the case waits until it is over.
  */
 #include <time.h>
 
 #include "contract/kit/data.h"
 
 enum {
-    DEPTH = 64,           /* of the moderated queue */
-    HOURS = 4000000000u,  /* microseconds: longer than any test */
+    DEPTH = 64,          /* the moderated queue */
+    HOURS = 4000000000u, /* microseconds, longer than any case */
     SHORT = 1000,
 };
 
@@ -45,7 +45,7 @@ static void arm(struct kit_pair *p, ULONG type)
     p->passive.cq->Dispatch->NdkArmCq(p->passive.cq, type);
 }
 
-/* On return they are in the passive side's queue. */
+/* Returns when they are in the passive side's queue. */
 static void messages(struct kit_pair *p, int count, ULONG flags)
 {
     NDK_SGE sge = kit_sge(&p->active, 0, 8);
@@ -111,7 +111,7 @@ CASE(cqx_08_the_count, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* What came before the arm counts, where it is new; what was polled meanwhile has come, too. */
+/* New completions before the arm count; polled ones count, too. */
 /* covers: CQX-08 */
 CASE(cqx_08_the_count_of_what, KIT_FAMILIES)
 {
@@ -197,7 +197,7 @@ CASE(cqx_08_the_newest_setting_wins, KIT_FAMILIES)
         data_check_notified(&p, i + 1);
         CHECK_EQ(data_drain(&p.passive), 2);
     }
-    CHECK_STATUS(moderate(&p.passive, MAXULONG, 2), STATUS_SUCCESS); /* and the other way */
+    CHECK_STATUS(moderate(&p.passive, MAXULONG, 2), STATUS_SUCCESS); /* and in the other order */
     CHECK_STATUS(moderate(&p.passive, MAXULONG, 4), STATUS_SUCCESS);
     arm(&p, NDK_CQ_NOTIFY_ANY);
     messages(&p, 3, 0);
@@ -207,7 +207,7 @@ CASE(cqx_08_the_newest_setting_wins, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* What would fill the count may never come. */
+/* A count that cannot be reached does not prevent the notification. */
 /* covers: CQX-08 */
 CASE(cqx_08_a_failure_does_not_wait, KIT_FAMILIES)
 {
@@ -228,7 +228,7 @@ CASE(cqx_08_a_failure_does_not_wait, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* A full queue is the last moment: old completions, or a depth that came later, do not make the count unreachable. */
+/* A full queue notifies, so old completions or a later depth cannot make the count unreachable. */
 /* covers: CQX-08 */
 CASE(cqx_08_a_full_queue_does_not_wait, KIT_FAMILIES)
 {
@@ -296,7 +296,7 @@ CASE(cqx_08_solicited_ones_wait_too, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Requests complete to a queue that another event loop serves. */
+/* Requests complete to a queue of another event loop. */
 /* covers: CQX-08 */
 CASE(cqx_08_a_queue_apart_from_its_queue_pair, KIT_FAMILIES)
 {
@@ -319,7 +319,7 @@ CASE(cqx_08_a_queue_apart_from_its_queue_pair, KIT_FAMILIES)
             CHECK_STATUS(kit_post_write(&p.active, 1, 0, 8, &p.passive, 0), STATUS_SUCCESS);
             kit_wait_count(&other[i].notified, n);
         }
-        CHECK_STATUS(moderate(&other[i], HOURS, 2), STATUS_SUCCESS); /* the close is not to wait for it */
+        CHECK_STATUS(moderate(&other[i], HOURS, 2), STATUS_SUCCESS); /* the close must not wait for it */
         other[i].cq->Dispatch->NdkArmCq(other[i].cq, NDK_CQ_NOTIFY_ANY);
         CHECK_STATUS(kit_post_write(&p.active, 1, 0, 8, &p.passive, 0), STATUS_SUCCESS);
         CHECK_EQ(data_drain(&other[i]) > 0, 1);
@@ -358,7 +358,7 @@ static double seconds_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Notified, but not at once. A look that took long proves nothing, and is repeated. */
+/* The notification occurs, but not at once. A slow attempt proves nothing and is repeated. */
 static void check_kept_back(struct kit_pair *p, double interval)
 {
     double begun, took;
@@ -378,9 +378,7 @@ static void check_kept_back(struct kit_pair *p, double interval)
     CHECK_EQ(early, before);
 }
 
-/*
- * A provider may be told to keep notifications back as a card's interrupts do: also those that no moderation asks for.
- */
+/* A provider can be configured to delay all notifications, like the interrupts of a card. */
 /* covers: CQX-08 */
 CASE(cqx_08_a_least_interval, KIT_FAMILIES)
 {

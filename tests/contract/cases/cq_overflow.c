@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CQX: notifications beside each other, overflow, and many queue pairs on one queue. */
+/* CQX: concurrent notifications, overflow, and many queue pairs on one queue. */
 #include "contract/kit/data.h"
 
 /* ---- no two notifications at once ---- */
@@ -19,7 +19,7 @@ static void blocked_inside(struct kit_side *s)
     kit_increment(&g->ended);
 }
 
-/* A notification waits until the consumer, elsewhere, has armed again and taken a further completion. */
+/* The notification blocks until another thread has armed again and polled a further completion. */
 /* covers: CQX-05 */
 CASE(cqx_05_the_next_waits_for_the_one_that_runs, KIT_FAMILIES)
 {
@@ -53,7 +53,7 @@ CASE(cqx_05_the_next_waits_for_the_one_that_runs, KIT_FAMILIES)
 
 enum { QPS = 6, ROUNDS = 200 };
 
-/* Queue pairs whose receives are elsewhere, on as many event loops as there are, fill one queue. */
+/* Queue pairs on all event loops fill one initiator queue; their receives complete to other queues. */
 struct crowd {
     struct kit_side side;
     NDK_CQ *own[QPS];
@@ -131,7 +131,7 @@ struct shallow {
     NDK_CQ *deep;
 };
 
-/* The passive side's queue is shallower than its receives are many. */
+/* The passive side's queue is smaller than the number of its receives. */
 static void shallow_open(struct shallow *s)
 {
     struct data_qp how = { .receives = 16, .initiators = 4, .receive_sges = 1, .initiator_sges = 1 };
@@ -172,7 +172,7 @@ static void shallow_fill(struct shallow *s)
     data_wait_delivered(&s->p.active, &s->p.passive);
 }
 
-/* The queue is full. When this returns, the connection has ended for the overflow. */
+/* Overflows the full queue. Returns when the connection has ended because of that. */
 static void shallow_overflow(struct shallow *s)
 {
     CHECK_STATUS(kit_post_send(&s->p.active, 1, 0, 8), STATUS_SUCCESS);
@@ -198,7 +198,7 @@ static void overflow(ULONG kind)
     memset(results, 0x77, sizeof results);
     shallow_arm(&s, kind);
     shallow_fill(&s);
-    shallow_check_notified(&s, 0, STATUS_SUCCESS); /* full is no overflow */
+    shallow_check_notified(&s, 0, STATUS_SUCCESS); /* a full queue is no overflow */
     shallow_overflow(&s);
     shallow_check_notified(&s, 1, STATUS_BUFFER_OVERFLOW);
     CHECK_STATUS(kit_post_send(&s.p.passive, 0, 0, 1), STATUS_CONNECTION_INVALID);
@@ -210,7 +210,7 @@ static void overflow(ULONG kind)
     }
     for (ULONG i = n; i < SHALLOW + 4; i++)
         CHECK_EQ((uintptr_t)results[i].RequestContext, 0x7777777777777777u);
-    /* A provider looks at the arm anew: it is cleared. */
+    /* The arm is cleared, so a provider that checks it again does not notify. */
     (void)s.p.passive.cq->Dispatch->NdkControlCqInterruptModeration(s.p.passive.cq, 0, 0);
     shallow_check_notified(&s, 1, STATUS_BUFFER_OVERFLOW);
     shallow_close(&s);
@@ -235,7 +235,7 @@ CASE(cqx_07_no_notification_without_an_arm, KIT_FAMILIES)
     shallow_close(&s);
 }
 
-/* The arm was met by a completion. The overflow behind it has no arm left to meet. */
+/* A completion has used the arm, so the overflow behind it is not notified. */
 /* covers: CQX-07, CQX-02 */
 CASE(cqx_07_no_second_notification_for_one_arm, KIT_FAMILIES)
 {
@@ -273,7 +273,7 @@ CASE(cqx_07_a_later_arm_is_met_at_once, KIT_FAMILIES)
     shallow_close(&s);
 }
 
-/* An arm for errors is met by the overflow alone. */
+/* Only the overflow uses an arm for errors. */
 /* covers: CQX-06 */
 CASE(cqx_06_an_overflow_is_a_queue_error, KIT_FAMILIES)
 {
@@ -285,7 +285,7 @@ CASE(cqx_06_an_overflow_is_a_queue_error, KIT_FAMILIES)
 enum { MANY = 8, REQUESTS = 40 };
 
 struct many {
-    struct kit_side one[MANY]; /* all of one adapter, one PD, one CQ */
+    struct kit_side one[MANY]; /* all use one adapter, one PD and one CQ */
     struct kit_side base;
 };
 
@@ -380,7 +380,7 @@ CASE(cqx_09_one_queue_for_many_and_both_directions, KIT_FAMILIES)
     many_close(&b);
 }
 
-/* The older call for results brings the same contexts. */
+/* The older call returns the same contexts. */
 /* covers: CQX-09 */
 CASE(cqx_09_contexts_with_the_older_call, KIT_FAMILIES)
 {

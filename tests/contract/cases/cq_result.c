@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * CQX: what a result says of its request: the kind, and a reason of the provider's where there is something to
- * explain.
- */
+/* CQX: the fields of results: the kind of the request, and the provider's reason for a failure. */
 #include "contract/kit/fast.h"
 #include "contract/kit/peer.h"
 
@@ -11,7 +8,7 @@ static NDK_RESULT_EX next(struct kit_side *s)
     NDK_RESULT_EX r;
 
     do
-        memset(&r, 0xff, sizeof r); /* what is there before is not what is told */
+        memset(&r, 0xff, sizeof r); /* a value that the provider must overwrite */
     while (s->cq->Dispatch->NdkGetCqResultsEx(s->cq, &r, 1) == 0);
     return r;
 }
@@ -49,7 +46,7 @@ CASE(cqx_10_every_kind_that_succeeds, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Behind a read that is never answered, when the peer goes away. */
+/* Requests behind an unanswered read, when the peer disconnects. */
 /* covers: CQX-10, QPR-20 */
 CASE(cqx_10_every_kind_that_fails, KIT_FAMILIES)
 {
@@ -78,7 +75,7 @@ CASE(cqx_10_every_kind_that_fails, KIT_FAMILIES)
     peer_acceptor_close(&p);
 }
 
-/* A version without the reason: the kinds are the same. */
+/* The same for a version without the reason. */
 /* covers: CQX-10 */
 CASE(cqx_10_before_reasons_were_told, KIT_FAMILIES)
 {

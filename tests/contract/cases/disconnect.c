@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* DSC: NdkDisconnect, and what the other side sees of an end. */
+/* DSC: NdkDisconnect, and how the peer observes the end. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@ static NTSTATUS disconnect_start(struct kit_side *s, struct kit_call *call)
     return s->connector->Dispatch->NdkDisconnect(s->connector, kit_request_done, call);
 }
 
-/* Everything that the peer sends until the end of its stream, FPDU by FPDU; returns the bytes of messages. */
+/* Receives all FPDUs until the end of the peer's stream. Returns the bytes of messages. */
 static size_t read_messages(int s, unsigned seed)
 {
     static uint8_t all[8 << 20];
@@ -56,8 +56,8 @@ CASE(dsc_01_waits_for_the_peers_notice, KIT_FAMILIES)
 enum { BIG = KIT_MEMORY };
 
 /*
- * More than a socket holds was posted; the peer's own notice is there already, its reading is not: nothing may
- * complete while the memory is still being read.
+ * More data than a socket buffer was posted. The peer has sent its notice, but does not read: nothing may complete
+ * while its memory is still needed.
  */
 /* covers: DSC-01 */
 CASE(dsc_01_after_the_work_posted_before, KIT_FAMILIES)
@@ -181,7 +181,7 @@ CASE(dsc_02_notice_calls_once_and_flushes_nothing, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Everything outstanding has ended with an error, and the callback has run once. */
+/* Checks that all outstanding requests have failed, and that the callback has run once. */
 static void check_aborted(struct kit_side *s, ULONG outstanding)
 {
     NDK_RESULT_EX results[8];
@@ -247,7 +247,7 @@ CASE(dsc_02_abort_by_close_ends_everything, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* The second process: connects, says so, and does nothing more. */
+/* The second process: connects, reports that, and does nothing more. */
 static void connect_and_stay(int wire)
 {
     static struct kit_side s;
@@ -283,7 +283,7 @@ CASE(dsc_02_death_of_the_peers_process, KIT_FAMILIES)
     CHECK_EQ(kill(child.pid, SIGKILL), 0);
     CHECK_EQ(waitpid(child.pid, NULL, 0), child.pid);
     kit_wait_count(&s.disconnected, 1);
-    /* An abrupt end, not a notice: what is outstanding completes by itself. */
+    /* The connection ends abruptly: outstanding requests complete without a disconnect. */
     CHECK_STATUS(kit_result(&s).Status, STATUS_CONNECTION_ABORTED);
     closing = l.listener->Dispatch->NdkCloseListener(&l.listener->Header, kit_close_done, &call);
     kit_close_connector(&s);
@@ -328,7 +328,7 @@ CASE(dsc_03_peer_never_answers, KIT_FAMILIES)
     CHECK_STATUS(kit_post_receive(&p.side, 1, 0, 64), STATUS_SUCCESS);
     CHECK_STATUS(kit_disconnect(&p.side), STATUS_IO_TIMEOUT);
     CHECK(!NT_SUCCESS(kit_result(&p.side).Status));
-    CHECK(peer_wait_end(p.s)); /* not half of it: what we send now is answered by a reset */
+    CHECK(peer_wait_end(p.s)); /* the whole connection is closed, so further data is answered by a reset */
     raw_send(p.s, "x", 1);
     for (ssize_t n = 1; n >= 0;) {
         n = send(p.s, "x", 1, MSG_NOSIGNAL);
@@ -415,7 +415,7 @@ CASE(dsc_04_the_peers_notice_while_ours_waits_for_work, KIT_FAMILIES)
     kit_pattern(p.side.memory, BIG, 4);
     CHECK_STATUS(kit_post_send(&p.side, 1, 0, BIG), STATUS_SUCCESS);
     status = disconnect_start(&p.side, &call);
-    CHECK(shutdown(p.s, SHUT_WR) == 0); /* ours has not gone yet: the socket is full */
+    CHECK(shutdown(p.s, SHUT_WR) == 0); /* this end's notice is not sent yet, because the socket is full */
     CHECK_EQ(read_messages(p.s, 4), BIG);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&p.side).Status, STATUS_SUCCESS);
@@ -491,7 +491,7 @@ CASE(dsc_06_nothing_can_be_connected_again, KIT_FAMILIES)
     kit_pair_disconnect(&p);
     CHECK_STATUS(kit_connect(&p.active, &source, &p.listener.address, NULL, 0), STATUS_INVALID_DEVICE_STATE);
     spent = p.active.connector;
-    p.active.connector = NULL; /* a new connector with the spent queue pair */
+    p.active.connector = NULL; /* a new connector with the used queue pair */
     CHECK_STATUS(kit_connect(&p.active, &source, &p.listener.address, NULL, 0), STATUS_INVALID_DEVICE_STATE);
     CHECK_STATUS(kit_close(spent), STATUS_SUCCESS);
     CHECK_STATUS(kit_connect(&p.active, &source, &p.listener.address, NULL, 0), STATUS_INVALID_DEVICE_STATE);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* INV: fast registration: which bytes it names, and what it refuses. */
+/* INV: fast registration: the registered bytes, and refused requests. */
 #include "contract/kit/fast.h"
 
-/* ---- INV-04: exactly the bytes that the pages say ---- */
+/* ---- INV-04: exactly the bytes of the pages ---- */
 
-/* A registration of count pages out of a memory, in an order that has nothing to do with theirs. */
+/* A registration of count pages of a memory, in random order. */
 struct patchwork {
     struct fast_memory memory;
     NDK_MR *mr;
     ULONG count, fbo, len;
-    ULONG *page; /* of the memory, for each of the region */
+    ULONG *page; /* the memory's page for each page of the region */
     NDK_LOGICAL_ADDRESS *logical;
     uint64_t base;
-    uint8_t *expected; /* what memory.map must hold */
+    uint8_t *expected; /* the expected contents of memory.map */
 };
 
 static uint8_t *byte_of(const struct patchwork *w, uint8_t *map, ULONG offset)
@@ -22,7 +22,7 @@ static uint8_t *byte_of(const struct patchwork *w, uint8_t *map, ULONG offset)
     return map + (w->memory.memory - w->memory.map) + (size_t)w->page[at / PAGE_SIZE] * PAGE_SIZE + at % PAGE_SIZE;
 }
 
-/* Every page once; some of the memory's are left out where it has more. */
+/* Uses every page at most once; a larger memory has unused ones. */
 static void shuffle(struct patchwork *w, ULONG of, uint64_t *seed)
 {
     ULONG *all = malloc(of * sizeof *all);
@@ -36,7 +36,7 @@ static void shuffle(struct patchwork *w, ULONG of, uint64_t *seed)
         all[j] = other;
     }
     memcpy(w->page, all, w->count * sizeof *all);
-    if (data_random_below(seed, 3) == 0) /* as they lie, with gaps */
+    if (data_random_below(seed, 3) == 0) /* in the memory's order, with gaps */
         for (ULONG i = 0; i < w->count; i++)
             w->page[i] = (ULONG)((uint64_t)i * of / w->count);
     free(all);
@@ -74,7 +74,7 @@ static NTSTATUS patchwork_post(struct patchwork *w, struct kit_side *s, uintptr_
     return fast_register(s, context, w->mr, w->logical, w->count, w->fbo, w->len, (void *)(uintptr_t)w->base, FAST_ALL);
 }
 
-/* Where the first byte is, how many there are, and what the first is called. */
+/* The position of the first byte, the length, and the base address. */
 static void choose(struct patchwork *w, unsigned round, uint64_t *seed)
 {
     ULONG most, extent;
@@ -86,7 +86,7 @@ static void choose(struct patchwork *w, unsigned round, uint64_t *seed)
     if (round % 5 == 0)
         w->base = PAGE_SIZE + w->fbo;
     else if (round % 5 == 1)
-        w->base = 0 - (uint64_t)extent + w->fbo; /* up to the last page that there is */
+        w->base = 0 - (uint64_t)extent + w->fbo; /* up to the last page of the memory */
     else if (round % 5 == 2)
         w->base = (uintptr_t)w->memory.memory + w->fbo;
     else
@@ -94,7 +94,7 @@ static void choose(struct patchwork *w, unsigned round, uint64_t *seed)
                   PAGE_SIZE * PAGE_SIZE + PAGE_SIZE + w->fbo;
 }
 
-/* len bytes of the region from offset on are to be those at data. */
+/* Sets the expected bytes of the region from `offset` to those at `data`. */
 static void expect_bytes(struct patchwork *w, ULONG offset, const uint8_t *data, ULONG len)
 {
     for (ULONG i = 0; i < len; i++)
@@ -109,7 +109,7 @@ static void check_bytes(struct patchwork *w)
                      w->fbo, w->len, i);
 }
 
-/* A range of the region: whole, at its ends, around a page's end, or anywhere. */
+/* Chooses a range of the region: all of it, at its ends, around the end of a page, or anywhere. */
 static void range_of(const struct patchwork *w, unsigned kind, uint64_t *seed, ULONG *offset, ULONG *len)
 {
     ULONG edge = PAGE_SIZE - w->fbo;
@@ -143,7 +143,7 @@ static void peer_reaches(struct kit_pair *p, struct patchwork *w, UINT32 token, 
     expect_bytes(w, offset, p->active.memory, len);
 }
 
-/* The owner's own: as the sink of a receive and of a read, as the source of a send and of a write. */
+/* The owner's requests: the region is the sink of a receive and of a read, and the source of a send and of a write. */
 static void owner_reaches(struct kit_pair *p, struct patchwork *w, ULONG offset, ULONG len, unsigned n)
 {
     struct kit_side *s = &p->passive, *far = &p->active;
@@ -191,8 +191,8 @@ static void check_patchwork(struct kit_pair *p, ULONG count, ULONG of, unsigned 
 }
 
 /*
- * covers: INV-04, INV-09
- * The token that NdkInitializeFastRegisterMr makes readable is the first registration's; the second has another.
+ * covers: INV-04, INV-09 The token after NdkInitializeFastRegisterMr is that of the first registration; the second one
+ * has another.
  */
 CASE(inv_04_token_known_before_the_first, KIT_FAMILIES)
 {
@@ -216,7 +216,7 @@ CASE(inv_04_token_known_before_the_first, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* A first post that is refused leaves the token to the next. covers: INV-04 */
+/* If the first post is refused, the next one has the token. covers: INV-04 */
 CASE(inv_04_token_known_before_a_refusal, KIT_FAMILIES)
 {
     static struct kit_pair p;
@@ -271,7 +271,7 @@ CASE(inv_04_as_many_pages_as_the_adapter_takes, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Without checksums data goes from the stream to its pages, in small segments that end anywhere in them. */
+/* Without checksums data is received directly into the pages, in small segments that end anywhere. */
 /* covers: INV-04 */
 CASE(inv_04_without_checksums, KIT_FAMILIES)
 {
@@ -291,7 +291,7 @@ CASE(inv_04_without_checksums, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* One byte before, one behind: refused on both sides, and nothing is touched. */
+/* One byte before or behind the region is refused on both sides, and nothing is accessed. */
 /* covers: INV-04 */
 CASE(inv_04_not_one_byte_beside, KIT_FAMILIES)
 {
@@ -328,7 +328,7 @@ CASE(inv_04_not_one_byte_beside, KIT_FAMILIES)
 
 /* ---- INV-04: at once ---- */
 
-/* Posted one behind the other, nothing waited for: register, send from it, tell the peer, who writes to it. */
+/* Posts without waiting: the registration, a send from it, and a send of its token to the peer, which writes to it. */
 /* covers: INV-04 */
 CASE(inv_04_usable_in_the_request_right_behind, KIT_FAMILIES)
 {
@@ -346,7 +346,7 @@ CASE(inv_04_usable_in_the_request_right_behind, KIT_FAMILIES)
         CHECK_STATUS(kit_post_receive(&p.active, 1, 0, r.len), STATUS_SUCCESS);
         CHECK_STATUS(kit_post_receive(&p.active, 2, KIT_MEMORY / 2, sizeof token), STATUS_SUCCESS);
         CHECK_STATUS(fast_invalidate(&p.passive, 3, r.mr, NDK_OP_FLAG_SILENT_SUCCESS), STATUS_SUCCESS);
-        /* Deferred, its turn has not come when the token is read. */
+        /* The registration is deferred, so it has not executed when the token is queried. */
         ULONG flags = (round & 1 ? 0 : NDK_OP_FLAG_SILENT_SUCCESS) | (round & 2 ? NDK_OP_FLAG_DEFER : 0);
         CHECK_STATUS(fast_region_post(&r, &p.passive, 4, FAST_ALL | flags), STATUS_SUCCESS);
         from = fast_sge(&r, 0, r.len);
@@ -371,7 +371,7 @@ CASE(inv_04_usable_in_the_request_right_behind, KIT_FAMILIES)
 
 /* ---- refusals ---- */
 
-/* Refused at once with this, and the registration that was there is as it was. */
+/* Checks that the request is refused with this status, and that the existing registration is unchanged. */
 static void refused(struct kit_pair *p, struct fast_region *r, NTSTATUS expected, ULONG count, ULONG fbo, SIZE_T len,
                     uint64_t base, ULONG flags)
 {
@@ -398,7 +398,7 @@ CASE(inv_04_a_base_that_is_not_legal, KIT_FAMILIES)
     refused(&p, &r, STATUS_INVALID_PARAMETER, 4, 0, r.len, 0 - (uint64_t)PAGE_SIZE, FAST_ALL); /* it wraps */
     fast_check_alive(&p, &r.memory, r.memory.memory, r.token, r.base, r.len);
     CHECK_STATUS(fast_register(&p.passive, 3, r.mr, r.memory.lam->AdapterPageArray, 4, 10, 100, (void *)10, FAST_ALL),
-                 STATUS_SUCCESS); /* the offset alone is one */
+                 STATUS_SUCCESS); /* only the offset is wrong */
     CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 3);
     fast_check_alive(&p, &r.memory, r.memory.memory + 10, r.mr->Dispatch->NdkGetRemoteTokenFromMr(r.mr), (void *)10,
                      100);
@@ -462,7 +462,7 @@ CASE(inv_06_more_than_was_prepared, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* One page more than it was initialised for, though all of them are there. */
+/* One page more than it was initialised for, although all pages exist. */
 /* covers: INV-06 */
 CASE(inv_06_one_page_more, KIT_FAMILIES)
 {
@@ -481,7 +481,7 @@ CASE(inv_06_one_page_more, KIT_FAMILIES)
                  STATUS_SUCCESS);
     CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 1);
     CHECK(fast_register(&p.passive, 1, p.passive.mr, m.lam->AdapterPageArray, 1, 0, 10, (void *)0x10000, FAST_ALL) < 0);
-    kit_exchange(&p.active, &p.passive); /* that region, which is none for this, is unharmed */
+    kit_exchange(&p.active, &p.passive); /* the wrong region is unchanged */
     CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
     fast_memory_close(&m);
     kit_pair_close(&p);
@@ -503,7 +503,7 @@ CASE(inv_07_beyond_the_adapters_pages, 0)
     CHECK_STATUS(fast_initialize(mr, most, TRUE), STATUS_SUCCESS);
     CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
     mr = data_mr(s.pd);
-    CHECK(fast_initialize(mr, 1, TRUE) < 0); /* not made for it */
+    CHECK(fast_initialize(mr, 1, TRUE) < 0); /* not created for fast registration */
     CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
     kit_side_close(&s);
 }
@@ -531,7 +531,7 @@ CASE(inv_09_each_registration_has_another_token, KIT_FAMILIES)
     for (int i = 0; i < TOKENS; i++) {
         UINT32 old = r.token;
 
-        if (i & 1) { /* otherwise the new one takes the old one's place */
+        if (i & 1) { /* otherwise the new one replaces the old one */
             CHECK_STATUS(fast_invalidate(&p.passive, 1, r.mr, 0), STATUS_SUCCESS);
             CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeInvalidate), 1);
         }
@@ -546,7 +546,7 @@ CASE(inv_09_each_registration_has_another_token, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* All of it posted before anything is waited for. */
+/* Posts everything before it waits. */
 /* covers: INV-09 */
 CASE(inv_09_posted_one_behind_the_other, KIT_FAMILIES)
 {

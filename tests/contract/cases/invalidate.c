@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* INV: invalidation by the owner: what it ends, when, and what it does not. */
+/* INV: invalidation by the owner: its effects and their order. */
 #include "contract/kit/fast.h"
 
 #include <sys/mman.h>
@@ -21,7 +21,7 @@ static void invalidated(struct kit_side *s, void *object)
     CHECK_EQ(fast_check_result(s, NdkOperationTypeInvalidate), 3);
 }
 
-/* A second one fails, by its post or by its completion, and the connection goes on. */
+/* Checks that a second invalidation fails, in its post or its completion, and that the connection still works. */
 static void check_second_fails(struct kit_pair *p, void *object)
 {
     CHECK(data_outcome(&p->passive, fast_invalidate(&p->passive, 4, object, 0)) < 0);
@@ -74,7 +74,7 @@ CASE(inv_03_a_window_is_gone_and_its_region_is_not, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* What the consumer may not invalidate: refused or failed, and nothing changes. */
+/* Objects that the consumer must not invalidate: the request is refused or fails, and nothing changes. */
 /* covers: INV-03 */
 CASE(inv_03_not_what_a_request_has_made, KIT_FAMILIES)
 {
@@ -96,7 +96,7 @@ CASE(inv_03_not_what_a_request_has_made, KIT_FAMILIES)
 
 /* ---- order ---- */
 
-/* What was posted before it uses the region, what is posted behind it cannot; the connection goes on. */
+/* Requests before the invalidation use the region, those behind it fail. The connection still works. */
 static void in_between(struct kit_pair *p, ULONG len, ULONG flags)
 {
     struct fast_region r;
@@ -145,7 +145,7 @@ CASE(inv_03_in_its_turn, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* A connection to a raw peer, a registered region, and a read of 100 bytes into it posted. */
+/* Connects to a raw peer, registers a region, and posts a read of 100 bytes into it. */
 static NDK_SGE read_into(struct peer_acceptor *p, struct fast_region *r)
 {
     NDK_SGE sge;
@@ -158,8 +158,8 @@ static NDK_SGE read_into(struct peer_acceptor *p, struct fast_region *r)
     return sge;
 }
 
-/* The sink's STag in a Read Request, the next FPDU to come. */
-static uint32_t take_sink(struct peer_acceptor *p)
+/* Receives a Read Request and returns its sink's STag. */
+static uint32_t receive_sink(struct peer_acceptor *p)
 {
     uint8_t ulpdu[64];
     uint32_t sink = 0;
@@ -170,7 +170,7 @@ static uint32_t take_sink(struct peer_acceptor *p)
     return sink;
 }
 
-/* A read into the region is in flight: with the fence the invalidation waits for the answer. */
+/* With a read into the region in flight, a fenced invalidation waits for the answer. */
 /* covers: INV-03, QPR-08 */
 CASE(inv_03_a_fence_waits_for_the_read_into_it, KIT_FAMILIES)
 {
@@ -182,7 +182,7 @@ CASE(inv_03_a_fence_waits_for_the_read_into_it, KIT_FAMILIES)
 
     sge = read_into(&p, &r);
     CHECK_STATUS(fast_invalidate(&p.side, 2, r.mr, NDK_OP_FLAG_READ_FENCE), STATUS_SUCCESS);
-    sink = take_sink(&p);
+    sink = receive_sink(&p);
     kit_pause();
     CHECK_EQ(data_drain(&p.side), 0);
     memset(data, 0x77, sizeof data);
@@ -195,7 +195,7 @@ CASE(inv_03_a_fence_waits_for_the_read_into_it, KIT_FAMILIES)
     peer_acceptor_close(&p);
 }
 
-/* Without it the answer finds nothing to go to: the connection ends, and the memory is as it was. */
+/* Without the fence the answer has no sink: the connection ends, and the memory does not change. */
 /* covers: INV-03 */
 CASE(inv_03_without_a_fence_the_answer_finds_nothing, KIT_FAMILIES)
 {
@@ -206,10 +206,10 @@ CASE(inv_03_without_a_fence_the_answer_finds_nothing, KIT_FAMILIES)
     NDK_SGE sge;
 
     sge = read_into(&p, &r);
-    sink = take_sink(&p);
+    sink = receive_sink(&p);
     CHECK_STATUS(fast_invalidate(&p.side, 2, r.mr, 0), STATUS_SUCCESS);
     CHECK_STATUS(kit_post_send(&p.side, 3, 0, 10), STATUS_SUCCESS);
-    CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 18 + 10); /* so it has been carried out */
+    CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 18 + 10); /* so it was executed */
     fast_check_refused(&p.side, sge);
     memset(data, 0x77, sizeof data);
     raw_send_fpdu(p.s, ulpdu, raw_tagged(ulpdu, 2, sink, 0, true, data, sizeof data), true);
@@ -222,7 +222,7 @@ CASE(inv_03_without_a_fence_the_answer_finds_nothing, KIT_FAMILIES)
 
 /* ---- while the peer writes ---- */
 
-/* Through the window it is ended by the window's invalidation, or by the region's. */
+/* Access through the window ends by the invalidation of the window, or of the region. */
 static void end_under_access(bool reads, bool window)
 {
     static struct kit_pair p;
@@ -248,7 +248,7 @@ static void end_under_access(bool reads, bool window)
         CHECK(pthread_create(&thread, NULL, data_keep_accessing, &a) == 0);
         kit_wait_count(&a.done, (int)round % 5);
         invalidated(&p.passive, mw && round & 1 ? (void *)mw : (void *)r.mr);
-        CHECK(mprotect(r.memory.map, r.memory.map_len, PROT_NONE) == 0); /* whoever touches it now dies */
+        CHECK(mprotect(r.memory.map, r.memory.map_len, PROT_NONE) == 0); /* an access crashes now */
         pthread_join(thread, NULL);
         data_check_ended(&p.active);
         data_check_ended(&p.passive);
@@ -298,7 +298,7 @@ CASE(inv_03_ended_by_each_and_registered_again, KIT_FAMILIES)
             CHECK_STATUS(fast_send_invalidate(&p.active, 8, 0, 100, 0, r.token), STATUS_SUCCESS);
             CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeReceiveAndInvalidate), 7);
             CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeSend), 8);
-            CHECK(data_outcome(&p.passive, fast_invalidate(&p.passive, 3, r.mr, 0)) < 0); /* the peer has done it */
+            CHECK(data_outcome(&p.passive, fast_invalidate(&p.passive, 3, r.mr, 0)) < 0); /* invalidated by the peer */
         }
         CHECK_STATUS(fast_region_post(&r, &p.passive, 9, FAST_ALL), STATUS_SUCCESS);
         CHECK(r.token != old);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* INV, OBJ: the end of regions, windows and queue pairs while requests that name them are queued. */
+/* INV, OBJ: regions, windows and queue pairs are closed while requests that use them are queued. */
 #include "contract/kit/fast.h"
 #include "contract/kit/peer.h"
 
@@ -23,7 +23,7 @@ static UINT32 bound(struct kit_side *s, NDK_MR *mr, NDK_MW *mw, void *address)
     return fast_mw_token(mw);
 }
 
-/* The window's token is dead as soon as the region's close has begun, though it has to wait for the window. */
+/* The window's token is invalid as soon as the region's close has begun, although the close waits for the window. */
 /* covers: INV-08 */
 CASE(inv_08_a_window_of_a_region_that_closes, KIT_FAMILIES)
 {
@@ -55,7 +55,7 @@ CASE(inv_08_a_window_of_a_region_that_closes, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* The peer's invalidation lets go of the region, too. */
+/* The peer's invalidation of the window releases the region, too. */
 /* covers: OBJ-12 */
 CASE(obj_12_a_window_the_peer_invalidated, KIT_FAMILIES)
 {
@@ -92,8 +92,8 @@ CASE(obj_12_a_window_the_peer_invalidated, KIT_FAMILIES)
 enum object { MR, MW, QP, CONNECTOR, OBJECTS };
 
 /*
- * An unanswered read, and behind it, waiting for it: a registration, a bind to it, a send out of it, the ends of both.
- * Returns how many there are.
+ * Posts an unanswered read and, behind it with a fence: a registration, a bind to it, a send from it, and the
+ * invalidations of both. Returns the number of requests.
  */
 static int queue_all(struct peer_acceptor *p, struct fast_region *r, NDK_MW *mw, bool silent)
 {
@@ -115,7 +115,7 @@ static int queue_all(struct peer_acceptor *p, struct fast_region *r, NDK_MW *mw,
     return 8;
 }
 
-/* The answer to the read comes too, so that whatever is still queued runs into what has been closed. */
+/* Answers the read, too, so that requests that are still queued are executed after the close. */
 static void answer_read(struct peer_acceptor *p, const uint8_t *request)
 {
     uint8_t ulpdu[64], data[10] = { 0 };
@@ -143,7 +143,7 @@ static void close_in_order(const enum object *order, bool silent)
     void *objects[OBJECTS] = { [MR] = r.mr, [MW] = mw, [QP] = p.side.qp, [CONNECTOR] = p.side.connector };
     for (int i = 0; i < OBJECTS; i++)
         statuses[i] = close_start(objects[order[i]], &calls[i]);
-    raw_close(p.s, false); /* or last words would be waited with until it has read them */
+    raw_close(p.s, false); /* otherwise the end would wait until the peer has read the last data */
     p.s = -1;
     for (int i = 0; i < OBJECTS; i++)
         CHECK_STATUS(kit_final(&calls[i], statuses[i]), STATUS_SUCCESS);
@@ -180,7 +180,7 @@ CASE(inv_03_closing_everything_in_every_order, KIT_FAMILIES)
     CHECK_EQ(tried, 24);
 }
 
-/* The region, or the window, is closed, and then the queue moves on: what names them fails, the rest succeeds. */
+/* The region or the window is closed, and then the queue continues: requests that use them fail, the others succeed. */
 static void closed_before_their_turn(bool region, bool window)
 {
     static struct peer_acceptor p;
@@ -236,7 +236,7 @@ CASE(inv_03_closed_before_their_turn, KIT_FAMILIES)
     closed_before_their_turn(true, true);
 }
 
-/* Nothing holds the requests up: how far they have come when the ends begin is anybody's guess. */
+/* The requests are not delayed, so any number of them may have executed when the closes begin. */
 /* covers: INV-03, OBJ-11 */
 CASE(inv_03_closing_under_way, KIT_FAMILIES)
 {
@@ -275,9 +275,9 @@ CASE(inv_03_closing_under_way, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- a registration or bind that never came to its turn ---- */
+/* ---- a registration or bind that was not executed ---- */
 
-/* The same side over another connection, from a consumer. */
+/* Connects the same side again, to a consumer. */
 static void reconnect(struct peer_acceptor *p, struct kit_pair *q)
 {
     kit_close_connector(&p->side);
@@ -293,8 +293,8 @@ static void reconnect(struct peer_acceptor *p, struct kit_pair *q)
 }
 
 /*
- * It is flushed while it waits for a read. What it should have taken the place of is not left to itself: after an
- * invalidation of the object no access is left, and none comes back with the next registration or bind.
+ * The request is flushed while it waits for a read. An invalidation of the object still ends the access by the earlier
+ * registration or bind, and the next one does not restore it.
  */
 static void flushed(bool window, bool fails)
 {
@@ -321,7 +321,7 @@ static void flushed(bool window, bool fails)
     CHECK_EQ(raw_recv_fpdu(p.s, request, sizeof request, true), 46);
     CHECK_STATUS(window ? fast_bind(&p.side, 3, doomed.mr, mw, doomed.base, 50, BOTH | NDK_OP_FLAG_READ_FENCE)
                         : fast_region_post(&r, &p.side, 3, FAST_ALL | NDK_OP_FLAG_READ_FENCE), STATUS_SUCCESS);
-    if (fails) { /* the bind's region is gone when its turn comes */
+    if (fails) { /* the bind's region is closed when it executes */
         status = close_start(doomed.mr, &closing);
         answer_read(&p, request);
         CHECK_EQ(fast_check_result(&p.side, NdkOperationTypeRead), 2);
@@ -338,7 +338,7 @@ static void flushed(bool window, bool fails)
     reconnect(&p, &q);
     (void)data_outcome(&q.passive, fast_invalidate(&q.passive, 5, window ? (void *)mw : (void *)r.mr, 0));
     fast_check_dead(&q, &r.memory, first, r.base, 10);
-    if (window && !fails) /* the region's own token has not changed */
+    if (window && !fails) /* the region's own token is unchanged */
         fast_check_alive(&q, &r.memory, r.memory.memory, r.token, r.base, 10);
     if (window)
         CHECK_STATUS(fast_bind(&q.passive, 4, r.mr, mw, r.base, 10, BOTH), STATUS_SUCCESS);

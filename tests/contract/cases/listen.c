@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LSN: the listener, its address, and the requests that come. */
+/* LSN: the listener, its address, and connect requests. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ CASE(lsn_01_listens_at_port_zero_and_tells_the_port, KIT_FAMILIES)
         for (int j = 0; j < i; j++)
             CHECK(kit_port(&l[i].address) != kit_port(&l[j].address));
     }
-    kit_establish(&p.active, &p.passive, &l[11]); /* it is the one that listens there */
+    kit_establish(&p.active, &p.passive, &l[11]); /* it is the listener of the address */
     kit_exchange(&p.active, &p.passive);
     kit_close_connector(&p.passive);
     for (int i = 0; i < 20; i++)
@@ -69,12 +69,12 @@ CASE(lsn_02_foreign_addresses, KIT_FAMILIES)
     kit_listener_create(&l, adapter);
     CHECK_STATUS(kit_listen_status(&l, &foreign), STATUS_INVALID_ADDRESS);
     CHECK_STATUS(kit_listen_status(&l, &any), STATUS_INVALID_ADDRESS);
-    CHECK_STATUS(kit_listen_status(&l, &host), STATUS_SUCCESS); /* the same listener, elsewhere */
+    CHECK_STATUS(kit_listen_status(&l, &host), STATUS_SUCCESS); /* the same listener at another address */
     CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS);
     kit_close_adapter(adapter);
 }
 
-/* This host's, but another interface's. */
+/* An address of this host, but of another interface. */
 /* covers: LSN-02 */
 CASE(lsn_02_an_address_of_another_adapter, KIT_FAMILIES | KIT_NETNS)
 {
@@ -155,7 +155,7 @@ struct seen {
     NDK_CONNECTOR *connector;
 };
 
-static void look_inside(struct kit_listener *l, NDK_CONNECTOR *connector)
+static void query_inside(struct kit_listener *l, NDK_CONNECTOR *connector)
 {
     struct seen *s = l->arg;
 
@@ -179,7 +179,7 @@ CASE(lsn_03_everything_is_readable_inside_the_event, KIT_FAMILIES)
 
     kit_need_reads(8);
     kit_pair_open_idle(&p);
-    p.listener.inside = look_inside;
+    p.listener.inside = query_inside;
     p.listener.arg = &seen;
     kit_pattern(data, sizeof data, 8);
     status = kit_connect_start(&p.active, &call, &source, &p.listener.address, data, sizeof data);
@@ -245,7 +245,7 @@ CASE(lsn_04_paused, KIT_FAMILIES)
         CHECK_STATUS(kit_connect(&late, &source, &p.listener.address, NULL, 0), STATUS_CONNECTION_REFUSED);
     CHECK_EQ(atomic_load(&p.listener.requests), 1);
     CHECK_STATUS(listen_status(late.adapter, &p.listener.address), STATUS_SHARING_VIOLATION);
-    kit_exchange(&p.active, &p.passive); /* what was accepted before does not mind */
+    kit_exchange(&p.active, &p.passive); /* earlier connections still work */
     l->Dispatch->NdkControlConnectEvents(l, FALSE);
     kit_close_connector(&p.active);
     kit_close_connector(&p.passive);
@@ -257,7 +257,7 @@ CASE(lsn_04_paused, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* A pause and its end may come in any number and order; the last one counts. */
+/* Pause and resume may be called in any number and order; the last one counts. */
 /* covers: LSN-04 */
 CASE(lsn_04_paused_and_restarted_many_times, KIT_FAMILIES)
 {
@@ -411,7 +411,7 @@ CASE(lsn_07_taken_until_listener_and_connectors_are_closed, KIT_FAMILIES)
     kit_close_connector(&p.passive);
     CHECK_STATUS(listen_status(p.active.adapter, &p.listener.address), STATUS_SHARING_VIOLATION);
     kit_exchange(&q.active, &q.passive);
-    kit_pair_disconnect(&q); /* no socket is left, but a connector */
+    kit_pair_disconnect(&q); /* no socket exists, but a connector */
     CHECK_STATUS(listen_status(p.active.adapter, &p.listener.address), STATUS_SHARING_VIOLATION);
     kit_close_connector(&q.passive);
     CHECK_STATUS(kit_final(&closing, status), STATUS_SUCCESS);

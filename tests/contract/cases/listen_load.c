@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LSN: peers that waste a listener's time, and more requests than it takes. */
+/* LSN: slow peers, and more requests than the backlog. */
 #include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "contract/kit/net.h"
 #include "contract/kit/raw.h"
 
-/* Somebody else gets through meanwhile; false where the limit for requests, if there is one, was too short for that. */
+/* Connects another peer meanwhile. Returns false if the limit for requests was too short for that. */
 static bool served(struct kit_pair *p)
 {
     NTSTATUS status = kit_try_establish(&p->active, &p->passive, &p->listener, NULL);
@@ -69,8 +69,8 @@ CASE(lsn_08_silent_peers_are_dropped, KIT_FAMILIES)
 }
 
 /*
- * Each byte comes within the limit, the whole does not. It must end before all is there, which takes much longer than
- * the limit, and on a slow machine longer yet.
+ * Each byte arrives within the limit, but not the whole request. The connection must end before the last byte, which
+ * arrives long after the limit.
  */
 static bool slow_peer(uint32_t ms)
 {
@@ -108,7 +108,7 @@ static void garbage(const struct sockaddr_storage *to, const void *bytes, size_t
     int peer = raw_connect(to);
 
     raw_send(peer, bytes, len);
-    CHECK(raw_wait_end(peer)); /* at once: no time limit helps */
+    CHECK(raw_wait_end(peer)); /* at once, without a time limit */
     raw_close(peer, false);
 }
 
@@ -142,7 +142,7 @@ static bool has_ended(int peer)
     return poll(&wait, 1, 0) != 0;
 }
 
-/* No time limit helps here: the oldest go because there are too many. */
+/* Without a time limit the oldest ones are dropped because there are too many. */
 /* covers: LSN-08 */
 CASE(lsn_08_the_oldest_unfinished_makes_room, KIT_FAMILIES)
 {
@@ -159,7 +159,7 @@ CASE(lsn_08_the_oldest_unfinished_makes_room, KIT_FAMILIES)
     kit_pause();
     for (int i = PEERS - MOST; i < PEERS; i++)
         CHECK(!has_ended(peers[i]));
-    check_served(&p); /* it takes a place for a moment, the oldest's */
+    check_served(&p); /* it briefly uses a place, that of the oldest one */
     for (int i = PEERS - MOST + 1; i < PEERS; i++) {
         CHECK(!has_ended(peers[i]));
         raw_send_frame(peers[i], false, &f);
@@ -173,11 +173,11 @@ CASE(lsn_08_the_oldest_unfinished_makes_room, KIT_FAMILIES)
 
 /* ---- who makes room: the oldest of the source that has most ---- */
 
-enum { SOURCES_MOST = 6, SOURCES_PEERS = 8 };
+enum { MAX_SOURCES = 6, SOURCES_PEERS = 8 };
 
 /*
- * Connects peers one after the other, from[i] the source of the i-th; the limit is SOURCES_MOST. Those whose number is
- * in `dropped` must end, in that order, and no others.
+ * Connects peers one after the other, the i-th from source from[i], with the limit MAX_SOURCES. Only the peers in
+ * `dropped` must end, in that order.
  */
 static void drops(const char *const *from, const int *dropped)
 {
@@ -185,15 +185,15 @@ static void drops(const char *const *from, const int *dropped)
     int peers[SOURCES_PEERS];
     bool stays[SOURCES_PEERS];
 
-    open_with(&p, KIT_UNSET, SOURCES_MOST);
+    open_with(&p, KIT_UNSET, MAX_SOURCES);
     for (int i = 0; i < SOURCES_PEERS; i++) {
         struct sockaddr_storage source = kit_address(from[i], 0);
 
         peers[i] = raw_connect_from(&source, &p.listener.address);
         stays[i] = true;
-        if (i >= SOURCES_MOST) {
-            CHECK(raw_wait_end(peers[dropped[i - SOURCES_MOST]]));
-            stays[dropped[i - SOURCES_MOST]] = false;
+        if (i >= MAX_SOURCES) {
+            CHECK(raw_wait_end(peers[dropped[i - MAX_SOURCES]]));
+            stays[dropped[i - MAX_SOURCES]] = false;
         }
     }
     kit_pause();
@@ -219,7 +219,7 @@ CASE(lsn_08_the_source_that_has_most_makes_room, KIT_FAMILIES | KIT_NETNS)
     static const char *const hosts[] = {
         "fd09:0:0:2::1", "fd09:0:0:2::2", "fd09:0:0:2::3", "fd09:0:0:3::1", "fd09:0:0:4::1", "fd09:0:0:4::2",
     };
-    static const int dropped[] = { 1, 5 }; /* of three in 2 and two in 3; then of three in 4 and two in 2 and 3 each */
+    static const int dropped[] = { 1, 5 }; /* 2 has three, 3 two; then 4 has three, 2 and 3 two */
 
     for (size_t i = 0; kit_family() == AF_INET6 && i < sizeof hosts / sizeof hosts[0]; i++) {
         kit_ip("address add %s/64 dev lo nodad", hosts[i]);
@@ -234,7 +234,7 @@ static void await_descriptors(int count)
         usleep(1000);
 }
 
-/* What one listener accepts drops what another one, of another adapter, has. */
+/* Connections of one listener drop those of another listener and adapter. */
 /* covers: LSN-08 */
 CASE(lsn_08_all_listeners_share_the_limit, KIT_FAMILIES)
 {
@@ -249,7 +249,7 @@ CASE(lsn_08_all_listeners_share_the_limit, KIT_FAMILIES)
     for (int i = 0; i < PEERS; i++) {
         peers[i] = raw_connect(i % 2 ? &other.address : &p.listener.address);
         if (i < MOST)
-            await_descriptors(before + 2 * (i + 1)); /* both ends: it has been accepted */
+            await_descriptors(before + 2 * (i + 1)); /* both ends have a descriptor */
         else
             CHECK(raw_wait_end(peers[i - MOST]));
     }
@@ -271,7 +271,7 @@ static double cpu_seconds(void)
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-/* Connects when it is told to, as often as that, and tells how many of its connections have ended. */
+/* Another process: connects as often as each message requests, and reports how many of its connections have ended. */
 static void asking_peer(int wire)
 {
     enum { PEERS = 10 };
@@ -292,7 +292,7 @@ static void asking_peer(int wire)
     kit_wait_join(wire);
 }
 
-/* A process that spins uses a processor in full; an idle one next to nothing. Between the two there is a wide gap. */
+/* A spinning process uses a whole processor, an idle one almost no time. */
 /* covers: LSN-08 */
 CASE(lsn_08_no_descriptors, KIT_FAMILIES)
 {
@@ -319,7 +319,7 @@ CASE(lsn_08_no_descriptors, KIT_FAMILIES)
     kit_join(&peer);
 }
 
-/* Connects many peers, and reports how many stay when no more than `most`, which it is told, do. */
+/* Another process: connects many peers, and reports how many remain, when at most the requested number do. */
 static void silent_crowd(int wire)
 {
     enum { PEERS = 40 };
@@ -340,7 +340,7 @@ static void silent_crowd(int wire)
     kit_wait_join(wire);
 }
 
-/* max_unfinished 0: as many as half of the descriptors that are free in NdkListen, which takes some itself. */
+/* max_unfinished 0: half of the descriptors that are free in NdkListen, which uses some itself. */
 /* covers: LSN-08 */
 CASE(lsn_08_half_of_the_descriptors, KIT_FAMILIES)
 {
@@ -365,7 +365,7 @@ CASE(lsn_08_half_of_the_descriptors, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Some silent peers, then one that asks when there are no descriptors. */
+/* Some silent peers, then one with a request when no descriptor is free. */
 static void late_peer(int wire)
 {
     enum { PEERS = 3 };
@@ -388,8 +388,8 @@ static void late_peer(int wire)
 }
 
 /*
- * Descriptors below the limit are all used, also those between others: so one that the provider closes can be opened
- * again. Those that wait in accept hold one that is not open yet. Returns how many are in `filled`.
+ * Opens all descriptors below the limit, so that only one that the provider closes is free. Threads that wait in accept
+ * reserve one each. Returns the number in `filled`.
  */
 enum { FILLED = 32 };
 static int fill_descriptors(int filled[FILLED])
@@ -402,7 +402,7 @@ static int fill_descriptors(int filled[FILLED])
     return n;
 }
 
-/* Without a descriptor the oldest unfinished connection goes, and the request is served. */
+/* Without a free descriptor the oldest unfinished connection is dropped, and the request is accepted. */
 /* covers: LSN-08 */
 CASE(lsn_08_no_descriptors_but_silent_peers, KIT_FAMILIES)
 {
@@ -441,7 +441,7 @@ static void answer_next(struct kit_pair *p)
     CHECK_STATUS(kit_close(c), STATUS_SUCCESS);
 }
 
-/* The peer sees a reject of MPA's at once, not a reset that it could take for a crash, nor silence. */
+/* The peer gets an MPA reject at once, not a reset, which would look like a crash. */
 /* covers: LSN-09 */
 CASE(lsn_09_requests_beyond_the_backlog, KIT_FAMILIES)
 {
@@ -468,7 +468,7 @@ CASE(lsn_09_requests_beyond_the_backlog, KIT_FAMILIES)
     }
     CHECK_STATUS(kit_connect(&p.active, &source, &p.listener.address, NULL, 0), STATUS_CONNECTION_REFUSED);
     CHECK_EQ(atomic_load(&p.listener.requests), BACKLOG);
-    answer_next(&p); /* which makes room for one more */
+    answer_next(&p); /* which frees a place */
     peers[BACKLOG] = raw_connect(&p.listener.address);
     raw_send_frame(peers[BACKLOG], false, &request);
     kit_wait_count(&p.listener.requests, BACKLOG + 1);
@@ -481,8 +481,8 @@ CASE(lsn_09_requests_beyond_the_backlog, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Sends a request and leaves by a fault, so that it is known when the provider has noticed. */
-static void ask_and_leave(struct kit_pair *p)
+/* Sends a request and ends by a fault, so that the provider's Terminate shows when it has processed the end. */
+static void request_and_disconnect(struct kit_pair *p)
 {
     struct raw_frame request = raw_enhanced(true, 1, 1);
     int before = atomic_load(&p->listener.requests), peer = raw_connect(&p->listener.address);
@@ -494,7 +494,7 @@ static void ask_and_leave(struct kit_pair *p)
     raw_close(peer, false);
 }
 
-/* Requests whose peer is gone do not take the places of others, until they are as many again as the backlog. */
+/* Requests of disconnected peers do not use places of the backlog, up to as many again as the backlog. */
 /* covers: LSN-09 */
 CASE(lsn_09_requests_whose_peer_is_gone, KIT_FAMILIES)
 {
@@ -508,9 +508,9 @@ CASE(lsn_09_requests_whose_peer_is_gone, KIT_FAMILIES)
     kit_configure(&config);
     kit_pair_open_idle(&p);
     for (int i = 0; i < BACKLOG; i++)
-        ask_and_leave(&p);
+        request_and_disconnect(&p);
     for (int i = 0; i < BACKLOG; i++)
-        ask_and_leave(&p); /* as many may wait as ever, and leave */
+        request_and_disconnect(&p); /* as many as before may wait and disconnect */
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(kit_connect(&p.active, &source, &p.listener.address, NULL, 0), STATUS_CONNECTION_REFUSED);
     CHECK_EQ(atomic_load(&p.listener.requests), 2 * BACKLOG);
@@ -519,7 +519,7 @@ CASE(lsn_09_requests_whose_peer_is_gone, KIT_FAMILIES)
         CHECK_STATUS(c->Dispatch->NdkReject(c, NULL, 0), STATUS_CONNECTION_ABORTED);
         CHECK_STATUS(kit_close(c), STATUS_SUCCESS);
         if (i == 0)
-            ask_and_leave(&p); /* the answer has made room for one */
+            request_and_disconnect(&p); /* the answer has freed a place */
     }
     c = kit_next_request(&p.listener);
     CHECK_STATUS(kit_close(c), STATUS_SUCCESS);

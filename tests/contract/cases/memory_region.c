@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* MEM: memory regions: what can be registered, and what a registration allows. */
+/* MEM: memory regions: the memory that can be registered, and the rights of a registration. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -40,7 +40,7 @@ CASE(mem_01_any_alignment_and_length, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* The same pages twice: at `index`, where nobody can access them, and at `mapping`. */
+/* Maps the same pages twice: inaccessible at `index`, and accessible at `mapping`. */
 struct twice {
     uint8_t *index, *mapping;
     MDL mdl;
@@ -93,7 +93,7 @@ static void write_through_mapping(struct kit_pair *p, CSHORT flag)
     twice_close(&t);
 }
 
-/* Requests name the memory by the virtual address, which leads nowhere: the system mapping is what is accessed. */
+/* Requests use the virtual address, which is inaccessible. The provider must access the system mapping. */
 /* covers: MEM-01 */
 CASE(mem_01_the_system_mapping_is_accessed, KIT_FAMILIES)
 {
@@ -107,13 +107,13 @@ CASE(mem_01_the_system_mapping_is_accessed, KIT_FAMILIES)
 
 enum { MOST_PIECES = 9 };
 
-/* Cuts the region's memory into pieces at places that the seed decides. */
+/* Cuts the region's memory into pieces of random lengths. */
 static void chain(const struct data_region *r, MDL *mdls, unsigned pieces, uint64_t *seed)
 {
     ULONG at = r->len;
 
     for (unsigned i = pieces; i-- > 0;) {
-        ULONG begin = i == 0 ? 0 : i + data_random_below(seed, at - i); /* every piece has a byte at least */
+        ULONG begin = i == 0 ? 0 : i + data_random_below(seed, at - i); /* every piece has at least one byte */
         kit_init_mdl(&mdls[i], r->memory + begin, at - begin, i + 1 < pieces ? &mdls[i + 1] : NULL);
         at = begin;
     }
@@ -134,7 +134,7 @@ CASE(mem_01_chains_cut_anywhere, KIT_FAMILIES)
         CHECK_STATUS(data_deregister(r.mr), STATUS_SUCCESS);
         chain(&r, mdls, 1 + round % MOST_PIECES, &seed);
         CHECK_STATUS(data_register(r.mr, mdls, r.len, DATA_ALL), STATUS_SUCCESS);
-        memset(mdls, 0xff, sizeof mdls); /* the chain is the consumer's again */
+        memset(mdls, 0xff, sizeof mdls); /* the chain belongs to the consumer again */
         r.token = r.mr->Dispatch->NdkGetRemoteTokenFromMr(r.mr);
         write_and_check(&p, &r, r.len, round);
         data_region_close(&r);
@@ -146,7 +146,7 @@ CASE(mem_01_chains_cut_anywhere, KIT_FAMILIES)
 CASE(mem_01_a_chain_with_a_hole_is_refused, 0)
 {
     static const struct {
-        ptrdiff_t second; /* where the second piece begins; the first has 1000 bytes */
+        ptrdiff_t second; /* the begin of the second piece; the first one has 1000 bytes */
     } wrong[] = { { 1001 }, { 999 }, { 0 }, { 2000 }, { 4096 }, { 1000 + 4096 }, { -1000 } };
     static struct kit_side s;
     static uint8_t memory[16384];
@@ -194,14 +194,14 @@ CASE(mem_01_more_than_the_chain_or_the_adapter_has, 0)
 
 /* ---- rights ---- */
 
-/* Connections that a refusal ended are made anew. */
+/* Connects again if a refused request has ended the connection. */
 static void recover(struct kit_pair *p, NTSTATUS status)
 {
     if (status != STATUS_SUCCESS)
         data_reconnect(p);
 }
 
-/* The owner's own requests: as a send's source, as a receive's and as a read's sink. */
+/* The owner's requests: source of a send, sink of a receive and of a read. */
 static void local_rights(struct kit_pair *p, struct data_region *r, bool may_write)
 {
     NDK_SGE sge = data_sge(r, 0, r->len);
@@ -232,7 +232,7 @@ static void local_rights(struct kit_pair *p, struct data_region *r, bool may_wri
     recover(p, status);
 }
 
-/* The peer's requests: reads and writes of its own. A write that is refused is told at the other end. */
+/* The peer's requests: reads and writes. A refused write is reported to the peer. */
 static void remote_rights(struct kit_pair *p, struct data_region *r, bool may_read, bool may_write)
 {
     NDK_SGE sge = kit_sge(&p->active, 0, r->len);
@@ -342,7 +342,7 @@ CASE(mem_03_no_read_after_deregister, KIT_FAMILIES)
     end_under_access(true, false);
 }
 
-/* Registered again, the memory is there under another token alone. */
+/* After another registration the memory is accessible only by the new token. */
 /* covers: MEM-03 */
 CASE(mem_03_the_old_token_is_dead, KIT_FAMILIES)
 {
@@ -377,7 +377,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How many of them are there more than once. */
+/* Returns how many tokens repeat. */
 static unsigned repeated(uint32_t *values, size_t count)
 {
     unsigned n = 0;
@@ -388,7 +388,7 @@ static unsigned repeated(uint32_t *values, size_t count)
     return n;
 }
 
-/* A rule that leads from one token to the next would show in the differences, of all bits or of the high ones. */
+/* A rule that predicts the next token would show in the differences, of all bits or of the high bits. */
 static void check_no_sequence(const uint32_t *tokens)
 {
     uint32_t sorted[TOKENS], steps[TOKENS - 1], high[TOKENS - 1];
@@ -416,7 +416,7 @@ CASE(mem_04_tokens_follow_no_sequence, 0)
         tokens[i] = r[i].token;
     }
     check_no_sequence(tokens);
-    for (size_t i = 0; i < TOKENS; i++) { /* one region again and again */
+    for (size_t i = 0; i < TOKENS; i++) { /* one region repeatedly */
         CHECK_STATUS(data_deregister(r[0].mr), STATUS_SUCCESS);
         CHECK_STATUS(data_register(r[0].mr, &r[0].mdl, 64, DATA_ALL), STATUS_SUCCESS);
         tokens[i] = r[0].mr->Dispatch->NdkGetRemoteTokenFromMr(r[0].mr);

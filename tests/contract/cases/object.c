@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OBJ: headers, tables, creation. Of the ten object types, those that the adapter can make (one of none: NULL). */
+/* OBJ: headers, tables and creation, for those of the ten object types that the adapter supports (others: NULL). */
 #include "contract/kit/data.h"
 
 enum kind { CQ, PD, ENDPOINT, CONNECTOR, LISTENER, MR, QP, SRQ, MW, KINDS };
@@ -16,7 +16,7 @@ static const NDK_OBJECT_TYPE types[KINDS] = {
     [MW] = NdkObjectTypeMw,
 };
 
-/* One of each. All public structs begin alike. */
+/* One object of each type. All public structs begin alike. */
 struct any {
     NDK_OBJECT_HEADER header;
     const NDK_FN_CLOSE_OBJECT *dispatch;
@@ -36,7 +36,7 @@ static void no_notification(void *context, NTSTATUS status)
     (void)context, (void)status;
 }
 
-/* Creates one; those before it are there. */
+/* Creates one; the preceding ones exist. */
 static NTSTATUS create(struct zoo *z, enum kind kind, struct kit_call *call, void *out)
 {
     const NDK_ADAPTER_DISPATCH *a = z->adapter->Dispatch;
@@ -159,7 +159,7 @@ CASE(obj_01_reserved_is_the_consumers, KIT_FAMILIES)
     struct kit_side *a = &p.active, *b = &p.passive;
 
     kit_pair_open(&p);
-    check_header(&b->connector->Header, NdkObjectTypeConnector, 2, 1); /* that came with the event */
+    check_header(&b->connector->Header, NdkObjectTypeConnector, 2, 1); /* from the connect event */
     NDK_OBJECT_HEADER *headers[MARKED] = {
         &a->adapter->Header, &a->pd->Header, &a->cq->Header, &a->qp->Header, &a->mr->Header, &a->connector->Header,
         &b->adapter->Header, &b->pd->Header, &b->cq->Header, &b->qp->Header, &b->connector->Header,
@@ -204,7 +204,7 @@ CASE(obj_02_every_entry_is_there, 0)
     zoo_close(&z);
 }
 
-/* What the adapter says that it lacks; nothing is created, no completion comes. */
+/* Types that the adapter does not support: nothing is created, and no completion runs. */
 static void check_absent(struct zoo *z, const NDK_ADAPTER_INFO *info)
 {
     NDK_PD *pd = (NDK_PD *)z->made[PD];
@@ -246,8 +246,8 @@ static void check_absent_requests(struct zoo *z, const NDK_ADAPTER_INFO *info)
         CHECK_STATUS(qp->Dispatch->NdkInvalidate(qp, NULL, &mr->Header, 0), STATUS_NOT_SUPPORTED);
 }
 
-/* As little as the provider can be made to report. */
-static void take_capabilities_away(void)
+/* Configures the provider to report as few capabilities as possible. */
+static void disable_capabilities(void)
 {
     struct kit_config config = kit_config();
 
@@ -262,7 +262,7 @@ CASE(obj_02_absent_capabilities, 0)
     const ULONG optional = NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED | NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED;
     struct zoo z;
 
-    take_capabilities_away();
+    disable_capabilities();
     zoo_open(&z, 2, 1);
     NDK_ADAPTER_INFO info = data_info(z.adapter);
     if (info.MaxWindowSize && info.MaxSrqDepth && info.FRMRPageCount && !(~info.AdapterFlags & optional))
@@ -307,7 +307,7 @@ CASE(obj_05_inline_creates_call_nothing, KIT_FAMILIES)
             continue;
         NTSTATUS status = create(&z, k, &calls[k], &z.made[k]);
 
-        if (status == STATUS_PENDING) /* as it may: then this rule says nothing */
+        if (status == STATUS_PENDING) /* permitted: this rule does not apply then */
             kit_skip("a creation pends");
         CHECK_STATUS(status, STATUS_SUCCESS);
         CHECK_EQ(z.made[k]->header.ObjectType, types[k]);

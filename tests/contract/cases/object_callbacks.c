@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OBJ: completions and callbacks: how often, what may be done inside, what comes after close, and many threads. */
+/* OBJ: completions and callbacks: their number, calls inside them, none after the close, and many threads. */
 #include <unistd.h>
 
 #include "contract/kit/peer.h"
@@ -60,7 +60,7 @@ CASE(obj_07_refused_calls_are_answered_inline, KIT_FAMILIES)
 
 /* ---- OBJ-08 ---- */
 
-/* What a completion routine closes. */
+/* The objects that a completion routine closes. */
 struct closer {
     void *object;
     struct kit_call closing;
@@ -118,7 +118,7 @@ CASE(obj_08_close_inside_failed_connect_completion, KIT_FAMILIES)
     struct sockaddr_storage source = kit_host(0), nobody = kit_host(1);
 
     kit_side_open(&s, NULL);
-    for (int i = 0; i < 50; i++) { /* the completion may come before the call has returned */
+    for (int i = 0; i < 50; i++) { /* the completion may run before the call returns */
         struct closer c = { .object = kit_connector(s.adapter) };
         struct kit_call call = { .inside = close_in_call, .arg = &c };
 
@@ -261,7 +261,7 @@ CASE(obj_08_close_inside_disconnect_callback, KIT_FAMILIES)
     peer_acceptor_close(&p);
 }
 
-/* Closes connector, queue pair and completion queue inside the queue's own notification. */
+/* Closes connector, queue pair and completion queue inside the queue's notification. */
 struct closers {
     struct closer each[3];
 };
@@ -341,7 +341,7 @@ CASE(obj_15_nothing_after_close, KIT_FAMILIES)
     }
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(kit_final(&closing[i], statuses[i]), STATUS_SUCCESS);
-    int notified = atomic_load(&p.passive.notified); /* the flushed receive may have done so */
+    int notified = atomic_load(&p.passive.notified); /* the flushed receive may have notified */
     p.passive.connector = NULL, p.passive.qp = NULL, p.passive.cq = NULL;
     kit_wait_count(&p.active.disconnected, 1);
     kit_pause();
@@ -369,14 +369,14 @@ CASE(obj_15_no_event_after_the_listeners_close, KIT_FAMILIES)
 
 /* ---- OBJ-16 ---- */
 
-/* While a callback waits for it, another thread calls what a lock of the provider's would keep it out of. */
+/* While a callback blocks, another thread calls functions that a lock held by the provider would block. */
 struct visitor {
     struct kit_side *side;
     NDK_CONNECTOR *connector;
     struct closer closer;
 };
 
-static void *visit(void *arg)
+static void *call_all(void *arg)
 {
     struct visitor *v = arg;
     NDK_ADAPTER *a = v->side->adapter;
@@ -397,22 +397,22 @@ static void *visit(void *arg)
     return NULL;
 }
 
-static void let_visit(struct visitor *v)
+static void run_caller(struct visitor *v)
 {
     pthread_t thread;
 
-    CHECK_EQ(pthread_create(&thread, NULL, visit, v), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, call_all, v), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
-static void visit_in_call(struct kit_call *call)
+static void call_in_completion(struct kit_call *call)
 {
-    let_visit(call->arg);
+    run_caller(call->arg);
 }
 
-static void visit_in_disconnect(struct kit_side *s)
+static void call_in_disconnect(struct kit_side *s)
 {
-    let_visit(s->arg);
+    run_caller(s->arg);
 }
 
 /* covers: OBJ-16 */
@@ -420,7 +420,7 @@ CASE(obj_16_no_lock_in_request_completion, KIT_FAMILIES)
 {
     static struct kit_side s;
     struct visitor v = { .side = &s };
-    struct kit_call call = { .inside = visit_in_call, .arg = &v };
+    struct kit_call call = { .inside = call_in_completion, .arg = &v };
     struct sockaddr_storage source = kit_host(0), nobody = kit_host(1);
 
     kit_side_open(&s, NULL);
@@ -441,7 +441,7 @@ CASE(obj_16_no_lock_in_disconnect_callback, KIT_FAMILIES)
     peer_acceptor_open(&p);
     v.connector = v.closer.object = p.side.connector;
     p.side.arg = &v;
-    p.side.inside_disconnected = visit_in_disconnect;
+    p.side.inside_disconnected = call_in_disconnect;
     peer_acceptor_connect(&p, PEER_WRITE);
     CHECK(shutdown(p.s, SHUT_WR) == 0);
     kit_wait_count(&p.side.disconnected, 1);
@@ -460,7 +460,7 @@ CASE(obj_16_no_lock_in_notification, KIT_FAMILIES)
     peer_acceptor_connect(&p, PEER_WRITE);
     v.connector = v.closer.object = p.side.connector;
     p.side.arg = &v;
-    p.side.inside_notified = visit_in_disconnect;
+    p.side.inside_notified = call_in_disconnect;
     CHECK_STATUS(kit_post_receive(&p.side, 1, 0, 64), STATUS_SUCCESS);
     p.side.cq->Dispatch->NdkArmCq(p.side.cq, NDK_CQ_NOTIFY_ANY);
     raw_send_message(p.s, 1, "now", 3);
@@ -470,12 +470,12 @@ CASE(obj_16_no_lock_in_notification, KIT_FAMILIES)
     peer_acceptor_close(&p);
 }
 
-static void visit_in_event(struct kit_listener *l, NDK_CONNECTOR *connector)
+static void call_in_event(struct kit_listener *l, NDK_CONNECTOR *connector)
 {
     struct visitor *v = l->arg;
 
     v->connector = v->closer.object = v->side->connector = connector;
-    let_visit(v);
+    run_caller(v);
 }
 
 /* covers: OBJ-16 */
@@ -486,7 +486,7 @@ CASE(obj_16_no_lock_in_connect_event, KIT_FAMILIES)
     struct sockaddr_storage source = kit_host(0);
 
     kit_pair_open_idle(&p);
-    p.listener.inside = visit_in_event;
+    p.listener.inside = call_in_event;
     p.listener.arg = &v;
     CHECK_STATUS(kit_connect(&p.active, &source, &p.listener.address, NULL, 0), STATUS_CONNECTION_REFUSED);
     kit_wait_count(&p.listener.requests, 1);
@@ -495,13 +495,13 @@ CASE(obj_16_no_lock_in_connect_event, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* A consumer that holds a lock of its own while it calls, and takes it in the completion. */
+/* A consumer that holds its lock during calls, and acquires it in the completion. */
 static pthread_mutex_t own_lock;
 
 static void lock_in_call(struct kit_call *call)
 {
     (void)call;
-    CHECK_EQ(pthread_mutex_lock(&own_lock), 0); /* EDEADLK: the completion came inside the call */
+    CHECK_EQ(pthread_mutex_lock(&own_lock), 0); /* EDEADLK: the completion ran inside the call */
     pthread_mutex_unlock(&own_lock);
 }
 

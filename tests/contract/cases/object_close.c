@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OBJ: close, what it waits for and what it ends. */
+/* OBJ: close: what it waits for, and what it cancels. */
 #include <unistd.h>
 
 #include "contract/kit/peer.h"
@@ -18,7 +18,7 @@ static NTSTATUS close_start(void *object, struct kit_call *call)
     return status;
 }
 
-/* A callback that stays until it is let go. */
+/* A callback that blocks until it is released. */
 struct gate {
     atomic_int entered, open;
 };
@@ -39,7 +39,7 @@ static void pass_side(struct kit_side *s)
     pass(s->arg);
 }
 
-/* The close pends while the callback stays, and completes when it has gone. */
+/* The close pends while the callback blocks, and completes after it has returned. */
 static void check_waits(struct kit_call *closing, NTSTATUS status, struct gate *g)
 {
     CHECK_STATUS(status, STATUS_PENDING);
@@ -80,7 +80,7 @@ CASE(obj_09_close_of_every_object, KIT_FAMILIES)
     for (int i = 0; i < 13; i++)
         CHECK_STATUS(kit_final(&calls[i], statuses[i]), STATUS_SUCCESS);
     kit_pause();
-    for (int i = 0; i < 13; i++) /* no second callback, and none at all after STATUS_SUCCESS */
+    for (int i = 0; i < 13; i++) /* no second callback, and none after STATUS_SUCCESS */
         CHECK_EQ(atomic_load(&calls[i].calls), statuses[i] == STATUS_PENDING);
     kit_close_adapter(p.active.adapter);
     kit_close_adapter(p.passive.adapter);
@@ -116,8 +116,8 @@ static void pass_event(struct kit_listener *l, NDK_CONNECTOR *connector)
 }
 
 /*
- * An adapter with two event loops. A provider that distributes QPs over its loops, in whatever order, gives two QPs in
- * succession different ones. If `earlier` is not NULL, it gets the first QP, so that the case's own gets the other loop.
+ * Opens an adapter with two event loops. A provider that distributes QPs over its loops uses different loops for two
+ * successive QPs. If `earlier` is not NULL, it gets the first QP, so that the case's QP uses the other loop.
  */
 static NDK_ADAPTER *open_with_two_loops(struct kit_side *earlier)
 {
@@ -140,8 +140,8 @@ static void close_with_two_loops(NDK_ADAPTER *adapter, struct kit_side *earlier)
 }
 
 /*
- * The connector is accepted and closed while its event stays, perhaps in another event loop, so that the event alone
- * holds the listener.
+ * The connector is accepted and closed while its event blocks, perhaps in another event loop, so that only the event
+ * references the listener.
  */
 static void check_event_holds(struct kit_side *earlier)
 {
@@ -235,7 +235,7 @@ CASE(obj_10_notification_is_running, KIT_FAMILIES)
 
 /* ---- OBJ-11 ---- */
 
-/* The close ends the request, which is told first. */
+/* The close cancels the request, whose completion runs first. */
 static void check_cancels(struct kit_side *s, struct kit_call *call, NTSTATUS pending)
 {
     struct kit_call closing = { 0 };
@@ -326,7 +326,7 @@ CASE(obj_11_queued_receives, KIT_FAMILIES)
 
 /* ---- OBJ-12 ---- */
 
-/* Closes the antecedent, which pends, then the successor. */
+/* Closes the antecedent, whose close pends, then the successor. */
 static void check_order_of(void *antecedent, void *successor)
 {
     struct kit_call first = { 0 }, second = { 0 };
@@ -539,7 +539,7 @@ CASE(obj_14_adapter_close_waits_for_callbacks, KIT_FAMILIES)
     CHECK_EQ(atomic_load(&c.closed), 0);
     kit_increment(&g.open);
     CHECK_EQ(pthread_join(c.thread, NULL), 0);
-    CHECK_EQ(atomic_load(&call.calls), 1); /* and all that was to come has come */
+    CHECK_EQ(atomic_load(&call.calls), 1); /* and all callbacks have run */
     for (int i = 0; i < 3; i++)
         CHECK_EQ(atomic_load(&others[i].calls), statuses[i] == STATUS_PENDING);
     free(p.side.memory);
@@ -547,7 +547,7 @@ CASE(obj_14_adapter_close_waits_for_callbacks, KIT_FAMILIES)
     close(p.listener);
 }
 
-/* The adapter's close waits for this one object. */
+/* Checks that the adapter's close waits for this object. */
 static void check_adapter_waits(NDK_ADAPTER *adapter, void *object)
 {
     struct closing_adapter c = { 0 };

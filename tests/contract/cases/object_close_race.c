@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OBJ: closes at any moment of establishment, on both sides, by other threads than those that deliver. */
+/* OBJ: closes at any moment of the establishment, on both sides, by other threads than those of the callbacks. */
 #include <time.h>
 
 #include "contract/kit/kit.h"
@@ -27,7 +27,7 @@ static void close_attempt(struct attempt *a)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* Whatever was pending has been answered once, the close last. */
+/* Checks that all pending calls have completed once, the close last. */
 static void check_attempt(struct attempt *a)
 {
     CHECK_STATUS(kit_final(&a->closing, a->close_status), STATUS_SUCCESS);
@@ -62,7 +62,7 @@ static void accept_in_event(struct kit_listener *l, NDK_CONNECTOR *connector)
     kit_increment(&arrived);
 }
 
-/* Somewhere between at once and after the end of establishment. Decides nothing: every moment is right. */
+/* Waits for a random time, between none and longer than the establishment. Every moment is valid. */
 static void some_moment(int round)
 {
     struct timespec pause = { .tv_nsec = round % 20 * 20000 };
@@ -136,7 +136,7 @@ CASE(obj_11_close_at_any_moment, KIT_FAMILIES)
         close_attempt(&active[i]);
     }
     status = l->Dispatch->NdkCloseListener(&l->Header, kit_close_done, &closing);
-    if (status == STATUS_SUCCESS) /* nothing had come over it: the thread waits for a call */
+    if (status == STATUS_SUCCESS) /* no call has used it: the thread waits for one */
         kit_close_done(&closing);
     kit_wait_calls(&closing, 1);
     CHECK_EQ(pthread_join(thread, NULL), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OBJ-03: a whole connection on objects whose Dispatch the consumer has taken away: every call goes through the tables
- * that were there when the objects were handed out.
+ * OBJ-03: a whole connection with objects whose Dispatch the consumer has cleared: every call uses the tables from the
+ * time of the creation.
  */
 #include "contract/kit/kit.h"
 
@@ -15,7 +15,7 @@ struct end {
     const NDK_CONNECTOR_DISPATCH *connector;
 };
 
-static const NDK_CONNECTOR_DISPATCH *take_connector(NDK_CONNECTOR *c)
+static const NDK_CONNECTOR_DISPATCH *clear_connector(NDK_CONNECTOR *c)
 {
     const NDK_CONNECTOR_DISPATCH *table = c->Dispatch;
 
@@ -30,7 +30,7 @@ static void open_end(struct end *e, bool connector)
     kit_side_open(s, NULL);
     if (connector) {
         s->connector = kit_connector(s->adapter);
-        e->connector = take_connector(s->connector);
+        e->connector = clear_connector(s->connector);
     }
     e->adapter = s->adapter->Dispatch;
     e->pd = s->pd->Dispatch;
@@ -39,7 +39,7 @@ static void open_end(struct end *e, bool connector)
     e->mr = s->mr->Dispatch;
 }
 
-static void take_tables(struct end *e)
+static void clear_tables(struct end *e)
 {
     e->side.adapter->Dispatch = NULL;
     e->side.pd->Dispatch = NULL;
@@ -63,7 +63,7 @@ static void connect_ends(struct end *a, struct end *b, struct kit_listener *l)
     connecting = a->connector->NdkConnect(a->side.connector, a->side.qp, (PSOCKADDR)&source, len,
                                           (PSOCKADDR)&l->address, len, 8, 8, NULL, 0, kit_request_done, &connect);
     b->side.connector = kit_next_request(l);
-    b->connector = take_connector(b->side.connector);
+    b->connector = clear_connector(b->side.connector);
     accepting = b->connector->NdkAccept(b->side.connector, b->side.qp, 8, 8, NULL, 0, kit_on_disconnect, &b->side,
                                         kit_request_done, &accept);
     await(&connect, connecting);
@@ -128,8 +128,8 @@ CASE(obj_03_nothing_reads_dispatch, KIT_FAMILIES)
     kit_listen(&l, b.side.adapter);
     listener = l.listener->Dispatch;
     l.listener->Dispatch = NULL;
-    take_tables(&a);
-    take_tables(&b);
+    clear_tables(&a);
+    clear_tables(&b);
     connect_ends(&a, &b, &l);
     exchange(&a, &b);
     exchange(&b, &a);
@@ -146,7 +146,7 @@ CASE(obj_03_nothing_reads_dispatch, KIT_FAMILIES)
     kit_close_adapter(b.side.adapter);
 }
 
-/* A verifier's own table: some entries look and pass on, the rest is copied. */
+/* A verifier's table: some entries check and forward, the others are copied. */
 static atomic_int verified;
 static const NDK_CONNECTOR_DISPATCH *original;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OBJ: regions and windows that depend on each other, that close while requests of theirs are queued, and that several
- * threads post for.
+ * OBJ: regions and windows: their dependencies, closes while their requests are queued, and posts by several threads.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -179,7 +178,7 @@ CASE(obj_12_a_window_that_is_not_bound_any_more, KIT_FAMILIES)
     mr = kit_mr(t.side, page, sizeof page, DATA_ALL, &mdl, &token);
     done(&t, bind_to(&t, 1, mr, page, 0));
     done(&t, fast_register(&t, 2, 0));
-    done(&t, bind_to(&t, 3, t.fast, BASE, 0)); /* to another: the first is free */
+    done(&t, bind_to(&t, 3, t.fast, BASE, 0)); /* bound to another region: the first one is free */
     CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
     NDK_OBJECT_HEADER *header = &t.mw->Header;
     region_then_window(t.fast, &header, &t);
@@ -191,7 +190,7 @@ CASE(obj_12_a_window_that_is_not_bound_any_more, KIT_FAMILIES)
 
 enum { QUEUED = 5 };
 
-/* That may be delayed, as none follows. */
+/* That may be delayed, because no request follows. */
 static void post_deferred(const struct stage *t)
 {
     CHECK_STATUS(fast_register(t, 1, NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
@@ -201,7 +200,7 @@ static void post_deferred(const struct stage *t)
     CHECK_STATUS(fast_register(t, QUEUED, NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
 }
 
-/* What ends them: their turn, a flush, or the end of the queue pair. */
+/* How the requests end: they execute, are flushed, or the queue pair ends. */
 enum ending { TURN, FLUSH, CLOSE, ENDINGS };
 
 static void end_deferred(struct stage *t, enum ending ending)
@@ -219,7 +218,7 @@ static void end_deferred(struct stage *t, enum ending ending)
     }
 }
 
-/* Each ends once, in order: done, found dead in its turn, or flushed. */
+/* Each completes once, in order: executed, failed because its object is invalid, or flushed. */
 static void check_results(struct stage *t, ULONG count)
 {
     NDK_RESULT_EX results[QUEUED + 1];
@@ -267,7 +266,7 @@ enum { THREADS = 4, POSTS = 500 };
 
 struct poster {
     struct stage *stage;
-    NDK_MR *mr; /* to bind to; or NULL: registers */
+    NDK_MR *mr; /* the region to bind to; NULL: registers */
     atomic_int *room;
     pthread_t thread;
 };
@@ -277,7 +276,7 @@ static void *post_often(void *arg)
     struct poster *p = arg;
 
     for (int i = 0; i < POSTS; i++) {
-        while (atomic_fetch_sub(p->room, 1) <= 0) { /* the queues are full at the moment */
+        while (atomic_fetch_sub(p->room, 1) <= 0) { /* the queues are full */
             atomic_fetch_add(p->room, 1);
             sched_yield();
         }
@@ -286,7 +285,7 @@ static void *post_often(void *arg)
     return NULL;
 }
 
-/* Whatever the order in which they came, each replaced the one before it, and so each is carried out. */
+/* In any order each one replaces the one before it, so each is executed. */
 /* covers: INV-09 */
 CASE(inv_09_posted_for_by_several_threads, KIT_FAMILIES)
 {

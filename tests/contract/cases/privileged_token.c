@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* MEM: the privileged token is this side's alone. */
+/* MEM: the privileged token is valid only for this side. */
 #include "contract/kit/fast.h"
 #include "contract/kit/peer.h"
 
 enum { LEN = 3 * PAGE_SIZE, ADDRESSES = 5 };
 
-/* What a peer could try together with the token: logical addresses, where the memory is, nothing. */
+/* Addresses that a peer could use with the token: logical addresses, the memory's address, 0. */
 static void addresses_of(const struct fast_memory *m, const struct kit_side *s, uint64_t out[ADDRESSES])
 {
     out[0] = (uint64_t)m->lam->AdapterPageArray[0].QuadPart + m->fbo;
@@ -15,7 +15,7 @@ static void addresses_of(const struct fast_memory *m, const struct kit_side *s, 
     out[4] = 0;
 }
 
-/* This side uses it meanwhile. */
+/* Checks that this side can still use it. */
 static void check_useful(struct kit_pair *p, const struct fast_memory *m)
 {
     NDK_SGE sge = fast_logical(m, p->passive.pd, 0, 100);
@@ -71,7 +71,7 @@ CASE(mem_05_no_send_with_invalidate, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* The upper half of a logical address may be a token in itself: it is none for a peer. */
+/* The upper half of a logical address could be a token; it is not valid for a peer. */
 /* covers: MEM-05 */
 CASE(mem_05_nothing_in_a_logical_address_is_a_token, KIT_FAMILIES)
 {

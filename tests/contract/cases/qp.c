@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* QPR: queue pairs: limits, order, and what sends deliver. */
+/* QPR: queue pairs: limits, order, and data of sends. */
 #include "contract/kit/data.h"
 
 enum { GAP = 64 };
@@ -42,7 +42,7 @@ CASE(qpr_01_beyond_each_limit, 0)
     kit_side_close(&s);
 }
 
-/* A side whose queue pair is as large as the adapter allows. */
+/* Opens a side whose queue pair has the adapter's limits. */
 static void open_largest(struct kit_side *s, NDK_ADAPTER_INFO *info)
 {
     struct data_qp how = { .context = s };
@@ -62,7 +62,7 @@ static void open_largest(struct kit_side *s, NDK_ADAPTER_INFO *info)
     CHECK_STATUS(data_qp(s, &how, &s->qp), STATUS_SUCCESS);
 }
 
-/* One byte from each of count pieces. */
+/* Sends one byte from each of count pieces. */
 static void bytes_of(const struct kit_side *s, NDK_SGE *sges, ULONG count, size_t at)
 {
     for (ULONG i = 0; i < count; i++)
@@ -89,7 +89,7 @@ CASE(qpr_01_at_the_limit_everything_completes, KIT_FAMILIES)
     for (uintptr_t i = 0; i < info.MaxReceiveQueueDepth; i++)
         CHECK_STATUS(p.passive.qp->Dispatch->NdkReceive(p.passive.qp, (PVOID)i, to, info.MaxReceiveRequestSge),
                      STATUS_SUCCESS);
-    CHECK(p.passive.qp->Dispatch->NdkReceive(p.passive.qp, NULL, to, 1) < 0); /* it is full, and says so */
+    CHECK(p.passive.qp->Dispatch->NdkReceive(p.passive.qp, NULL, to, 1) < 0); /* the queue is full */
     CHECK_STATUS(p.active.qp->Dispatch->NdkReceive(p.active.qp, NULL, from, info.MaxReceiveRequestSge + 1),
                  STATUS_INVALID_PARAMETER);
     kit_establish(&p.active, &p.passive, &p.listener);
@@ -123,11 +123,11 @@ enum { REQUESTS = 3000, WINDOW = 24 };
 struct mix {
     struct kit_pair *p;
     uint64_t seed;
-    uintptr_t expected[REQUESTS], received[REQUESTS]; /* contexts that must complete, in order */
+    uintptr_t expected[REQUESTS], received[REQUESTS]; /* the expected contexts, in order */
     unsigned posted, sends, done, arrived;
 };
 
-/* One request of a kind, length and silence that the seed decides, with an invalid one now and then. */
+/* Posts a random request: kind, length, silent or not, and sometimes invalid. */
 static void post_any(struct mix *m, uintptr_t context)
 {
     struct kit_side *s = &m->p->active;
@@ -137,7 +137,7 @@ static void post_any(struct mix *m, uintptr_t context)
     uint64_t far = (uintptr_t)m->p->passive.memory + 100000;
     NTSTATUS status;
 
-    bad.MemoryRegionToken ^= 0x5a5a5a; /* of octets, for no memory is looked up for none */
+    bad.MemoryRegionToken ^= 0x5a5a5a; /* with data, because an empty request does not check memory */
     if (data_random_below(&m->seed, 10) == 0)
         CHECK(s->qp->Dispatch->NdkSend(s->qp, (PVOID)(context | 0x80000000u), &bad, 1, flags) < 0);
     switch (data_random_below(&m->seed, 3)) {
@@ -158,7 +158,7 @@ static void post_any(struct mix *m, uintptr_t context)
         m->expected[m->posted++] = context;
 }
 
-/* The next completion of each queue, where it is due. */
+/* Checks the next completion of each queue. */
 static void check_next(struct mix *m)
 {
     if (m->done < m->posted) {
@@ -183,7 +183,7 @@ CASE(qpr_02_in_order_and_exactly_once, KIT_FAMILIES)
     m.p = &p;
     m.seed = 7;
     for (uintptr_t i = 0; i < REQUESTS; i++) {
-        if (i % WINDOW == WINDOW - 1) /* silent ones count for the depth, too: from here on none is on its way */
+        if (i % WINDOW == WINDOW - 1) /* all have completed, because silent ones count for the depth, too */
             while (m.done < m.posted || m.arrived < m.sends)
                 check_next(&m);
         if (i % WINDOW == WINDOW - 1)
@@ -200,7 +200,7 @@ CASE(qpr_02_in_order_and_exactly_once, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Those posted earlier come first at the end of a connection, too. */
+/* At the end of a connection, too, earlier requests complete first. */
 /* covers: QPR-02 */
 CASE(qpr_02_in_order_when_the_connection_breaks, KIT_FAMILIES)
 {
@@ -286,7 +286,7 @@ CASE(qpr_03_receives_do_not, KIT_FAMILIES)
 
 enum { PIECES = 4 };
 
-/* len bytes at memory + at, in pieces of lengths that the seed decides, some of them empty. */
+/* Describes len bytes at memory + at in pieces of random lengths, some of them empty. */
 static ULONG split(const struct kit_side *s, NDK_SGE *sges, size_t at, ULONG len, uint64_t *seed)
 {
     ULONG count = 1 + data_random_below(seed, PIECES), left = len;
@@ -294,7 +294,7 @@ static ULONG split(const struct kit_side *s, NDK_SGE *sges, size_t at, ULONG len
     for (ULONG i = 0; i < count; i++) {
         ULONG n = i + 1 == count ? left : data_random_below(seed, left + 1);
         sges[i] = kit_sge(s, at, n);
-        at += n + GAP; /* not side by side */
+        at += n + GAP; /* not adjacent */
         left -= n;
     }
     return count;
@@ -316,7 +316,7 @@ static uint8_t byte_at(const NDK_SGE *sges, ULONG count, size_t at)
     return DATA_FILL;
 }
 
-/* room: how much longer the receive is than the message. */
+/* room: the bytes that the receive has more than the message. */
 static void deliver(struct kit_side *from, struct kit_side *to, ULONG len, ULONG room, uint64_t *seed)
 {
     NDK_SGE source[PIECES], sink[PIECES];
@@ -337,7 +337,7 @@ static void deliver(struct kit_side *from, struct kit_side *to, ULONG len, ULONG
     for (ULONG at = 0; at < len + room; at++)
         if (byte_at(sink, sinks, at) != (at < len ? byte_at(source, sources, at) : DATA_FILL))
             kit_fail(__FILE__, __LINE__, "length %u in %u pieces into %u: byte %u differs", len, sources, sinks, at);
-    for (ULONG i = 0; i < sinks; i++) { /* what lies between the pieces */
+    for (ULONG i = 0; i < sinks; i++) { /* the bytes between the pieces */
         const uint8_t *end = (const uint8_t *)sink[i].VirtualAddress + sink[i].Length;
         for (; n < (size_t)((const uint8_t *)sink[i].VirtualAddress - to->memory); n++)
             CHECK_EQ(to->memory[n], DATA_FILL);
@@ -384,7 +384,7 @@ CASE(qpr_04_long_messages, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Without checksums data takes another way, from the stream to where it belongs. */
+/* Without checksums data takes another path, from the stream directly to its memory. */
 /* covers: QPR-04 */
 CASE(qpr_04_without_checksums, KIT_FAMILIES)
 {
@@ -440,7 +440,7 @@ CASE(qpr_19_requests_of_nothing, KIT_FAMILIES)
 
 /* ---- deferred requests ---- */
 
-/* One that fails inline, in each way that there is before it would be queued. */
+/* Posts a request that fails inline, in each possible way. */
 static NTSTATUS post_bad(struct kit_side *s, int how)
 {
     enum { UNKNOWN_FLAG = 1u << 30 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* QPR: requests that break a rule, between consumers: they end one connection, and touch nothing. */
+/* QPR: requests between consumers that violate a rule: they end one connection, and access nothing. */
 #include "contract/kit/data.h"
 
 /* ---- messages that do not fit ---- */
@@ -20,7 +20,7 @@ static void too_long(struct kit_pair *p, ULONG room, ULONG len)
     CHECK_EQ((uintptr_t)result.RequestContext, 6);
     data_check_ended(&p->passive);
     data_check_ended(&p->active);
-    do { /* the message itself may have left before */
+    do { /* the message may have been sent before */
         result = kit_result(&p->active);
         CHECK((uintptr_t)result.RequestContext == 7 || result.Status < 0);
     } while ((uintptr_t)result.RequestContext != 5);
@@ -100,7 +100,10 @@ CASE(qpr_11_more_reads_than_the_limit_wait_and_complete, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* More at a time than one turn of the provider sends, once the sockets' buffers have grown; that end does not poll. */
+/*
+ * More data at a time than one turn of the provider sends after the socket buffers have grown. The receiver does not
+ * poll.
+ */
 /* covers: QPR-11 */
 CASE(qpr_11_many_large_reads, KIT_FAMILIES)
 {
@@ -159,7 +162,7 @@ enum { REGION = 5000 };
 
 struct target {
     ULONG flags;
-    bool stale;         /* a token that is no more */
+    bool stale; /* a token that was invalidated */
     ptrdiff_t offset;
     ULONG len;
     uint64_t address;   /* instead of the offset */
@@ -181,7 +184,7 @@ static const struct target targets[] = {
 };
 enum { TARGETS = sizeof targets / sizeof targets[0] };
 
-/* A second connection between the same adapters and domains, which must not notice. */
+/* A second connection between the same adapters and domains, which must not be affected. */
 struct bystander {
     struct kit_side active, passive;
 };
@@ -244,7 +247,9 @@ CASE(qpr_12_reads_of_what_must_not_be_read, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* The one at fault is told so, whatever became of the one before it; the receive fails with the connection. */
+/*
+ * The faulty request completes with its own error, in any state of earlier ones. The receive fails with the connection.
+ */
 /* covers: QPR-12 */
 CASE(qpr_12_the_bad_read_among_good_ones, KIT_FAMILIES)
 {
@@ -347,7 +352,7 @@ CASE(qpr_13_a_write_is_not_told, KIT_FAMILIES)
 
 /* ---- bad memory of one's own ---- */
 
-/* Tried with each kind of request; the connection must have survived those that failed in the post. */
+/* Tries each kind of request. The connection must survive requests that fail in the post. */
 static void bad_local(struct kit_pair *p, NDK_SGE bad)
 {
     NDK_SGE sges[2] = { kit_sge(&p->active, 0, 8), bad };
@@ -383,7 +388,7 @@ CASE(qpr_18_pieces_outside_their_region, KIT_FAMILIES)
         bad_local(&p, sge);
     }
     sge = data_sge(&r, 0, 10);
-    sge.VirtualAddress = (void *)(UINTPTR_MAX - 4); /* its end would wrap */
+    sge.VirtualAddress = (void *)(UINTPTR_MAX - 4); /* address plus length would overflow */
     bad_local(&p, sge);
     sge = data_sge(&r, 0, 10);
     sge.MemoryRegionToken ^= 0x10101;
@@ -397,7 +402,7 @@ CASE(qpr_18_pieces_outside_their_region, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* A region that goes while a receive is posted on it: that receive fails, and its memory is left alone. */
+/* A region is closed while a receive with its memory is posted: the receive fails, and the memory does not change. */
 /* covers: QPR-18 */
 CASE(qpr_18_a_region_that_went_after_the_post, KIT_FAMILIES)
 {

@@ -7,7 +7,7 @@
 
 enum { INLINE = 200, PIECES = 20 };
 
-/* A side whose QP takes this much inline, and four pieces of what is not. */
+/* Opens a side whose QP supports this inline size, and four SGEs otherwise. */
 static void with_inline(struct kit_side *s, NDK_ADAPTER *adapter)
 {
     struct data_qp how = { .context = s, .receives = 32, .initiators = 32, .receive_sges = 4, .initiator_sges = 4,
@@ -24,7 +24,7 @@ static NTSTATUS post_inline(struct kit_side *s, bool invalidates, const NDK_SGE 
                        : s->qp->Dispatch->NdkSend(s->qp, (PVOID)5, sges, count, NDK_OP_FLAG_INLINE);
 }
 
-/* count pieces of memory that is registered nowhere, len bytes in all. */
+/* Describes count pieces of unregistered memory, len bytes in all. */
 static void scatter(NDK_SGE *sges, uint8_t *memory, ULONG count, ULONG len)
 {
     ULONG each = len / count;
@@ -60,7 +60,7 @@ CASE(qpr_06_tokens_and_number_of_pieces_do_not_count, KIT_FAMILIES)
                 scatter(sges, stack, counts[i], len);
                 CHECK_STATUS(kit_post_receive(&p.passive, 6, 0, INLINE), STATUS_SUCCESS);
                 CHECK_STATUS(post_inline(&p.active, invalidates, sges, counts[i], r.token), STATUS_SUCCESS);
-                memset(stack, 0xee, INLINE); /* the consumer's again, to be given back */
+                memset(stack, 0xee, INLINE); /* the memory belongs to the consumer again and is freed */
                 memset(sges, 0xee, sizeof sges);
                 free(stack);
                 NDK_RESULT_EX got = kit_result(&p.passive);
@@ -100,7 +100,7 @@ CASE(qpr_06_beyond_the_inline_size, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* A peer without ready-to-receive: nothing leaves before its first message, so that all of it is taken by the post. */
+/* A peer without ready-to-receive: nothing is sent before its first message, so the post must copy all inline data. */
 /* covers: QPR-06 */
 CASE(qpr_06_taken_before_the_call_returns, KIT_FAMILIES)
 {
@@ -161,7 +161,7 @@ CASE(qpr_07_silent_of_every_kind, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* An unanswered read in front of them, for which they wait: when all are flushed, each is told of, silent or not. */
+/* The requests wait for an unanswered read. When all are flushed, each has a completion, silent or not. */
 /* covers: QPR-07, QPR-16, CQX-10 */
 CASE(qpr_07_silent_of_every_kind_when_flushed, KIT_FAMILIES)
 {
@@ -259,7 +259,7 @@ static void peer_writes(struct waiting *w, UINT32 token, const void *address)
     raw_send_fpdu(w->p.s, ulpdu, raw_tagged(ulpdu, 0, token, (uintptr_t)address, true, data, sizeof data), true);
 }
 
-/* What waits for a read does not take effect: the peer finds no registration yet, and no window. */
+/* A request that waits for a read has no effect yet: the peer cannot use the registration or the window. */
 /* covers: QPR-08, INV-04, INV-08 */
 CASE(qpr_08_no_effect_before_the_read_is_done, KIT_FAMILIES)
 {
@@ -291,14 +291,14 @@ CASE(qpr_08_no_effect_before_the_read_is_done, KIT_FAMILIES)
                 peer_writes(&w, token, r->base);
                 CHECK_EQ(raw_recv_terminate(w.p.s, true, ulpdu, &len), 0x1100);
                 data_check_ended(&w.p.side);
-                CHECK_EQ(data_drain(&w.p.side), 2); /* the read, and what waited for it */
+                CHECK_EQ(data_drain(&w.p.side), 2); /* the read, and the request that waited for it */
                 CHECK(fast_memory_is_untouched(&r->memory));
             }
             waiting_close(&w);
         }
 }
 
-/* An invalidation that waits has not happened: the peer still reaches the region. */
+/* A waiting invalidation has no effect yet: the peer can still access the region. */
 /* covers: QPR-08, INV-03 */
 CASE(qpr_08_an_invalidation_waits, KIT_FAMILIES)
 {

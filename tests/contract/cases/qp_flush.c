@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* QPR: what is visible when, and how requests end: flush, close, and a peer that dies. */
+/* QPR: the visibility of data, and the end of requests: flush, close, and a peer that crashes. */
 #include "contract/kit/data.h"
 
 #include <signal.h>
@@ -53,7 +53,7 @@ CASE(qpr_16_everything_pending_is_cancelled, KIT_FAMILIES)
         CHECK_STATUS(r.Status, STATUS_CANCELLED);
         CHECK_EQ((uintptr_t)r.RequestContext, i);
     }
-    kit_establish(&p.active, &p.passive, &p.listener); /* a flush before it is no harm */
+    kit_establish(&p.active, &p.passive, &p.listener); /* an earlier flush has no effect */
     kit_exchange(&p.active, &p.passive);
     for (uintptr_t i = 0; i < 10; i++)
         CHECK_STATUS(kit_post_receive(&p.passive, 100 + i, 0, 8), STATUS_SUCCESS);
@@ -68,7 +68,10 @@ CASE(qpr_16_everything_pending_is_cancelled, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Reads that the peer, whose notifications and polls are not needed for it, cannot have answered yet, too. */
+/*
+ * Also flushes reads that the peer cannot have answered yet, although it needs neither polls nor notifications for
+ * that.
+ */
 /* covers: QPR-16 */
 CASE(qpr_16_requests_under_way_are_cancelled, KIT_FAMILIES)
 {
@@ -93,12 +96,12 @@ CASE(qpr_16_requests_under_way_are_cancelled, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Posts from threads; each success must lead to one completion, no more. */
+/* Threads post. Each successful post must have exactly one completion. */
 struct poster {
     struct kit_pair *p;
     bool receives;
     unsigned wanted;
-    atomic_uint accepted, seen; /* no more of them apart than the completion queue has room for */
+    atomic_uint accepted, seen; /* the maximum difference, limited by the completion queue */
     atomic_bool over;
 };
 
@@ -132,7 +135,10 @@ static unsigned owed(const struct poster *w)
     return atomic_load(&w->accepted) - atomic_load(&w->seen);
 }
 
-/* Takes results until both posters are done and nothing is owed. do_now: what races with them, each time round. */
+/*
+ * Polls until both posters are done and all requests have completed. Calls do_now, which races with them, in each
+ * round.
+ */
 static void race(struct kit_pair *p, unsigned wanted, void (*do_now)(struct kit_pair *p, unsigned results))
 {
     struct poster receives = { .p = p, .receives = true, .wanted = wanted }, writes = { .p = p, .wanted = wanted };
@@ -191,7 +197,7 @@ static void close_once(struct kit_pair *p, unsigned results)
     if (results >= 300 && p->active.connector)
         kit_close_connector(&p->active);
     if (results >= 300)
-        p->active.qp->Dispatch->NdkFlush(p->active.qp); /* receives can be posted after the close, too */
+        p->active.qp->Dispatch->NdkFlush(p->active.qp); /* receives may be posted after the close */
 }
 
 /* covers: QPR-17 */
@@ -202,7 +208,7 @@ CASE(qpr_17_close_beside_posts, KIT_FAMILIES)
     p.active.depth = 128;
     kit_pair_open(&p);
     for (int round = 0; round < 20; round++) {
-        /* The flush makes room for receives before the close. */
+        /* The flush frees the receive queue before the close. */
         for (uintptr_t i = 0; i < 20; i++)
             CHECK_STATUS(kit_post_write(&p.active, 2, 0, 8, &p.passive, 0), STATUS_SUCCESS);
         for (uintptr_t i = 0; i < 20; i++)
@@ -268,7 +274,7 @@ static void connect_to(struct kit_side *s, const struct sockaddr_storage *addres
     CHECK_STATUS(kit_complete_connect(s), STATUS_SUCCESS);
 }
 
-/* Stopped first, so that nothing is answered any more when the requests are posted. */
+/* Stops the process first, so that no request is answered. */
 /* covers: QPR-20 */
 CASE(qpr_20_the_peers_process_dies, KIT_FAMILIES)
 {

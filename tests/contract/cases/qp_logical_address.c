@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* QPR: pieces that name logical addresses, and reads that invalidate where they have read to. */
+/* QPR: SGEs with logical addresses, and reads that invalidate their sink. */
 #include "contract/kit/fast.h"
 
 /* ---- QPR-15 ---- */
@@ -58,7 +58,7 @@ CASE(qpr_15_the_first_token_is_dead, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Several reads, each into and with the end of a region of its own, and plain ones in between. */
+/* Several reads that each invalidate their own region, and plain reads between them. */
 /* covers: QPR-15, QPR-11 */
 CASE(qpr_15_many_at_once, KIT_FAMILIES)
 {
@@ -93,7 +93,7 @@ CASE(qpr_15_many_at_once, KIT_FAMILIES)
 
 enum { LEN = 3 * PAGE_SIZE, FIRST = 1000, AROUND = PAGE_SIZE };
 
-/* One piece for each page that len bytes from offset on touch; logical addresses need not follow one another. */
+/* One piece for each page of len bytes from offset; logical addresses need not be adjacent. */
 static ULONG by_page(const struct fast_memory *m, NDK_PD *pd, size_t offset, ULONG len, NDK_SGE *sges)
 {
     ULONG count = 0;
@@ -110,7 +110,7 @@ static ULONG by_page(const struct fast_memory *m, NDK_PD *pd, size_t offset, ULO
 
 enum use { SEND, WRITE, READ, RECEIVE, USES };
 
-/* The passive side's request with these pieces; data of the kind that it moves is at, or comes to, `at` at the peer. */
+/* Executes a request of the passive side with these pieces. The data is at `at` at the peer, or arrives there. */
 static void use(struct kit_pair *p, enum use how, const NDK_SGE *sges, ULONG count, ULONG len)
 {
     struct kit_side *s = &p->passive, *far = &p->active;
@@ -170,7 +170,7 @@ CASE(qpr_18_logical_addresses_in_every_request, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Beside pieces of a region, of a fast-registered one, and an empty one that names nothing. */
+/* Together with pieces of a region, of a fast-registered region, and an empty one without memory. */
 /* covers: QPR-18 */
 CASE(qpr_18_mixed_with_other_pieces, KIT_FAMILIES)
 {
@@ -215,7 +215,10 @@ CASE(qpr_18_mixed_with_other_pieces, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Refused, or failed by its completion, whichever request it is; nothing moves, and the connection goes on. */
+/*
+ * Checks that each kind of request is refused or fails in its completion, that no data moves, and that the connection
+ * still works.
+ */
 static void check_bad(struct kit_pair *p, const NDK_SGE *sges, ULONG count, ULONG len)
 {
     struct kit_side *s = &p->passive, *far = &p->active;
@@ -247,13 +250,21 @@ CASE(qpr_18_bad_logical_addresses, KIT_FAMILIES)
     p.passive.pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(p.passive.pd, &token);
     const LONGLONG first = fast_logical(&m, p.passive.pd, 0, 1).LogicalAddress.QuadPart;
     const LONGLONG last = fast_logical(&m, p.passive.pd, LEN - 1, 1).LogicalAddress.QuadPart;
-    const struct { LONGLONG address; ULONG len; UINT32 token; } all[] = {
-        { last + 1, 1, token }, { last, 2, token }, { first - 1, 1, token }, { first - 1, 10, token },
-        { last + PAGE_SIZE, 10, token }, { first, MAXULONG / 2, token }, { 0, 10, token }, { -1, 1, token },
-        { (LONGLONG)(uintptr_t)m.memory, 10, token },          /* where it really is */
-        { (LONGLONG)(uintptr_t)p.passive.memory, 10, token },  /* registered, but not mapped */
-        { first, 10, token ^ 0x40 }, { first, 10, p.passive.local_token },
-        { old.LogicalAddress.QuadPart, 100, token },           /* released */
+    const struct { LONGLONG address; ULONG len; UINT32 token;
+    } all[] = {
+        { last + 1, 1, token },
+        { last, 2, token },
+        { first - 1, 1, token },
+        { first - 1, 10, token },
+        { last + PAGE_SIZE, 10, token },
+        { first, MAXULONG / 2, token },
+        { 0, 10, token },
+        { -1, 1, token },
+        { (LONGLONG)(uintptr_t)m.memory, 10, token },         /* its virtual address */
+        { (LONGLONG)(uintptr_t)p.passive.memory, 10, token }, /* registered, but not mapped */
+        { first, 10, token ^ 0x40 },
+        { first, 10, p.passive.local_token },
+        { old.LogicalAddress.QuadPart, 100, token }, /* released */
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         memset(&sge, 0, sizeof sge);
@@ -271,7 +282,7 @@ CASE(qpr_18_bad_logical_addresses, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Released under requests that wait: those fail, and nothing is touched. */
+/* The mapping is released while requests wait: they fail, and nothing is accessed. */
 /* covers: QPR-18 */
 CASE(qpr_18_a_mapping_released_under_a_receive, KIT_FAMILIES)
 {
@@ -280,7 +291,7 @@ CASE(qpr_18_a_mapping_released_under_a_receive, KIT_FAMILIES)
     struct fast_memory m;
     NDK_SGE sge;
 
-    config.breaches = 1; /* the mapping may not go before the receive has completed */
+    config.breaches = 1; /* the mapping must exist until the receive has completed */
     kit_configure(&config);
     kit_pair_open(&p);
     for (ULONG len = 1; len <= 100; len += 99) {

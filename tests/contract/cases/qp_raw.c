@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* QPR: what a peer that keeps to no rule cannot do: it is a socket in these cases. */
+/* QPR: attacks of a raw peer, which is a socket here. */
 #include <unistd.h>
 
 #include "contract/kit/data.h"
@@ -7,7 +7,7 @@
 
 /* ---- not connected ---- */
 
-/* A peer that has said that it will say when it is ready: until then there is no connection at this end. */
+/* A peer that has announced a ready-to-receive message: this end is not connected before it. */
 /* covers: QPR-03 */
 CASE(qpr_03_the_accepting_side_waits_for_ready, KIT_FAMILIES)
 {
@@ -54,8 +54,8 @@ CASE(qpr_05_as_the_transport_prescribes, KIT_FAMILIES)
 /* ---- a region that goes while a request waits ---- */
 
 /*
- * A peer without ready-to-receive: what is posted waits for its first message. A good piece in front of the bad one,
- * of more than one segment, must not leave either.
+ * A peer without ready-to-receive: requests wait for its first message. A valid piece of more than one segment before
+ * the invalid one must not be sent either.
  */
 static void went_before_the_send(ULONG good)
 {
@@ -73,10 +73,10 @@ static void went_before_the_send(ULONG good)
     data_protect(&r);
     raw_send_fpdu(p.s, ulpdu, raw_tagged(ulpdu, 0, 0, 0, true, NULL, 0), true);
     CHECK_STATUS(kit_result(&p.side).Status, STATUS_ACCESS_VIOLATION);
-    CHECK_STATUS(kit_post_send(&p.side, 8, 0, 8), STATUS_SUCCESS); /* that request alone failed */
+    CHECK_STATUS(kit_post_send(&p.side, 8, 0, 8), STATUS_SUCCESS); /* only that request failed */
     CHECK_STATUS(kit_result(&p.side).Status, STATUS_SUCCESS);
     CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 18 + 8);
-    CHECK_EQ(ulpdu[13], 1); /* nothing of it has left */
+    CHECK_EQ(ulpdu[13], 1); /* no part of it was sent */
     data_region_close(&r);
     peer_initiator_close(&p);
 }
@@ -92,8 +92,8 @@ CASE(qpr_18_a_region_that_went_before_the_send_left, KIT_FAMILIES)
 /* ---- more reads than we allow ---- */
 
 /*
- * Our answers are not read, so that all of them stay outstanding but for the few that the sockets' buffers take, and
- * the requests come at once.
+ * The peer does not read the answers, so all but the few in the socket buffers stay outstanding, and sends all requests
+ * at once.
  */
 /* covers: QPR-11 */
 CASE(qpr_11_a_peer_beyond_the_inbound_limit_is_cut_off, KIT_FAMILIES)
@@ -116,7 +116,7 @@ CASE(qpr_11_a_peer_beyond_the_inbound_limit_is_cut_off, KIT_FAMILIES)
     peer_initiator_close(&p);
 }
 
-/* A read that could never be sent is refused, and so does not keep the connection from its good end. */
+/* A read that could never be sent is refused, so it does not prevent a graceful disconnect. */
 /* covers: QPR-11 */
 CASE(qpr_11_no_read_where_the_peer_serves_none, KIT_FAMILIES)
 {
@@ -147,7 +147,7 @@ CASE(qpr_11_no_read_where_the_peer_serves_none, KIT_FAMILIES)
     peer_initiator_close(&p);
 }
 
-/* As many as allowed are answered, in order, again and again. */
+/* The permitted number of reads is answered, in order, repeatedly. */
 /* covers: QPR-11 */
 CASE(qpr_11_a_peer_at_the_inbound_limit_is_served, KIT_FAMILIES)
 {
@@ -176,7 +176,7 @@ CASE(qpr_11_a_peer_at_the_inbound_limit_is_served, KIT_FAMILIES)
 
 enum { LEN = 100, FIRST = 30, AT = 4096 };
 
-/* A read request off the wire: where its answer belongs. */
+/* Receives a read request and returns its sink. */
 struct asked {
     uint32_t sink;
     uint64_t to;
@@ -204,7 +204,7 @@ static void tagged(int s, uint8_t opcode, uint32_t stag, uint64_t to, bool last,
     raw_send_fpdu(s, ulpdu, raw_tagged(ulpdu, opcode, stag, to, last, data, len), true);
 }
 
-/* What the peer sends in place of the answer, or behind it; a: two reads of LEN bytes each to AT and AT + LEN. */
+/* Data that the peer sends instead of the answer, or behind it; a: two reads of LEN bytes each to AT and AT + LEN. */
 enum { WRITE = 0, RESPONSE = 2 };
 struct forger {
     struct peer_acceptor p;
@@ -263,7 +263,7 @@ static const struct forgery {
     const char *name;
     void (*send)(struct forger *f);
     uint16_t code;
-    size_t placed; /* what was right before it */
+    size_t placed; /* the valid data before it */
 } forgeries[] = {
     { "a write names the sink", write_to_sink, 0x1100, 0 },
     { "an answer names another token", other_token, 0x1100, 0 },
@@ -321,7 +321,7 @@ CASE(qpr_12_the_sink_takes_its_own_answer_alone, KIT_FAMILIES)
     }
 }
 
-/* An answered read has no sink any more. */
+/* The sink of an answered read is closed. */
 static void after_the_answer(uint8_t opcode)
 {
     static struct forger f;
@@ -331,7 +331,7 @@ static void after_the_answer(uint8_t opcode)
     CHECK_STATUS(kit_result(&f.p.side).Status, STATUS_SUCCESS);
     CHECK_EQ(f.p.side.memory[AT + LEN - 1], 0x99);
     CHECK_EQ(f.p.side.memory[AT + LEN], DATA_FILL);
-    memset(f.p.side.memory, DATA_FILL, 3 * AT); /* it is the consumer's again */
+    memset(f.p.side.memory, DATA_FILL, 3 * AT); /* it belongs to the consumer again */
     tagged(f.p.s, opcode, f.a[0].sink, f.a[0].to, true, LEN);
     forger_check(&f, "behind the answer", 0x1100, 0);
     peer_acceptor_close(&f.p);

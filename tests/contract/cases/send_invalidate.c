@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* INV: sends that invalidate, at the receiver: what they deliver, and what they may end. */
+/* INV: sends with invalidate at the receiver: their results, and the tokens that they may invalidate. */
 #include "contract/kit/fast.h"
 
 enum { PAGES = 2, SINK = 1 << 20, ROOM = 1 << 20 };
 
 /* ---- INV-01 ---- */
 
-/* What is invalidated: a fast-registered region, or a window over the middle of one. */
+/* The object to invalidate: a fast-registered region, or a window on the middle of one. */
 struct victim {
     struct fast_region r;
     NDK_MW *mw;
@@ -37,7 +37,7 @@ static void victim_close(struct victim *v)
     fast_region_close(&v->r);
 }
 
-/* Of a region nothing is left; under a window the region lives on. */
+/* A region is completely invalid; a window's region remains valid. */
 static void check_victim_dead(struct kit_pair *p, struct victim *v)
 {
     if (!v->mw)
@@ -47,7 +47,7 @@ static void check_victim_dead(struct kit_pair *p, struct victim *v)
         fast_check_alive(p, &v->r.memory, v->r.memory.memory + 1000, v->r.token, v->address, 100);
 }
 
-/* How many pieces of len bytes in all, from offset on, with gaps. */
+/* Describes len bytes from offset in pieces with gaps. Returns their number. */
 static ULONG in_pieces(const struct kit_side *s, NDK_SGE *sges, ULONG count, size_t offset, ULONG len)
 {
     for (ULONG i = 0; i < count; i++) {
@@ -156,7 +156,7 @@ CASE(inv_01_over_many_segments, KIT_FAMILIES)
     data_run_segmented(every_way);
 }
 
-/* Whatever comes next on the connection finds the token dead, the receive not yet having been looked at. */
+/* The next FPDU on the connection finds the token invalid, even if the receive was not polled yet. */
 /* covers: INV-01 */
 CASE(inv_01_what_follows_finds_it_dead, KIT_FAMILIES)
 {
@@ -190,8 +190,8 @@ struct watch {
     uint8_t last;
 };
 
-/* Inside the notification: the receive is there, its data too, and the token is dead. */
-static void look(struct kit_side *s)
+/* Inside the notification: the receive has completed with its data, and the token is invalid. */
+static void check_token(struct kit_side *s)
 {
     struct watch *w = s->arg;
     NDK_SGE sge = fast_sge(&w->v.r, 0, 8);
@@ -215,7 +215,7 @@ CASE(inv_01_seen_from_inside_the_notification, KIT_FAMILIES)
         memset(p.active.memory, 0x40 + round, 100);
         CHECK_STATUS(kit_post_receive(&p.passive, 7, SINK, 100), STATUS_SUCCESS);
         p.passive.arg = &w;
-        p.passive.inside_notified = look;
+        p.passive.inside_notified = check_token;
         p.passive.cq->Dispatch->NdkArmCq(p.passive.cq, round & 1 ? NDK_CQ_NOTIFY_SOLICITED : NDK_CQ_NOTIFY_ANY);
         CHECK_STATUS(fast_send_invalidate(&p.active, 8, 0, 100, NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT, w.v.token),
                      STATUS_SUCCESS);
@@ -232,7 +232,7 @@ CASE(inv_01_seen_from_inside_the_notification, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* A message into the very region that it invalidates. */
+/* A message into the region that it invalidates. */
 /* covers: INV-01 */
 CASE(inv_01_the_receives_own_region, KIT_FAMILIES)
 {
@@ -258,7 +258,7 @@ CASE(inv_01_the_receives_own_region, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Sends of both kinds, in any order: each receive is told what it was. */
+/* Sends of both kinds, in any order: each receive has the right kind. */
 /* covers: INV-01 */
 CASE(inv_01_mixed_with_plain_sends, KIT_FAMILIES)
 {
@@ -301,7 +301,7 @@ enum wrong {
     WINDOW_OF_NOTHING, WRONGS
 };
 
-/* What the passive side has for the token to name. */
+/* The objects of the passive side that the token can belong to. */
 struct target {
     struct fast_region r;
     struct data_region normal;
@@ -358,7 +358,7 @@ static void target_open(struct target *t, struct kit_side *s, struct kit_side *o
     }
 }
 
-/* What the wrong token does not name, or names and must not end, works as before. */
+/* Checks that objects with other tokens, and objects that the send must not invalidate, still work. */
 static void target_check(struct kit_pair *p, struct target *t, enum wrong w)
 {
     CHECK(data_is_untouched(&t->normal));
@@ -417,7 +417,7 @@ static void each_wrong_token(ULONG len)
 
     kit_pair_open(&p);
     kit_side_open(&second.active, p.active.adapter);
-    kit_side_open(&second.passive, p.passive.adapter); /* a domain of its own */
+    kit_side_open(&second.passive, p.passive.adapter); /* another domain */
     kit_establish(&second.active, &second.passive, &p.listener);
     for (enum wrong w = 0; w < WRONGS; w++)
         wrong_token(&p, &second.passive, w, len);
@@ -447,7 +447,7 @@ CASE(inv_02_in_a_long_message, KIT_FAMILIES)
     each_wrong_token(20000);
 }
 
-/* Another domain's token is refused, and goes on to work where it belongs. */
+/* Another domain's token is refused, and remains valid in its domain. */
 /* covers: INV-02 */
 CASE(inv_02_another_domains_token_lives_on, KIT_FAMILIES)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* INV: sends that invalidate, off a wire that one end of is made by hand: what is refused, and with which words. */
+/* INV: sends with invalidate from and to a raw peer: refused ones and their Terminates. */
 #include "contract/kit/fast.h"
 #include "contract/kit/peer.h"
 
 enum { WRITE = 0, SEND_INVALIDATE = 4, SEND_SE_INVALIDATE = 6, PAGES = 2 };
 
-/* One segment of a message that names a token. */
+/* Encodes one segment of a message with a token. */
 static size_t segment(uint8_t *ulpdu, uint8_t opcode, UINT32 token, uint32_t mo, bool last, const void *data,
                       size_t len)
 {
@@ -19,8 +19,8 @@ static size_t segment(uint8_t *ulpdu, uint8_t opcode, UINT32 token, uint32_t mo,
 /* ---- INV-01 ---- */
 
 /*
- * The message in three segments; between them and behind it the token is used. Up to the last segment it is alive, and
- * right behind it dead, whatever arrives in one piece with it.
+ * Sends the message in three segments and uses the token between and behind them. It is valid up to the last segment
+ * and invalid behind it, even if all arrives at once.
  */
 /* covers: INV-01 */
 CASE(inv_01_alive_until_the_last_segment, KIT_FAMILIES)
@@ -63,7 +63,7 @@ CASE(inv_01_alive_until_the_last_segment, KIT_FAMILIES)
     }
 }
 
-/* What the provider sends: the opcode, and the token in each segment. */
+/* Checks the opcode, and the token in each segment, that the provider sends. */
 /* covers: INV-01, QPR-09 */
 CASE(inv_01_on_the_wire, KIT_FAMILIES)
 {
@@ -121,7 +121,7 @@ static const struct {
     [TWICE] = { "invalidated by the peer before", 0x0100 },
 };
 
-/* A connection over which the other domain registers. */
+/* A connection for the registrations of the other domain. */
 struct other {
     struct kit_side active, passive;
     struct kit_listener listener;
@@ -162,7 +162,7 @@ static UINT32 token_of(struct peer_initiator *p, struct fast_region *r, enum wro
     }
 }
 
-/* The Terminate names the fault and the segment's header, the receive fails, no byte beside it is touched. */
+/* Checks the Terminate's fault and header, that the receive fails, and that no other byte changes. */
 static void check_refused(struct peer_initiator *p, enum wrong w, UINT32 token, bool second)
 {
     uint8_t ulpdu[256], sent[256], data[60];
@@ -219,7 +219,7 @@ CASE(inv_02_as_the_transport_prescribes, KIT_FAMILIES)
     }
 }
 
-/* A message that is at fault otherwise invalidates nothing: too long, or broken off. */
+/* A message with another fault invalidates nothing: one that is too long, or incomplete. */
 /* covers: INV-02 */
 CASE(inv_02_a_message_at_fault_invalidates_nothing, KIT_FAMILIES)
 {
@@ -244,7 +244,7 @@ CASE(inv_02_a_message_at_fault_invalidates_nothing, KIT_FAMILIES)
         CHECK_STATUS(kit_close(p.side.qp), STATUS_SUCCESS);
         p.side.qp = kit_qp(&p.side, KIT_DEPTH);
         data_drain(&p.side);
-        sge = fast_sge(&r, 0, 50); /* alive: a receive into it is taken */
+        sge = fast_sge(&r, 0, 50); /* valid: a receive into it is accepted */
         CHECK_STATUS(p.side.qp->Dispatch->NdkReceive(p.side.qp, NULL, &sge, 1), STATUS_SUCCESS);
         p.side.qp->Dispatch->NdkFlush(p.side.qp);
         CHECK_STATUS(kit_result(&p.side).Status, STATUS_CANCELLED);

@@ -98,7 +98,7 @@ CASE(cse_01_foreign_addresses, KIT_FAMILIES)
     kit_close_adapter(adapter);
 }
 
-/* This host's, but another interface's. */
+/* An address of this host, but of another interface. */
 /* covers: CSE-01 */
 CASE(cse_01_an_address_of_another_adapter, KIT_FAMILIES | KIT_NETNS)
 {
@@ -246,8 +246,11 @@ CASE(cse_03_the_same_destination_twice, KIT_FAMILIES)
     many_close(&m);
 }
 
-/* Ends gracefully, the active side first: the kernel keeps remains of the connection at the endpoint's address. */
-static void leave_remains(struct kit_side *a, struct kit_side *b)
+/*
+ * Disconnects gracefully, the active side first, so that the kernel keeps remains (TIME_WAIT) at the endpoint's
+ * address.
+ */
+static void create_remains(struct kit_side *a, struct kit_side *b)
 {
     struct kit_call call = { 0 };
     NTSTATUS status = a->connector->Dispatch->NdkDisconnect(a->connector, kit_request_done, &call);
@@ -264,7 +267,7 @@ static void leave_remains(struct kit_side *a, struct kit_side *b)
     b->qp = kit_qp(b, KIT_DEPTH);
 }
 
-/* The remains must not stand in the way. */
+/* The remains must not prevent another connection. */
 /* covers: CSE-03 */
 CASE(cse_03_the_same_destination_again_and_again, KIT_FAMILIES)
 {
@@ -273,7 +276,7 @@ CASE(cse_03_the_same_destination_again_and_again, KIT_FAMILIES)
     many_open(&m);
     for (int round = 0; round < 20; round++) {
         establish_shared(&m.active[0], m.endpoint, &m.passive[0], &m.listener[0]);
-        leave_remains(&m.active[0], &m.passive[0]);
+        create_remains(&m.active[0], &m.passive[0]);
     }
     many_close(&m);
 }
@@ -292,7 +295,7 @@ static void check_all_refused(NDK_ADAPTER *adapter, struct kit_side *s, const st
     CHECK_STATUS(kit_close(other.listener), STATUS_SUCCESS);
 }
 
-/* Another process of this provider: tries all uses of the address, and says when it has been refused each. */
+/* Another process of this provider: tries all uses of the address, and reports when all were refused. */
 static void other_process(int wire)
 {
     struct { struct sockaddr_storage at, to; } addresses;
@@ -337,7 +340,7 @@ CASE(cse_05_taken_until_endpoint_and_connectors_are_closed, KIT_FAMILIES)
     kit_wire_receive(other.wire, &word, 1);
     kit_close_connector(&m.active[1]);
     CHECK_STATUS(kit_final(&closing, status), STATUS_SUCCESS);
-    kit_wire_send(other.wire, &addresses, sizeof addresses); /* right then it is free for the other process, too */
+    kit_wire_send(other.wire, &addresses, sizeof addresses); /* at once it is free for the other process, too */
     kit_wire_receive(other.wire, &word, 1);
     kit_establish_from(&m.active[7], &m.passive[7], &m.listener[7], &m.at);
     kit_exchange(&m.active[7], &m.passive[7]);
@@ -345,7 +348,7 @@ CASE(cse_05_taken_until_endpoint_and_connectors_are_closed, KIT_FAMILIES)
     kit_join(&other);
 }
 
-/* No connection lives that could show that somebody is there. */
+/* No connection exists that could show that the address is in use. */
 /* covers: CSE-05 */
 CASE(cse_05_taken_beside_remains_of_connections, KIT_FAMILIES)
 {
@@ -359,7 +362,7 @@ CASE(cse_05_taken_beside_remains_of_connections, KIT_FAMILIES)
     addresses.at = m.at;
     addresses.to = m.listener[7].address;
     establish_shared(&m.active[0], m.endpoint, &m.passive[0], &m.listener[0]);
-    leave_remains(&m.active[0], &m.passive[0]);
+    create_remains(&m.active[0], &m.passive[0]);
     check_all_refused(m.passive[0].adapter, &m.active[7], &m.at, &m.listener[7].address);
     kit_wire_send(other.wire, &addresses, sizeof addresses);
     kit_wire_receive(other.wire, &word, 1);
@@ -373,7 +376,7 @@ CASE(cse_05_taken_beside_remains_of_connections, KIT_FAMILIES)
     kit_join(&other);
 }
 
-/* As far as the kernel allows: who does not ask to share an address does not get it. */
+/* Foreign sockets without SO_REUSEADDR cannot use the address. */
 /* covers: CSE-05 */
 CASE(cse_05_against_foreign_sockets, KIT_FAMILIES)
 {
@@ -382,7 +385,7 @@ CASE(cse_05_against_foreign_sockets, KIT_FAMILIES)
     NDK_SHARED_ENDPOINT *e;
     int s;
 
-    kit_need_iwarp(); /* whose ports are TCP's */
+    kit_need_iwarp(); /* ports of TCP */
     s = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK_STATUS(kit_shared_endpoint(adapter, &at, &e), STATUS_SUCCESS);
     CHECK(bind(s, (struct sockaddr *)&at, kit_address_len(&at)) != 0 && errno == EADDRINUSE);
@@ -418,7 +421,7 @@ CASE(cse_06_close_waits_for_connectors_that_work_on, KIT_FAMILIES)
 /* More than 8 bits count. Two descriptors for each connection remain below 1024, a usual limit. */
 enum { CROWD = 300 };
 
-/* One connection from the endpoint, to a plain socket. */
+/* Connects from the endpoint to a plain socket. */
 struct member {
     NDK_QP *qp;
     NDK_CONNECTOR *connector;
@@ -456,8 +459,8 @@ static void member_close(struct member *m)
 }
 
 /*
- * All connections exist at a time. When their peers have reset them, only the endpoint and the connectors hold its
- * address, and the connectors are closed one by one.
+ * All connections exist at the same time. After their peers have reset them, only the endpoint and the connectors
+ * reserve its address, and the connectors are closed one by one.
  */
 /* covers: CSE-07 */
 CASE(cse_07_hundreds_of_connections, KIT_FAMILIES)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CSE: NdkConnectWithSharedEndpoint fails as NdkConnect does. Each case makes the cause, removes it, and connects the
+ * CSE: NdkConnectWithSharedEndpoint fails like NdkConnect. Each case creates the cause, removes it, and connects the
  * same connector and QP over the same endpoint.
  */
 #include "contract/kit/kit.h"
@@ -32,7 +32,7 @@ static void shared_close(struct shared *s)
     kit_pair_close(&s->p);
 }
 
-/* The cause is gone: what failed works now. */
+/* After the cause is removed, the connect succeeds. */
 static void recover(struct shared *s)
 {
     CHECK_STATUS(kit_try_establish(&s->p.active, &s->p.passive, &s->p.listener, s->endpoint), STATUS_SUCCESS);
@@ -224,7 +224,7 @@ CASE(cse_04_no_descriptors, KIT_FAMILIES)
         kit_restore_descriptors(old);
         CHECK_EQ(kit_count_descriptors(), before);
     }
-    CHECK_STATUS(status, STATUS_CONNECTION_REFUSED); /* with enough of them: nobody listens */
+    CHECK_STATUS(status, STATUS_CONNECTION_REFUSED); /* with enough descriptors there is no listener */
     CHECK(room > 1);
     recover(&s);
 }

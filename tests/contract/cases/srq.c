@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SRQ: receives that many queue pairs share: who gets them, in which order, and what is told when they run out. */
+/* SRQ: receives that many queue pairs share: their order, and the notification when few are left. */
 #include "contract/kit/sharing.h"
 
 enum { SLOT = 4096 };
@@ -10,7 +10,7 @@ static void post(struct sharing *s, uintptr_t first, int count)
         CHECK_STATUS(sharing_receive(s, first + i, (first + i) * SLOT, SLOT), STATUS_SUCCESS);
 }
 
-/* One message that takes the receive with this context. */
+/* Sends a message, which must use the receive with this context. */
 static void use(struct sharing *s, int member, uintptr_t context)
 {
     ULONG len = 100 + (ULONG)context;
@@ -88,7 +88,7 @@ CASE(srq_01_any_form_of_receive, KIT_FAMILIES)
     r = sharing_message(&s, 1, 0, 0);
     CHECK_EQ((uintptr_t)r.RequestContext, 2);
     CHECK_EQ(r.BytesTransferred, 0);
-    use(&s, 0, 5); /* nothing of what was refused is between */
+    use(&s, 0, 5); /* no refused receive is among them */
     sharing_close(&s);
 }
 
@@ -120,7 +120,7 @@ static void check_arrived(struct sharing *s, int member, const NDK_RESULT_EX *r,
     CHECK(memcmp(at + 8, expected + 8, r->BytesTransferred - 8) == 0);
 }
 
-/* Its memory is the sender's again with its own completion, which the message may have overtaken. */
+/* The memory belongs to the sender again after its own completion, which may follow the receive's. */
 static void await_sent(struct sharing *s, int member, int number, int completed[BUSY])
 {
     while (completed[member] <= number) {
@@ -132,7 +132,7 @@ static void await_sent(struct sharing *s, int member, int number, int completed[
     }
 }
 
-/* All send at once; who takes which receive is open, but each is used once, and each sender's order is kept. */
+/* All send at once. Each receive is used once, by any queue pair, and each sender's order is preserved. */
 static void all_at_once(bool own_queues, uint32_t crc)
 {
     static struct sharing s;
@@ -221,18 +221,18 @@ CASE(srq_02_armed_again_by_modify, KIT_FAMILIES)
     use(&s, 0, 1);
     check_not_low(&s, 0);
     CHECK_STATUS(sharing_modify(&s, 0, 8), STATUS_SUCCESS);
-    check_not_low(&s, 0); /* 8 are not fewer than 8 */
+    check_not_low(&s, 0); /* 8 is not below 8 */
     use(&s, 0, 2);
     check_low(&s, 1);
     CHECK_STATUS(sharing_modify(&s, 0, 0), STATUS_SUCCESS);
     use(&s, 0, 3);
     check_not_low(&s, 1); /* 0 arms nothing */
     CHECK_STATUS(sharing_modify(&s, 0, 7), STATUS_SUCCESS);
-    check_low(&s, 2); /* 6 are fewer already */
+    check_low(&s, 2); /* 6 is below 8 */
     use(&s, 0, 4);
     check_not_low(&s, 2);
     CHECK_STATUS(sharing_modify(&s, 0, 2), STATUS_SUCCESS);
-    CHECK_STATUS(sharing_modify(&s, 0, 4), STATUS_SUCCESS); /* the newest one counts */
+    CHECK_STATUS(sharing_modify(&s, 0, 4), STATUS_SUCCESS); /* the latest one counts */
     use(&s, 0, 5);
     check_not_low(&s, 2);
     use(&s, 0, 6);
@@ -249,7 +249,7 @@ static void fill_up(struct sharing *s)
     }
 }
 
-/* The usual consumer: posts more, and arms again, where it is told. */
+/* A usual consumer: posts receives and arms again inside the notification. */
 /* covers: SRQ-02 */
 CASE(srq_02_refilled_in_the_notification, KIT_FAMILIES)
 {
@@ -263,7 +263,7 @@ CASE(srq_02_refilled_in_the_notification, KIT_FAMILIES)
     for (int round = 1; round <= 6; round++) {
         while (atomic_load(&s.low) < round) {
             CHECK_STATUS(sharing_message(&s, 0, 0, 8).Status, STATUS_SUCCESS);
-            kit_pause(); /* so that what is due comes before more is taken */
+            kit_pause(); /* so that a due notification runs before further receives are used */
         }
         check_low(&s, round);
     }
@@ -285,12 +285,12 @@ CASE(srq_03_depth_up_and_down, KIT_FAMILIES)
     post(&s, 0, 4);
     use(&s, 0, 0);
     use(&s, 1, 1);
-    post(&s, 4, 2); /* so that the queue has wrapped */
+    post(&s, 4, 2); /* so that the ring wraps */
     CHECK(sharing_receive(&s, 99, 0, SLOT) != STATUS_SUCCESS);
     CHECK_STATUS(sharing_modify(&s, 8, 0), STATUS_SUCCESS);
     post(&s, 6, 4);
     CHECK(sharing_receive(&s, 99, 0, SLOT) != STATUS_SUCCESS);
-    CHECK_STATUS(sharing_modify(&s, 7, 0), STATUS_INVALID_PARAMETER); /* fewer than are queued */
+    CHECK_STATUS(sharing_modify(&s, 7, 0), STATUS_INVALID_PARAMETER); /* less than the queued receives */
     CHECK_STATUS(sharing_modify(&s, most + 1, 0), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(sharing_modify(&s, MAXULONG, 0), STATUS_INVALID_PARAMETER);
     for (uintptr_t i = 2; i < 7; i++)
@@ -313,7 +313,7 @@ CASE(srq_03_zeros_keep_what_is, KIT_FAMILIES)
     sharing_connect(&s, 1, false);
     post(&s, 0, 4);
     CHECK_STATUS(sharing_modify(&s, 0, 0), STATUS_SUCCESS);
-    post(&s, 4, 2); /* the depth is what it was */
+    post(&s, 4, 2); /* the depth is unchanged */
     CHECK(sharing_receive(&s, 99, 0, SLOT) != STATUS_SUCCESS);
     for (uintptr_t i = 0; i < 2; i++)
         use(&s, 0, i);
@@ -321,11 +321,11 @@ CASE(srq_03_zeros_keep_what_is, KIT_FAMILIES)
     use(&s, 0, 2);
     check_not_low(&s, 0);
     use(&s, 0, 3);
-    check_low(&s, 1); /* armed since it was made */
-    CHECK_STATUS(sharing_modify(&s, 0, 2), STATUS_SUCCESS); /* and the depth since then */
+    check_low(&s, 1);                                       /* armed since its creation */
+    CHECK_STATUS(sharing_modify(&s, 0, 2), STATUS_SUCCESS); /* and its depth from the creation */
     post(&s, 6, 6);
     CHECK(sharing_receive(&s, 99, 0, SLOT) != STATUS_SUCCESS);
-    CHECK_STATUS(sharing_modify(&s, 3, 20), STATUS_INVALID_PARAMETER); /* refused, nothing of it happens */
+    CHECK_STATUS(sharing_modify(&s, 3, 20), STATUS_INVALID_PARAMETER); /* refused without any effect */
     check_not_low(&s, 1);
     CHECK(sharing_receive(&s, 99, 0, SLOT) != STATUS_SUCCESS);
     sharing_close(&s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SRQ: what one queue pair's end leaves to the others; limits; and the order in which things are closed. */
+/* SRQ: the end of one queue pair while others continue; limits; and the order of closes. */
 #include "contract/kit/sharing.h"
 
 enum { SLOT = 4096 };
@@ -124,7 +124,7 @@ struct sender {
     atomic_int received;
 };
 
-/* Never more at a time than are queued. */
+/* Never sends more at a time than receives are queued. */
 static void *keep_sending(void *arg)
 {
     struct sender *sender = arg;
@@ -141,7 +141,7 @@ static void *keep_sending(void *arg)
     return NULL;
 }
 
-static void take_and_repost(struct sharing *s, struct sender *sender)
+static void receive_and_repost(struct sharing *s, struct sender *sender)
 {
     NDK_RESULT_EX r;
 
@@ -155,7 +155,7 @@ static void take_and_repost(struct sharing *s, struct sender *sender)
     }
 }
 
-/* Queue pairs come and go, while the others receive; their messages are all that uses receives up. */
+/* Queue pairs are created and closed while the others receive. Only messages use receives. */
 /* covers: SRQ-04 */
 CASE(srq_04_others_receive_meanwhile, KIT_FAMILIES)
 {
@@ -172,11 +172,11 @@ CASE(srq_04_others_receive_meanwhile, KIT_FAMILIES)
     post(&s, 0, QUEUED);
     CHECK(pthread_create(&thread, NULL, keep_sending, &sender) == 0);
     for (int n = 0; atomic_load(&sender.received) < SENDERS * EACH; n++) {
-        take_and_repost(&s, &sender);
+        receive_and_repost(&s, &sender);
         CHECK_STATUS(sharing_qp(&s, s.passive.pd, cq, s.srq, NULL, &qp), STATUS_SUCCESS);
         if (n % 2)
             qp->Dispatch->NdkFlush(qp);
-        take_and_repost(&s, &sender);
+        receive_and_repost(&s, &sender);
         CHECK_STATUS(kit_close(qp), STATUS_SUCCESS);
         if (n == 10)
             sharing_close_member(&s, 0);
@@ -227,7 +227,7 @@ CASE(srq_01_queue_pairs_that_fit, 0)
     CHECK_STATUS(sharing_qp(&s, other, s.passive.cq, s.srq, NULL, &qp), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(sharing_qp(&s, s.passive.pd, NULL, s.srq, NULL, &qp), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(sharing_qp(&s, s.passive.pd, s.passive.cq, s.srq, NULL, &qp), STATUS_SUCCESS);
-    sge = kit_sge(&s.passive, 0, 8); /* it has no receives of its own */
+    sge = kit_sge(&s.passive, 0, 8); /* it has no receive queue of its own */
     CHECK_STATUS(qp->Dispatch->NdkReceive(qp, NULL, &sge, 1), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(qp->Dispatch->NdkReceive(qp, NULL, NULL, 0), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(kit_close(qp), STATUS_SUCCESS);
@@ -270,7 +270,7 @@ CASE(srq_closed_after_its_queue_pair, 0)
     post(&s, 0, 3);
     check_order_of(s.srq, qp);
     s.srq = NULL;
-    CHECK_EQ(data_drain(&s.passive), 0); /* what no queue pair has taken ends untold */
+    CHECK_EQ(data_drain(&s.passive), 0); /* unused receives have no completion */
     sharing_close(&s);
 }
 
@@ -343,7 +343,7 @@ CASE(srq_closed_in_its_notification, 0)
     sharing_close(&s);
 }
 
-/* Without a routine to call nothing is called. */
+/* Without a notification routine nothing is called. */
 /* covers: SRQ-02 */
 CASE(srq_02_nobody_to_tell, 0)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* INV: memory windows: which part of a region a peer reaches through one, and for how long. */
+/* INV: memory windows: the part of a region that a peer can access through one, and for how long. */
 #include "contract/kit/fast.h"
 
 enum { LEN = 10000, BOTH = NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_ALLOW_REMOTE_WRITE };
 
-/* A region that was registered, or fast registered, to bind windows to. */
+/* A registered or fast-registered region for windows. */
 struct ground {
     struct fast_memory memory;
     NDK_MR *mr;
-    uint8_t *base; /* what requests call the first byte */
+    uint8_t *base; /* the base address for requests */
     UINT32 token;
     bool fast;
 };
@@ -79,7 +79,7 @@ static void check_ranges(bool fast)
         fast_check_dead(&p, &g.memory, token, g.base + at - 1, 1);
         fast_check_dead(&p, &g.memory, token, g.base + at, len + 1);
         fast_check_dead(&p, &g.memory, token, g.base + at + len, 1);
-        fast_check_alive(&p, &g.memory, g.memory.memory, g.token, g.base, LEN); /* the region is what it was */
+        fast_check_alive(&p, &g.memory, g.memory.memory, g.token, g.base, LEN); /* the region is unchanged */
     }
     CHECK_STATUS(kit_close(mw), STATUS_SUCCESS);
     ground_close(&g);
@@ -107,7 +107,7 @@ static void bind_refused(struct kit_side *s, const struct ground *g, NDK_MW *mw,
     CHECK_EQ(fast_mw_token(mw), before);
 }
 
-/* Refused, and the window is bound to what it was bound to. */
+/* Checks that the bind is refused, and that the window's earlier binding is unchanged. */
 static void check_outside(bool fast)
 {
     static struct kit_pair p;
@@ -147,7 +147,7 @@ CASE(inv_08_a_range_outside_is_refused, KIT_FAMILIES)
 /* ---- INV-08: rights ---- */
 
 static const struct rights {
-    ULONG mr_flags, op_flags; /* of the region, in both ways of making it */
+    ULONG mr_flags, op_flags; /* of the region, registered and fast-registered */
     bool local_write;
 } rights[] = {
     { NDK_MR_FLAG_ALLOW_LOCAL_READ, 0, false },
@@ -218,7 +218,7 @@ CASE(inv_08_rights_over_a_fast_registered_region, KIT_FAMILIES)
     check_rights(true);
 }
 
-/* A region of another domain, one that holds nothing, a flag that there is not. */
+/* A region of another domain, one without memory, an undefined flag. */
 /* covers: INV-08 */
 CASE(inv_08_what_cannot_be_bound, KIT_FAMILIES)
 {
@@ -306,7 +306,7 @@ CASE(inv_08_closing_a_window_ends_it, KIT_FAMILIES)
 
 /* ---- INV-08: at once ---- */
 
-/* Register, bind, tell the peer: nothing is waited for in between. */
+/* Posts without waiting: the registration, the bind, and a send of the token to the peer. */
 /* covers: INV-08 */
 CASE(inv_08_usable_right_behind, KIT_FAMILIES)
 {
@@ -356,7 +356,7 @@ CASE(inv_09_each_bind_has_another_token, KIT_FAMILIES)
     ground_open(&g, &p.passive, false, DATA_ALL, FAST_ALL);
     ground_open(&h, &p.passive, true, DATA_ALL, FAST_ALL);
     mw = fast_mw(p.passive.pd);
-    for (int i = 0; i < TOKENS; i++) { /* from one region to the other, and over the same place again */
+    for (int i = 0; i < TOKENS; i++) { /* from one region to the other, and to the same bytes again */
         struct ground *on = i & 2 ? &h : &g, *before = (i - 1) & 2 ? &h : &g;
 
         tokens[i] = bound(&p.passive, on, mw, 0, 100, BOTH);

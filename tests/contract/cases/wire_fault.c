@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* WIR-04: each fault that the RFCs name, made by hand, and the Terminate that must answer it. */
+/* WIR-04: a raw peer causes each fault that the RFCs define, and checks the required Terminate. */
 #include "contract/kit/data.h"
 #include "contract/kit/peer.h"
 
 enum { RECEIVE = 64, REGION = 1000, ROOM = 512 };
 enum { WRITE = 0, READ_REQUEST = 1, RESPONSE = 2, SEND = 3, TERMINATE = 7 };
 
-/* What a fault is made of; build puts one FPDU's payload into out, and returns its length. */
+/* A fault. build writes the payload of one FPDU to out and returns its length. */
 struct fault_case {
     struct peer_initiator p;
-    struct data_region open, deaf; /* with every right, and with local ones alone */
+    struct data_region open, deaf; /* with all rights, and with local ones only */
     struct data_region foreign;    /* of another domain */
     NDK_PD *other;
     bool crc;
@@ -19,7 +19,7 @@ struct fault {
     const char *name;
     size_t (*build)(const struct fault_case *c, uint8_t *out);
     uint16_t code;
-    uint8_t a, b;       /* what build makes of them */
+    uint8_t a, b;       /* arguments of build */
     bool no_receive;    /* otherwise one of RECEIVE bytes is posted */
 };
 
@@ -74,7 +74,7 @@ static size_t at_offset(const struct fault_case *c, uint8_t *out)
     return raw_untagged(out, c->fault->a ? READ_REQUEST : SEND, c->fault->a, 1, c->fault->b, true, bytes, 28);
 }
 
-/* a bytes more than the receive has. */
+/* a: the bytes that exceed the receive. */
 static size_t longer(const struct fault_case *c, uint8_t *out)
 {
     return raw_untagged(out, SEND, 0, 1, 0, true, bytes, RECEIVE + c->fault->a);
@@ -90,7 +90,7 @@ static size_t write_unknown(const struct fault_case *c, uint8_t *out)
     return raw_tagged(out, WRITE, c->open.token ^ 0x4321, (uintptr_t)c->open.memory, true, bytes, 8);
 }
 
-/* Begins a bytes before the region's end, b bytes long. */
+/* a: the distance of the begin from the region's end; b: the length. */
 static size_t write_beyond(const struct fault_case *c, uint8_t *out)
 {
     return raw_tagged(out, WRITE, c->open.token, (uintptr_t)c->open.memory + REGION - c->fault->a, true, bytes,
@@ -237,7 +237,7 @@ static void close_case(struct fault_case *c)
     peer_initiator_close(&c->p);
 }
 
-/* The Terminate's payload: code, which parts follow, the segment's length, its headers. */
+/* Checks the Terminate's payload: code, flags of the following parts, the segment's length and headers. */
 static void check_terminate(const struct fault_case *c, const uint8_t *segment, size_t len)
 {
     bool is_tagged = segment[0] & 0x80, read = !is_tagged && segment[9] == 1 && (segment[1] & 15) == READ_REQUEST;
@@ -310,7 +310,7 @@ static void check_code(struct fault_case *c, uint16_t expected)
     data_check_ended(&c->p.side);
 }
 
-/* Each octet of an FPDU changed once: whatever it meant, the checksum comes first. */
+/* Changes each byte of an FPDU once: the checksum is checked before anything else. */
 /* covers: WIR-04 */
 CASE(wir_04_a_wrong_checksum, KIT_FAMILIES)
 {
@@ -318,7 +318,7 @@ CASE(wir_04_a_wrong_checksum, KIT_FAMILIES)
     uint8_t ulpdu[64], fpdu[80];
     size_t len = raw_untagged(ulpdu, SEND, 0, 1, 0, true, bytes, 9), size = raw_fpdu(fpdu, ulpdu, len, true);
 
-    for (size_t i = 2; i < size; i++) { /* the length apart: it moves where the checksum is looked for */
+    for (size_t i = 2; i < size; i++) { /* without the length, which determines the position of the checksum */
         open_case(&c, &none, true);
         fpdu[i] ^= 0x20;
         raw_send(c.p.s, fpdu, size);
@@ -356,7 +356,7 @@ CASE(wir_04_segments_that_do_not_follow, KIT_FAMILIES)
     }
 }
 
-/* The second message finds no receive; the first was taken. */
+/* The second message has no receive; the first one was received. */
 /* covers: WIR-04 */
 CASE(wir_04_numbers_go_on, KIT_FAMILIES)
 {
@@ -375,7 +375,7 @@ CASE(wir_04_numbers_go_on, KIT_FAMILIES)
     close_case(&c);
 }
 
-/* A Terminate of the peer ends it, too; nothing is said back. */
+/* A Terminate of the peer ends the connection, too, without an answer. */
 /* covers: WIR-04 */
 CASE(wir_04_the_peers_terminate, KIT_FAMILIES)
 {

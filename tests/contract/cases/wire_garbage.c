@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * WIR-05: whatever comes from the wire. Peers made by hand send what a seed decides, in start-up and in the stream,
- * while a good connection of the same adapter moves data that is verified. Memory has guards, descriptors are counted;
- * what a sanitizer sees, it sees here.
+ * WIR-05: arbitrary input. Raw peers send random data, in start-up and in the stream, while a valid connection of the
+ * same adapter transfers verified data. Memory has guards, and descriptors are counted. A sanitizer can detect further
+ * errors.
  */
 #include <dirent.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 
 struct good {
     struct kit_side active;     /* an adapter of its own */
-    struct kit_side passive;    /* the one that garbage comes to */
+    struct kit_side passive;    /* the target of the garbage */
     struct kit_listener listener;
     atomic_bool stop;
     atomic_int rounds;
@@ -70,7 +70,7 @@ static int descriptors(void)
     return n;
 }
 
-/* Waits until everything that garbage had opened is closed. */
+/* Waits until everything that the garbage has opened is closed. */
 static void wait_descriptors(int before)
 {
     while (descriptors() > before)
@@ -87,7 +87,7 @@ static void noise(uint8_t *at, size_t len, uint64_t *seed)
         at[i] = (uint8_t)data_random(seed);
 }
 
-/* A request frame, right but for some octets; or the key and noise; or noise alone. Returns its length. */
+/* Writes a request frame with some wrong bytes; or the key and noise; or only noise. Returns its length. */
 static size_t bad_frame(uint8_t *out, bool reply, uint64_t *seed)
 {
     size_t len = 1 + data_random_below(seed, MOST - 1);
@@ -109,7 +109,7 @@ static size_t bad_frame(uint8_t *out, bool reply, uint64_t *seed)
     return len;
 }
 
-/* What looks like a request after all is refused. */
+/* Garbage that is a valid request is rejected. */
 static struct kit_call refused[PEERS];
 
 static void refuse(struct kit_listener *l, NDK_CONNECTOR *connector)
@@ -178,7 +178,7 @@ CASE(wir_05_garbage_in_place_of_a_reply, KIT_FAMILIES)
         CHECK(raw_recv_frame(peer, false, &request));
         raw_send(peer, bytes, len);
         shutdown(peer, SHUT_WR);
-        kit_final(&call, connecting); /* either way is right, as long as there is one */
+        kit_final(&call, connecting); /* any result is valid, but there must be one */
         kit_close_connector(&s);
         CHECK_STATUS(kit_close(s.qp), STATUS_SUCCESS);
         while (!raw_wait_end(peer))
@@ -194,7 +194,7 @@ CASE(wir_05_garbage_in_place_of_a_reply, KIT_FAMILIES)
 
 enum { REGION = 3000, SEGMENT = 400 };
 
-/* A segment whose header fields are what the seed decides, most of them near something that is right. */
+/* Encodes a segment with random header fields, most of them near valid values. */
 static size_t any_segment(uint8_t *out, const struct data_region *r, uint64_t *seed)
 {
     static const uint32_t near[] = { 0, 1, 2, 3, 0x7fffffff, 0x80000000, 0xffffffff };
@@ -228,7 +228,7 @@ static size_t any_segment(uint8_t *out, const struct data_region *r, uint64_t *s
     return data_random_below(seed, 6) ? whole : data_random_below(seed, (uint32_t)whole + 1);
 }
 
-/* Segments with right or wrong framing, then noise, cut anywhere. */
+/* Sends segments with valid or invalid framing, then noise, in random pieces. */
 static void send_garbage(int s, const struct data_region *r, uint64_t *seed)
 {
     uint8_t ulpdu[18 + SEGMENT + 64], bytes[sizeof ulpdu + 16];
@@ -246,7 +246,7 @@ static void send_garbage(int s, const struct data_region *r, uint64_t *seed)
     }
 }
 
-/* One peer: a good start, garbage, its end. */
+/* One peer: a valid start-up, garbage, and a disconnect. */
 static void one_stream(struct kit_side *s, struct kit_listener *l, const struct data_region *r, bool crc,
                        uint64_t *seed)
 {
@@ -303,7 +303,7 @@ static void garbage_streams(uint64_t seed, bool crc)
     s.memory = aligned_alloc(PAGE_SIZE, KIT_MEMORY);
     CHECK(s.memory != NULL);
     s.mr = kit_mr(&s, s.memory, KIT_MEMORY, NDK_MR_FLAG_ALLOW_LOCAL_WRITE, &s.mdl, &s.local_token);
-    data_region_open(&r, s.pd, 1096, REGION, DATA_ALL); /* its end is the end of its last page */
+    data_region_open(&r, s.pd, 1096, REGION, DATA_ALL); /* it ends at the end of its last page */
     kit_listen(&l, s.adapter);
     before = descriptors();
     for (int i = 0; i < PEERS; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* WIR-02: revisions, read limits and ready-to-receive on the wire, with the other end made by hand. */
+/* WIR-02: revisions, read limits and ready-to-receive on the wire, with a raw peer. */
 #include "contract/kit/data.h"
 #include "contract/kit/peer.h"
 
@@ -16,7 +16,7 @@ static void offer(unsigned rtr)
     kit_configure(&config);
 }
 
-/* The bits of a form beside IRD and ORD. */
+/* The bits of a form in the IRD and ORD words. */
 static void check_forms(const struct raw_frame *f, bool fpdu, bool write, bool read)
 {
     CHECK_EQ(!!(f->ird & RAW_A), fpdu || write || read);
@@ -72,13 +72,13 @@ CASE(wir_02_revision_1_when_configured, KIT_FAMILIES)
     raw_send_frame(p.s, true, &reply);
     CHECK_STATUS(kit_final(&p.connect, p.connecting), STATUS_SUCCESS);
     CHECK_STATUS(kit_complete_connect(&p.side), STATUS_SUCCESS);
-    CHECK(raw_is_silent(p.s)); /* nothing says that it is ready, but its first message */
+    CHECK(raw_is_silent(p.s)); /* no ready-to-receive message, so its first message counts */
     peer_acceptor_close(&p);
 }
 
 /* ---- our ready-to-receive ---- */
 
-/* Exactly one of the form, whole and right, comes first; then what is sent. */
+/* Checks that exactly one valid message of the form arrives first, followed by the send. */
 static void check_ready(struct peer_acceptor *p, enum peer_form form)
 {
     uint8_t ulpdu[256];
@@ -88,19 +88,19 @@ static void check_ready(struct peer_acceptor *p, enum peer_form form)
     struct kit_call complete = { 0 };
     NTSTATUS completing = p->side.connector->Dispatch->NdkCompleteConnect(
         p->side.connector, kit_on_disconnect, &p->side, kit_request_done, &complete);
-    peer_acceptor_ready(p, form); /* checks its shape, answers a read */
+    peer_acceptor_ready(p, form); /* checks its format; answers a read */
     CHECK_STATUS(kit_final(&complete, completing), STATUS_SUCCESS);
     CHECK_STATUS(kit_post_receive(&p->side, 1, 0, 8), STATUS_SUCCESS);
     raw_send_message(p->s, 1, "12345678", 8);
     CHECK_STATUS(kit_result(&p->side).Status, STATUS_SUCCESS);
     CHECK_STATUS(kit_post_send(&p->side, 2, 0, 8), STATUS_SUCCESS);
     len = raw_recv_fpdu(p->s, ulpdu, sizeof ulpdu, true);
-    while (form != PEER_FPDU && len == 14 && (ulpdu[1] & 15) == 0) /* a silent peer may be reminded by empty writes */
+    while (form != PEER_FPDU && len == 14 && (ulpdu[1] & 15) == 0) /* repeated for a silent peer */
         len = raw_recv_fpdu(p->s, ulpdu, sizeof ulpdu, true);
     CHECK_EQ(len, 18 + 8);
     CHECK_EQ(ulpdu[0], 0x41);
     CHECK_EQ(ulpdu[1], 0x43);
-    CHECK_EQ(ulpdu[13], 1); /* ready-to-receive counts for no message number */
+    CHECK_EQ(ulpdu[13], 1); /* ready-to-receive uses no message number */
     CHECK(memcmp(ulpdu + 18, "12345678", 8) == 0);
 }
 
@@ -119,7 +119,7 @@ CASE(wir_02_each_form_of_ready_as_initiator, KIT_FAMILIES)
         }
 }
 
-/* A reply that leaves several: one of them is taken. */
+/* A reply that permits several forms: the provider uses one of them. */
 /* covers: WIR-02 */
 CASE(wir_02_one_of_several_forms, KIT_FAMILIES)
 {
@@ -195,7 +195,7 @@ CASE(wir_02_a_reply_with_a_form_not_offered, KIT_FAMILIES)
         }
 }
 
-/* The queue pair has never been connected: what was posted on it is for the attempt that works. */
+/* The queue pair was never connected: its posted requests belong to the attempt that succeeds. */
 /* covers: CON-17 */
 CASE(con_17_receives_outlive_a_reply_that_goes_too_far, KIT_FAMILIES)
 {
@@ -276,7 +276,7 @@ CASE(wir_02_all_forms_are_answered_with_one, KIT_FAMILIES)
     peer_initiator_close(&p);
 }
 
-/* Linux siw asks so. */
+/* Linux siw sends such requests. */
 /* covers: WIR-02 */
 CASE(wir_02_revision_2_without_flag_a, KIT_FAMILIES)
 {
