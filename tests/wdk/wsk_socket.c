@@ -182,6 +182,7 @@ static void test_bad_buffers(void **state)
     assert_int_equal(kit_send_buf(p.client, (WSK_BUF){ m.mdl, 0, 101 }, 0, &n), STATUS_INVALID_PARAMETER);
     assert_int_equal(kit_send_buf(p.client, (WSK_BUF){ m.mdl, 1, 100 }, 0, &n), STATUS_INVALID_PARAMETER);
     assert_int_equal(kit_send_buf(p.client, (WSK_BUF){ m.mdl, 101, 1 }, 0, &n), STATUS_INVALID_PARAMETER);
+    assert_int_equal(kit_send_buf(p.client, (WSK_BUF){ m.mdl, 16, (SIZE_T)0 - 16 }, 0, &n), STATUS_INVALID_PARAMETER);
     assert_int_equal(kit_send_buf(p.client, (WSK_BUF){ NULL, 0, 1 }, 0, &n), STATUS_INVALID_PARAMETER);
     assert_int_equal(kit_send_buf(p.client, (WSK_BUF){ m.mdl, 0, 1 }, 0x100, &n), STATUS_NOT_SUPPORTED);
     assert_int_equal(kit_send_buf(p.client, (WSK_BUF){ NULL, 0, 0 }, 0, &n), STATUS_SUCCESS);
