@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { WATCH_BUFFER = 16384, ROUTE_BUFFER = 4096 };
+enum { WATCH_BUFFER_SIZE = 16384, ROUTE_BUFFER_SIZE = 4096 };
 
 /* ---- Interfaces and addresses ------------------------------------------------------------------------------------ */
 
@@ -240,7 +240,7 @@ static int netio_host_parse_route(struct nlmsghdr *answer, struct netio_route *r
 
 int netio_host_route(struct netio_route *route)
 {
-    _Alignas(struct nlmsghdr) uint8_t buffer[ROUTE_BUFFER];
+    _Alignas(struct nlmsghdr) uint8_t buffer[ROUTE_BUFFER_SIZE];
     struct route_request request;
     int error = 0, s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     ssize_t got = 0;
@@ -264,7 +264,7 @@ struct netio_watch {
     int socket, stop;
     struct nlmsghdr *next; /* the next message in the buffer */
     unsigned bytes_left;   /* from `next` on */
-    _Alignas(struct nlmsghdr) uint8_t buffer[WATCH_BUFFER];
+    _Alignas(struct nlmsghdr) uint8_t buffer[WATCH_BUFFER_SIZE];
 };
 
 struct netio_watch *netio_host_watch(void)
