@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the octets of a message to memory that is protected against invalidation while it is touched. Every access to a
- * consumer's memory, for sending and for placing, is looked up here or in tx.c's windows, right before it is made or
- * for one right before it.
+ * Finds the memory of a message's bytes, and protects it against invalidation while it is accessed. The invariant: each
+ * access to a consumer's memory, for sending or for placing, has a protection, from a lookup here or in tx.c (source_*)
+ * for this access, or for an earlier one and cached since.
  */
 #include "iwarp/qp_internal.h"
 
-void pieces_keep(struct pieces *p, bool keeps)
+void pieces_set_caching(struct pieces *p, bool caches)
 {
-    p->keeps = keeps;
-    if (!keeps)
+    p->caches = caches;
+    if (!caches)
         mem_release(&p->cached.ref);
 }
 
@@ -21,9 +21,12 @@ void pieces_release(struct pieces *p)
     p->length = 0;
 }
 
-/* The first of them may be in what is held, or become it; for others there is one already that is to last. */
-static enum wire_error piece_look_up(const struct iw_qp *qp, struct pieces *p, bool own, uint32_t stag, uint64_t to,
-                                     uint32_t len, unsigned access, struct mem_ref *ref)
+/*
+ * Looks up one piece. local: for a request's own SGE. Uses the cached region if it covers the range. Only the first
+ * piece replaces the cached region, because earlier pieces of p may depend on its protection.
+ */
+static enum wire_error piece_lookup(const struct iw_qp *qp, struct pieces *p, bool local, uint32_t stag, uint64_t to,
+                                    uint32_t len, unsigned access, struct mem_ref *ref)
 {
     enum wire_error error;
     uint8_t *at;
@@ -32,9 +35,9 @@ static enum wire_error piece_look_up(const struct iw_qp *qp, struct pieces *p, b
         *ref = (struct mem_ref){ .region = NULL, .at = at, .run = len };
         return WIRE_OK;
     }
-    error = own ? mem_lookup_local(qp->memory, qp->domain, stag, to, len, access, ref)
+    error = local ? mem_lookup_local(qp->memory, qp->domain, stag, to, len, access, ref)
                 : mem_lookup(qp->memory, qp->domain, stag, to, len, access, ref);
-    if (error == WIRE_OK && p->keeps && p->count == 0) {
+    if (error == WIRE_OK && p->caches && p->count == 0) {
         mem_release(&p->cached.ref);
         p->cached = (struct mem_cached){ .ref = *ref, .stag = stag, .access = access };
         ref->region = NULL;
@@ -42,13 +45,13 @@ static enum wire_error piece_look_up(const struct iw_qp *qp, struct pieces *p, b
     return error;
 }
 
-/* One piece after the other, each protected by itself: they may be pages that lie apart. */
-static enum wire_error pieces_add(const struct iw_qp *qp, struct pieces *p, bool own, uint32_t stag, uint64_t to,
-                                  uint32_t len, unsigned access, unsigned max)
+/* Adds a range piece by piece, because its pages may not be contiguous. Each piece has its own protection. */
+static enum wire_error pieces_add_range(const struct iw_qp *qp, struct pieces *p, bool local, uint32_t stag,
+                                        uint64_t to, uint32_t len, unsigned access, unsigned max)
 {
     do {
         struct mem_ref *ref = &p->refs[p->count];
-        enum wire_error error = piece_look_up(qp, p, own, stag, to, len, access, ref);
+        enum wire_error error = piece_lookup(qp, p, local, stag, to, len, access, ref);
         if (error != WIRE_OK)
             return error;
         uint32_t run = (uint32_t)ref->run;
@@ -60,13 +63,13 @@ static enum wire_error pieces_add(const struct iw_qp *qp, struct pieces *p, bool
     return WIRE_OK;
 }
 
-enum wire_error pieces_of_region(const struct iw_qp *qp, struct pieces *p, uint32_t stag, uint64_t to, uint32_t len,
-                                 unsigned access, unsigned max)
+enum wire_error pieces_add_region(const struct iw_qp *qp, struct pieces *p, uint32_t stag, uint64_t to, uint32_t len,
+                                  unsigned access, unsigned max)
 {
-    return pieces_add(qp, p, false, stag, to, len, access, max);
+    return pieces_add_range(qp, p, false, stag, to, len, access, max);
 }
 
-const struct rdma_sge *entry_sge(const struct entry *e, uint32_t offset, uint32_t *within)
+const struct rdma_sge *entry_find_sge(const struct entry *e, uint32_t offset, uint32_t *within)
 {
     const struct rdma_sge *sge = e->sges;
 
@@ -78,15 +81,15 @@ const struct rdma_sge *entry_sge(const struct entry *e, uint32_t offset, uint32_
     return sge;
 }
 
-enum wire_error pieces_of_entry(const struct iw_qp *qp, struct pieces *p, const struct entry *e, uint32_t offset,
-                                uint32_t len, unsigned access, unsigned max)
+enum wire_error pieces_add_entry(const struct iw_qp *qp, struct pieces *p, const struct entry *e, uint32_t offset,
+                                 uint32_t len, unsigned access, unsigned max)
 {
     while (len > 0 && p->count < max) {
         uint32_t within;
-        const struct rdma_sge *sge = entry_sge(e, offset, &within);
+        const struct rdma_sge *sge = entry_find_sge(e, offset, &within);
         uint32_t n = sge->length - within < len ? sge->length - within : len;
         uint32_t before = p->length;
-        enum wire_error error = pieces_add(qp, p, true, sge->token, sge->address + within, n, access, max);
+        enum wire_error error = pieces_add_range(qp, p, true, sge->token, sge->address + within, n, access, max);
 
         if (error != WIRE_OK)
             return error;
@@ -96,7 +99,7 @@ enum wire_error pieces_of_entry(const struct iw_qp *qp, struct pieces *p, const 
     return WIRE_OK;
 }
 
-enum wire_error entry_check(const struct iw_qp *qp, const struct rdma_sge *sges, uint32_t count, unsigned access,
+enum wire_error sges_check(const struct iw_qp *qp, const struct rdma_sge *sges, uint32_t count, unsigned access,
                             bool posted)
 {
     for (uint32_t i = 0; i < count; i++) {

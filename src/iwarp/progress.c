@@ -10,7 +10,7 @@ enum { CONTROL_TAGGED = 0x80 }; /* the first bit of a DDP segment */
 
 static bool progress_is_in_fpdu(const struct iw_qp *qp)
 {
-    return qp->rx.kept > 0 || qp->rx.direct;
+    return qp->rx.partial_len > 0 || qp->rx.direct;
 }
 
 bool iw_qp_has_partial_shared(const struct iw_qp *qp)
@@ -42,13 +42,13 @@ bool iw_qp_rx_is_partial(const struct iw_qp *qp)
 /* Returns the received bytes of an incomplete FPDU, or 0 if its segment is not of this kind. */
 static uint32_t progress_fpdu_bytes(const struct iw_qp *qp, bool tagged)
 {
-    const uint8_t *kept = qp->rx.buffer ? qp->rx.buffer : qp->rx.keep;
+    const uint8_t *partial = qp->rx.partial_buffer ? qp->rx.partial_buffer : qp->rx.partial_small;
 
     if (qp->rx.direct)
         return qp->rx.segment.header.tagged == tagged ? qp->rx.segment.placed : 0;
-    if (qp->rx.kept <= MPA_FPDU_LENGTH)
+    if (qp->rx.partial_len <= MPA_FPDU_LENGTH)
         return 0;
-    return ((kept[MPA_FPDU_LENGTH] & CONTROL_TAGGED) != 0) == tagged ? qp->rx.kept : 0;
+    return ((partial[MPA_FPDU_LENGTH] & CONTROL_TAGGED) != 0) == tagged ? qp->rx.partial_len : 0;
 }
 
 void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark)
@@ -56,7 +56,7 @@ void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark)
     const struct entry *read = progress_read(qp);
 
     *mark = (struct iw_rx_mark){ .fpdus = atomic_load_explicit(&qp->fpdus_received, memory_order_relaxed),
-                                 .bytes = atomic_load_explicit(&qp->octets_received, memory_order_relaxed) };
+                                 .bytes = atomic_load_explicit(&qp->bytes_received, memory_order_relaxed) };
     if (!qp->rx.open)
         return;
     mark->in_fpdu = progress_is_in_fpdu(qp);

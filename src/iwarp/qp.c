@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: a queue pair's creation, its two queues, posting by any thread, completion in order, and the ways a stream
- * ends. Posters write at the tail under the queue's spin lock; the owner alone reads and moves the head.
+ * A queue pair's creation, its two queues, posting by any thread, completion in order, and the ways a stream ends. The
+ * invariant: posters write only the slot at the tail and hold the lock; the owner alone advances the head.
  */
 #include "iwarp/qp.h"
 
@@ -11,7 +11,8 @@
 
 #include "iwarp/qp_internal.h"
 
-static uint32_t ring_size(uint32_t depth)
+/* Returns the smallest power of two that is not below depth. */
+static uint32_t ring_slots(uint32_t depth)
 {
     uint32_t size = 1;
 
@@ -20,7 +21,7 @@ static uint32_t ring_size(uint32_t depth)
     return size;
 }
 
-static size_t slot_octets(uint32_t max_sges, uint32_t inline_size)
+static size_t queue_slot_size(uint32_t max_sges, uint32_t inline_size)
 {
     size_t sges = (size_t)max_sges * sizeof(struct rdma_sge);
     size_t room = sges > inline_size ? sges : inline_size;
@@ -29,11 +30,12 @@ static size_t slot_octets(uint32_t max_sges, uint32_t inline_size)
     return (sizeof(struct entry) + room + unit - 1) / unit * unit;
 }
 
-static bool ring_octets(uint32_t depth, size_t slot, size_t *octets)
+/* Returns false if a ring of this depth is too large. */
+static bool ring_bytes(uint32_t depth, size_t slot, size_t *bytes)
 {
-    if (depth > UINT32_C(1) << 31 || ring_size(depth) > SIZE_MAX / 4 / slot) /* all of it in one size_t */
+    if (depth > UINT32_C(1) << 31 || ring_slots(depth) > SIZE_MAX / 4 / slot) /* the sum of all rings must fit */
         return false;
-    *octets = ring_size(depth) * slot;
+    *bytes = ring_slots(depth) * slot;
     return true;
 }
 
@@ -41,28 +43,28 @@ static void queue_init(struct queue *q, uint32_t depth, uint32_t max_sges, uint3
 {
     spin_init(&q->lock);
     q->depth = depth;
-    q->mask = ring_size(depth) - 1;
+    q->mask = ring_slots(depth) - 1;
     q->max_sges = max_sges;
     q->inline_size = inline_size;
-    q->stride = slot_octets(max_sges, inline_size);
+    q->stride = queue_slot_size(max_sges, inline_size);
     q->slots = slots;
 }
 
 /*
- * With all three rings in one piece of memory, and these not cleared: they are most of what a queue pair has, and a
- * connection that carries little never touches the greater part.
+ * Allocates the queue pair and its three rings in one block, and does not clear the rings: they are most of its memory,
+ * and a connection that carries little never uses most of their slots.
  */
 struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
 {
     uint32_t receives = c->srq ? 1 : c->receive_depth;
     uint32_t receive_sges = c->srq ? srq_sges(c->srq) : c->receive_sges;
-    /* A ready-to-receive read is answered without a limit for reads, too: so there is one at least. */
-    uint32_t reads = ring_size(c->max_ird ? c->max_ird : 1);
+    /* At least one, because a ready-to-receive read is answered even with a limit of 0. */
+    uint32_t reads = ring_slots(c->max_ird ? c->max_ird : 1);
     size_t out, in;
     struct iw_qp *qp;
 
-    if (!ring_octets(c->initiator_depth, slot_octets(c->initiator_sges, c->inline_size), &out) ||
-        !ring_octets(receives, slot_octets(receive_sges, 0), &in))
+    if (!ring_bytes(c->initiator_depth, queue_slot_size(c->initiator_sges, c->inline_size), &out) ||
+        !ring_bytes(receives, queue_slot_size(receive_sges, 0), &in))
         return NULL;
     qp = malloc(sizeof *qp + out + in + reads * sizeof *qp->inbound);
     if (!qp)
@@ -85,8 +87,8 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
     return qp;
 }
 
-/* The post of the last request that completed may not have left yet. */
-static void await_posters(struct queue *q)
+/* Waits for a post that still holds the lock, although its request has completed. */
+static void queue_wait_for_posters(struct queue *q)
 {
     spin_lock(&q->lock);
     spin_unlock(&q->lock);
@@ -96,11 +98,11 @@ void iw_qp_destroy(struct iw_qp *qp)
 {
     if (!qp)
         return;
-    await_posters(&qp->sq);
-    await_posters(&qp->rq);
+    queue_wait_for_posters(&qp->sq);
+    queue_wait_for_posters(&qp->rq);
     tx_drop_tail(qp);
-    free(qp->rx.buffer);
-    free(qp->rx.rest);
+    free(qp->rx.partial_buffer);
+    free(qp->rx.staged);
     free(qp);
 }
 
@@ -118,28 +120,30 @@ void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c)
 {
     c->fpdus_sent = atomic_load_explicit(&qp->fpdus_sent, memory_order_relaxed);
     c->fpdus_received = atomic_load_explicit(&qp->fpdus_received, memory_order_relaxed);
-    c->octets_sent = atomic_load_explicit(&qp->octets_sent, memory_order_relaxed);
-    c->octets_received = atomic_load_explicit(&qp->octets_received, memory_order_relaxed);
+    c->bytes_sent = atomic_load_explicit(&qp->bytes_sent, memory_order_relaxed);
+    c->bytes_received = atomic_load_explicit(&qp->bytes_received, memory_order_relaxed);
 }
 
 /* Posting */
 
-/* A read that ends its first SGE's region has to have one that requests may end. */
-static int read_invalidate_check(const struct iw_qp *qp, const struct rdma_request *r)
+/* Checks that a read with RDMA_FLAG_READ_INVALIDATE has a first SGE whose token requests may invalidate. */
+static int request_check_read_invalidate(const struct iw_qp *qp, const struct rdma_request *r)
 {
     bool asked = r->flags & RDMA_FLAG_READ_INVALIDATE;
 
-    if (!asked || r->op != RDMA_OP_READ) /* one look at both at once would wait for the caller's two stores */
+    /* `asked` is separate, so that no wide load of flags and op has to wait for the caller's two stores. */
+    if (!asked || r->op != RDMA_OP_READ)
         return 0;
     if (r->sge_count == 0)
         return EINVAL;
     return mem_check_revoke(qp->memory, qp->domain, r->sges[0].token, false) == WIRE_OK ? 0 : EFAULT;
 }
 
+/* Checks everything that needs no lock, and sums the SGEs. Returns 0, EINVAL or EFAULT. */
 static int request_check(const struct iw_qp *qp, const struct queue *q, const struct rdma_request *r, uint32_t *length)
 {
-    bool captured = r->flags & RDMA_FLAG_INLINE;
-    bool written = r->op == RDMA_OP_RECEIVE || r->op == RDMA_OP_READ;
+    bool is_inline = r->flags & RDMA_FLAG_INLINE;
+    bool is_written = r->op == RDMA_OP_RECEIVE || r->op == RDMA_OP_READ;
     uint64_t sum = 0;
 
     if (r->op >= RDMA_OP_FAST_REGISTER) {
@@ -148,19 +152,19 @@ static int request_check(const struct iw_qp *qp, const struct queue *q, const st
     }
     if (r->op == RDMA_OP_RECEIVE && qp->srq)
         return EINVAL;
-    if ((captured && written) || ((!captured) && r->sge_count > q->max_sges))
+    if ((is_inline && is_written) || (!is_inline && r->sge_count > q->max_sges))
         return EINVAL;
     for (uint32_t i = 0; i < r->sge_count; i++)
         sum += r->sges[i].length;
-    if (sum > (captured ? q->inline_size : UINT32_MAX))
+    if (sum > (is_inline ? q->inline_size : UINT32_MAX))
         return EINVAL;
     *length = (uint32_t)sum;
-    if (captured)
+    if (is_inline)
         return 0;
-    if (entry_check(qp, r->sges, r->sge_count, written ? RDMA_ACCESS_LOCAL_WRITE : RDMA_ACCESS_LOCAL_READ, true) !=
+    if (sges_check(qp, r->sges, r->sge_count, is_written ? RDMA_ACCESS_LOCAL_WRITE : RDMA_ACCESS_LOCAL_READ, true) !=
         WIRE_OK)
         return EFAULT;
-    return read_invalidate_check(qp, r);
+    return request_check_read_invalidate(qp, r);
 }
 
 static void entry_fill(struct entry *e, const struct rdma_request *r, uint32_t length)
@@ -211,15 +215,15 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r)
             atomic_store_explicit(&q->read_bytes, atomic_load_explicit(&q->read_bytes, memory_order_relaxed) + length,
                                   memory_order_relaxed);
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
-        queue_fetch(q, tail + 1);
-        if (r->flags & RDMA_FLAG_DEFER) /* behind the tail: who clears it and rings has the request framed */
+        queue_prefetch(q, tail + 1);
+        if (r->flags & RDMA_FLAG_DEFER) /* after the tail: a thread that sees it and rings has the request framed */
             atomic_store_explicit(&q->deferred, true, memory_order_release);
     }
     spin_unlock(&q->lock);
     return result;
 }
 
-bool iw_qp_deferred(struct iw_qp *qp)
+bool iw_qp_has_deferred(struct iw_qp *qp)
 {
     return atomic_load_explicit(&qp->sq.deferred, memory_order_acquire);
 }
@@ -236,18 +240,20 @@ uint64_t iw_qp_read_bytes(const struct iw_qp *qp)
 
 uint32_t iw_qp_outstanding(const struct iw_qp *qp)
 {
-    uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_acquire); /* first: it never passes the tail */
+    /* The head is read first, because it never passes the tail. */
+    uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_acquire);
 
     return iw_qp_posted(qp) - head;
 }
 
 void iw_qp_ring(struct iw_qp *qp)
 {
-    if (iw_qp_deferred(qp)) /* an exchange: whose request it takes back is framed by the owner's look that follows */
+    /* An exchange, so that the deferred request's tail is visible to the owner's following transmission. */
+    if (iw_qp_has_deferred(qp))
         (void)atomic_exchange_explicit(&qp->sq.deferred, false, memory_order_acq_rel);
 }
 
-void queue_open(struct queue *q, bool open)
+void queue_set_open(struct queue *q, bool open)
 {
     spin_lock(&q->lock);
     q->open = open;
@@ -264,22 +270,21 @@ void entry_fail(struct entry *e, enum rdma_status status, enum wire_error error)
 }
 
 /*
- * The oldest request is over. False: nobody is told. Its slot is free before the consumer hears of it, who may post
- * from inside the upcall.
+ * Fills the completion of the oldest request, and frees its slot, so that the consumer may post in the upcall. Returns
+ * false if the request is not to be reported.
  */
-static bool take_head(struct iw_qp *qp, struct queue *q, enum rdma_status status, enum wire_error error, bool solicited,
-                      struct rdma_completion *c)
+static bool queue_pop_head(struct iw_qp *qp, struct queue *q, enum rdma_status status, enum wire_error error,
+                           bool solicited, struct rdma_completion *c)
 {
     uint32_t head = queue_head(q);
     const struct entry *e = queue_at(q, head);
-    bool silent = status == RDMA_STATUS_OK && (e->flags & RDMA_FLAG_SILENT);
-
-    bool invalidated = status == RDMA_STATUS_OK && e->invalidated;
+    bool is_silent = status == RDMA_STATUS_OK && (e->flags & RDMA_FLAG_SILENT);
+    bool is_invalidated = status == RDMA_STATUS_OK && e->invalidated;
 
     *c = (struct rdma_completion){
         .context = e->context,
         .qp_context = qp->qp_context,
-        .op = invalidated ? RDMA_OP_RECEIVE_AND_INVALIDATE : e->opcode,
+        .op = is_invalidated ? RDMA_OP_RECEIVE_AND_INVALIDATE : e->opcode,
         .status = status,
         .length = status == RDMA_STATUS_OK ? e->received : 0,
         .token = e->stag,
@@ -287,21 +292,21 @@ static bool take_head(struct iw_qp *qp, struct queue *q, enum rdma_status status
         .solicited = solicited,
     };
     atomic_store_explicit(&q->head, head + 1, memory_order_release);
-    return !silent;
+    return !is_silent;
 }
 
 void queue_complete(struct iw_qp *qp, struct queue *q, enum rdma_status status, enum wire_error error, bool solicited)
 {
     struct rdma_completion c;
 
-    if (take_head(qp, q, status, error, solicited, &c))
+    if (queue_pop_head(qp, q, status, error, solicited, &c))
         qp->events->complete(qp, &c, 1);
 }
 
-/* Many at a time, so that a burst takes the lock of its completion queue once. */
+/* Reports many at a time, so that a burst takes the completion queue's lock once. */
 void requests_complete(struct iw_qp *qp)
 {
-    struct rdma_completion done[COMPLETIONS];
+    struct rdma_completion done[MAX_COMPLETIONS];
     unsigned n = 0;
 
     while (queue_head(&qp->sq) != qp->tx.next) {
@@ -310,10 +315,10 @@ void requests_complete(struct iw_qp *qp)
 
         if (e->state != ENTRY_DONE && !failed)
             break;
-        if (take_head(qp, &qp->sq, failed ? e->status : RDMA_STATUS_OK, failed ? e->received : WIRE_OK, false,
+        if (queue_pop_head(qp, &qp->sq, failed ? e->status : RDMA_STATUS_OK, failed ? e->received : WIRE_OK, false,
                       &done[n]))
             n++;
-        if (n == COMPLETIONS) {
+        if (n == MAX_COMPLETIONS) {
             qp->events->complete(qp, done, n);
             n = 0;
         }
@@ -322,8 +327,8 @@ void requests_complete(struct iw_qp *qp)
         qp->events->complete(qp, done, n);
 }
 
-/* A local request that was carried out has ended then, whatever becomes of the stream. */
-static enum rdma_status drained_status(struct iw_qp *qp, const struct entry *e, enum rdma_status status)
+/* Returns the status of a request that is flushed. A local request that was carried out has its own result. */
+static enum rdma_status entry_drain_status(struct iw_qp *qp, const struct entry *e, enum rdma_status status)
 {
     if (e->state == ENTRY_FAILED)
         return e->status;
@@ -335,21 +340,21 @@ static enum rdma_status drained_status(struct iw_qp *qp, const struct entry *e, 
     return status;
 }
 
-/* Everything that is posted by now. What upcalls and other threads post meanwhile stays. */
+/* Completes the requests up to the position `limit`. Later posts stay queued. */
 static void queue_drain(struct iw_qp *qp, struct queue *q, uint32_t limit, enum rdma_status status,
                         enum wire_error error)
 {
     while (queue_head(q) != limit) {
         const struct entry *e = queue_at(q, queue_head(q));
         bool failed = e->state == ENTRY_FAILED;
-        enum rdma_status ended = drained_status(qp, e, status);
+        enum rdma_status ended = entry_drain_status(qp, e, status);
 
         queue_complete(qp, q, ended, failed ? e->received : ended == RDMA_STATUS_OK ? WIRE_OK : error, false);
     }
 }
 
-/* In an order that leaves no message half done: the state first, then the consumer hears of it. */
-static void drain(struct iw_qp *qp, enum rdma_status status, enum wire_error error)
+/* Completes everything posted before the call. The sending state is updated first, because the upcalls may post. */
+static void qp_drain(struct iw_qp *qp, enum rdma_status status, enum wire_error error)
 {
     uint32_t sends = queue_tail(&qp->sq), receives = queue_tail(&qp->rq);
 
@@ -358,14 +363,14 @@ static void drain(struct iw_qp *qp, enum rdma_status status, enum wire_error err
     queue_drain(qp, &qp->rq, receives, status, error);
 }
 
-/* Forgets messages in progress, both ways. */
+/* Refuses posts, ends rx, and drops the messages in progress in both directions. */
 static void stream_close(struct iw_qp *qp)
 {
     qp->running = false;
-    queue_open(&qp->sq, false);
+    queue_set_open(&qp->sq, false);
     qp->rx.open = false;
-    free(qp->rx.buffer);
-    free(qp->rx.rest);
+    free(qp->rx.partial_buffer);
+    free(qp->rx.staged);
     qp->rx = (struct rx_state){ 0 };
     qp->tx = (struct tx_state){ .next = qp->tx.next };
     qp->inbound_tail = 0;
@@ -380,7 +385,7 @@ void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error)
     if (qp->terminate_len == 0)
         tx_drop_tail(qp);
     qp->end = why;
-    drain(qp, RDMA_STATUS_LOST, error);
+    qp_drain(qp, RDMA_STATUS_LOST, error);
     qp->end = IW_END_NONE;
 }
 
@@ -406,7 +411,7 @@ void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s)
     qp->rx.limit = UINT64_MAX;
     qp->running = true;
     qp->sink_base += 0x10000;
-    queue_open(&qp->sq, !s->post_after_first_fpdu);
+    queue_set_open(&qp->sq, !s->post_after_first_fpdu);
 }
 
 void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment)
@@ -420,19 +425,19 @@ void iw_qp_send_rtr(struct iw_qp *qp, enum mpa_rtr form)
         qp->tx.rtr = (uint8_t)form;
 }
 
-bool iw_qp_initiator_idle(const struct iw_qp *qp)
+bool iw_qp_initiator_is_idle(const struct iw_qp *qp)
 {
     return queue_head(&qp->sq) == queue_tail(&qp->sq) && qp->tx.kind == TX_NONE && qp->tx.rtr == MPA_RTR_NONE &&
            qp->tx.reads == 0 && qp->tail.len == 0;
 }
 
-bool iw_qp_tx_clean(const struct iw_qp *qp)
+bool iw_qp_tx_is_clean(const struct iw_qp *qp)
 {
     return qp->tail.len == 0 && qp->terminate_sent == qp->terminate_len;
 }
 
-/* A message of which a part has been sent or received, or a read in flight, cannot be taken back. */
-static bool flush_tears(const struct iw_qp *qp)
+/* Is a message partly sent or partly received, or a read in flight? The stream cannot go on without these requests. */
+static bool qp_flush_ends_stream(const struct iw_qp *qp)
 {
     uint32_t reads = qp->tx.reads - (qp->tx.rtr_read ? 1 : 0);
     bool sending = qp->tx.kind == TX_REQUEST || reads > 0;
@@ -443,14 +448,14 @@ static bool flush_tears(const struct iw_qp *qp)
 
 void iw_qp_flush(struct iw_qp *qp, enum rdma_status status)
 {
-    bool tears = flush_tears(qp);
+    bool ends_stream = qp_flush_ends_stream(qp);
 
-    if (tears) {
+    if (ends_stream) {
         terminate_queue(qp, WIRE_RDMAP_CATASTROPHIC, NULL, 0, 0);
         qp->events->ended(qp, IW_END_FLUSH, WIRE_RDMAP_CATASTROPHIC);
         stream_close(qp);
     }
-    drain(qp, status, WIRE_OK);
+    qp_drain(qp, status, WIRE_OK);
 }
 
 void iw_qp_stop(struct iw_qp *qp, enum rdma_status status)
@@ -459,5 +464,5 @@ void iw_qp_stop(struct iw_qp *qp, enum rdma_status status)
     tx_drop_tail(qp);
     qp->terminate_len = 0;
     qp->terminate_sent = 0;
-    drain(qp, status, WIRE_OK);
+    qp_drain(qp, status, WIRE_OK);
 }

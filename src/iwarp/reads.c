@@ -94,7 +94,7 @@ enum wire_error reads_check_request(const struct iw_qp *qp, const struct ddp_hea
     if (payload < RDMAP_READ_REQUEST || !h->last)
         return WIRE_RDMAP_STREAM_CATASTROPHIC;
     /* A ready-to-receive read is answered even with a limit of 0. reads_accept checks that it is empty. */
-    if (!qp->rx.seen && limit == 0)
+    if (!qp->rx.has_begun && limit == 0)
         limit = 1;
     return outstanding < limit ? WIRE_OK : WIRE_DDP_UNTAGGED_NO_BUFFER;
 }

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Receiving. Bytes come into the shard's staging area, many FPDUs at once, except where their destination is known:
+ * Receiving. One receive call brings the bytes of many FPDUs to the shard's staging area, unless their destination is
+ * known already:
  *
- *   - With CRC, an FPDU is staged whole, verified, then placed. The incomplete one at the end is kept in the queue
- *     pair, a large one in a buffer, where the next bytes then go directly.
- *   - Without, as soon as an FPDU's header is there the rest of its payload goes from the transport to its destination
- *     (`direct`); only headers, trailers, and control messages are staged.
+ *   - With CRC, an FPDU is staged whole, verified, then placed. An incomplete FPDU at the end is stored in the queue
+ *     pair: a short one in partial_small; a longer one in a buffer, into which the next bytes are received.
+ *   - Without CRC, when an FPDU's header has arrived, the rest of its payload is received directly to its destination
+ *     (`direct`). Only headers, trailers and control messages are staged.
  *
- * A turn processes no more frames than iw_qp_rx_limit says. Staged bytes beyond keep their staging area, which belongs
- * to the queue pair until the next turns have processed them.
+ * A turn processes at most as many FPDUs as iw_qp_rx_set_limit allows. If staged bytes remain, the queue pair becomes
+ * the owner of the staging area, and the next turns process it.
  *
- * Judging a segment changes nothing, placing touches only memory that is protected for it, finishing cannot fail except
- * for a Read Request, whose source is looked up there, and for the end of a send with invalidate, whose STag may have
- * gone since it was judged. A fault ends the stream, and names the segment in the Terminate.
+ * The invariant: validation of a segment changes nothing, and placement writes only to memory that is protected for it.
+ * Finishing a segment fails in two cases only: a Read Request, whose source is checked then, and the end of a send with
+ * invalidate, whose STag may have ended since the validation. A fault ends the stream, and the Terminate contains the
+ * segment's header.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -22,9 +24,9 @@
 #include "iwarp/qp_internal.h"
 #include "wire/crc32c.h"
 
-/* Judging */
+/* Validation */
 
-static enum wire_error judge_send(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
+static enum wire_error segment_validate_send(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
 {
     const struct entry *e = queue_at(&qp->rq, queue_head(&qp->rq));
 
@@ -39,20 +41,20 @@ static enum wire_error judge_send(const struct iw_qp *qp, const struct ddp_heade
     return WIRE_OK;
 }
 
-static bool invalidates(const struct ddp_header *h)
+static bool segment_has_invalidate(const struct ddp_header *h)
 {
     return h->opcode == RDMAP_SEND_INV || h->opcode == RDMAP_SEND_SE_INV;
 }
 
-/* Segment by segment: what the last one says decides, but none may name what it has no right to. */
-static enum wire_error judge_invalidate(const struct iw_qp *qp, const struct ddp_header *h)
+/* Validates each segment's STag, although only that of the last one is invalidated. */
+static enum wire_error segment_validate_invalidate(const struct iw_qp *qp, const struct ddp_header *h)
 {
-    if (!invalidates(h))
+    if (!segment_has_invalidate(h))
         return WIRE_OK;
     return mem_check_revoke(qp->memory, qp->domain, h->stag, true);
 }
 
-static enum wire_error judge_terminate(const struct ddp_header *h, uint32_t payload)
+static enum wire_error segment_validate_terminate(const struct ddp_header *h, uint32_t payload)
 {
     if (h->msn != 1)
         return WIRE_DDP_UNTAGGED_MSN_RANGE;
@@ -61,7 +63,7 @@ static enum wire_error judge_terminate(const struct ddp_header *h, uint32_t payl
     return payload > TERMINATE_MAX_PAYLOAD ? WIRE_DDP_UNTAGGED_TOO_LONG : WIRE_OK;
 }
 
-static enum wire_error judge_untagged(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
+static enum wire_error segment_validate_untagged(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
 {
     enum wire_error error;
 
@@ -69,17 +71,17 @@ static enum wire_error judge_untagged(const struct iw_qp *qp, const struct ddp_h
     case DDP_QUEUE_SEND:
         if (h->opcode < RDMAP_SEND || h->opcode > RDMAP_SEND_SE_INV)
             return WIRE_RDMAP_OPCODE;
-        error = judge_send(qp, h, payload);
-        return error == WIRE_OK ? judge_invalidate(qp, h) : error;
+        error = segment_validate_send(qp, h, payload);
+        return error == WIRE_OK ? segment_validate_invalidate(qp, h) : error;
     case DDP_QUEUE_READ:
         return h->opcode == RDMAP_READ_REQ ? reads_check_request(qp, h, payload) : WIRE_RDMAP_OPCODE;
     default:
-        return h->opcode == RDMAP_TERMINATE ? judge_terminate(h, payload) : WIRE_RDMAP_OPCODE;
+        return h->opcode == RDMAP_TERMINATE ? segment_validate_terminate(h, payload) : WIRE_RDMAP_OPCODE;
     }
 }
 
-/* DDP's own fields first, then RDMAP's, then what they refer to. */
-static enum wire_error judge(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
+/* Validates DDP's fields, then RDMAP's, then the message, receive or read that they belong to. */
+static enum wire_error segment_validate(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
 {
     if (h->ddp_version != DDP_VERSION)
         return h->tagged ? WIRE_DDP_TAGGED_VERSION : WIRE_DDP_UNTAGGED_VERSION;
@@ -88,18 +90,19 @@ static enum wire_error judge(const struct iw_qp *qp, const struct ddp_header *h,
     if (h->rdmap_version != RDMAP_VERSION)
         return WIRE_RDMAP_VERSION;
     if (!h->tagged)
-        return judge_untagged(qp, h, payload);
+        return segment_validate_untagged(qp, h, payload);
     if (h->opcode == RDMAP_WRITE)
         return WIRE_OK;
     return h->opcode == RDMAP_READ_RESP ? reads_check_response(qp, h, payload) : WIRE_RDMAP_OPCODE;
 }
 
-/* Control messages are taken whole, everything else is placed. */
-static bool is_placed(const struct ddp_header *h)
+/* Does the payload go to the consumer's memory? Otherwise the segment is a control message, which is staged whole. */
+static bool segment_is_placed(const struct ddp_header *h)
 {
     return h->tagged || h->queue == DDP_QUEUE_SEND;
 }
 
+/* Returns the read or the receive of a segment that is no write. */
 static struct entry *segment_entry(const struct iw_qp *qp, const struct rx_segment *g)
 {
     return g->header.tagged ? reads_oldest(qp) : queue_at(&qp->rq, queue_head(&qp->rq));
@@ -107,8 +110,12 @@ static struct entry *segment_entry(const struct iw_qp *qp, const struct rx_segme
 
 /* Faults */
 
-/* WIRE_DDP_CATASTROPHIC is a fault of ours: the destination that our own request named. */
-static void fault(struct iw_qp *qp, const struct rx_segment *g, enum wire_error error, const uint8_t *ulpdu, size_t len)
+/*
+ * Ends the stream with a Terminate about a segment, of which the first len bytes are at ulpdu. WIRE_DDP_CATASTROPHIC
+ * means that the memory of a local request was not valid.
+ */
+static void rx_fault_segment(struct iw_qp *qp, const struct rx_segment *g, enum wire_error error, const uint8_t *ulpdu,
+                             size_t len)
 {
     if (error == WIRE_DDP_UNTAGGED_TOO_LONG && !g->header.tagged && g->header.queue == DDP_QUEUE_SEND)
         entry_fail(segment_entry(qp, g), RDMA_STATUS_TOO_LONG, error);
@@ -116,16 +123,16 @@ static void fault(struct iw_qp *qp, const struct rx_segment *g, enum wire_error 
     stream_end(qp, error == WIRE_DDP_CATASTROPHIC ? IW_END_LOCAL_REQUEST : IW_END_LOCAL_ERROR, error);
 }
 
-/* A fault of the framing: there is no segment to name. */
-static void fault_stream(struct iw_qp *qp, enum wire_error error)
+/* Ends the stream with a Terminate about no segment, because the framing is wrong. */
+static void rx_fault_stream(struct iw_qp *qp, enum wire_error error)
 {
     terminate_queue(qp, error, NULL, 0, 0);
     stream_end(qp, IW_END_LOCAL_ERROR, error);
 }
 
-/* Placing */
+/* Placement */
 
-/* The destination of the next octets of the segment, len of them at most (less where SGEs are many). */
+/* Adds the destination of the segment's next bytes to p: len bytes, or fewer if they are in more than max pieces. */
 static enum wire_error segment_map(const struct iw_qp *qp, const struct rx_segment *g, struct pieces *p, uint32_t len,
                                    unsigned max)
 {
@@ -136,11 +143,11 @@ static enum wire_error segment_map(const struct iw_qp *qp, const struct rx_segme
 
     if (h->tagged && h->opcode == RDMAP_WRITE) {
         unsigned access = RDMA_ACCESS_REMOTE_WRITE;
-        return pieces_of_region(qp, p, h->stag, h->to + g->placed, len, access, max);
+        return pieces_add_region(qp, p, h->stag, h->to + g->placed, len, access, max);
     }
     e = segment_entry(qp, g);
     offset = (h->tagged ? e->received : qp->rx.mo) + g->placed;
-    error = pieces_of_entry(qp, p, e, offset, len, RDMA_ACCESS_LOCAL_WRITE, max);
+    error = pieces_add_entry(qp, p, e, offset, len, RDMA_ACCESS_LOCAL_WRITE, max);
     if (error == WIRE_OK)
         return WIRE_OK;
     entry_fail(e, RDMA_STATUS_LOCAL_ACCESS, error);
@@ -151,7 +158,7 @@ static enum wire_error segment_place(const struct iw_qp *qp, struct iw_scratch *
                                      const uint8_t *data, uint32_t len)
 {
     while (len > 0) {
-        enum wire_error error = segment_map(qp, g, &s->pieces, len, IW_IOV_MAX);
+        enum wire_error error = segment_map(qp, g, &s->pieces, len, IW_MAX_IOV);
         uint32_t placed = s->pieces.length;
 
         for (unsigned i = 0; error == WIRE_OK && i < s->pieces.count; i++) {
@@ -167,20 +174,19 @@ static enum wire_error segment_place(const struct iw_qp *qp, struct iw_scratch *
     return WIRE_OK;
 }
 
-/* Finishing */
+/* The end of a segment */
 
-/* The message's last octet is placed, and no protection is held. */
-static enum wire_error finish_invalidate(const struct iw_qp *qp, const struct ddp_header *h, struct entry *e)
+/* Invalidates the send's STag. The whole message has been placed, and the caller protects no memory. */
+static enum wire_error segment_finish_invalidate(const struct iw_qp *qp, const struct ddp_header *h, struct entry *e)
 {
-    enum wire_error error = WIRE_OK;
+    enum wire_error error = mem_revoke(qp->memory, qp->domain, h->stag, true);
 
-    error = mem_revoke(qp->memory, qp->domain, h->stag, true);
     e->invalidated = true;
     e->stag = h->stag;
     return error;
 }
 
-static enum wire_error finish_send(struct iw_qp *qp, const struct rx_segment *g)
+static enum wire_error segment_finish_send(struct iw_qp *qp, const struct rx_segment *g)
 {
     struct entry *e = queue_at(&qp->rq, queue_head(&qp->rq));
     const struct ddp_header *h = &g->header;
@@ -189,8 +195,8 @@ static enum wire_error finish_send(struct iw_qp *qp, const struct rx_segment *g)
     qp->rx.mo += g->payload;
     if (!h->last)
         return WIRE_OK;
-    if (invalidates(h))
-        error = finish_invalidate(qp, h, e);
+    if (segment_has_invalidate(h))
+        error = segment_finish_invalidate(qp, h, e);
     if (error != WIRE_OK)
         return error;
     e->received = qp->rx.mo;
@@ -200,34 +206,35 @@ static enum wire_error finish_send(struct iw_qp *qp, const struct rx_segment *g)
     return WIRE_OK;
 }
 
-static void fpdu_seen(struct iw_qp *qp)
+/* Counts a valid FPDU, and reports the first one. */
+static void rx_note_fpdu(struct iw_qp *qp)
 {
-    count(&qp->fpdus_received, 1);
-    if (qp->rx.seen)
+    counter_add(&qp->fpdus_received, 1);
+    if (qp->rx.has_begun)
         return;
-    qp->rx.seen = true;
+    qp->rx.has_begun = true;
     qp->awaits_first_fpdu = false;
-    queue_open(&qp->sq, true);
+    queue_set_open(&qp->sq, true);
     qp->events->first_fpdu(qp);
 }
 
-/* It waits until nobody touches what it ends. */
-static bool ends_memory(const struct iw_qp *qp, const struct ddp_header *h)
+/* Can the end of the segment's message end a registration? That waits until no thread protects it. */
+static bool segment_ends_region(const struct iw_qp *qp, const struct ddp_header *h)
 {
     const struct entry *read = h->opcode == RDMAP_READ_RESP ? reads_oldest(qp) : NULL;
 
-    return invalidates(h) || (read && read->flags & RDMA_FLAG_READ_INVALIDATE);
+    return segment_has_invalidate(h) || (read && read->flags & RDMA_FLAG_READ_INVALIDATE);
 }
 
-/* payload: of a control message. */
+/* Finishes a segment whose payload is placed. payload: that of a control message. */
 static enum wire_error segment_finish(struct iw_qp *qp, struct iw_scratch *s, const struct rx_segment *g,
                                       const uint8_t *payload)
 {
     const struct ddp_header *h = &g->header;
 
-    if (ends_memory(qp, h))
+    if (segment_ends_region(qp, h))
         mem_release(&s->pieces.cached.ref);
-    fpdu_seen(qp);
+    rx_note_fpdu(qp);
     switch (h->opcode) {
     case RDMAP_WRITE:
         qp->rx.write_open = !h->last;
@@ -239,13 +246,13 @@ static enum wire_error segment_finish(struct iw_qp *qp, struct iw_scratch *s, co
         terminate_received(qp, payload, g->payload);
         return WIRE_OK;
     default:
-        return finish_send(qp, g);
+        return segment_finish_send(qp, g);
     }
 }
 
 /* FPDUs */
 
-static bool crc_is_right(const uint8_t *fpdu, uint32_t ulpdu)
+static bool fpdu_crc_is_valid(const uint8_t *fpdu, uint32_t ulpdu)
 {
     size_t covered = mpa_fpdu_size(ulpdu) - MPA_FPDU_CRC;
     uint8_t sum[MPA_FPDU_CRC];
@@ -254,79 +261,86 @@ static bool crc_is_right(const uint8_t *fpdu, uint32_t ulpdu)
     return memcmp(sum, fpdu + covered, sizeof sum) == 0;
 }
 
-static void empty_fpdu(struct iw_qp *qp)
+/* An empty FPDU is a form of ready-to-receive, so it is valid only as the first one. */
+static void rx_process_empty_fpdu(struct iw_qp *qp)
 {
-    /* Only a form of ready-to-receive, so only at the beginning. */
-    if (qp->rx.seen)
-        fault_stream(qp, WIRE_RDMAP_STREAM_CATASTROPHIC);
+    if (qp->rx.has_begun)
+        rx_fault_stream(qp, WIRE_RDMAP_STREAM_CATASTROPHIC);
     else
-        fpdu_seen(qp);
+        rx_note_fpdu(qp);
 }
 
-/* A Read Request is judged by its content too, and only then the FPDU was a valid one. */
-static enum wire_error read_requested(struct iw_qp *qp, const uint8_t *payload)
+/* The FPDU counts as valid only after the check of the Read Request's contents. */
+static enum wire_error rx_process_read_request(struct iw_qp *qp, const uint8_t *payload)
 {
     enum wire_error error = reads_accept(qp, payload);
 
     if (error == WIRE_OK)
-        fpdu_seen(qp);
+        rx_note_fpdu(qp);
     return error;
 }
 
-/* A whole FPDU. The bytes are not the queue pair's own: ending the stream does not free them. */
-static void fpdu_whole(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fpdu, uint32_t ulpdu)
+/* Processes a whole FPDU. The caller owns its bytes, because the end of the stream frees the queue pair's buffers. */
+static void rx_process_fpdu(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fpdu, uint32_t ulpdu)
 {
     struct rx_segment g = { .ulpdu = ulpdu };
     const uint8_t *bytes = fpdu + MPA_FPDU_LENGTH;
     enum wire_error error;
     size_t size;
 
-    if (qp->crc && !crc_is_right(fpdu, ulpdu)) {
-        fault_stream(qp, WIRE_MPA_CRC);
+    if (qp->crc && !fpdu_crc_is_valid(fpdu, ulpdu)) {
+        rx_fault_stream(qp, WIRE_MPA_CRC);
         return;
     }
     if (ulpdu == 0) {
-        empty_fpdu(qp);
+        rx_process_empty_fpdu(qp);
         return;
     }
     if (!ddp_header_decode(&g.header, bytes, ulpdu, &size)) {
-        fault_stream(qp, WIRE_RDMAP_STREAM_CATASTROPHIC);
+        rx_fault_stream(qp, WIRE_RDMAP_STREAM_CATASTROPHIC);
         return;
     }
     g.payload = ulpdu - (uint32_t)size;
     srq_supply(qp, &g.header);
-    error = judge(qp, &g.header, g.payload);
-    if (error == WIRE_OK && is_placed(&g.header))
+    error = segment_validate(qp, &g.header, g.payload);
+    if (error == WIRE_OK && segment_is_placed(&g.header))
         error = segment_place(qp, s, &g, bytes + size, g.payload);
     if (error == WIRE_OK && g.header.opcode == RDMAP_READ_REQ)
-        error = read_requested(qp, bytes + size);
+        error = rx_process_read_request(qp, bytes + size);
     else if (error == WIRE_OK)
         error = segment_finish(qp, s, &g, bytes + size);
     if (error != WIRE_OK)
-        fault(qp, &g, error, bytes, ulpdu);
+        rx_fault_segment(qp, &g, error, bytes, ulpdu);
 }
 
-/* A message's last FPDU mostly is a short one, and says nothing of what follows. */
-static void remember_size(struct iw_qp *qp, size_t size)
+/*
+ * Predicts whether the next FPDU is large. A short FPDU does not end the prediction at once, because the last FPDU of
+ * each message is usually short.
+ */
+static void rx_note_fpdu_size(struct iw_qp *qp, size_t size)
 {
-    if (size >= SHORT_FPDU)
-        qp->rx.large = FEW_SHORT;
-    else if (qp->rx.large > 0)
-        qp->rx.large--;
+    if (size >= MIN_LARGE_FPDU)
+        qp->rx.expects_large = MAX_SHORT_FPDUS;
+    else if (qp->rx.expects_large > 0)
+        qp->rx.expects_large--;
 }
 
 /* Direct placement */
 
-/* Looks at the whole destination, so that no octet is placed of a segment that does not fit. */
-static enum wire_error segment_check(const struct iw_qp *qp, struct iw_scratch *s, const struct rx_segment *g)
+/* Checks the whole destination, so that nothing is placed of a segment that does not fit. */
+static enum wire_error segment_check_destination(const struct iw_qp *qp, struct iw_scratch *s,
+                                                 const struct rx_segment *g)
 {
-    enum wire_error error = g->payload > 0 ? segment_map(qp, g, &s->pieces, g->payload, IW_IOV_MAX) : WIRE_OK;
+    enum wire_error error = g->payload > 0 ? segment_map(qp, g, &s->pieces, g->payload, IW_MAX_IOV) : WIRE_OK;
 
     pieces_release(&s->pieces);
     return error;
 }
 
-/* Begins with a segment whose FPDU is not complete. Octets used; 0: more has to come first, or it is taken whole. */
+/*
+ * Begins direct placement of a segment whose FPDU is incomplete. Returns the bytes used. Returns 0 if the header is
+ * incomplete, if the segment must be staged whole, or after a fault.
+ */
 static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fpdu, size_t len, uint32_t ulpdu)
 {
     size_t avail = len - MPA_FPDU_LENGTH < ulpdu ? len - MPA_FPDU_LENGTH : ulpdu;
@@ -337,18 +351,18 @@ static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t
 
     if (avail == 0 || !ddp_header_decode(&g.header, bytes, avail, &size)) {
         if (avail == ulpdu && ulpdu > 0)
-            fault_stream(qp, WIRE_RDMAP_STREAM_CATASTROPHIC);
+            rx_fault_stream(qp, WIRE_RDMAP_STREAM_CATASTROPHIC);
         return 0;
     }
     g.payload = ulpdu - (uint32_t)size;
-    if (!is_placed(&g.header) && g.payload <= TERMINATE_MAX_PAYLOAD)
+    if (!segment_is_placed(&g.header) && g.payload <= TERMINATE_MAX_PAYLOAD)
         return 0;
     srq_supply(qp, &g.header);
-    error = judge(qp, &g.header, g.payload); /* a longer control message never passes */
+    error = segment_validate(qp, &g.header, g.payload); /* a longer control message never passes */
     if (error == WIRE_OK)
-        error = segment_check(qp, s, &g);
+        error = segment_check_destination(qp, s, &g);
     if (error != WIRE_OK) {
-        fault(qp, &g, error, bytes, avail);
+        rx_fault_segment(qp, &g, error, bytes, avail);
         return 0;
     }
     g.trailer = (uint32_t)(mpa_fpdu_size(ulpdu) - MPA_FPDU_LENGTH - ulpdu);
@@ -362,15 +376,15 @@ static void direct_fault(struct iw_qp *qp, enum wire_error error)
 {
     struct rx_segment g = qp->rx.segment;
 
-    fault(qp, &g, error, g.raw, g.ulpdu - g.payload);
+    rx_fault_segment(qp, &g, error, g.raw, g.ulpdu - g.payload);
 }
 
-/* Takes staged octets of the segment in progress. */
-static size_t direct_take(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *bytes, size_t len)
+/* Places staged bytes of the segment in progress, and finishes it if it is complete. Returns the bytes used. */
+static size_t direct_continue(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *bytes, size_t len)
 {
     struct rx_segment *g = &qp->rx.segment;
-    uint32_t left = g->payload - g->placed;
-    uint32_t n = len < left ? (uint32_t)len : left;
+    uint32_t bytes_left = g->payload - g->placed;
+    uint32_t n = len < bytes_left ? (uint32_t)len : bytes_left;
     size_t trailer = len - n < g->trailer ? len - n : g->trailer;
     enum wire_error error = segment_place(qp, s, g, bytes, n);
 
@@ -384,196 +398,196 @@ static size_t direct_take(struct iw_qp *qp, struct iw_scratch *s, const uint8_t 
     if (g->trailer == 0) {
         struct rx_segment done = *g;
         qp->rx.direct = false;
-        remember_size(qp, done.ulpdu);
+        rx_note_fpdu_size(qp, done.ulpdu);
         error = segment_finish(qp, s, &done, NULL);
         if (error != WIRE_OK)
-            fault(qp, &done, error, done.raw, done.ulpdu - done.payload);
+            rx_fault_segment(qp, &done, error, done.raw, done.ulpdu - done.payload);
     }
     return n + trailer;
 }
 
 /* The staging area */
 
-static uint32_t get_length(const uint8_t *bytes)
+static uint32_t fpdu_get_length(const uint8_t *bytes)
 {
     return (uint32_t)bytes[0] << 8 | bytes[1];
 }
 
-/* Takes what is complete at bytes; 0: nothing is. */
-static size_t parse_one(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *bytes, size_t len)
+/* Processes one FPDU, or a part of one if placement is direct. Returns the bytes used; 0: more bytes are needed. */
+static size_t rx_process_one(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *bytes, size_t len)
 {
     if (qp->rx.direct)
-        return direct_take(qp, s, bytes, len);
+        return direct_continue(qp, s, bytes, len);
     if (len < MPA_FPDU_LENGTH)
         return 0;
-    uint32_t ulpdu = get_length(bytes);
+    uint32_t ulpdu = fpdu_get_length(bytes);
     size_t size = mpa_fpdu_size(ulpdu);
     if (len < size)
         return qp->crc ? 0 : direct_begin(qp, s, bytes, len, ulpdu);
-    fpdu_whole(qp, s, bytes, ulpdu);
-    remember_size(qp, size);
+    rx_process_fpdu(qp, s, bytes, ulpdu);
+    rx_note_fpdu_size(qp, size);
     return size;
 }
 
-/* An incomplete FPDU stays with the queue pair until more of it comes. */
-static void keep(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *bytes, size_t len)
+/* Stores the beginning of an incomplete FPDU in the queue pair. */
+static void rx_store_partial(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *bytes, size_t len)
 {
-    uint8_t *to = qp->rx.keep;
+    uint8_t *to = qp->rx.partial_small;
 
-    if (len > RX_KEEP) {
-        to = qp->rx.buffer = scratch_take(s);
+    if (len > MAX_PARTIAL) {
+        to = qp->rx.partial_buffer = scratch_alloc_buffer(s);
         if (!to) {
-            fault_stream(qp, WIRE_MPA_LOCAL_CATASTROPHIC);
+            rx_fault_stream(qp, WIRE_MPA_LOCAL_CATASTROPHIC);
             return;
         }
-        qp->rx.kept_size = (uint32_t)mpa_fpdu_size(get_length(bytes));
+        qp->rx.partial_size = (uint32_t)mpa_fpdu_size(fpdu_get_length(bytes));
     }
     copy_bytes(to, bytes, len);
-    qp->rx.kept = (uint32_t)len;
+    qp->rx.partial_len = (uint32_t)len;
 }
 
-static inline bool is_at_limit(const struct iw_qp *qp)
+static inline bool rx_is_at_limit(const struct iw_qp *qp)
 {
     return atomic_load_explicit(&qp->fpdus_received, memory_order_relaxed) >= qp->rx.limit;
 }
 
 /*
- * The turn's frames are spent: what is left of the staging area stays with the queue pair, which takes the area over.
- * False: there is no memory for another one, so the turn goes on.
+ * Makes the queue pair the owner of the staging area, with the bytes that the turn's limit leaves. Returns false if
+ * there is no memory for another staging area, and removes the turn's limit then.
  */
-static bool rest_store(struct iw_qp *qp, struct iw_scratch *s, uint8_t *area, const uint8_t *bytes, size_t len)
+static bool rx_store_staged(struct iw_qp *qp, struct iw_scratch *s, uint8_t *area, const uint8_t *bytes, size_t len)
 {
     if (area == s->stage && !scratch_replace_stage(s)) {
         qp->rx.limit = UINT64_MAX;
         return false;
     }
-    qp->rx.rest = area;
-    qp->rx.rest_at = (uint32_t)(bytes - area);
-    qp->rx.rest_len = (uint32_t)len;
+    qp->rx.staged = area;
+    qp->rx.staged_at = (uint32_t)(bytes - area);
+    qp->rx.staged_len = (uint32_t)len;
     return true;
 }
 
-/* area: the staging area that bytes lie in. */
-static void parse(struct iw_qp *qp, struct iw_scratch *s, uint8_t *area, const uint8_t *bytes, size_t len)
+/* Processes staged bytes, up to the turn's limit. area: the staging area that contains them. */
+static void rx_process(struct iw_qp *qp, struct iw_scratch *s, uint8_t *area, const uint8_t *bytes, size_t len)
 {
     while (qp->rx.open && len > 0) {
-        if (is_at_limit(qp) && rest_store(qp, s, area, bytes, len))
+        if (rx_is_at_limit(qp) && rx_store_staged(qp, s, area, bytes, len))
             return;
-        size_t used = parse_one(qp, s, bytes, len);
+        size_t used = rx_process_one(qp, s, bytes, len);
         if (used == 0)
             break;
         bytes += used;
         len -= used;
     }
     if (qp->rx.open && len > 0)
-        keep(qp, s, bytes, len);
+        rx_store_partial(qp, s, bytes, len);
 }
 
-/* The large FPDU in the buffer is complete. */
-static void buffer_done(struct iw_qp *qp, struct iw_scratch *s)
+/* Processes the FPDU in the buffer, which is complete now. */
+static void rx_finish_partial(struct iw_qp *qp, struct iw_scratch *s)
 {
-    uint8_t *buffer = qp->rx.buffer;
+    uint8_t *buffer = qp->rx.partial_buffer;
 
-    qp->rx.buffer = NULL;
-    qp->rx.kept = 0;
-    remember_size(qp, qp->rx.kept_size);
-    fpdu_whole(qp, s, buffer, get_length(buffer));
-    scratch_give(s, buffer);
+    qp->rx.partial_buffer = NULL;
+    qp->rx.partial_len = 0;
+    rx_note_fpdu_size(qp, qp->rx.partial_size);
+    rx_process_fpdu(qp, s, buffer, fpdu_get_length(buffer));
+    scratch_free_buffer(s, buffer);
 }
 
-void iw_qp_rx_limit(struct iw_qp *qp, unsigned frames)
+void iw_qp_rx_set_limit(struct iw_qp *qp, unsigned fpdus)
 {
-    qp->rx.limit = atomic_load_explicit(&qp->fpdus_received, memory_order_relaxed) + frames;
+    qp->rx.limit = atomic_load_explicit(&qp->fpdus_received, memory_order_relaxed) + fpdus;
 }
 
 bool iw_qp_rx_is_at_limit(const struct iw_qp *qp)
 {
-    return is_at_limit(qp);
+    return rx_is_at_limit(qp);
 }
 
-bool iw_qp_rx_has_rest(const struct iw_qp *qp)
+bool iw_qp_rx_has_staged(const struct iw_qp *qp)
 {
-    return qp->rx.rest != NULL;
+    return qp->rx.staged != NULL;
 }
 
 void iw_qp_rx_resume(struct iw_qp *qp, struct iw_scratch *s)
 {
-    uint8_t *area = qp->rx.rest;
+    uint8_t *area = qp->rx.staged;
 
     if (!area)
         return;
-    qp->rx.rest = NULL; /* the end of the stream, which frees it, may come in here */
-    pieces_keep(&s->pieces, true);
-    parse(qp, s, area, area + qp->rx.rest_at, qp->rx.rest_len);
-    pieces_keep(&s->pieces, false);
-    if (qp->rx.rest != area)
-        scratch_give_stage(s, area);
+    qp->rx.staged = NULL; /* so that an end of the stream in here does not free it */
+    pieces_set_caching(&s->pieces, true);
+    rx_process(qp, s, area, area + qp->rx.staged_at, qp->rx.staged_len);
+    pieces_set_caching(&s->pieces, false);
+    if (qp->rx.staged != area)
+        scratch_free_stage(s, area);
 }
 
 int iw_qp_rx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max)
 {
-    size_t stage = qp->rx.large && !qp->crc ? STAGE_SHORT : STAGE_SIZE;
+    size_t stage = qp->rx.expects_large && !qp->crc ? SHORT_STAGE_SIZE : STAGE_SIZE;
     struct rx_segment *g = &qp->rx.segment;
     int n = 0;
 
-    s->rx_first = 0;
-    assert(!qp->rx.rest);
+    s->rx_before_stage = 0;
+    assert(!qp->rx.staged);
     if (!qp->rx.open)
         return 0;
-    if (qp->rx.buffer) {
-        s->rx_first = qp->rx.kept_size - qp->rx.kept;
-        iov[n++] = (struct iovec){ qp->rx.buffer + qp->rx.kept, s->rx_first };
+    if (qp->rx.partial_buffer) {
+        s->rx_before_stage = qp->rx.partial_size - qp->rx.partial_len;
+        iov[n++] = (struct iovec){ qp->rx.partial_buffer + qp->rx.partial_len, s->rx_before_stage };
     } else if (qp->rx.direct && g->placed < g->payload) {
-        uint32_t left = g->payload - g->placed;
-        enum wire_error error = segment_map(qp, g, &s->pieces, left, (unsigned)max - 1);
+        uint32_t bytes_left = g->payload - g->placed;
+        enum wire_error error = segment_map(qp, g, &s->pieces, bytes_left, (unsigned)max - 1);
 
         if (error != WIRE_OK) {
             pieces_release(&s->pieces);
             direct_fault(qp, error);
             return 0;
         }
-        s->rx_first = s->pieces.length;
+        s->rx_before_stage = s->pieces.length;
         n = (int)s->pieces.count;
         memcpy(iov, s->pieces.iov, s->pieces.count * sizeof *iov);
-        if (s->rx_first < left)
+        if (s->rx_before_stage < bytes_left)
             return n;
-        stage = g->ulpdu >= SHORT_FPDU ? STAGE_SHORT : STAGE_SIZE;
+        stage = g->ulpdu >= MIN_LARGE_FPDU ? SHORT_STAGE_SIZE : STAGE_SIZE;
     }
-    iov[n++] = (struct iovec){ s->stage + RX_KEEP, stage };
-    queue_fetch(&qp->rq, queue_head(&qp->rq));
+    iov[n++] = (struct iovec){ s->stage + MAX_PARTIAL, stage };
+    queue_prefetch(&qp->rq, queue_head(&qp->rq));
     return n;
 }
 
 void iw_qp_rx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n)
 {
-    size_t first = n < s->rx_first ? n : s->rx_first;
+    size_t first = n < s->rx_before_stage ? n : s->rx_before_stage;
     size_t before = 0;
 
     pieces_release(&s->pieces);
     if (!qp->rx.open)
         return;
-    count(&qp->octets_received, n);
-    pieces_keep(&s->pieces, true);
-    if (qp->rx.buffer) {
-        qp->rx.kept += (uint32_t)first;
-        if (qp->rx.kept == qp->rx.kept_size)
-            buffer_done(qp, s);
+    counter_add(&qp->bytes_received, n);
+    pieces_set_caching(&s->pieces, true);
+    if (qp->rx.partial_buffer) {
+        qp->rx.partial_len += (uint32_t)first;
+        if (qp->rx.partial_len == qp->rx.partial_size)
+            rx_finish_partial(qp, s);
     } else if (qp->rx.direct) {
         qp->rx.segment.placed += (uint32_t)first;
     } else {
-        before = qp->rx.kept;
-        memcpy(s->stage + RX_KEEP - before, qp->rx.keep, before);
-        qp->rx.kept = 0;
+        before = qp->rx.partial_len;
+        memcpy(s->stage + MAX_PARTIAL - before, qp->rx.partial_small, before);
+        qp->rx.partial_len = 0;
     }
     if (n - first + before > 0)
-        parse(qp, s, s->stage, s->stage + RX_KEEP - before, n - first + before);
-    pieces_keep(&s->pieces, false);
+        rx_process(qp, s, s->stage, s->stage + MAX_PARTIAL - before, n - first + before);
+    pieces_set_caching(&s->pieces, false);
 }
 
 void iw_qp_rx_eof(struct iw_qp *qp)
 {
     const struct entry *read = reads_oldest(qp);
-    bool fpdu = qp->rx.kept > 0 || qp->rx.direct;
+    bool fpdu = qp->rx.partial_len > 0 || qp->rx.direct;
     bool message = qp->rx.mo > 0 || qp->rx.write_open || (read && read->received > 0);
 
     if (!qp->rx.open)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the queue pairs of one shard share. Buffers that a queue pair holds on to are plain allocations. */
+/*
+ * Buffers that the queue pairs of one shard share. The owner of the shard calls all functions. The invariant: each
+ * buffer and stage is an allocation of its own, so that a queue pair may own one beyond the scratch's lifetime.
+ */
 #include <stdlib.h>
 
 #include "iwarp/qp_internal.h"
@@ -12,7 +15,7 @@ struct iw_scratch *iw_scratch_create(void)
         return NULL;
     (void)scratch_replace_stage(s);
     s->arena = malloc(ARENA_SIZE);
-    if (!s->stage || !s->arena || !scratch_reserve(s)) {
+    if (!s->stage || !s->arena || !scratch_reserve_buffer(s)) {
         iw_scratch_destroy(s);
         return NULL;
     }
@@ -23,40 +26,41 @@ void iw_scratch_destroy(struct iw_scratch *s)
 {
     if (!s)
         return;
-    while (s->spares > 0)
-        free(s->spare[--s->spares]);
-    while (s->spare_stages > 0)
-        free(s->spare_stage[--s->spare_stages]);
+    while (s->spare_count > 0)
+        free(s->spare[--s->spare_count]);
+    while (s->spare_stage_count > 0)
+        free(s->spare_stage[--s->spare_stage_count]);
     free(s->stage);
     free(s->arena);
     free(s);
 }
 
-bool scratch_reserve(struct iw_scratch *s)
+bool scratch_reserve_buffer(struct iw_scratch *s)
 {
-    if (s->spares > 0)
+    if (s->spare_count > 0)
         return true;
     s->spare[0] = malloc(BUFFER_SIZE);
-    s->spares = s->spare[0] ? 1 : 0;
-    return s->spares > 0;
+    s->spare_count = s->spare[0] ? 1 : 0;
+    return s->spare_count > 0;
 }
 
-uint8_t *scratch_take(struct iw_scratch *s)
+uint8_t *scratch_alloc_buffer(struct iw_scratch *s)
 {
-    return scratch_reserve(s) ? s->spare[--s->spares] : NULL;
+    return scratch_reserve_buffer(s) ? s->spare[--s->spare_count] : NULL;
 }
 
-void scratch_give(struct iw_scratch *s, uint8_t *buffer)
+void scratch_free_buffer(struct iw_scratch *s, uint8_t *buffer)
 {
-    if (buffer && s->spares < SPARES)
-        s->spare[s->spares++] = buffer;
+    if (buffer && s->spare_count < MAX_SPARE_BUFFERS)
+        s->spare[s->spare_count++] = buffer;
     else
         free(buffer);
 }
 
 bool scratch_replace_stage(struct iw_scratch *s)
 {
-    uint8_t *stage = s->spare_stages > 0 ? s->spare_stage[--s->spare_stages] : malloc(RX_KEEP + STAGE_SIZE);
+    uint8_t *stage = s->spare_stage_count > 0 ? s->spare_stage[--s->spare_stage_count]
+                                              : malloc(MAX_PARTIAL + STAGE_SIZE);
 
     if (!stage)
         return false;
@@ -64,10 +68,10 @@ bool scratch_replace_stage(struct iw_scratch *s)
     return true;
 }
 
-void scratch_give_stage(struct iw_scratch *s, uint8_t *stage)
+void scratch_free_stage(struct iw_scratch *s, uint8_t *stage)
 {
-    if (s->spare_stages < SPARE_STAGES)
-        s->spare_stage[s->spare_stages++] = stage;
+    if (s->spare_stage_count < MAX_SPARE_STAGES)
+        s->spare_stage[s->spare_stage_count++] = stage;
     else
         free(stage);
 }

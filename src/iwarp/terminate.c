@@ -45,7 +45,7 @@ static size_t terminate_frame(bool crc, const struct terminate *t, uint8_t fpdu[
     size_t size = ddp_header_encode(&h, at, DDP_UNTAGGED_HEADER);
 
     size += terminate_encode(t, at + size, TERMINATE_MAX_PAYLOAD);
-    return fpdu_seal(crc, fpdu, size);
+    return fpdu_finish(crc, fpdu, size);
 }
 
 void terminate_queue(struct iw_qp *qp, enum wire_error error, const uint8_t *ulpdu, size_t len, uint32_t ulpdu_len)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Which message is sent next, what its next FPDU is made of, and the sending state behind it. */
+/*
+ * Chooses the next message, plans its FPDUs, and advances the sending state. The invariant: requests begin in order,
+ * and a read or a fenced request that must wait makes those after it wait too.
+ */
 #include "iwarp/tx_plan.h"
 
-static bool request_ready(const struct iw_qp *qp, const struct tx_state *t, uint32_t tail)
+static bool plan_request_is_ready(const struct iw_qp *qp, const struct tx_state *t, uint32_t tail)
 {
     const struct entry *e;
 
@@ -16,7 +19,7 @@ static bool request_ready(const struct iw_qp *qp, const struct tx_state *t, uint
 
 enum tx_kind tx_plan_choose(const struct iw_qp *qp, const struct tx_state *t, uint32_t tail)
 {
-    bool request = request_ready(qp, t, tail);
+    bool request = plan_request_is_ready(qp, t, tail);
     bool response = t->response != qp->inbound_tail;
 
     if (t->rtr != MPA_RTR_NONE)
@@ -26,27 +29,27 @@ enum tx_kind tx_plan_choose(const struct iw_qp *qp, const struct tx_state *t, ui
     return request ? TX_REQUEST : TX_NONE;
 }
 
-static struct ddp_header untagged(enum rdmap_opcode opcode, enum ddp_queue queue, uint32_t msn, uint32_t mo)
+static struct ddp_header plan_untagged_header(enum rdmap_opcode opcode, enum ddp_queue queue, uint32_t msn, uint32_t mo)
 {
     return (struct ddp_header){ .opcode = (uint8_t)opcode, .queue = queue, .msn = msn, .mo = mo };
 }
 
-static struct ddp_header tagged(enum rdmap_opcode opcode, uint32_t stag, uint64_t to)
+static struct ddp_header plan_tagged_header(enum rdmap_opcode opcode, uint32_t stag, uint64_t to)
 {
     return (struct ddp_header){ .tagged = true, .opcode = (uint8_t)opcode, .stag = stag, .to = to };
 }
 
-/* The ready-to-receive forms touch no memory. Some peers refuse a zero STag all the same. */
-static void plan_rtr(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
+/* The ready-to-receive forms access no memory. The STag is 1, because some peers refuse a zero STag even so. */
+static void plan_rtr(struct iw_qp *qp, const struct tx_state *t, struct tx_plan *p)
 {
     switch (t->rtr) {
     case MPA_RTR_WRITE:
-        p->h = tagged(RDMAP_WRITE, 1, 0);
+        p->h = plan_tagged_header(RDMAP_WRITE, 1, 0);
         p->header = DDP_TAGGED_HEADER;
         return;
     case MPA_RTR_READ:
         qp->rtr_sink = reads_sink(qp, t->sinks);
-        p->h = untagged(RDMAP_READ_REQ, DDP_QUEUE_READ, t->read_msn, 0);
+        p->h = plan_untagged_header(RDMAP_READ_REQ, DDP_QUEUE_READ, t->read_msn, 0);
         p->header = DDP_UNTAGGED_HEADER;
         p->read = true;
         p->sink = qp->rtr_sink;
@@ -60,7 +63,7 @@ static void plan_rtr(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
     }
 }
 
-static enum rdmap_opcode send_opcode(unsigned flags)
+static enum rdmap_opcode plan_send_opcode(unsigned flags)
 {
     bool solicit = flags & RDMA_FLAG_SOLICIT;
 
@@ -69,21 +72,21 @@ static enum rdmap_opcode send_opcode(unsigned flags)
     return solicit ? RDMAP_SEND_SE : RDMAP_SEND;
 }
 
-static void plan_request(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
+static void plan_request(struct iw_qp *qp, const struct tx_state *t, struct tx_plan *p)
 {
     struct entry *e = queue_at(&qp->sq, t->next);
 
     p->header = DDP_UNTAGGED_HEADER;
-    p->left = e->length - t->offset;
+    p->bytes_left = e->length - t->offset;
     switch (e->opcode) {
     case RDMA_OP_WRITE:
-        p->h = tagged(RDMAP_WRITE, e->remote_stag, e->remote_to + t->offset);
+        p->h = plan_tagged_header(RDMAP_WRITE, e->remote_stag, e->remote_to + t->offset);
         p->header = DDP_TAGGED_HEADER;
         return;
     case RDMA_OP_READ:
         e->sink_stag = reads_sink(qp, t->sinks);
-        p->h = untagged(RDMAP_READ_REQ, DDP_QUEUE_READ, t->read_msn, 0);
-        p->left = 0;
+        p->h = plan_untagged_header(RDMAP_READ_REQ, DDP_QUEUE_READ, t->read_msn, 0);
+        p->bytes_left = 0;
         p->read = true;
         p->sink = e->sink_stag;
         p->length = e->length;
@@ -91,25 +94,25 @@ static void plan_request(struct iw_qp *qp, const struct tx_state *t, struct plan
         p->to = e->remote_to;
         return;
     default:
-        p->h = untagged(send_opcode(e->flags), DDP_QUEUE_SEND, t->send_msn, t->offset);
+        p->h = plan_untagged_header(plan_send_opcode(e->flags), DDP_QUEUE_SEND, t->send_msn, t->offset);
         if (e->flags & RDMA_FLAG_SEND_INVALIDATE)
             p->h.stag = e->remote_stag;
         return;
     }
 }
 
-static void plan_response(const struct iw_qp *qp, const struct tx_state *t, struct plan *p)
+static void plan_response(const struct iw_qp *qp, const struct tx_state *t, struct tx_plan *p)
 {
     const struct rdmap_read_request *r = &qp->inbound[t->response & qp->inbound_mask];
 
-    p->h = tagged(RDMAP_READ_RESP, r->sink_stag, r->sink_to + t->offset);
+    p->h = plan_tagged_header(RDMAP_READ_RESP, r->sink_stag, r->sink_to + t->offset);
     p->header = DDP_TAGGED_HEADER;
-    p->left = r->length - t->offset;
+    p->bytes_left = r->length - t->offset;
 }
 
-void tx_plan_fpdu(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
+void tx_plan_fpdu(struct iw_qp *qp, const struct tx_state *t, struct tx_plan *p)
 {
-    p->left = 0;
+    p->bytes_left = 0;
     p->read = false;
     switch (t->kind) {
     case TX_RTR:
@@ -124,22 +127,22 @@ void tx_plan_fpdu(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
     }
 }
 
-static void read_sent(struct tx_state *t)
+static void plan_note_read(struct tx_state *t)
 {
     t->read_msn++;
     t->sinks++;
     t->reads++;
 }
 
-void tx_plan_advance(const struct iw_qp *qp, struct tx_state *t, uint32_t octets, bool last)
+void tx_plan_advance(const struct iw_qp *qp, struct tx_state *t, uint32_t bytes, bool last)
 {
-    t->offset += octets;
+    t->offset += bytes;
     if (!last)
         return;
     switch (t->kind) {
     case TX_RTR:
         if (t->rtr == MPA_RTR_READ) {
-            read_sent(t);
+            plan_note_read(t);
             t->rtr_read = true;
         }
         t->rtr = MPA_RTR_NONE;
@@ -151,7 +154,7 @@ void tx_plan_advance(const struct iw_qp *qp, struct tx_state *t, uint32_t octets
     case TX_REQUEST: {
         const struct entry *e = queue_at(&qp->sq, t->next);
         if (e->opcode == RDMA_OP_READ)
-            read_sent(t);
+            plan_note_read(t);
         else if (e->opcode == RDMA_OP_SEND)
             t->send_msn++;
         t->next++;

@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the messages that a queue pair sends, one FPDU after the other, for tx.c, which frames them. */
+/*
+ * Decides which message a queue pair sends next, and the headers of its next FPDU. tx.c frames it. The invariant: these
+ * functions change no sending state but the one that the caller passes, so that a batch may be discarded.
+ */
 #ifndef IWARP_TX_PLAN_H
 #define IWARP_TX_PLAN_H
 
 #include "iwarp/qp_internal.h"
 
-/* What the next FPDU of a message is made of. */
-struct plan {
-    size_t header;    /* octets of the DDP header, 0 in the empty FPDU */
-    struct ddp_header h; /* where there is one */
-    uint32_t left;    /* octets of the message to be gathered */
-    bool read;        /* a Read Request: its own header follows, with what is below */
+/* The contents of a message's next FPDU. */
+struct tx_plan {
+    size_t header;       /* bytes of the DDP header; 0: the FPDU is empty */
+    struct ddp_header h; /* if header is not 0 */
+    uint32_t bytes_left; /* payload bytes of the message that are not framed yet */
+    bool read;           /* a Read Request: its RDMAP header follows, made of the members below */
     uint32_t sink, length, stag;
     uint64_t to;
 };
 
-/* The message that is to begin: the ready-to-receive first, then requests in front of `tail` and responses in turn. */
+/*
+ * Returns the message to begin: the ready-to-receive message first, then requests before the position `tail` and
+ * responses alternately.
+ */
 enum tx_kind tx_plan_choose(const struct iw_qp *qp, const struct tx_state *t, uint32_t tail);
-/* Of the message that the state is in. A read is given its sink. */
-void tx_plan_fpdu(struct iw_qp *qp, const struct tx_state *t, struct plan *p);
-/* The state behind an FPDU with so many octets of the message; last: its last one. */
-void tx_plan_advance(const struct iw_qp *qp, struct tx_state *t, uint32_t octets, bool last);
+/* Plans the next FPDU of the message in progress. Stores a sink STag in the request if it is a read. */
+void tx_plan_fpdu(struct iw_qp *qp, const struct tx_state *t, struct tx_plan *p);
+/* Advances the state past an FPDU with so many bytes of the message. last: the message ends with it. */
+void tx_plan_advance(const struct iw_qp *qp, struct tx_state *t, uint32_t bytes, bool last);
 
 #endif

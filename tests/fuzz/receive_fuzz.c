@@ -128,10 +128,10 @@ static void fuzz_read_output(struct fuzz *f)
 
 static void transmit(struct fuzz *f, size_t most)
 {
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
 
     for (int turn = 0; turn < 64; turn++) {
-        int n = iw_qp_tx_want(f->qp, f->scratch, iov, IW_IOV_MAX);
+        int n = iw_qp_tx_want(f->qp, f->scratch, iov, IW_MAX_IOV);
         size_t taken = 0;
 
         for (int i = 0; i < n && taken < most; i++) {
@@ -155,21 +155,21 @@ static void transmit(struct fuzz *f, size_t most)
 /* Handles frames of the last input that the limit of one frame for each poll has delayed. */
 static void finish_rest(struct fuzz *f)
 {
-    while (iw_qp_rx_has_rest(f->qp)) {
-        iw_qp_rx_limit(f->qp, 1);
+    while (iw_qp_rx_has_staged(f->qp)) {
+        iw_qp_rx_set_limit(f->qp, 1);
         iw_qp_rx_resume(f->qp, f->scratch);
     }
     if (f->bounded)
-        iw_qp_rx_limit(f->qp, 1);
+        iw_qp_rx_set_limit(f->qp, 1);
 }
 
 static void feed(struct fuzz *f, const uint8_t *bytes, size_t len, size_t piece)
 {
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
 
     while (len > 0) {
         finish_rest(f);
-        int n = iw_qp_rx_want(f->qp, f->scratch, iov, IW_IOV_MAX);
+        int n = iw_qp_rx_want(f->qp, f->scratch, iov, IW_MAX_IOV);
         size_t got = 0, most = len < piece ? len : piece;
 
         if (n == 0)
@@ -196,7 +196,7 @@ static size_t seal(const struct fuzz *f, uint8_t *fpdu, const struct ddp_header 
 {
     size_t header = ddp_header_encode(h, fpdu + MPA_FPDU_LENGTH, DDP_MAX_HEADER), ulpdu = header + payload;
 
-    return fpdu_seal(f->crc, fpdu, ulpdu);
+    return fpdu_finish(f->crc, fpdu, ulpdu);
 }
 
 /* Feeds a segment whose fields are mostly valid. */

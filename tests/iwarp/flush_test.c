@@ -103,7 +103,7 @@ static void test_flush_anywhere(void **state)
                 assert_int_equal(p.b.why, IW_END_PEER_TERMINATE);
                 assert_int_equal(p.b.error, WIRE_RDMAP_CATASTROPHIC);
                 assert_false(pump_terminate_sent(&p.a, i & 1, &t));
-                assert_true(iw_qp_tx_clean(p.a.qp));
+                assert_true(iw_qp_tx_is_clean(p.a.qp));
             }
         }
         region_close(&src);

@@ -86,7 +86,7 @@ static void on_done(void *context)
 static void test_invalidated_under_way(void **state)
 {
     static uint8_t fpdu[20000], payload[10000];
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
     struct region big;
     struct stage s;
     unsigned done = 0;
@@ -99,21 +99,21 @@ static void test_invalidated_under_way(void **state)
     size_t size = pump_fpdu(fpdu, false, &h, payload, sizeof payload);
     pump_inject(&s.p.b, fpdu, 100);
     pump_receive(&s.p.b);
-    assert_int_equal(iw_qp_rx_want(s.p.b.qp, s.p.scratch, iov, IW_IOV_MAX), 2);
+    assert_int_equal(iw_qp_rx_want(s.p.b.qp, s.p.scratch, iov, IW_MAX_IOV), 2);
     assert_ptr_equal(iov[0].iov_base, big.at + 100 - 16);
     assert_int_equal(iov[0].iov_len, size - 100 - MPA_FPDU_CRC);
     assert_false(mem_invalidate(big.mr, on_done, &done));
     assert_int_equal(done, 0);
     iw_qp_rx_done(s.p.b.qp, s.p.scratch, 0);
     assert_int_equal(done, 1);
-    assert_int_equal(iw_qp_rx_want(s.p.b.qp, s.p.scratch, iov, IW_IOV_MAX), 0);
+    assert_int_equal(iw_qp_rx_want(s.p.b.qp, s.p.scratch, iov, IW_MAX_IOV), 0);
     assert_terminated(&s, &s.p.b, WIRE_DDP_TAGGED_STAG, HEADERS_DDP, fpdu + 2, DDP_TAGGED_HEADER + sizeof payload);
 
     assert_int_equal(mem_register(s.p.memory, &s.p.domain, big.at, big.len, (uint64_t)(uintptr_t)big.at, 0, &big.mr,
                                   &big.stag), 0);
     struct rdma_sge from = one_sge(&big);
     assert_int_equal(post(&s.p.a, RDMA_OP_WRITE, 0, 1, &from, 1, &s.target), 0);
-    assert_true(iw_qp_tx_want(s.p.a.qp, s.p.scratch, iov, IW_IOV_MAX) > 0);
+    assert_true(iw_qp_tx_want(s.p.a.qp, s.p.scratch, iov, IW_MAX_IOV) > 0);
     assert_false(mem_invalidate(big.mr, on_done, &done));
     big.mr = NULL;
     assert_int_equal(done, 1);
@@ -162,7 +162,7 @@ static void test_lost_read(void **state)
 /* The same for memory that this side's requests name. */
 static void test_own_memory_invalidated(void **state)
 {
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
     struct region data, more;
     struct stage s;
 
@@ -194,7 +194,7 @@ static void test_own_memory_invalidated(void **state)
         region_open(&s.p, &data, 300000, 0);
         sges[0] = one_sge(&data);
         assert_int_equal(post(&s.p.a, RDMA_OP_WRITE, 0, 1, sges, 1, &s.target), 0);
-        assert_true(iw_qp_tx_want(s.p.a.qp, s.p.scratch, iov, IW_IOV_MAX) > 0);
+        assert_true(iw_qp_tx_want(s.p.a.qp, s.p.scratch, iov, IW_MAX_IOV) > 0);
         iw_qp_tx_done(s.p.a.qp, s.p.scratch, 1000);
         assert_true(mem_invalidate(data.mr, NULL, NULL));
         data.mr = NULL;

@@ -80,7 +80,7 @@ static void test_create(void **state)
 /* The first queue pair has the only spare buffer when the second has a half-sent FPDU. */
 static void test_send(void **state)
 {
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
     struct region data, to;
     struct pump p;
 
@@ -94,11 +94,11 @@ static void test_send(void **state)
         assert_int_equal(post(&p.a, RDMA_OP_RECEIVE, 0, 1, &into, 1, NULL), 0);
         assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 1, &from, 1, NULL), 0);
         assert_int_equal(post(&p.b, RDMA_OP_SEND, 0, 2, &from, 1, NULL), 0);
-        assert_true(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX) > 0);
+        assert_true(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_MAX_IOV) > 0);
         until_none = 0;
         iw_qp_tx_done(p.a.qp, p.scratch, 100); /* uses the buffer */
         p.whole = true;
-        for (unsigned i = 0; i < 2000 && iw_qp_tx_want(p.b.qp, p.scratch, iov, IW_IOV_MAX) > 0; i++) {
+        for (unsigned i = 0; i < 2000 && iw_qp_tx_want(p.b.qp, p.scratch, iov, IW_MAX_IOV) > 0; i++) {
             iw_qp_tx_done(p.b.qp, p.scratch, 0);
             p.whole = crc; /* without CRC the receiver needs no buffer, however the bytes are split */
             pump_send(&p.b);
@@ -120,7 +120,7 @@ static void test_receive(void **state)
 {
     static uint8_t fpdu[40000], payload[30000];
     struct ddp_header h = { .last = true, .opcode = RDMAP_SEND, .msn = 1 };
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
     struct region to;
     struct pump p;
 
@@ -132,7 +132,7 @@ static void test_receive(void **state)
     pump_fpdu(fpdu, true, &h, payload, sizeof payload);
     pump_inject(&p.b, fpdu, 1000);
     assert_int_equal(post(&p.a, RDMA_OP_WRITE, 0, 1, &into, 1, &to), 0);
-    assert_true(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX) > 0);
+    assert_true(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_MAX_IOV) > 0);
     until_none = 0;
     iw_qp_tx_done(p.a.qp, p.scratch, 100); /* uses the buffer */
     pump_receive(&p.b);

@@ -151,9 +151,9 @@ static void *churn_region(void *argument)
 static void carry(struct iw_qp *from, struct iw_qp *to, struct iw_scratch *s)
 {
     static uint8_t bytes[1 << 20];
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
     size_t len = 0, at = 0;
-    int n = iw_qp_tx_want(from, s, iov, IW_IOV_MAX);
+    int n = iw_qp_tx_want(from, s, iov, IW_MAX_IOV);
 
     for (int i = 0; i < n; i++) {
         memcpy(bytes + len, iov[i].iov_base, iov[i].iov_len);
@@ -162,7 +162,7 @@ static void carry(struct iw_qp *from, struct iw_qp *to, struct iw_scratch *s)
     iw_qp_tx_done(from, s, len);
     while (at < len) {
         size_t got = 0;
-        n = iw_qp_rx_want(to, s, iov, IW_IOV_MAX);
+        n = iw_qp_rx_want(to, s, iov, IW_MAX_IOV);
         if (n == 0)
             return;
         for (int i = 0; i < n && at < len; i++) {

@@ -151,7 +151,7 @@ static void on_done(void *context)
 static void test_ends_with_the_batch(void **state)
 {
     struct pump_config c = { .crc = true, .whole = true, .seed = 1 };
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
     static struct pump p;
     struct alike r[2];
     unsigned done = 0;
@@ -166,7 +166,7 @@ static void test_ends_with_the_batch(void **state)
         from = at(&r[i], 0);
         assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, i, &from, 1, NULL), 0);
     }
-    assert_int_equal(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX), 1);
+    assert_int_equal(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_MAX_IOV), 1);
     len = iov[0].iov_len;
     alike_close(&r[0]);
     assert_false(mem_invalidate(r[1].mr, on_done, &done));
@@ -184,7 +184,7 @@ static void test_listed_lasts(void **state)
     static uint8_t memory[2][LARGE];
     struct pump_config c = { .whole = true, .seed = 1 };
     struct mem_region *mr[2];
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
     static struct pump p;
     unsigned done[2] = { 0, 0 };
     size_t len = 0;
@@ -198,7 +198,7 @@ static void test_listed_lasts(void **state)
                                       &from.token), 0);
         assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, i, &from, 1, NULL), 0);
     }
-    int n = iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX);
+    int n = iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_MAX_IOV);
     for (int i = 0; i < n; i++)
         len += iov[i].iov_len;
     assert_true(len > 2000);
@@ -228,14 +228,14 @@ static void test_pieces_last(void **state)
         into[i] = at(&r[i], 0);
     }
     assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 1, into, 2, NULL), 0);
-    pieces_keep(pieces, true);
-    assert_int_equal(pieces_of_entry(p.b.qp, pieces, queue_at(&p.b.qp->rq, 0), 0, 2 * SIZE, RDMA_ACCESS_LOCAL_WRITE,
-                                     IW_IOV_MAX), WIRE_OK);
+    pieces_set_caching(pieces, true);
+    assert_int_equal(pieces_add_entry(p.b.qp, pieces, queue_at(&p.b.qp->rq, 0), 0, 2 * SIZE, RDMA_ACCESS_LOCAL_WRITE,
+                                     IW_MAX_IOV), WIRE_OK);
     for (unsigned i = 0; i < 2; i++)
         assert_false(mem_invalidate(r[i].mr, on_done, &done));
     assert_int_equal(done, 0);
     pieces_release(pieces);
-    pieces_keep(pieces, false);
+    pieces_set_caching(pieces, false);
     assert_int_equal(done, 2);
     pump_close(&p);
 }

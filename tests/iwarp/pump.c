@@ -175,9 +175,9 @@ static size_t portion(struct pump *p, size_t len)
 bool pump_send(struct side *from)
 {
     struct pipe *out = &from->peer->in;
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
     size_t total = 0, left;
-    int n = iw_qp_tx_want(from->qp, from->pump->scratch, iov, IW_IOV_MAX);
+    int n = iw_qp_tx_want(from->qp, from->pump->scratch, iov, IW_MAX_IOV);
 
     if (out->from == out->to)
         out->from = out->to = 0;
@@ -201,18 +201,18 @@ bool pump_send(struct side *from)
 /* Processes the rest of the previous turn, and bounds this turn at random. Returns true if there was a rest. */
 static bool resume(struct side *to)
 {
-    bool has_rest = iw_qp_rx_has_rest(to->qp);
+    bool has_staged = iw_qp_rx_has_staged(to->qp);
     bool is_bounded = !to->pump->whole && pump_random(to->pump, 2);
 
-    iw_qp_rx_limit(to->qp, is_bounded ? 1 + pump_random(to->pump, 3) : UINT32_MAX);
+    iw_qp_rx_set_limit(to->qp, is_bounded ? 1 + pump_random(to->pump, 3) : UINT32_MAX);
     iw_qp_rx_resume(to->qp, to->pump->scratch);
-    return has_rest;
+    return has_staged;
 }
 
 bool pump_receive(struct side *to)
 {
     struct pipe *in = &to->in;
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
     size_t room = 0, moved, left;
     int n;
 
@@ -220,7 +220,7 @@ bool pump_receive(struct side *to)
         return true;
     if (in->from == in->to)
         return false;
-    n = iw_qp_rx_want(to->qp, to->pump->scratch, iov, IW_IOV_MAX);
+    n = iw_qp_rx_want(to->qp, to->pump->scratch, iov, IW_MAX_IOV);
     if (n == 0)
         return false;
     for (int i = 0; i < n; i++)

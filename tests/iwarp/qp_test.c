@@ -57,8 +57,8 @@ static void one_round(struct pump *p, uint32_t len)
     assert_int_equal(p->b.completions, 2);
     assert_completed(&p->b, 1, RDMA_OP_READ, 4, RDMA_STATUS_OK);
     assert_memory_equal(sink.at, from.at, len);
-    assert_true(iw_qp_initiator_idle(p->a.qp));
-    assert_true(iw_qp_initiator_idle(p->b.qp));
+    assert_true(iw_qp_initiator_is_idle(p->a.qp));
+    assert_true(iw_qp_initiator_is_idle(p->b.qp));
     region_close(&from);
     region_close(&to);
     region_close(&target);
@@ -99,9 +99,9 @@ static void test_sizes(void **state)
 /* Sends what one call would send, after the source has changed behind the framing. */
 static void send_changed(struct side *s, struct region *source)
 {
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
     size_t sent = 0;
-    int n = iw_qp_tx_want(s->qp, s->pump->scratch, iov, IW_IOV_MAX);
+    int n = iw_qp_tx_want(s->qp, s->pump->scratch, iov, IW_MAX_IOV);
 
     for (uint32_t i = 0; i < source->len; i++)
         source->at[i] ^= 0xff;
@@ -264,7 +264,7 @@ static void test_silent(void **state)
     assert_int_equal(p.a.completions, 1);
     assert_completed(&p.a, 0, RDMA_OP_SEND, 2, RDMA_STATUS_OK);
     assert_int_equal(p.b.completions, 3);
-    assert_true(iw_qp_initiator_idle(p.a.qp));
+    assert_true(iw_qp_initiator_is_idle(p.a.qp));
     assert_int_equal(post(&p.a, RDMA_OP_SEND, RDMA_FLAG_SILENT, 4, &from, 1, NULL), 0);
     iw_qp_flush(p.a.qp, RDMA_STATUS_FLUSHED);
     assert_int_equal(p.a.completions, 2);
@@ -448,7 +448,7 @@ static void test_rtr(void **state)
         fill(&far, i);
         struct rdma_sge at = one_sge(&sink);
         iw_qp_send_rtr(p.a.qp, form);
-        assert_false(iw_qp_initiator_idle(p.a.qp));
+        assert_false(iw_qp_initiator_is_idle(p.a.qp));
         assert_int_equal(post(&p.a, RDMA_OP_READ, 0, 1, &at, 1, &far), 0);
         pump_run(&p);
         assert_int_equal(p.b.first_fpdus, 1);
@@ -458,7 +458,7 @@ static void test_rtr(void **state)
         assert_memory_equal(sink.at, far.at, 64);
         assert_int_equal(p.b.completions, 0);
         assert_int_equal(p.a.ends + p.b.ends, 0);
-        assert_true(iw_qp_initiator_idle(p.a.qp));
+        assert_true(iw_qp_initiator_is_idle(p.a.qp));
         region_close(&far);
         region_close(&sink);
         pump_close(&p);
@@ -487,7 +487,7 @@ static void test_hold(void **state)
 /* All requests are handed over, but a private copy is not sent yet: the end of the stream must wait for it. */
 static void test_idle_and_clean(void **state)
 {
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
     struct region data;
     struct pump p;
 
@@ -496,18 +496,18 @@ static void test_idle_and_clean(void **state)
     region_open(&p, &data, 1000, 0);
     struct rdma_sge from = one_sge(&data);
     assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 1, &from, 1, NULL), 0);
-    assert_false(iw_qp_initiator_idle(p.a.qp));
-    assert_int_equal(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX), 3);
+    assert_false(iw_qp_initiator_is_idle(p.a.qp));
+    assert_int_equal(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_MAX_IOV), 3);
     iw_qp_tx_done(p.a.qp, p.scratch, 100);
     assert_int_equal(p.a.completions, 1); /* the region can be invalidated: the rest is a copy */
-    assert_false(iw_qp_initiator_idle(p.a.qp));
-    assert_false(iw_qp_tx_clean(p.a.qp));
+    assert_false(iw_qp_initiator_is_idle(p.a.qp));
+    assert_false(iw_qp_tx_is_clean(p.a.qp));
     region_close(&data);
-    assert_int_equal(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX), 1);
+    assert_int_equal(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_MAX_IOV), 1);
     assert_int_equal(iov[0].iov_len, mpa_fpdu_size(1018) - 100);
     iw_qp_tx_done(p.a.qp, p.scratch, iov[0].iov_len);
-    assert_true(iw_qp_initiator_idle(p.a.qp));
-    assert_true(iw_qp_tx_clean(p.a.qp));
+    assert_true(iw_qp_initiator_is_idle(p.a.qp));
+    assert_true(iw_qp_tx_is_clean(p.a.qp));
     pump_close(&p);
 }
 
@@ -560,10 +560,10 @@ static void test_many(void **state)
     }
     iw_qp_counters(p.a.qp, &c);
     assert_int_equal(c.fpdus_sent, 15000);
-    assert_int_equal(c.octets_sent, 15000 * 24);
+    assert_int_equal(c.bytes_sent, 15000 * 24);
     iw_qp_counters(p.b.qp, &c);
     assert_int_equal(c.fpdus_received, 15000);
-    assert_int_equal(c.octets_received, 15000 * 24);
+    assert_int_equal(c.bytes_received, 15000 * 24);
     pump_close(&p);
 }
 

@@ -53,7 +53,7 @@ static void test_register_use_invalidate(void **state)
         }
         for (uint32_t i = 0; i < TIMES * SIZE; i++)
             assert_int_equal(d.far.at[i], *byte_at(&d, i));
-        assert_true(iw_qp_initiator_idle(d.p.a.qp));
+        assert_true(iw_qp_initiator_is_idle(d.p.a.qp));
         /* A request that cannot be carried out fails, and the stream continues. */
         assert_int_equal(post_local(&d.p.a, RDMA_OP_INVALIDATE, RDMA_FLAG_SILENT, n, stags[0]), 0);
         assert_int_equal(post_local(&d.p.a, RDMA_OP_FAST_REGISTER, 0, n + 1, stags[1]), 0);
@@ -207,7 +207,7 @@ static void test_fence(void **state)
         assert_false(is_alive(&d, late, 0));
         assert_true(is_alive(&d, sink, 0));
         assert_int_equal(d.p.a.completions, 0); /* in order, after the read */
-        assert_false(iw_qp_initiator_idle(d.p.a.qp));
+        assert_false(iw_qp_initiator_is_idle(d.p.a.qp));
         if (i < 2) {
             pump_run(&d.p);
             assert_completed(&d.p.a, 0, RDMA_OP_READ, 1, RDMA_STATUS_OK);

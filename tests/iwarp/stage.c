@@ -64,7 +64,7 @@ void assert_terminated(struct stage *g, struct side *s, enum wire_error error, i
         assert_int_equal(t.segment_len, len);
         assert_memory_equal(t.header, ulpdu, expected);
     }
-    assert_true(iw_qp_tx_clean(s->qp));
+    assert_true(iw_qp_tx_is_clean(s->qp));
     assert_int_equal(post(s, RDMA_OP_SEND, 0, 1, NULL, 0, NULL), ENOTCONN);
 }
 

@@ -63,8 +63,8 @@ static uint64_t limit_measure_progress(struct fabric_conn *c)
     struct iw_counters now;
 
     iw_qp_counters(c->qp->iw, &now);
-    return now.octets_sent - c->fabric->net->ops->unacked_bytes(&c->socket) +
-           (c->state == CONN_DRAINING ? now.octets_received : 0);
+    return now.bytes_sent - c->fabric->net->ops->unacked_bytes(&c->socket) +
+           (c->state == CONN_DRAINING ? now.bytes_received : 0);
 }
 
 static bool limit_is_disconnect(const struct fabric_conn *c)

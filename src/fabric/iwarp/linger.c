@@ -14,14 +14,14 @@ enum { MAX_READS = 16 }; /* in one turn */
 /* Returns true if everything has been sent. Sets *broken if the socket failed. */
 static bool linger_send(struct fabric_conn *c, bool *broken)
 {
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
     const uint8_t *at;
     ssize_t sent;
     int n = 1;
 
     while (!c->blocked) {
         if (c->streams) {
-            n = iw_qp_tx_want(c->qp->iw, c->home->scratch, iov, IW_IOV_MAX);
+            n = iw_qp_tx_want(c->qp->iw, c->home->scratch, iov, IW_MAX_IOV);
         } else {
             iov[0].iov_len = iw_startup_tx_want(c->startup, &at);
             iov[0].iov_base = (void *)at;

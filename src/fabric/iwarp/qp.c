@@ -189,7 +189,7 @@ enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason
 
 void iwarp_qp_release(struct fabric_qp *qp)
 {
-    if (!iw_qp_deferred(qp->iw))
+    if (!iw_qp_has_deferred(qp->iw))
         return;
     iw_qp_ring(qp->iw);
     shard_post_once(qp->home->shard, &qp->transmit);

@@ -143,8 +143,8 @@ static void stream_add_counts(struct fabric_conn *c)
     iw_qp_counters(c->qp->iw, &now);
     iwarp_count(c->home, COUNT_FPDUS_SENT, now.fpdus_sent - c->counted.fpdus_sent);
     iwarp_count(c->home, COUNT_FPDUS_RECEIVED, now.fpdus_received - c->counted.fpdus_received);
-    iwarp_count(c->home, COUNT_BYTES_SENT, now.octets_sent - c->counted.octets_sent);
-    iwarp_count(c->home, COUNT_BYTES_RECEIVED, now.octets_received - c->counted.octets_received);
+    iwarp_count(c->home, COUNT_BYTES_SENT, now.bytes_sent - c->counted.bytes_sent);
+    iwarp_count(c->home, COUNT_BYTES_RECEIVED, now.bytes_received - c->counted.bytes_received);
     c->counted = now;
 }
 
@@ -236,13 +236,13 @@ static void stream_renew_lease(struct fabric_conn *c, ssize_t copied)
 static void stream_receive_early(struct fabric_conn *c)
 {
     struct iw_qp *iw = c->qp->iw;
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
     size_t at = 0;
 
     if (!c->early_len)
         return;
     while (at < c->early_len) {
-        int n = iw_qp_rx_want(iw, c->home->scratch, iov, IW_IOV_MAX);
+        int n = iw_qp_rx_want(iw, c->home->scratch, iov, IW_MAX_IOV);
         size_t taken = 0;
 
         for (int i = 0; i < n && at + taken < c->early_len; i++) {
@@ -273,7 +273,7 @@ static bool stream_has_received(const struct fabric_conn *c)
     struct iw_counters now;
 
     iw_qp_counters(c->qp->iw, &now);
-    return now.octets_received != c->at_start.octets_received;
+    return now.bytes_received != c->at_start.bytes_received;
 }
 
 /* May this turn read once more? Most turns read once, so the clock is read only before further reads. */
@@ -310,23 +310,23 @@ static bool stream_handle_read(struct fabric_conn *c, ssize_t got, size_t room, 
 static bool stream_resume(struct fabric_conn *c)
 {
     struct iw_qp *iw = c->qp->iw;
-    bool has_early = c->early_len > 0, has_rest;
+    bool has_early = c->early_len > 0, has_staged;
 
     stream_receive_early(c);
-    iw_qp_rx_limit(iw, IWARP_MAX_TURN_FPDUS);
-    has_rest = iw_qp_rx_has_rest(iw);
-    if (has_rest)
+    iw_qp_rx_set_limit(iw, IWARP_MAX_TURN_FPDUS);
+    has_staged = iw_qp_rx_has_staged(iw);
+    if (has_staged)
         iw_qp_rx_resume(iw, c->home->scratch);
-    return has_early || has_rest;
+    return has_early || has_staged;
 }
 
 static void stream_end_read_turn(struct fabric_conn *c, bool received)
 {
-    if (iw_qp_rx_has_rest(c->qp->iw))
+    if (iw_qp_rx_has_staged(c->qp->iw))
         c->fabric->net->ops->set_readable(&c->socket);
     if (c->nudges_left && (stream_has_received(c) || c->eof))
         stream_stop_nudging(c);
-    if (received && iw_qp_tx_wants(c->qp->iw))
+    if (received && iw_qp_tx_has_work(c->qp->iw))
         c->sent_all = false; /* an answer is to be sent */
     if (received)
         liveness_received(c);
@@ -341,13 +341,13 @@ static struct conn_outcome stream_receive(struct fabric_conn *c, bool *received)
     struct iw_scratch *scratch = c->home->scratch;
     struct conn_outcome out = conn_nothing;
     struct iw_qp *iw = c->qp->iw;
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
     uint64_t deadline = 0;
     bool more = true;
 
     *received = stream_resume(c);
     for (int reads = 0; more && stream_may_read(c, reads, &deadline); reads++) {
-        int n = iw_qp_rx_want(iw, scratch, iov, IW_IOV_MAX);
+        int n = iw_qp_rx_want(iw, scratch, iov, IW_MAX_IOV);
         ssize_t got;
 
         if (n == 0)
@@ -372,7 +372,7 @@ static bool stream_handle_write(struct fabric_conn *c, ssize_t sent, size_t want
     if (wanted == 0)
         return false;
     if (sent >= 0 && (size_t)sent == wanted) {
-        c->sent_all = iw_qp_tx_was_all(c->home->scratch);
+        c->sent_all = iw_qp_tx_framed_all(c->home->scratch);
         return !c->sent_all && c->signals == 0;
     }
     c->blocked = sent >= 0 || sent == -EAGAIN;
@@ -405,7 +405,7 @@ bool stream_is_silent(const struct fabric_conn *c)
 void stream_nudge(struct fabric_conn *c)
 {
     c->nudges_left--;
-    if (c->sent_all && iw_qp_tx_clean(c->qp->iw)) {
+    if (c->sent_all && iw_qp_tx_is_clean(c->qp->iw)) {
         iw_qp_send_rtr(c->qp->iw, MPA_RTR_WRITE);
         c->sent_all = false;
     }
@@ -418,7 +418,7 @@ static bool stream_is_drained(const struct fabric_conn *c)
 {
     const struct iw_qp *iw = c->qp->iw;
 
-    return iw_qp_initiator_idle(iw) || (c->state == CONN_CLOSING && c->sent_all && iw_qp_tx_clean(iw));
+    return iw_qp_initiator_is_idle(iw) || (c->state == CONN_CLOSING && c->sent_all && iw_qp_tx_is_clean(iw));
 }
 
 /* Returns the event that is due when everything that could be sent has been sent. */
@@ -428,7 +428,7 @@ static struct conn_outcome stream_progress(const struct fabric_conn *c)
 
     switch (c->state) {
     case CONN_COMPLETING:
-        if (!r->peer_to_peer || (r->rtr != MPA_RTR_READ && c->sent_all && iw_qp_tx_clean(c->qp->iw)))
+        if (!r->peer_to_peer || (r->rtr != MPA_RTR_READ && c->sent_all && iw_qp_tx_is_clean(c->qp->iw)))
             return (struct conn_outcome){ CONN_UP, FABRIC_OK };
         break;
     case CONN_DRAINING:
@@ -459,11 +459,11 @@ struct conn_outcome stream_send(struct fabric_conn *c)
     struct iw_scratch *scratch = c->home->scratch;
     struct conn_outcome out = conn_nothing;
     struct iw_qp *iw = c->qp->iw;
-    struct iovec iov[IW_IOV_MAX];
+    struct iovec iov[IW_MAX_IOV];
     size_t bytes = 0;
 
     for (int writes = 0; more && writes < MAX_WRITES && bytes < MAX_WRITE_BYTES; writes++) {
-        int n = iw_qp_tx_want(iw, scratch, iov, IW_IOV_MAX);
+        int n = iw_qp_tx_want(iw, scratch, iov, IW_MAX_IOV);
         ssize_t sent = n > 0 ? c->fabric->net->ops->send(&c->socket, iov, n) : 0;
 
         stream_renew_lease(c, sent);
