@@ -125,30 +125,31 @@ NTSTATUS RtlDeleteRegistryValue(ULONG RelativeTo, PCWSTR Path, PCWSTR ValueName)
 /* ---- A table of queries ----------------------------------------------------------------------------------------- */
 
 /* The driver's arguments for all entries of the table. */
-struct query {
+struct registry_query {
     PVOID context;
     const WCHAR *environment;
 };
 
 /* A copy of a value, because the tree may change during the driver's routine. A terminator follows the data. */
-struct query_copy {
+struct registry_value_copy {
     PWSTR name;
     ULONG type, size;
     void *data;
 };
 
-static void registry_query_free_copy(struct query_copy *copy)
+static void registry_query_free_copy(struct registry_value_copy *copy)
 {
     free(copy->name);
     free(copy->data);
 }
 
-static bool registry_query_copy(struct query_copy *copy, const WCHAR *name, ULONG type, const void *data, ULONG size)
+static bool registry_query_copy(struct registry_value_copy *copy, const WCHAR *name, ULONG type, const void *data,
+                                ULONG size)
 {
     size_t n = text_wide_length(name);
 
-    *copy = (struct query_copy){ malloc((n + 1) * sizeof(WCHAR)), type, size,
-                                 calloc(1, (size_t)size + 2 * sizeof(WCHAR)) };
+    *copy = (struct registry_value_copy){ malloc((n + 1) * sizeof(WCHAR)), type, size,
+                                          calloc(1, (size_t)size + 2 * sizeof(WCHAR)) };
     if (!copy->name || !copy->data) {
         registry_query_free_copy(copy);
         return false;
@@ -176,7 +177,7 @@ static ULONG registry_text_size(const void *text, ULONG size)
 }
 
 /* Copies a string, or a list as a whole: the list's strings with their terminators, without the list's own. */
-static NTSTATUS registry_query_store_text(const struct query_copy *copy, PUNICODE_STRING out)
+static NTSTATUS registry_query_store_text(const struct registry_value_copy *copy, PUNICODE_STRING out)
 {
     ULONG units = copy->size / sizeof(WCHAR);
     ULONG size = copy->type != REG_MULTI_SZ ? registry_text_size(copy->data, copy->size)
@@ -203,7 +204,7 @@ static NTSTATUS registry_query_store_text(const struct query_copy *copy, PUNICOD
  * Copies up to four bytes to EntryContext. For more, the first LONG of the driver's buffer is its negative size (only
  * the data is written) or its size (size, type and data are written).
  */
-static NTSTATUS registry_query_store_data(const struct query_copy *copy, void *out)
+static NTSTATUS registry_query_store_data(const struct registry_value_copy *copy, void *out)
 {
     LONG room;
 
@@ -226,7 +227,7 @@ static NTSTATUS registry_query_store_data(const struct query_copy *copy, void *o
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS registry_query_store(const RTL_QUERY_REGISTRY_TABLE *entry, const struct query_copy *copy)
+static NTSTATUS registry_query_store(const RTL_QUERY_REGISTRY_TABLE *entry, const struct registry_value_copy *copy)
 {
     ULONG wanted = entry->DefaultType >> RTL_QUERY_REGISTRY_TYPECHECK_SHIFT;
 
@@ -237,7 +238,7 @@ static NTSTATUS registry_query_store(const RTL_QUERY_REGISTRY_TABLE *entry, cons
                : registry_query_store_data(copy, entry->EntryContext);
 }
 
-static bool registry_query_expand(struct query_copy *copy, const WCHAR *environment)
+static bool registry_query_expand(struct registry_value_copy *copy, const WCHAR *environment)
 {
     size_t units;
     WCHAR *text = registry_expand(copy->data, registry_text_size(copy->data, copy->size) / sizeof(WCHAR), environment,
@@ -252,8 +253,8 @@ static bool registry_query_expand(struct query_copy *copy, const WCHAR *environm
 }
 
 /* Delivers a value to the driver; a list string by string, unless RTL_QUERY_REGISTRY_NOEXPAND is set. */
-static NTSTATUS registry_query_deliver(const RTL_QUERY_REGISTRY_TABLE *entry, struct query_copy *copy,
-                                       const struct query *query)
+static NTSTATUS registry_query_deliver(const RTL_QUERY_REGISTRY_TABLE *entry, struct registry_value_copy *copy,
+                                       const struct registry_query *query)
 {
     NTSTATUS status = STATUS_SUCCESS;
     char *at, *end;
@@ -294,11 +295,12 @@ static ULONG registry_query_default_size(ULONG type, const WCHAR *text)
     return type == REG_MULTI_SZ || registry_is_text(type) ? (units + 1) * (ULONG)sizeof(WCHAR) : 0;
 }
 
-static NTSTATUS registry_query_deliver_default(const RTL_QUERY_REGISTRY_TABLE *entry, const struct query *query)
+static NTSTATUS registry_query_deliver_default(const RTL_QUERY_REGISTRY_TABLE *entry,
+                                               const struct registry_query *query)
 {
     ULONG type = entry->Flags & RTL_QUERY_REGISTRY_TYPECHECK ? entry->DefaultType & 0xffffff : entry->DefaultType;
     ULONG size = entry->DefaultLength;
-    struct query_copy copy;
+    struct registry_value_copy copy;
     NTSTATUS status;
 
     if (entry->Flags & RTL_QUERY_REGISTRY_REQUIRED)
@@ -315,11 +317,11 @@ static NTSTATUS registry_query_deliver_default(const RTL_QUERY_REGISTRY_TABLE *e
 }
 
 static NTSTATUS registry_query_value(struct registry_key *key, const RTL_QUERY_REGISTRY_TABLE *entry,
-                                     const struct query *query)
+                                     const struct registry_query *query)
 {
     UNICODE_STRING name;
     struct registry_value *v;
-    struct query_copy copy;
+    struct registry_value_copy copy;
     NTSTATUS status;
     bool copied;
 
@@ -343,7 +345,8 @@ static NTSTATUS registry_query_value(struct registry_key *key, const RTL_QUERY_R
 }
 
 /* Copies the value at `index`. Returns false if there is none, or, with *has_memory false, if out of memory. */
-static bool registry_query_copy_at(struct registry_key *key, ULONG index, struct query_copy *copy, bool *has_memory)
+static bool registry_query_copy_at(struct registry_key *key, ULONG index, struct registry_value_copy *copy,
+                                   bool *has_memory)
 {
     struct registry_value *v;
     bool copied = false;
@@ -359,11 +362,11 @@ static bool registry_query_copy_at(struct registry_key *key, ULONG index, struct
 }
 
 static NTSTATUS registry_query_all(struct registry_key *key, const RTL_QUERY_REGISTRY_TABLE *entry,
-                                   const struct query *query)
+                                   const struct registry_query *query)
 {
     NTSTATUS status = STATUS_SUCCESS;
     bool has_memory = true, any = false;
-    struct query_copy copy;
+    struct registry_value_copy copy;
 
     for (ULONG i = 0; !status && registry_query_copy_at(key, i, &copy, &has_memory); i++) {
         status = registry_query_deliver(entry, &copy, query);
@@ -381,7 +384,7 @@ static bool registry_query_is_last(const RTL_QUERY_REGISTRY_TABLE *entry)
 }
 
 static NTSTATUS registry_query_entry(struct registry_key *top, struct registry_key **at,
-                                     const RTL_QUERY_REGISTRY_TABLE *entry, const struct query *query)
+                                     const RTL_QUERY_REGISTRY_TABLE *entry, const struct registry_query *query)
 {
     NTSTATUS status;
 
@@ -414,7 +417,7 @@ NTSTATUS RtlQueryRegistryValues(ULONG RelativeTo, PCWSTR Path, PRTL_QUERY_REGIST
     struct registry_key *top = registry_open_relative("RtlQueryRegistryValues", RelativeTo, Path, REGISTRY_MAKE_NONE,
                                                       &status),
                         *at = top;
-    struct query query = { Context, Environment };
+    struct registry_query query = { Context, Environment };
 
     if (!top)
         return status;

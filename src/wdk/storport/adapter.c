@@ -321,7 +321,7 @@ static const char *port_adapter_start(struct port_adapter *a)
     return NULL;
 }
 
-struct start {
+struct port_start {
     PDRIVER_OBJECT driver;
     struct port_driver *known;
     const char *refused;
@@ -374,7 +374,7 @@ static void port_adapter_close(struct port_adapter *a)
 
 static void port_adapter_run_start(void *context)
 {
-    struct start *s = context;
+    struct port_start *s = context;
     struct port_adapter *a = port_adapter_alloc(s->driver, s->known);
 
     s->refused = "no memory";
@@ -393,7 +393,7 @@ static void port_adapter_run_start(void *context)
 
 static bool storport_start(PDRIVER_OBJECT driver)
 {
-    struct start s = { driver, port_driver_of(driver), NULL };
+    struct port_start s = { driver, port_driver_of(driver), NULL };
 
     if (!s.known || !s.known->is_virtual)
         return true;

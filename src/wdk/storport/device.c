@@ -27,7 +27,7 @@ NTSTATUS port_device_open(PDEVICE_OBJECT device, PIRP irp)
 
 enum { DEFAULT_TIMEOUT_S = 10 }; /* for a program that sets no timeout */
 
-struct control {
+struct port_control {
     void *buffer;     /* input and output */
     ULONG in, out;    /* sizes */
     ULONG_PTR filled; /* bytes of output */
@@ -68,7 +68,7 @@ static bool port_device_is_inside(ULONG_PTR offset, ULONG_PTR length, ULONG_PTR 
 }
 
 /* Reads the members that both structures have at the same offsets. Returns false if one is invalid. */
-static bool port_device_read_pass_through(struct port_adapter *a, const struct control *c, struct port_call *call)
+static bool port_device_read_pass_through(struct port_adapter *a, const struct port_control *c, struct port_call *call)
 {
     const SCSI_PASS_THROUGH *p = c->buffer;
 
@@ -92,7 +92,7 @@ static bool port_device_read_pass_through(struct port_adapter *a, const struct c
 }
 
 /* Returns success also if the unit has returned a SCSI error: the program finds it in ScsiStatus. */
-static NTSTATUS port_device_return_pass_through(struct control *c, const struct port_call *call)
+static NTSTATUS port_device_return_pass_through(struct port_control *c, const struct port_call *call)
 {
     SCSI_PASS_THROUGH *p = c->buffer;
     bool answered = SRB_STATUS(call->srb_status) == SRB_STATUS_ERROR && call->scsi_status != SCSISTAT_GOOD;
@@ -108,7 +108,7 @@ static NTSTATUS port_device_return_pass_through(struct control *c, const struct 
     return answered ? STATUS_SUCCESS : port_device_status(call);
 }
 
-static NTSTATUS port_device_pass_through(struct port_adapter *a, struct control *c)
+static NTSTATUS port_device_pass_through(struct port_adapter *a, struct port_control *c)
 {
     SCSI_PASS_THROUGH *p = c->buffer;
     struct port_call call = { 0 };
@@ -128,7 +128,7 @@ static NTSTATUS port_device_pass_through(struct port_adapter *a, struct control 
     return status;
 }
 
-static NTSTATUS port_device_pass_through_direct(struct port_adapter *a, struct control *c)
+static NTSTATUS port_device_pass_through_direct(struct port_adapter *a, struct port_control *c)
 {
     const SCSI_PASS_THROUGH_DIRECT *p = c->buffer;
     struct port_call call = { 0 };
@@ -143,7 +143,7 @@ static NTSTATUS port_device_pass_through_direct(struct port_adapter *a, struct c
 /* ---- The others -------------------------------------------------------------------------------------------------- */
 
 /* Passes the whole buffer to the miniport and back. Length must fit into the larger of input and output. */
-static NTSTATUS port_device_miniport_control(struct port_adapter *a, struct control *c)
+static NTSTATUS port_device_miniport_control(struct port_adapter *a, struct port_control *c)
 {
     const SRB_IO_CONTROL *s = c->buffer;
     struct port_call call = { .function = SRB_FUNCTION_IO_CONTROL, .flags = SRB_FLAGS_DATA_IN, .data = c->buffer };
@@ -158,7 +158,7 @@ static NTSTATUS port_device_miniport_control(struct port_adapter *a, struct cont
     return port_device_status(&call);
 }
 
-static NTSTATUS port_device_capabilities(struct port_adapter *a, struct control *c)
+static NTSTATUS port_device_capabilities(struct port_adapter *a, struct port_control *c)
 {
     IO_SCSI_CAPABILITIES *s = c->buffer;
 
@@ -179,7 +179,7 @@ static ULONG port_device_inquiry_header_size(const struct port_adapter *a)
 }
 
 /* Writes the units of one bus at offset *at, each with the offset of the next one. Requires the lock. */
-static void port_device_list_bus(struct port_adapter *a, struct control *c, UCHAR path, ULONG *at)
+static void port_device_list_bus(struct port_adapter *a, struct port_control *c, UCHAR path, ULONG *at)
 {
     SCSI_BUS_DATA *bus = &((SCSI_ADAPTER_BUS_INFO *)c->buffer)->BusData[path];
     SCSI_INQUIRY_DATA *last = NULL;
@@ -202,7 +202,7 @@ static void port_device_list_bus(struct port_adapter *a, struct control *c, UCHA
     }
 }
 
-static NTSTATUS port_device_inquiry_data(struct port_adapter *a, struct control *c)
+static NTSTATUS port_device_inquiry_data(struct port_adapter *a, struct port_control *c)
 {
     ULONG at = port_device_inquiry_header_size(a), need = at;
     SCSI_ADAPTER_BUS_INFO *info = c->buffer;
@@ -247,7 +247,7 @@ static NTSTATUS port_device_rescan(struct port_adapter *a)
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS port_device_dispatch(struct port_adapter *a, ULONG code, struct control *c)
+static NTSTATUS port_device_dispatch(struct port_adapter *a, ULONG code, struct port_control *c)
 {
     switch (code) {
     case IOCTL_SCSI_PASS_THROUGH:
@@ -271,9 +271,9 @@ NTSTATUS port_device_control(PDEVICE_OBJECT device, PIRP irp)
     const IO_STACK_LOCATION *at = IoGetCurrentIrpStackLocation(irp);
     ULONG code = at->Parameters.DeviceIoControl.IoControlCode;
     struct port_adapter *a = port_of_device(device);
-    struct control c = { .buffer = irp->AssociatedIrp.SystemBuffer,
-                         .in = at->Parameters.DeviceIoControl.InputBufferLength,
-                         .out = at->Parameters.DeviceIoControl.OutputBufferLength };
+    struct port_control c = { .buffer = irp->AssociatedIrp.SystemBuffer,
+                              .in = at->Parameters.DeviceIoControl.InputBufferLength,
+                              .out = at->Parameters.DeviceIoControl.OutputBufferLength };
 
     NTSTATUS status;
 

@@ -63,7 +63,7 @@ static void port_srb_init(const struct port_adapter *a, struct port_request *r)
 
 /* ---- STORAGE_REQUEST_BLOCK: the block, an address, one data block ----------------------------------------------- */
 
-struct extended {
+struct port_extended_srb {
     STORAGE_REQUEST_BLOCK block;
     STOR_ADDR_BTL8 address;
     union {
@@ -72,7 +72,7 @@ struct extended {
     };
 };
 
-static void port_srb_init_extended_data(struct port_request *r, struct extended *x)
+static void port_srb_init_extended_data(struct port_request *r, struct port_extended_srb *x)
 {
     const struct port_call *c = &r->call;
 
@@ -92,13 +92,13 @@ static void port_srb_init_extended_data(struct port_request *r, struct extended 
         return;
     }
     x->block.NumSrbExData = 1;
-    x->block.SrbExDataOffset[0] = offsetof(struct extended, scsi);
+    x->block.SrbExDataOffset[0] = offsetof(struct port_extended_srb, scsi);
 }
 
 static void port_srb_init_extended(const struct port_adapter *a, struct port_request *r)
 {
     const struct port_call *c = &r->call;
-    struct extended *x = r->srb;
+    struct port_extended_srb *x = r->srb;
 
     x->block.Length = offsetof(STORAGE_REQUEST_BLOCK, SrbExDataOffset) + sizeof(ULONG);
     x->block.Function = SRB_FUNCTION_STORAGE_REQUEST_BLOCK;
@@ -110,7 +110,7 @@ static void port_srb_init_extended(const struct port_adapter *a, struct port_req
     x->block.RequestTag = SP_UNTAGGED;
     x->block.RequestAttribute = SRB_SIMPLE_TAG_REQUEST;
     x->block.TimeOutValue = c->timeout;
-    x->block.AddressOffset = offsetof(struct extended, address);
+    x->block.AddressOffset = offsetof(struct port_extended_srb, address);
     x->block.DataTransferLength = c->length;
     x->block.DataBuffer = r->data;
     x->block.OriginalRequest = a->device;
@@ -129,7 +129,7 @@ static void port_srb_init_extended(const struct port_adapter *a, struct port_req
 /* The contents of an extension are undefined. While checks are on, it is filled so that no miniport relies on zeros. */
 static bool port_request_alloc_srb(struct port_adapter *a, struct port_request *r)
 {
-    r->srb = pool_alloc(port_srb_is_extended(a) ? sizeof(struct extended) : sizeof(SCSI_REQUEST_BLOCK));
+    r->srb = pool_alloc(port_srb_is_extended(a) ? sizeof(struct port_extended_srb) : sizeof(SCSI_REQUEST_BLOCK));
     r->extension = a->config.SrbExtensionSize ? pool_alloc(a->config.SrbExtensionSize) : NULL;
     if (!r->srb || (a->config.SrbExtensionSize && !r->extension))
         return false;
@@ -233,7 +233,7 @@ static void port_request_collect_sense(struct port_request *r, ULONG length)
 void port_request_collect(struct port_request *r)
 {
     const SCSI_REQUEST_BLOCK *s = r->srb;
-    const struct extended *x = r->srb;
+    const struct port_extended_srb *x = r->srb;
     struct port_call *c = &r->call;
     bool extended = s->Function == SRB_FUNCTION_STORAGE_REQUEST_BLOCK;
     ULONG moved = extended ? x->block.DataTransferLength : s->DataTransferLength;

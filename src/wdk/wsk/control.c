@@ -11,7 +11,7 @@
 #include "wdk/ke/thread.h"
 #include "wdk/wsk/socket.h"
 
-struct control {
+struct wsk_control {
     struct wsk_socket *s;
     ULONG code, level;
     const VOID *in;
@@ -31,13 +31,13 @@ bool wsk_address_copy(struct wsk_address *address, ADDRESS_FAMILY family, const 
 
 /* ---- Options ----------------------------------------------------------------------------------------------------- */
 
-static bool wsk_control_is_packet_info(const struct control *c)
+static bool wsk_control_is_packet_info(const struct wsk_control *c)
 {
     return (c->level == IPPROTO_IP && c->code == IP_PKTINFO) || (c->level == IPPROTO_IPV6 && c->code == IPV6_PKTINFO);
 }
 
 /* Stores the driver's value, because a send with WSK_FLAG_NODELAY sets the host's option and then restores it. */
-static NTSTATUS wsk_control_set_no_delay(struct control *c)
+static NTSTATUS wsk_control_set_no_delay(struct wsk_control *c)
 {
     struct wsk_socket *s = c->s;
     int error;
@@ -50,7 +50,7 @@ static NTSTATUS wsk_control_set_no_delay(struct control *c)
     return wsk_status(error);
 }
 
-static NTSTATUS wsk_control_set_option(struct control *c)
+static NTSTATUS wsk_control_set_option(struct wsk_control *c)
 {
     NTSTATUS status;
 
@@ -68,7 +68,7 @@ static NTSTATUS wsk_control_set_option(struct control *c)
     return status;
 }
 
-static NTSTATUS wsk_control_get_option(struct control *c)
+static NTSTATUS wsk_control_get_option(struct wsk_control *c)
 {
     SIZE_T size = c->out_size;
     NTSTATUS status;
@@ -84,7 +84,7 @@ static NTSTATUS wsk_control_get_option(struct control *c)
 /* ---- I/O controls ------------------------------------------------------------------------------------------------ */
 
 /* Returns the size as a SIZE_T, or as a ULONG if the output buffer is smaller. */
-static NTSTATUS wsk_control_get_backlog(struct control *c, SIZE_T bytes)
+static NTSTATUS wsk_control_get_backlog(struct wsk_control *c, SIZE_T bytes)
 {
     enum wsk_state state = wsk_state(c->s);
 
@@ -98,7 +98,7 @@ static NTSTATUS wsk_control_get_backlog(struct control *c, SIZE_T bytes)
 }
 
 /* Sets the address of a datagram socket; an empty input clears it. */
-static NTSTATUS wsk_control_set_remote(struct control *c, struct wsk_address *to, bool *has)
+static NTSTATUS wsk_control_set_remote(struct wsk_control *c, struct wsk_address *to, bool *has)
 {
     struct wsk_socket *s = c->s;
     struct wsk_address address = { { 0 } };
@@ -115,7 +115,7 @@ static NTSTATUS wsk_control_set_remote(struct control *c, struct wsk_address *to
 }
 
 /* Returns the local address from which the input address is reached. */
-static NTSTATUS wsk_control_get_route(struct control *c)
+static NTSTATUS wsk_control_get_route(struct wsk_control *c)
 {
     struct wsk_address remote, local;
     SIZE_T size = wsk_address_size(c->s->family);
@@ -131,7 +131,7 @@ static NTSTATUS wsk_control_get_route(struct control *c)
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS wsk_control_io(struct control *c)
+static NTSTATUS wsk_control_io(struct wsk_control *c)
 {
     struct wsk_socket *s = c->s;
 
@@ -152,7 +152,7 @@ static NTSTATUS wsk_control_io(struct control *c)
 
 /* ---- The call ---------------------------------------------------------------------------------------------------- */
 
-static NTSTATUS wsk_control_dispatch(struct control *c, WSK_CONTROL_SOCKET_TYPE type)
+static NTSTATUS wsk_control_dispatch(struct wsk_control *c, WSK_CONTROL_SOCKET_TYPE type)
 {
     switch (type) {
     case WskSetOption:
@@ -169,8 +169,9 @@ NTSTATUS WSKAPI wsk_control_socket(PWSK_SOCKET Socket, WSK_CONTROL_SOCKET_TYPE R
                                    ULONG Level, SIZE_T InputSize, PVOID InputBuffer, SIZE_T OutputSize,
                                    PVOID OutputBuffer, SIZE_T *OutputSizeReturned, PIRP Irp)
 {
-    struct control c = { (struct wsk_socket *)Socket, ControlCode, Level, InputBuffer, InputSize, OutputBuffer,
-                         OutputSize, 0 };
+    struct wsk_control c = {
+        (struct wsk_socket *)Socket, ControlCode, Level, InputBuffer, InputSize, OutputBuffer, OutputSize, 0
+    };
     NTSTATUS status;
 
     irql_check_max("WskControlSocket", DISPATCH_LEVEL);

@@ -10,7 +10,7 @@
 #include "wdk/ke/thread.h"
 #include "wdk/wsk/socket.h"
 
-struct wanted {
+struct wsk_create_params {
     ADDRESS_FAMILY family;
     USHORT type;
     ULONG protocol, category;
@@ -19,7 +19,7 @@ struct wanted {
 };
 
 /* TCP and UDP are supported, over IPv4 and IPv6. A basic socket, which has only options, may be either. */
-static bool wsk_create_is_supported(const struct wanted *w)
+static bool wsk_create_is_supported(const struct wsk_create_params *w)
 {
     const bool stream = w->type == SOCK_STREAM && (w->protocol == IPPROTO_TCP || !w->protocol);
     const bool datagram = w->type == SOCK_DGRAM && (w->protocol == IPPROTO_UDP || !w->protocol);
@@ -36,7 +36,7 @@ static bool wsk_create_is_supported(const struct wanted *w)
     }
 }
 
-static void wsk_create_set_dispatch(struct wsk_socket *s, const struct wanted *w)
+static void wsk_create_set_dispatch(struct wsk_socket *s, const struct wsk_create_params *w)
 {
     const WSK_CLIENT_STREAM_DISPATCH *both = w->dispatch;
 
@@ -55,7 +55,7 @@ static void wsk_create_set_dispatch(struct wsk_socket *s, const struct wanted *w
     }
 }
 
-static struct wsk_socket *wsk_create_socket(struct wsk_client *c, const struct wanted *w, NTSTATUS *status)
+static struct wsk_socket *wsk_create_socket(struct wsk_client *c, const struct wsk_create_params *w, NTSTATUS *status)
 {
     struct wsk_socket *s;
 
@@ -81,7 +81,7 @@ NTSTATUS WSKAPI wsk_socket(PWSK_CLIENT Client, ADDRESS_FAMILY AddressFamily, USH
                            ULONG Flags, PVOID SocketContext, const VOID *Dispatch, PEPROCESS OwningProcess,
                            PETHREAD OwningThread, PSECURITY_DESCRIPTOR SecurityDescriptor, PIRP Irp)
 {
-    const struct wanted w = { AddressFamily, SocketType, Protocol, Flags, SocketContext, Dispatch };
+    const struct wsk_create_params w = { AddressFamily, SocketType, Protocol, Flags, SocketContext, Dispatch };
     struct wsk_client *c = wsk_client_begin_call("WskSocket", Client);
     struct wsk_socket *s;
     NTSTATUS status;
@@ -102,8 +102,8 @@ NTSTATUS WSKAPI wsk_socket(PWSK_CLIENT Client, ADDRESS_FAMILY AddressFamily, USH
     return status;
 }
 
-static struct wsk_request *wsk_create_connect_request(struct wsk_client *c, const struct wanted *w, PSOCKADDR local,
-                                                      PSOCKADDR remote, PIRP irp, NTSTATUS *status)
+static struct wsk_request *wsk_create_connect_request(struct wsk_client *c, const struct wsk_create_params *w,
+                                                      PSOCKADDR local, PSOCKADDR remote, PIRP irp, NTSTATUS *status)
 {
     struct wsk_address from, to;
     struct wsk_socket *s;
@@ -131,8 +131,12 @@ NTSTATUS WSKAPI wsk_socket_connect(PWSK_CLIENT Client, USHORT SocketType, ULONG 
                                    const WSK_CLIENT_CONNECTION_DISPATCH *Dispatch, PEPROCESS OwningProcess,
                                    PETHREAD OwningThread, PSECURITY_DESCRIPTOR SecurityDescriptor, PIRP Irp)
 {
-    const struct wanted w = { LocalAddress ? LocalAddress->sa_family : AF_UNSPEC, SocketType, Protocol,
-                              WSK_FLAG_CONNECTION_SOCKET, SocketContext, Dispatch };
+    const struct wsk_create_params w = { LocalAddress ? LocalAddress->sa_family : AF_UNSPEC,
+                                         SocketType,
+                                         Protocol,
+                                         WSK_FLAG_CONNECTION_SOCKET,
+                                         SocketContext,
+                                         Dispatch };
     struct wsk_client *c = wsk_client_begin_call("WskSocketConnect", Client);
     struct wsk_request *r = NULL;
     NTSTATUS status = STATUS_INVALID_PARAMETER;

@@ -16,7 +16,7 @@
 
 /* A pending query; it has copies of the driver's strings and hints. */
 struct wsk_query {
-    void (*answer)(struct wsk_query *q);
+    void (*run)(struct wsk_query *q);
     struct wsk_client *client;
     PIRP irp;
     char *node, *service; /* of WskGetAddressInfo */
@@ -28,13 +28,13 @@ struct wsk_query {
 };
 
 /* WskGetAddressInfo returns a list of these; WskFreeAddressInfo frees the list that begins with the first. */
-struct answer {
+struct wsk_address_info {
     ADDRINFOEXW info; /* first */
     struct wsk_address address;
     WCHAR *canonical;
 };
 
-static NTSTATUS wsk_names_status(enum wsk_names_answer answer)
+static NTSTATUS wsk_names_status(enum wsk_names_result result)
 {
     static const NTSTATUS statuses[] = {
         [WSK_NAMES_FOUND] = STATUS_SUCCESS,
@@ -43,7 +43,7 @@ static NTSTATUS wsk_names_status(enum wsk_names_answer answer)
         [WSK_NAMES_INVALID] = STATUS_INVALID_PARAMETER,
     };
 
-    return statuses[answer];
+    return statuses[result];
 }
 
 /* ---- Queries ----------------------------------------------------------------------------------------------------- */
@@ -71,19 +71,19 @@ static void *wsk_query_run(void *argument)
 {
     struct wsk_query *q = argument;
 
-    q->answer(q);
+    q->run(q);
     return NULL;
 }
 
 /* Starts the query's thread. The query is freed and its IRP completed when the thread is done or fails to start. */
-static NTSTATUS wsk_query_start(struct wsk_query *q, void (*answer)(struct wsk_query *q))
+static NTSTATUS wsk_query_start(struct wsk_query *q, void (*run)(struct wsk_query *q))
 {
     pthread_t thread;
 
     IoSetNextIrpStackLocation(q->irp);
     IoMarkIrpPending(q->irp);
     wsk_client_ref(q->client);
-    q->answer = answer;
+    q->run = run;
     if (thread_create(&thread, NULL, wsk_query_run, q))
         wsk_query_finish(q, STATUS_INSUFFICIENT_RESOURCES);
     else
@@ -93,10 +93,10 @@ static NTSTATUS wsk_query_start(struct wsk_query *q, void (*answer)(struct wsk_q
 
 /* ---- Addresses of a name ----------------------------------------------------------------------------------------- */
 
-static void wsk_names_free_list(struct answer *a)
+static void wsk_address_info_free_list(struct wsk_address_info *a)
 {
     while (a) {
-        struct answer *next = (struct answer *)a->info.ai_next;
+        struct wsk_address_info *next = (struct wsk_address_info *)a->info.ai_next;
 
         free(a->canonical);
         free(a);
@@ -104,9 +104,9 @@ static void wsk_names_free_list(struct answer *a)
     }
 }
 
-static struct answer *wsk_names_answer_alloc(const struct wsk_names_entry *e)
+static struct wsk_address_info *wsk_address_info_alloc(const struct wsk_names_entry *e)
 {
-    struct answer *a = calloc(1, sizeof *a);
+    struct wsk_address_info *a = calloc(1, sizeof *a);
 
     if (!a)
         return NULL;
@@ -119,15 +119,15 @@ static struct answer *wsk_names_answer_alloc(const struct wsk_names_entry *e)
     return a;
 }
 
-static struct answer *wsk_names_list(const struct wsk_names *names)
+static struct wsk_address_info *wsk_address_info_list(const struct wsk_names *names)
 {
-    struct answer *list = NULL;
+    struct wsk_address_info *list = NULL;
 
     for (size_t i = names->count; i-- > 0;) {
-        struct answer *a = wsk_names_answer_alloc(&names->entries[i]);
+        struct wsk_address_info *a = wsk_address_info_alloc(&names->entries[i]);
 
         if (!a) {
-            wsk_names_free_list(list);
+            wsk_address_info_free_list(list);
             return NULL;
         }
         a->info.ai_next = list ? &list->info : NULL;
@@ -141,11 +141,11 @@ static struct answer *wsk_names_list(const struct wsk_names *names)
 static void wsk_query_resolve(struct wsk_query *q)
 {
     struct wsk_names *names = NULL;
-    struct answer *list = NULL;
+    struct wsk_address_info *list = NULL;
     NTSTATUS status = wsk_names_status(wsk_names_host_resolve(q->node, q->service, &q->hints, &names));
 
     if (NT_SUCCESS(status)) {
-        list = wsk_names_list(names);
+        list = wsk_address_info_list(names);
         status = list ? STATUS_SUCCESS : names->count ? STATUS_INSUFFICIENT_RESOURCES : STATUS_NO_MATCH;
         free(names);
     }
@@ -216,7 +216,7 @@ VOID WSKAPI wsk_names_free(PWSK_CLIENT Client, struct addrinfoexW *AddrInfo)
     if (!AddrInfo)
         return;
     if (live_remove(LIVE_WSK, AddrInfo))
-        wsk_names_free_list((struct answer *)AddrInfo);
+        wsk_address_info_free_list((struct wsk_address_info *)AddrInfo);
     else if (check_on())
         check_failed(CHECK_HANDLE_INVALID, "WskFreeAddressInfo", (uintptr_t)AddrInfo, 0, 0, 0,
                      "%p is not from WskGetAddressInfo", (void *)AddrInfo);

@@ -34,7 +34,7 @@ static bool wsk_names_translate_flags(const struct flag *flags, size_t count, ui
     return !windows;
 }
 
-static enum wsk_names_answer wsk_names_answer_of(int error)
+static enum wsk_names_result wsk_names_result_of(int error)
 {
     switch (error) {
     case 0: return WSK_NAMES_FOUND;
@@ -78,25 +78,25 @@ static struct wsk_names *wsk_names_collect(const struct addrinfo *all)
     return names;
 }
 
-enum wsk_names_answer wsk_names_host_resolve(const char *node, const char *service, const struct wsk_names_hints *hints,
+enum wsk_names_result wsk_names_host_resolve(const char *node, const char *service, const struct wsk_names_hints *hints,
                                              struct wsk_names **names)
 {
     struct addrinfo wanted = { .ai_socktype = hints->type, .ai_protocol = hints->protocol }, *all = NULL;
-    enum wsk_names_answer answer;
+    enum wsk_names_result result;
 
     wanted.ai_family = hints->family == WSK_INET6 ? AF_INET6 : hints->family == WSK_INET ? AF_INET : AF_UNSPEC;
     if (!wsk_names_translate_flags(address_flags, sizeof address_flags / sizeof address_flags[0], hints->flags,
                                    &wanted.ai_flags))
         return WSK_NAMES_INVALID;
-    answer = wsk_names_answer_of(getaddrinfo(node, service, &wanted, &all));
-    if (answer != WSK_NAMES_FOUND)
-        return answer;
+    result = wsk_names_result_of(getaddrinfo(node, service, &wanted, &all));
+    if (result != WSK_NAMES_FOUND)
+        return result;
     *names = wsk_names_collect(all);
     freeaddrinfo(all);
     return *names ? WSK_NAMES_FOUND : WSK_NAMES_NO_MEMORY;
 }
 
-enum wsk_names_answer wsk_names_host_name(const struct wsk_address *address, uint32_t flags,
+enum wsk_names_result wsk_names_host_name(const struct wsk_address *address, uint32_t flags,
                                           char node[WSK_NAMES_NODE_SIZE], char service[WSK_NAMES_SERVICE_SIZE])
 {
     struct sockaddr_storage host;
@@ -105,6 +105,6 @@ enum wsk_names_answer wsk_names_host_name(const struct wsk_address *address, uin
 
     if (!wsk_names_translate_flags(name_flags, sizeof name_flags / sizeof name_flags[0], flags, &wanted))
         return WSK_NAMES_INVALID;
-    return wsk_names_answer_of(getnameinfo((const struct sockaddr *)&host, size, node, WSK_NAMES_NODE_SIZE, service,
+    return wsk_names_result_of(getnameinfo((const struct sockaddr *)&host, size, node, WSK_NAMES_NODE_SIZE, service,
                                            WSK_NAMES_SERVICE_SIZE, wanted));
 }

@@ -8,7 +8,7 @@
 
 #include "wdk/wsk/host.h"
 
-enum wsk_names_answer { WSK_NAMES_FOUND, WSK_NAMES_NO_MATCH, WSK_NAMES_NO_MEMORY, WSK_NAMES_INVALID };
+enum wsk_names_result { WSK_NAMES_FOUND, WSK_NAMES_NO_MATCH, WSK_NAMES_NO_MEMORY, WSK_NAMES_INVALID };
 enum { WSK_NAMES_NODE_SIZE = 1025, WSK_NAMES_SERVICE_SIZE = 64 };
 
 struct wsk_names_hints {
@@ -29,10 +29,10 @@ struct wsk_names {
 };
 
 /* Blocks. node or service may be NULL, but not both. The caller frees *names with free(). */
-enum wsk_names_answer wsk_names_host_resolve(const char *node, const char *service, const struct wsk_names_hints *hints,
+enum wsk_names_result wsk_names_host_resolve(const char *node, const char *service, const struct wsk_names_hints *hints,
                                              struct wsk_names **names);
 /* Blocks. */
-enum wsk_names_answer wsk_names_host_name(const struct wsk_address *address, uint32_t flags,
+enum wsk_names_result wsk_names_host_name(const struct wsk_address *address, uint32_t flags,
                                           char node[WSK_NAMES_NODE_SIZE], char service[WSK_NAMES_SERVICE_SIZE]);
 
 #endif

@@ -20,7 +20,7 @@
 enum { MAX_PARTS = 4, PART_SIZE = 16384, HEADERS_SIZE = 54, MAX_DRAINED_BYTES = 1 << 16, RELEASE_ASAP_BYTES = 1 << 20 };
 enum { MAX_INDICATIONS = 16 }; /* then the thread serves other sockets */
 
-struct part {
+struct wsk_receive_part {
     WSK_DATA_INDICATION indication;
     SIZE_T bytes; /* in the first part: size of the whole indication, as the driver may change the lengths */
     MDL mdl;
@@ -28,8 +28,8 @@ struct part {
     UCHAR data[HEADERS_SIZE + PART_SIZE];
 };
 
-struct block {
-    struct part first; /* first: the driver's PWSK_DATA_INDICATION points at it */
+struct wsk_receive_block {
+    struct wsk_receive_part first; /* first: the driver's PWSK_DATA_INDICATION points at it */
 };
 
 /* ---- The connection's end ---------------------------------------------------------------------------------------- */
@@ -108,11 +108,11 @@ static bool wsk_receive_serve_request(struct wsk_socket *s, struct wsk_request *
 
 /* ---- WskReceiveEvent --------------------------------------------------------------------------------------------- */
 
-static struct block *wsk_receive_block_alloc(SIZE_T bytes)
+static struct wsk_receive_block *wsk_receive_block_alloc(SIZE_T bytes)
 {
     SIZE_T count = (bytes + PART_SIZE - 1) / PART_SIZE;
-    struct block *b = pool_alloc(count * sizeof(struct part));
-    struct part *p = b ? &b->first : NULL;
+    struct wsk_receive_block *b = pool_alloc(count * sizeof(struct wsk_receive_part));
+    struct wsk_receive_part *p = b ? &b->first : NULL;
 
     for (SIZE_T i = 0; p && i < count; i++, p++) {
         MmInitializeMdl(&p->mdl, p->data, sizeof p->data);
@@ -124,7 +124,7 @@ static struct block *wsk_receive_block_alloc(SIZE_T bytes)
     return b;
 }
 
-static void wsk_receive_block_truncate(struct block *b, SIZE_T bytes)
+static void wsk_receive_block_truncate(struct wsk_receive_block *b, SIZE_T bytes)
 {
     WSK_DATA_INDICATION *d = &b->first.indication;
 
@@ -136,14 +136,14 @@ static void wsk_receive_block_truncate(struct block *b, SIZE_T bytes)
 }
 
 /* Copies the data without removing it. The host stops once before a byte that the peer has marked as urgent. */
-static ssize_t wsk_receive_block_fill(struct wsk_socket *s, struct block *b)
+static ssize_t wsk_receive_block_fill(struct wsk_socket *s, struct wsk_receive_block *b)
 {
     struct iovec parts[MAX_PARTS];
     ssize_t got;
     int n = 0;
 
     for (WSK_DATA_INDICATION *d = &b->first.indication; d; d = d->Next)
-        parts[n++] = (struct iovec){ CONTAINING_RECORD(d, struct part, indication)->data + HEADERS_SIZE,
+        parts[n++] = (struct iovec){ CONTAINING_RECORD(d, struct wsk_receive_part, indication)->data + HEADERS_SIZE,
                                      d->Buffer.Length };
     got = wsk_host_receive(s->fd, parts, n, true);
     if (got > 0)
@@ -151,7 +151,7 @@ static ssize_t wsk_receive_block_fill(struct wsk_socket *s, struct block *b)
     return got;
 }
 
-static void wsk_receive_block_reclaim(struct wsk_socket *s, struct block *b, SIZE_T bytes)
+static void wsk_receive_block_reclaim(struct wsk_socket *s, struct wsk_receive_block *b, SIZE_T bytes)
 {
     if (live_remove(LIVE_WSK, b)) {
         atomic_fetch_sub(&s->retained, bytes);
@@ -163,7 +163,7 @@ static void wsk_receive_block_reclaim(struct wsk_socket *s, struct block *b, SIZ
 }
 
 /* Returns how many bytes the driver has accepted. Its other threads may release the block before the event returns. */
-static SIZE_T wsk_receive_call_event(struct wsk_socket *s, struct block *b, SIZE_T bytes)
+static SIZE_T wsk_receive_call_event(struct wsk_socket *s, struct wsk_receive_block *b, SIZE_T bytes)
 {
     ULONG flags = WSK_FLAG_AT_DISPATCH_LEVEL;
     SIZE_T accepted = bytes;
@@ -190,7 +190,7 @@ static SIZE_T wsk_receive_call_event(struct wsk_socket *s, struct block *b, SIZE
 static bool wsk_receive_indicate(struct wsk_socket *s)
 {
     SIZE_T bytes = min(wsk_host_available(s->fd), (SIZE_T)MAX_PARTS * PART_SIZE), accepted;
-    struct block *b;
+    struct wsk_receive_block *b;
     ssize_t got;
 
     if (!bytes || !s->on_connection || !s->on_connection->WskReceiveEvent || s->paused ||
@@ -245,7 +245,7 @@ void wsk_receive_pump(struct wsk_socket *s)
 NTSTATUS WSKAPI wsk_receive_release(PWSK_SOCKET Socket, PWSK_DATA_INDICATION DataIndication)
 {
     struct wsk_socket *s = (struct wsk_socket *)Socket;
-    struct block *b = (struct block *)DataIndication;
+    struct wsk_receive_block *b = (struct wsk_receive_block *)DataIndication;
     NTSTATUS status = wsk_indication_remove(Socket, b, "WskReceiveEvent");
 
     if (status != STATUS_SUCCESS)
