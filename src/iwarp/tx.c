@@ -227,15 +227,16 @@ static enum wire_error source_gather(const struct iw_qp *qp, struct iw_scratch *
 /* FPDUs */
 
 /* Checks all SGEs of a request before its first FPDU, so that a request with an invalid one sends nothing. */
-static bool request_can_be_sent(const struct iw_qp *qp, const struct tx_state *t)
+static enum wire_error message_check(const struct iw_qp *qp, const struct tx_state *t)
 {
     const struct entry *e = queue_at(&qp->sq, t->next);
 
     if (t->kind != TX_REQUEST || t->offset > 0 || e->flags & RDMA_FLAG_INLINE)
-        return true;
+        return WIRE_OK;
     if (e->opcode == RDMA_OP_READ)
-        return sges_check(qp, e->sges, e->sge_count, RDMA_ACCESS_LOCAL_WRITE, false) == WIRE_OK;
-    return e->sge_count < 2 || sges_check(qp, e->sges, e->sge_count, RDMA_ACCESS_LOCAL_READ, false) == WIRE_OK;
+        return sges_check(qp, e->sges, e->sge_count, RDMA_ACCESS_LOCAL_WRITE, false);
+    /* A single SGE is looked up before anything is sent. */
+    return e->sge_count < 2 ? WIRE_OK : sges_check(qp, e->sges, e->sge_count, RDMA_ACCESS_LOCAL_READ, false);
 }
 
 /* Returns the CRC of the batch's bytes from header on, which is in iov[from]. */
@@ -426,7 +427,8 @@ static enum frame_result frame_next(struct iw_qp *qp, struct iw_scratch *s)
     }
     if (t->kind == TX_REQUEST && entry_is_local(queue_at(&qp->sq, t->next)))
         return frame_local(qp, b);
-    return request_can_be_sent(qp, t) ? frame_message(qp, s) : FAULT;
+    b->error = message_check(qp, t);
+    return b->error == WIRE_OK ? frame_message(qp, s) : FAULT;
 }
 
 /* Fails the next message, because its memory is not valid any more. */

@@ -182,6 +182,8 @@ static void test_own_memory_invalidated(void **state)
         assert_int_equal(s.p.a.completions, 3);
         assert_completed(&s.p.a, 0, RDMA_OP_SEND, 1, RDMA_STATUS_LOCAL_ACCESS);
         assert_completed(&s.p.a, 1, RDMA_OP_READ, 2, RDMA_STATUS_LOCAL_ACCESS);
+        assert_int_equal(s.p.a.completed[0].error, WIRE_DDP_TAGGED_STAG);
+        assert_int_equal(s.p.a.completed[1].error, WIRE_DDP_TAGGED_STAG);
         assert_completed(&s.p.a, 2, RDMA_OP_SEND, 3, RDMA_STATUS_OK);
         assert_completed(&s.p.b, 0, RDMA_OP_RECEIVE, 1, RDMA_STATUS_OK);
         assert_int_equal(s.p.a.ends + s.p.b.ends, 0);
