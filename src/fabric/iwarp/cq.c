@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: completion queues. A ring under a spin lock: any shard's owner pushes, any thread polls.
+ * Completion queues: a ring with a spin lock. The owner of any shard pushes, any thread polls.
  *
- * Completions are numbered. One is new when its number is above those of everything that was polled, and of everything
- * that was there when the last notification began; arming finds out with two comparisons.
+ * Completions are numbered. A completion is new if its number is above that of the last one polled, and above that of
+ * the last one pushed when the last notification began. An arm is met if there is a new completion of its type. An
+ * overflow meets an arm of any type, also a later one.
  *
- * An arm causes one notification at most. An overflow meets an arm of any type, one that moderation delays included.
- * A queue that has overflowed meets each later arm at once.
+ * With moderation, a notification whose arm is met is delayed until there are as many new completions as requested, or
+ * the interval has passed. The delay also ends when the queue is full, because the next completion would overflow it,
+ * and when a request has failed, because the requested number may never be reached then.
  *
- * With moderation a notification whose arm is met waits until as many completions as wanted were new since, or the
- * interval has passed. It waits no longer than until the queue is full, which would overflow next, nor when a request
- * has failed: what would fill the count may never come then. The interval is timed by the owner of the home shard.
+ * The invariant: an arm causes one notification at most. The timer belongs to the owner of the home shard; other
+ * threads post update_timer to it.
  */
 #include "fabric/iwarp/cq.h"
 #include "fabric/iwarp/delivery.h"
@@ -20,50 +21,53 @@
 #include <stdlib.h>
 
 struct fabric_cq {
-    _Atomic(struct iwarp_shard *) home; /* NULL until it is decided, see iwarp_cq_settle; written under lock */
+    _Atomic(struct iwarp_shard *) home; /* NULL until iwarp_cq_set_home; written with the lock held */
     struct fabric_cq_config config;
-    atomic_bool dead;              /* overflowed; written under lock */
-    atomic_uint polls_left;        /* requests wait: after so many polls at most one drives the shard */
-    atomic_uint empty_polls;       /* that drove the shard and found nothing all the same */
-    atomic_uint count;             /* results to be read; written under lock */
-    struct spin lock;              /* guards everything below */
+    atomic_bool overflowed;  /* written with the lock held */
+    atomic_uint polls_left;  /* not 0: requests wait for a poll, and the one that brings it to 0 drives home */
+    atomic_uint empty_polls; /* polls that drove the shard and still found nothing */
+    atomic_uint count;       /* completions in the ring; written with the lock held */
+    struct spin lock;        /* guards everything below */
     struct rdma_completion *ring;
     uint32_t depth, head;
     enum fabric_arm armed;
-    /* Completions are numbered from 1. The newest: pushed, popped, pushed when a notification began, and so on. */
-    uint64_t pushed, popped, notified, solicited, failed;
-    uint32_t interval_us, enough;  /* moderation as it was set, or the least there is here; zeros: none */
-    uint32_t least_us;             /* of interval_us */
-    bool waiting;                  /* an arm is met, and moderation delays the notification */
-    uint64_t waits, waits_from;    /* how often it did so; the newest number that was not new then */
+    /* Completions are numbered from 1. The numbers of the last completion of each kind: */
+    uint64_t pushed, popped, notified, solicited, failed; /* notified: pushed when the last notification began */
+    uint32_t interval_us, moderation_count; /* moderation; zeros: none */
+    uint32_t min_interval_us; /* a minimum for interval_us */
+    bool is_delayed;          /* an arm is met, and moderation delays the notification */
+    uint64_t delays;          /* the number of delays that have begun */
+    uint64_t delayed_from;    /* the number of the last completion that was not new when the last delay began */
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
     struct delivery delivery;
-    struct task timing;
-    /* owner: */
-    struct shard_timer interval;
-    uint64_t timed, timed_from;    /* the wait that interval is for, and when it was seen to begin */
-    uint32_t timed_us;             /* and the setting that it obeys */
+    struct task update_timer;
+    /* Only the home shard's owner uses these: */
+    struct shard_timer timer;
+    uint64_t timer_delay;       /* the value of `delays` for which the timer was last set */
+    uint64_t timer_since;       /* the time at which the owner first saw that delay */
+    uint32_t timer_interval_us; /* the value of interval_us for which the timer was last set */
 };
 
 static void cq_deliver(struct delivery *d);
-static void cq_finish(struct delivery *d);
-static void cq_run_timing(struct task *task);
-static void cq_on_interval(struct shard_timer *timer);
+static void cq_on_delivery_closed(struct delivery *d);
+static void cq_run_update_timer(struct task *task);
+static void cq_on_timer(struct shard_timer *timer);
 
-/* Not NULL where a completion has been. */
+/* Returns NULL before iwarp_cq_set_home, and never after the first completion. */
 static struct iwarp_shard *cq_home(struct fabric_cq *cq)
 {
     return atomic_load_explicit(&cq->home, memory_order_relaxed);
 }
 
-/* As asked for, but never less than what the fabric imitates. Under the lock. */
+/* Lock held. The interval is never less than min_interval_us, which the fabric's settings may require. */
 static void cq_set_moderation(struct fabric_cq *cq, uint32_t interval_us, uint32_t count)
 {
     bool is_set = interval_us > 0 && count > 1;
 
-    cq->interval_us = interval_us > cq->least_us && (is_set || !cq->least_us) ? interval_us : cq->least_us;
-    cq->enough = is_set || !cq->least_us ? count : UINT32_MAX;
+    cq->interval_us =
+        interval_us > cq->min_interval_us && (is_set || !cq->min_interval_us) ? interval_us : cq->min_interval_us;
+    cq->moderation_count = is_set || !cq->min_interval_us ? count : UINT32_MAX;
 }
 
 int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, struct fabric_cq **out)
@@ -85,11 +89,11 @@ int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, str
     cq->config = *config;
     spin_init(&cq->lock);
     LIST_INIT(&cq->users);
-    delivery_init(&cq->delivery, home ? home : &fabric->shards[0], cq_deliver, cq_finish);
-    cq->least_us = fabric->config.notify_us;
+    delivery_init(&cq->delivery, home ? home : &fabric->shards[0], cq_deliver, cq_on_delivery_closed);
+    cq->min_interval_us = fabric->config.notify_us;
     cq_set_moderation(cq, 0, 0);
-    cq->timing.run = cq_run_timing;
-    cq->interval.fire = cq_on_interval;
+    cq->update_timer.run = cq_run_update_timer;
+    cq->timer.fire = cq_on_timer;
     *out = cq;
     return 0;
 }
@@ -99,17 +103,17 @@ static uint32_t cq_count(const struct fabric_cq *cq)
     return atomic_load_explicit(&cq->count, memory_order_relaxed);
 }
 
-/* ---- notification; all under the lock ---- */
+/* ---- notification; the lock is held, except in cq_run_actions and cq_deliver ---- */
 
 static bool cq_is_new(const struct fabric_cq *cq, uint64_t number)
 {
     return number > cq->notified && number > cq->popped;
 }
 
-/* Written under the lock too. */
+/* Relaxed, because the lock is held where it is written too. */
 static bool cq_has_overflowed(const struct fabric_cq *cq)
 {
-    return atomic_load_explicit(&cq->dead, memory_order_relaxed);
+    return atomic_load_explicit(&cq->overflowed, memory_order_relaxed);
 }
 
 static bool cq_arm_is_met(const struct fabric_cq *cq)
@@ -130,51 +134,51 @@ static bool cq_arm_is_met(const struct fabric_cq *cq)
 
 static bool cq_is_moderated(const struct fabric_cq *cq)
 {
-    return cq->interval_us > 0 && cq->enough > 1;
+    return cq->interval_us > 0 && cq->moderation_count > 1;
 }
 
-static bool cq_has_waited_enough(struct fabric_cq *cq)
+static bool cq_delay_is_over(struct fabric_cq *cq)
 {
-    if (!cq_is_moderated(cq) || cq->pushed - cq->waits_from >= cq->enough)
+    if (!cq_is_moderated(cq) || cq->pushed - cq->delayed_from >= cq->moderation_count)
         return true;
     if (cq_count(cq) >= cq->depth)
         return true;
     if (cq_has_overflowed(cq))
         return true;
-    return cq->failed > cq->waits_from;
+    return cq->failed > cq->delayed_from;
 }
 
-/* What the caller has to do after unlocking. */
-enum { NOTIFY = 1, TIME = 2 };
+/* Actions for after the lock is released. */
+enum { CQ_NOTIFY = 1, CQ_UPDATE_TIMER = 2 };
 
-/* Consumes the arm where it is met. */
-static unsigned cq_check_arm(struct fabric_cq *cq)
+/* Disarms the queue if the arm is met, begins and ends the delay of its notification, and returns the actions. */
+static unsigned cq_update_arm(struct fabric_cq *cq)
 {
-    unsigned wanted = 0;
+    unsigned actions = 0;
 
     if (cq_arm_is_met(cq)) {
         cq->armed = FABRIC_ARM_NONE;
-        if (!cq->waiting) {
-            cq->waiting = true;
-            cq->waits++;
-            cq->waits_from = cq->notified > cq->popped ? cq->notified : cq->popped;
-            wanted = cq->interval_us < UINT32_MAX ? TIME : 0;
+        if (!cq->is_delayed) {
+            cq->is_delayed = true;
+            cq->delays++;
+            cq->delayed_from = cq->notified > cq->popped ? cq->notified : cq->popped;
+            actions = cq->interval_us < UINT32_MAX ? CQ_UPDATE_TIMER : 0;
         }
     }
-    if (cq->waiting && cq_has_waited_enough(cq)) {
-        cq->waiting = false;
-        wanted = NOTIFY;
+    if (cq->is_delayed && cq_delay_is_over(cq)) {
+        cq->is_delayed = false;
+        actions = CQ_NOTIFY;
     }
-    return wanted;
+    return actions;
 }
 
-/* Unlocked. */
-static void cq_act(struct fabric_cq *cq, unsigned wanted)
+/* Lock not held. */
+static void cq_run_actions(struct fabric_cq *cq, unsigned actions)
 {
-    if (wanted & NOTIFY)
+    if (actions & CQ_NOTIFY)
         delivery_add(&cq->delivery);
-    if (wanted & TIME)
-        shard_post_once(cq_home(cq)->shard, &cq->timing);
+    if (actions & CQ_UPDATE_TIMER)
+        shard_post_once(cq_home(cq)->shard, &cq->update_timer);
 }
 
 static void cq_deliver(struct delivery *d)
@@ -191,7 +195,10 @@ static void cq_deliver(struct delivery *d)
 
 /* ---- queueing ---- */
 
-/* Copies a user that has not learned of the overflow to *claimed. What it has claimed keeps its owner afterwards. */
+/*
+ * Copies to *claimed a user to which no overflow has been reported, and returns true. Returns false if there is none.
+ * The reference that claim_overflow acquires keeps the user's owner valid after the lock is released.
+ */
 static bool cq_claim_user(struct fabric_cq *cq, struct cq_user *claimed)
 {
     struct cq_user *user;
@@ -217,7 +224,7 @@ static void cq_report_overflow(struct fabric_cq *cq)
         user.overflowed(user.owner);
 }
 
-/* Member by member, as they were written a moment ago: wider loads would wait until the stores have left the buffer. */
+/* Copies member by member, because wider loads would wait for the recent stores of the members. */
 static void completion_copy(struct rdma_completion *to, const struct rdma_completion *from)
 {
     to->context = from->context;
@@ -231,7 +238,7 @@ static void completion_copy(struct rdma_completion *to, const struct rdma_comple
     to->solicited = from->solicited;
 }
 
-/* Under the lock. There is room. */
+/* Lock held. The ring must have room. */
 static void cq_insert(struct fabric_cq *cq, const struct rdma_completion *c)
 {
     uint32_t count = cq_count(cq), at = cq->head + count;
@@ -248,7 +255,7 @@ static void cq_insert(struct fabric_cq *cq, const struct rdma_completion *c)
 void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsigned n)
 {
     bool overflows = false;
-    unsigned wanted;
+    unsigned actions;
 
     spin_lock(&cq->lock);
     if (!cq_has_overflowed(cq)) {
@@ -257,25 +264,26 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
         overflows = n > 0;
     }
     if (overflows)
-        atomic_store_explicit(&cq->dead, true, memory_order_release);
-    wanted = cq_check_arm(cq);
+        atomic_store_explicit(&cq->overflowed, true, memory_order_release);
+    actions = cq_update_arm(cq);
     spin_unlock(&cq->lock);
     if (overflows)
         iwarp_count_cq_error(cq_home(cq));
-    if (wanted & TIME) /* not here: who completes may hold memory that the home shard's work waits for */
-        shard_enqueue(cq_home(cq)->shard, &cq->timing);
-    cq_act(cq, wanted & ~(unsigned)TIME);
+    if (actions & CQ_UPDATE_TIMER) /* only enqueues, because the caller may protect memory that home's work waits for */
+        shard_enqueue(cq_home(cq)->shard, &cq->update_timer);
+    cq_run_actions(cq, actions & ~(unsigned)CQ_UPDATE_TIMER);
     if (overflows)
         cq_report_overflow(cq);
 }
 
+/* Moves up to max completions to out, and returns their number. */
 static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
 {
     int n = 0;
     uint32_t count = cq_count(cq);
 
     if (count == 0)
-        return 0; /* as it would have been under the lock, a moment ago */
+        return 0; /* the same result as with the lock, a moment ago */
     spin_lock(&cq->lock);
     count = cq_count(cq);
     for (; n < max && (uint32_t)n < count; n++) {
@@ -283,7 +291,7 @@ static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
         cq->head = cq->head + 1 < cq->depth ? cq->head + 1 : 0;
     }
     if ((uint32_t)n == count)
-        cq->head = 0; /* the same few entries again and again, as long as few are enough: they stay in the cache */
+        cq->head = 0; /* an empty ring starts again with the same entries, which are in the cache */
     cq->popped += (uint32_t)n;
     atomic_store_explicit(&cq->count, count - (uint32_t)n, memory_order_relaxed);
     spin_unlock(&cq->lock);
@@ -291,8 +299,9 @@ static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
 }
 
 /*
- * Where requests were left to the poll: when it finds nothing, or a few have found something all the same. One that
- * reads the last result does not: what the consumer posts for it goes at once, and takes along what waits.
+ * Must this poll drive the shard? found: how many completions it has. Yes, if it has none, or if requests have waited
+ * for polls_left polls. A poll that reads the last completion need not: the request that the consumer posts in response
+ * is transmitted, and those that wait with it.
  */
 static bool cq_poll_drives(struct fabric_cq *cq, int found)
 {
@@ -323,77 +332,80 @@ int iwarp_cq_poll(struct fabric_cq *cq, struct rdma_completion *out, int max)
 void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
 {
     struct iwarp_shard *home;
-    unsigned wanted;
+    unsigned actions;
 
     spin_lock(&cq->lock);
     if (type > cq->armed)
         cq->armed = type;
-    wanted = cq_check_arm(cq);
+    actions = cq_update_arm(cq);
     home = cq_home(cq);
     spin_unlock(&cq->lock);
-    cq_act(cq, wanted);
-    if (home) /* else iwarp_cq_settle will */
+    cq_run_actions(cq, actions);
+    if (home) /* otherwise iwarp_cq_set_home calls it */
         shard_watch(home->shard);
 }
 
 /* ---- moderation ---- */
 
-/* Owner of the home shard: the time limit of what waits, from when this saw it first, as the setting is now. */
-static void cq_run_timing(struct task *task)
+/*
+ * Owner of the home shard. Sets the timer for the current delay, or stops it. The interval begins when the owner first
+ * sees the delay.
+ */
+static void cq_run_update_timer(struct task *task)
 {
-    struct fabric_cq *cq = (struct fabric_cq *)((char *)task - offsetof(struct fabric_cq, timing));
+    struct fabric_cq *cq = (struct fabric_cq *)((char *)task - offsetof(struct fabric_cq, update_timer));
     struct shard *home = cq_home(cq)->shard;
     uint32_t interval_us;
-    uint64_t waits;
-    bool timed;
+    uint64_t delays;
+    bool has_limit;
 
     spin_lock(&cq->lock);
-    cq->timed_us = interval_us = cq->interval_us;
-    waits = cq->waits;
-    timed = cq->waiting && interval_us < UINT32_MAX;
+    cq->timer_interval_us = interval_us = cq->interval_us;
+    delays = cq->delays;
+    has_limit = cq->is_delayed && interval_us < UINT32_MAX;
     spin_unlock(&cq->lock);
-    shard_timer_stop(home, &cq->interval);
-    if (!timed)
+    shard_timer_stop(home, &cq->timer);
+    if (!has_limit)
         return;
-    if (cq->timed != waits) {
-        cq->timed = waits;
-        cq->timed_from = shard_now(home);
+    if (cq->timer_delay != delays) {
+        cq->timer_delay = delays;
+        cq->timer_since = shard_now(home);
     }
-    shard_timer_set(home, &cq->interval, cq->timed_from + interval_us * UINT64_C(1000));
+    shard_timer_set(home, &cq->timer, cq->timer_since + interval_us * UINT64_C(1000));
 }
 
-static void cq_on_interval(struct shard_timer *timer)
+static void cq_on_timer(struct shard_timer *timer)
 {
-    struct fabric_cq *cq = (struct fabric_cq *)((char *)timer - offsetof(struct fabric_cq, interval));
-    bool over;
+    struct fabric_cq *cq = (struct fabric_cq *)((char *)timer - offsetof(struct fabric_cq, timer));
+    bool is_over;
 
     spin_lock(&cq->lock);
-    /* Otherwise timing is queued, or this wait has no limit. */
-    over = cq->waiting && cq->waits == cq->timed && cq->interval_us == cq->timed_us;
-    if (over)
-        cq->waiting = false;
+    /* If the timer was set for another delay or interval, update_timer is queued, or the delay has no limit. */
+    is_over = cq->is_delayed && cq->delays == cq->timer_delay && cq->interval_us == cq->timer_interval_us;
+    if (is_over)
+        cq->is_delayed = false;
     spin_unlock(&cq->lock);
-    cq_act(cq, over ? NOTIFY : 0);
+    cq_run_actions(cq, is_over ? CQ_NOTIFY : 0);
 }
 
 void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t count)
 {
-    unsigned wanted;
+    unsigned actions;
 
     spin_lock(&cq->lock);
     cq_set_moderation(cq, interval_us, count);
-    wanted = cq_check_arm(cq);
-    if (cq->waiting)
-        wanted |= TIME;
+    actions = cq_update_arm(cq);
+    if (cq->is_delayed)
+        actions |= CQ_UPDATE_TIMER;
     spin_unlock(&cq->lock);
-    cq_act(cq, wanted);
+    cq_run_actions(cq, actions);
 }
 
 int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
 {
     struct rdma_completion *ring = calloc(depth ? depth : 1, sizeof *ring);
     struct rdma_completion *old = ring;
-    unsigned wanted = 0;
+    unsigned actions = 0;
     int result = 0;
 
     if (!ring)
@@ -408,10 +420,10 @@ int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
         cq->ring = ring;
         cq->depth = depth;
         cq->head = 0;
-        wanted = cq_check_arm(cq); /* it may be full now */
+        actions = cq_update_arm(cq); /* the ring may be full now, which ends a delay */
     }
     spin_unlock(&cq->lock);
-    cq_act(cq, wanted);
+    cq_run_actions(cq, actions);
     free(old);
     return result;
 }
@@ -421,13 +433,13 @@ struct shard *iwarp_cq_shard(struct fabric_cq *cq)
     return cq->delivery.home->shard;
 }
 
-struct iwarp_shard *iwarp_cq_settle(struct iwarp_fabric *f, struct fabric_cq *cq, struct iwarp_shard *home)
+struct iwarp_shard *iwarp_cq_set_home(struct iwarp_fabric *f, struct fabric_cq *cq, struct iwarp_shard *home)
 {
     bool armed = false;
 
     spin_lock(&cq->lock);
     if (!cq_home(cq)) {
-        /* No completion has been here, so nothing is being told or timed. */
+        /* There was no completion yet, so no delivery or timer is active. */
         home = home ? home : iwarp_pick_shard(f, &f->next_cq);
         atomic_store_explicit(&cq->home, home, memory_order_relaxed);
         delivery_move(&cq->delivery, home);
@@ -456,13 +468,13 @@ void iwarp_cq_remove(struct fabric_cq *cq, struct cq_user *user)
 
 /* ---- end ---- */
 
-static void cq_finish(struct delivery *d)
+static void cq_on_delivery_closed(struct delivery *d)
 {
     struct fabric_cq *cq = (struct fabric_cq *)((char *)d - offsetof(struct fabric_cq, delivery));
     void (*closed)(void *owner) = cq->closed;
     void *owner = cq->config.owner;
 
-    shard_timer_stop(d->home->shard, &cq->interval);
+    shard_timer_stop(d->home->shard, &cq->timer);
     free(cq->ring);
     free(cq);
     closed(owner);
@@ -474,11 +486,11 @@ void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner))
     delivery_close(&cq->delivery);
 }
 
-/* ---- what queue pairs ask ---- */
+/* ---- calls of queue pairs ---- */
 
 bool iwarp_cq_has_overflowed(const struct fabric_cq *cq)
 {
-    return atomic_load_explicit(&cq->dead, memory_order_acquire);
+    return atomic_load_explicit(&cq->overflowed, memory_order_acquire);
 }
 
 uint32_t iwarp_cq_unread(const struct fabric_cq *cq)
@@ -491,8 +503,8 @@ unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq)
     return atomic_load_explicit(&cq->empty_polls, memory_order_relaxed);
 }
 
-void iwarp_cq_defer_to_poll(struct fabric_cq *cq, unsigned patience)
+void iwarp_cq_defer_to_poll(struct fabric_cq *cq, unsigned max_polls)
 {
     if (atomic_load_explicit(&cq->polls_left, memory_order_relaxed) == 0)
-        atomic_store_explicit(&cq->polls_left, patience, memory_order_relaxed);
+        atomic_store_explicit(&cq->polls_left, max_polls, memory_order_relaxed);
 }

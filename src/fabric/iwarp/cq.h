@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Completion queues. */
+/*
+ * Completion queues. The provider's calls may come from any thread. The invariant: a queue pair is a user of its queues
+ * until it can complete nothing more into them.
+ */
 #ifndef FABRIC_IWARP_CQ_H
 #define FABRIC_IWARP_CQ_H
 
@@ -10,16 +13,16 @@
 #include "fabric/fabric.h"
 #include "fabric/iwarp/adapter.h"
 
-/* The use of a completion queue by whoever completes into it. The user owns the memory and sets all but link. */
+/* A queue pair that completes into the queue. The caller of iwarp_cq_add owns the memory and sets all but link. */
 struct cq_user {
     LIST_ENTRY(cq_user) link;
     void *owner;
     /*
-     * The queue overflows. Called under the queue's lock, a leaf. Returns false if the user has learned of an overflow
-     * already, or takes a reference for `overflowed`.
+     * Called with the queue's lock held, so it must take no lock. Returns false if an overflow has been reported to the
+     * user already. Otherwise acquires a reference for `overflowed`, and returns true.
      */
     bool (*claim_overflow)(void *owner);
-    /* The queue has overflowed and is unusable. Called once it is unlocked, after claim_overflow returned true. */
+    /* The queue has overflowed and is unusable. Called without the lock, after claim_overflow returned true. */
     void (*overflowed)(void *owner);
 };
 
@@ -30,24 +33,24 @@ int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth);
 void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
 struct shard *iwarp_cq_shard(struct fabric_cq *cq);
 /*
- * The first queue pair that uses a queue without an affinity decides where that is at home: at `home`, or where it is
- * its turn for NULL. Returns where it is at home.
+ * Sets the home shard of a queue that has none, because it was created without an affinity and no queue pair has used
+ * it: to `home`, or to the fabric's next shard if that is NULL. Returns the home shard.
  */
-struct iwarp_shard *iwarp_cq_settle(struct iwarp_fabric *f, struct fabric_cq *cq, struct iwarp_shard *home);
+struct iwarp_shard *iwarp_cq_set_home(struct iwarp_fabric *f, struct fabric_cq *cq, struct iwarp_shard *home);
 void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner));
 void iwarp_cq_add(struct fabric_cq *cq, struct cq_user *user);
 void iwarp_cq_remove(struct fabric_cq *cq, struct cq_user *user);
-/* Queues completions. Any owner. Those for which there is no room are dropped, and the queue has overflowed. */
+/* Queues completions. The owner of any shard. If there is no room for all, drops the rest, and the queue overflows. */
 void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsigned n);
 
-/* Any thread, as of a moment ago. */
+/* Any thread; the value may be a moment old. */
 bool iwarp_cq_has_overflowed(const struct fabric_cq *cq);
-uint32_t iwarp_cq_unread(const struct fabric_cq *cq);       /* completions that the consumer has not polled */
-unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq); /* polls that drove the shard in vain */
+uint32_t iwarp_cq_unread(const struct fabric_cq *cq);       /* completions not polled yet */
+unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq); /* polls that drove the shard and found nothing */
 /*
- * Requests wait for the poller: a poll drives the shard when it finds nothing, and at the latest the `patience`-th from
- * now. Does nothing if requests wait already.
+ * Leaves the transmission of requests to a poll, which drives the shard: the next poll that finds nothing, or at the
+ * latest the max_polls-th one. Does nothing if requests wait already.
  */
-void iwarp_cq_defer_to_poll(struct fabric_cq *cq, unsigned patience);
+void iwarp_cq_defer_to_poll(struct fabric_cq *cq, unsigned max_polls);
 
 #endif

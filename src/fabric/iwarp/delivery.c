@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: deliveries of an object to its consumer. A delivery is queued at most once and runs on the object's shard,
- * whose callbacks never overlap. One that falls due while it runs is made after it. The object's end waits for it.
+ * Deliveries of an object to its consumer, as a task of the object's shard, whose callbacks never overlap. The
+ * invariant: a delivery that becomes due while one runs is made after it, and after delivery_close exactly one of the
+ * two functions posts `close`.
  */
 #include <stddef.h>
 

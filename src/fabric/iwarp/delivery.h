@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Deliveries to a consumer: queued at most once, never overlapping, waited for by the object's end. */
+/*
+ * The deliveries of one object to its consumer. The invariant: a delivery is queued at most once, two of them never
+ * overlap, and the object's end waits for one that runs.
+ */
 #ifndef FABRIC_IWARP_DELIVERY_H
 #define FABRIC_IWARP_DELIVERY_H
 
@@ -11,8 +14,8 @@
 
 struct delivery {
     struct iwarp_shard *home;
-    void (*deliver)(struct delivery *d); /* callback context; never overlaps itself */
-    void (*closed)(struct delivery *d);  /* owner */
+    void (*deliver)(struct delivery *d); /* in callback context */
+    void (*closed)(struct delivery *d);  /* called by the owner of the home shard */
     struct task task, close;
     struct spin lock;                    /* guards everything below */
     bool due, queued, running, closing;
@@ -20,10 +23,10 @@ struct delivery {
 
 void delivery_init(struct delivery *d, struct iwarp_shard *home, void (*deliver)(struct delivery *d),
                    void (*closed)(struct delivery *d));
-void delivery_move(struct delivery *d, struct iwarp_shard *home); /* nothing has been added yet */
-/* Any thread. Has `deliver` called; once for several that are added before it begins. */
+void delivery_move(struct delivery *d, struct iwarp_shard *home); /* before the first delivery_add */
+/* Causes a call of `deliver`, one for all additions before it begins. Any thread. */
 void delivery_add(struct delivery *d);
-/* No call of `deliver` begins from now on. When none runs, `closed` is called. No add is under way or follows. */
+/* Begins no new call of `deliver`, and calls `closed` when none runs. To be called after the last delivery_add. */
 void delivery_close(struct delivery *d);
 
 #endif

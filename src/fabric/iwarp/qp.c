@@ -137,8 +137,8 @@ int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct f
         free(qp);
         return ENOMEM;
     }
-    qp->home = iwarp_cq_settle(fabric, c->receive_cq, NULL);
-    qp->cq_drives_home = iwarp_cq_settle(fabric, c->initiator_cq, qp->home) == qp->home;
+    qp->home = iwarp_cq_set_home(fabric, c->receive_cq, NULL);
+    qp->cq_drives_home = iwarp_cq_set_home(fabric, c->initiator_cq, qp->home) == qp->home;
     qp->receive_cq = c->receive_cq;
     qp->initiator_cq = c->initiator_cq;
     qp->srq = c->srq;
