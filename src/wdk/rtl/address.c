@@ -86,7 +86,7 @@ static bool rtl_parse_ipv6_group(const char **at, uint16_t *out)
     return n >= 1 && n <= 4;
 }
 
-struct ipv6_reading {
+struct rtl_ipv6_text {
     uint16_t group[GROUPS];
     int count, gap; /* gap: the number of groups before "::", or -1 */
 };
@@ -98,7 +98,7 @@ static bool rtl_is_ipv4_next(const char *at)
     return *at == '.';
 }
 
-static bool rtl_parse_last_ipv4(const char **at, struct ipv6_reading *r)
+static bool rtl_parse_last_ipv4(const char **at, struct rtl_ipv6_text *r)
 {
     uint8_t ipv4[4];
 
@@ -110,7 +110,7 @@ static bool rtl_parse_last_ipv4(const char **at, struct ipv6_reading *r)
 }
 
 /* Skips ":" or "::" behind a group. Returns true if another group follows. */
-static bool rtl_parse_ipv6_separator(const char **at, struct ipv6_reading *r)
+static bool rtl_parse_ipv6_separator(const char **at, struct rtl_ipv6_text *r)
 {
     if ((*at)[0] != ':' || r->count == GROUPS)
         return false;
@@ -125,7 +125,7 @@ static bool rtl_parse_ipv6_separator(const char **at, struct ipv6_reading *r)
     return true;
 }
 
-static bool rtl_parse_ipv6_groups(const char **at, struct ipv6_reading *r)
+static bool rtl_parse_ipv6_groups(const char **at, struct rtl_ipv6_text *r)
 {
     bool more = true;
 
@@ -147,7 +147,7 @@ static bool rtl_parse_ipv6_groups(const char **at, struct ipv6_reading *r)
 
 static bool rtl_parse_ipv6(const char **at, uint8_t out[16])
 {
-    struct ipv6_reading r = { .gap = -1 };
+    struct rtl_ipv6_text r = { .gap = -1 };
     int from = 0;
 
     if (!rtl_parse_ipv6_groups(at, &r) || (r.gap < 0 && r.count != GROUPS) || (r.gap >= 0 && r.count == GROUPS))

@@ -260,18 +260,18 @@ NTSTATUS RtlIntegerToUnicodeString(ULONG Value, ULONG Base, PUNICODE_STRING Stri
     return RtlInt64ToUnicodeString(Value, Base, String);
 }
 
-struct digits {
+struct rtl_digits {
     const char *narrow;
     const WCHAR *wide;
     size_t length;
 };
 
-static unsigned rtl_digit_at(const struct digits *d, size_t i)
+static unsigned rtl_digit_at(const struct rtl_digits *d, size_t i)
 {
     return i >= d->length ? 0 : d->wide ? (uint16_t)d->wide[i] : (unsigned char)d->narrow[i];
 }
 
-static unsigned rtl_parse_base(const struct digits *d, size_t *at)
+static unsigned rtl_parse_base(const struct rtl_digits *d, size_t *at)
 {
     unsigned letter = rtl_digit_at(d, *at + 1);
     unsigned base = rtl_digit_at(d, *at) != '0' ? 10 : letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 10;
@@ -289,7 +289,7 @@ static unsigned rtl_digit_value(unsigned c)
                                   : 99;
 }
 
-static ULONG rtl_parse_integer(const struct digits *d, unsigned base)
+static ULONG rtl_parse_integer(const struct rtl_digits *d, unsigned base)
 {
     bool negative = false;
     size_t at = 0;
@@ -313,7 +313,7 @@ static bool rtl_is_base(ULONG base)
 
 NTSTATUS RtlUnicodeStringToInteger(PCUNICODE_STRING String, ULONG Base, PULONG Value)
 {
-    struct digits d = { NULL, String->Buffer, String->Length / sizeof(WCHAR) };
+    struct rtl_digits d = { NULL, String->Buffer, String->Length / sizeof(WCHAR) };
 
     irql_check_max("RtlUnicodeStringToInteger", PASSIVE_LEVEL);
     if (!d.length || !rtl_is_base(Base))
@@ -324,7 +324,7 @@ NTSTATUS RtlUnicodeStringToInteger(PCUNICODE_STRING String, ULONG Base, PULONG V
 
 NTSTATUS RtlCharToInteger(PCSZ String, ULONG Base, PULONG Value)
 {
-    struct digits d = { String, NULL, strlen(String) };
+    struct rtl_digits d = { String, NULL, strlen(String) };
 
     if (!rtl_is_base(Base))
         return STATUS_INVALID_PARAMETER;

@@ -221,12 +221,12 @@ static bool rtl_version_compare(ULONG have, ULONG want, unsigned condition)
     }
 }
 
-struct version_part {
+struct rtl_version_part {
     ULONG type, have, want;
 };
 
 /* Compares major, minor and service pack as one number: the first part that differs decides, by the first condition. */
-static bool rtl_version_compare_parts(const struct version_part *parts, int count, ULONG mask, ULONGLONG conditions)
+static bool rtl_version_compare_parts(const struct rtl_version_part *parts, int count, ULONG mask, ULONGLONG conditions)
 {
     unsigned condition = 0;
 
@@ -243,13 +243,13 @@ static bool rtl_version_compare_parts(const struct version_part *parts, int coun
 
 NTSTATUS RtlVerifyVersionInfo(PRTL_OSVERSIONINFOEXW VersionInfo, ULONG TypeMask, ULONGLONG ConditionMask)
 {
-    const struct version_part version[] = {
+    const struct rtl_version_part version[] = {
         { VER_MAJORVERSION, MAJOR, VersionInfo->dwMajorVersion },
         { VER_MINORVERSION, MINOR, VersionInfo->dwMinorVersion },
         { VER_SERVICEPACKMAJOR, 0, VersionInfo->wServicePackMajor },
         { VER_SERVICEPACKMINOR, 0, VersionInfo->wServicePackMinor },
     };
-    const struct version_part single[] = {
+    const struct rtl_version_part single[] = {
         { VER_BUILDNUMBER, BUILD, VersionInfo->dwBuildNumber },
         { VER_PLATFORMID, VER_PLATFORM_WIN32_NT, VersionInfo->dwPlatformId },
         { VER_SUITENAME, 0, VersionInfo->wSuiteMask },

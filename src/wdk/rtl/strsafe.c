@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions behind ntstrsafe.h's inline ones. A C string is always terminated, unless its buffer is empty. */
+/* The functions behind ntstrsafe.h's inline ones. A C string that is written is also terminated. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -8,24 +8,24 @@
 #include "wdk/common/format.h"
 #include "wdk/common/text.h"
 
-enum { FLAGS = 0x1fff | ONDK_STRSAFE_EX | ONDK_STRSAFE_APPEND };
+enum { KNOWN_FLAGS = 0x1fff | ONDK_STRSAFE_EX | ONDK_STRSAFE_APPEND };
 
 /* The destination; sizes are in characters. */
-struct out {
+struct strsafe_out {
     char *start;
     size_t cap;
     size_t unit;   /* bytes of a character: 1 or 2 */
     size_t length; /* without terminator */
 };
 
-static void strsafe_terminate(struct out *o, size_t at)
+static void strsafe_terminate(struct strsafe_out *o, size_t at)
 {
     memset(o->start + at * o->unit, 0, o->unit);
     o->length = at;
 }
 
 /* Fills the buffer as the flags require: after a failure, or behind the terminator after success. */
-static void strsafe_apply_fill(struct out *o, NTSTATUS status, ULONG flags)
+static void strsafe_apply_fill(struct strsafe_out *o, NTSTATUS status, ULONG flags)
 {
     bool failed = status != STATUS_SUCCESS;
     int byte = (int)(flags & STRSAFE_FILL_BYTE_MASK);
@@ -42,7 +42,7 @@ static void strsafe_apply_fill(struct out *o, NTSTATUS status, ULONG flags)
         memset(o->start + (o->length + 1) * o->unit, byte, (o->cap - o->length - 1) * o->unit);
 }
 
-static NTSTATUS strsafe_finish(struct out *o, NTSTATUS status, ULONG flags, PVOID *end, SIZE_T *remaining)
+static NTSTATUS strsafe_finish(struct strsafe_out *o, NTSTATUS status, ULONG flags, PVOID *end, SIZE_T *remaining)
 {
     strsafe_apply_fill(o, status, flags);
     if (end)
@@ -53,11 +53,11 @@ static NTSTATUS strsafe_finish(struct out *o, NTSTATUS status, ULONG flags, PVOI
 }
 
 /* Checks the destination, and sets its length if the call appends. */
-static NTSTATUS strsafe_begin(struct out *o, ULONG flags)
+static NTSTATUS strsafe_begin(struct strsafe_out *o, ULONG flags)
 {
     bool empty_allowed = flags & ONDK_STRSAFE_EX;
 
-    if (flags & ~(ULONG)FLAGS || o->cap > NTSTRSAFE_MAX_CCH || (!o->cap && !empty_allowed))
+    if (flags & ~(ULONG)KNOWN_FLAGS || o->cap > NTSTRSAFE_MAX_CCH || (!o->cap && !empty_allowed))
         return STATUS_INVALID_PARAMETER;
     if (!o->start && (o->cap || !(flags & STRSAFE_IGNORE_NULLS)) && (o->cap || !empty_allowed))
         return STATUS_INVALID_PARAMETER;
@@ -68,7 +68,7 @@ static NTSTATUS strsafe_begin(struct out *o, ULONG flags)
 }
 
 /* Returns the status for a destination without space: success if there is nothing to write. */
-static NTSTATUS strsafe_finish_without_buffer(const struct out *o, bool nothing)
+static NTSTATUS strsafe_status_without_buffer(const struct strsafe_out *o, bool nothing)
 {
     return nothing ? STATUS_SUCCESS : o->start ? STATUS_BUFFER_OVERFLOW : STATUS_INVALID_PARAMETER;
 }
@@ -76,7 +76,7 @@ static NTSTATUS strsafe_finish_without_buffer(const struct out *o, bool nothing)
 NTSTATUS ondk_strsafe_copy(PVOID destination, SIZE_T cap, SIZE_T unit, const VOID *source, SIZE_T max_units,
                            ULONG flags, PVOID *end, SIZE_T *remaining)
 {
-    struct out o = { destination, cap, unit, 0 };
+    struct strsafe_out o = { destination, cap, unit, 0 };
     NTSTATUS status = strsafe_begin(&o, flags);
     size_t n, room;
 
@@ -86,7 +86,7 @@ NTSTATUS ondk_strsafe_copy(PVOID destination, SIZE_T cap, SIZE_T unit, const VOI
         return STATUS_INVALID_PARAMETER;
     n = max_units ? text_length(source, unit, min(max_units, o.cap + 1)) : 0;
     if (!o.cap)
-        return strsafe_finish(&o, strsafe_finish_without_buffer(&o, !n), flags, end, remaining);
+        return strsafe_finish(&o, strsafe_status_without_buffer(&o, !n), flags, end, remaining);
     room = o.cap - o.length - 1;
     if (n > room) {
         status = STATUS_BUFFER_OVERFLOW;
@@ -101,7 +101,7 @@ NTSTATUS ondk_strsafe_copy(PVOID destination, SIZE_T cap, SIZE_T unit, const VOI
 NTSTATUS ondk_strsafe_print(PVOID destination, SIZE_T cap, SIZE_T unit, ULONG flags, PVOID *end, SIZE_T *remaining,
                             const VOID *format, va_list args)
 {
-    struct out o = { destination, cap, unit, 0 };
+    struct strsafe_out o = { destination, cap, unit, 0 };
     NTSTATUS status = strsafe_begin(&o, flags);
     size_t room = o.cap ? o.cap - 1 : 0, written, n;
 
@@ -112,7 +112,7 @@ NTSTATUS ondk_strsafe_print(PVOID destination, SIZE_T cap, SIZE_T unit, ULONG fl
     n = unit == 1 ? format_narrow(destination, room, &written, format, args)
                   : format_wide(destination, room, &written, format, args);
     if (!o.cap)
-        return strsafe_finish(&o, strsafe_finish_without_buffer(&o, !n), flags, end, remaining);
+        return strsafe_finish(&o, strsafe_status_without_buffer(&o, !n), flags, end, remaining);
     if (n > room) {
         status = STATUS_BUFFER_OVERFLOW;
         if (flags & ONDK_STRSAFE_EX && flags & STRSAFE_NO_TRUNCATION)

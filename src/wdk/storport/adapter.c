@@ -18,7 +18,7 @@
 #include "wdk/mm/pool.h"
 #include "wdk/storport/port.h"
 
-enum { DEPTH = 250, MAX_IOS = 1000, MAX_IOS_PER_UNIT = 255, REMOVE_TIMEOUT_S = 5 };
+enum { INITIAL_DEPTH = 250, MAX_IOS = 1000, MAX_IOS_PER_UNIT = 255, REMOVE_TIMEOUT_S = 5 };
 
 /* The driver object extension that StorPortInitialize allocates. */
 struct port_driver {
@@ -196,7 +196,7 @@ static void port_adapter_set_defaults(struct port_adapter *a)
     c->SynchronizationModel = StorSynchronizeFullDuplex;
     c->MaxNumberOfIO = MAX_IOS;
     c->MaxIOsPerLun = MAX_IOS_PER_UNIT;
-    c->InitialLunQueueDepth = DEPTH;
+    c->InitialLunQueueDepth = INITIAL_DEPTH;
 }
 
 static const char *port_adapter_call_find(struct port_adapter *a)

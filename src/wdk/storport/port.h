@@ -125,7 +125,7 @@ bool port_request_renew(struct port_adapter *a, struct port_request *r);
 void port_request_free(struct port_request *r);
 /* Requires the adapter's lock. */
 void port_request_unref(struct port_request *r);
-/* Copies the SRB's results to r->call, and the data to the sender, unless the request is abandoned. */
+/* Copies the SRB's results to r->call and, unless the request is abandoned, the data to the sender. */
 void port_request_collect(struct port_request *r);
 UCHAR port_srb_status(const void *srb);
 void port_srb_set_status(void *srb, UCHAR status);

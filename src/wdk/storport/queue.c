@@ -135,14 +135,14 @@ static void port_requeue_refused(struct port_adapter *a, struct port_request *r,
 static bool port_call_build_io(struct port_adapter *a, void *srb)
 {
     struct port_inside inside;
-    bool go_on;
+    bool must_start;
 
     if (!a->miniport.HwBuildIo)
         return true;
     inside = port_enter(DISPATCH_LEVEL);
-    go_on = a->miniport.HwBuildIo(a->extension->data, srb);
+    must_start = a->miniport.HwBuildIo(a->extension->data, srb);
     port_exit(&inside, "HwBuildIo", (const void *)(uintptr_t)a->miniport.HwBuildIo);
-    return go_on;
+    return must_start;
 }
 
 static bool port_call_start_io(struct port_adapter *a, void *srb)

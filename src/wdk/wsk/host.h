@@ -101,7 +101,7 @@ int wsk_host_watch(struct wsk_poll *p, int fd, void *tag);
 /* Required before the close: a child process may have a copy of fd, which would stay watched. */
 void wsk_host_unwatch(struct wsk_poll *p, int fd);
 void wsk_host_wake(struct wsk_poll *p);
-/* Waits at most timeout_ms (-1: without limit). Returns how many sockets, and the wake, are ready. */
+/* Waits at most timeout_ms (-1: without limit). Returns the number of entries that it has written to `ready`. */
 int wsk_host_wait(struct wsk_poll *p, struct wsk_ready *ready, int max, int timeout_ms);
 
 #endif
