@@ -174,7 +174,7 @@ static void conn_on_socket(struct net_socket *socket, unsigned events)
 {
     struct fabric_conn *c = (struct fabric_conn *)((char *)socket - offsetof(struct fabric_conn, socket));
 
-    conn_enter(c);
+    conn_ref(c);
     if (events & NET_READ)
         c->readable = true;
     if (events & NET_WRITE) {
@@ -182,7 +182,7 @@ static void conn_on_socket(struct net_socket *socket, unsigned events)
         stream_resize(c);
     }
     conn_pump(c);
-    conn_exit(c);
+    conn_unref(c);
 }
 
 static void conn_on_limit(struct shard_timer *timer)
@@ -191,7 +191,7 @@ static void conn_on_limit(struct shard_timer *timer)
 
     if (limit_renew(c))
         return;
-    conn_enter(c);
+    conn_ref(c);
     if (c->state == CONN_WAIT_REQUEST)
         iwarp_count(c->home, COUNT_DROPPED, 1);
     if (c->short_linger) {
@@ -199,7 +199,7 @@ static void conn_on_limit(struct shard_timer *timer)
         linger_hang_up(c);
     }
     conn_step(c, CONN_LOST, limit_reason(c));
-    conn_exit(c);
+    conn_unref(c);
 }
 
 static void conn_on_nudge(struct shard_timer *timer)
@@ -208,10 +208,10 @@ static void conn_on_nudge(struct shard_timer *timer)
 
     if (!stream_is_silent(c))
         return;
-    conn_enter(c);
+    conn_ref(c);
     stream_nudge(c);
     conn_pump(c);
-    conn_exit(c);
+    conn_unref(c);
 }
 
 /* Reads input that this side has not read yet, so that the peer is not blamed for this side's delay. */
@@ -227,13 +227,13 @@ static void conn_on_stall(struct shard_timer *timer)
     struct iw_rx_mark since = c->mark;
     enum fabric_reason why;
 
-    conn_enter(c);
+    conn_ref(c);
     conn_read_pending(c);
     why = liveness_check(c, &since);
     if (why != FABRIC_OK)
         conn_step(c, CONN_LOST, why);
     liveness_received(c);
-    conn_exit(c);
+    conn_unref(c);
 }
 
 /* ---- requests of other objects ---- */
@@ -252,9 +252,9 @@ void conn_read(struct fabric_conn *c)
 
 void conn_lose(struct fabric_conn *c, enum fabric_reason why)
 {
-    conn_enter(c);
+    conn_ref(c);
     conn_step(c, CONN_LOST, why);
-    conn_exit(c);
+    conn_unref(c);
 }
 
 void conn_abort(struct fabric_conn *c, enum fabric_reason why)
@@ -266,34 +266,34 @@ void conn_abort(struct fabric_conn *c, enum fabric_reason why)
 /* Reads first: a peer whose request has arrived is not dropped. */
 void conn_drop_victim(struct fabric_conn *c)
 {
-    conn_enter(c);
+    conn_ref(c);
     if (c->is_unfinished && c->state == CONN_WAIT_REQUEST)
         conn_read(c);
     if (c->is_unfinished && c->state != CONN_CLOSED) {
         iwarp_count(c->home, COUNT_DROPPED, 1);
         conn_lose(c, FABRIC_LOCAL_CLOSE);
     }
-    conn_exit(c);
+    conn_unref(c);
 }
 
 void conn_transmit(struct fabric_conn *c)
 {
     enum conn_state before = c->state;
 
-    conn_enter(c);
+    conn_ref(c);
     conn_apply(c, stream_send(c));
     if (c->state != before)
         conn_pump(c);
-    conn_exit(c);
+    conn_unref(c);
 }
 
 void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since)
 {
-    conn_enter(c);
+    conn_ref(c);
     conn_read_pending(c);
     if (c->streams && conn_state_streams(c->state) && liveness_send_stalls(c, since))
         conn_step(c, CONN_LOST, FABRIC_SRQ_SHARE);
-    conn_exit(c);
+    conn_unref(c);
 }
 
 /* ---- recorded requests ---- */
@@ -476,8 +476,7 @@ int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p)
 {
     spin_lock(&c->lock);
     /* If the handle has the only reference, no owner uses the connection: its home can change without a move. */
-    if (c->state == CONN_IDLE && (!conn_is_entered(c)) &&
-        atomic_load_explicit(&c->refs, memory_order_acquire) == 1)
+    if (c->state == CONN_IDLE && atomic_load_explicit(&c->refs, memory_order_acquire) == 1)
         c->home = p->qp->home;
     c->qp = p->qp;
     c->endpoint = p->endpoint;

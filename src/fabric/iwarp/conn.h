@@ -51,8 +51,7 @@ enum conn_signal {
 
 struct fabric_conn {
     struct iwarp_fabric *fabric;
-    atomic_uint refs;                  /* the handle, a queued task, the socket */
-    atomic_uint entries;               /* entry points that run now; the owner alone writes */
+    atomic_uint refs;                  /* see conn_object.c */
     struct spin lock;                  /* guards ops, scheduled, posted_to, arguments of ops; writes of home, state */
     unsigned ops;
     bool scheduled;
@@ -144,14 +143,7 @@ const struct iw_qp_events *stream_events(void);
 /* conn_object.c */
 struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
 void conn_ref(struct fabric_conn *c); /* any thread */
-void conn_unref(struct fabric_conn *c);
-/*
- * The connection stays allocated between enter and exit, even without references. If no reference remains, the last
- * conn_exit frees it. Owner.
- */
-void conn_enter(struct fabric_conn *c);
-void conn_exit(struct fabric_conn *c);
-bool conn_is_entered(const struct fabric_conn *c); /* any thread */
+void conn_unref(struct fabric_conn *c); /* the last one: owner */
 /* Insert c into its home shard's list of connections with a socket, and remove it. */
 void conn_socket_opened(struct fabric_conn *c);
 void conn_socket_closed(struct fabric_conn *c);

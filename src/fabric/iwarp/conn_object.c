@@ -2,9 +2,9 @@
 /*
  * Abstract: a connection's memory, references, and place in its shard's list.
  *
- * References: the handle (until close), a queued task, the socket, a drop that another shard requested. An entry point
- * also enters the connection while it runs: the owner counts the entries. Invariant: when there is neither a reference
- * nor an entry, the owner of the home shard frees the address, reports `closed`, then frees the memory.
+ * References: the handle (until close), a queued task, the socket, a drop that another shard requested, an event of the
+ * socket or of a timer while it is handled. Invariant: the last reference ends on the home shard, whose owner frees the
+ * address, reports `closed`, then frees the memory.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -36,16 +36,6 @@ void conn_ref(struct fabric_conn *c)
     atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
 }
 
-static unsigned conn_entries(const struct fabric_conn *c)
-{
-    return atomic_load_explicit(&c->entries, memory_order_acquire);
-}
-
-bool conn_is_entered(const struct fabric_conn *c)
-{
-    return conn_entries(c) > 0;
-}
-
 static void conn_destroy(struct fabric_conn *c)
 {
     assert(shard_is_owner(c->home->shard));
@@ -65,24 +55,7 @@ static void conn_destroy(struct fabric_conn *c)
 
 void conn_unref(struct fabric_conn *c)
 {
-    if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1 && !conn_is_entered(c))
-        conn_destroy(c);
-}
-
-/* Plain stores, because the owner alone writes: two references per message, with atomic increments, cost 1 %. */
-void conn_enter(struct fabric_conn *c)
-{
-    atomic_store_explicit(&c->entries, conn_entries(c) + 1, memory_order_relaxed);
-}
-
-void conn_exit(struct fabric_conn *c)
-{
-    unsigned entries = conn_entries(c) - 1;
-    bool last = entries == 0 && atomic_load_explicit(&c->refs, memory_order_acquire) == 0;
-
-    assert(shard_is_owner(c->home->shard));
-    atomic_store_explicit(&c->entries, entries, memory_order_release); /* the connection may move from here on */
-    if (last)
+    if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
         conn_destroy(c);
 }
 
