@@ -33,7 +33,6 @@
 #include "base/fork.h"
 #include "base/random.h"
 #include "base/spin.h"
-#include "base/zeroed.h"
 #include "engine/net_internal.h"
 
 enum {
@@ -382,7 +381,7 @@ int reservation_create(struct net *net, struct addr *local, const struct addr *p
     (void)net;
     if (addr_is_any(local))
         return EADDRNOTAVAIL;
-    r = zeroed(sizeof *r);
+    r = calloc(1, sizeof *r);
     if (!r)
         return ENOMEM;
     r->local = *local;

@@ -26,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/zeroed.h"
 #include "provider/reason.h"
 #include "provider/status.h"
 
@@ -451,7 +450,7 @@ static const struct object_type connector_type = {
 
 struct connector *connector_new(struct adapter *adapter, struct shard *shard)
 {
-    struct connector *c = zeroed(sizeof(*c));
+    struct connector *c = calloc(1, sizeof(*c));
 
     if (!c)
         return NULL;

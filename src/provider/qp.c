@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/zeroed.h"
 #include "provider/adapter.h"
 #include "provider/object.h"
 #include "provider/provider.h"
@@ -66,7 +65,7 @@ static struct qp *qp_make(const struct qp_parts *p, const struct fabric_qp_confi
 {
     struct adapter *a = p->pd->obj.adapter;
     const struct fabric_ops *ops = a->fabric->ops;
-    struct qp *qp = zeroed(sizeof(*qp));
+    struct qp *qp = calloc(1, sizeof(*qp));
 
     *error = qp ? ops->qp_create(a->fabric, c, &qp->fabric) : ENOMEM;
     if (*error) {

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "base/zeroed.h"
 
 static struct fabric_qp *qp_of_task(struct task *task, size_t offset)
 {
@@ -128,7 +127,7 @@ static struct iw_qp *qp_create_core(struct iwarp_fabric *f, const struct fabric_
 int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out)
 {
     struct iwarp_fabric *fabric = (struct iwarp_fabric *)f;
-    struct fabric_qp *qp = zeroed(sizeof *qp);
+    struct fabric_qp *qp = calloc(1, sizeof *qp);
 
     if (!qp)
         return ENOMEM;
