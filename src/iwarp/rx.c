@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/copy.h"
 #include "iwarp/qp_internal.h"
 #include "wire/crc32c.h"
 
@@ -162,7 +161,7 @@ static enum wire_error segment_place(const struct iw_qp *qp, struct iw_scratch *
         uint32_t placed = s->pieces.length;
 
         for (unsigned i = 0; error == WIRE_OK && i < s->pieces.count; i++) {
-            copy_bytes(s->pieces.iov[i].iov_base, data, s->pieces.iov[i].iov_len);
+            memcpy(s->pieces.iov[i].iov_base, data, s->pieces.iov[i].iov_len);
             data += s->pieces.iov[i].iov_len;
         }
         pieces_release(&s->pieces);
@@ -442,7 +441,7 @@ static void rx_store_partial(struct iw_qp *qp, struct iw_scratch *s, const uint8
         }
         qp->rx.partial_size = (uint32_t)mpa_fpdu_size(fpdu_get_length(bytes));
     }
-    copy_bytes(to, bytes, len);
+    memcpy(to, bytes, len);
     qp->rx.partial_len = (uint32_t)len;
 }
 

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/copy.h"
 #include "iwarp/qp_internal.h"
 #include "iwarp/tx_plan.h"
 #include "wire/crc32c.h"
@@ -190,7 +189,7 @@ static bool source_append(struct iw_scratch *s, uint32_t n, bool copied)
         if (b->is_summed)
             b->sum = crc32c_copy(b->sum, copy, b->source, n);
         else
-            copy_bytes(copy, b->source, n);
+            memcpy(copy, b->source, n);
         b->arena_used += n;
     } else {
         if (!batch_append(b, b->source, n, b->iov_limit - 1))

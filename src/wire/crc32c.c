@@ -24,7 +24,6 @@
 #include <immintrin.h>
 #endif
 
-#include "base/copy.h"
 
 /* crc32_iscsi takes an int. */
 #define MAX_ISAL_CHUNK ((size_t)1 << 30)
@@ -218,7 +217,7 @@ uint32_t crc32c_copy(uint32_t crc, void *to, const void *from, size_t len)
         return crc32c_copy_short(crc, to, from, len);
     if (crc32c_can_fold(len))
         return crc32c_copy_folding(crc, to, from, len);
-    copy_bytes(to, from, len);
+    memcpy(to, from, len);
     __asm__("" ::: "memory"); /* the sum reads the copy, not values that the compiler still has of the source */
     return crc32c_update(crc, to, len);
 }
