@@ -31,7 +31,6 @@ static void cq_on_notify(void *owner, bool overflow)
 
     if (!object_try_ref(&cq->obj, REF_CALLBACK))
         return;
-    overflow = overflow;
     cq->notify(cq->notify_context, overflow ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS);
     object_unref(&cq->obj, REF_CALLBACK);
 }
