@@ -9,7 +9,7 @@
  *   conn_table.c    nothing                                 nothing                     the cell of state and event
  *   conn_effects.c  short_linger, ended if forgiven         stream, passive, limit,     nothing: no effect can fail
  *                                                           consumer's events, net
- *   conn_object.c   refs, entries, has_socket, shard_link   listener, `closed`          nothing
+ *   conn_object.c   refs, has_socket, shard_link            listener, `closed`          nothing
  *   conn_limit.c    timer, measured, progress               net                         whether a limit has passed, why
  *   active.c        local, remote, reservation, result      handshake, net              an outcome
  *   passive.c       owner                                   handshake, listener         an outcome
