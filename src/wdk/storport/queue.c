@@ -18,7 +18,11 @@
 
 enum { BUSY_PAUSE = CLOCK_UNITS / 10 };
 
-static _Thread_local struct port_adapter *pumping;
+/*
+ * The adapter whose queue this thread sends from. Initial-exec, because a driver loads this library: LeakSanitizer of
+ * GCC 12 often crashes at thread variables that the dynamic loader allocates later.
+ */
+static _Thread_local struct port_adapter *pumping __attribute__((tls_model("initial-exec")));
 
 static struct port_request *port_request_of_link(LIST_ENTRY *e)
 {

@@ -132,7 +132,12 @@ struct wdf_work {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
-static _Thread_local struct wdf_work *running; /* the item whose callback runs, or NULL once it has deleted the item */
+/*
+ * The item whose callback this thread runs, or NULL once the callback has deleted the item. Initial-exec, because a
+ * driver loads this library: LeakSanitizer of GCC 12 often crashes at thread variables that the dynamic loader
+ * allocates later.
+ */
+static _Thread_local struct wdf_work *running __attribute__((tls_model("initial-exec")));
 
 static struct wdf_object *wdf_root_of(struct wdf_object *o)
 {
