@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One adapter of the provider's for all opens of an interface. */
+/* All opens of an interface share one adapter of the provider. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

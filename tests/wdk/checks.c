@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report of a broken rule: what it says, how often it is counted, and that stop mode ends the program. */
+/* The report of a broken rule: its text, the count, and the end of the program in stop mode. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,11 +26,11 @@ static void test_report(void **state)
     (void)state;
     ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
     ondk_wdk_set_output(out);
-    check_failed(CHECK_POOL_WRONG_TAG, "ExFreePoolWithTag", 1, 2, 3, 4, "block of %d octets", 7);
+    check_failed(CHECK_POOL_WRONG_TAG, "ExFreePoolWithTag", 1, 2, 3, 4, "block of %d bytes", 7);
     ondk_wdk_set_output(NULL);
     fclose(out);
     assert_int_equal(ondk_wdk_violations(), before + 1);
-    assert_non_null(strstr(text, "pool-wrong-tag in ExFreePoolWithTag: block of 7 octets"));
+    assert_non_null(strstr(text, "pool-wrong-tag in ExFreePoolWithTag: block of 7 bytes"));
     assert_non_null(strstr(text, "bug check 0xC2 (0x0000000000000001, 0x0000000000000002, "
                                  "0x0000000000000003, 0x0000000000000004)"));
     assert_non_null(strstr(text, "#0 "));

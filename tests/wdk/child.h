@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What ends the program is done in a process of its own, which says nothing. */
+/* Runs functions that end the program in a child process without output. */
 #ifndef TESTS_WDK_CHILD_H
 #define TESTS_WDK_CHILD_H
 
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Its status, as waitpid gives it; 0 if the routine came back. */
+/* Returns the status of waitpid; 0 if the routine has returned. */
 static inline int child_status(void (*routine)(void))
 {
     pid_t child = fork();

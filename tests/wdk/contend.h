@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that all want one lock. What it guards is two counters that are equal whenever nobody writes: a thread that
- * comes in beside a writer sees them differ, or leaves them so.
+ * Threads that contend for one lock. It guards two counters, which differ only while a thread writes: a thread that
+ * enters beside a writer observes or causes a difference.
  */
 #ifndef TESTS_WDK_CONTEND_H
 #define TESTS_WDK_CONTEND_H
@@ -15,12 +15,12 @@
 enum { CONTENDERS = 3, TURNS = 1200 };
 
 struct contest {
-    KEVENT go; /* all begin together */
+    KEVENT go; /* all threads start together */
     int counter, twin;
     atomic_int came, broken;
 };
 
-/* Others get a chance to come in, which the lock has to deny them: on this processor, on others, at leisure. */
+/* Lets other threads run, on this processor or others, for a longer time, too. The lock must exclude them. */
 static inline void contest_linger(int turn)
 {
     static const struct timespec while_ = { 0, 100000 };
@@ -51,7 +51,7 @@ static inline void contest_read(struct contest *c)
         atomic_fetch_add(&c->broken, 1);
 }
 
-/* The routine waits for c->go and takes TURNS turns. How often somebody wrote. */
+/* Runs the routine in all threads, each TURNS times after c->go. Returns the number of writes. */
 static inline int contest_run(struct contest *c, PKSTART_ROUTINE routine, PVOID context)
 {
     PVOID threads[CONTENDERS];

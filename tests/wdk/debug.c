@@ -48,7 +48,7 @@ static void prefixed(const char *prefix, const char *format, ...)
     va_end(args);
 }
 
-/* A front for each line, whether one call has many or many calls have one. */
+/* Each line has a prefix, whether one call prints many lines or many calls print one. */
 static void test_lines(void **state)
 {
     UNICODE_STRING name = RTL_CONSTANT_STRING(L"wide");
@@ -131,7 +131,7 @@ static void assert_unchecked(void)
     _exit(*text == 0 ? 0 : 1);
 }
 
-/* The child ends with abort(), and has said why. */
+/* The child ends with abort() after printing the reason. */
 static void ends(void (*routine)(void), const char *words)
 {
     int pipes[2], status;

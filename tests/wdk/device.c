@@ -40,10 +40,10 @@ static uint32_t control(uint32_t code, const void *in, uint32_t in_length, void 
 
 static uint32_t simple(uint32_t function)
 {
-    uint8_t octet = 1, out[4];
+    uint8_t byte = 1, out[4];
     uint32_t length;
 
-    return control(CONTROL(function, 0), &octet, 1, out, sizeof out, &length);
+    return control(CONTROL(function, 0), &byte, 1, out, sizeof out, &length);
 }
 
 static void test_methods(void **state)
@@ -60,7 +60,7 @@ static void test_methods(void **state)
     assert_int_equal(control(CONTROL(ECHO, 0), NULL, 0, NULL, 0, NULL), 0);
 }
 
-/* A warning gives its output, an error none. */
+/* A warning returns output, an error does not. */
 static void test_outcomes(void **state)
 {
     uint8_t out[2] = { 7, 7 };
@@ -109,7 +109,7 @@ static void test_names(void **state)
     assert_int_equal(ondk_wdk_open("\\Device\\Exclusive", &other, &status), 0);
     assert_int_equal(ondk_wdk_open("\\Device\\Exclusive", &third, &status), -1);
     assert_int_equal(status, 0xC0000022);
-    assert_int_equal(simple(DELETE_OTHER), 0); /* open: it goes with its last close, its name at once */
+    assert_int_equal(simple(DELETE_OTHER), 0); /* open: it is deleted with its last close, its name at once */
     assert_int_equal(ondk_wdk_open("\\Device\\Exclusive", &third, &status), -1);
     assert_int_equal(status, 0xC0000034);
     ondk_wdk_close(other);
@@ -164,7 +164,7 @@ static void test_handle(void **state)
     assert_int_equal(simple(HANDLE_FIRST), 0xC0000034);
 }
 
-/* The driver's code is needed until what is open of it is closed, deleted or not. */
+/* The driver's code is needed until its open devices are closed, even if they were deleted. */
 static void test_deleted_open(void **state)
 {
     ondk_wdk_device_t *other;
@@ -192,7 +192,7 @@ static void *open_again(void *context)
     return NULL;
 }
 
-/* A program opens and closes while the driver is unloaded: before that, or not at all. */
+/* A program opens and closes while the driver is unloaded: it succeeds before the unload, or fails. */
 static void test_unload_race(void **state)
 {
     uint32_t status;
@@ -217,16 +217,16 @@ struct held {
     uint8_t out[2];
 };
 
-static void *hold(void *context)
+static void *send_queued(void *context)
 {
     struct held *h = context;
 
-    if (ondk_wdk_device_control(device, CONTROL(HOLD, 0), "12", 2, h->out, 2, &h->length, &h->status))
+    if (ondk_wdk_device_control(device, CONTROL(QUEUE, 0), "12", 2, h->out, 2, &h->length, &h->status))
         abort();
     return NULL;
 }
 
-/* LET_GO until the other thread's request has come. */
+/* Calls COMPLETE_OLDEST until the other thread's request has arrived. */
 static void test_pending(void **state)
 {
     struct held h = { .status = 1 };
@@ -234,8 +234,8 @@ static void test_pending(void **state)
     uint32_t length = 0;
 
     (void)state;
-    assert_int_equal(pthread_create(&h.thread, NULL, hold, &h), 0);
-    while (simple(LET_GO))
+    assert_int_equal(pthread_create(&h.thread, NULL, send_queued, &h), 0);
+    while (simple(COMPLETE_OLDEST))
         usleep(1000);
     pthread_join(h.thread, NULL);
     assert_int_equal(h.status, 0);
@@ -245,7 +245,7 @@ static void test_pending(void **state)
     assert_memory_equal(out, "45", 2);
 }
 
-/* Requests are cancelled while others are let go: each ends once, one way or the other. */
+/* Requests are cancelled while others are completed: each completes once, in either way. */
 static void test_cancel(void **state)
 {
     enum { HELD = 8 };
@@ -256,9 +256,9 @@ static void test_cancel(void **state)
     (void)state;
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < HELD; i++)
-            assert_int_equal(pthread_create(&h[i].thread, NULL, hold, &h[i]), 0);
+            assert_int_equal(pthread_create(&h[i].thread, NULL, send_queued, &h[i]), 0);
         for (int done = 0; done < HELD / 2;)
-            done += simple(LET_GO) == 0;
+            done += simple(COMPLETE_OLDEST) == 0;
         for (uint8_t before = (uint8_t)cancelled; (uint8_t)(counts[3] - before) != HELD / 2;) {
             ondk_wdk_cancel(device);
             assert_int_equal(control(CONTROL(COUNTS, 0), NULL, 0, counts, 4, NULL), 0);
@@ -273,7 +273,7 @@ static void test_cancel(void **state)
     assert_int_equal(cancelled, 20 * HELD / 2);
 }
 
-/* Everything goes through the device above, there and back, and again without it when it has gone. */
+/* All requests pass through the upper device in both directions, and work without it after it is gone. */
 static void test_filter(void **state)
 {
     ondk_wdk_driver_t *filter = host_load("filter");
@@ -287,7 +287,7 @@ static void test_filter(void **state)
     assert_int_equal(control(CONTROL(LATER, 0), "34", 2, out, 4, &length), 0);
     assert_memory_equal(out, "45", 2);
     assert_int_equal(control(CONTROL(FAIL, 0), "ab", 2, out, 4, &length), 0xC000000D);
-    assert_int_equal(pthread_create(&h.thread, NULL, hold, &h), 0);
+    assert_int_equal(pthread_create(&h.thread, NULL, send_queued, &h), 0);
     do {
         ondk_wdk_cancel(device);
         assert_int_equal(control(CONTROL(FILTER_COUNTS, 0), NULL, 0, counts, 3, NULL), 0);
@@ -311,7 +311,7 @@ static uint32_t broken;
 static void break_it(void)
 {
     open_all(NULL);
-    if (simple(broken) == 0xC00000E5) /* what the driver found afterwards is not as it should be */
+    if (simple(broken) == 0xC00000E5) /* the driver has found a wrong state */
         _exit(3);
 }
 
@@ -338,7 +338,7 @@ static void test_rules(void **state)
     breaks(BREAK_ATTACHED, "reference", "IoDetachDevice comes first");
 }
 
-/* Its sender has gone on: the output goes nowhere. */
+/* Its sender does not wait any more, so the output is dropped. */
 static void complete_late(void)
 {
     uint8_t out[2] = { 7, 7 };

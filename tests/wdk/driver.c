@@ -77,7 +77,7 @@ static void unload_leaving_alone(void)
         _exit(3);
 }
 
-/* Also while another driver is loaded: the stack of whoever made it tells whose it is. */
+/* Also while another driver is loaded: the creator's stack identifies the owner. */
 static void test_leaves(void **state)
 {
     static const char *kinds[] = { "left: IRP 0x",           "Left",           "left: device object 0x",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that drivers open: inside of the host's directory, and nowhere else. */
+/* Files that drivers open: only inside of the host's directory. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -162,7 +162,7 @@ static void test_places(void **state)
     assert_int_equal(ondk_wdk_set_file_root("/nowhere"), -1);
 }
 
-/* What is written goes to the end, wherever the driver says. */
+/* Data is written at the end, at any offset that the driver specifies. */
 static void test_append(void **state)
 {
     LARGE_INTEGER start = { .QuadPart = 0 };
@@ -220,7 +220,7 @@ static void test_directories(void **state)
                      STATUS_FILE_IS_A_DIRECTORY);
 }
 
-/* A name below a directory that is open, and nowhere else. */
+/* A name relative to an open directory must stay below it. */
 static void test_below_a_directory(void **state)
 {
     HANDLE directory, file, other;
@@ -263,7 +263,7 @@ struct taking {
     atomic_int taken[TAKEN];
 };
 
-static void *take_numbers(void *context)
+static void *read_numbers(void *context)
 {
     struct taking *t = context;
     IO_STATUS_BLOCK block;
@@ -274,7 +274,7 @@ static void *take_numbers(void *context)
     return NULL;
 }
 
-/* To seek and to read is one step: each reads what the other has not. */
+/* Seeking and reading is atomic: each thread reads data that the other has not read. */
 static void test_one_position(void **state)
 {
     static struct taking t;
@@ -293,15 +293,15 @@ static void test_one_position(void **state)
                      STATUS_SUCCESS);
     assert_int_equal(ZwSetInformationFile(t.file, &block, &start, sizeof start, FilePositionInformation),
                      STATUS_SUCCESS);
-    assert_int_equal(pthread_create(&other, NULL, take_numbers, &t), 0);
-    (void)take_numbers(&t);
+    assert_int_equal(pthread_create(&other, NULL, read_numbers, &t), 0);
+    (void)read_numbers(&t);
     assert_int_equal(pthread_join(other, NULL), 0);
     for (int i = 0; i < TAKEN; i++)
         assert_int_equal(t.taken[i], 1);
     assert_int_equal(ZwClose(t.file), STATUS_SUCCESS);
 }
 
-/* A name with a zero in it is not the name that ends there. */
+/* A name that contains a zero is not the name before it. */
 static void test_zero_in_name(void **state)
 {
     UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\??\\C:\\log.txt\0x");

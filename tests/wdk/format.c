@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's printf. Where Windows and C agree, the host's own is the judge. */
+/* The kernel's printf, compared with the host's where Windows and C agree. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,7 +89,7 @@ static void test_windows(void **state)
     ANSI_STRING a = { 4, 8, (PCHAR)(uintptr_t)"narrow" };
 
     (void)state;
-    /* long has 32 bits: what follows it is in its place */
+    /* long has 32 bits: the following argument is correct */
     IS("-1 4294967295 ffffffff 7", "%ld %lu %lx %d", (LONG)-1, (ULONG)-1, (ULONG)-1, 7);
     IS("-2 18446744073709551614 fffffffffffffffe 8", "%I64d %I64u %I64x %d", (LONGLONG)-2, (ULONGLONG)-2,
        (ULONGLONG)-2, 8);
@@ -106,7 +106,7 @@ static void test_windows(void **state)
     IS_WIDE(L"A B    C", L"%c %C %4c", L'A', 'B', L'C');
 }
 
-/* The length of all of it, whole characters only, nothing after what is left out. */
+/* Returns the whole length; writes whole characters only, and nothing after an omitted one. */
 static void test_cut(void **state)
 {
     (void)state;
@@ -121,7 +121,7 @@ static void test_cut(void **state)
     assert_memory_equal(got_wide, L"00", 6);
 }
 
-/* Widths and precisions that no buffer has room for. */
+/* Widths and precisions that exceed any buffer. */
 static void test_huge(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests that load drivers as a host does: driver rules go on, and what is reported can be read. */
+/* For tests that load drivers: broken rules are reported and do not end the program, and the reports can be read. */
 #ifndef TESTS_WDK_HOST_H
 #define TESTS_WDK_HOST_H
 
@@ -18,7 +18,7 @@
 
 #include "openndk/wdk.h"
 
-/* Where the build has put the driver. */
+/* Returns the path of a driver of the build. */
 static inline const char *host_path(const char *driver)
 {
     static char path[512];
@@ -46,8 +46,8 @@ static inline void host_unload(ondk_wdk_driver_t *driver)
 }
 
 /*
- * What `breaks` makes this kernel say. It runs in a process of its own, since what it leaves must not reach other
- * tests; there each broken rule is reported and the driver goes on. The text is the caller's to free.
+ * Returns the output of the kernel during `breaks`, which runs in a child process, because it may leak. There each
+ * broken rule is reported and the driver continues. The caller frees the text.
  */
 static inline char *host_reported(void (*breaks)(void))
 {
@@ -80,7 +80,7 @@ static inline char *host_reported(void (*breaks)(void))
     return text;
 }
 
-/* How many rules it says were broken. */
+/* Returns the number of broken rules in the text. */
 static inline int host_count(const char *text)
 {
     int n = 0;
@@ -90,7 +90,7 @@ static inline int host_count(const char *text)
     return n;
 }
 
-/* Exactly this rule, once, with these words. */
+/* Checks that exactly this rule was reported, once, with these words. */
 static inline void host_breaks(void (*breaks)(void), const char *rule, const char *words)
 {
     char *text = host_reported(breaks);

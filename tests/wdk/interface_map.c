@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which of the host's interfaces stands in for one that a driver names. */
+/* The mapping of a driver's interface index to one of the host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* IRPs on their way down and up a stack of devices, and the queues that hold them. */
+/* IRPs passed down and up a stack of devices, and queues of IRPs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -26,7 +26,7 @@ static DRIVER_OBJECT driver;
 static DEVICE_OBJECT devices[DEPTH]; /* 0 is the lowest */
 static char trace[128];
 static NTSTATUS outcome;
-static int stop_at; /* the completion routine of this device takes the IRP back, once; -1: none */
+static int stop_at; /* the completion routine of this device stops the completion once; -1: none */
 static bool pend;
 static PIRP taken;
 
@@ -44,7 +44,7 @@ static void note(const char *what, int level)
 
 static NTSTATUS completed(PDEVICE_OBJECT device, PIRP irp, PVOID context)
 {
-    assert_int_equal(level_of(device), *(int *)context + 1); /* who has set it, not who completes */
+    assert_int_equal(level_of(device), *(int *)context + 1); /* the device that has set the routine */
     note(irp->PendingReturned ? "p" : "c", *(int *)context);
     if (irp->PendingReturned && device)
         IoMarkIrpPending(irp);
@@ -102,7 +102,7 @@ static PIRP make(bool on_success, bool on_error, bool on_cancel)
     return irp;
 }
 
-/* The owner's routine comes last and keeps the IRP. */
+/* The owner's routine runs last and keeps the IRP. */
 static void test_order(void **state)
 {
     PIRP irp = make(true, true, true);
@@ -115,7 +115,7 @@ static void test_order(void **state)
     IoFreeIrp(irp);
 }
 
-/* Taken back half way, and completed again from there. */
+/* The completion is stopped half way, and continued from there. */
 static void test_more_processing(void **state)
 {
     PIRP irp = make(true, true, true);
@@ -132,7 +132,7 @@ static void test_more_processing(void **state)
     IoFreeIrp(irp);
 }
 
-/* A routine is called for the ends that it was set for. */
+/* A routine is called only for the results that it was set for. */
 static void test_when_called(void **state)
 {
     static const struct {
@@ -169,7 +169,7 @@ static void test_when_called(void **state)
     }
 }
 
-/* Without a routine of its own a location hands the mark up. */
+/* A location without a routine propagates the pending mark. */
 static void test_mark_goes_up(void **state)
 {
     PIRP irp = IoAllocateIrp(2, FALSE);
@@ -240,13 +240,13 @@ static NTSTATUS insert(PIO_CSQ csq, PIRP irp, PVOID context)
     return STATUS_SUCCESS;
 }
 
-static VOID take(PIO_CSQ csq, PIRP irp)
+static VOID remove_irp(PIO_CSQ csq, PIRP irp)
 {
     (void)csq;
     RemoveEntryList(&irp->Tail.Overlay.ListEntry);
 }
 
-/* Of the file that PeekContext is, if there is one. */
+/* If PeekContext is a file, returns only IRPs of that file. */
 static PIRP peek(PIO_CSQ csq, PIRP irp, PVOID context)
 {
     struct queue *q = (struct queue *)csq;
@@ -281,10 +281,11 @@ static void open_queue(struct queue *q)
     memset(q, 0, sizeof *q);
     InitializeListHead(&q->list);
     KeInitializeSpinLock(&q->lock);
-    assert_int_equal(IoCsqInitializeEx(&q->csq, insert, take, peek, acquire, release, end_cancelled), STATUS_SUCCESS);
+    assert_int_equal(IoCsqInitializeEx(&q->csq, insert, remove_irp, peek, acquire, release, end_cancelled),
+                     STATUS_SUCCESS);
 }
 
-/* With a current location, as its dispatch routine has it. */
+/* Creates an IRP with a current location, as in a dispatch routine. */
 static PIRP arrived(PFILE_OBJECT file)
 {
     PIRP irp = IoAllocateIrp(1, FALSE);
@@ -324,7 +325,7 @@ static void test_queue(void **state)
         IoFreeIrp(irps[i]);
 }
 
-/* One that does not get in is the caller's again; one that was cancelled on its way ends at once. */
+/* A refused IRP belongs to the caller again; one that was cancelled before the insertion completes at once. */
 static void test_not_queued(void **state)
 {
     struct queue q;
@@ -347,7 +348,7 @@ static void test_not_queued(void **state)
     IoFreeIrp(irp);
 }
 
-/* As IoCancelIrp leaves it before the cancel routine has the queue's lock. */
+/* The state after IoCancelIrp, before the cancel routine has acquired the queue's lock. */
 static void test_being_cancelled(void **state)
 {
     struct queue q;
@@ -385,7 +386,7 @@ static void *cancel_each(void *context)
     return NULL;
 }
 
-/* Inserted and removed here while it is cancelled there: it ends once. */
+/* Inserted and removed while another thread cancels it: it completes once. */
 static void test_cancel_race(void **state)
 {
     struct queue q;
@@ -413,7 +414,7 @@ static void test_cancel_race(void **state)
         IoFreeIrp(shared[i]);
 }
 
-/* A buffer that cannot be locked: no request, nothing left of it, and no exception. */
+/* A buffer that cannot be locked: no request, no leak, and no exception. */
 static void test_buffer_that_is_not_there(void **state)
 {
     enum { DIRECT = CTL_CODE(FILE_DEVICE_UNKNOWN, 0x800, METHOD_OUT_DIRECT, FILE_ANY_ACCESS) };

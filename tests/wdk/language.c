@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The C that Windows sources are written in, through the headers and the flags of drivers: the extensions of
- * Microsoft's compiler, its layouts, and what it lets several files say at once.
+ * The C of Windows sources, with the headers and flags of drivers: the extensions of Microsoft's compiler, its layouts,
+ * and definitions that occur in several files.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 typedef enum _LANGUAGE_STATE { LanguageIdle, LanguageBusy } LANGUAGE_STATE;
 
-/* Names that the host's library has, and that are a driver's to use. */
+/* Names of the host's library that a driver may define. */
 static ULONG index, called;
 typedef struct _ulong { ULONG value; } ulong, uint;
 

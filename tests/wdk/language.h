@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What two files of a driver share, as Windows sources write it. */
+/* Declarations that two files of a driver share, in the style of Windows sources. */
 #pragma once
 #pragma warning(push)
 #pragma warning(disable: 4201) // nameless struct or union

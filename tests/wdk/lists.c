@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Interlocked operations and lists: what each gives back, that threads lose nothing, that corrupt links are reported.
- */
+/* Interlocked operations and lists: their results, concurrent use, and reports of corrupt links. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -215,7 +213,7 @@ struct shared {
 struct item {
     SLIST_ENTRY link;
     LIST_ENTRY entry;
-    ULONG owner; /* plain: whoever has popped the item alone touches it */
+    ULONG owner; /* not atomic: only the thread that has popped the item accesses it */
 };
 
 static void *churn(void *context)

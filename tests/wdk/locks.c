@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Locks that a thread sleeps for: fast and guarded mutexes, push locks, ERESOURCE. */
+/* Sleeping locks: fast and guarded mutexes, push locks, ERESOURCE. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,8 +65,8 @@ static void use_push(PVOID context)
     }
 }
 
-/* The first writes, the others read: no writer that waits keeps the readers out. */
-static void use_push_apart(PVOID context)
+/* The first thread writes, the others read: a waiting writer must not block the readers for ever. */
+static void use_push_interleaved(PVOID context)
 {
     struct shared *s = context;
     bool writes = atomic_fetch_add(&s->contest.came, 1) == 0;
@@ -132,7 +132,7 @@ static void test_exclusion(void **state)
     assert_int_equal(run(use_fast), CONTENDERS * TURNS);
     assert_int_equal(run(use_guarded), CONTENDERS * TURNS);
     assert_int_equal(run(use_push), CONTENDERS * TURNS / 4);
-    assert_int_equal(run(use_push_apart), TURNS);
+    assert_int_equal(run(use_push_interleaved), TURNS);
     assert_int_equal(run(use_resource), CONTENDERS * TURNS / 4);
 }
 
@@ -303,7 +303,7 @@ static void test_resource_modes(void **state)
     ExDeleteResourceLite(&r);
 }
 
-/* A reader keeps it while one waits for exclusive access: who may still come in, and who is next. */
+/* A reader owns it while a thread waits for exclusive access: which threads can acquire it, and which is next. */
 static void test_resource_order(void **state)
 {
     struct asker writer, reader;
@@ -361,7 +361,7 @@ static void test_resource_for_thread(void **state)
     report_is_empty(report);
 }
 
-/* Both have it shared; what one lets go for the other stays in its own list of held locks. */
+/* Both own it shared. A release for the other thread remains in that thread's list of held locks. */
 static void test_resource_kept_for_oneself(void **state)
 {
     struct report *report = report_start();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Lookaside lists: what is kept, what the driver's own functions are given, and that a list not deleted is seen. */
+/*
+ * Lookaside lists: cached entries, the arguments of the driver's functions, and the report of a list that was not
+ * deleted.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +22,7 @@
 
 enum { TAG = 'kooL', MANY = 400 };
 
-/* How many of MANY the list keeps when all are freed. */
+/* Returns how many of MANY the list caches when all are freed. */
 static unsigned kept(void)
 {
     return checked_pool_is_on() ? 0 : EX_MAXIMUM_LOOKASIDE_DEPTH_BASE;
@@ -90,7 +93,7 @@ static void test_paged_with_functions(void **state)
     assert_int_equal(pool_block_count(), 0);
 }
 
-/* As drivers do it: the context is what the list is a part of. */
+/* As in drivers: the list is a member of the context. */
 struct context {
     LOOKASIDE_LIST_EX list;
     unsigned allocated, freed;
@@ -135,7 +138,7 @@ static void test_ex(void **state)
     assert_int_equal(c.allocated, 2);
     assert_int_equal(c.freed, 2);
 
-    /* Too small for a link: nothing can be kept. */
+    /* Too small for a link: nothing can be cached. */
     assert_int_equal(ExInitializeLookasideListEx(&c.list, NULL, NULL, PagedPool, 0, 4, TAG, 0), STATUS_SUCCESS);
     ExFreeToLookasideListEx(&c.list, ExAllocateFromLookasideListEx(&c.list));
     assert_int_equal(pool_block_count(), 0);
@@ -169,7 +172,7 @@ static void test_misuse(void **state)
     report_is(r, "irql-too-high in ExDeletePagedLookasideList");
 }
 
-/* Freed to the list is freed: the pool says so. */
+/* An entry freed to the list counts as freed memory. */
 static void test_entry_freed_twice(void **state)
 {
     NPAGED_LOOKASIDE_LIST list;

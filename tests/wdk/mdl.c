@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory descriptor lists: what they say, that the provider can use them, and each rule broken on purpose. */
+/* Memory descriptor lists: their contents, their use by the provider, and each rule broken on purpose. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -383,11 +383,13 @@ static bool find_used(const void *start, size_t size, struct inuse_found *out)
 {
     if (!used || (uintptr_t)used - (uintptr_t)start >= size)
         return false;
-    *out = (struct inuse_found){ .rule = &verify_rules[RULE_MDL_FREED], .object = used, .what = "MDL of a registered region" };
+    *out = (struct inuse_found){
+        .rule = &verify_rules[RULE_MDL_FREED], .object = used, .what = "MDL of a registered region"
+    };
     return true;
 }
 
-/* Who registers regions is the source of what is in use. */
+/* The layer that registers regions reports the memory in use. */
 static void test_freed_in_use(void **state)
 {
     PMDL mdl = new_mdl();

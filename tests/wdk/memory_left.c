@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a driver has allocated and not freed is said when it is unloaded: how much by tag, and who it was. */
+/* The unload of a driver reports memory that it has not freed: the bytes by tag, and the allocating stacks. */
 #include "host.h"
 
 static void unload_alone(void)
@@ -10,7 +10,7 @@ static void unload_alone(void)
         _exit(3);
 }
 
-/* Another driver is there: the stacks tell whose it is. */
+/* With another driver loaded, the stacks identify the owner. */
 static void unload_beside_another(void)
 {
     ondk_wdk_driver_t *other = host_load("plain"), *d = host_load("hoarding");
@@ -21,7 +21,7 @@ static void unload_beside_another(void)
     host_unload(other);
 }
 
-/* Nobody looks, and the numbers by tag are there all the same. */
+/* Without checks the numbers by tag are still available. */
 static void report_unchecked(void)
 {
     ondk_wdk_driver_t *d;

@@ -45,7 +45,7 @@ static void test_share(void **state)
     assert_int_equal(live_count(), before);
 }
 
-/* The name goes with the last handle, the event with the last reference; the next of that name is another one. */
+/* The name ends with the last handle, the event with the last reference. The next event of that name is another one. */
 static void test_last_handle(void **state)
 {
     UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\Once");

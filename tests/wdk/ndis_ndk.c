@@ -33,7 +33,7 @@ static void test_characteristics(void **state)
     assert_int_equal(provider.Flags, 0);
 }
 
-/* The provider's highest minor of the major that was asked for. */
+/* The provider's highest minor version of the requested major version. */
 static void test_open(void **state)
 {
     static const NDK_VERSION asked[] = { { 1, 0 }, { 1, 1 }, { 1, 2 }, { 2, 0 }, { 2, 1 } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of a driver's that goes away while NDK has it: contexts, buffers and MDLs, in pool and on stacks. */
+/* Memory that a driver frees while NDK uses it: contexts, buffers and MDLs, in pool and on stacks. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -38,7 +38,7 @@ static void test_context_freed(void **state)
     open_all();
     context = ExAllocatePoolWithTag(NonPagedPoolNx, 64, TAG);
     assert_int_equal(start_connect(nothing_done, context), STATUS_PENDING);
-    far.connector = wait_asked(); /* neither accepted nor rejected: it stays pending */
+    far.connector = wait_asked(); /* neither accepted nor rejected: the connect stays pending */
     r = report_start();
     ExFreePoolWithTag(context, TAG);
     report_is(r, "context-freed-in-use in ExFreePoolWithTag");
@@ -70,7 +70,7 @@ static void test_callback_context_freed(void **state)
     close_all();
 }
 
-/* A receive of 16 octets into the middle of a region over the buffer. */
+/* A receive of 16 bytes into the middle of a region of the buffer. */
 static NDK_MR *post_receive(PVOID context, UCHAR *buffer, PMDL *mdl)
 {
     NDK_SGE sge = { .VirtualAddress = buffer + 16, .Length = 16 };
@@ -81,7 +81,7 @@ static NDK_MR *post_receive(PVOID context, UCHAR *buffer, PMDL *mdl)
     return mr;
 }
 
-static void take_back(NDK_MR *mr, PMDL mdl)
+static void flush_and_free(NDK_MR *mr, PMDL mdl)
 {
     near.qp->Dispatch->NdkFlush(near.qp);
     assert_int_equal(next_result(&near).Status, STATUS_CANCELLED);
@@ -104,8 +104,8 @@ static void test_posted_context_freed(void **state)
     ExFreePoolWithTag(context, TAG);
     report_is(r, "context-freed-in-use in ExFreePoolWithTag");
     r = report_start();
-    take_back(mr, mdl);
-    ExFreePoolWithTag(buffer, TAG); /* which nobody has any more */
+    flush_and_free(mr, mdl);
+    ExFreePoolWithTag(buffer, TAG); /* which is not used any more */
     report_is_empty(r);
     close_all();
 }
@@ -123,11 +123,11 @@ static void test_posted_buffer_freed(void **state)
     r = report_start();
     ExFreePoolWithTag(buffer, TAG);
     report_is(r, "context-freed-in-use in ExFreePoolWithTag");
-    take_back(mr, mdl);
+    flush_and_free(mr, mdl);
     close_all();
 }
 
-/* A shared queue that was made deeper. */
+/* A shared queue whose depth was increased. */
 static void test_deeper_srq(void **state)
 {
     enum { FIRST = 2, DEEPER = 40 };
@@ -153,7 +153,7 @@ static void test_deeper_srq(void **state)
     close_all();
 }
 
-/* What was posted is done with when its connection has ended so, polled or not. */
+/* Posted requests do not use memory any more after such an end of the connection, polled or not. */
 static void freed_after(void (*end)(void))
 {
     PVOID context = ExAllocatePoolWithTag(NonPagedPoolNx, 64, TAG);
@@ -207,7 +207,7 @@ static void test_mdl_freed(void **state)
 
 enum { LAM_PAGES = 2 };
 
-/* Two pages, and what the adapter calls them. */
+/* Two pages and their logical addresses. */
 static struct mapping {
     UCHAR *memory;
     PMDL mdl;
@@ -279,7 +279,7 @@ static void test_lam_of_a_receive_released(void **state)
     close_all();
 }
 
-/* The page speaks of requests: a registration that is made stays as it is. */
+/* The rule concerns only requests: an existing registration remains. */
 static void test_lam_of_a_fast_registration_released(void **state)
 {
     struct call c;
@@ -316,7 +316,7 @@ static void test_lam_of_a_fast_registration_released(void **state)
 
 /* ---- the stack ---- */
 
-/* A frame of its own that ends while the request is pending: the context lies deeper than what is called later comes. */
+/* Posts from a stack frame that ends while the request is pending. The context lies deeper than later frames. */
 __attribute__((noinline)) static void connect_and_leave(NDK_FN_REQUEST_COMPLETION done)
 {
     struct {
@@ -344,10 +344,10 @@ static void test_dead_context_at_the_next_call(void **state)
     report_is(r, "context-on-dead-stack in NdkConnect");
     r = report_start();
     close_all();
-    report_is_empty(r); /* once is enough */
+    report_is_empty(r); /* one report suffices */
 }
 
-/* Does the thread sleep? As the host's kernel says. */
+/* Returns whether the thread sleeps, according to /proc. */
 static bool sleeps(pid_t thread)
 {
     char path[64], text[128] = "";

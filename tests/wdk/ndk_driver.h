@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A driver for tests of what stands between drivers and the provider: one adapter, and on it both ends of a connection.
- * Its calls wait as a driver's do, and fail the test where they fail.
+ * A driver for tests of the NDK filter: one adapter, and both ends of a connection on it. Its calls wait for their
+ * completions, and fail the test if they fail.
  */
 #ifndef TESTS_WDK_NDK_DRIVER_H
 #define TESTS_WDK_NDK_DRIVER_H
@@ -24,7 +24,7 @@ extern NDK_PD *pd;
 extern NDK_LISTENER *listener;
 extern struct end near, far;
 
-/* A call that waits as a driver does. */
+/* A call that waits for its completion. */
 struct call {
     KEVENT event;
     NTSTATUS status;
@@ -38,7 +38,7 @@ VOID close_done(PVOID context);
 NTSTATUS finish(struct call *c, NTSTATUS status);
 void *made(struct call *c, NTSTATUS status, void *inline_object);
 
-/* A creating call, whichever way it answers. In it, c_ and inline_ are the context and where an object goes. */
+/* A create call, which completes inline or later. c_ and inline_ are its context and its out parameter. */
 #define MADE(type, variable, call_)                                        \
     do {                                                                   \
         struct call c_;                                                    \
@@ -56,14 +56,14 @@ VOID cq_notified(PVOID context, NTSTATUS status);
 void open_end(struct end *e);
 void close_end(struct end *e);
 
-/* The connector of the request that comes next. */
+/* Waits for the next connect request and returns its connector. */
 NDK_CONNECTOR *wait_asked(void);
-/* Makes `listener`; the port that it got is put into the address. */
+/* Creates `listener` and stores its port in the address. */
 void listen_at(PSOCKADDR at, ULONG length);
 
 void open_adapter(void);
 void close_adapter(void);
-/* Checks on, report and go on; all but the connection. */
+/* Turns checks on in go-on mode, and creates everything but the connection. */
 void open_all(void);
 void close_all(void);
 
@@ -71,7 +71,7 @@ NTSTATUS start_connect(NDK_FN_REQUEST_COMPLETION done, void *context);
 void establish(void);
 void disconnect(void);
 
-/* A region over the buffer, with the MDL that it was registered with. */
+/* Registers the buffer. Returns the region and its MDL. */
 NDK_MR *register_buffer(UCHAR *buffer, PMDL *mdl);
 void deregister(NDK_MR *mr);
 NDK_RESULT_EX next_result(struct end *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a driver can do wrong with NDK's objects and in its callbacks, each seen and told as what it is; and that one
- * which does nothing wrong hears nothing.
+ * Mistakes of drivers with NDK objects and in callbacks: each is reported by its rule, and a correct driver has no
+ * reports.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -34,11 +34,11 @@
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
 
-extern const char __executable_start, etext; /* the linker's: where the program's code is */
+extern const char __executable_start, etext; /* symbols of the linker: the program's code */
 
 /* ---- nothing wrong ---- */
 
-/* Contexts of requests come back as they were given, silent ones and those in pool too. */
+/* Completions return the contexts of their requests, also for silent requests and contexts in pool. */
 static void use_all(void)
 {
     PMDL mdl[2];
@@ -101,8 +101,8 @@ static void test_good_driver_whose_creates_pend(void **state)
 static atomic_bool slow_to_let_go, shrunk;
 
 /*
- * In place of the C library's: who calls another thread to its processor may be slow to let it go after that, and those
- * that the process had at its start may have been taken from it.
+ * Replaces the C library's function: the affinity can change after a thread was bound to a processor, and the process
+ * may have fewer processors than at its start.
  */
 int sched_setaffinity(pid_t thread, size_t size, const cpu_set_t *set)
 {
@@ -120,7 +120,7 @@ int sched_setaffinity(pid_t thread, size_t size, const cpu_set_t *set)
     return (int)syscall(SYS_sched_setaffinity, thread, size, set);
 }
 
-/* When nobody is about to change them. */
+/* Reads them while no thread changes them. */
 static int processors_of_thread(void)
 {
     cpu_set_t set;
@@ -130,7 +130,7 @@ static int processors_of_thread(void)
     return sched_getaffinity(0, sizeof set, &set) ? 0 : CPU_COUNT(&set);
 }
 
-/* Each call waits for a completion, and is woken by a thread of the provider's. */
+/* Each call waits for a completion, and a thread of the provider wakes it. */
 static void connect_once(void)
 {
     open_all();
@@ -233,8 +233,8 @@ static void test_closed_used(void **state)
 }
 
 /*
- * Queue pairs that come and go on one completion queue leave nothing behind, but for the latest closed ones, which are
- * kept to report who uses them. (A sanitizer's mallinfo2 says nothing: then the use of them is what is tried.)
+ * Queue pairs that are created and closed on one completion queue leak nothing. The latest closed ones are kept to
+ * report later uses. (mallinfo2 returns nothing under a sanitizer, which then checks the memory itself.)
  */
 static void test_pairs_that_come_and_go(void **state)
 {
@@ -256,11 +256,11 @@ static void test_pairs_that_come_and_go(void **state)
         close_object(qp);
         assert_int_equal(near.cq->Dispatch->NdkGetCqResultsEx(near.cq, &result, 1), 0);
     }
-    assert_true(mallinfo2().uordblks < before + MORE * 100); /* octets; a pair has some 500 */
+    assert_true(mallinfo2().uordblks < before + MORE * 100); /* in bytes; a queue pair needs about 500 */
     close_all();
 }
 
-/* Not the completion routine of a create is what counts, but that nobody closed what it made. */
+/* The report concerns the object that was not closed, not the completion routine of its create. */
 static void test_left_open(void **state)
 {
     char *text = NULL;
@@ -285,7 +285,7 @@ static VOID nothing_done(PVOID context, NTSTATUS status)
     (void)context, (void)status;
 }
 
-/* A connector that came with an event counts as its listener's maker's. */
+/* A connector from an event belongs to the driver that created the listener. */
 static void test_connector_of_an_event_left_open(void **state)
 {
     char *text = NULL, *wanted = NULL;
@@ -298,7 +298,7 @@ static void test_connector_of_an_event_left_open(void **state)
     far.connector = wait_asked();
     assert_true(live_report_of(out, &__executable_start, (uint64_t)(&etext - &__executable_start)) > 0);
     fclose(out);
-    fprintf(line, "NDK object %p (NDK_CONNECTOR)", (void *)far.connector); /* the host's, as the report's */
+    fprintf(line, "NDK object %p (NDK_CONNECTOR)", (void *)far.connector); /* an index of the host, as in the report */
     fclose(line);
     if (!strstr(text, wanted))
         fail_msg("no %s in:\n%s", wanted, text);
@@ -326,7 +326,7 @@ static VOID keep_lock(PVOID context, NTSTATUS status)
     atomic_store(&entered, 1);
 }
 
-/* A connect with that routine, ended by a reject. Closing comes behind the completion. */
+/* A connect with that routine, ended by a reject. The close follows the completion. */
 static void run_callback(NDK_FN_REQUEST_COMPLETION routine)
 {
     open_all();
@@ -392,7 +392,7 @@ static void test_ipv6_family(void **state)
     close_adapter();
 }
 
-/* The last: a map stays. With checks off, too. */
+/* The last test, because the mapping remains. It remains with checks off, too. */
 static void test_mapped_address(void **state)
 {
     (void)state;

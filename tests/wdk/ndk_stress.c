@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many connections at once through what checks a driver's NDK calls: clients and servers that connect, are refused,
- * send, disconnect or just close, with a completion queue and a shared receive queue for all servers, results that are
- * polled when their queue pair has gone, and closes that wait. Nothing of that is wrong, so nothing may be reported;
- * above all it is there to run under the sanitizers.
+ * Many concurrent connections through the NDK filter: clients and servers that connect, are refused, send, disconnect
+ * or only close, with one completion queue and one shared receive queue for all servers, results polled after the close
+ * of their queue pair, and closes that wait. All of it is permitted, so nothing must be reported. The test is mainly
+ * for the sanitizers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,9 +24,9 @@
 #include "openndk/config.h"
 #include "threads.h"
 
-enum { CLIENTS = 4, SERVERS = 4, POLLERS = 2, ROUNDS = 150, MESSAGES = 4, RING = 64, OCTETS = 64 };
+enum { CLIENTS = 4, SERVERS = 4, POLLERS = 2, ROUNDS = 150, MESSAGES = 4, RING = 64, MESSAGE_SIZE = 64 };
 
-static SOCKADDR_IN at; /* where the servers listen */
+static SOCKADDR_IN at; /* the servers' address */
 static atomic_bool stopping;
 
 static SOCKADDR_IN any_port(void)
@@ -37,12 +37,12 @@ static SOCKADDR_IN any_port(void)
     return from;
 }
 
-static VOID peer_gone(PVOID context)
+static VOID on_disconnect(PVOID context)
 {
     KeSetEvent(context, IO_NO_INCREMENT, FALSE);
 }
 
-static VOID peer_gone_ex(PVOID context, ULONG reason)
+static VOID on_disconnect_ex(PVOID context, ULONG reason)
 {
     (void)reason;
     KeSetEvent(context, IO_NO_INCREMENT, FALSE);
@@ -51,7 +51,7 @@ static VOID peer_gone_ex(PVOID context, ULONG reason)
 /* A close that has begun; close_wait ends it. */
 static NTSTATUS close_begin(void *object, struct call *c)
 {
-    NDK_PD *any = object; /* every table begins with the close */
+    NDK_PD *any = object; /* every dispatch table begins with the close */
 
     call_init(c);
     return any->Dispatch->NdkClosePd(&any->Header, close_done, c);
@@ -65,7 +65,7 @@ struct served {
     KEVENT gone;
 };
 
-static struct served connections[CLIENTS * ROUNDS * 2]; /* results name them to the very end */
+static struct served connections[CLIENTS * ROUNDS * 2]; /* results refer to them until the end */
 static atomic_uint asked_for, taken;
 static KSEMAPHORE requests;
 static NDK_CQ *server_cq;
@@ -84,11 +84,12 @@ static NTSTATUS accept(struct served *s, bool ex)
     struct call c;
 
     call_init(&c);
-    return finish(&c, ex ? d->NdkAcceptEx(s->connector, s->qp, 1, 1, NULL, 0, peer_gone_ex, &s->gone, request_done, &c)
-                         : d->NdkAccept(s->connector, s->qp, 1, 1, NULL, 0, peer_gone, &s->gone, request_done, &c));
+    return finish(&c,
+                  ex ? d->NdkAcceptEx(s->connector, s->qp, 1, 1, NULL, 0, on_disconnect_ex, &s->gone, request_done, &c)
+                     : d->NdkAccept(s->connector, s->qp, 1, 1, NULL, 0, on_disconnect, &s->gone, request_done, &c));
 }
 
-/* To the end of the connection, which the client brings about. */
+/* Until the client ends the connection. */
 static void serve(struct served *s, bool ex)
 {
     struct call c, closing;
@@ -174,7 +175,7 @@ struct round {
 
 struct client {
     NDK_CQ *cq;
-    struct round rounds[ROUNDS]; /* results name them to the very end */
+    struct round rounds[ROUNDS]; /* results refer to them until the end */
 };
 
 static struct client clients[CLIENTS];
@@ -212,8 +213,8 @@ static NTSTATUS complete(struct round *r, bool ex)
     struct call c;
 
     call_init(&c);
-    return finish(&c, ex ? d->NdkCompleteConnectEx(r->connector, peer_gone_ex, &r->gone, request_done, &c)
-                         : d->NdkCompleteConnect(r->connector, peer_gone, &r->gone, request_done, &c));
+    return finish(&c, ex ? d->NdkCompleteConnectEx(r->connector, on_disconnect_ex, &r->gone, request_done, &c)
+                         : d->NdkCompleteConnect(r->connector, on_disconnect, &r->gone, request_done, &c));
 }
 
 static void open_round(struct client *own, struct round *r)
@@ -243,14 +244,14 @@ static void close_round(struct round *r)
 
 static void send_all(struct round *r)
 {
-    NDK_SGE sge = { .VirtualAddress = r->buffer, .Length = OCTETS };
+    NDK_SGE sge = { .VirtualAddress = r->buffer, .Length = MESSAGE_SIZE };
 
     sge.MemoryRegionToken = r->mr->Dispatch->NdkGetLocalTokenFromMr(r->mr);
     for (int i = 0; i < MESSAGES; i++)
-        (void)r->qp->Dispatch->NdkSend(r->qp, r->contexts[i], &sge, 1, 0); /* refused where the peer is gone */
+        (void)r->qp->Dispatch->NdkSend(r->qp, r->contexts[i], &sge, 1, 0); /* refused if the peer has disconnected */
 }
 
-/* What there is, of this round or of those before. */
+/* Polls all results, of this round or of earlier ones. */
 static ULONG drain(struct client *own)
 {
     NDK_RESULT results[4];

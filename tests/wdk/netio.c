@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's interfaces and addresses as drivers see them. The test runs in a network of its own, with the loopback. */
+/*
+ * The host's interfaces and addresses for drivers. The test runs in a network namespace of its own, with the loopback
+ * interface.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -157,7 +160,7 @@ static void test_addresses(void **state)
     assert_int_equal(GetUnicastIpAddressEntry(&row), STATUS_NOT_FOUND);
 }
 
-/* One's own address leads to the interface that has it. */
+/* The route to an own address uses its interface. */
 static void test_paths(void **state)
 {
     PMIB_IPPATH_TABLE table;
@@ -235,7 +238,7 @@ static void test_notices(void **state)
     assert_int_equal(CancelMibChangeNotify2(handle), STATUS_INVALID_PARAMETER);
 }
 
-/* Last: the mapping stays. */
+/* The last test, because the mapping remains. */
 static void test_mapped(void **state)
 {
     MIB_IF_ROW2 row = { .InterfaceIndex = 15 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools: what an allocation is like, and the numbers by tag, with checks off and on. */
+/* Pools: properties of allocations, and the numbers by tag, with checks off and on. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -23,7 +23,7 @@
 
 enum { TAG = 'tseT', OTHER_TAG = 'rhtO', THREADS = 4, ROUNDS = 3000, SLOTS = 64 };
 
-/* What is left of a tag, as the report says it; "" if nothing. */
+/* Returns the report's line about the remaining memory of a tag; "" if there is none. */
 static void left_of(const char *tag, char *line, size_t size)
 {
     char *text = NULL, *at, wanted[32];
@@ -122,7 +122,7 @@ static bool host_can_populate(void)
     return can;
 }
 
-/* Nothing has touched them yet; more than a chunk of pages together. */
+/* New blocks, together more than a chunk of pages. */
 static void test_resident(void **state)
 {
     enum { BLOCKS = 200, SIZE = 65536, PAGES = SIZE / PAGE_SIZE };
@@ -218,7 +218,7 @@ static void *free_it(void *block)
     return NULL;
 }
 
-/* More tags than have a place, and a block that a thread which has ended gave back. */
+/* More tags than the table has, and a block freed by a thread that has ended. */
 static void test_many_tags(void **state)
 {
     static PVOID blocks[700];

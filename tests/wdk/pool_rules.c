@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a driver must not do with pool: each rule broken on purpose. */
+/* The rules of pool, each broken on purpose. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -65,7 +65,7 @@ static void test_bad_address(void **state)
     r = report_start();
     ExFreePool((PVOID)(ULONG_PTR)0x10);
     report_says(r, "pool-bad-address in ", "never allocated");
-    if (!checked_pool_under_asan) { /* which knows no block by an address within it */
+    if (!checked_pool_under_asan) { /* which finds no block by an inner address */
         r = report_start();
         ExFreePool(block + 16);
         report_says(r, "pool-bad-address in ", "allocated by");
@@ -109,13 +109,13 @@ static void test_bad_request(void **state)
     assert_int_equal(pool_block_count(), 0);
 }
 
-/* Through a volatile, or the compiler sees it and refuses. */
+/* Uses a volatile, because the compiler refuses visible mistakes. */
 static void poke(volatile UCHAR *at, UCHAR value)
 {
     *at = value;
 }
 
-/* Under AddressSanitizer these are its to find: the child that does it does not come back. */
+/* AddressSanitizer reports these mistakes itself and ends the child. */
 static void test_sanitizer_sees(void (*wrong)(void))
 {
     assert_int_not_equal(child_status(wrong), 0);
@@ -143,7 +143,7 @@ static void write_freed(void)
     poke(block + 5, 1);
 }
 
-/* In the bytes up to the alignment, which no page guards: seen when it is freed. */
+/* Writes the bytes up to the alignment, which no page guards: reported at the free. */
 static void test_small_overrun(void **state)
 {
     struct report *r;
@@ -217,12 +217,12 @@ static void test_use_after_free(void **state)
         r = report_start();
         ExFreePool(block);
         poke(block + 5, 1);
-        poke(block + 6, 1); /* the page is open now */
+        poke(block + 6, 1); /* the page is accessible now */
         report_says(r, "pool-use-after-free in ", "freed by");
     }
 }
 
-/* The driver's own handler, or the host program's, still gets what is not ours. */
+/* The handler of the driver or of the host program still gets other faults. */
 static sigjmp_buf elsewhere;
 
 static void on_other_fault(int number)
@@ -254,7 +254,7 @@ static void test_stop_ends_the_program(void **state)
         child_aborts(write_freed_and_stop);
 }
 
-/* First of all: the program's handler was there before the pool's. */
+/* The first test: the program's handler was installed before the pool's. */
 static void test_other_faults_pass_on(void **state)
 {
     struct sigaction action = { .sa_handler = on_other_fault };
@@ -305,7 +305,7 @@ static void test_beyond_special_pool(void **state)
     } else {
         report_is(r, "pool-overrun in ExFreePool");
         r = report_start();
-        poke(blocks[MANY - 1], 1); /* freed: seen when one looks again */
+        poke(blocks[MANY - 1], 1); /* freed: reported at the next check */
         pool_report(r->out);
         report_says(r, "pool-use-after-free in ", "written to after it was freed");
         r = report_start();
@@ -331,7 +331,7 @@ static bool find_used(const void *start, size_t size, struct inuse_found *out)
     return true;
 }
 
-/* An event that a thread waits for stands for it elsewhere. */
+/* A freed event that a thread waits for is reported. */
 static void test_freed_in_use(void **state)
 {
     struct report *r;

@@ -37,7 +37,7 @@ static NTSTATUS set(HANDLE key, PCWSTR name, ULONG type, const void *data, ULONG
     return ZwSetValueKey(key, &wide, 0, type, (PVOID)(uintptr_t)data, size);
 }
 
-/* The value alone. */
+/* Returns only the value. */
 static NTSTATUS get(HANDLE key, PCWSTR name, ULONG *type, void *data, ULONG cap, ULONG *size)
 {
     char buffer[256];
@@ -250,7 +250,7 @@ static void test_direct(void **state)
                      STATUS_OBJECT_NAME_NOT_FOUND);
 }
 
-/* One value into what the driver has. */
+/* Queries one value into the driver's buffer. */
 static NTSTATUS direct(PCWSTR name, ULONG flags, PVOID out, ULONG type, const void *standard)
 {
     RTL_QUERY_REGISTRY_TABLE table[] = {
@@ -266,22 +266,22 @@ static void test_direct_room(void **state)
     static const char key[] = "HKLM\\System\\CurrentControlSet\\Services\\sample\\Parameters";
     WCHAR buffer[8];
     UNICODE_STRING text = { 0, sizeof buffer, buffer };
-    LONG octets[4] = { -6, 0, 0, 0 };
+    LONG bytes[4] = { -6, 0, 0, 0 };
 
     (void)state;
     fill();
     assert_int_equal(ondk_wdk_registry_set(key, "Six", REG_BINARY, "123456", 6), 0);
-    assert_int_equal(direct(L"Six", 0, octets, 0, NULL), STATUS_SUCCESS);
-    assert_memory_equal(octets, "123456", 6);
-    octets[0] = -5;
-    assert_int_equal(direct(L"Six", 0, octets, 0, NULL), STATUS_BUFFER_TOO_SMALL);
-    octets[0] = MINLONG;
-    assert_int_equal(direct(L"Six", 0, octets, 0, NULL), STATUS_SUCCESS);
-    octets[0] = 13;
-    assert_int_equal(direct(L"Six", 0, octets, 0, NULL), STATUS_BUFFER_TOO_SMALL);
-    octets[0] = 14;
-    assert_int_equal(direct(L"Six", RTL_QUERY_REGISTRY_DELETE, octets, 0, NULL), STATUS_SUCCESS);
-    assert_true(octets[0] == 6 && octets[1] == REG_BINARY && !memcmp(octets + 2, "123456", 6));
+    assert_int_equal(direct(L"Six", 0, bytes, 0, NULL), STATUS_SUCCESS);
+    assert_memory_equal(bytes, "123456", 6);
+    bytes[0] = -5;
+    assert_int_equal(direct(L"Six", 0, bytes, 0, NULL), STATUS_BUFFER_TOO_SMALL);
+    bytes[0] = MINLONG;
+    assert_int_equal(direct(L"Six", 0, bytes, 0, NULL), STATUS_SUCCESS);
+    bytes[0] = 13;
+    assert_int_equal(direct(L"Six", 0, bytes, 0, NULL), STATUS_BUFFER_TOO_SMALL);
+    bytes[0] = 14;
+    assert_int_equal(direct(L"Six", RTL_QUERY_REGISTRY_DELETE, bytes, 0, NULL), STATUS_SUCCESS);
+    assert_true(bytes[0] == 6 && bytes[1] == REG_BINARY && !memcmp(bytes + 2, "123456", 6));
     assert_int_equal(direct(L"Missing", 0, &text, REG_MULTI_SZ, L"a\0bc\0"), STATUS_SUCCESS);
     assert_int_equal(text.Length, 10);
     assert_memory_equal(buffer, L"a\0bc\0", 12);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What processors share: each is in one core, one package, one node; and the room that the answer takes. */
+/* Relations of processors: each is in one core, one package and one node; and the size of the result. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,11 +20,11 @@ static information *query(PPROCESSOR_NUMBER processor, LOGICAL_PROCESSOR_RELATIO
 
     *length = 0;
     if (KeQueryLogicalProcessorRelationship(processor, type, NULL, length) == STATUS_SUCCESS) {
-        assert_int_equal(*length, 0); /* nothing to tell */
+        assert_int_equal(*length, 0); /* no relation */
         return NULL;
     }
     needed = *length;
-    info = malloc(needed); /* exactly: a sanitizer sees what goes beyond */
+    info = malloc(needed); /* the exact size, so a sanitizer reports accesses beyond it */
     assert_non_null(info);
     *length = needed - 1;
     assert_int_equal(KeQueryLogicalProcessorRelationship(processor, type, info, length), STATUS_INFO_LENGTH_MISMATCH);
@@ -39,7 +39,7 @@ static information *next(information *at)
     return (information *)(void *)((char *)at + at->Size);
 }
 
-/* How many sets of that type the processor is in. */
+/* Returns the number of sets of that type with the processor. */
 static unsigned sets_with(information *at, ULONG length, LOGICAL_PROCESSOR_RELATIONSHIP type, PROCESSOR_NUMBER p)
 {
     information *end = (information *)(void *)((char *)at + length);
@@ -97,7 +97,7 @@ static void test_groups(void **state)
     free(info);
 }
 
-/* Where the host tells nothing about caches there are none. */
+/* If the host reports no caches, there are none. */
 static void test_caches(void **state)
 {
     ULONG length;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What was reported between two points of a test, in go-on mode: exactly one broken rule in exactly one routine, or
- * none.
- */
+/* The reports between two points of a test, in go-on mode: exactly one broken rule in one routine, or none. */
 #ifndef TESTS_WDK_REPORT_H
 #define TESTS_WDK_REPORT_H
 
@@ -37,7 +34,7 @@ static inline uint32_t report_so_far(const struct report *r)
     return ondk_wdk_violations() - r->before;
 }
 
-/* How many there were; r->text stays readable until report_free. */
+/* Returns the number of reports. r->text is valid until report_free. */
 static inline uint32_t report_stop(struct report *r)
 {
     ondk_wdk_set_output(NULL);
@@ -51,7 +48,9 @@ static inline void report_free(struct report *r)
     free(r);
 }
 
-/* One, which has all these words in it: "lock-not-held in KeReleaseMutex", "acquired by". */
+/*
+ * Checks that there was one report with all these words, for example "lock-not-held in KeReleaseMutex", "acquired by".
+ */
 static inline void report_says(struct report *r, const char *words, const char *more)
 {
     uint32_t n = report_stop(r);

@@ -60,7 +60,7 @@ static void test_init(void **state)
 static void test_copy_append(void **state)
 {
     WCHAR buffer[6];
-    CHAR octets[4];
+    CHAR bytes[4];
     UNICODE_STRING s, other = wide(L"long text");
     ANSI_STRING a, b = narrow("xyz");
 
@@ -78,12 +78,12 @@ static void test_copy_append(void **state)
     IS_WIDE(s, L"long t");
     RtlCopyUnicodeString(&s, NULL);
     assert_int_equal(s.Length, 0);
-    RtlInitEmptyAnsiString(&a, octets, sizeof octets);
+    RtlInitEmptyAnsiString(&a, bytes, sizeof bytes);
     assert_int_equal(RtlAppendStringToString(&a, &b), STATUS_SUCCESS);
     assert_int_equal(RtlAppendAsciizToString(&a, "12"), STATUS_BUFFER_TOO_SMALL);
-    assert_string_equal(octets, "xyz");
+    assert_string_equal(bytes, "xyz");
     RtlUpperString(&a, &b);
-    assert_memory_equal(octets, "XYZ", 3);
+    assert_memory_equal(bytes, "XYZ", 3);
 }
 
 static void test_compare(void **state)
@@ -118,7 +118,7 @@ static void test_compare(void **state)
     assert_int_equal(RtlValidateUnicodeString(0, &(UNICODE_STRING){ 4, 2, abc.Buffer }), STATUS_INVALID_PARAMETER);
 }
 
-/* UTF-8 of one to four octets, there and back; pool is given back. */
+/* Converts UTF-8 of one to four bytes there and back, and frees the pool. */
 static void test_convert(void **state)
 {
     ANSI_STRING utf8 = narrow("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"), back;
@@ -160,7 +160,7 @@ static void test_convert(void **state)
 static void test_utf8_n(void **state)
 {
     WCHAR out[4];
-    CHAR octets[4];
+    CHAR bytes[4];
     ULONG n;
 
     (void)state;
@@ -173,10 +173,10 @@ static void test_utf8_n(void **state)
     assert_int_equal(n, 2);
     assert_int_equal(RtlUTF8ToUnicodeN(out, sizeof out, &n, "\xed\xa0\x80", 3), STATUS_SOME_NOT_MAPPED);
     assert_int_equal(RtlUTF8ToUnicodeN(out, sizeof out, &n, "\xc0\x80", 2), STATUS_SOME_NOT_MAPPED);
-    assert_int_equal(RtlUnicodeToUTF8N(octets, sizeof octets, &n, L"\xd83d\xde00", 4), STATUS_SUCCESS);
-    assert_memory_equal(octets, "\xf0\x9f\x98\x80", 4);
-    assert_int_equal(RtlUnicodeToUTF8N(octets, sizeof octets, &n, L"\xd83d", 2), STATUS_SOME_NOT_MAPPED);
-    assert_memory_equal(octets, "\xef\xbf\xbd", 3);
+    assert_int_equal(RtlUnicodeToUTF8N(bytes, sizeof bytes, &n, L"\xd83d\xde00", 4), STATUS_SUCCESS);
+    assert_memory_equal(bytes, "\xf0\x9f\x98\x80", 4);
+    assert_int_equal(RtlUnicodeToUTF8N(bytes, sizeof bytes, &n, L"\xd83d", 2), STATUS_SOME_NOT_MAPPED);
+    assert_memory_equal(bytes, "\xef\xbf\xbd", 3);
 }
 
 /* The examples of the reference, and prefixes. */
@@ -253,7 +253,7 @@ static void test_guid(void **state)
     assert_int_equal(other.Data4[0] >> 6, 2);
 }
 
-/* Each day from 1970 to 2400 as the host's calendar has it. */
+/* Compares each day from 1970 to 2400 with the host's calendar. */
 static void test_time(void **state)
 {
     LARGE_INTEGER t, back;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Internet addresses as text. The host's inet_pton and inet_ntop judge where Windows and POSIX agree. */
+/* Internet addresses as text, compared with the host's inet_pton and inet_ntop where Windows and POSIX agree. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include "in6addr.h"
 #include "inaddr.h"
 
-/* Their header has a sockaddr of its own. */
+/* Not the host's header, which declares another sockaddr. */
 int inet_pton(int family, const char *text, void *out);
 const char *inet_ntop(int family, const void *address, char *out, uint32_t size);
 enum { HOST_AF_INET = 2, HOST_AF_INET6 = 10 };
@@ -28,7 +28,10 @@ static void widen(WCHAR *out, const char *s)
     while (*s++);
 }
 
-/* Strict, whole: what inet_pton says. Wide and narrow agree, and so does where reading ended. */
+/*
+ * A strict and complete address equals inet_pton's result. Wide and narrow forms agree, also in the end of the parsed
+ * text.
+ */
 static void like_host4(const char *s)
 {
     struct in_addr a = { 0 }, b = { 0 };
@@ -114,7 +117,7 @@ static void test_ipv4_port(void **state)
     assert_int_equal(RtlIpv4StringToAddressExW(L"10.0.0.\x664", TRUE, &a, &port), STATUS_INVALID_PARAMETER);
 }
 
-/* The wide forms look at a copy: what that has no room for is not forgotten. */
+/* The wide forms parse a copy, which must not drop the end of a long text. */
 static void test_long_text(void **state)
 {
     WCHAR text[200];

@@ -62,7 +62,7 @@ static void use_remove(PVOID context)
     }
 }
 
-/* When the wait is over nobody is inside, and nobody comes in any more. */
+/* After the wait no thread owns the protection, and no thread can acquire it. */
 static void test_run_down(void **state)
 {
     PKSTART_ROUTINE uses[] = { use_plain, use_aware, use_remove };
@@ -218,7 +218,7 @@ static void await(atomic_int *count, int value)
         sched_yield();
 }
 
-/* Neither goes on before the protection is released, in whatever moment of the one's wait the other comes. */
+/* Neither thread continues before the protection is released, at any moment at which the second wait begins. */
 static void test_two_wait(void **state)
 {
     PVOID threads[WAITERS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* __try, __except, __finally and __leave: which parts run, in which order, and what they are told. */
+/* __try, __except, __finally and __leave: which parts run, in which order, and their exception codes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,7 +118,10 @@ static void test_leave(void **state)
     assert_string_equal(steps, "lln");
 }
 
-/* Raises from a handler reach the next one out; so does one from a __finally handler, in the place of the first. */
+/*
+ * An exception in a handler reaches the next outer one. An exception in a __finally handler does, too, and replaces the
+ * first one.
+ */
 static void test_raised_in_handler(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Spin locks of all kinds: that they exclude, what they do to the IRQL, and which misuse is reported as what. */
+/* Spin locks of all kinds: exclusion, the IRQL, and the reports of misuse. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ static void use_try(PVOID context)
     KeLowerIrql(irql);
 }
 
-/* Every fourth turn writes; a reader that is alone converts now and then. */
+/* Every fourth turn writes. A reader that is alone sometimes converts its lock. */
 static void use_rw(PVOID context)
 {
     struct shared *s = context;
@@ -158,7 +158,7 @@ struct tries {
     LOGICAL shared, exclusive;
 };
 
-/* What another thread gets. */
+/* The result of another thread. */
 static void try_both(PVOID context)
 {
     struct tries *t = context;
@@ -181,7 +181,7 @@ static void others_get(struct tries *t, LOGICAL shared, LOGICAL exclusive)
     assert_int_equal(t->exclusive, exclusive);
 }
 
-/* The thread keeps the lock at PASSIVE_LEVEL, so that it can wait for the other. */
+/* The thread owns the lock at PASSIVE_LEVEL, so that it can wait for the other thread. */
 static void test_rw_modes(void **state)
 {
     struct tries t = { .rw = 0 };
@@ -319,7 +319,7 @@ static void test_held_at_end(void **state)
     report_is(r, "lock-held-at-end in system thread: KSPIN_LOCK");
 }
 
-/* More than the thread's list of held locks has room for: none is taken for another, and each is let go. */
+/* More locks than the thread's list of held locks has entries: none is confused with another, and each is released. */
 static void test_many_at_once(void **state)
 {
     static KSPIN_LOCK locks[THREAD_MAX_LOCKS + 8];

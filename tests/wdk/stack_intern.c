@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks of what happens often: whole, each stored once, and in the reports about locks and timers. */
+/* Stacks of frequent events: complete, each stored once, and in the reports about locks and timers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 
 static const void *after_inner, *after_outer; /* return addresses of the two functions below */
 
-/* What a driver does two calls deep. */
+/* Actions of a driver, two calls deep. */
 static __attribute__((noinline)) const struct stack *inner(const struct stack *(*act)(void *), void *context)
 {
     const struct stack *s = act(context);
@@ -88,7 +88,7 @@ static const struct stack *set(void *context)
     return NULL;
 }
 
-/* The report about memory that is freed shows both functions, behind the one that has put it to use and its caller. */
+/* The report about freed memory has both functions, behind the one that uses the memory and its caller. */
 static void is_reported(struct report *r)
 {
     void *a = (void *)(uintptr_t)after_inner, *b = (void *)(uintptr_t)after_outer;

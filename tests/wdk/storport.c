@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A virtual miniport (drivers/ramdisk.c) under the port driver. What a test waits for it awaits without a limit: ctest's
- * ends it. A command has one that no machine reaches, but where its end is the test.
+ * A virtual miniport (drivers/ramdisk.c) under the port driver. Tests wait without a time limit, which ctest has.
+ * Commands have one that no machine reaches, except in tests of the limit.
  */
 #include "host.h"
 
@@ -41,7 +41,7 @@ static void stop(void)
     host_unload(driver);
 }
 
-/* The whole command, as the unit has answered it. */
+/* Sends a complete command and returns the unit's answer. */
 static uint32_t send(ondk_wdk_scsi_command_t *c)
 {
     uint32_t status = 1;
@@ -63,7 +63,7 @@ static uint32_t does(enum ramdisk_command command)
     return send(&c);
 }
 
-static struct ramdisk_told told_by(uint8_t lun)
+static struct ramdisk_told report_of(uint8_t lun)
 {
     struct ramdisk_told t = { 0 };
     ondk_wdk_scsi_command_t c = vendor(RAMDISK_TELLS);
@@ -76,9 +76,9 @@ static struct ramdisk_told told_by(uint8_t lun)
     return t;
 }
 
-static struct ramdisk_told told(void)
+static struct ramdisk_told report(void)
 {
-    return told_by(0);
+    return report_of(0);
 }
 
 static double seconds(void)
@@ -97,7 +97,7 @@ static void test_levels(void **state)
 
     (void)state;
     start();
-    t = told();
+    t = report();
     assert_int_equal(t.initialize_irql, 2);
     assert_int_equal(t.passive, 1);
     assert_int_equal(t.start_io_irql, 2);
@@ -180,10 +180,10 @@ static void test_later(void **state)
     assert_int_equal(does(RAMDISK_LATER_BY_WORK), OK);
     assert_int_equal(does(RAMDISK_LATER_BY_DPC), OK);
     assert_int_equal(does(RAMDISK_LOCKS), OK);
-    assert_int_equal(told().locked, 1);
-    assert_int_equal(told().timer_busy, 1);
+    assert_int_equal(report().locked, 1);
+    assert_int_equal(report().timer_busy, 1);
     assert_int_equal(does(RAMDISK_FREES_TIMER), OK);
-    assert_int_equal(told().timer_gone, 1);
+    assert_int_equal(report().timer_gone, 1);
     stop();
     assert_int_equal(ondk_wdk_violations(), 0);
 }
@@ -193,9 +193,9 @@ static void test_busy(void **state)
     (void)state;
     start();
     assert_int_equal(does(RAMDISK_BUSY_TWICE), OK);
-    assert_int_equal(told().tries, 3);
+    assert_int_equal(report().tries, 3);
     assert_int_equal(does(RAMDISK_REFUSED_ONCE), OK);
-    assert_int_equal(told().refused, 2);
+    assert_int_equal(report().refused, 2);
     stop();
 }
 
@@ -206,8 +206,8 @@ static void *send_busy(void *context)
 }
 
 /*
- * Two are completed as busy at once. The first has lost its sender and is over, so that the disk gets the third, in
- * which it stays; the watch finds nothing meanwhile. The second is sent again nevertheless.
+ * Two commands complete as busy at the same time. The first one has no sender any more, so the disk gets the third one,
+ * in which it blocks. The second one is still sent again.
  */
 static void test_busy_while_away(void **state)
 {
@@ -222,13 +222,13 @@ static void test_busy_while_away(void **state)
     assert_int_equal(pthread_create(&thread, NULL, send_busy, &answer), 0);
     while (does(RAMDISK_STAYS) != OK)
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-    pthread_join(thread, NULL); /* any other command meanwhile would have the watch look again */
+    pthread_join(thread, NULL); /* any other command would trigger another attempt */
     assert_int_equal(atomic_load(&answer), OK);
     stop();
     assert_int_equal(ondk_wdk_violations(), 0);
 }
 
-/* What is held back is sent when the time is over or the reason gone, and not before. */
+/* Delayed commands are sent when their time is over or the reason has ended, not before. */
 static void test_held(void **state)
 {
     double before;
@@ -240,11 +240,11 @@ static void test_held(void **state)
     assert_true(seconds() - before > 0.99);
     before = seconds();
     assert_int_equal(does(RAMDISK_RESETS), OK);
-    (void)told();
+    (void)report();
     assert_true(seconds() - before > 0.99);
     before = seconds();
     assert_int_equal(does(RAMDISK_LINK), OK);
-    (void)told();
+    (void)report();
     assert_true(seconds() - before > 0.29);
     stop();
 }
@@ -257,20 +257,20 @@ static void test_timeouts(void **state)
     start();
     c.timeout = 1;
     assert_int_equal(send(&c), IO_ERROR);
-    assert_int_equal(told().unit_resets, 1);
-    assert_int_equal(told().bus_resets, 0);
+    assert_int_equal(report().unit_resets, 1);
+    assert_int_equal(report().bus_resets, 0);
     c = vendor(RAMDISK_HANGS_UNTIL_BUS_RESET);
     c.timeout = 1;
     assert_int_equal(send(&c), IO_ERROR);
-    assert_int_equal(told().unit_resets, 2);
-    assert_int_equal(told().bus_resets, 1);
+    assert_int_equal(report().unit_resets, 2);
+    assert_int_equal(report().bus_resets, 1);
     stop();
     assert_int_equal(ondk_wdk_violations(), 0);
 }
 
 /* ---- The bus, controls ------------------------------------------------------------------------------------------- */
 
-/* How many units the port knows. */
+/* Returns the number of units of the port. */
 static unsigned units(void)
 {
     uint8_t data[512];
@@ -282,7 +282,7 @@ static unsigned units(void)
     return data[4];
 }
 
-/* And for the end of the scan: the disk's own counts are for one request at a time. */
+/* Also waits for the end of the scan, because the disk counts one request at a time. */
 static void wait_for_units(unsigned wanted)
 {
     uint32_t status = 1;
@@ -306,11 +306,11 @@ static void test_bus_change(void **state)
     assert_int_equal(send(&c), OK);
     assert_int_equal(does(RAMDISK_ADDS_UNIT), OK);
     wait_for_units(1);
-    assert_int_equal(told().removed, 1);
+    assert_int_equal(report().removed, 1);
     stop();
 }
 
-/* Who completes all there are twice at once completes each once, and nothing of another unit. */
+/* Two concurrent calls that complete all requests complete each one once, and none of another unit. */
 static void test_all_at_once(void **state)
 {
     (void)state;
@@ -322,7 +322,7 @@ static void test_all_at_once(void **state)
 
         assert_int_equal(does(RAMDISK_BY_WORK_AND_DPC), OK);
         while (calls < 2 * round)
-            calls = told_by(1).calls;
+            calls = report_of(1).calls;
         assert_int_equal(calls, 2 * round);
     }
     stop();
@@ -338,7 +338,7 @@ struct io_control {
 
 enum { HEADER = offsetof(struct io_control, data) };
 
-/* IOCTL_SCSI_MINIPORT with `length` octets of data behind the header. */
+/* IOCTL_SCSI_MINIPORT with `length` bytes of data behind the header. */
 static uint32_t control_of(uint32_t length, uint32_t in, uint32_t out)
 {
     struct io_control c = { .header_length = HEADER, .timeout = NEVER, .length = length };
@@ -349,7 +349,7 @@ static uint32_t control_of(uint32_t length, uint32_t in, uint32_t out)
     return status;
 }
 
-/* The data need room in either buffer. */
+/* The data must fit into either buffer. */
 static void test_control_room(void **state)
 {
     (void)state;
@@ -387,7 +387,7 @@ static void test_controls(void **state)
     stop();
 }
 
-/* SCSI_PASS_THROUGH without room for what it answers: nothing is written beyond the room there is. */
+/* SCSI_PASS_THROUGH with a buffer that is too small for the answer: nothing is written beyond it. */
 static void test_no_room(void **state)
 {
     uint8_t request[56] = { 56 }; /* TEST UNIT READY of 0:0:0 */
@@ -404,14 +404,14 @@ static void test_no_room(void **state)
     assert_int_equal(ondk_wdk_violations(), 0);
 }
 
-/* One scan after the other, also when the bus changes during the first. */
+/* Scans run one after the other, also if the bus changes during the first one. */
 static void test_scans(void **state)
 {
     struct ramdisk_told t;
 
     (void)state;
     start();
-    t = told();
+    t = report();
     assert_true(t.inquiries >= 2);
     assert_int_equal(t.together, 1);
     stop();
@@ -426,7 +426,7 @@ static void *serve(void *context)
     return NULL;
 }
 
-/* A request that the miniport keeps ends when the adapter is to go. */
+/* A request that the miniport never completes ends with the removal of the adapter. */
 static void test_service(void **state)
 {
     atomic_uint served = 1;
@@ -467,7 +467,7 @@ static void complete_as_pending(void)
     stop();
 }
 
-static void leave_request(void)
+static void leak_request(void)
 {
     ondk_wdk_scsi_command_t c = vendor(RAMDISK_HANGS);
 
@@ -478,7 +478,7 @@ static void leave_request(void)
     stop();
 }
 
-static void leave_pool(void)
+static void leak_pool(void)
 {
     start();
     (void)does(RAMDISK_LEAVES_POOL);
@@ -491,11 +491,11 @@ static void test_rules(void **state)
     host_breaks(complete_twice, "srb-completed", "is complete already");
     host_breaks(complete_twice_with_all, "srb-completed", "is complete already");
     host_breaks(complete_as_pending, "srb-completed", "which means that it is pending");
-    host_breaks(leave_request, "unload-outstanding", "left: SRB 0x");
-    host_breaks(leave_pool, "unload-outstanding", "has left 1 ");
+    host_breaks(leak_request, "unload-outstanding", "left: SRB 0x");
+    host_breaks(leak_pool, "unload-outstanding", "has left 1 ");
 }
 
-static void say_stop(void)
+static void stop_once(void)
 {
     start();
     stop();
@@ -509,7 +509,7 @@ static void tick_and_stop(void)
     stop();
 }
 
-/* A timer routine that sets itself again is not called when the adapter has stopped. */
+/* A timer routine that sets itself again is not called after the adapter has stopped. */
 static void test_ticks(void **state)
 {
     char *text = host_reported(tick_and_stop);
@@ -530,8 +530,8 @@ static void work_and_stop(void)
 }
 
 /*
- * A work item that queues itself again is refused when the adapter has stopped, and has an adapter to its end. So has
- * the DPC that it leaves.
+ * A work item that queues itself again is refused after the adapter has stopped. The adapter exists until the item and
+ * its DPC have returned.
  */
 static void test_works(void **state)
 {
@@ -554,8 +554,8 @@ static void linger_and_stop(void)
 }
 
 /*
- * A thread of the miniport's that is still in HwStartIo when the last request is over has an adapter until it leaves.
- * Now and then that request comes so late that another thread starts it.
+ * If a thread of the miniport is still in HwStartIo when the last request completes, the adapter exists until it
+ * returns. Sometimes that request arrives so late that another thread starts it.
  */
 static void test_lingers(void **state)
 {
@@ -573,7 +573,7 @@ static void test_lingers(void **state)
     assert_true(lingered);
 }
 
-/* A reset that waits, as the adapter is held, is not left when that goes: LeakSanitizer would tell. */
+/* A reset that waits for the adapter does not leak when the adapter is removed, which LeakSanitizer checks. */
 static void test_leaves_late(void **state)
 {
     (void)state;
@@ -585,7 +585,7 @@ static void test_leaves_late(void **state)
 
 static void test_removal(void **state)
 {
-    char *text = host_reported(say_stop);
+    char *text = host_reported(stop_once);
 
     (void)state;
     assert_int_equal(host_count(text), 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ondk_wdk_scsi of a program whose ondk_wdk_scsi_command_t is the library's, an older one (SIZED_OLDER: without sense)
- * or a newer one (SIZED_NEWER: with `added` at its end). tests/headers/resize_structs.py makes the headers.
+ * or a newer one (SIZED_NEWER: with `added` behind the last member). tests/headers/resize_structs.py generates the
+ * headers.
  */
 #include "host.h"
 

@@ -187,7 +187,7 @@ static NTSTATUS secure(PCWSTR sddl)
     return IoCreateDeviceSecure(driver, 0, &name, FILE_DEVICE_UNKNOWN, 0, FALSE, &text, NULL, &device);
 }
 
-/* Those that fail before there is a device; drivers/controls.c makes one. */
+/* Calls that fail before a device is created; drivers/controls.c creates one. */
 static void test_security(void **state)
 {
     PDEVICE_OBJECT device;

@@ -181,7 +181,7 @@ static VOID note_processors(PVOID Context)
     KeSetEvent(&p->known, 0, FALSE);
 }
 
-/* What a thread that is bound to one processor starts is not bound to it: a system thread, the first worker. */
+/* Threads started by a thread that is bound to one processor are not bound: a system thread, the first worker. */
 static void test_choice_is_not_inherited(void **state)
 {
     int all = (int)KeQueryActiveProcessorCountEx(ALL_PROCESSOR_GROUPS);

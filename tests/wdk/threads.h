@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* System threads for tests, and waiting for what they do. */
+/* System threads for tests, and functions that wait for them. */
 #ifndef TESTS_WDK_THREADS_H
 #define TESTS_WDK_THREADS_H
 
@@ -10,7 +10,7 @@
 static LARGE_INTEGER zero __attribute__((unused));
 static LARGE_INTEGER ms __attribute__((unused)) = { .QuadPart = -10000 };
 
-/* A machine that others use may take its time: ctest ends a test that waits for what never comes. */
+/* Waits have no limit, because the machine may be slow. ctest ends a test that waits for ever. */
 #define UNTIL(condition)                                    \
     do {                                                    \
         while (!(condition))                                \
@@ -41,7 +41,7 @@ static inline void thread_join(PVOID thread)
     ObDereferenceObject(thread);
 }
 
-/* Until somebody waits for the object. */
+/* Waits until a thread waits for the object. */
 static inline void until_waited_for(const void *object, size_t size)
 {
     struct report *r;

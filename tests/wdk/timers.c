@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Timers and DPCs: when they run, at which IRQL, how often; what cancelling and flushing promise; what is reported. */
+/* Timers and DPCs: when, at which IRQL and how often they run; cancelling and flushing; reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -42,7 +42,7 @@ static VOID note(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID 
     KeReleaseSemaphore(&s->ran, IO_NO_INCREMENT, 1, FALSE);
 }
 
-static void seen_init(struct seen *s)
+static void calls_init(struct seen *s)
 {
     *s = (struct seen){ .irql = 99 };
     KeInitializeSemaphore(&s->ran, 0, 1000000);
@@ -54,7 +54,7 @@ static void test_dpc(void **state)
     KDPC dpc, threaded;
 
     (void)state;
-    seen_init(&s);
+    calls_init(&s);
     KeInitializeDpc(&dpc, note, &s);
     assert_true(KeInsertQueueDpc(&dpc, (PVOID)1, (PVOID)2));
     assert_int_equal(wait1(&s.ran, NULL), STATUS_SUCCESS);
@@ -76,7 +76,7 @@ static void test_dpc_target(void **state)
     KDPC dpc;
 
     (void)state;
-    seen_init(&s);
+    calls_init(&s);
     KeInitializeDpc(&dpc, note, &s);
     for (ULONG i = 0; i < KeQueryActiveProcessorCount(NULL); i++) {
         assert_int_equal(KeGetProcessorNumberFromIndex(i, &number), STATUS_SUCCESS);
@@ -89,13 +89,13 @@ static void test_dpc_target(void **state)
     assert_int_equal(KeSetTargetProcessorDpcEx(&dpc, &number), STATUS_INVALID_PARAMETER);
 }
 
-/* Holds processor 0's queue up until it is let go. */
+/* Blocks processor 0's queue until it is released. */
 struct gate {
     KEVENT entered, open;
     KDPC dpc;
 };
 
-static VOID hold_up(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
+static VOID block_queue(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
 {
     struct gate *g = DeferredContext;
 
@@ -111,7 +111,7 @@ static void gate_close(struct gate *g)
 {
     KeInitializeEvent(&g->entered, NotificationEvent, FALSE);
     KeInitializeEvent(&g->open, NotificationEvent, FALSE);
-    KeInitializeDpc(&g->dpc, hold_up, g);
+    KeInitializeDpc(&g->dpc, block_queue, g);
     KeSetTargetProcessorDpc(&g->dpc, 0);
     assert_true(KeInsertQueueDpc(&g->dpc, NULL, NULL));
     assert_int_equal(wait1(&g->entered, NULL), STATUS_SUCCESS);
@@ -174,7 +174,7 @@ static void test_dpc_initialized_while_queued(void **state)
     KDPC dpc;
 
     (void)state;
-    seen_init(&s);
+    calls_init(&s);
     gate_close(&g);
     KeInitializeDpc(&dpc, note, &s);
     KeSetTargetProcessorDpc(&dpc, 0);
@@ -231,7 +231,7 @@ static void test_timer_states(void **state)
     assert_int_equal(wait1(&sync, &zero), STATUS_TIMEOUT);
 }
 
-/* Times that no clock reaches, and a period that is none. */
+/* Times that no clock reaches, and an invalid period. */
 static void test_timer_limits(void **state)
 {
     LARGE_INTEGER never = { .QuadPart = MINLONGLONG }, late = { .QuadPart = MAXLONGLONG }, some = in_ms(1);
@@ -248,7 +248,7 @@ static void test_timer_limits(void **state)
     assert_false(KeCancelTimer(&timer));
 }
 
-/* Whichever is set first: the one that is due first comes first, by whatever clock. */
+/* In any order of setting and with either clock, the one that is due first runs first. */
 static void test_timer_order(void **state)
 {
     KTIMER t[3];
@@ -278,7 +278,7 @@ static void test_timer_dpc(void **state)
     KDPC dpc;
 
     (void)state;
-    seen_init(&s);
+    calls_init(&s);
     KeInitializeTimer(&timer);
     KeInitializeDpc(&dpc, note, &s);
     KeSetCoalescableTimer(&timer, in_ms(1), 0, 5, &dpc);
@@ -297,7 +297,7 @@ static void test_timer_periodic(void **state)
     int count;
 
     (void)state;
-    seen_init(&s);
+    calls_init(&s);
     KeInitializeTimerEx(&timer, SynchronizationTimer);
     KeInitializeDpc(&dpc, note, &s);
     assert_false(KeSetTimerEx(&timer, in_ms(1), 1, &dpc));
@@ -312,7 +312,7 @@ static void test_timer_periodic(void **state)
     assert_int_equal(s.count, count);
 }
 
-/* A timer that was cancelled never runs its DPC, one that was not always does: whatever KeCancelTimer says is so. */
+/* A cancelled timer never runs its DPC, and any other timer does: the result of KeCancelTimer is true. */
 static void test_timer_cancel_race(void **state)
 {
     int expired = 0, cancelled = 0;
@@ -321,7 +321,7 @@ static void test_timer_cancel_race(void **state)
     KDPC dpc;
 
     (void)state;
-    seen_init(&s);
+    calls_init(&s);
     KeInitializeTimer(&timer);
     KeInitializeDpc(&dpc, note, &s);
     for (int i = 0; i < 2000; i++) {
@@ -404,7 +404,7 @@ static void test_allocated_timer(void **state)
     PEX_TIMER t;
 
     (void)state;
-    seen_init(&s);
+    calls_init(&s);
     KeInitializeEvent(&deleted, SynchronizationEvent, FALSE);
     ExInitializeDeleteTimerParameters(&last);
     last.DeleteCallback = note_deleted;
@@ -429,8 +429,8 @@ static void test_allocated_timer(void **state)
     ExSetTimer(t, -10000, 10000, NULL);
     assert_int_equal(wait1(&deleted, NULL), STATUS_SUCCESS);
 
-    seen_init(&s);
-    t = ExAllocateTimer(note_timer, &s, 0); /* without being cancelled: it expires first */
+    calls_init(&s);
+    t = ExAllocateTimer(note_timer, &s, 0); /* not cancelled: it expires first */
     ExSetTimer(t, -20000, 0, NULL);
     assert_false(ExDeleteTimer(t, FALSE, FALSE, &last));
     assert_int_equal(wait1(&deleted, NULL), STATUS_SUCCESS);
@@ -459,7 +459,9 @@ static void test_timer_freed_while_set(void **state)
     report_is_empty(r);
 }
 
-/* The timer queues the DPC when it is due, so that it has to stay; to initialize it again before is no fault. */
+/*
+ * The timer queues the DPC when it is due, so the DPC must exist until then. Initializing it again before is permitted.
+ */
 static void test_dpc_of_a_timer_freed(void **state)
 {
     static const LONGLONG dues[] = { -600000000, INT64_MAX };
@@ -469,7 +471,7 @@ static void test_dpc_of_a_timer_freed(void **state)
     KDPC dpc;
 
     (void)state;
-    seen_init(&s);
+    calls_init(&s);
     KeInitializeTimer(&timer);
     KeInitializeDpc(&dpc, note, &s);
     for (int i = 0; i < 2; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events, semaphores, mutexes, and the waits for them: what each routine's reference promises, and what is reported. */
+/* Events, semaphores, mutexes, and waits for them: the documented behaviour of each routine, and reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -134,7 +134,7 @@ static void test_mutex_recursion(void **state)
     assert_false(KeAreApcsDisabled());
 }
 
-static void take_and_end(PVOID context)
+static void acquire_and_end(PVOID context)
 {
     assert_int_equal(wait1(context, NULL), STATUS_SUCCESS);
 }
@@ -149,7 +149,7 @@ static void test_mutex_abandoned(void **state)
     (void)state;
     KeInitializeEvent(&never, NotificationEvent, FALSE);
     KeInitializeMutex(&m, 0);
-    thread_join(thread_start(take_and_end, &m));
+    thread_join(thread_start(acquire_and_end, &m));
     report_is(r, "lock-held-at-end in system thread: KMUTEX");
     objects[0] = &never;
     objects[1] = &m;
@@ -195,7 +195,7 @@ static void crowd_member(PVOID context)
 
 enum { CROWD = 5 };
 
-/* One set of a synchronization event lets one thread go on, of a notification event all. */
+/* Setting a synchronization event wakes one thread, a notification event all. */
 static void test_event_wakes(void **state)
 {
     LARGE_INTEGER some = { .QuadPart = -200000 };
@@ -295,7 +295,7 @@ static void wait_for_any(PVOID context)
     c->status = KeWaitForMultipleObjects(3, o, WaitAny, Executive, KernelMode, FALSE, NULL, NULL);
 }
 
-/* A thread that sleeps is told which one it was. */
+/* A sleeping thread gets the index of the signalled object. */
 static void test_any_says_which(void **state)
 {
     struct choice c = { .status = 0 };
@@ -327,7 +327,7 @@ static void wait_for_both(PVOID context)
     __atomic_fetch_add(&p->both, 1, __ATOMIC_RELAXED);
 }
 
-/* WaitAll takes nothing until it can take all: a wait for one of them in between gets it. */
+/* WaitAll acquires nothing until it can acquire all: another wait for one of them succeeds before. */
 static void test_wait_all_takes_all_or_none(void **state)
 {
     struct pair p = { .both = 0 };
@@ -351,7 +351,7 @@ static void test_wait_all_takes_all_or_none(void **state)
 
 enum { TURNS = 2000 };
 
-static void take_both_ways(PVOID context)
+static void wait_both_ways(PVOID context)
 {
     struct pair *p = context;
     PVOID o[3] = { &p->a, &p->b, &p->stop };
@@ -370,7 +370,7 @@ static void take_both_ways(PVOID context)
     __atomic_fetch_add(&p->alone, alone, __ATOMIC_RELAXED);
 }
 
-/* No signal of two events is lost or taken twice by waits for one and for both, with timeouts in between. */
+/* No signal of two events is lost or consumed twice by waits for one and for both, some with timeouts. */
 static void test_wait_all_counts(void **state)
 {
     struct pair p = { .both = 0 };
@@ -382,7 +382,7 @@ static void test_wait_all_counts(void **state)
     KeInitializeEvent(&p.b, SynchronizationEvent, FALSE);
     KeInitializeEvent(&p.stop, NotificationEvent, FALSE);
     for (int i = 0; i < 3; i++)
-        threads[i] = thread_start(take_both_ways, &p);
+        threads[i] = thread_start(wait_both_ways, &p);
     left = 0;
     for (int i = 0; i < TURNS; i++) {
         left += !KeSetEvent(i % 2 ? &p.a : &p.b, 0, FALSE);
@@ -407,7 +407,7 @@ static void set_often(PVOID context)
     KeSetEvent(&p->stop, 0, FALSE);
 }
 
-/* Signals that come in the moment in which the wait gives up are taken once, by this wait or by the next one. */
+/* A signal at the moment of the timeout is consumed once, by this wait or by the next one. */
 static void test_timeout_race(void **state)
 {
     struct pair p = { .both = 0 };
@@ -446,7 +446,7 @@ static void wait_until_late(PVOID context)
     }
 }
 
-/* A wake-up that comes when the time is over ends the wait that it was for, and no later one. */
+/* A wake at the moment of the timeout ends its own wait, and no later one. */
 static void test_late_wake_up(void **state)
 {
     struct late l = { .wrong = 0 };
@@ -537,7 +537,7 @@ static void crowd_member_again(PVOID context)
     (void)wait1(&c->go, NULL);
 }
 
-/* The waiter is lost in go-on mode: its list was made anew. The test puts the old one back. */
+/* In go-on mode the waiter is lost, because the list was initialized again. The test restores the old list. */
 static void test_initialized_while_waited_for(void **state)
 {
     struct crowd c;

@@ -27,7 +27,7 @@ typedef struct {
 } OTHER;
 WDF_DECLARE_CONTEXT_TYPE(OTHER)
 
-static char events[64]; /* letters in the order of what has happened */
+static char events[64]; /* letters in the order of the events */
 
 static VOID event(char what, WDFOBJECT object)
 {
@@ -81,7 +81,7 @@ static int start(void **state)
     return 0;
 }
 
-/* Whatever a test has left of the tree goes with the driver. */
+/* The driver's unload deletes the rest of a test's tree. */
 static int stop(void **state)
 {
     (void)state;
@@ -204,7 +204,7 @@ static VOID wait_inside(const volatile LONG *value)
         KeStallExecutionProcessor(100);
 }
 
-/* Starts itself again, as those that are not periodic do. */
+/* Starts itself again, as usual for timers that are not periodic. */
 static VOID tick_again(WDFTIMER timer)
 {
     InterlockedIncrement(&begun);
@@ -216,7 +216,7 @@ static VOID tick_again(WDFTIMER timer)
 static VOID allow(PVOID context)
 {
     UNREFERENCED_PARAMETER(context);
-    pause_briefly(20); /* so that the other thread is waiting; with less, the test sees less */
+    pause_briefly(20); /* so that the other thread waits; a shorter time only weakens the test */
     InterlockedExchange(&go_on, 1);
 }
 
@@ -274,7 +274,7 @@ static void test_periodic(void **state)
     assert_int_equal(InterlockedCompareExchange(&begun, 0, 0), InterlockedCompareExchange(&ended, 0, 0));
 }
 
-/* Who waits for its end need not fear that the callback has started it meanwhile. */
+/* A stop that waits also prevents a restart by the callback. */
 static void test_restarted(void **state)
 {
     WDFTIMER timer = make_timer(tick_again, 0);
@@ -301,7 +301,7 @@ static void test_restarted(void **state)
 
 static volatile LONG gone;
 
-static VOID is_gone(WDFOBJECT item)
+static VOID is_deleted(WDFOBJECT item)
 {
     UNREFERENCED_PARAMETER(item);
     InterlockedIncrement(&gone);
@@ -322,11 +322,11 @@ static VOID work_once(WDFWORKITEM item)
 {
     WdfObjectDelete(item);
     assert_int_equal(InterlockedCompareExchange(&gone, 0, 0), 0);
-    assert_int_equal(notes_of(item)->name, 'W'); /* it goes with this callback's end */
+    assert_int_equal(notes_of(item)->name, 'W'); /* deleted after this callback */
     InterlockedIncrement(&ended);
 }
 
-/* As its page has it: an item that is not used again is deleted by its callback. The driver waits for that. */
+/* As documented, the callback deletes an item that is not used again. The driver waits for that. */
 static void test_work_deletes_itself(void **state)
 {
     WDF_OBJECT_ATTRIBUTES attributes;
@@ -334,7 +334,7 @@ static void test_work_deletes_itself(void **state)
 
     ended = gone = 0;
     WDF_OBJECT_ATTRIBUTES_INIT_CONTEXT_TYPE(&attributes, NOTES);
-    attributes.EvtDestroyCallback = is_gone;
+    attributes.EvtDestroyCallback = is_deleted;
     item = make_work(work_once, &attributes);
     notes_of(item)->name = 'W';
     WdfWorkItemEnqueue(item);
@@ -357,7 +357,7 @@ static VOID work_deleting(WDFWORKITEM item)
     InterlockedIncrement(&ended);
 }
 
-/* Also when the item's deletion has got only as far as what is below it. */
+/* Also while the deletion of the item's children is in progress. */
 static void test_unload_waits_for_work(void **state)
 {
     WDF_OBJECT_ATTRIBUTES attributes;
@@ -409,7 +409,7 @@ static void test_work(void **state)
     WdfWorkItemFlush(item);
     assert_int_equal(InterlockedCompareExchange(&ended, 0, 0), 1);
     WdfWorkItemEnqueue(item);
-    WdfObjectDelete(device); /* and what is below it */
+    WdfObjectDelete(device); /* and its children */
     assert_int_equal(InterlockedCompareExchange(&ended, 0, 0), 2);
 }
 

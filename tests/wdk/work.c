@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Work items: where and in which order they run, that a blocked one holds up no other, what they keep alive, misuse. */
+/* Work items: their threads and order, blocked items, references, and misuse. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -34,7 +34,7 @@ struct seen {
     atomic_int inside;
 };
 
-static void seen_init(struct seen *s)
+static void calls_init(struct seen *s)
 {
     *s = (struct seen){ .irql = 99 };
     KeInitializeSemaphore(&s->ran, 0, 100000);
@@ -73,7 +73,7 @@ static VOID block(PVOID Parameter)
     KeReleaseSemaphore(&s->ran, 0, 1, FALSE);
 }
 
-/* Until the pool has let go of all items: the routine's last word comes a little before that. */
+/* Waits until the pool has released all items, which follows the end of the routines. */
 static void until_idle(void)
 {
     UNTIL(live_busy() == 0);
@@ -88,7 +88,7 @@ static void test_io_item(void **state)
     int before = destroyed;
 
     (void)state;
-    seen_init(&s);
+    calls_init(&s);
     w = IoAllocateWorkItem(device);
     assert_non_null(w);
     assert_int_equal(live_count(), left + 1);
@@ -115,7 +115,7 @@ static void test_own_memory(void **state)
     struct seen s;
 
     (void)state;
-    seen_init(&s);
+    calls_init(&s);
     IoInitializeWorkItem(device, w);
     assert_true(IoTryQueueWorkItem(w, note_ex, DelayedWorkQueue, &s));
     assert_int_equal(wait1(&s.ran, NULL), STATUS_SUCCESS);
@@ -146,7 +146,7 @@ static void rival_tries(PVOID context)
         r->queued += IoTryQueueWorkItem(r->item, count_call, DelayedWorkQueue, r);
 }
 
-/* Several want one item: who gets it has his context given to the routine, and nobody else has. */
+/* Several threads queue one item: the routine gets the context of the thread that succeeded. */
 static void test_try_at_once(void **state)
 {
     struct _DEVICE_OBJECT *device = ob_new(&type, 64);
@@ -194,7 +194,7 @@ static void test_item_queues_and_frees_itself(void **state)
     struct seen s;
 
     (void)state;
-    seen_init(&s);
+    calls_init(&s);
     IoQueueWorkItemEx(IoAllocateWorkItem(device), again, DelayedWorkQueue, &s);
     assert_int_equal(wait1(&s.ran, NULL), STATUS_SUCCESS);
     assert_int_equal(s.inside, 4);
@@ -212,8 +212,8 @@ static void test_blocked_items(void **state)
     struct seen s, t;
 
     (void)state;
-    seen_init(&s);
-    seen_init(&t);
+    calls_init(&s);
+    calls_init(&t);
     for (int i = 0; i < BLOCKED; i++) {
         ExInitializeWorkItem(&items[i], block, &s);
         ExQueueWorkItem(&items[i], DelayedWorkQueue);
@@ -223,7 +223,7 @@ static void test_blocked_items(void **state)
     assert_int_equal(wait1(&t.ran, NULL), STATUS_SUCCESS);
     assert_int_equal(t.irql, PASSIVE_LEVEL);
     UNTIL(s.inside == BLOCKED);
-    assert_true(live_busy() >= BLOCKED); /* who unloads the driver waits for them */
+    assert_true(live_busy() >= BLOCKED); /* the driver's unload waits for them */
     KeSetEvent(&s.open, 0, FALSE);
     for (int i = 0; i < BLOCKED; i++)
         assert_int_equal(wait1(&s.ran, NULL), STATUS_SUCCESS);
@@ -234,7 +234,7 @@ enum { MOST = 64 };
 
 static void blocked_start(WORK_QUEUE_ITEM *items, struct seen *s)
 {
-    seen_init(s);
+    calls_init(s);
     for (int i = 0; i < MOST; i++) {
         ExInitializeWorkItem(&items[i], block, s);
         ExQueueWorkItem(&items[i], DelayedWorkQueue);
@@ -250,7 +250,7 @@ static void blocked_end(struct seen *s)
     until_idle();
 }
 
-/* With all threads taken, an item stays queued for as long as the test wants. */
+/* While all threads are busy, an item stays queued. */
 static void test_misuse_while_queued(void **state)
 {
     struct _DEVICE_OBJECT *device = ob_new(&type, 64);
@@ -261,7 +261,7 @@ static void test_misuse_while_queued(void **state)
 
     (void)state;
     blocked_start(items, &s);
-    seen_init(&t);
+    calls_init(&t);
     w = IoAllocateWorkItem(device);
     IoQueueWorkItem(w, note, DelayedWorkQueue, &t);
     ExInitializeWorkItem(&ex, note_plain, &t);
@@ -330,7 +330,7 @@ static void test_irql(void **state)
     KIRQL irql;
 
     (void)state;
-    seen_init(&s);
+    calls_init(&s);
     ExInitializeWorkItem(&item, note_plain, &s);
     KeRaiseIrql(HIGH_LEVEL, &irql);
     r = report_start();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The client's way in: registration, capture, the two functions for NDK adapters, and who waits for what at the end. */
+/* Clients of WSK: registration, capture, the two functions for NDK adapters, and the waits of the deregistration. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 
 static const NTSTATUS bad_version = (NTSTATUS)0xC0010004; /* NDIS_STATUS_BAD_VERSION, of ndis.h */
 
-enum { LOOPBACK = 1 }; /* its index in a network of its own */
+enum { LOOPBACK = 1 }; /* its index in a network namespace */
 
 static WSK_CLIENT_DISPATCH client_dispatch = { .Version = MAKE_WSK_VERSION(1, 0) };
 static const NDK_VERSION ndk_version = { 2, 1 };
@@ -171,7 +171,7 @@ static NTSTATUS irp_completed(PDEVICE_OBJECT DeviceObject, PIRP Irp, PVOID Conte
     return STATUS_MORE_PROCESSING_REQUIRED;
 }
 
-/* Where an IRP is given, it completes with what the call returned. */
+/* The IRP, if there is one, completes with the status that the call returned. */
 static void test_with_an_irp(void **state)
 {
     WSK_REGISTRATION registration;
@@ -229,53 +229,53 @@ static void test_other_controls(void **state)
 
 /* ---- the end ---- */
 
-struct leaving {
+struct deregistration {
     WSK_REGISTRATION registration;
     pthread_t thread;
     atomic_int done;
 };
 
-static void *leave(void *arg)
+static void *deregister(void *arg)
 {
-    struct leaving *l = arg;
+    struct deregistration *l = arg;
 
     WskDeregister(&l->registration);
     atomic_store(&l->done, 1);
     return NULL;
 }
 
-static void settle(void)
+static void pause_briefly(void)
 {
     const struct timespec pause = { 0, 50 * 1000 * 1000 };
 
     nanosleep(&pause, NULL);
 }
 
-/* From here on WskDeregister is waiting: nothing can be captured any more. */
-static void start_leaving(struct leaving *l)
+/* Starts WskDeregister in a thread. Returns when it waits and captures fail. */
+static void start_deregister(struct deregistration *l)
 {
     WSK_PROVIDER_NPI npi;
 
-    assert_int_equal(pthread_create(&l->thread, NULL, leave, l), 0);
+    assert_int_equal(pthread_create(&l->thread, NULL, deregister, l), 0);
     while (WskCaptureProviderNPI(&l->registration, WSK_NO_WAIT, &npi) == STATUS_SUCCESS)
         WskReleaseProviderNPI(&l->registration);
-    settle();
+    pause_briefly();
 }
 
 /* covers: WSK-02 */
 static void test_deregister_waits_for_captured(void **state)
 {
-    static struct leaving l;
+    static struct deregistration l;
     WSK_PROVIDER_NPI npi;
     struct report *r = report_start();
 
     (void)state;
     attach(&l.registration, &npi);
     assert_int_equal(WskCaptureProviderNPI(&l.registration, WSK_INFINITE_WAIT, &npi), STATUS_SUCCESS);
-    start_leaving(&l);
+    start_deregister(&l);
     assert_int_equal(atomic_load(&l.done), 0);
     WskReleaseProviderNPI(&l.registration);
-    settle();
+    pause_briefly();
     assert_int_equal(atomic_load(&l.done), 0);
     WskReleaseProviderNPI(&l.registration);
     pthread_join(l.thread, NULL);
@@ -299,7 +299,7 @@ static void *close_adapter(void *arg)
     return NULL;
 }
 
-/* That the interface is open a second time changes nothing. covers: WSK-01 */
+/* A second open of the interface changes nothing. covers: WSK-01 */
 static void test_close_waits_for_its_own_objects(void **state)
 {
     static struct closing c;
@@ -316,7 +316,7 @@ static void test_close_waits_for_its_own_objects(void **state)
     assert_int_equal(c.ndk.WskOpenNdkAdapter(c.npi.Client, ndk_version, LOOPBACK, &c.adapter), STATUS_SUCCESS);
     assert_int_equal(c.adapter->Dispatch->NdkCreatePd(c.adapter, NULL, NULL, &pd), STATUS_SUCCESS);
     assert_int_equal(pthread_create(&closer, NULL, close_adapter, &c), 0);
-    settle();
+    pause_briefly();
     assert_int_equal(atomic_load(&c.done), 0);
     assert_int_equal(pd->Dispatch->NdkClosePd(&pd->Header, NULL, NULL), STATUS_SUCCESS);
     pthread_join(closer, NULL);
@@ -326,10 +326,10 @@ static void test_close_waits_for_its_own_objects(void **state)
     assert_int_equal(live_count(), 0);
 }
 
-/* The provider is given back while an adapter's close still waits for its objects. covers: WSK-02 */
+/* The provider is released while an adapter's close still waits for its objects. covers: WSK-02 */
 static void test_deregister_waits_for_adapters(void **state)
 {
-    static struct leaving l;
+    static struct deregistration l;
     static struct closing c;
     struct report *r = report_start();
     NDK_PD *pd = NULL;
@@ -341,9 +341,9 @@ static void test_deregister_waits_for_adapters(void **state)
     assert_int_equal(c.ndk.WskOpenNdkAdapter(c.npi.Client, ndk_version, LOOPBACK, &c.adapter), STATUS_SUCCESS);
     assert_int_equal(c.adapter->Dispatch->NdkCreatePd(c.adapter, NULL, NULL, &pd), STATUS_SUCCESS);
     assert_int_equal(pthread_create(&closer, NULL, close_adapter, &c), 0);
-    settle();
+    pause_briefly();
     WskReleaseProviderNPI(&l.registration);
-    start_leaving(&l);
+    start_deregister(&l);
     assert_int_equal(atomic_load(&l.done), 0);
     assert_int_equal(pd->Dispatch->NdkClosePd(&pd->Header, NULL, NULL), STATUS_SUCCESS);
     pthread_join(closer, NULL);
@@ -355,7 +355,7 @@ static void test_deregister_waits_for_adapters(void **state)
 /* covers: WSK-02 */
 static void test_deregister_waits_for_an_open_adapter(void **state)
 {
-    static struct leaving l;
+    static struct deregistration l;
     WSK_PROVIDER_NPI npi;
     WSK_PROVIDER_NDK_DISPATCH ndk;
     NDK_ADAPTER *adapter = NULL;
@@ -366,7 +366,7 @@ static void test_deregister_waits_for_an_open_adapter(void **state)
     get_ndk(&npi, &ndk);
     assert_int_equal(ndk.WskOpenNdkAdapter(npi.Client, ndk_version, LOOPBACK, &adapter), STATUS_SUCCESS);
     WskReleaseProviderNPI(&l.registration);
-    start_leaving(&l);
+    start_deregister(&l);
     assert_int_equal(atomic_load(&l.done), 0);
     ndk.WskCloseNdkAdapter(npi.Client, adapter);
     pthread_join(l.thread, NULL);
@@ -424,7 +424,7 @@ static void test_irql(void **state)
     detach(&registration);
 }
 
-/* With checks off there is nothing in between, and what is open is known nevertheless. */
+/* With checks off there is no filter, but open adapters are still counted. */
 static void test_checks_off(void **state)
 {
     WSK_REGISTRATION registration;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is pending at Winsock Kernel's sockets and does not come to its end: cancelled, closed, left open, used
- * afterwards. */
+/*
+ * Pending requests of Winsock Kernel's sockets that do not complete normally: cancelled, closed, left open, used
+ * afterwards.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -18,7 +20,7 @@ enum { LARGE = 24 << 20 };
 
 /* ---- IoCancelIrp ------------------------------------------------------------------------------------------------- */
 
-/* Whether the request has come to its socket already or is still on its way makes no difference. */
+/* The result does not depend on whether the request has reached its socket already. */
 static void cancel(struct kit_call *c)
 {
     assert_false(kit_is_over(c, 20));
@@ -26,7 +28,7 @@ static void cancel(struct kit_call *c)
     assert_int_equal(kit_end(c, STATUS_PENDING, NULL), STATUS_CANCELLED);
 }
 
-/* What has been cancelled takes nothing with it: the next one gets what comes. */
+/* A cancelled receive consumes no data: the next one gets it. */
 static void test_accept_and_receive(void **state)
 {
     kit_address at;
@@ -57,7 +59,7 @@ static void test_accept_and_receive(void **state)
     kit_stop(&(struct kit_pair){ listener, client, server });
 }
 
-/* A receive that waits for all says how much of it had come. */
+/* A cancelled receive with WAITALL returns the number of received bytes. */
 static void test_half_a_receive(void **state)
 {
     struct kit_pair p;
@@ -71,7 +73,7 @@ static void test_half_a_receive(void **state)
     buf = kit_buffer(&m, 100);
     kit_start_receive(p.server, &buf, WSK_FLAG_WAITALL, &c);
     kit_send(p.client, 40, 0);
-    /* Whatever is asked of a socket makes it look for data, and the second after the first: the 40 octets are there. */
+    /* Each request makes the socket read, in order, so the 40 bytes have been received. */
     assert_int_equal(kit_send_buf(p.server, (WSK_BUF){ NULL, 0, 0 }, 0, NULL), STATUS_SUCCESS);
     assert_int_equal(kit_send_buf(p.server, (WSK_BUF){ NULL, 0, 0 }, 0, NULL), STATUS_SUCCESS);
     (void)IoCancelIrp(c.irp);
@@ -81,7 +83,7 @@ static void test_half_a_receive(void **state)
     kit_stop(&p);
 }
 
-/* One that has not begun goes alone; one that is half sent takes the connection with it. */
+/* Cancelling a send that has not begun affects only the send. Cancelling a partial send resets the connection. */
 static void test_send(void **state)
 {
     struct kit_pair p;
@@ -109,7 +111,7 @@ static void test_send(void **state)
     kit_stop(&p);
 }
 
-/* A full backlog keeps a connect waiting: both kinds of it can be cancelled, and WskConnect's socket is still good. */
+/* A full backlog delays a connect: both kinds of it can be cancelled, and WskConnect's socket can still be used. */
 static void test_connect(void **state)
 {
     enum { MOST = 300 };
@@ -144,7 +146,7 @@ static void test_connect(void **state)
     kit_detach();
 }
 
-/* An IRP that is cancelled before it comes to the socket is not begun. */
+/* An IRP that is cancelled before it reaches the socket does not begin. */
 static void test_cancelled_before(void **state)
 {
     struct kit_pair p;
@@ -186,7 +188,7 @@ static void *cancel_many(void *argument)
     return NULL;
 }
 
-/* Data comes while the receive is cancelled: it is completed once, and the data is neither lost nor there twice. */
+/* Data arrives while the receive is cancelled: it completes once, and the data is neither lost nor duplicated. */
 static void test_cancel_against_data(void **state)
 {
     static struct canceller x;
@@ -228,7 +230,7 @@ static void test_cancel_against_data(void **state)
 
 /* ---- WskCloseSocket ---------------------------------------------------------------------------------------------- */
 
-/* What is pending ends before the close does. */
+/* Pending requests complete before the close does. */
 static void test_close_with_pending(void **state)
 {
     struct kit_pair p;
@@ -258,14 +260,14 @@ static void test_close_with_pending(void **state)
 
 /* ---- Left open --------------------------------------------------------------------------------------------------- */
 
-struct leaving {
+struct deregistration {
     pthread_t thread;
     atomic_int done;
 };
 
-static void *leave(void *argument)
+static void *deregister(void *argument)
 {
-    struct leaving *l = argument;
+    struct deregistration *l = argument;
 
     WskDeregister(&kit_registration);
     atomic_store(&l->done, 1);
@@ -275,7 +277,7 @@ static void *leave(void *argument)
 /* covers: WSK-02 */
 static void test_deregister_waits_for_sockets(void **state)
 {
-    static struct leaving l;
+    static struct deregistration l;
     const struct timespec pause = { 0, 50 * 1000 * 1000 };
     PWSK_SOCKET s;
 
@@ -283,7 +285,7 @@ static void test_deregister_waits_for_sockets(void **state)
     kit_attach();
     s = kit_socket(AF_INET, WSK_FLAG_CONNECTION_SOCKET, NULL, NULL);
     WskReleaseProviderNPI(&kit_registration);
-    assert_int_equal(pthread_create(&l.thread, NULL, leave, &l), 0);
+    assert_int_equal(pthread_create(&l.thread, NULL, deregister, &l), 0);
     nanosleep(&pause, NULL);
     assert_int_equal(atomic_load(&l.done), 0);
     assert_int_equal(kit_close(s), STATUS_SUCCESS);
@@ -291,7 +293,7 @@ static void test_deregister_waits_for_sockets(void **state)
     assert_int_equal(live_count(), 0);
 }
 
-/* The report names the socket, and whoever opened or accepted it. */
+/* The report has the socket and the stack that opened or accepted it. */
 static void test_what_is_left(void **state)
 {
     struct kit_pair p;
@@ -342,7 +344,7 @@ static void test_used_after_close(void **state)
     kit_detach();
 }
 
-/* All of it goes at DISPATCH_LEVEL, where completion routines run as well; names are for PASSIVE_LEVEL. */
+/* All calls are permitted at DISPATCH_LEVEL, where completion routines run; name resolution requires PASSIVE_LEVEL. */
 static void test_irql(void **state)
 {
     struct report *r = report_start();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* UDP over Winsock Kernel's sockets: datagrams, where they come from and go to, events. */
+/* UDP over Winsock Kernel's sockets: datagrams, their addresses, events. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static NTSTATUS send_to(PWSK_SOCKET s, SIZE_T size, SIZE_T from, const kit_addre
     return status;
 }
 
-/* Octets that were received; the sender's address. */
+/* Receives a datagram. Returns its length and the sender's address. */
 static SIZE_T receive_from(PWSK_SOCKET s, SIZE_T room, SIZE_T from, kit_address *sender, NTSTATUS expected,
                            ULONG *flags)
 {
@@ -91,7 +91,7 @@ static void test_exchange(void **state)
     kit_detach();
 }
 
-/* A chain becomes one datagram, one datagram goes into a chain; WskSendMessages sends several. */
+/* A chain is sent as one datagram, and one datagram is received into a chain; WskSendMessages sends several. */
 static void test_chains(void **state)
 {
     static const SIZE_T from[] = { 7, 1, 500, 3, 0 }, to[] = { 2, 400, 1, 300, 0 };
@@ -133,13 +133,13 @@ static void test_chains(void **state)
     kit_detach();
 }
 
-/* A chain of that many MDLs over memory of as many octets. */
-static PMDL chain_over(UCHAR *octets, int count)
+/* A chain of `count` MDLs, each over one byte. */
+static PMDL chain_over(UCHAR *bytes, int count)
 {
     PMDL first = NULL, *at = &first;
 
     for (int i = 0; i < count; i++, at = &(*at)->Next) {
-        *at = IoAllocateMdl(octets + i, 1, FALSE, FALSE, NULL);
+        *at = IoAllocateMdl(bytes + i, 1, FALSE, FALSE, NULL);
         assert_non_null(*at);
         MmBuildMdlForNonPagedPool(*at);
     }
@@ -154,7 +154,7 @@ static void chain_free(PMDL mdl)
     }
 }
 
-/* A datagram goes whole or not at all: the host takes a thousand pieces at most. */
+/* A datagram is sent completely or not at all: the host supports at most a thousand pieces. */
 static void test_long_chains(void **state)
 {
     enum { GOOD = 1000, BAD = 1100 };
@@ -195,7 +195,7 @@ static void test_long_chains(void **state)
     kit_detach();
 }
 
-/* A fixed remote address filters what comes and is where datagrams go that name nobody. */
+/* A fixed remote address filters received datagrams, and is the destination of datagrams without one. */
 static void test_fixed_addresses(void **state)
 {
     kit_address a_at, b_at, c_at, sender;
@@ -229,7 +229,7 @@ static void test_fixed_addresses(void **state)
     kit_detach();
 }
 
-/* The control message comes to `got`; *length is its room before, and its length afterwards. */
+/* Receives the control message into `got`. *length is the room before, and the length afterwards. */
 static void receive_info(PWSK_SOCKET s, PWSK_BUF buf, CMSGHDR *got, ULONG *length, ULONG *flags)
 {
     struct kit_call c;
@@ -239,7 +239,7 @@ static void receive_info(PWSK_SOCKET s, PWSK_BUF buf, CMSGHDR *got, ULONG *lengt
         STATUS_SUCCESS);
 }
 
-/* With one control message, of that type. */
+/* Checks that there is one control message, of that type. */
 static NTSTATUS send_info(PWSK_SOCKET s, PWSK_BUF buf, const kit_address *to, INT type, const IN_PKTINFO *info)
 {
     DECLSPEC_ALIGN(8) UCHAR space[64];
@@ -252,7 +252,7 @@ static NTSTATUS send_info(PWSK_SOCKET s, PWSK_BUF buf, const kit_address *to, IN
                                                   kit_irp(&c)), NULL);
 }
 
-/* Where a datagram came to, if the driver wants to know; and where one is to come from. */
+/* The destination of a received datagram, on request; and the source of a sent one. */
 static void test_packet_info(void **state)
 {
     kit_address a_at, b_at, sender, any = { .any = { AF_INET, { 0 } } };
@@ -282,12 +282,12 @@ static void test_packet_info(void **state)
     assert_int_equal(got->cmsg_type, IP_PKTINFO);
     assert_memory_equal(WSA_CMSG_DATA(got), &b_at.v4.sin_addr, 4);
     assert_int_equal(flags, 0);
-    /* Too little room for it. */
+    /* The room is too small for it. */
     assert_int_equal(send_to(a, 10, 0, &b_at), STATUS_SUCCESS);
     length = 8;
     receive_info(b, &buf, got, &length, &flags);
     assert_int_equal(flags, MSG_CTRUNC);
-    /* Sent from an address that the message names. */
+    /* Sent from the address in the control message. */
     kit_fill(&m, 0, 100, 0);
     assert_int_equal(send_info(b, &buf, &a_at, IP_PKTINFO, &info), STATUS_SUCCESS);
     assert_int_equal(receive_from(a, 100, 0, &sender, STATUS_SUCCESS, NULL), 100);
@@ -329,7 +329,7 @@ static void test_cancel_and_close(void **state)
     kit_detach();
 }
 
-/* Addresses in control messages and options are the driver's own too. */
+/* Addresses in control messages and options have the driver's format, too. */
 static void test_mapped_addresses(void **state)
 {
     const UCHAR wired[] = { 10, 77, 0, 3 };
@@ -383,7 +383,7 @@ static NTSTATUS WSKAPI on_receive_from(PVOID context, ULONG flags, PWSK_DATAGRAM
     struct seen *s = context;
     NTSTATUS status = (NTSTATUS)atomic_load(&s->status);
 
-    atomic_fetch_add(&s->calls, 1); /* before the datagrams: who has seen them knows of the call */
+    atomic_fetch_add(&s->calls, 1); /* before the datagrams, so their event shows that the call has executed */
     if (flags != WSK_FLAG_AT_DISPATCH_LEVEL || !list)
         atomic_fetch_add(&s->wrong, 1);
     if (status == STATUS_PENDING)
@@ -415,7 +415,7 @@ static void send_numbered(PWSK_SOCKET s, const kit_address *to, int first, int c
         assert_int_equal(send_to(s, 10 + (SIZE_T)i % 50, (SIZE_T)i, to), STATUS_SUCCESS);
 }
 
-/* In order, in lists; what is not accepted disables the event and comes first afterwards. */
+/* Datagrams are indicated in order, in lists. A refused list disables the event and is delivered first afterwards. */
 static void test_event(void **state)
 {
     static struct seen seen;
@@ -489,7 +489,7 @@ static NTSTATUS WSKAPI on_kinds(PVOID context, ULONG flags, PWSK_DATAGRAM_INDICA
     return status;
 }
 
-/* Two kinds make two lists, also where the first is refused and comes again with the second. */
+/* Two kinds make two lists, also if the first one is refused and indicated again with the second one. */
 static void test_refused_kinds(void **state)
 {
     static const WSK_CLIENT_DATAGRAM_DISPATCH dispatch = { on_kinds };
@@ -516,7 +516,7 @@ static void test_refused_kinds(void **state)
     for (int i = 1; i <= 3; i++) {
         assert_int_equal(kit_events(b, WSK_EVENT_RECEIVE_FROM, NULL), STATUS_SUCCESS);
         until(&k.calls, i);
-        assert_int_equal(kit_bind(b, &any), STATUS_INVALID_DEVICE_STATE); /* behind the call, the event is disabled */
+        assert_int_equal(kit_bind(b, &any), STATUS_INVALID_DEVICE_STATE); /* after the call the event is disabled */
     }
     atomic_store(&k.status, STATUS_SUCCESS);
     assert_int_equal(kit_events(b, WSK_EVENT_RECEIVE_FROM, NULL), STATUS_SUCCESS);
@@ -573,7 +573,7 @@ int main(void)
         cmocka_unit_test(test_event),
         cmocka_unit_test(test_refused_kinds),
         cmocka_unit_test(test_multicast),
-        cmocka_unit_test(test_mapped_addresses), /* the last: the map stays */
+        cmocka_unit_test(test_mapped_addresses), /* the last test, because the mapping remains */
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

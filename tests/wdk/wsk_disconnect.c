@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Graceful disconnects of Winsock Kernel's sockets that something comes in between of: a close, a cancel, a reset. */
+/* Graceful disconnects of Winsock Kernel's sockets that are interrupted by a close, a cancel or a reset. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@ static NTSTATUS start_disconnect(PWSK_SOCKET s, struct kit_call *c)
     return KIT_CONNECTION(s)->WskDisconnect(s, NULL, 0, kit_irp(c));
 }
 
-/* One that is cancelled before the data in front of it has gone leaves the socket as it was. */
+/* A disconnect that is cancelled before earlier data was sent does not change the socket. */
 static void test_cancelled(void **state)
 {
     enum { PIECE = 1 << 20 };
@@ -47,7 +47,7 @@ static void test_cancelled(void **state)
     kit_stop(&p);
 }
 
-/* What was asked for before a close and has not gone is missing: the peer must not take what it got for all. */
+/* A close drops data that was not sent yet: the peer must not get a graceful end. */
 static void test_cut_stream_is_reset(void **state)
 {
     struct kit_pair p;
@@ -88,7 +88,7 @@ static NTSTATUS set_int(PWSK_SOCKET s, ULONG name, int value)
                                            NULL);
 }
 
-/* The client's host has taken all of the data that the server's has no room for. */
+/* The client's host has accepted all data, for which the server's host has no room. */
 static struct kit_pair start_with_tail(void)
 {
     struct kit_pair p;
@@ -122,7 +122,7 @@ static void receive_tail(PWSK_SOCKET s)
     kit_memory_free(&m);
 }
 
-/* A close behind the disconnect takes nothing of what the host has taken. */
+/* A close after the disconnect does not drop data that the host has accepted. */
 static void test_closed(void **state)
 {
     struct kit_pair p;
@@ -154,21 +154,21 @@ static void wait_for_peer(bool peer_has_ended)
     kit_stop(&p);
 }
 
-/* It is over when the peer's host has all of it: not before the server makes room. */
+/* The disconnect completes when the peer's host has all data, not before the server reads. */
 static void test_waits_for_peer(void **state)
 {
     (void)state;
     wait_for_peer(false);
 }
 
-/* The same where the peer has sent its end before. */
+/* The same if the peer has disconnected before. */
 static void test_waits_for_peer_that_has_ended(void **state)
 {
     (void)state;
     wait_for_peer(true);
 }
 
-/* Both at once, and each has data that the other has not taken. */
+/* Both disconnect at the same time, and each has unread data of the other. */
 static void test_both_wait(void **state)
 {
     struct kit_pair p;
@@ -187,7 +187,7 @@ static void test_both_wait(void **state)
     kit_stop(&p);
 }
 
-/* The end is on its way already: the peer gets it, and nothing can follow it. */
+/* The disconnect was sent already: the peer gets it, and nothing can follow. */
 static void test_cancelled_while_it_waits(void **state)
 {
     struct kit_pair p;
@@ -231,7 +231,7 @@ static NTSTATUS reset_and_disconnect(PDEVICE_OBJECT device, PIRP irp, PVOID cont
     return STATUS_MORE_PROCESSING_REQUIRED;
 }
 
-/* The reset is there, and nobody has been told of it: asked for on the sockets' thread, nothing comes in between. */
+/* The reset has arrived, but was not reported yet, because the request is made on the sockets' thread. */
 static void test_meets_reset(void **state)
 {
     WSK_BUF none = { NULL, 0, 0 };

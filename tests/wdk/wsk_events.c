@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events of Winsock Kernel's sockets: what is indicated, what the driver keeps or leaves, enabling and disabling. */
+/* Events of Winsock Kernel's sockets: indicated data, kept and refused data, enabling and disabling. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "wsk_kit.h"
-#include "wsk_seen.h"
+#include "wsk_record.h"
 
 /* ---- Data -------------------------------------------------------------------------------------------------------- */
 
@@ -19,76 +19,76 @@ static void test_receive(void **state)
     struct kit_pair p;
 
     (void)state;
-    p = seen_start(0);
+    p = record_start(0);
     kit_send(p.client, 100, 0);
     kit_pause(20);
-    assert_int_equal(atomic_load(&seen.receives), 0);
+    assert_int_equal(atomic_load(&record.receives), 0);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISCONNECT, NULL), STATUS_SUCCESS);
-    KIT_UNTIL(atomic_load(&seen.octets) == 100);
+    KIT_UNTIL(atomic_load(&record.bytes) == 100);
     kit_send(p.client, 3 << 20, 100);
-    KIT_UNTIL(atomic_load(&seen.octets) == 100 + (3 << 20));
+    KIT_UNTIL(atomic_load(&record.bytes) == 100 + (3 << 20));
     assert_int_equal(kit_disconnect(p.client, 0), STATUS_SUCCESS);
-    KIT_UNTIL(atomic_load(&seen.disconnects) == 1);
-    assert_int_equal(atomic_load(&seen.flags), WSK_FLAG_AT_DISPATCH_LEVEL);
-    assert_int_equal(atomic_load(&seen.wrong), 0);
+    KIT_UNTIL(atomic_load(&record.disconnects) == 1);
+    assert_int_equal(atomic_load(&record.flags), WSK_FLAG_AT_DISPATCH_LEVEL);
+    assert_int_equal(atomic_load(&record.wrong), 0);
     kit_pair_close(&p);
-    assert_int_equal(atomic_load(&seen.disconnects), 1);
+    assert_int_equal(atomic_load(&record.disconnects), 1);
     kit_detach();
     report_is_empty(r);
 }
 
-/* What is not accepted stays, and nothing more is indicated until WskReceive has been called. */
+/* Refused data remains, and nothing more is indicated until WskReceive was called. */
 static void test_refused_data(void **state)
 {
     struct kit_pair p;
     WSK_BUF none = { NULL, 0, 0 };
 
     (void)state;
-    p = seen_start(WSK_EVENT_RECEIVE);
-    atomic_store(&seen.status, STATUS_DATA_NOT_ACCEPTED);
+    p = record_start(WSK_EVENT_RECEIVE);
+    atomic_store(&record.status, STATUS_DATA_NOT_ACCEPTED);
     kit_send(p.client, 100, 0);
-    KIT_UNTIL(atomic_load(&seen.receives) == 1);
+    KIT_UNTIL(atomic_load(&record.receives) == 1);
     kit_send(p.client, 100, 100);
     kit_pause(20);
-    assert_int_equal(atomic_load(&seen.receives), 1);
-    atomic_store(&seen.hold, 1);
+    assert_int_equal(atomic_load(&record.receives), 1);
+    atomic_store(&record.blocks, 1);
     kit_receive(p.server, 50, 0);
-    KIT_UNTIL(atomic_load(&seen.held));
-    atomic_store(&seen.octets, 50);
-    atomic_store(&seen.hold, 0);
-    KIT_UNTIL(atomic_load(&seen.receives) == 2);
+    KIT_UNTIL(atomic_load(&record.blocked));
+    atomic_store(&record.bytes, 50);
+    atomic_store(&record.blocks, 0);
+    KIT_UNTIL(atomic_load(&record.receives) == 2);
     kit_pause(20);
-    assert_int_equal(atomic_load(&seen.receives), 2);
-    atomic_store(&seen.status, STATUS_SUCCESS);
+    assert_int_equal(atomic_load(&record.receives), 2);
+    atomic_store(&record.status, STATUS_SUCCESS);
     assert_int_equal(kit_receive_buf(p.server, none, 0, NULL), STATUS_SUCCESS);
-    KIT_UNTIL(atomic_load(&seen.octets) == 200);
-    assert_int_equal(atomic_load(&seen.wrong), 0);
+    KIT_UNTIL(atomic_load(&record.bytes) == 200);
+    assert_int_equal(atomic_load(&record.wrong), 0);
     kit_stop(&p);
 }
 
-/* A part that is accepted is gone; the rest is for WskReceive, or comes again. */
+/* An accepted part is consumed; the rest is for WskReceive, or is indicated again. */
 static void test_part_of_the_data(void **state)
 {
     struct kit_pair p;
 
     (void)state;
-    p = seen_start(WSK_EVENT_RECEIVE);
-    atomic_store(&seen.accept, 7);
+    p = record_start(WSK_EVENT_RECEIVE);
+    atomic_store(&record.accept, 7);
     kit_send(p.client, 100, 0);
-    KIT_UNTIL(atomic_load(&seen.receives) == 1);
-    assert_int_equal(atomic_load(&seen.octets), 7);
+    KIT_UNTIL(atomic_load(&record.receives) == 1);
+    assert_int_equal(atomic_load(&record.bytes), 7);
     kit_pause(20);
-    assert_int_equal(atomic_load(&seen.receives), 1);
+    assert_int_equal(atomic_load(&record.receives), 1);
     kit_receive(p.server, 93, 7);
-    atomic_store(&seen.octets, 100);
-    atomic_store(&seen.accept, 0);
+    atomic_store(&record.bytes, 100);
+    atomic_store(&record.accept, 0);
     kit_send(p.client, 30, 100);
-    KIT_UNTIL(atomic_load(&seen.octets) == 130);
-    assert_int_equal(atomic_load(&seen.wrong), 0);
+    KIT_UNTIL(atomic_load(&record.bytes) == 130);
+    assert_int_equal(atomic_load(&record.wrong), 0);
     kit_stop(&p);
 }
 
-/* Kept data stays as it is until it is released, while more comes. */
+/* Kept data does not change until it is released, while more arrives. */
 static void test_kept_data(void **state)
 {
     struct report *r = report_start();
@@ -96,17 +96,17 @@ static void test_kept_data(void **state)
     PWSK_DATA_INDICATION list;
 
     (void)state;
-    p = seen_start(WSK_EVENT_RECEIVE);
-    atomic_store(&seen.status, STATUS_PENDING);
+    p = record_start(WSK_EVENT_RECEIVE);
+    atomic_store(&record.status, STATUS_PENDING);
     kit_send(p.client, 40000, 0);
-    KIT_UNTIL(atomic_load(&seen.octets) > 0);
-    list = atomic_load(&seen.kept);
-    KIT_UNTIL(atomic_load(&seen.octets) == 40000);
+    KIT_UNTIL(atomic_load(&record.bytes) > 0);
+    list = atomic_load(&record.kept);
+    KIT_UNTIL(atomic_load(&record.bytes) == 40000);
     kit_send(p.client, 1000, 40000);
-    KIT_UNTIL(atomic_load(&seen.octets) == 41000);
-    atomic_store(&seen.octets, 0);
-    seen_take(&seen, list, 40000);
-    assert_int_equal(atomic_load(&seen.wrong), 0);
+    KIT_UNTIL(atomic_load(&record.bytes) == 41000);
+    atomic_store(&record.bytes, 0);
+    record_data(&record, list, 40000);
+    assert_int_equal(atomic_load(&record.wrong), 0);
     assert_int_equal(KIT_CONNECTION(p.server)->WskRelease(p.server, list), STATUS_SUCCESS);
     report_is_empty(r);
     r = report_start();
@@ -124,10 +124,10 @@ static void test_kept_at_the_close(void **state)
     FILE *out;
 
     (void)state;
-    p = seen_start(WSK_EVENT_RECEIVE);
-    atomic_store(&seen.status, STATUS_PENDING);
+    p = record_start(WSK_EVENT_RECEIVE);
+    atomic_store(&record.status, STATUS_PENDING);
     kit_send(p.client, 100, 0);
-    KIT_UNTIL(atomic_load(&seen.octets) == 100);
+    KIT_UNTIL(atomic_load(&record.bytes) == 100);
     r = report_start();
     assert_int_equal(kit_close(p.server), STATUS_SUCCESS);
     report_is(r, "wsk-indication in WskCloseSocket");
@@ -138,11 +138,11 @@ static void test_kept_at_the_close(void **state)
     free(text);
     assert_int_equal(kit_close(p.client), STATUS_SUCCESS);
     assert_int_equal(kit_close(p.listener), STATUS_SUCCESS);
-    assert_true(live_remove(LIVE_WSK, atomic_load(&seen.kept)));
+    assert_true(live_remove(LIVE_WSK, atomic_load(&record.kept)));
     kit_detach();
 }
 
-/* Calls of WskReceive come before the event. */
+/* Calls of WskReceive get data before the event. */
 static void test_receive_goes_first(void **state)
 {
     struct kit_pair p;
@@ -152,63 +152,63 @@ static void test_receive_goes_first(void **state)
     WSK_BUF buf;
 
     (void)state;
-    p = seen_start(WSK_EVENT_RECEIVE);
+    p = record_start(WSK_EVENT_RECEIVE);
     buf = kit_buffer(&m, 100);
     kit_start_receive(p.server, &buf, WSK_FLAG_WAITALL, &c);
     kit_send(p.client, 150, 0);
     assert_int_equal(kit_end(&c, STATUS_PENDING, &n), STATUS_SUCCESS);
     assert_int_equal(n, 100);
     kit_verify(&m, 0, 100, 0);
-    atomic_store(&seen.wrong, 0);
-    KIT_UNTIL(atomic_load(&seen.octets) == 50);
+    atomic_store(&record.wrong, 0);
+    KIT_UNTIL(atomic_load(&record.bytes) == 50);
     kit_memory_free(&m);
     kit_stop(&p);
 }
 
 /* ---- The end ----------------------------------------------------------------------------------------------------- */
 
-/* Abortive, or graceful before anybody has asked: told once, and told to who asks later. */
+/* A disconnect, abortive or graceful, is indicated once, and returned to later receives. */
 static void test_disconnects(void **state)
 {
     struct kit_pair p;
 
     (void)state;
-    p = seen_start(WSK_EVENT_DISCONNECT);
+    p = record_start(WSK_EVENT_DISCONNECT);
     assert_int_equal(kit_disconnect(p.client, WSK_FLAG_ABORTIVE), STATUS_SUCCESS);
-    KIT_UNTIL(atomic_load(&seen.disconnects) == 1);
-    assert_int_equal(atomic_load(&seen.flags), WSK_FLAG_AT_DISPATCH_LEVEL | WSK_FLAG_ABORTIVE);
+    KIT_UNTIL(atomic_load(&record.disconnects) == 1);
+    assert_int_equal(atomic_load(&record.flags), WSK_FLAG_AT_DISPATCH_LEVEL | WSK_FLAG_ABORTIVE);
     kit_pair_close(&p);
-    p = kit_pair_make(AF_INET6, &seen, &seen_dispatch);
+    p = kit_pair_make(AF_INET6, &record, &record_dispatch);
     assert_int_equal(kit_disconnect(p.client, 0), STATUS_SUCCESS);
     kit_pause(20);
-    assert_int_equal(atomic_load(&seen.disconnects), 1);
+    assert_int_equal(atomic_load(&record.disconnects), 1);
     assert_int_equal(kit_events(p.server, WSK_EVENT_DISCONNECT, NULL), STATUS_SUCCESS);
-    KIT_UNTIL(atomic_load(&seen.disconnects) == 2);
-    assert_int_equal(atomic_load(&seen.flags), WSK_FLAG_AT_DISPATCH_LEVEL);
+    KIT_UNTIL(atomic_load(&record.disconnects) == 2);
+    assert_int_equal(atomic_load(&record.flags), WSK_FLAG_AT_DISPATCH_LEVEL);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     kit_pause(20);
-    assert_int_equal(atomic_load(&seen.disconnects), 2);
+    assert_int_equal(atomic_load(&record.disconnects), 2);
     kit_stop(&p);
 }
 
-/* Data that came before the end is indicated before it. */
+/* Data before the disconnect is indicated before it. */
 static void test_end_after_data(void **state)
 {
     struct kit_pair p;
     WSK_BUF none = { NULL, 0, 0 };
 
     (void)state;
-    p = seen_start(WSK_EVENT_DISCONNECT | WSK_EVENT_RECEIVE);
-    atomic_store(&seen.status, STATUS_DATA_NOT_ACCEPTED);
+    p = record_start(WSK_EVENT_DISCONNECT | WSK_EVENT_RECEIVE);
+    atomic_store(&record.status, STATUS_DATA_NOT_ACCEPTED);
     kit_send(p.client, 100, 0);
     assert_int_equal(kit_disconnect(p.client, 0), STATUS_SUCCESS);
-    KIT_UNTIL(atomic_load(&seen.receives) == 1);
+    KIT_UNTIL(atomic_load(&record.receives) == 1);
     kit_pause(20);
-    assert_int_equal(atomic_load(&seen.disconnects), 0);
-    atomic_store(&seen.status, STATUS_SUCCESS);
+    assert_int_equal(atomic_load(&record.disconnects), 0);
+    atomic_store(&record.status, STATUS_SUCCESS);
     assert_int_equal(kit_receive_buf(p.server, none, 0, NULL), STATUS_SUCCESS);
-    KIT_UNTIL(atomic_load(&seen.disconnects) == 1);
-    assert_int_equal(atomic_load(&seen.octets), 100);
+    KIT_UNTIL(atomic_load(&record.disconnects) == 1);
+    assert_int_equal(atomic_load(&record.bytes), 100);
     kit_stop(&p);
 }
 
@@ -221,23 +221,23 @@ static void test_backlogs(void **state)
     int room = 100000, narrow = 0;
 
     (void)state;
-    p = seen_start(0);
+    p = record_start(0);
     assert_int_equal(KIT_CONNECTION(p.server)->WskControlSocket(p.server, WskSetOption, SO_SNDBUF, SOL_SOCKET,
                                                                 sizeof room, &room, 0, NULL, NULL, NULL),
                      STATUS_SUCCESS);
     assert_int_equal(kit_events(p.server, WSK_EVENT_SEND_BACKLOG, NULL), STATUS_SUCCESS);
-    KIT_UNTIL(atomic_load(&seen.backlogs) == 1);
+    KIT_UNTIL(atomic_load(&record.backlogs) == 1);
     assert_int_equal(KIT_CONNECTION(p.server)->WskControlSocket(p.server, WskIoctl, SIO_WSK_QUERY_IDEAL_SEND_BACKLOG, 0,
                                                                 0, NULL, sizeof ideal, &ideal, &returned, NULL),
                      STATUS_SUCCESS);
     assert_int_equal(returned, sizeof ideal);
-    assert_int_equal(atomic_load(&seen.backlog), ideal);
+    assert_int_equal(atomic_load(&record.backlog), ideal);
     room = 150000;
     assert_int_equal(KIT_CONNECTION(p.server)->WskControlSocket(p.server, WskSetOption, SO_SNDBUF, SOL_SOCKET,
                                                                 sizeof room, &room, 0, NULL, NULL, NULL),
                      STATUS_SUCCESS);
-    KIT_UNTIL(atomic_load(&seen.backlogs) == 2);
-    assert_true(atomic_load(&seen.backlog) > ideal);
+    KIT_UNTIL(atomic_load(&record.backlogs) == 2);
+    assert_true(atomic_load(&record.backlog) > ideal);
     kit_send(p.client, 100, 0);
     kit_send(p.client, 100, 100);
     do
@@ -258,7 +258,7 @@ static void test_backlogs(void **state)
 struct incoming {
     atomic_int calls, refuse, wrong;
     _Atomic(PWSK_SOCKET) socket;
-    struct seen *seen;
+    struct record *record;
 };
 
 static NTSTATUS WSKAPI on_accept(PVOID context, ULONG flags, PSOCKADDR local, PSOCKADDR remote, PWSK_SOCKET socket,
@@ -273,15 +273,15 @@ static NTSTATUS WSKAPI on_accept(PVOID context, ULONG flags, PSOCKADDR local, PS
     (void)n;
     if (atomic_load(&i->refuse))
         return STATUS_REQUEST_NOT_ACCEPTED;
-    *socket_context = i->seen;
-    *socket_dispatch = &seen_dispatch;
+    *socket_context = i->record;
+    *socket_dispatch = &record_dispatch;
     atomic_store(&i->socket, socket);
     return STATUS_SUCCESS;
 }
 
 static const WSK_CLIENT_LISTEN_DISPATCH on_listen = { on_accept, NULL, NULL };
 
-/* Enabled with the events of connections: what is accepted has those from the start. */
+/* Accepted sockets have the enabled connection events from the start. */
 static void test_accept_event(void **state)
 {
     static struct incoming in;
@@ -292,9 +292,9 @@ static void test_accept_event(void **state)
     WSK_BUF buf;
 
     (void)state;
-    seen_clean();
+    record_init();
     memset(&in, 0, sizeof in);
-    in.seen = &seen;
+    in.record = &record;
     kit_attach();
     listener = kit_listener(AF_INET, &in, &on_listen, &at);
     client = kit_connect(&at, NULL, NULL);
@@ -303,9 +303,9 @@ static void test_accept_event(void **state)
     assert_int_equal(kit_events(listener, WSK_EVENT_ACCEPT | WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     KIT_UNTIL(atomic_load(&in.socket));
     kit_send(client, 100, 0);
-    KIT_UNTIL(atomic_load(&seen.octets) == 100);
-    /* One who waits goes before the event, and its socket's events are disabled. */
-    assert_int_equal(KIT_LISTEN(listener)->WskAccept(listener, 0, &seen, &seen_dispatch, NULL, NULL, kit_irp(&c)),
+    KIT_UNTIL(atomic_load(&record.bytes) == 100);
+    /* A waiting WskAccept precedes the event, and its socket's events are disabled. */
+    assert_int_equal(KIT_LISTEN(listener)->WskAccept(listener, 0, &record, &record_dispatch, NULL, NULL, kit_irp(&c)),
                      STATUS_PENDING);
     other = kit_connect(&at, NULL, NULL);
     {
@@ -315,11 +315,11 @@ static void test_accept_event(void **state)
         assert_int_equal(atomic_load(&in.calls), 1);
         kit_send(other, 10, 0);
         kit_receive((PWSK_SOCKET)socket, 10, 0);
-        assert_int_equal(atomic_load(&seen.octets), 100);
+        assert_int_equal(atomic_load(&record.bytes), 100);
         assert_int_equal(kit_close((PWSK_SOCKET)socket), STATUS_SUCCESS);
     }
     assert_int_equal(kit_close(other), STATUS_SUCCESS);
-    /* One that is refused is closed. */
+    /* A refused connection is closed. */
     atomic_store(&in.refuse, 1);
     other = kit_connect(&at, NULL, NULL);
     buf = kit_buffer(&m, 10);
@@ -335,22 +335,22 @@ static void test_accept_event(void **state)
     kit_detach();
 }
 
-/* WSK_SET_STATIC_EVENT_CALLBACKS: enabled for every socket, and not to be disabled. */
+/* WSK_SET_STATIC_EVENT_CALLBACKS: enabled for every socket, and cannot be disabled. */
 static void test_static_events(void **state)
 {
     struct kit_pair p;
     WSK_EVENT_CALLBACK_CONTROL control = { &NPI_WSK_INTERFACE_ID, WSK_EVENT_RECEIVE | WSK_EVENT_RECEIVE_FROM };
 
     (void)state;
-    seen_clean();
+    record_init();
     kit_attach();
     assert_int_equal(kit_npi.Dispatch->WskControlClient(kit_npi.Client, WSK_SET_STATIC_EVENT_CALLBACKS, sizeof control,
                                                         &control, 0, NULL, NULL, NULL), STATUS_SUCCESS);
-    p = kit_pair_make(AF_INET, &seen, &seen_dispatch);
+    p = kit_pair_make(AF_INET, &record, &record_dispatch);
     assert_int_equal(kit_npi.Dispatch->WskControlClient(kit_npi.Client, WSK_SET_STATIC_EVENT_CALLBACKS, sizeof control,
                                                         &control, 0, NULL, NULL, NULL), STATUS_INVALID_DEVICE_STATE);
     kit_send(p.client, 100, 0);
-    KIT_UNTIL(atomic_load(&seen.octets) == 100);
+    KIT_UNTIL(atomic_load(&record.bytes) == 100);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, NULL), STATUS_INVALID_PARAMETER);
     kit_stop(&p);
 }
@@ -385,59 +385,59 @@ static void test_masks(void **state)
     kit_stop(&p);
 }
 
-/* While the event runs, disabling is pending; afterwards it is not called any more. */
+/* Disabling pends while the event runs. Afterwards it is not called any more. */
 static void test_disable(void **state)
 {
     struct kit_pair p;
     struct kit_call c;
 
     (void)state;
-    p = seen_start(WSK_EVENT_RECEIVE);
-    atomic_store(&seen.hold, 1);
+    p = record_start(WSK_EVENT_RECEIVE);
+    atomic_store(&record.blocks, 1);
     kit_send(p.client, 100, 0);
-    KIT_UNTIL(atomic_load(&seen.held));
+    KIT_UNTIL(atomic_load(&record.blocked));
     assert_int_equal(kit_events(p.server, WSK_EVENT_DISCONNECT | WSK_EVENT_DISABLE, NULL), STATUS_SUCCESS);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, NULL), STATUS_EVENT_PENDING);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, kit_irp(&c)), STATUS_PENDING);
     kit_pause(20);
     assert_int_equal(atomic_load(&c.completions), 0);
-    atomic_store(&seen.hold, 0);
+    atomic_store(&record.blocks, 0);
     assert_int_equal(kit_end(&c, STATUS_PENDING, NULL), STATUS_SUCCESS);
-    assert_int_equal(atomic_load(&seen.receives), 1);
+    assert_int_equal(atomic_load(&record.receives), 1);
     kit_send(p.client, 100, 100);
     kit_pause(20);
-    assert_int_equal(atomic_load(&seen.receives), 1);
+    assert_int_equal(atomic_load(&record.receives), 1);
     assert_int_equal(kit_end(&c, kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, kit_irp(&c)), NULL),
                      STATUS_SUCCESS);
     kit_receive(p.server, 100, 100);
     kit_stop(&p);
 }
 
-/* The close waits until the event has come back. */
+/* The close waits until the event has returned. */
 static void test_close_waits_for_the_event(void **state)
 {
     struct kit_pair p;
     struct kit_call c;
 
     (void)state;
-    p = seen_start(WSK_EVENT_RECEIVE);
-    atomic_store(&seen.hold, 1);
+    p = record_start(WSK_EVENT_RECEIVE);
+    atomic_store(&record.blocks, 1);
     kit_send(p.client, 100, 0);
-    KIT_UNTIL(atomic_load(&seen.held));
+    KIT_UNTIL(atomic_load(&record.blocked));
     assert_int_equal(KIT_CONNECTION(p.server)->WskCloseSocket(p.server, kit_irp(&c)), STATUS_PENDING);
     kit_pause(20);
     assert_int_equal(atomic_load(&c.completions), 0);
-    atomic_store(&seen.hold, 0);
+    atomic_store(&record.blocks, 0);
     assert_int_equal(kit_end(&c, STATUS_PENDING, NULL), STATUS_SUCCESS);
-    assert_int_equal(atomic_load(&seen.receives), 1);
+    assert_int_equal(atomic_load(&record.receives), 1);
     assert_int_equal(kit_close(p.client), STATUS_SUCCESS);
     assert_int_equal(kit_close(p.listener), STATUS_SUCCESS);
     kit_detach();
 }
 
 /*
- * While an event holds the thread, data is sent to a receive that is then cancelled: the data is first, the receive
- * succeeds, and what is left of the cancelling finds nothing to do.
+ * While an event blocks the thread, data is sent to a receive that is then cancelled: the data is handled first, the
+ * receive succeeds, and the rest of the cancelling does nothing.
  */
 static void test_cancelled_too_late(void **state)
 {
@@ -448,7 +448,7 @@ static void test_cancelled_too_late(void **state)
     ULONG_PTR n = 0;
 
     (void)state;
-    p = seen_start(0);
+    p = record_start(0);
     q = kit_pair_make(AF_INET, NULL, NULL);
     kit_memory_one(&out, 10);
     kit_memory_one(&in, 10);
@@ -456,15 +456,15 @@ static void test_cancelled_too_late(void **state)
     data = (WSK_BUF){ out.mdl, 0, 10 };
     room = (WSK_BUF){ in.mdl, 0, 10 };
     kit_start_receive(q.server, &room, 0, &receiving);
-    assert_int_equal(kit_send_buf(q.server, none, 0, NULL), STATUS_SUCCESS); /* the receive is there */
+    assert_int_equal(kit_send_buf(q.server, none, 0, NULL), STATUS_SUCCESS); /* the receive has reached the socket */
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
-    atomic_store(&seen.hold, 1);
+    atomic_store(&record.blocks, 1);
     kit_send(p.client, 1, 0);
-    KIT_UNTIL(atomic_load(&seen.held));
+    KIT_UNTIL(atomic_load(&record.blocked));
     kit_start_send(q.client, &data, 0, &sending);
     kit_start_send(q.server, &none, 0, &looking);
     assert_true(IoCancelIrp(receiving.irp));
-    atomic_store(&seen.hold, 0);
+    atomic_store(&record.blocks, 0);
     assert_int_equal(kit_end(&receiving, STATUS_PENDING, &n), STATUS_SUCCESS);
     assert_int_equal(n, 10);
     kit_verify(&in, 0, 10, 0);
@@ -477,13 +477,13 @@ static void test_cancelled_too_late(void **state)
     kit_detach();
 }
 
-/* Enabled and disabled while data comes: the event never runs once it is disabled, and no octet is lost. */
+/* Enabled and disabled while data arrives: the event does not run after it was disabled, and no byte is lost. */
 static void test_disable_against_data(void **state)
 {
     struct kit_pair p;
 
     (void)state;
-    p = seen_start(0);
+    p = record_start(0);
     for (int round = 0; round < 100; round++) {
         struct kit_call c;
         int calls;
@@ -492,14 +492,14 @@ static void test_disable_against_data(void **state)
         kit_send(p.client, 10, (SIZE_T)round * 10);
         assert_int_equal(kit_end(&c, kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, kit_irp(&c)), NULL),
                          STATUS_SUCCESS);
-        calls = atomic_load(&seen.receives);
+        calls = atomic_load(&record.receives);
         if (round % 16 == 0)
             kit_pause(1);
-        assert_int_equal(atomic_load(&seen.receives), calls);
+        assert_int_equal(atomic_load(&record.receives), calls);
     }
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
-    KIT_UNTIL(atomic_load(&seen.octets) == 1000);
-    assert_int_equal(atomic_load(&seen.wrong), 0);
+    KIT_UNTIL(atomic_load(&record.bytes) == 1000);
+    assert_int_equal(atomic_load(&record.wrong), 0);
     kit_stop(&p);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests of Winsock Kernel's sockets: a client, IRPs whose completion is counted, memory with its MDLs, and each
- * call as one that waits. Everything goes through the driver's interface, but for what the host says of a backlog.
+ * For tests of Winsock Kernel's sockets: a client, IRPs with counted completions, memory with MDLs, and a waiting
+ * function for each call. Only the length of a backlog is read from the host, everything else uses the driver's
+ * interface.
  */
 #ifndef TESTS_WDK_WSK_KIT_H
 #define TESTS_WDK_WSK_KIT_H
@@ -44,7 +45,7 @@ static inline void kit_pause(long milliseconds)
 static WSK_REGISTRATION kit_registration;
 static WSK_PROVIDER_NPI kit_npi;
 
-/* What a failed test leaves open would keep the next from its end: the first failure is the last. */
+/* Ends the program at the first failure, because open objects would block the following tests. */
 static inline void kit_attach(void)
 {
     static const WSK_CLIENT_DISPATCH dispatch = { .Version = MAKE_WSK_VERSION(1, 0) };
@@ -55,7 +56,7 @@ static inline void kit_attach(void)
     assert_int_equal(WskCaptureProviderNPI(&kit_registration, WSK_NO_WAIT, &kit_npi), STATUS_SUCCESS);
 }
 
-/* Nothing of any kind is left. */
+/* Checks that nothing leaked. */
 static inline void kit_detach(void)
 {
     WskReleaseProviderNPI(&kit_registration);
@@ -102,7 +103,10 @@ static inline bool kit_is_over(struct kit_call *c, int milliseconds)
     return KeWaitForSingleObject(&c->over, Executive, KernelMode, FALSE, &timeout) == STATUS_SUCCESS;
 }
 
-/* The IRP's status. It has been completed once, with what the call returned unless that was STATUS_PENDING. */
+/*
+ * Returns the IRP's status. Checks that it has completed once, with the status that the call returned unless that was
+ * STATUS_PENDING.
+ */
 static inline NTSTATUS kit_end(struct kit_call *c, NTSTATUS returned, ULONG_PTR *information)
 {
     NTSTATUS status;
@@ -121,7 +125,7 @@ static inline NTSTATUS kit_end(struct kit_call *c, NTSTATUS returned, ULONG_PTR 
 
 /* ---- Memory ---- */
 
-/* Pieces of those sizes, chained; NULL ends none: sizes end with 0. */
+/* Allocates a chain of pieces. The list of sizes ends with 0. */
 struct kit_memory {
     PMDL mdl;
     UCHAR *pieces[16];
@@ -156,7 +160,7 @@ static inline void kit_memory_one(struct kit_memory *m, SIZE_T size)
     kit_memory_make(m, sizes);
 }
 
-/* One piece, and all of it as a buffer. */
+/* Allocates one piece and returns it as a buffer. */
 static inline WSK_BUF kit_buffer(struct kit_memory *m, SIZE_T size)
 {
     kit_memory_one(m, size);
@@ -187,7 +191,7 @@ static inline UCHAR kit_pattern(SIZE_T at)
     return (UCHAR)(at * 31 + (at >> 8));
 }
 
-/* The pattern's octets from `from` on, at `at`. */
+/* Writes the pattern's bytes from `from` to `at`. */
 static inline void kit_fill(struct kit_memory *m, SIZE_T at, SIZE_T size, SIZE_T from)
 {
     for (SIZE_T i = 0; i < size; i++)
@@ -198,7 +202,7 @@ static inline void kit_verify(struct kit_memory *m, SIZE_T at, SIZE_T size, SIZE
 {
     for (SIZE_T i = 0; i < size; i++)
         if (*kit_octet(m, at + i) != kit_pattern(from + i))
-            fail_msg("octet %zu is wrong", (size_t)i);
+            fail_msg("byte %zu is wrong", (size_t)i);
 }
 
 /* ---- Addresses ---- */
@@ -254,7 +258,7 @@ static inline NTSTATUS kit_close(PWSK_SOCKET s)
     return kit_end(&c, KIT_LISTEN(s)->WskCloseSocket(s, kit_irp(&c)), NULL);
 }
 
-/* The slot is at the same place in every table. */
+/* The slot has the same position in every table. */
 static inline NTSTATUS kit_bind(PWSK_SOCKET s, const kit_address *a)
 {
     struct kit_call c;
@@ -272,7 +276,7 @@ static inline kit_address kit_local_by(PWSK_SOCKET s, PFN_WSK_GET_LOCAL_ADDRESS 
     return a;
 }
 
-/* Listening at any port of the loopback interface; *at receives where. */
+/* Listens on any port of the loopback interface and stores the address in *at. */
 static inline PWSK_SOCKET kit_listener(ADDRESS_FAMILY family, PVOID context, const WSK_CLIENT_LISTEN_DISPATCH *dispatch,
                                        kit_address *at)
 {
@@ -324,11 +328,16 @@ static inline NTSTATUS kit_connect_socket(PWSK_SOCKET s, const kit_address *to)
     return kit_end(&c, KIT_CONNECTION(s)->WskConnect(s, (PSOCKADDR)&to->any, 0, kit_irp(&c)), NULL);
 }
 
-/* How many connections the host has that wait for the listener to accept them; *most: it takes one more than that. */
+/*
+ * Returns how many connections wait in the host's backlog of the listener. *most: the host accepts one more than that.
+ */
 static inline int kit_backlog(PWSK_SOCKET listener, int *most)
 {
     enum { TCP = 6, INFO = 11 };
-    struct { UCHAR states[8]; uint32_t times[4], unacked, sacked; } info; /* of a listener: that wait, and the most */
+    struct {
+        UCHAR states[8];
+        uint32_t times[4], unacked, sacked;
+    } info; /* of a listener: waiting, limit */
     uint32_t size = sizeof info;
 
     assert_int_equal(syscall(SYS_getsockopt, ((struct wsk_socket *)listener)->fd, TCP, INFO, &info, &size), 0);
@@ -336,7 +345,7 @@ static inline int kit_backlog(PWSK_SOCKET listener, int *most)
     return (int)info.unacked;
 }
 
-/* The last call waits, for there is no room for it; the others, whose number this is, are over. */
+/* Sends until a call waits because there is no room. Returns the number of completed calls. */
 static inline int kit_fill_backlog(struct kit_call *calls, int calls_most, PWSK_SOCKET listener, const kit_address *to)
 {
     int most, made = 0;
@@ -374,7 +383,7 @@ static inline void kit_pair_close(struct kit_pair *p)
     assert_int_equal(kit_close(p->listener), STATUS_SUCCESS);
 }
 
-/* A client and its first connection; kit_stop() closes both, and nothing else may be open by then. */
+/* A client and its first connection. kit_stop() closes both and checks that nothing else is open. */
 static inline struct kit_pair kit_start(ADDRESS_FAMILY family, PVOID context,
                                         const WSK_CLIENT_CONNECTION_DISPATCH *of_server)
 {
@@ -388,7 +397,7 @@ static inline void kit_stop(struct kit_pair *p)
     kit_detach();
 }
 
-/* The calls return before they are over: kit_end() is for what becomes of them. */
+/* These calls do not wait: kit_end() waits for their completion. */
 static inline void kit_start_accept(PWSK_SOCKET listener, struct kit_call *c)
 {
     assert_int_equal(KIT_LISTEN(listener)->WskAccept(listener, 0, NULL, NULL, NULL, NULL, kit_irp(c)), STATUS_PENDING);
@@ -418,7 +427,7 @@ static inline NTSTATUS kit_receive_buf(PWSK_SOCKET s, WSK_BUF buf, ULONG flags, 
     return kit_end(&c, KIT_CONNECTION(s)->WskReceive(s, &buf, flags, kit_irp(&c)), got);
 }
 
-/* That many octets of the pattern, which begins at `from`. */
+/* Receives so many bytes of the pattern from `from`. */
 static inline void kit_send(PWSK_SOCKET s, SIZE_T size, SIZE_T from)
 {
     struct kit_memory m;
@@ -467,7 +476,7 @@ static inline NTSTATUS kit_events(PWSK_SOCKET s, ULONG mask, PIRP irp)
                                            0, NULL, NULL, irp);
 }
 
-/* Of 100 octets of the pattern each, from a socket of their own. */
+/* Sends datagrams of 100 bytes of the pattern each, from another socket. */
 static inline void kit_send_datagrams(const kit_address *to, int count, SIZE_T from)
 {
     PWSK_SOCKET s = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, NULL, NULL);
@@ -487,8 +496,8 @@ static inline void kit_send_datagrams(const kit_address *to, int count, SIZE_T f
     kit_memory_free(&m);
 }
 
-/* All that has come for any socket has been seen by the thread: the host has told it of something later. */
-static inline void kit_let_the_host_tell(void)
+/* Waits until the thread has handled all earlier events of all sockets: it has handled a later one. */
+static inline void kit_wait_host_events(void)
 {
     struct kit_pair p = kit_pair_make(AF_INET, NULL, NULL);
     struct kit_memory m;

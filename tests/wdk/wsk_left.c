@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Drivers that leave sockets with requests or NDK objects behind, and their client: unloading them tells of each. */
+/* Drivers that leak sockets with requests, NDK objects, or the client: their unload reports each. */
 #include "host.h"
 
 static const char *driver;
@@ -9,7 +9,7 @@ static void load_and_unload(void)
     host_unload(host_load(driver));
 }
 
-/* NULL is the end of what is left. */
+/* NULL ends the list of leaked objects. */
 static void leaves(const char *name, const char *const *left)
 {
     char *text;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* WskGetAddressInfo, WskFreeAddressInfo, WskGetNameInfo: with numbers and the hosts file, so that no network is asked.
+/*
+ * WskGetAddressInfo, WskFreeAddressInfo, WskGetNameInfo: with numbers and the hosts file, so that no network is used.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +48,7 @@ static void test_numbers(void **state)
     kit_detach();
 }
 
-/* Every kind of socket that there is for the name; each entry is usable. */
+/* An entry for every kind of socket; each entry can be used. */
 static void test_a_name(void **state)
 {
     ADDRINFOEXW hints = { .ai_flags = AI_CANONNAME, .ai_family = AF_INET }, *result = NULL;

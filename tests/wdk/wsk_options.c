@@ -85,7 +85,7 @@ static void send_at_once(PWSK_SOCKET s)
     kit_memory_free(&m);
 }
 
-/* A send that is not to be delayed leaves the option as the driver has set it, or its listener before. */
+/* A send without delay does not change the option that the driver has set on the socket or its listener. */
 static void test_no_delay_stays(void **state)
 {
     kit_address at;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* A peer that is the host's own, for what no driver can send. Apart from the rest, as the names of sockets are both
- * the host's and the driver's. */
+/*
+ * A peer with a host socket, for data that no driver can send. In a file of its own, because host and driver use the
+ * same names for sockets.
+ */
 #ifndef TESTS_WDK_WSK_PEER_H
 #define TESTS_WDK_WSK_PEER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Connected to the loopback interface's port, which is in the network's order; -1: it is not. */
+/* Connects to a port (network order) of the loopback interface. Returns -1 after a failure. */
 int peer_connect(unsigned short port);
-/* All of it, and the last octet is urgent if so wanted. */
+/* Sends all bytes; the last one is urgent if requested. */
 bool peer_send(int peer, const void *data, size_t size, bool urgent);
 void peer_close(int peer);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TCP over Winsock Kernel's sockets: connections, data, how they end, and what goes wrong. */
+/* TCP over Winsock Kernel's sockets: connections, data, disconnects, and failures. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static void test_exchange(void **state)
     report_is_empty(r);
 }
 
-/* WskSocket, WskBind, WskConnect, and what each end is told about the addresses. */
+/* WskSocket, WskBind, WskConnect, and the addresses at both ends. */
 static void test_addresses(void **state)
 {
     static const ADDRESS_FAMILY families[] = { AF_INET, AF_INET6 };
@@ -78,7 +78,7 @@ static void test_addresses(void **state)
     kit_detach();
 }
 
-/* One socket that can do either: to listen, or to connect. */
+/* A stream socket, which can listen or connect. */
 static void test_stream_sockets(void **state)
 {
     kit_address at = kit_loopback(AF_INET, 0), any = { .any = { AF_INET, { 0 } } };
@@ -121,7 +121,7 @@ static void test_stream_sockets(void **state)
     kit_stop(&(struct kit_pair){ listener, client, server });
 }
 
-/* Chains of odd sizes with an offset, against each other, with canaries around what may be written. */
+/* Chains of odd sizes with an offset on both sides, with guards around the writable bytes. */
 static void test_chains(void **state)
 {
     static const SIZE_T from[] = { 13, 1, 4097, 3, 70001, 5, 0 }, to[] = { 7, 8191, 2, 60000, 20000, 31, 0 };
@@ -147,7 +147,7 @@ static void test_chains(void **state)
     for (SIZE_T i = 0; i < in.total; i++)
         if (i < TO_OFFSET || i >= TO_OFFSET + SIZE)
             assert_int_equal(*kit_octet(&in, i), 0xee);
-    /* In two parts, of which the first ends in the middle of a piece. */
+    /* In two parts; the first one ends in the middle of a piece. */
     buf = (WSK_BUF){ in.mdl, TO_OFFSET, SIZE };
     kit_start_receive(p.server, &buf, WSK_FLAG_WAITALL, &c);
     kit_send(p.client, 5000, 0);
@@ -156,7 +156,7 @@ static void test_chains(void **state)
     kit_send(p.client, SIZE - 5000, 5000);
     assert_int_equal(kit_end(&c, STATUS_PENDING, &n), STATUS_SUCCESS);
     kit_verify(&in, TO_OFFSET, SIZE, 0);
-    /* Whatever comes, where nobody asks for all: at least one octet, from the first on. */
+    /* Without WAITALL a receive returns at least one byte, from the first one. */
     assert_int_equal(kit_send_buf(p.client, (WSK_BUF){ out.mdl, FROM_OFFSET, SIZE }, WSK_FLAG_NODELAY, &n),
                      STATUS_SUCCESS);
     while (done < SIZE) {
@@ -197,7 +197,7 @@ static void test_bad_buffers(void **state)
     kit_stop(&p);
 }
 
-/* Without WAITALL a receive takes what there is; with it, it waits for the rest. */
+/* Without WAITALL a receive returns the available bytes; with it, it waits for the rest. */
 static void test_wait_all(void **state)
 {
     struct kit_pair p;
@@ -224,7 +224,7 @@ static void test_wait_all(void **state)
     kit_stop(&p);
 }
 
-/* More than the host takes at once: the send waits for the receiver, and the next one for it. */
+/* More data than the host accepts at once: the send waits for the receiver, and the next send waits for it. */
 static void test_large_sends_in_order(void **state)
 {
     enum { SIZE = 24 << 20, PIECE = 1 << 20 };
@@ -258,7 +258,7 @@ static void test_large_sends_in_order(void **state)
 
 /* ---- The end of a connection ---- */
 
-/* Data of the disconnect comes, then the end; the other direction stays open. */
+/* The data of the disconnect arrives, then the end; the other direction remains open. */
 static void test_graceful_disconnect(void **state)
 {
     struct kit_pair p;
@@ -291,7 +291,9 @@ static void test_graceful_disconnect(void **state)
     kit_stop(&p);
 }
 
-/* The end completes what waits for all with what there is, and a drain, which throws the data away. */
+/*
+ * The peer's disconnect completes a receive with WAITALL with the available bytes, and a drain, which drops the data.
+ */
 static void test_end_completes_receives(void **state)
 {
     struct kit_pair p;
@@ -355,7 +357,7 @@ static void test_reset(void **state)
     kit_detach();
 }
 
-/* An abortive disconnect ends what is pending at its own side too. */
+/* An abortive disconnect cancels pending requests of its own side, too. */
 static void test_abort_ends_what_is_pending(void **state)
 {
     enum { SIZE = 24 << 20 };
@@ -394,7 +396,7 @@ static void test_refused(void **state)
     assert_int_equal(kit_close(listener), STATUS_SUCCESS);
     assert_int_equal(kit_end(&c, kit_start_connect(&c, &at, NULL, NULL), &socket), STATUS_CONNECTION_REFUSED);
     assert_int_equal(socket, 0);
-    /* The socket of WskConnect stays where it is, and can try again. */
+    /* The socket of WskConnect remains bound, and can connect again. */
     s = kit_socket(AF_INET, WSK_FLAG_CONNECTION_SOCKET, NULL, NULL);
     assert_int_equal(kit_bind(s, &any), STATUS_SUCCESS);
     local = kit_local_by(s, KIT_CONNECTION(s)->WskGetLocalAddress);
@@ -410,7 +412,7 @@ static void test_refused(void **state)
     kit_detach();
 }
 
-/* A network of nobody's: the test has no route but that of its loopback interface. */
+/* An unreachable network: the test has only the route of its loopback interface. */
 static void test_unreachable(void **state)
 {
     kit_address to = { .v4 = { AF_INET, 0x1234, { { { 203, 0, 113, 7 } } }, { 0 } } };
@@ -442,7 +444,7 @@ static void test_addresses_in_use(void **state)
     kit_detach();
 }
 
-/* Connections that nobody accepts wait in the backlog; one too many waits outside until there is room. */
+/* Connections that are not accepted wait in the backlog. One more than the limit waits until there is room. */
 static void test_full_backlog(void **state)
 {
     enum { MOST = 300 };
@@ -472,7 +474,7 @@ static void test_full_backlog(void **state)
     kit_detach();
 }
 
-/* Where the process has no descriptor left, calls say so, and all goes on when there are some again. */
+/* Without a free descriptor calls fail with a documented status, and succeed when there is one again. */
 static void test_no_descriptors(void **state)
 {
     enum { MOST = 256 };
@@ -518,7 +520,7 @@ static void test_no_descriptors(void **state)
 
 /* ---- Mapped addresses ---- */
 
-/* An address that the driver has wired in: it connects and binds to it, and is told of no other. */
+/* A mapped address: the driver connects and binds to it, and sees no other. */
 static void test_mapped_addresses(void **state)
 {
     kit_address wired = { .v4 = { AF_INET, 0, { { { 10, 77, 0, 1 } } }, { 0 } } }, told;

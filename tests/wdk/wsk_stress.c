@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many threads over Winsock Kernel's sockets at once: an echo service of events alone, with clients that come, talk,
- * are cancelled, aborted and closed in the middle. Every IRP ends once, every octet that is echoed is right, nothing is
- * left.
+ * Many threads with Winsock Kernel's sockets: an echo service that uses only events, and clients that connect, send,
+ * are cancelled, aborted and closed at any time. Every IRP completes once, every echoed byte is correct, and nothing
+ * leaks.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -22,13 +22,13 @@ enum { THREADS = 4, ROUNDS = 60, LARGEST = 40000 };
 
 struct peer {
     PWSK_SOCKET socket;
-    atomic_int uses; /* echoes under way, and 1 until the disconnect */
+    atomic_int uses; /* echoes in flight, plus 1 until the disconnect */
     PIRP closing;
 };
 
 struct echo {
     struct peer *peer;
-    PWSK_DATA_INDICATION list; /* to be released: the last buffer of it has been sent */
+    PWSK_DATA_INDICATION list; /* to be released after its last buffer was sent */
 };
 
 static atomic_int peers;
@@ -63,13 +63,12 @@ static NTSTATUS echoed(PDEVICE_OBJECT device, PIRP irp, PVOID context)
     return STATUS_MORE_PROCESSING_REQUIRED;
 }
 
-/* Each buffer goes back as it came; the last of them releases all. */
-static NTSTATUS WSKAPI on_receive(PVOID context, ULONG flags, PWSK_DATA_INDICATION list, SIZE_T octets,
-                                  SIZE_T *accepted)
+/* Sends each buffer back; the last one releases the list. */
+static NTSTATUS WSKAPI on_receive(PVOID context, ULONG flags, PWSK_DATA_INDICATION list, SIZE_T bytes, SIZE_T *accepted)
 {
     struct peer *p = context;
 
-    (void)flags, (void)octets, (void)accepted;
+    (void)flags, (void)bytes, (void)accepted;
     for (PWSK_DATA_INDICATION d = list, next; d; d = next) {
         struct echo *e = ExAllocatePoolWithTag(NonPagedPoolNx, sizeof *e, 'ohce');
         PIRP irp = IoAllocateIrp(1, FALSE);
@@ -124,7 +123,7 @@ static unsigned any(struct client *c, unsigned most)
     return (c->seed >> 8) % most;
 }
 
-/* cmocka's assertions are for the main thread alone. */
+/* cmocka's assertions work only in the main thread. */
 static NTSTATUS wait_for(struct kit_call *c, ULONG_PTR *information)
 {
     NTSTATUS status;

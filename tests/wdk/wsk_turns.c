@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread of Winsock Kernel's sockets, and what surrounds it: everybody has a turn, whatever one driver's routines
- * do; a closed socket is closed, whoever has a copy of it; one that the host cannot watch is none.
+ * The thread of Winsock Kernel's sockets: all sockets are served, whatever one driver's routines do; a closed socket
+ * is closed although another process has a copy; a socket that cannot be watched is refused.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -51,7 +51,7 @@ static NTSTATUS send_again(PDEVICE_OBJECT device, PIRP irp, PVOID context)
     return STATUS_MORE_PROCESSING_REQUIRED;
 }
 
-/* A completion routine that asks again each time: what comes for another socket is seen nevertheless. */
+/* A completion routine that always receives again does not block the events of another socket. */
 static void test_requests_without_end(void **state)
 {
     static struct endless e;
@@ -71,7 +71,7 @@ static void test_requests_without_end(void **state)
     KeInitializeEvent(&e.over, NotificationEvent, FALSE);
     send_nothing(&e);
     kit_start_receive(q.server, &room, 0, &receiving);
-    kit_send(q.client, 10, 0); /* the receive is there by then, and only the host can tell it of the data */
+    kit_send(q.client, 10, 0); /* the receive waits now, and only an event of the host can report the data */
     assert_int_equal(kit_end(&receiving, STATUS_PENDING, &n), STATUS_SUCCESS);
     assert_int_equal(n, 10);
     kit_verify(&m, 0, 10, 0);
@@ -89,21 +89,21 @@ static void test_requests_without_end(void **state)
 
 struct child {
     pid_t pid;
-    int end; /* it stays until this is closed */
+    int end; /* the child exits when this is closed */
 };
 
 static struct child child_start(void)
 {
     struct child c;
     int ends[2];
-    char octet;
+    char byte;
 
     assert_int_equal(pipe(ends), 0);
     c.pid = fork();
     assert_true(c.pid >= 0);
     if (!c.pid) {
         close(ends[1]);
-        _exit(read(ends[0], &octet, 1) != 0);
+        _exit(read(ends[0], &byte, 1) != 0);
     }
     close(ends[0]);
     c.end = ends[1];
@@ -119,7 +119,7 @@ static void child_end(struct child *c)
     assert_int_equal(status, 0);
 }
 
-/* The peer is told, and nobody can connect any more. */
+/* The peer gets the disconnect, and connects are refused. */
 static void test_closed_for_all(void **state)
 {
     struct kit_pair p;
@@ -143,7 +143,7 @@ static void test_closed_for_all(void **state)
     kit_detach();
 }
 
-/* What comes for the copy means nothing to the thread: it does not look at what was the socket. */
+/* Data for the copy is ignored by the thread, which does not access the closed socket. */
 static void test_copy_gets_data(void **state)
 {
     enum { MORE_THAN_ARE_KEPT = 70 };
@@ -161,7 +161,7 @@ static void test_copy_gets_data(void **state)
     for (int i = 0; i < MORE_THAN_ARE_KEPT; i++)
         assert_int_equal(kit_close(kit_socket(AF_INET, WSK_FLAG_BASIC_SOCKET, NULL, NULL)), STATUS_SUCCESS);
     kit_send_datagrams(&at, 1, 0);
-    kit_let_the_host_tell();
+    kit_wait_host_events();
     child_end(&child);
     kit_detach();
 }
@@ -170,7 +170,7 @@ static void test_copy_gets_data(void **state)
 
 static atomic_int no_room;
 
-/* Before the C library's: the host has a limit of what a user may watch, which is not the test's to change. */
+/* Replaces the C library's function, because the test cannot change the host's limit of watched descriptors. */
 int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
 {
     if (operation != EPOLL_CTL_ADD || !atomic_load(&no_room))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A device with requests of every method, held ones, and each mistake that a driver can make with an IRP. */
+/* A device with requests of every method, queued requests, and each mistake that a driver can make with an IRP. */
 #include <pthread.h>
 
 #include <wdmsec.h>
@@ -8,7 +8,7 @@
 
 static PDEVICE_OBJECT device, exclusive;
 static IO_CSQ queue;
-static LIST_ENTRY held = { &held, &held };
+static LIST_ENTRY queued = { &queued, &queued };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_t later;
 static int has_later;
@@ -24,13 +24,13 @@ static UNICODE_STRING link_name = RTL_CONSTANT_STRING(L"\\DosDevices\\Controls")
 static void insert(PIO_CSQ q, PIRP irp)
 {
     UNREFERENCED_PARAMETER(q);
-    irp->Tail.Overlay.ListEntry.Flink = &held;
-    irp->Tail.Overlay.ListEntry.Blink = held.Blink;
-    held.Blink->Flink = &irp->Tail.Overlay.ListEntry;
-    held.Blink = &irp->Tail.Overlay.ListEntry;
+    irp->Tail.Overlay.ListEntry.Flink = &queued;
+    irp->Tail.Overlay.ListEntry.Blink = queued.Blink;
+    queued.Blink->Flink = &irp->Tail.Overlay.ListEntry;
+    queued.Blink = &irp->Tail.Overlay.ListEntry;
 }
 
-static void take(PIO_CSQ q, PIRP irp)
+static void unqueue_irp(PIO_CSQ q, PIRP irp)
 {
     UNREFERENCED_PARAMETER(q);
     irp->Tail.Overlay.ListEntry.Flink->Blink = irp->Tail.Overlay.ListEntry.Blink;
@@ -39,11 +39,11 @@ static void take(PIO_CSQ q, PIRP irp)
 
 static PIRP peek(PIO_CSQ q, PIRP irp, PVOID context)
 {
-    LIST_ENTRY *next = irp ? irp->Tail.Overlay.ListEntry.Flink : held.Flink;
+    LIST_ENTRY *next = irp ? irp->Tail.Overlay.ListEntry.Flink : queued.Flink;
 
     UNREFERENCED_PARAMETER(q);
     UNREFERENCED_PARAMETER(context);
-    return next == &held ? NULL : CONTAINING_RECORD(next, IRP, Tail.Overlay.ListEntry);
+    return next == &queued ? NULL : CONTAINING_RECORD(next, IRP, Tail.Overlay.ListEntry);
 }
 
 static void acquire(PIO_CSQ q, PKIRQL irql)
@@ -106,7 +106,7 @@ static ULONG echo(PIRP irp, PIO_STACK_LOCATION at)
     return n;
 }
 
-static NTSTATUS let_go(PIRP irp)
+static NTSTATUS complete_oldest(PIRP irp)
 {
     PIRP oldest = IoCsqRemoveNextIrp(&queue, NULL);
 
@@ -153,7 +153,10 @@ static NTSTATUS own_completion(PDEVICE_OBJECT d, PIRP irp, PVOID context)
     return STATUS_MORE_PROCESSING_REQUIRED;
 }
 
-/* A write of our own, freed by its completion routine; a read by the system's; and one that is used again. */
+/*
+ * A write with the driver's IRP, freed by its completion routine; a read with the system's IRP; and one that is used
+ * again.
+ */
 static NTSTATUS transfers(PIRP irp)
 {
     unsigned char data[4] = { 1, 2, 3, 4 };
@@ -298,7 +301,7 @@ static NTSTATUS handle_first(PIRP irp)
     return end(irp, counts[1] == before[1] + 1 && counts[2] == before[2] + 1 ? STATUS_SUCCESS : STATUS_CRC_ERROR, 0);
 }
 
-static NTSTATUS give_counts(PIRP irp)
+static NTSTATUS return_counts(PIRP irp)
 {
     __builtin_memcpy(irp->AssociatedIrp.SystemBuffer, counts, sizeof counts);
     return end(irp, STATUS_SUCCESS, sizeof counts);
@@ -316,11 +319,11 @@ static NTSTATUS control(PDEVICE_OBJECT d, PIRP irp)
     switch (function) {
     case ECHO:
         return end(irp, STATUS_SUCCESS, echo(irp, at));
-    case HOLD:
+    case QUEUE:
         IoCsqInsertIrp(&queue, irp, NULL);
         return STATUS_PENDING;
-    case LET_GO:
-        return let_go(irp);
+    case COMPLETE_OLDEST:
+        return complete_oldest(irp);
     case LATER:
         IoMarkIrpPending(irp);
         has_later = 1;
@@ -338,7 +341,7 @@ static NTSTATUS control(PDEVICE_OBJECT d, PIRP irp)
     case LOG:
         return log_error(irp);
     case COUNTS:
-        return give_counts(irp);
+        return return_counts(irp);
     case HANDLE_FIRST:
         return handle_first(irp);
     case DELETE_OTHER:
@@ -361,7 +364,7 @@ static NTSTATUS open_or_close(PDEVICE_OBJECT d, PIRP irp)
     return end(irp, STATUS_SUCCESS, 0);
 }
 
-/* Reads give the offset's octets, writes add up. */
+/* Reads return bytes of the offset, writes are summed up. */
 static NTSTATUS read_or_write(PDEVICE_OBJECT d, PIRP irp)
 {
     PIO_STACK_LOCATION at = IoGetCurrentIrpStackLocation(irp);
@@ -412,5 +415,5 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
     status = IoRegisterShutdownNotification(device);
     if (!NT_SUCCESS(status))
         return status;
-    return IoCsqInitialize(&queue, insert, take, peek, acquire, release, cancelled);
+    return IoCsqInitialize(&queue, insert, unqueue_irp, peek, acquire, release, cancelled);
 }

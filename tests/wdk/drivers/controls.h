@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* What the device of controls.c understands. Methods: 0 buffered, 1 in direct, 2 out direct, 3 neither. */
+/* The controls of the device of controls.c. Methods: 0 buffered, 1 in direct, 2 out direct, 3 neither. */
 #ifndef TESTS_WDK_CONTROLS_H
 #define TESTS_WDK_CONTROLS_H
 
 #define CONTROL(function, method) ((0x22 << 16) | ((function) << 2) | (method))
 
 enum {
-    ECHO = 0x800, /* output: each octet of the input, plus one */
-    HOLD,         /* stays in the cancel-safe queue */
-    LET_GO,       /* ends the oldest that is held with the input's octets */
-    LATER,        /* as HOLD; ended by a thread, a moment later */
-    WARN,         /* STATUS_BUFFER_OVERFLOW with output */
-    FAIL,         /* an error with output, which nobody gets */
-    COUNTS,       /* output: how often create, cleanup, close, cancel have come */
-    FORWARD,      /* to itself as INNER, through IoBuildDeviceIoControlRequest; method: the input's first octet */
+    ECHO = 0x800,    /* output: each byte of the input plus one */
+    QUEUE,           /* stays in the cancel-safe queue */
+    COMPLETE_OLDEST, /* completes the oldest queued request, like ECHO */
+    LATER,           /* like QUEUE; a thread completes it a moment later */
+    WARN,            /* STATUS_BUFFER_OVERFLOW with output */
+    FAIL,            /* an error with output, which is dropped */
+    COUNTS,          /* output: the counts of create, cleanup, close and cancel */
+    FORWARD,         /* to itself as INNER, through IoBuildDeviceIoControlRequest; method: the input's first byte */
     INNER,
     TRANSFERS,           /* reads and writes that the driver builds */
     LOG,                 /* an entry for the event log */
@@ -24,16 +24,16 @@ enum {
     BREAK_TWICE,         /* completed twice */
     BREAK_STATUS,        /* completed with STATUS_PENDING */
     BREAK_CANCEL,        /* completed with a cancel routine */
-    BREAK_LENGTH,        /* Information beyond the room */
+    BREAK_LENGTH,        /* Information exceeds the output buffer */
     BREAK_FREE,          /* IoFreeIrp of the system's request */
     BREAK_FREE_TWICE,
-    BREAK_INITIALIZE,  /* IoInitializeIrp of what IoAllocateIrp gave */
+    BREAK_INITIALIZE,  /* IoInitializeIrp of an IRP of IoAllocateIrp */
     BREAK_CANCEL_LOCK, /* released without having been acquired */
-    COMPLETE_LATE,     /* completes what BREAK_NOT_COMPLETED has left, with output */
+    COMPLETE_LATE,     /* completes the request of BREAK_NOT_COMPLETED, with output */
     FILTER_COUNTS,     /* the device above: completed, pending, shutdowns */
     BREAK_DELETE,      /* IoDeleteDevice twice */
     BREAK_ATTACHED,    /* IoDeleteDevice of one that is attached */
-    HANDLE_FIRST,      /* a handle and a reference to the second device: cleanup comes with one, close with the other */
+    HANDLE_FIRST,      /* closes a handle to the second device (cleanup), then a reference (close) */
 };
 
 #endif

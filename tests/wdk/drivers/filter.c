@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sits above the device of controls.c: passes every request down and counts what comes back. */
+/* A filter above the device of controls.c: passes every request down and counts the completions. */
 #include <wdm.h>
 
 #include "controls.h"
@@ -57,10 +57,10 @@ static void unload(PDRIVER_OBJECT driver)
 {
     UNREFERENCED_PARAMETER(driver);
     IoDetachDevice(below);
-    IoDeleteDevice(filter); /* registered for shutdown still: that goes with it */
+    IoDeleteDevice(filter); /* still registered for shutdown, which ends with the device */
 }
 
-/* The place is there once, under the key it was made with. */
+/* The extension exists once, under its key. */
 static NTSTATUS make_counts(PDRIVER_OBJECT driver)
 {
     PVOID again;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Unloads with one of each not given back: IRP, pool, device, symbolic link, handle, reference. */
+/* Unloads with one of each leaked: IRP, pool, device, symbolic link, handle, reference. */
 #include <wdm.h>
 
 static void forgetful_unload(PDRIVER_OBJECT driver)

@@ -10,9 +10,9 @@ static void unload(PDRIVER_OBJECT driver)
     UNREFERENCED_PARAMETER(driver);
 }
 
-static BOOLEAN same(const UNICODE_STRING *s, PCWSTR text, USHORT octets)
+static BOOLEAN same(const UNICODE_STRING *s, PCWSTR text, USHORT bytes)
 {
-    return s->Length == octets && s->MaximumLength >= octets && !__builtin_memcmp(s->Buffer, text, octets);
+    return s->Length == bytes && s->MaximumLength >= bytes && !__builtin_memcmp(s->Buffer, text, bytes);
 }
 
 NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A RAM disk as a Storport virtual miniport: target 0 with unit 0, and unit 1 when it is told to add it. Reads and
- * writes end in HwStartIo; the vendor's commands are in ramdisk.h. It is a miniport with the framework, as many are.
+ * A RAM disk as a Storport virtual miniport that uses the framework: target 0 with unit 0, and unit 1 after a command.
+ * Reads and writes complete in HwStartIo; the vendor's commands are in ramdisk.h.
  */
 #include <ntddk.h>
 #include <storport.h>
@@ -38,7 +38,7 @@ static UCHAR fail(PSCSI_REQUEST_BLOCK srb, UCHAR key, UCHAR code)
     return SRB_STATUS_ERROR | SRB_STATUS_AUTOSENSE_VALID;
 }
 
-static UCHAR give(struct disk *d, PSCSI_REQUEST_BLOCK srb, const VOID *data, ULONG length)
+static UCHAR copy_answer(struct disk *d, PSCSI_REQUEST_BLOCK srb, const VOID *data, ULONG length)
 {
     ULONG n = min(length, srb->DataTransferLength);
     BOOLEAN less = n < srb->DataTransferLength;
@@ -51,7 +51,7 @@ static UCHAR give(struct disk *d, PSCSI_REQUEST_BLOCK srb, const VOID *data, ULO
     return less ? SRB_STATUS_DATA_OVERRUN : SRB_STATUS_SUCCESS;
 }
 
-/* The very first INQUIRY sees the bus change, and stays for a while: a scan beside this one would run into it. */
+/* The first INQUIRY reports a bus change and blocks for a while, so that a concurrent scan would meet it. */
 static VOID count_inquiry(struct disk *d)
 {
     LONG inside = InterlockedIncrement(&d->inside);
@@ -79,7 +79,7 @@ static UCHAR inquiry(struct disk *d, PSCSI_REQUEST_BLOCK srb)
     RtlCopyMemory(data.VendorId, "OpenNDK ", 8);
     RtlCopyMemory(data.ProductId, "RAM disk        ", 16);
     RtlCopyMemory(data.ProductRevisionLevel, "1.0 ", 4);
-    return give(d, srb, &data, min(INQUIRYDATABUFFERSIZE, ((PCDB)srb->Cdb)->CDB6INQUIRY3.AllocationLength));
+    return copy_answer(d, srb, &data, min(INQUIRYDATABUFFERSIZE, ((PCDB)srb->Cdb)->CDB6INQUIRY3.AllocationLength));
 }
 
 static UCHAR capacity(struct disk *d, PSCSI_REQUEST_BLOCK srb)
@@ -89,7 +89,7 @@ static UCHAR capacity(struct disk *d, PSCSI_REQUEST_BLOCK srb)
 
     REVERSE_BYTES(&data.LogicalBlockAddress, &last);
     REVERSE_BYTES(&data.BytesPerBlock, &size);
-    return give(d, srb, &data, sizeof data);
+    return copy_answer(d, srb, &data, sizeof data);
 }
 
 static UCHAR report_luns(struct disk *d, PSCSI_REQUEST_BLOCK srb)
@@ -98,7 +98,7 @@ static UCHAR report_luns(struct disk *d, PSCSI_REQUEST_BLOCK srb)
 
     data[3] = d->second ? 16 : 8;
     data[17] = 1;
-    return give(d, srb, data, 8 + data[3]);
+    return copy_answer(d, srb, data, 8 + data[3]);
 }
 
 static UCHAR transfer(struct disk *d, PSCSI_REQUEST_BLOCK srb, BOOLEAN write)
@@ -135,7 +135,7 @@ static UCHAR lock_and_count(struct disk *d)
     return SRB_STATUS_SUCCESS;
 }
 
-/* Of those that end at once; SRB_STATUS_PENDING: of those that do not. */
+/* Returns the status of commands that complete at once, or SRB_STATUS_PENDING. */
 static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
 {
     switch (srb->Cdb[0]) {
@@ -159,7 +159,7 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
         StorPortNotification(RequestTimerCall, d, ramdisk_link_is_back, 300000);
         return SRB_STATUS_SUCCESS;
     case RAMDISK_TELLS:
-        return give(d, srb, &d->told, sizeof d->told);
+        return copy_answer(d, srb, &d->told, sizeof d->told);
     case RAMDISK_LEAVES_POOL:
         (void)StorPortAllocatePool(d, 100, TAG, &d->left);
         return SRB_STATUS_SUCCESS;
@@ -285,7 +285,7 @@ static BOOLEAN start_io(PVOID DeviceExtension, PSCSI_REQUEST_BLOCK Srb)
     struct disk *d = DeviceExtension;
     UCHAR status = SRB_STATUS_INVALID_REQUEST;
 
-    if (d->told.start_io_irql != KeGetCurrentIrql()) /* several may be here at once */
+    if (d->told.start_io_irql != KeGetCurrentIrql()) /* may run in several threads */
         d->told.start_io_irql = KeGetCurrentIrql();
     if (is_rule_breaker(Srb)) {
         break_rules(d, Srb);

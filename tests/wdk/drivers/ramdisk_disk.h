@@ -13,8 +13,8 @@ struct disk {
     PUCHAR blocks;
     PVOID timer, worker, left;
     STOR_DPC dpc, unit_dpc, last_dpc;
-    PSCSI_REQUEST_BLOCK later;   /* that something will complete */
-    PSCSI_REQUEST_BLOCK hanging; /* that a reset ends, or nothing */
+    PSCSI_REQUEST_BLOCK later;   /* that will be completed later */
+    PSCSI_REQUEST_BLOCK hanging; /* that only a reset completes */
     PIRP service;
     LONG ticking, removed; /* removed: 2 when it is stopped, 3 when its resources are free */
     LONG link_down;
@@ -29,17 +29,17 @@ VOID ramdisk_init_later(struct disk *d);
 /* The status for now. */
 UCHAR ramdisk_busy_with_all(struct disk *d);
 VOID ramdisk_stay(struct disk *d, PSCSI_REQUEST_BLOCK srb);
-/* A timer is no worker, and a worker no timer. */
+/* A timer and a work item are different objects. */
 BOOLEAN ramdisk_refuses_others(struct disk *d);
-/* What srb asks for ends later. */
+/* Starts a command that completes later. */
 VOID ramdisk_later(struct disk *d, PSCSI_REQUEST_BLOCK srb);
 VOID ramdisk_start_ticking(struct disk *d);
 BOOLEAN ramdisk_start_working(struct disk *d);
 HW_TIMER ramdisk_link_is_back;
-/* On the disk's own thread: until HwFreeAdapterResources has been called. */
+/* Waits on the disk's thread until HwFreeAdapterResources was called. */
 VOID ramdisk_linger(struct disk *d);
 VOID ramdisk_end_thread(VOID);
-/* The removal of the adapter is done so late that the port wants to reset it, which it cannot. */
+/* Blocks the removal of the adapter so long that the port tries to reset it, which it cannot. */
 VOID ramdisk_leave_late(struct disk *d, PSCSI_REQUEST_BLOCK srb);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the RAM disk does by timers, work items, DPCs and threads. */
+/* The RAM disk's actions by timers, work items, DPCs and threads. */
 #include "ramdisk_disk.h"
 
 VOID ramdisk_complete(struct disk *d, PSCSI_REQUEST_BLOCK srb, UCHAR status)
@@ -44,7 +44,7 @@ static LONG removed(struct disk *d)
     return InterlockedCompareExchange(&d->removed, 0, 0);
 }
 
-/* When the adapter is to go it stays until that waits for it, and sets itself again nevertheless. */
+/* During the removal of the adapter it blocks until that waits for it, and still sets itself again. */
 static HW_TIMER tick;
 static VOID tick(PVOID DeviceExtension)
 {
@@ -76,7 +76,7 @@ static VOID by_work(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
     complete_later(HwDeviceExtension);
 }
 
-/* It still has its device extension at its end. */
+/* Its device extension still exists when it ends. */
 static HW_DPC_ROUTINE last_dpc;
 static VOID last_dpc(PSTOR_DPC Dpc, PVOID HwDeviceExtension, PVOID SystemArgument1, PVOID SystemArgument2)
 {
@@ -90,7 +90,10 @@ static VOID last_dpc(PSTOR_DPC Dpc, PVOID HwDeviceExtension, PVOID SystemArgumen
     DbgPrint("ramdisk: the last DPC at %d\n", InterlockedIncrement(&d->removed));
 }
 
-/* When it is refused it stays until the resources are free, still has its device extension then, and leaves a DPC. */
+/*
+ * When it is refused it blocks until the resources are free. Its device extension still exists then, and it queues a
+ * DPC.
+ */
 static HW_WORKITEM work_on;
 static VOID work_on(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
 {
@@ -149,7 +152,7 @@ static VOID unit_by_dpc(PSTOR_DPC Dpc, PVOID HwDeviceExtension, PVOID SystemArgu
     complete_unit(HwDeviceExtension);
 }
 
-/* A thread of its own, which brings the link back once that is down and has the miniport's routines called so. */
+/* A thread that reports the link as up after it was down, so that the miniport's routines are called. */
 static PVOID thread;
 
 static KSTART_ROUTINE bring_link_back;
@@ -220,7 +223,7 @@ static VOID by_work_and_dpc(struct disk *d)
     (void)StorPortIssueDpc(d, &d->unit_dpc, NULL, NULL);
 }
 
-/* One that is set is busy, and free again when it is cancelled. */
+/* A set timer is busy, and free again after it was cancelled. */
 static VOID by_the_second_timer(struct disk *d)
 {
     ULONG first = StorPortRequestTimer(d, d->timer, by_timer, NULL, 100000000, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* DriverUnload waits for its work item's last step, and not for the return of the item's routine. */
+/* DriverUnload waits for its work item's last step, but not for the return of its routine. */
 #include <wdm.h>
 
 static KEVENT done;
@@ -15,7 +15,7 @@ static VOID run(PDEVICE_OBJECT object, PVOID context)
     UNREFERENCED_PARAMETER(context);
     IoFreeWorkItem(item);
     KeSetEvent(&done, IO_NO_INCREMENT, FALSE);
-    KeDelayExecutionThread(KernelMode, FALSE, &while_); /* another thread has the processor */
+    KeDelayExecutionThread(KernelMode, FALSE, &while_); /* another thread runs */
 }
 
 static DRIVER_UNLOAD unload;

@@ -13,7 +13,7 @@
 #include "mstcpip.h"
 #endif
 
-#define SIZE(type, octets) _Static_assert(sizeof(type) == (octets), #type);
+#define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type);
 #define AT(type, member, offset) _Static_assert(__builtin_offsetof(type, member) == (offset), #type "." #member);
 #define IS(name, value) _Static_assert((unsigned)(name) == (value), #name);
 #include "layouts.inc"

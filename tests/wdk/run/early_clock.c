@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded, it sets the system's time back by an hour in the eyes of the program, as an administrator may do. */
+/* Preloaded, it sets the system's time back by an hour for the program, as an administrator may do. */
 #define _GNU_SOURCE
 #include <sys/syscall.h>
 #include <time.h>

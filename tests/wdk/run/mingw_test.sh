@@ -17,5 +17,5 @@ for sample in hello echo; do
     entry=$(awk '/^AddressOfEntryPoint/ { print $2 }' "$dir/$sample.txt")
     symbol=$(x86_64-w64-mingw32-nm "$dir/$sample.sys" | awk '$3 == "DriverEntry" { print $1 }')
     [ $((0x$entry + 0x140000000)) = $((0x$symbol)) ] || { echo "$sample.sys starts at $entry, DriverEntry is $symbol"; exit 1; }
-    echo "$sample.sys: $(stat -c %s "$dir/$sample.sys") octets"
+    echo "$sample.sys: $(stat -c %s "$dir/$sample.sys") bytes"
 done

@@ -71,10 +71,10 @@ def mutated(r, text):
             lambda: text[:at] + text[at:end] * r.choice((2, 3, 500)) + text[end:],
             lambda: text[:at] + chr(r.randrange(256)) + text[at:],
             lambda: text[:at] + text[r.randrange(len(text) + 1):]))()[:1 << 20] or ' '
-    octets = text.encode(r.choice(('utf-8', 'utf-8', 'utf-8', 'utf-16', 'latin-1')), errors='replace')
+    data = text.encode(r.choice(('utf-8', 'utf-8', 'utf-8', 'utf-16', 'latin-1')), errors='replace')
     if r.random() < 0.1:
-        octets = bytes(r.randrange(256) if r.random() < 0.02 else c for c in octets[:5000])
-    return octets
+        data = bytes(r.randrange(256) if r.random() < 0.02 else c for c in data[:5000])
+    return data
 
 
 def fill(r, folder):

@@ -118,7 +118,7 @@ def ends():
             text += p.communicate(timeout=LIMIT)[0]
         check(f'{number.name} unloads', p.returncode == 0 and 'nothing left' in text, (p.returncode, text))
     expect('--until-idle', 0, 'nothing left', '--until-idle', driver('tee'))
-    expect('--until-print', 0, 'turned 3 octets', '--until-print', 'turned 3', '--ioctl', 'Tee:0x222000:010203', driver('tee'))
+    expect('--until-print', 0, 'turned 3 bytes', '--until-print', 'turned 3', '--ioctl', 'Tee:0x222000:010203', driver('tee'))
 
 
 def numbers():

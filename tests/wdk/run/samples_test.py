@@ -33,7 +33,7 @@ def run(length, rounds):
 
 
 def answers(text):
-    """(status, output's octets) of each device control."""
+    """(status, output's bytes) of each device control."""
     out = []
     for part in text.split('ndkrun: Echo ')[1:]:
         status = re.match(r'0x[0-9A-F]+: (\w+)', part).group(1)
@@ -62,8 +62,8 @@ def echo():
         clean(name, seen)
         told = answers(seen[1])
         check(f'{name}: four answers', [status for status, _ in told] == ['STATUS_SUCCESS'] * 4, seen)
-        for (length, rounds), (_, octets) in zip(((1, 3), (4097, 5), (262144, 3)), told):
-            report = struct.unpack('<QQII', octets) if len(octets) == 24 else None
+        for (length, rounds), (_, output) in zip(((1, 3), (4097, 5), (262144, 3)), told):
+            report = struct.unpack('<QQII', output) if len(output) == 24 else None
             check(f'{name}: {rounds} rounds of {length}, none different',
                   report and report[0] == 2 * length * rounds and report[2:] == (rounds, 0), report)
         counters = struct.unpack('<4i', told[3][1]) if len(told) == 4 and len(told[3][1]) == 16 else None

@@ -48,7 +48,7 @@ VOID ReadFreedPool(VOID)
 
 VOID DereferenceNull(VOID)
 {
-    volatile UCHAR *volatile nothing = NULL; /* the compiler must not know what it is */
+    volatile UCHAR *volatile nothing = NULL; /* hides the value from the compiler */
 
     *nothing = 1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A driver without a network: a device whose one control turns its input's octets round, and clean all the way. */
+/* A driver without a network: a device with one control, which reverses its input. */
 #include <ntddk.h>
 #include <netioapi.h>
 
@@ -25,7 +25,7 @@ static NTSTATUS TeeOpen(PDEVICE_OBJECT Device, PIRP Irp)
     return TeeEnd(Irp, STATUS_SUCCESS, 0);
 }
 
-/* Four octets in: does the interface of that index exist? Others come back turned round. */
+/* Four bytes: returns whether the interface with that index exists. Other input is reversed. */
 static NTSTATUS TeeControl(PDEVICE_OBJECT Device, PIRP Irp)
 {
     PIO_STACK_LOCATION s = IoGetCurrentIrpStackLocation(Irp);
@@ -44,7 +44,7 @@ static NTSTATUS TeeControl(PDEVICE_OBJECT Device, PIRP Irp)
         data[i] = data[n - 1 - i];
         data[n - 1 - i] = other;
     }
-    DbgPrint("tee: turned %u octets\n", n);
+    DbgPrint("tee: turned %u bytes\n", n);
     return TeeEnd(Irp, STATUS_SUCCESS, n);
 }
 
