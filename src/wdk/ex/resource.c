@@ -292,7 +292,7 @@ NTSTATUS ExInitializeResourceLite(PERESOURCE Resource)
     return STATUS_SUCCESS;
 }
 
-/* Returns whether nobody owns the resource or waits for it, and reports it otherwise. */
+/* Returns whether no thread owns the resource or waits for it, and reports the resource otherwise. */
 static bool resource_check_unused(const char *routine, ERESOURCE *r)
 {
     bool in_use;

@@ -18,9 +18,9 @@ static void fast_mutex_init(const char *routine, FAST_MUTEX *m)
 
 static bool fast_mutex_try_lock(FAST_MUTEX *m)
 {
-    LONG nobody = FREE;
+    LONG expected = FREE;
 
-    return __atomic_compare_exchange_n(&m->Count, &nobody, HELD, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(&m->Count, &expected, HELD, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 static __attribute__((noinline)) void fast_mutex_wait(FAST_MUTEX *m)

@@ -12,7 +12,7 @@
 
 #include "wdk/ke/processor.h"
 
-enum { GROUP = PROCESSOR_GROUP, NODES_MOST = 64 };
+enum { GROUP = PROCESSOR_GROUP, MAX_NODES = 64 };
 
 static uint32_t count, nodes;
 static uint16_t host_of[MAX_PROCESSORS];      /* the host's number */
@@ -70,7 +70,7 @@ static void processor_read_nodes(void)
     struct processor_set set;
     char path[64];
 
-    for (unsigned n = 0; n < NODES_MOST; n++) {
+    for (unsigned n = 0; n < MAX_NODES; n++) {
         snprintf(path, sizeof path, "/sys/devices/system/node/node%u/cpulist", n);
         if (!processor_read_set(path, &set))
             continue;

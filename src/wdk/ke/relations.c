@@ -13,7 +13,7 @@
 #include "wdk/ke/processor.h"
 #include "wdk/ke/thread.h"
 
-enum { CACHES_MOST = 16, ALL = -1 };
+enum { MAX_CACHES = 16, ALL = -1 };
 
 struct writer {
     char *out;
@@ -160,7 +160,7 @@ static void cache_write_all(struct writer *w)
     char path[96];
 
     for (uint32_t i = 0; i < processor_count(); i++)
-        for (int cache = 0; cache < CACHES_MOST; cache++) {
+        for (int cache = 0; cache < MAX_CACHES; cache++) {
             snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/cache/index%d/shared_cpu_list",
                      processor_host(i), cache);
             if (!processor_read_set(path, &s))

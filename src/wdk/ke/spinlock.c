@@ -18,9 +18,9 @@ VOID KeInitializeSpinLock(PKSPIN_LOCK SpinLock)
 
 static bool spin_lock_try(KSPIN_LOCK *lock, struct kernel_thread *t)
 {
-    KSPIN_LOCK nobody = 0;
+    KSPIN_LOCK expected = 0;
 
-    return __atomic_compare_exchange_n(lock, &nobody, (KSPIN_LOCK)t, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(lock, &expected, (KSPIN_LOCK)t, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 static __attribute__((noinline)) void spin_lock_wait(KSPIN_LOCK *lock, struct kernel_thread *t)
@@ -143,7 +143,7 @@ static __attribute__((noinline)) void queued_lock_wait(KSPIN_LOCK_QUEUE *before,
 
 /*
  * Bit 0 of Lock means that the thread waits; the thread before clears it. A thread that finds the queue empty does not
- * clear it, because nobody reads it then.
+ * clear it, because no thread reads it then.
  */
 static inline void queued_lock_acquire(KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me)
 {
