@@ -134,10 +134,13 @@ struct addr world_address(const char *text)
     struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
     struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(9) };
     struct addr a;
-    bool good = inet_pton(AF_INET, text, &v4.sin_addr) == 1 ? addr_from(&a, &v4, sizeof v4)
-                : inet_pton(AF_INET6, text, &v6.sin6_addr) == 1 && addr_from(&a, &v6, sizeof v6);
 
-    CHECK(good);
+    if (inet_pton(AF_INET, text, &v4.sin_addr) == 1) {
+        CHECK(addr_from(&a, &v4, sizeof v4));
+    } else {
+        CHECK(inet_pton(AF_INET6, text, &v6.sin6_addr) == 1);
+        CHECK(addr_from(&a, &v6, sizeof v6));
+    }
     return a;
 }
 
