@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The rights of a region or window, or those that an access needs; a set. Local read is always there. */
+/* The rights of a region or window, or those that an access needs: a set of flags. Local read is always granted. */
 enum rdma_access {
     RDMA_ACCESS_LOCAL_READ = 0,
     RDMA_ACCESS_LOCAL_WRITE = 1,
@@ -54,13 +54,13 @@ struct rdma_request {
     uint32_t remote_token; /* write, read; send: see RDMA_FLAG_SEND_INVALIDATE */
     uint64_t remote_address;
     /*
-     * Fast register and bind: a prepared token. After a successful post it is the queue pair's, which activates it when
-     * it processes the request, or discards it if the request is flushed. Invalidate: the token that ends.
+     * Fast register and bind: a prepared token. After a successful post the queue pair activates it when it processes
+     * the request, or discards it if the request is flushed. Invalidate: the token to be invalidated.
      */
     uint32_t token;
 };
 
-/* Logical pages that are one range of len bytes, which begins offset bytes into the first: a fast registration. */
+/* The memory of a fast registration: a range of len bytes, which begins `offset` bytes into the first logical page. */
 struct rdma_pages {
     const uint64_t *logical;
     uint32_t count, offset;
@@ -71,24 +71,24 @@ struct rdma_pages {
 enum rdma_status {
     RDMA_STATUS_OK,
     RDMA_STATUS_FLUSHED,       /* by the local side: flush, disconnect, close */
-    RDMA_STATUS_LOST,          /* the connection ended: reset, abort, a Terminate that was about something else */
+    RDMA_STATUS_LOST,          /* the connection ended: a reset, an abort, or a Terminate about another request */
     RDMA_STATUS_LOCAL_ACCESS,  /* an SGE, or a local request's token, was invalid when it was processed */
     RDMA_STATUS_TOO_LONG,      /* the message was longer than the receive */
-    RDMA_STATUS_REMOTE_ACCESS, /* the peer's Terminate: token or right */
-    RDMA_STATUS_REMOTE_RANGE,  /* the peer's Terminate: outside of its region */
+    RDMA_STATUS_REMOTE_ACCESS, /* by the peer's Terminate: token or right */
+    RDMA_STATUS_REMOTE_RANGE,  /* by the peer's Terminate: the range is outside of its region */
 };
 
 struct rdma_completion {
-    void *context;    /* of the request */
+    void *context;    /* the request's */
     void *qp_context;
     enum rdma_op op;
     enum rdma_status status;
     uint32_t length;  /* receives: bytes delivered */
     uint32_t token;   /* RDMA_OP_RECEIVE_AND_INVALIDATE: what the send invalidated */
-    /* If it failed. The protocol sets error, and the fabric replaces it and sets reason: */
-    uint32_t error;   /* protocol: enum wire_error; from the fabric up: the Terminate's code, or FABRIC_NO_TERMINATE */
+    /* If the request failed, the protocol sets `error`. The fabric then replaces it, and sets `reason`. */
+    uint32_t error;   /* the protocol's: enum wire_error; the fabric's: a Terminate's code, or FABRIC_NO_TERMINATE */
     uint16_t reason;  /* enum fabric_reason: the cause, or what ended the connection; never FABRIC_OK */
-    bool solicited;   /* it satisfies an arm for solicited events */
+    bool solicited;   /* it meets an arm for solicited events */
 };
 
 #endif

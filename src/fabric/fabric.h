@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The seam between NDK objects (provider/) and whatever carries them. The first fabric is iwarp/: the protocol core
- * over the engine. Others, such as one over RDMA devices, can follow without a change above this line: nothing in here
- * is of one transport alone. fabric/host.h selects an adapter's fabric.
+ * The interface between NDK objects (provider/) and the fabric that carries them. iwarp/ is a fabric: the protocol core
+ * over the engine. fabric/host.h selects an adapter's fabric. The invariant: nothing in this file is specific to one
+ * transport, so that a fabric over RDMA devices, for example, needs no change in the provider.
  *
- * All functions may be called by any thread, at any time up to DISPATCH_LEVEL, and never block, unless said otherwise.
- * Upcalls are of two kinds:
- *   events (struct fabric_conn_events, fabric_listener_events): made by the owner of the object's shard with the token
- *     held. The receiver updates its own state under its own leaf lock, queues consumer callbacks with call, and
- *     may call fabric functions. It must not block nor call the consumer.
- *   deliveries (fabric_cq_config.notify): made in callback context: nothing held, on the shard's thread.
+ * All functions may be called by any thread, at any time, at IRQL <= DISPATCH_LEVEL, and do not block. Exceptions are
+ * stated. Upcalls are of two kinds:
+ *   events (struct fabric_conn_events, fabric_listener_events): made by the owner of the object's shard, which has the
+ *     shard's token. The receiver updates its own state under its own lock, queues consumer callbacks with `call`, and
+ *     may call fabric functions. It must neither block nor call the consumer.
+ *   deliveries (`notify`): made in callback context, which means on the shard's thread, without lock or token.
  */
 #ifndef FABRIC_FABRIC_H
 #define FABRIC_FABRIC_H
@@ -34,84 +34,82 @@ struct fabric_conn;
 struct fabric_listener;
 struct fabric_endpoint; /* a shared endpoint's address */
 
-/*
- * Why something about a connection failed or ended. One value for each cause that a consumer or its author can tell
- * apart.
- */
+/* Why a connection or request failed or ended. Each cause that can be observed separately has its own value. */
 enum fabric_reason {
     FABRIC_OK,
     FABRIC_NO_ROUTE,         /* no route to the network */
     FABRIC_NO_HOST,          /* no neighbour, ICMP host unreachable */
-    FABRIC_REFUSED,          /* nobody listens */
-    FABRIC_REJECTED,         /* the peer rejected; private data may be there */
+    FABRIC_REFUSED,          /* no listener */
+    FABRIC_REJECTED,         /* the peer rejected, maybe with private data */
     FABRIC_CONNECT_TIMEOUT,  /* the peer's host did not answer */
     FABRIC_REPLY_TIMEOUT,    /* the host answered, but the request had no reply in time */
-    FABRIC_ESTABLISH_TIMEOUT, /* ready-to-receive did not come, leave or get its answer in time */
+    FABRIC_ESTABLISH_TIMEOUT, /* the ready-to-receive message was not sent, received or answered in time */
     FABRIC_DISCONNECT_TIMEOUT,
     FABRIC_ADDRESS_TAKEN,    /* local address in use */
     FABRIC_ADDRESS_FOREIGN,  /* not an address of the adapter */
     FABRIC_PORTS_EXHAUSTED,
-    FABRIC_FOUR_TUPLE,       /* that very connection lives already */
+    FABRIC_FOUR_TUPLE,       /* a connection with the same four-tuple exists */
     FABRIC_PORT_FORBIDDEN,   /* the user may not bind the local port */
     FABRIC_PROHIBITED,       /* a packet filter, a router or a route forbids the connection */
-    FABRIC_NO_PROTOCOL,      /* ICMP: the peer's host does not take such packets */
+    FABRIC_NO_PROTOCOL,      /* ICMP: the peer's host does not accept such packets */
     FABRIC_SYSTEM,           /* an errno that has no reason of its own */
     FABRIC_RESOURCES,        /* memory or descriptors */
     FABRIC_PEER_RESET,       /* reset by the peer, or its process died */
     FABRIC_PEER_CLOSED,      /* graceful notice by the peer */
     FABRIC_PEER_GAVE_UP,     /* end of stream during establishment */
     FABRIC_PEER_TERMINATE,   /* the peer ended it with a Terminate message */
-    FABRIC_PROTOCOL,         /* the peer violated the protocol; we ended it */
-    FABRIC_BAD_REPLY,        /* the answer to our request is not a valid reply */
+    FABRIC_PROTOCOL,         /* the peer violated the protocol, so the local side ended the connection */
+    FABRIC_BAD_REPLY,        /* the answer to the connection request is not a valid reply */
     FABRIC_READ_LIMITS,      /* the reply wants more reads than offered */
     FABRIC_NO_READY_FORM,    /* the reply chose a ready-to-receive form that was not offered */
-    FABRIC_NOT_CONNECTING,   /* complete or accept at the wrong time */
+    FABRIC_NOT_CONNECTING,   /* complete or accept in the wrong state */
     FABRIC_LOCAL_CLOSE,      /* cancelled by the local side's close */
-    FABRIC_LOCAL_ERROR,      /* a local request could not be carried out (memory gone under it) */
+    FABRIC_LOCAL_ERROR,      /* a local request could not be carried out, because its memory was invalidated */
     FABRIC_LOCAL_FLUSH,      /* by a flush, or the queue pair's close */
     FABRIC_LOCAL_DISCONNECT, /* by the local side's disconnect */
-    FABRIC_CQ_OVERFLOW,      /* more completed than a completion queue holds */
+    FABRIC_CQ_OVERFLOW,      /* more requests completed than a completion queue has room for */
     FABRIC_PEER_SILENT,      /* the peer's host acknowledged nothing for too long */
     FABRIC_FRAME_STALLED,    /* the peer began a frame and did not finish it in time */
-    FABRIC_MESSAGE_STALLED,  /* the same of a message */
-    FABRIC_SRQ_SHARE,        /* the same, earlier: unfinished messages held too many shared receives */
+    FABRIC_MESSAGE_STALLED,  /* the peer began a message and did not finish it in time */
+    FABRIC_SRQ_SHARE,        /* the same, before that time: unfinished messages occupied too many shared receives */
     FABRIC_INTERFACE_GONE,   /* the adapter's network interface was deleted, or left the network namespace */
-    /* Of requests alone. */
-    FABRIC_TOKEN,            /* an own token is unknown, or no longer valid */
+    /* Only for requests: */
+    FABRIC_TOKEN,            /* a local token is unknown, or not valid any more */
     FABRIC_TOKEN_DOMAIN,     /* it is of another protection domain */
     FABRIC_TOKEN_RIGHT,      /* it lacks the right */
     FABRIC_TOKEN_RANGE,      /* the range is not inside its region */
-    FABRIC_REGION_GONE,      /* a registration or bind whose own memory has gone meanwhile */
-    FABRIC_TOKEN_LASTING,    /* it cannot be invalidated: not by a fast registration or bind */
+    FABRIC_REGION_GONE,      /* the memory of a fast registration or bind was deregistered before it was carried out */
+    FABRIC_TOKEN_LASTING,    /* it cannot be invalidated, because no fast registration or bind made it */
     FABRIC_RECEIVE_SHORT,    /* a message longer than the receive */
-    FABRIC_PEER_TOKEN,       /* the peer's: token or right; its Terminate says which */
+    FABRIC_PEER_TOKEN,       /* the peer's token or its rights; the peer's Terminate has the details */
     FABRIC_PEER_RANGE,       /* the range is not inside the peer's region */
     FABRIC_REASON_COUNT
 };
 const char *fabric_reason_name(enum fabric_reason r);
 
 /*
- * The code of the Terminate message, ours or the peer's, that ended a connection or request: layer, error type and
- * error code as on the wire. A fabric without such messages never has one.
+ * The code of the Terminate message, sent or received, that ended a connection or request: layer, error type and error
+ * code as on the wire. A fabric without such messages always has FABRIC_NO_TERMINATE.
  */
 enum { FABRIC_NO_TERMINATE = 0xffff };
 struct fabric_terminate {
     uint16_t code;
     const char *name, *text, *advice;
 };
-/* All codes that the protocol names; *count of them. */
+/* Returns all codes that the protocol defines, and their number in *count. */
 const struct fabric_terminate *fabric_terminates(unsigned *count);
 
 /* ---- completion queues ---- */
 
-enum fabric_arm { FABRIC_ARM_NONE, FABRIC_ARM_ERRORS, FABRIC_ARM_SOLICITED, FABRIC_ARM_ANY }; /* in rising order */
+/* Each type includes the ones before it. */
+enum fabric_arm { FABRIC_ARM_NONE, FABRIC_ARM_ERRORS, FABRIC_ARM_SOLICITED, FABRIC_ARM_ANY };
 
 struct fabric_cq_config {
     uint32_t depth;
-    int affinity;  /* preferred processor, or -1: that of the queue pair that uses it first */
+    int affinity; /* preferred processor, or -1: that of the first queue pair that uses the queue */
     /*
-     * Delivery, in callback context, at most once for each arm: the event fell due. Overflow: the queue has overflowed,
-     * which meets an arm of any type; the queue and its queue pairs are unusable. Never overlaps itself for one queue.
+     * Delivery, at most once for each arm. overflow: the queue has overflowed, which meets an arm of any type. Then the
+     * queue and its queue pairs are unusable. Calls for one queue never overlap.
      */
     void (*notify)(void *owner, bool overflow);
     void *owner;
@@ -119,7 +117,7 @@ struct fabric_cq_config {
 
 /* ---- queue pairs ---- */
 
-/* The token that names logical addresses. No region's token is ever zero. */
+/* The token of logical addresses. No region has the token 0. */
 enum { FABRIC_PRIVILEGED_TOKEN = 0 };
 
 struct fabric_srq_config {
@@ -127,7 +125,7 @@ struct fabric_srq_config {
     uint32_t threshold; /* 0: not armed */
     int affinity;
     const void *domain;
-    /* Delivery, in callback context: fewer than the threshold are queued. Never overlaps itself. */
+    /* Delivery: fewer receives than the threshold are queued. Calls for one queue never overlap. */
     void (*notify)(void *owner);
     void *owner;
 };
@@ -137,7 +135,7 @@ struct fabric_qp_config {
     const void *domain; /* regions registered with the same domain are usable */
     uint32_t receive_depth, initiator_depth, receive_sges, initiator_sges, inline_size;
     void *qp_context;
-    struct fabric_srq *srq; /* receives come from it; or NULL */
+    struct fabric_srq *srq; /* or NULL; supplies the receives */
 };
 
 /* ---- connections ---- */
@@ -146,7 +144,7 @@ struct fabric_limits {
     uint16_t inbound, outbound;
 };
 
-/* What the peer said, and who is who. Valid during the event only. */
+/* The peer's part of the connection setup. Valid only during the event. */
 struct fabric_peer {
     struct fabric_limits limits;
     const void *private_data;
@@ -154,24 +152,24 @@ struct fabric_peer {
     struct addr local, remote;
 };
 
-/* terminate: the code of the Terminate, ours or the peer's, that ended the connection, else FABRIC_NO_TERMINATE. */
+/* terminate: the code of the Terminate, sent or received, that ended the connection, or FABRIC_NO_TERMINATE. */
 struct fabric_conn_events {
-    /* NdkConnect's end. OK: the peer accepted. REJECTED: peer->private_data. Others: peer NULL. */
+    /* conn_connect has ended. OK: the peer accepted. REJECTED: peer has private data. Otherwise peer is NULL. */
     void (*connected)(void *owner, enum fabric_reason why, const struct fabric_peer *peer);
-    /* The end of complete (active) or accept (passive). After OK the queue pair takes requests. limits: effective. */
+    /* conn_complete or conn_accept has ended. OK: the queue pair accepts requests. limits: the effective ones. */
     void (*established)(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits);
-    /* After established OK, once at most: the peer's notice (PEER_CLOSED) or an abrupt end (others). */
+    /* At most once, after established with OK: the peer's notice (PEER_CLOSED) or an abrupt end (other reasons). */
     void (*peer_ended)(void *owner, enum fabric_reason why, uint16_t terminate);
-    /* The end of disconnect: nothing reads or writes memory any more, the queue pair has been flushed. */
+    /* conn_disconnect has ended: the connection accesses no memory any more, and the queue pair has been flushed. */
     void (*disconnected)(void *owner, enum fabric_reason why, uint16_t terminate);
-    /* Last: the connection is gone, its address free. No event after it; the handle is invalid. */
+    /* The last event. The connection's address is free, and its handle is invalid. */
     void (*closed)(void *owner);
 };
 
 struct fabric_connect {
     struct fabric_qp *qp;
-    struct addr local;                /* port 0: any from 49152-65535 */
-    struct fabric_endpoint *endpoint; /* instead of local; the caller keeps it until closed() */
+    struct addr local;                /* port 0: any port from 49152 to 65535 */
+    struct fabric_endpoint *endpoint; /* or NULL; used instead of local, and must exist until `closed` */
     struct addr remote;
     struct fabric_limits limits;
     const void *private_data;         /* copied by the call */
@@ -186,13 +184,13 @@ struct fabric_accept {
 };
 
 struct fabric_listener_events {
-    void (*listening)(void *owner, enum fabric_reason why, const struct addr *local); /* the end of listen */
+    void (*listening)(void *owner, enum fabric_reason why, const struct addr *local); /* listener_listen has ended */
     /*
-     * A complete, valid request. The receiver becomes the owner by returning its own object (events of the connection
-     * go to it); NULL refuses the peer. The connection holds the listener's address until it is closed.
+     * A complete, valid request has arrived. Returns the owner of the connection, for its events. NULL refuses the
+     * peer. The connection has a reference on the listener's address until it is closed.
      */
     void *(*request)(void *owner, struct fabric_conn *conn, const struct fabric_peer *peer);
-    void (*closed)(void *owner); /* last: no event after it; the address is held on by living connections alone */
+    void (*closed)(void *owner); /* the last event; the address is free when its connections are closed */
 };
 
 enum fabric_technology { FABRIC_IWARP, FABRIC_INFINIBAND, FABRIC_ROCE, FABRIC_ROCE_V2 };
@@ -210,140 +208,154 @@ struct fabric_info {
     bool read_local_invalidate, cq_moderation;
 };
 
-/* What a fabric has done so far; a value may be a moment old. */
+/* Counters since the fabric's creation. A value may be a moment old. */
 struct fabric_counters {
     uint64_t connects, accepts; /* connections that were established, by role */
-    uint64_t failures;          /* connects and accepts that were not */
-    uint64_t refused, dropped;  /* requests and peers that no consumer saw */
-    uint64_t active;            /* connections that are established at the moment */
-    uint64_t connection_errors; /* that ended otherwise than by a notice or this side's close */
+    uint64_t failures;          /* connects and accepts that failed */
+    uint64_t refused, dropped;  /* connection requests refused, and peers dropped, without a report to a consumer */
+    uint64_t active;            /* connections that are established now */
+    uint64_t connection_errors; /* connections that ended neither by a notice nor by this side's close */
     uint64_t cq_errors;         /* completion queues that overflowed */
     uint64_t in_bytes, out_bytes, in_frames, out_frames;
 };
 
 struct fabric_ops {
     void (*counters)(const struct fabric *f, struct fabric_counters *c);
-    void (*destroy)(struct fabric *f); /* blocks; nothing lives on it any more */
+    void (*destroy)(struct fabric *f); /* blocks; all objects of the fabric must be closed */
     void (*info)(const struct fabric *f, struct fabric_info *info);
     bool (*owns_address)(struct fabric *f, const struct addr *a);
-    struct shard *(*home)(struct fabric *f); /* a shard for callbacks of objects without one of their own */
-    /* Queues a callback. It runs on the shard's thread, with nothing held, after those queued before it. */
+    struct shard *(*home)(struct fabric *f); /* for callbacks of objects that have no shard */
+    /* Queues a callback. It runs in callback context, after those queued before it. */
     void (*call)(struct shard *s, struct task *task);
     uint64_t (*now)(struct fabric *f); /* nanoseconds, monotonic */
-    /* Blocks until the gate is open. Returns false if `now` reaches the deadline first; UINT64_MAX: none. */
+    /* Blocks until the gate is open. Returns false if `now` reaches the deadline first. UINT64_MAX: no deadline. */
     bool (*wait)(struct fabric *f, struct gate *g, uint64_t deadline);
 
     int (*cq_create)(struct fabric *f, const struct fabric_cq_config *c, struct fabric_cq **out); /* 0 or ENOMEM */
     int (*cq_poll)(struct fabric_cq *cq, struct rdma_completion *out, int max);
     void (*cq_arm)(struct fabric_cq *cq, enum fabric_arm type);
-    int (*cq_resize)(struct fabric_cq *cq, uint32_t depth); /* 0, EINVAL below what is queued, ENOMEM */
+    /* Returns 0, EINVAL if depth is less than the number of queued completions, or ENOMEM. */
+    int (*cq_resize)(struct fabric_cq *cq, uint32_t depth);
     /*
-     * A notification that an arm asks for may wait for `count` completions, or interval_us, whichever comes first.
-     * interval_us 0 or count at most 1: never; UINT32_MAX in one of them: the other alone. Also what waits now.
+     * Delays each notification until there are `count` completions, or interval_us have passed, whichever is first.
+     * interval_us 0 or count at most 1: no delay. UINT32_MAX in one of them: only the other one. Also applies to a
+     * notification that is delayed now.
      */
     void (*cq_moderate)(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
-    /* Where it tells; of one without affinity this changes once, with its first queue pair. */
+    /* Returns the shard of the queue's deliveries. Without affinity it changes once, with the first queue pair. */
     struct shard *(*cq_shard)(struct fabric_cq *cq);
-    /* No queue pair uses it. done: in owner context, when no delivery is queued or running; then it is gone. */
+    /*
+     * Frees the queue, which no queue pair uses any more, when no delivery is queued or running. Then the owner of its
+     * shard calls done.
+     */
     void (*cq_close)(struct fabric_cq *cq, void (*done)(void *owner));
 
     int (*qp_create)(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out); /* 0 or ENOMEM */
     /*
-     * 0, or nothing was queued: ENOSPC: the queue is full; EINVAL: too many SGEs, too many bytes, or a receive if
-     * receives come from a shared queue; EFAULT: an SGE is not inside its region, or lacks the right. Receives may be
-     * posted at any time. Other requests: ENOTCONN: no connection, see qp_reason. Reads: EOPNOTSUPP: the connection
-     * allows none.
-     * Once it is queued the request may complete, and the consumer close the queue pair. The caller must keep the queue
-     * pair until this returns, except for a receive and with RDMA_FLAG_DEFER: these posts do not touch it any more, or
-     * qp_close waits for them.
+     * Returns 0, or queues nothing and returns: ENOSPC if the queue is full; EINVAL for too many SGEs, too many bytes,
+     * or a receive if receives come from a shared queue; EFAULT if an SGE is not inside its region, or lacks the right;
+     * ENOTCONN for an initiator request without a connection, see qp_reason; EOPNOTSUPP for a read if the connection
+     * allows none. Receives may be posted at any time.
+     * A queued request may complete, and the consumer may close the queue pair, before this returns. The caller must
+     * have a reference on the queue pair until this returns, except for a receive or with RDMA_FLAG_DEFER: these posts
+     * either do not access it any more, or qp_close waits for them.
      */
     int (*qp_post)(struct fabric_qp *qp, const struct rdma_request *r);
-    /* What was deferred goes now: an initiator request was refused, by a post or before one. The caller holds it. */
-    void (*qp_release)(struct fabric_qp *qp);
+    /*
+     * Transmits requests that were posted with RDMA_FLAG_DEFER, because the request that was to follow is not posted.
+     * The caller must have a reference on the queue pair.
+     */
+    void (*qp_ring)(struct fabric_qp *qp);
     void (*qp_flush)(struct fabric_qp *qp);
     /*
-     * Why initiator posts answer ENOTCONN, from before the first that does; FABRIC_OK: because no connection has come
-     * so far, or they are taken. *terminate: the Terminate that had a part in it. Any thread; touches no lock.
+     * Returns why initiator posts return ENOTCONN. It is set before the first such post. Returns FABRIC_OK if there was
+     * no connection yet, or posts are accepted. *terminate: the Terminate that was involved. Any thread; takes no lock.
      */
     enum fabric_reason (*qp_reason)(struct fabric_qp *qp, uint16_t *terminate);
     /*
-     * Flushes; no connection uses it. done(context): in owner context, when everything has been completed; then gone.
+     * Flushes and frees the queue pair, which no connection uses any more. Then the owner of its shard calls
+     * done(context).
      */
     void (*qp_close)(struct fabric_qp *qp, void (*done)(void *context), void *context);
 
-    /*
-     * A memory region or window: where its tokens belong. Its end: mr_kill, then mr_close, after which done(context) is
-     * called once, by whatever thread, when nothing touches the memory and no window is bound to it any more; true:
-     * now.
-     */
+    /* An object to which the tokens of a memory region or window belong. */
     int (*mr_create)(struct fabric *f, const void *domain, struct fabric_mr **out); /* 0 or ENOMEM */
-    void (*mr_kill)(struct fabric_mr *mr); /* no token works any more, none is made; may be called again */
+    /* Invalidates every token of the object and refuses new ones. Idempotent. */
+    void (*mr_kill)(struct fabric_mr *mr);
+    /*
+     * After mr_kill, once. Frees the object when nothing accesses its memory and no window is bound to it. Returns true
+     * if that is so now. Otherwise returns false, and some thread calls done(context) later.
+     */
     bool (*mr_close)(struct fabric_mr *mr, void (*done)(void *context), void *context);
-    /* access: enum rdma_access. 0, ENOMEM, ENOSPC. The token differs from every recent one. */
+    /* access: enum rdma_access. Returns 0, ENOMEM or ENOSPC. The token differs from all recent ones. */
     int (*mr_register)(struct fabric_mr *mr, void *memory, uint64_t len, uint64_t base_address, unsigned access,
                        uint32_t *token);
-    /* What mr_register made. True: done now. False: done(context) once, when nothing touches the memory any more. */
-    bool (*mr_deregister)(struct fabric_mr *mr, void (*done)(void *context), void *context);
     /*
-     * Prepare a token for a fast registration or a bind. 0, ENOMEM, ENOSPC, or ECANCELED: mr_kill was called. Pages:
-     * EFAULT: not mapped; EINVAL: len does not fit into them. Window over [address, address + len) of the region that
-     * the token `of` names: ENOENT: no such region in this domain, or it is a window; ERANGE: not inside it; EACCES: it
-     * lacks the right, which for remote write includes local write. mr_discard: the request was not posted.
+     * Ends the registration of mr_register. Returns true if nothing accesses the memory now. Otherwise returns false,
+     * and some thread calls done(context) when that is so.
      */
-    int (*mr_reserve)(struct fabric_mr *mr); /* fixes the first mr_prepare_pages' token: 0, ENOMEM, ENOSPC */
+    bool (*mr_deregister)(struct fabric_mr *mr, void (*done)(void *context), void *context);
+    /* Fixes the token of the first mr_prepare_pages. Returns 0, ENOMEM or ENOSPC. */
+    int (*mr_reserve)(struct fabric_mr *mr);
+    /*
+     * Prepare a token for a fast registration or a bind. Both return 0, ENOMEM, ENOSPC, or ECANCELED after mr_kill.
+     * Pages: EFAULT if they are not mapped, EINVAL if len does not fit into them. A window over [address, address +
+     * len) of the region with the token `of`: ENOENT if there is no such region in this domain, or it is a window;
+     * ERANGE if the range is not inside it; EACCES if it lacks the right (remote write requires local write).
+     */
     int (*mr_prepare_pages)(struct fabric_mr *mr, const struct rdma_pages *p, uint32_t *token);
     int (*mr_prepare_window)(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,
                              uint32_t *token);
-    void (*mr_discard)(struct fabric_mr *mr, uint32_t token);
-    /*
-     * Its tokens replace each other in the order in which they were made. mr_token: the newest, whatever became of it;
-     * mr_current: the newest that is prepared or alive; where there is none, the last that was alive. 0: none was.
-     */
-    uint32_t (*mr_token)(struct fabric_mr *mr);
-    uint32_t (*mr_current)(struct fabric_mr *mr);
+    void (*mr_unprepare)(struct fabric_mr *mr, uint32_t token); /* if the request was not posted */
+    /* Returns the newest token, even if it has ended or was not activated. Returns 0 if there was none. */
+    uint32_t (*mr_newest_token)(struct fabric_mr *mr);
+    /* Returns the newest token that is prepared or alive. If none is, returns the last that was alive, or 0. */
+    uint32_t (*mr_current_token)(struct fabric_mr *mr);
 
-    /* Logical addresses of len bytes at memory: 0, ENOMEM, ENOSPC. lam_page: of the index-th page, page-aligned. */
+    /* Maps len bytes at memory to logical addresses. Returns 0, ENOMEM or ENOSPC. */
     int (*lam_create)(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out);
-    uint64_t (*lam_page)(const struct fabric_lam *lam, uint64_t index);
+    uint64_t (*lam_page)(const struct fabric_lam *lam, uint64_t index); /* where this page begins */
     void (*lam_release)(struct fabric_lam *lam);
 
     int (*srq_create)(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out); /* 0 or ENOMEM */
-    int (*srq_post)(struct fabric_srq *srq, const struct rdma_request *r); /* a receive: as qp_post */
+    int (*srq_post)(struct fabric_srq *srq, const struct rdma_request *r); /* a receive; returns as qp_post */
     /*
-     * depth 0: unchanged; EINVAL: more are queued; ENOMEM. threshold 0: unchanged; else it is armed, and notified at
-     * once if fewer are queued.
+     * depth, threshold: 0 means unchanged. A threshold arms the queue, and if fewer receives are queued, it notifies at
+     * once. Returns 0, EINVAL if depth is less than the number of queued receives, or ENOMEM.
      */
     int (*srq_modify)(struct fabric_srq *srq, uint32_t depth, uint32_t threshold);
-    struct shard *(*srq_shard)(struct fabric_srq *srq);
-    /* No queue pair uses it. done: in owner context, when no delivery is queued or running; then it is gone. */
-    void (*srq_close)(struct fabric_srq *srq, void (*done)(void *owner));
+    struct shard *(*srq_shard)(struct fabric_srq *srq); /* of its deliveries */
+    void (*srq_close)(struct fabric_srq *srq, void (*done)(void *owner)); /* as cq_close */
 
     int (*conn_create)(struct fabric *f, const struct fabric_conn_events *events, void *owner,
                        struct fabric_conn **out);
-    /* Each starts one step, answered by its event. The caller (the connector's machine) keeps them in order. */
-    int (*conn_connect)(struct fabric_conn *c, const struct fabric_connect *p); /* 0 or ENOMEM: nothing started */
+    /* Each starts one step, whose end an event reports. The caller, the connector, calls them in a valid order. */
+    int (*conn_connect)(struct fabric_conn *c, const struct fabric_connect *p); /* 0, or ENOMEM: nothing has started */
     void (*conn_complete)(struct fabric_conn *c);
     int (*conn_accept)(struct fabric_conn *c, const struct fabric_conn_events *events, const struct fabric_accept *p);
-    /* Passive: refuses. Active after connected OK: ends establishment. No event but closed after conn_close. */
+    /*
+     * Passive side: refuses the peer. Active side, after connected with OK: ends establishment. The only event that
+     * follows is `closed`, after conn_close.
+     */
     enum fabric_reason (*conn_reject)(struct fabric_conn *c, const void *private_data, size_t len);
     void (*conn_disconnect)(struct fabric_conn *c);
     /*
-     * In any state, once: ends what is under way (connected, established, disconnected with LOCAL_CLOSE), then closed.
-     * The caller sees to it that no other call of his on the connection is under way, and that none follows.
+     * In any state, once. Ends the step in progress, whose event has the reason LOCAL_CLOSE. Then `closed` is called.
+     * No other call for the connection may be in progress or follow.
      */
     void (*conn_close)(struct fabric_conn *c);
-    struct shard *(*conn_shard)(struct fabric_conn *c); /* where its events come from now */
+    struct shard *(*conn_shard)(struct fabric_conn *c); /* the shard that makes its events now */
 
     int (*listener_create)(struct fabric *f, const struct fabric_listener_events *events,
                            const struct fabric_conn_events *conn_events, void *owner, struct fabric_listener **out);
     void (*listener_listen)(struct fabric_listener *l, const struct addr *local);
     void (*listener_pause)(struct fabric_listener *l, bool paused);
-    void (*listener_close)(struct fabric_listener *l); /* once, likewise */
+    void (*listener_close)(struct fabric_listener *l); /* as conn_close */
     struct shard *(*listener_shard)(struct fabric_listener *l);
 
-    /* Reserves the address at once (port 0: chooses one and writes it to *local). */
+    /* Reserves the address. If the port is 0, chooses one and writes it to *local. */
     enum fabric_reason (*endpoint_create)(struct fabric *f, struct addr *local, struct fabric_endpoint **out);
-    void (*endpoint_close)(struct fabric_endpoint *e); /* no connection uses it any more: the address is free */
+    void (*endpoint_close)(struct fabric_endpoint *e); /* frees the address; no connection may use it any more */
 };
 
 struct fabric {

@@ -62,7 +62,7 @@ static NTSTATUS cq_ndk_resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETIO
         return STATUS_NOT_SUPPORTED;
     if (depth == 0 || depth > cq->obj.adapter->limits.max_cq_depth)
         return STATUS_INVALID_PARAMETER;
-    /* As in cq_ndk_arm, because a moderated notification can become due in here. */
+    /* A delayed notification may become due in this call, so it needs a reference, as in cq_ndk_arm. */
     object_ref(&cq->obj, REF_INTERNAL);
     error = cq_ops(cq)->cq_resize(cq->fabric, depth);
     if (!error)
@@ -140,7 +140,7 @@ static void cq_fill_result_ex(NDK_RESULT_EX *r, const struct rdma_completion *c)
     };
 }
 
-/* Fills one of the two arrays. */
+/* Polls up to `wanted` completions into plain, or into ex if it is not NULL. Returns their number. */
 static ULONG cq_poll_results(struct cq *cq, NDK_RESULT *plain, NDK_RESULT_EX *ex, ULONG wanted)
 {
     struct rdma_completion batch[MAX_BATCH];
@@ -172,7 +172,7 @@ static ULONG cq_ndk_get_results_ex(NDK_CQ *pub, NDK_RESULT_EX results[], ULONG c
     return cq_poll_results(cq_of(pub), NULL, results, count);
 }
 
-/* Would this moderation prevent every notification? */
+/* Would this moderation delay every notification forever? */
 static bool cq_never_notifies(const struct cq *cq, ULONG interval, ULONG count)
 {
     return interval == MAXULONG && (count == MAXULONG || count > atomic_load(&cq->depth));

@@ -76,7 +76,7 @@ void post_begin(struct qp *qp)
 NTSTATUS post_end(struct qp *qp, NTSTATUS status)
 {
     if (status)
-        qp_ops(qp)->qp_release(qp->fabric);
+        qp_ops(qp)->qp_ring(qp->fabric);
     object_unref(&qp->obj, REF_INTERNAL);
     return status;
 }

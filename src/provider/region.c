@@ -38,12 +38,12 @@ bool region_retire(struct region *r)
 
 uint32_t region_newest_token(const struct region *r)
 {
-    return region_ops(r)->mr_token(r->fabric);
+    return region_ops(r)->mr_newest_token(r->fabric);
 }
 
 uint32_t region_live_token(const struct region *r)
 {
-    return region_ops(r)->mr_current(r->fabric);
+    return region_ops(r)->mr_current_token(r->fabric);
 }
 
 UINT32 region_ndk_token(const struct region *r)

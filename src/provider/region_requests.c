@@ -89,7 +89,7 @@ static NTSTATUS region_post_token(struct qp *qp, struct rdma_request *r, const s
         return status_of_errno(error);
     error = qp_ops(qp)->qp_post(qp->fabric, r);
     if (error)
-        qp_ops(qp)->mr_discard(m->region->fabric, r->token);
+        qp_ops(qp)->mr_unprepare(m->region->fabric, r->token);
     return status_of_errno(error);
 }
 

@@ -201,7 +201,7 @@ static void deferred(void)
     expect_completion(&w.sb, RDMA_OP_RECEIVE, NULL, 11);
     post(&w.sa, RDMA_OP_SEND, RDMA_FLAG_DEFER, NULL, 0, 12, NULL, 0);
     CHECK(w.a->ops->qp_post(w.sa.qp, &bad) != 0);
-    w.a->ops->qp_release(w.sa.qp);
+    w.a->ops->qp_ring(w.sa.qp);
     expect_completion(&w.sb, RDMA_OP_RECEIVE, NULL, 12);
     for (int i = 0; i < 3; i++)
         expect_completion(&w.sa, RDMA_OP_SEND, NULL, 0);

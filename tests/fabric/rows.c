@@ -90,7 +90,7 @@ static void by_refusal(struct world *w)
 
     post(&w->sa, RDMA_OP_WRITE, RDMA_FLAG_DEFER, NULL, (ROW - 1) * LEN, LEN, &w->sb, 0);
     CHECK(w->a->ops->qp_post(w->sa.qp, &bad) != 0);
-    w->a->ops->qp_release(w->sa.qp);
+    w->a->ops->qp_ring(w->sa.qp);
     expect_completion(&w->sa, RDMA_OP_WRITE, NULL, 0);
 }
 

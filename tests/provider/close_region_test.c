@@ -77,7 +77,7 @@ static int ordered_window(struct fabric_mr *mw, uint32_t of, uint64_t at, uint64
 static uint32_t ordered_left(struct fabric_mr *mr)
 {
     close_inside();
-    (void)real->mr_current(mr);
+    (void)real->mr_current_token(mr);
     return 1; /* any request; it is not posted */
 }
 
@@ -220,7 +220,7 @@ CASE(close_inside_invalidate, 0)
     victim.mr = fast_mr(s.pd);
     victim.header = &victim.mr->Header;
     wrap(s.adapter);
-    ordered.mr_current = ordered_left;
+    ordered.mr_current_token = ordered_left;
     CHECK_STATUS(fast_invalidate(&s, 1, victim.mr, 0), STATUS_CONNECTION_INVALID);
     check_closed_inside(&s);
 }

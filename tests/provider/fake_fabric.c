@@ -231,7 +231,7 @@ static int fake_qp_post(struct fabric_qp *qp, const struct rdma_request *r)
     return fake_record_post(r, qp->config.inline_size);
 }
 
-static void fake_qp_release(struct fabric_qp *qp)
+static void fake_qp_ring(struct fabric_qp *qp)
 {
     (void)qp; /* nothing is deferred here */
 }
@@ -325,7 +325,7 @@ static const struct fabric_ops fake_ops = {
     .cq_close = fake_cq_close,
     .qp_create = fake_qp_create,
     .qp_post = fake_qp_post,
-    .qp_release = fake_qp_release,
+    .qp_ring = fake_qp_ring,
     .qp_flush = fake_qp_flush,
     .qp_close = fake_qp_close,
     .mr_create = fake_mr_create,
@@ -341,9 +341,9 @@ static const struct fabric_ops fake_ops = {
     .mr_reserve = fake_mr_reserve,
     .mr_prepare_pages = fake_mr_prepare_pages,
     .mr_prepare_window = fake_mr_prepare_window,
-    .mr_discard = fake_mr_discard,
-    .mr_token = fake_mr_token,
-    .mr_current = fake_mr_token,
+    .mr_unprepare = fake_mr_unprepare,
+    .mr_newest_token = fake_mr_newest_token,
+    .mr_current_token = fake_mr_newest_token,
     .lam_create = fake_lam_create,
     .lam_page = fake_lam_page,
     .lam_release = fake_lam_release,

@@ -113,14 +113,14 @@ int fake_mr_prepare_window(struct fabric_mr *mw, uint32_t of, uint64_t address, 
     return fake_mr_prepare(mw, token);
 }
 
-void fake_mr_discard(struct fabric_mr *mr, uint32_t token)
+void fake_mr_unprepare(struct fabric_mr *mr, uint32_t token)
 {
     fake.discarded = token;
     if (mr->token == token)
         mr->token = mr->before;
 }
 
-uint32_t fake_mr_token(struct fabric_mr *mr)
+uint32_t fake_mr_newest_token(struct fabric_mr *mr)
 {
     return mr->token;
 }

@@ -96,17 +96,17 @@ int iwarp_mr_prepare_window(struct fabric_mr *mw, uint32_t of, uint64_t address,
     return mem_prepare_window(mw->table, &mw->group, mw->domain, of, address, len, access, token);
 }
 
-void iwarp_mr_discard(struct fabric_mr *mr, uint32_t token)
+void iwarp_mr_unprepare(struct fabric_mr *mr, uint32_t token)
 {
     mem_group_unprepare(mr->table, &mr->group, mr->domain, token);
 }
 
-uint32_t iwarp_mr_token(struct fabric_mr *mr)
+uint32_t iwarp_mr_newest_token(struct fabric_mr *mr)
 {
     return mem_group_newest_stag(&mr->group);
 }
 
-uint32_t iwarp_mr_current(struct fabric_mr *mr)
+uint32_t iwarp_mr_current_token(struct fabric_mr *mr)
 {
     return mem_group_current_stag(&mr->group);
 }

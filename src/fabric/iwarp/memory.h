@@ -14,10 +14,10 @@ bool iwarp_mr_deregister(struct fabric_mr *mr, void (*done)(void *context), void
 int iwarp_mr_prepare_pages(struct fabric_mr *mr, const struct rdma_pages *p, uint32_t *token);
 int iwarp_mr_prepare_window(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,
                             uint32_t *token);
-void iwarp_mr_discard(struct fabric_mr *mr, uint32_t token);
+void iwarp_mr_unprepare(struct fabric_mr *mr, uint32_t token);
 int iwarp_mr_reserve(struct fabric_mr *mr);
-uint32_t iwarp_mr_token(struct fabric_mr *mr);
-uint32_t iwarp_mr_current(struct fabric_mr *mr);
+uint32_t iwarp_mr_newest_token(struct fabric_mr *mr);
+uint32_t iwarp_mr_current_token(struct fabric_mr *mr);
 int iwarp_lam_create(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out);
 uint64_t iwarp_lam_page(const struct fabric_lam *lam, uint64_t index);
 void iwarp_lam_release(struct fabric_lam *lam);

@@ -186,7 +186,7 @@ enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason
     return first == FABRIC_OK ? why : first;
 }
 
-void iwarp_qp_release(struct fabric_qp *qp)
+void iwarp_qp_ring(struct fabric_qp *qp)
 {
     if (!iw_qp_has_deferred(qp->iw))
         return;

@@ -39,7 +39,7 @@ struct fabric_qp {
 int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out);
 int iwarp_qp_post(struct fabric_qp *qp, const struct rdma_request *r);
 /* Rings the doorbell for requests that were posted with RDMA_FLAG_DEFER. */
-void iwarp_qp_release(struct fabric_qp *qp);
+void iwarp_qp_ring(struct fabric_qp *qp);
 void iwarp_qp_flush(struct fabric_qp *qp);
 enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate);
 /* Returns the reason that is set already, such as that of an earlier CQ overflow, otherwise `why`. */
