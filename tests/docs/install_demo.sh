@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# install_demo.sh SOURCE FIRST.C: builds what ./demo builds, into a directory of its own, then what install_first.sh does
-# with it. Optimisation of the library as a whole is left out, because it takes longest and changes nothing here.
+# install_demo.sh SOURCE FIRST.C: builds like ./demo in a new directory, and runs install_first.sh with the result. It
+# omits link-time optimisation, which takes longest and changes nothing here.
 set -eu
 here=$(dirname "$0")
 dir=$(mktemp -d)

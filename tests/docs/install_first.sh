@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# install_first.sh BUILD FIRST.C [PROVIDER.C]: installs to a directory of its own, builds FIRST.C from there, runs it; then
-# PROVIDER.C, as a provider for the installed ndkconform, and puts it under some cases.
+# install_first.sh BUILD FIRST.C [PROVIDER.C]: installs to a new directory, builds FIRST.C from there and runs it. Then
+# it builds PROVIDER.C, a provider for the installed ndkconform, and runs some cases with it.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

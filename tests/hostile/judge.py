@@ -22,7 +22,7 @@ def check(name, condition, seen):
 
 
 def skip(why):
-    """Ends the program: skipped, unless something has failed before."""
+    """Ends the program as skipped, unless a check has failed before."""
     print(f"skipped: {why}", flush=True)
     sys.exit(1 if failures else 77)
 
@@ -32,12 +32,12 @@ def hard_limit():
 
 
 def limited(command, files):
-    """The command with at most so many descriptors. None: as many as are allowed."""
+    """The command with a limit of descriptors. None: the maximum."""
     return ["sh", "-c", f'ulimit -S -n {files or hard_limit()} && exec "$@"', "sh", *map(str, command)]
 
 
 class Process:
-    """A program that prints `ready`, goes on until its standard input ends, and prints JSON at its end."""
+    """A program that prints `ready`, runs until its standard input ends, and then prints JSON."""
 
     def __init__(self, *command, files=None, env=None):
         self.name = os.path.basename(command[0])
@@ -64,7 +64,7 @@ class Process:
 
 
 class Victim(Process):
-    """The service. with-block: it serves inside; afterwards it has ended cleanly, or a check has failed."""
+    """The service, which runs during the with-block. Afterwards it has exited cleanly, or a check has failed."""
 
     def __init__(self, binaries, *options, address="127.0.0.1:0", files=None, **config):
         env = {f"ONDK_{name.upper()}": str(value) for name, value in config.items()}
@@ -88,7 +88,7 @@ class Victim(Process):
         return self.command("stat")
 
     def until(self, condition, seconds=60):
-        """Asks until the counts are so; the last counts. The limit only ends what would wait for ever."""
+        """Queries until the counts satisfy the condition. Returns the last counts. Fails after a limit."""
         end = time.monotonic() + seconds
         while True:
             seen = self.stat()
@@ -97,7 +97,7 @@ class Victim(Process):
             time.sleep(0.02)
 
     def warm_up(self):
-        """What threads and allocators keep for good is there afterwards: counts to come back to."""
+        """Warms up threads and allocators. Returns the counts to compare with later."""
         self.expect_served("before the attack")
         self.base = self.until(lambda s: s["now"] == 0)
 
@@ -114,7 +114,7 @@ class Victim(Process):
         return seen
 
     def expect_recovered(self, kib=16384):
-        """Connections and descriptors are back at the start, memory nearly; good clients are served."""
+        """Checks that connections and descriptors are as before, memory nearly, and that good clients are served."""
         seen = self.until(lambda s: s["now"] == 0 and s["descriptors"] <= self.base["descriptors"])
         check("no connection is left", seen.get("now") == 0, seen)
         check("descriptors are back at the start", seen.get("descriptors", 1e9) <= self.base["descriptors"],
@@ -138,7 +138,7 @@ class Victim(Process):
 
 
 def together(*cases):
-    """Runs cases that mostly wait at the same time. Each is a function without arguments."""
+    """Runs cases concurrently, because they mostly wait. Each is a function without arguments."""
     with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
         for done in [pool.submit(case) for case in cases]:
             done.result()

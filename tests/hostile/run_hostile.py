@@ -35,7 +35,7 @@ def victim(*options, **config):
 
 
 def expect_reasons(seen, allowed):
-    """Whatever ended a connection is one of these."""
+    """Checks that each connection has ended by one of these reasons."""
     others = {name: n for name, n in seen["reasons"].items() if name not in allowed}
     check("connections ended for the expected reasons", not others, others)
 
@@ -131,7 +131,7 @@ def idle_listeners():
 
 @test
 def exhaust():
-    """Established connections take all descriptors: what is there goes on, and others come when they have gone."""
+    """Established connections use all descriptors: they continue, and others connect after they have ended."""
     with victim(files=256) as v:
         v.warm_up()
         stay = v.good("--threads", 4, "--until-stdin").ready()
@@ -161,7 +161,7 @@ def slow_request():
 
 @test
 def mute():
-    """Neither an acceptance nor a rejection that the peer does not react to keeps its descriptor."""
+    """An accept or a reject without a reaction of the peer does not keep its descriptor."""
     with victim("--connections", 20, establish_ms=500) as v:
         v.warm_up()
         attack = v.hostile("mute", "--connections", 100, "--until-stdin", "--seconds", 250).ready()
@@ -197,7 +197,7 @@ def flood():
 
 @test
 def burst():
-    """Connections end while most of what they sent is not processed."""
+    """Connections end while most of their data is not processed."""
     with victim(shards=1) as v:
         v.warm_up()
         stay = v.good("--threads", 4, "--until-stdin").ready()
@@ -213,7 +213,7 @@ def burst():
 # ---- 4: messages without an end, into a shared receive queue ----
 
 def starve_case(title, keep, *options, **config):
-    """Attackers that come once: at most `keep` of 64 receives stay with them."""
+    """Attackers that connect once: at most `keep` of 64 receives remain used."""
     with victim("--srq", 64, **config) as v:
         v.warm_up()
         attack = v.hostile("starve", "--connections", 256, "--until-stdin", "--seconds", 250, *options).ready()
@@ -235,7 +235,7 @@ def starve():
 
 
 def starve_again_case(title, *options, **config):
-    """Attackers that come again at once, or move a little: good clients are served all the time."""
+    """Attackers that reconnect at once, or send a little: good clients are always served."""
     with victim("--srq", 64, **config) as v:
         v.warm_up()
         stay = v.good("--threads", 4, "--until-stdin").ready()
@@ -258,7 +258,7 @@ def starve_again():
 # ---- 5: connections that do not move ----
 
 def stall_case(title, attack, *options, reasons, **config):
-    """Each of 50 attackers is ended with one of the reasons, while good clients go on."""
+    """Each of 50 attackers ends with one of the reasons, while good clients continue."""
     with victim(**config) as v:
         v.warm_up()
         stay = v.good("--threads", 4, "--until-stdin").ready()
@@ -283,7 +283,7 @@ def stall():
 
 
 def quiet_case():
-    """The same limits end nobody who is only silent."""
+    """The same limits do not end connections that are only silent."""
     with victim(keepalive_idle_ms=1000, keepalive_interval_ms=1000, unacked_ms=2000, stall_ms=1000) as v:
         v.warm_up()
         process = v.hostile("quiet", "--connections", 50, "--until-stdin", "--seconds", 250).ready()
@@ -324,7 +324,7 @@ def interface():
 # ---- what a connection can pin: memory, the socket after a fault, the shard's time ----
 
 def pin_case(attack, *options, connections, kib_each, **config):
-    """Memory of the victim while the attack is in place, then all of it back."""
+    """Measures the victim's memory during the attack, and checks that all of it is freed."""
     with victim(**config) as v:
         v.warm_up()
         process = v.hostile(attack, "--connections", connections, "--until-stdin", "--seconds", 250, *options).ready()
@@ -353,7 +353,7 @@ def pin():
 
 @test
 def cling():
-    """NdkDisconnect ends though the peer takes what is left a few bytes at a time."""
+    """NdkDisconnect completes although the peer receives the rest a few bytes at a time."""
     with victim(disconnect_ms=1000) as v:
         v.warm_up()
         process = v.hostile("cling", "--connections", 4, "--size", 100, "--mss", 88, "--delay-ms", 200, "--until-stdin",
@@ -430,7 +430,7 @@ def garbage():
 # ---- the samples ----
 
 def ndkrun(*arguments):
-    """With the loopback interface for both of the samples' interfaces."""
+    """Uses the loopback interface for both interfaces of the samples."""
     return subprocess.Popen([args.ndkrun, "--map", "12=lo", "--map", "13=lo", *arguments], text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 

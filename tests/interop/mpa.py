@@ -59,7 +59,8 @@ def tagged(opcode, stag, offset, payload, last=True):
 def tagged_segments(opcode, stag, offset, data):
     """One tagged message as ULPDUs that each fit a TCP segment."""
     starts = range(0, max(len(data), 1), MAX_PAYLOAD)
-    return [tagged(opcode, stag, offset + at, data[at:at + MAX_PAYLOAD], at + MAX_PAYLOAD >= len(data)) for at in starts]
+    return [tagged(opcode, stag, offset + at, data[at:at + MAX_PAYLOAD],
+                   at + MAX_PAYLOAD >= len(data)) for at in starts]
 
 
 def read_request(msn, sink_stag, sink, length, source_stag, source):
@@ -86,7 +87,7 @@ def recv_exact(s, n):
 
 
 def recv_frame(s):
-    """A whole MPA request or reply, or what there was of it before the end."""
+    """Receives an MPA request or reply, or its part before the end of the stream."""
     head = recv_exact(s, 20)
     return head + recv_exact(s, struct.unpack(">H", head[18:])[0]) if len(head) == 20 else head
 

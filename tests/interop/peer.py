@@ -23,7 +23,7 @@ ROUNDS, SIZE, STAG = 3, 64, 0x0ddf00d5
 
 
 class Stream:
-    """An established connection: answers Read Requests and places tagged data on its own, hands out messages."""
+    """An established connection: answers Read Requests, places tagged data, and returns messages."""
 
     def __init__(self, sock, crc_on):
         self.sock, self.crc_on = sock, crc_on
@@ -98,7 +98,7 @@ def rping_server(stream):
 
 
 def take_private(opt, flags, rev, private):
-    """Prints what the peer said and the read limits in effect; returns its IRD and ORD words."""
+    """Prints the peer's private data and the read limits in effect. Returns its IRD and ORD words."""
     words = (0x3fff, 0x3fff)     # none stated
     if rev == 2 and flags & S:
         words, private = struct.unpack(">HH", private[:4]), private[4:]
@@ -139,7 +139,7 @@ def client(opt, address):
 
 
 def answer_forms(ird, ord_):
-    """The flags A, B, C, D of a reply: peer-to-peer is answered with the first form that was offered."""
+    """The flags A, B, C, D of a reply, which chooses the first offered form."""
     offered = (ird >> 14 & 1, ord_ >> 15, ord_ >> 14 & 1)
     if not ird >> 15:
         return 0, 0, 0, 0

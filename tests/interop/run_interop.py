@@ -29,7 +29,7 @@ BOOT_LIMIT, JOB_LIMIT, HOST_LIMIT = 60, 25, 20
 
 
 class NoAnswer(Exception):
-    """The guest is gone or stuck."""
+    """The guest has ended or does not respond."""
 
 
 def free_ports(count):
@@ -41,7 +41,7 @@ def free_ports(count):
 
 
 def host_listens(port):
-    """Without connecting: a connection would be the server's one."""
+    """Checks without a connect, because the server accepts only one connection."""
     local = re.compile(rf"^\s*\d+: [0-9A-F]+:{port:04X} 0+:0000 0A", re.M)
     found = False
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
@@ -52,7 +52,7 @@ def host_listens(port):
 
 
 class Job:
-    """One shell script in the guest."""
+    """Runs a shell script in the guest."""
 
     def __init__(self, sock, script):
         sock.settimeout(JOB_LIMIT)
@@ -102,7 +102,7 @@ class Guest:
 
 
 def start_script(scenario, port):
-    """Starts the guest's command in the background; says @listening when it is to listen and does."""
+    """Starts the guest's command in the background; prints @listening when a server listens."""
     limit = HOST_LIMIT + 2 * scenario.times
     listening = f"wait-listen {port} 10 && echo @listening\n" if scenario.listens == "guest" else ""
     return f"timeout -s KILL {limit} {scenario.guest.format(port=port)} </dev/null 2>&1 & s=$!\n{listening}"
@@ -128,11 +128,12 @@ def host_command(program, scenario, port):
 
 
 def start_host(command):
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True)
 
 
 def end_host(process):
-    """Exit status and output; "timeout" as status when it had to be killed."""
+    """Returns exit status and output; the status is "timeout" if it was killed."""
     try:
         output, _ = process.communicate(timeout=HOST_LIMIT + 2)
         return process.returncode, output
@@ -171,7 +172,8 @@ def run_host_listens(guest, scenario, command, port):
             time.sleep(0.02)
         if host.poll() is not None:
             status, output = end_host(host)
-            return ["expected the host to listen"] + judge("host", scenario.host_exit, scenario.host_says, status, output)
+            return ["expected the host to listen"] + judge("host", scenario.host_exit, scenario.host_says, status,
+                                                           output)
         job.send(start_script(scenario, port) + END_SCRIPT)
         status = int(job.read_until("@exit"))
         problems = judge("guest", scenario.guest_exit, scenario.guest_says, status, job.output)
@@ -185,7 +187,7 @@ def run_host_listens(guest, scenario, command, port):
 
 
 def judge(side, want_exit, says, status, output):
-    """What is not as expected, as a list of sentences."""
+    """Returns the differences from the expected result as a list of sentences."""
     good = want_exit is None or (status not in (0, "timeout") if want_exit == "failure" else status == want_exit)
     problems = [] if good else [f"expected {side} exit {want_exit}, saw {status}"]
     problems += [f"expected {side} to say {pattern!r}" for pattern in says if not re.search(pattern, output)]
@@ -195,7 +197,7 @@ def judge(side, want_exit, says, status, output):
 
 
 def kernel_says(guest):
-    """What the guest's kernel said of siw since it was last asked."""
+    """Returns the kernel messages of the guest about siw since the last call."""
     job = guest.job("dmesg -c | grep -w siw:; echo @end; exit\n")
     try:
         job.read_until("@end")
@@ -253,7 +255,7 @@ def run_all(opt, scenarios):
 
 
 def own_network():
-    """A network namespace of our own, whose loopback has segments of a multiple of four bytes: see README."""
+    """Enters a network namespace whose loopback interface has segments of a multiple of four bytes: see README."""
     new_user, new_net = 0x10000000, 0x40000000
     unshare, uid, gid = ctypes.CDLL(None).unshare, os.getuid(), os.getgid()
     if unshare(new_net):
@@ -267,8 +269,9 @@ def own_network():
 
 
 def build_guest(cache):
-    """None when the guest is there, else the reason why not."""
-    done = subprocess.run([os.path.join(HERE, "build.sh"), cache], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    """Builds the guest. Returns None, or the reason of a failure."""
+    done = subprocess.run([os.path.join(HERE, "build.sh"), cache], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
     if done.returncode == 77:
         return done.stdout.strip()
     if done.returncode:
@@ -288,8 +291,9 @@ def main():
     opt = p.parse_args()
     if opt.list:
         for s in SCENARIOS:
+            times = f" ({s.times} times)" if s.times > 1 else ""
             print(f"{s.name}\n    guest{' listens' if s.listens == 'guest' else ''}: {s.guest}\n"
-                  f"    host{' listens' if s.listens == 'host' else ''}: {s.program} {s.host}{f' ({s.times} times)' * (s.times > 1)}")
+                  f"    host{' listens' if s.listens == 'host' else ''}: {s.program} {s.host}{times}")
         return 0
     if not any(getattr(opt, program) for program in PROGRAMS):
         p.error(f"at least one of --{', --'.join(PROGRAMS)} is required")

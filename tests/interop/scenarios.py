@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The interop scenarios: what runs in the guest, what on the host, and what each must say.
+"""The interop scenarios: the commands of guest and host, and their expected output.
 
 guest, host: the two commands; {port} is the port between them. The host command is that of `program`, without the
-address options. Who listens says `listens`. Each side has an expected exit status (an int or "failure"; None for a guest
-command that does not end by itself) and regular expressions that must each match its output.
+address options. `listens` is the listening side. Each side has an expected exit status (an int or "failure"; None for a
+guest command that does not end by itself) and regular expressions that must each match its output.
 """
 # covers: WIR-01
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ def responders():
 
 
 def perftest(tool, role, size, iterations, crc):
-    """perftest's tool in the guest, ndk_perftest on the host in that role."""
+    """perftest's tool in the guest, and ndk_perftest in this role on the host."""
     options = f"-R -F -s {size} -n {iterations} -p {{port}}" + (" -r 48" if tool == "send_bw" else "")
     guest = f"ib_{tool} {options}" + ("" if role == "client" else " 10.0.2.2")
     return Scenario(f"perftest-{tool.replace('_', '-')}-{role}-{size}{'' if crc == 'on' else '-crc-off'}",
@@ -70,7 +70,7 @@ def perftests():
 
 
 def exchange(case, client, crc, host_says=(), guest_says=()):
-    """exchange at both ends; `client`, "siw" or "ndk", does it to the other one."""
+    """exchange at both ends; `client` is "siw" or "ndk"."""
     listens = "guest" if client == "ndk" else "host"
     return Scenario(f"{client}-{case}{'' if crc == 'on' else '-crc-off'}", listens,
                     f"exchange {'server {port}' if client == 'ndk' else 'client 10.0.2.2 {port} --empty'} {case}",
@@ -151,8 +151,8 @@ SCENARIOS = [
     Scenario("reject-to-siw", "host", CMTOOL_CLIENT + f"--private-data {PRIVATE}", f"--reject --private-data {ANSWER}",
              guest_says=(rf"event=RDMA_CM_EVENT_REJECTED status=-104 .* private={ANSWER}\n",), guest_exit="failure",
              host_says=(rf"private-data={PRIVATE}\b",)),
-    # siw answers an offer of the empty FPDU alone with the empty RDMA Write: that reply is refused with a Terminate, and
-    # one that comes before the ready-to-receive frame runs Linux 6.1 into a BUG() of its iw_cm.
+    # siw answers an offer of only the empty FPDU with the empty RDMA Write. OpenNDK refuses that reply by a Terminate,
+    # which arrives before the ready-to-receive frame and causes a BUG() in iw_cm of Linux 6.1.
     Scenario("rping-server-rev2-rtr-zero-refused", "guest", RPING_SERVER, "--mpa-rev 2 --rtr zero --crc on",
              host_says=(r"(?i)ready-to-receive",), host_exit="failure", wrecks_guest=True),
     *perftests(),

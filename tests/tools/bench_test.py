@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the benchmark makes of its measurements, and in which order it takes them: made-up ones, nothing is measured."""
+"""The benchmark's evaluation of measurements and their order, with invented measurements."""
 import sys
 import tempfile
 import types
@@ -23,7 +23,7 @@ def one(run, at, value, which="near", noisy=False):
 
 
 def pairs(values, which="near", noisy=(), at=0):
-    """Ours with those values in turn with bare TCP's 10."""
+    """Measurements of OpenNDK with these values, in turn with 10 of bare TCP."""
     return [m for n, value in enumerate(values) for m in
             (one(OURS, at + 2 * n, value, which, n in noisy), one(BARE, at + 2 * n + 1, 10, which, n in noisy))]
 
@@ -133,7 +133,7 @@ class Whole(unittest.TestCase):
 
 
 class FakeBench:
-    """Says of each measurement in turn what the processors did: near, or near>far for a flip meanwhile."""
+    """Has a class of processors for each measurement: near, or near>far for a change during it."""
 
     def __init__(self, story, missing=()):
         self.story, self.order, self.missing, self.broken = list(story), [], {}, missing

@@ -38,7 +38,7 @@ def program(path, text):
 
 
 def start(folder, real, failures):
-    """deps.sh in a world where nothing is installed."""
+    """Runs deps.sh on a simulated system without packages."""
     bin_folder = folder / 'bin'
     bin_folder.mkdir()
     program(bin_folder / 'dpkg-query', '#!/bin/sh\nexit 1\n')
@@ -67,7 +67,7 @@ def finish(name, p, said, wanted, folder):
 
 
 def lists_are_locked(folder):
-    """The lock is given up when deps.sh has said that it waits."""
+    """The lock is released after deps.sh has printed that it waits."""
     lists = folder / 'root/var/lib/apt/lists'
     (lists / 'partial').mkdir(parents=True)
     (folder / 'root/etc/apt').mkdir(parents=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What ndkping and ndkperf do with input and output that is not as it should be: numbers that are out of range, variables
-that nothing uses, disks that are full, and a peer whose bytes a terminal would obey."""
+"""ndkping and ndkperf with invalid input and output: numbers out of range, unknown variables, a full disk, and a
+peer whose bytes a terminal would interpret."""
 import os
 import re
 import subprocess
@@ -33,7 +33,7 @@ ROLES = {NDKPING: (("-S", "-ServerAddr"), ("-C", "-ServerAddr")),
 
 
 class Server:
-    """A server at a port that it was given: self.at. Its output is self.text when the with-block has ended."""
+    """A server on an automatic port: self.at. Its output is in self.text after the with-block."""
 
     def __init__(self, program, *options, **more):
         self.process = subprocess.Popen([program, *ROLES[program][0], "127.0.0.1:0", *options], stdout=subprocess.PIPE,
@@ -68,18 +68,21 @@ def port_zero():
 
 
 def numbers():
-    for address in ("127.0.0.1:99999", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:+5", "127.0.0.1: 5", "127.0.0.1:5x",
+    for address in ("127.0.0.1:99999", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:+5", "127.0.0.1: 5",
+                    "127.0.0.1:5x",
                     "127.0.0.1:18446744073709551617", "[::1]:99999", "[::1]:", "127.0.0.1", ":5", "1.2.3:x:5"):
         for program in (NDKPING, NDKPERF):
             for role in ROLES[program]:
                 code, out, err = run(program, *role, address, *(("-W", "1") if role == ROLES[program][0] else ()))
                 check(f"{program} {role[0]} {address}", code == 2 and "Try" in err, (code, out, err))
     here = "127.0.0.1:21201"
-    for value in ("4294967297", "18446744073709551617", "-18446744073709551615", "-1", "+1", " 1", "1 ", "1x", "0x10", ""):
+    for value in ("4294967297", "18446744073709551617", "-18446744073709551615", "-1", "+1", " 1", "1 ", "1x", "0x10",
+                  ""):
         for option in ("--count", "--size", "--ird", "--ord", "-W", "-ServerIf", "-ClientIf", "--timeout", "--mpa-rev"):
             code, out, err = run(NDKPING, *ROLES[NDKPING][1], here, option, value)
             check(f"ndkping {option} '{value}'", code == 2 and "is not a value" in err, (code, out, err))
-        for option in ("-s", "-q", "-t", "-n", "-I", "-W", "--burst", "--limit", "--ird", "--ord", "--memory", "--protocol",
+        for option in ("-s", "-q", "-t", "-n", "-I", "-W", "--burst", "--limit", "--ird", "--ord", "--memory",
+                       "--protocol",
                        "-ServerIf", "--moderation"):
             given = value + ",5" if option == "--moderation" else value
             code, out, err = run(NDKPERF, *ROLES[NDKPERF][1], here, option, given)
@@ -117,9 +120,11 @@ def odd_bytes():
     with Server(NDKPING, "-V") as s:
         code = subprocess.run([RPING_PEER, s.at], input=ODD, timeout=LIMIT, check=False).returncode
     check("a peer with odd bytes", (code, s.code) == (0, 0), (code, s.code, s.text))
-    check("a peer with odd bytes: no control characters", not re.search(rb"[^\n\t\x20-\x7e\x80-\xff]|\xc2\x9b|\xe2\x80\xae",
+    check("a peer with odd bytes: no control characters",
+          not re.search(rb"[^\n\t\x20-\x7e\x80-\xff]|\xc2\x9b|\xe2\x80\xae",
                                                                         s.raw), s.raw)
-    check("a peer with odd bytes: what they were", "server ping data: \\x1b]0;owned\\x07 \\x1b[2J\\x0a\\x0dndkping server "
+    check("a peer with odd bytes: what they were",
+          "server ping data: \\x1b]0;owned\\x07 \\x1b[2J\\x0a\\x0dndkping server "
           "completes\\x7f\\xc2\\x9b31m \u00e4\\xff\\xe2\\x80\\xae end\n" in s.text, s.text)
 
 
@@ -129,7 +134,8 @@ def environment():
                                     r"ONDK_CONNECT_MS\n"),
             ("ONDK_WHAT_EVER_THIS_IS", "5", r"ONDK_WHAT_EVER_THIS_IS=5 is not used: there is no such variable\n"),
             ("ONDK_CONNECT_MS", "0", r"ONDK_CONNECT_MS=0 is not used: a number from 1 to 3600000 is expected\n"),
-            ("ONDK_MAX_PRIVATE", "509", r"from 0 to 508 is"), ("ONDK_BACKLOG", "12 pieces", r"a number from 1 to \d+ is"),
+            ("ONDK_MAX_PRIVATE", "509", r"from 0 to 508 is"),
+            ("ONDK_BACKLOG", "12 pieces", r"a number from 1 to \d+ is"),
             ("ONDK_SHARDS", "-1", r"a number from"), ("ONDK_SPIN_US", "99999999999999999999999", r"a number from"),
             ("ONDK_CRC", "\x1b[2Jx" * 100, r"ONDK_CRC=\?\[2Jx\S*\.\.\. is not used"),
             ("ONDK_PROFILE", "wide", r"expected is a profile: default, narrow, no-windows, shallow, minimal\n"),

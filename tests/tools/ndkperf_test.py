@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ndkperf as its users call it: every test in both modes, formats, options, data checks, peers that do not fit, ends
-that are interrupted or die. What it measures is never compared with a time."""
+"""ndkperf: every test in both modes, formats, options, data checks, incompatible peers, and ends that are
+interrupted or killed. The test does not check the measured times."""
 import json
 import os
 import pathlib
@@ -40,7 +40,7 @@ def run(*options, env=None, program=NDKPERF):
 
 
 class Process:
-    """One end, in the background; as a server it listens by the time the with-block begins."""
+    """One end in the background. A server listens when the with-block begins."""
 
     def __init__(self, *options, until="listening", env=None):
         self.process = subprocess.Popen([NDKPERF, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -80,7 +80,7 @@ def address():
 
 def pair(name, client=(), server=(), codes=(0, 0), client_says=(), server_says=(), at=None, client_env=None,
          server_env=None):
-    """Both ends; returns what each has printed to stdout."""
+    """Runs both ends. Returns the standard output of each."""
     at = at or address()
     with Process("server", "--address", at, "-W", "60", *server, env=server_env) as s:
         code, out, err = run("client", "--address", at, *client, env=client_env)
@@ -194,7 +194,7 @@ DIFFERS = ("message 0 on queue pair ", " differs at byte ")  # the first of each
 
 
 def wrong_data():
-    """--corrupt falsifies one byte: whoever verifies sees it, and says which."""
+    """--corrupt changes one byte: the end that verifies the data reports its position."""
     for test, mode in (("send", ()), ("write", ()), ("rperf", ()), ("send", ("--latency",)), ("write", ("--latency",))):
         for more in ((), ("-q", "2", "-t", "5")):
             options = ("--test", test, *mode, "-s", "1000", "--check", "--corrupt", *more, *SHORT)
@@ -220,7 +220,8 @@ def profiles():
     pair("too large for the server", ("-s", "2000000"), server_env=least, codes=(5, 130),
          client_says=("the server refused: the server's adapter transfers messages of at most 1048576 bytes",))
     code, out, err = run("client", "--address", address(), "-s", "2000000", env=least)
-    check("too large for the client", code == 5 and "this adapter transfers at most 1048576 bytes" in out, (code, out, err))
+    check("too large for the client", code == 5 and "this adapter transfers at most 1048576 bytes" in out,
+          (code, out, err))
     text, _ = pair("-a ends where the client's adapter does", ("-a", "-n", "3", "--warmup", "0"), client_env=least)
     check("-a ends where the client's adapter does: sizes", int(rows(text)[-1][0]) == 1048576, text)
     pair("too many queue pairs for the server", ("-q", "33"), ("--profile", "shallow"), codes=(5, 130),
@@ -270,7 +271,7 @@ def peers_that_do_not_fit():
 
 
 def interrupted(name, client, server, who, sign, codes):
-    """Once the client says how it goes, one end is interrupted or killed."""
+    """After the client's first live line, one end is interrupted or killed."""
     at = address()
     with Process("server", "--address", at, *server) as s:
         with Process("client", "--address", at, "--live", "-D", "300", *client, until="bytes, ") as c:
@@ -281,7 +282,7 @@ def interrupted(name, client, server, who, sign, codes):
 
 
 class LateWords:
-    """Between both ends: what the server says on the first connection comes later than what it does on the others."""
+    """A proxy that delays the server's data of the first connection, but not of the others."""
 
     def __init__(self, at):
         host, number = at.rsplit(":", 1)
@@ -319,7 +320,7 @@ class LateWords:
 
 
 def last_word():
-    """The server's last answer may be behind the end of the queue pairs, which are connections of their own."""
+    """The server's last answer may arrive after the end of the lanes, which are separate connections."""
     for mode in ((), ("--events",)):
         at = address()
         with Process("server", "--address", at, "-W", "60") as s:
@@ -330,10 +331,11 @@ def last_word():
 
 
 def memory():
-    """A client that asks for more than the server gives is refused, and the next one is served."""
+    """A client that needs more memory than the server allows is refused, and the next one is served."""
     at = address()
     with Process("server", "--address", at, "-W", "60") as s:
-        for options in (("-q", "1024", "-s", "268435456"), ("-q", "1024", "-s", "1000000"), ("-s", "200000000"), ("-q", "400", "-s", "1000000", "--check")):
+        for options in (("-q", "1024", "-s", "268435456"), ("-q", "1024", "-s", "1000000"), ("-s", "200000000"),
+                        ("-q", "400", "-s", "1000000", "--check")):
             code, out, err = run("client", "--address", at, *options)
             check(f"memory, {options}", code == 5 and "more memory than the server's limit of 512 MiB" in out and
                   "--memory at the server" in out, (code, out, err))
@@ -354,7 +356,7 @@ def threads_of(pid):
 
 
 def sleeps(pid):
-    """Thirty times every thread sleeps, which is never so if one of them polls."""
+    """Returns whether all threads sleep at thirty checks, which is false if one of them polls."""
     times = 0
     for _ in range(4000):
         times += set(threads_of(pid)) == {"S"}
@@ -365,7 +367,7 @@ def sleeps(pid):
 
 
 def stopped():
-    """An end whose peer is stopped sleeps, and goes on when the peer does."""
+    """An end whose peer is stopped sleeps, and continues when the peer does."""
     for test, mode, who in (("write", "--latency", "client"), ("rperf", "--bandwidth", "server")):
         at, name = address(), f"a stopped {who}, {test} {mode}"
         with Process("server", "--address", at) as s:

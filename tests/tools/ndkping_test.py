@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ndkping as its users call it: command lines in both spellings, exit codes, what is printed, log files."""
+"""ndkping: command lines in both spellings, exit codes, output, log files."""
 import os
 import pathlib
 import subprocess
@@ -28,7 +28,7 @@ def run(*options):
 
 
 class Server:
-    """A server that listens by the time the with-block begins."""
+    """A server that listens when the with-block begins."""
 
     def __init__(self, *options):
         self.process = subprocess.Popen([NDKPING, "-S", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -70,13 +70,15 @@ def main():
     for who, text in zip(("server", "client"), texts):
         check(f"windows spelling: {who} ends with completes", text.split()[-1:] == ["completes"], text)
     pair("long options", "127.0.0.1:21002", ("--server-if", LOOPBACK),
-         ("--client-addr", "127.0.0.1", "--count", "20", "--size", "100000", "--crc", "off", "--ird", "3", "--ord", "2"),
+         ("--client-addr", "127.0.0.1", "--count", "20", "--size", "100000", "--crc", "off", "--ird", "3", "--ord",
+          "2"),
          server_says=("read-limits inbound=2 outbound=3", "20 pings"), client_says=("20 pings, 4000000 bytes",))
     pair("IPv6", "[::1]:21003", client_says=("local [::1]:",))
     pair("private data", "127.0.0.1:21004", ("--private-data", "0badcafe"), ("--private-data", "c0ffee"),
          server_says=("private-data=c0ffee",), client_says=("private-data=0badcafe",))
     pair("reject", "127.0.0.1:21005", ("--reject", "--private-data", "4e4f"), (), codes=(0, 1),
-         server_says=("rejected",), client_says=("STATUS_CONNECTION_REFUSED", "0x00220000 rejected: ", "private-data=4e4f"))
+         server_says=("rejected",), client_says=("STATUS_CONNECTION_REFUSED", "0x00220000 rejected: ",
+                                                 "private-data=4e4f"))
     for revision in "012":
         pair(f"revision {revision}", "127.0.0.1:21006", (), ("--mpa-rev", revision))
     for form in ("none", "zero", "write", "read"):

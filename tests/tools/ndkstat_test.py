@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ndkstat looking at other processes: lists, counters, JSON, rounds, and processes that are not as they should be."""
+"""ndkstat with other processes: lists, counters, JSON, rounds, and misbehaving processes."""
 import json
 import os
 import pathlib
@@ -40,7 +40,7 @@ def network_of(pid):
 
 
 class Consumer:
-    """A process with a connection, listeners and an endpoint, for as long as the with-block is entered."""
+    """A process with a connection, listeners and an endpoint during the with-block."""
 
     def __init__(self, family):
         self.process = subprocess.Popen([CONSUMER, "--filter", "stand_still", "--family", family],
@@ -75,7 +75,8 @@ def rows(text):
     """The rows of a table: lists of (type, local, foreign, pid, state)."""
     found = []
     for line in text.splitlines():
-        m = re.fullmatch(r"  User   +(\d+) (Connection|Listener|Shared endpoint) +(\S+) +(\S+) +(\d+)(?:\t(\S.*))?", line)
+        m = re.fullmatch(r"  User   +(\d+) (Connection|Listener|Shared endpoint) +(\S+) +(\S+) +(\d+)(?:\t(\S.*))?",
+                         line)
         if m:
             check("interface index of a row", int(m[1]) == LOOPBACK, line)
             found.append((m[2], m[3], m[4], int(m[5]), m[6]))
@@ -83,7 +84,7 @@ def rows(text):
 
 
 class Server:
-    """ndkping that listens, for as long as the with-block is entered."""
+    """ndkping that listens during the with-block."""
 
     def __init__(self, port):
         self.process = subprocess.Popen([NDKPING, "-S", "-ServerAddr", f"127.0.0.1:{port}"], stdout=subprocess.PIPE,
@@ -100,7 +101,8 @@ class Server:
 
 def nothing_runs():
     code, out, err = stat()
-    check("nothing runs: headings and a word", code == 0 and not err and all(h in out.splitlines() for h in HEADINGS) and
+    check("nothing runs: headings and a word",
+          code == 0 and not err and all(h in out.splitlines() for h in HEADINGS) and
           "no process with an open adapter" in out and not rows(out), (code, out, err))
     code, out, err = stat("--counters")
     check("nothing runs: counters", code == 0 and "RDMA Activity" in out and "no process" in out, (code, out, err))
@@ -112,7 +114,8 @@ def nothing_runs():
 
 def lists(c):
     it, pid = c.is_, c.is_["pid"]
-    expected = [("Connection", it["active"], it["passive"], pid, None), ("Connection", it["passive"], it["active"], pid, None),
+    expected = [("Connection", it["active"], it["passive"], pid, None),
+                ("Connection", it["passive"], it["active"], pid, None),
                 ("Listener", it["passive"], "NA", pid, None), ("Shared endpoint", it["endpoint"], "NA", pid, None)]
     for options in ((), ("-xan",), ("--pid", str(pid))):
         code, out, err = stat(*options)
@@ -167,30 +170,35 @@ def ended(c):
     check("data moved", c.go_on() == "exchanged", c)
     check("disconnected", c.go_on() == "disconnected", c)
     active, passive = snapshot(c)
-    check("traffic: both sides agree", active["counters"]["rdma_out_octets"] == passive["counters"]["rdma_in_octets"] > 0
+    check("traffic: both sides agree",
+          active["counters"]["rdma_out_octets"] == passive["counters"]["rdma_in_octets"] > 0
           and active["counters"]["rdma_out_frames"] == passive["counters"]["rdma_in_frames"] > 0, (active, passive))
     check("no connection is active", active["counters"]["active_connections"] == 0, active)
     code, out, _ = stat()
-    check("ended connections are not listed", code == 0 and [r[0] for r in rows(out)] == ["Listener", "Shared endpoint"],
+    check("ended connections are not listed",
+          code == 0 and [r[0] for r in rows(out)] == ["Listener", "Shared endpoint"],
           out)
     code, out, _ = stat("--state")
     check("but with --state", code == 0 and out.count("ended, ") == 2, out)
 
 
 def watch(c):
-    p = subprocess.Popen([*entering, NDKSTAT, "--counters", "--watch", "0.2", "--rounds", "2"], stdout=subprocess.PIPE, text=True)
+    p = subprocess.Popen([*entering, NDKSTAT, "--counters", "--watch", "0.2", "--rounds", "2"], stdout=subprocess.PIPE,
+                         text=True)
     out, _ = p.communicate(timeout=LIMIT)
     check("two rounds of counters", p.returncode == 0 and out.count("RDMA Activity(lo)") == 4, out)
-    check("totals first, then rates", out.count("RDMA Inbound Bytes ") == 2 and out.count("RDMA Inbound Bytes/sec ") == 2 and
+    check("totals first, then rates", out.count("RDMA Inbound Bytes ") == 2 and
+          out.count("RDMA Inbound Bytes/sec ") == 2 and
           out.index("Bytes ") < out.index("Bytes/sec"), out)
     check("the rate of a process that does nothing", re.findall(r"Inbound Bytes/sec +(\d+)", out) == ["0", "0"], out)
     code, out, err = stat("--watch=0.01", "--rounds", "3", "--json")
-    check("three rounds of JSON", code == 0 and [json.loads(line)["processes"][0]["pid"] for line in out.splitlines()] ==
+    check("three rounds of JSON", code == 0 and
+          [json.loads(line)["processes"][0]["pid"] for line in out.splitlines()] ==
           [c.is_["pid"]] * 3, (out, err))
 
 
 def rate_of_traffic():
-    """A ping in a loop: something flows, in and out."""
+    """Pings in a loop, for traffic in both directions."""
     # Ports that neither the kernel nor the provider gives out by itself, and no other test uses.
     with Server(21601) as server:
         ping(server)
@@ -216,7 +224,7 @@ def ping(server):
 
 
 class Impostor:
-    """A socket of this process that says it publishes adapters, and does not answer well."""
+    """A socket of this process with a published name, and with invalid answers."""
 
     def __init__(self, answer, pid=None):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -271,7 +279,7 @@ def impostors():
 
 
 class Hostile:
-    """Another user's process that listens under names of its choice and answers each reader with one text, or never."""
+    """Another user's process that listens under any names and answers each reader with one text, or never."""
     USER = 65533
 
     def __init__(self, names, answer):
@@ -321,7 +329,7 @@ class Hostile:
 
 
 class LateServer:
-    """ndkping that listens, in two steps: its process id is known before it opens the adapter."""
+    """ndkping that listens, in two steps: the test knows its process id before it opens the adapter."""
 
     def __init__(self, port):
         self.process = subprocess.Popen(["sh", "-c", 'read go; exec "$@"', "sh", NDKPING, "-S", "-ServerAddr",
@@ -343,7 +351,8 @@ class LateServer:
 def forged(pid):
     listener = {"state": "listening", "local": "192.0.2.7:445"}
     yield json.dumps({"format": 1, "pid": 1, "uid": 0, "foreign": False, "time_ns": 1, "adapters": [
-        {"adapter": 1, "if_index": LOOPBACK, "listeners": [listener], "connections": [], "shared_endpoints": []}]}).encode()
+        {"adapter": 1, "if_index": LOOPBACK, "listeners": [listener], "connections": [],
+         "shared_endpoints": []}]}).encode()
 
 
 def endless(pid):
@@ -353,7 +362,7 @@ def endless(pid):
 
 
 def squatted_name():
-    """Another user takes the name of a process before it opens its adapter: it is seen all the same, and he is named."""
+    """Another user binds a process's name before it opens its adapter: it is still shown, and the user is named."""
     with LateServer(21604) as late:
         pid = late.process.pid
         with Hostile(lambda own: [pid], forged) as hostile:
@@ -362,24 +371,27 @@ def squatted_name():
                 code, out, err = stat(*options)
                 check(f"a process whose name was taken {options}", code == 0 and
                       rows(out) == [("Listener", "127.0.0.1:21604", "NA", pid, None)] and "192.0.2.7" not in out and
-                      f"process {hostile} of user {Hostile.USER} uses the name of process {pid}" in err, (code, out, err))
+                      f"process {hostile} of user {Hostile.USER} uses the name of process {pid}" in err,
+                      (code, out, err))
             code, out, err = stat("--json")
             check("the same in JSON", code == 0 and [(p["pid"], p["uid"], p["foreign"]) for p in
                   json.loads(out)["processes"]] == [(pid, 0, False)], (code, out, err))
 
 
 def marked():
-    """What another user's process says of itself is marked as his, whatever it says."""
+    """The data of another user's process is marked with the user, whatever it contains."""
     with Server(21605) as pid, Hostile(lambda own: [own], forged) as hostile:
         code, out, err = stat()
         check("another user's lines are marked", code == 0 and not err and
               [r[3] for r in rows(out)] == [pid] and
               re.search(rf" 192\.0\.2\.7:445 +NA +{hostile} \(uid {Hostile.USER}\)$", out, re.M), (code, out, err))
         code, out, err = stat("--counters")
-        check("his counters too", code == 0 and f"PID {hostile} (uid {Hostile.USER}), " in out and f"PID {pid}, " in out, out)
+        check("his counters too", code == 0 and f"PID {hostile} (uid {Hostile.USER}), " in out and
+              f"PID {pid}, " in out, out)
         code, out, err = stat("--json")
         check("and in JSON", code == 0 and sorted((p["pid"], p["uid"], p["foreign"]) for p in
-              json.loads(out)["processes"]) == sorted([(pid, 0, False), (hostile, Hostile.USER, True)]), (code, out, err))
+              json.loads(out)["processes"]) == sorted([(pid, 0, False), (hostile, Hostile.USER, True)]),
+              (code, out, err))
 
 
 def hostile_peers():
@@ -403,8 +415,9 @@ def hostile_peers():
 
 
 def pid_namespace():
-    """A process in a PID namespace of its own is shown under the number that it has here."""
-    p = subprocess.Popen(["unshare", "-p", "-f", NDKPING, "-S", "-ServerAddr", "127.0.0.1:21607"], stdout=subprocess.PIPE,
+    """A process in another PID namespace is shown with its number in this one."""
+    p = subprocess.Popen(["unshare", "-p", "-f", NDKPING, "-S", "-ServerAddr", "127.0.0.1:21607"],
+                         stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True)
     if not p.stdout.readline():
         print(f"  skipped: no PID namespace can be made: {p.communicate()[1]}")

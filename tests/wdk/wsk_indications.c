@@ -68,7 +68,7 @@ static NTSTATUS WSKAPI on_receive(PVOID context, ULONG flags, PWSK_DATA_INDICATI
 
 static const WSK_CLIENT_CONNECTION_DISPATCH on_connection = { on_receive, NULL, NULL };
 
-/* It is an byte like any other, and so is what comes before and after it. */
+/* The urgent byte is delivered in order like any other. */
 static void test_urgent(void **state)
 {
     enum { BEFORE = 40000, AFTER = 100 };

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Asks Wireshark's dissectors about a capture of our traffic.
+"""Checks a capture of OpenNDK's traffic with Wireshark's dissectors.
 
 check_capture.py PCAP --fpdus N [--crc on|off] [--revision 1|2]
 
-Status 0: tshark finds exactly N FPDUs, each with a good CRC (with --crc off: none with one), and no expert item of the MPA
-and DDP/RDMAP layers. 1: it does not, with what differs. 77: no tshark here.
+Status 0: tshark finds exactly N FPDUs, each with a valid CRC (with --crc off: without CRCs), and no expert item of the
+MPA and DDP/RDMAP layers. 1: the result differs, and the difference is printed. 77: tshark is not installed.
 
-Wireshark knows RFC 5044 only: it warns about revision 2 and its S flag in every request. With --revision 2 exactly these
-two warnings must be there, with --revision 1 nothing.
+Wireshark supports only RFC 5044: it warns about revision 2 and its S flag in every request. With --revision 2 exactly
+these two warnings must occur, with --revision 1 none.
 """
 import argparse
 import collections

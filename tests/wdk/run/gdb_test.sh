@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gdb_test.sh NDKRUN DRIVER: a breakpoint on DriverEntry that waits for the driver to come is met in the driver's source,
-# though ndkrun runs itself again for its network.
+# gdb_test.sh NDKRUN DRIVER: a pending breakpoint on DriverEntry stops in the driver's source, although ndkrun executes
+# itself again for its network.
 set -eu
 command -v gdb >/dev/null || { echo "skipped: gdb is not installed"; exit 77; }
 said=$(mktemp)

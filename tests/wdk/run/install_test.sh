@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# install_test.sh BUILD SOURCE_DIR: what is installed is enough for a driver's author: ndk-cc and ndkrun in a directory of
-# their own build and run the samples, and pkg-config's flags build one too.
+# install_test.sh BUILD SOURCE_DIR: the installed files suffice for a driver's author: ndk-cc and ndkrun in a new
+# directory build and run the samples, and pkg-config's flags also build one.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -27,9 +27,9 @@ PROJECT = '''<?xml version="1.0" encoding="utf-8"?>
 </ImportGroup><ItemDefinitionGroup><ClCompile>
 <PreprocessorDefinitions>N=5;%(PreprocessorDefinitions)</PreprocessorDefinitions>
 <AdditionalIncludeDirectories>..\\inc;$(A)</AdditionalIncludeDirectories><ForcedIncludeFiles>c.h</ForcedIncludeFiles>
-<WppAdditionalOptions>-func:Trace(LEVEL,MSG,...) -func:"Two(A, B)"</WppAdditionalOptions></ClCompile></ItemDefinitionGroup>
-<ItemGroup><ClCompile Include="a.c" /><ClCompile Include="**\\*.c;sub\\?.c"><ExcludedFromBuild Condition="exists('a.c') or
-'$(A)'!='' and 'a'=='b'">true</ExcludedFromBuild></ClCompile></ItemGroup></Project>'''
+<WppAdditionalOptions>-func:Trace(LEVEL,MSG,...) -func:"Two(A, B)"</WppAdditionalOptions></ClCompile>
+</ItemDefinitionGroup><ItemGroup><ClCompile Include="a.c" /><ClCompile Include="**\\*.c;sub\\?.c"><ExcludedFromBuild
+Condition="exists('a.c') or '$(A)'!='' and 'a'=='b'">true</ExcludedFromBuild></ClCompile></ItemGroup></Project>'''
 SOURCES = '''# a comment
 TARGETNAME=drv
 !include b.inc
@@ -54,10 +54,14 @@ CODE = '''#include <ntddk.h>
 #define WPP_CONTROL_GUIDS WPP_DEFINE_BIT(T_ALL)
 /* long */ unsigned long a; long long b; char c[] = "long \\" long", d = 'l'; va_list v = NULL;
 '''
-PIECES = ('$(A)', '%(PreprocessorDefinitions)', "'", '"', '<', '>', '&amp;', '&lt;', '!include sources\n', '!if ', '!endif\n',
-          '!include b.inc\n', '==', '!=', '(', ')', '\\\n', '\0', '\x1b[2J', '../', '..\\', '/', '**', '*', '?', ' ', '\n',
-          '\r', '$(', '-func:', '{', '}', '/*', '*/', '//', '#include "', '\\', '\ufeff', '\ud800', '\u202e', '.', '\xe9',
-          '<!DOCTYPE a>', '<!--', '</ClCompile>', '<ImportGroup>', 'SOURCES=', 'C_DEFINES=', 'TARGETNAME=', '/dev/zero', ';',
+PIECES = ('$(A)', '%(PreprocessorDefinitions)', "'", '"', '<', '>', '&amp;', '&lt;', '!include sources\n', '!if ',
+          '!endif\n',
+          '!include b.inc\n', '==', '!=', '(', ')', '\\\n', '\0', '\x1b[2J', '../', '..\\', '/', '**', '*', '?', ' ',
+          '\n',
+          '\r', '$(', '-func:', '{', '}', '/*', '*/', '//', '#include "', '\\', '\ufeff', '\ud800', '\u202e', '.',
+          '\xe9',
+          '<!DOCTYPE a>', '<!--', '</ClCompile>', '<ImportGroup>', 'SOURCES=', 'C_DEFINES=', 'TARGETNAME=',
+          '/dev/zero', ';',
           ' or ', ' and ')
 
 
@@ -78,7 +82,7 @@ def mutated(r, text):
 
 
 def fill(r, folder):
-    """What gather is called with."""
+    """The arguments of gather."""
     for path, text in (('a.c', CODE), ('sub/b.c', CODE), ('inc/c.h', CODE), ('c.h', CODE), ('b.props', PROJECT),
                        ('b.inc', SOURCES)):
         if r.random() < 0.9:

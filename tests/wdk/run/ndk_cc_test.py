@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ndk-cc on folders as they come from Windows. What it makes is loaded and asked which files it is of."""
+"""ndk-cc on folders as on Windows. The test loads the result and calls a function of each file."""
 import ctypes
 import pathlib
 import resource
@@ -32,7 +32,7 @@ def ndk_cc(*arguments):
 
 
 def built(name, folder, *options):
-    """Builds; returns the loaded driver, or None."""
+    """Builds a driver. Returns it loaded, or None."""
     out = pathlib.Path(folder) / f'{name}-out.so'
     code, text = ndk_cc(folder, '-o', out, *options)
     check(f'{name}: builds', code == 0, (code, text))
@@ -50,7 +50,8 @@ ENTRY = '#include <NTDDK.H>\n' \
 def spelling(tmp):
     put(tmp, {'Src/Main.c': ENTRY + '#include "..\\INC\\Numbers.h"\n#  include "Deep\\..\\LOCAL.H" // mine\r\n'
         'int one(void) { return ONE; }\nint local(void) { return LOCAL; }\nULONG four(void) { return \'NDKD\'; }\n'
-        'int wide(void) { return sizeof(L"ab"); }\nint list(int n, ...) { va_list v = NULL; va_start(v, n); n = va_arg(v, int); va_end(v); return n; }\n'
+        'int wide(void) { return sizeof(L"ab"); }\n'
+        'int list(int n, ...) { va_list v = NULL; va_start(v, n); n = va_arg(v, int); va_end(v); return n; }\n'
         'int where(void) { return __LINE__; }\n',
         'Src/local.h': '#define LOCAL 7\n', 'Src/deep/x.h': '', 'inc/numbers.h': '#include "ONE.h"\n',
         'inc/one.h': '\ufeff#define ONE 1\n'.encode('utf-16-le')})
@@ -67,7 +68,8 @@ def sources_file(tmp):
     put(tmp, {'sources': 'TARGETNAME=fromsources\nTARGETTYPE=DRIVER\nINCLUDES=..\\hdr; \\\n   $(DDK_INC_PATH)\n'
         'C_DEFINES=$(C_DEFINES) -DSEVEN=7 /DEIGHT=8\n!if "$(DDKBUILDENV)"=="fre"\nC_DEFINES=-DSEVEN=0\n!else\n'
         'SOURCES=main.c \\\n   Second.C \\\n  thing.rc\n!endif # the end\n',
-        'main.c': ENTRY, 'second.c': '#include <ntddk.h>\n#include <sub.h>\nint sum(void) { return SEVEN + EIGHT + SUB; }\n',
+        'main.c': ENTRY,
+              'second.c': '#include <ntddk.h>\n#include <sub.h>\nint sum(void) { return SEVEN + EIGHT + SUB; }\n',
         'unlisted.c': '#error not listed\n'})
     put(tmp.parent, {'hdr/Sub.h': '#define SUB 100\n'})
     driver, text = built('sources file', tmp)
@@ -93,8 +95,9 @@ VCXPROJ = '''\ufeff<?xml version="1.0" encoding="utf-8"?>
 
 def vcxproj(tmp):
     put(tmp, {'Proj.vcxproj': VCXPROJ, 'common.props': '<Project xmlns="http://schemas.microsoft.com/developer/msbuild/'
-        '2003"><ItemDefinitionGroup><ClCompile><PreprocessorDefinitions>FROM_PROPS=40</PreprocessorDefinitions></ClCompile>'
-        '</ItemDefinitionGroup></Project>', 'src/a.c': ENTRY + '#include <sub.h>\n#ifdef OWN\n#error not mine\n#endif\n'
+        '2003"><ItemDefinitionGroup><ClCompile><PreprocessorDefinitions>FROM_PROPS=40</PreprocessorDefinitions>'
+        '</ClCompile></ItemDefinitionGroup></Project>',
+        'src/a.c': ENTRY + '#include <sub.h>\n#ifdef OWN\n#error not mine\n#endif\n'
         'int sum(void) { return N + FROM_PROPS + SUB; }\nint debug(void) { return DBG; }\n',
         'src/b.c': 'int own(void) { return OWN + N; }\n', 'src/bad.c': '#error excluded\n',
         'stray.c': '#error not listed\n'})
@@ -111,13 +114,15 @@ def vcxproj(tmp):
 
 def order(tmp):
     application = VCXPROJ.replace('>Driver<', '>Application<')
-    put(tmp, {'App.vcxproj': application, 'SOURCES': 'SOURCES=only.c\n', 'only.c': ENTRY + 'int only(void) { return 3; }\n'})
+    put(tmp, {'App.vcxproj': application, 'SOURCES': 'SOURCES=only.c\n',
+              'only.c': ENTRY + 'int only(void) { return 3; }\n'})
     driver, text = built('sources before an application', tmp)
     check('the sources file counts', value(driver, 'only') == 3, text)
 
 
 def languages(tmp):
-    put(tmp, {'driver.cpp': 'extern "C" {\n#include <ntddk.h>\nNTSTATUS DriverEntry(PDRIVER_OBJECT, PUNICODE_STRING);\nint made(void);\n}\n'
+    put(tmp, {'driver.cpp': 'extern "C" {\n#include <ntddk.h>\n'
+        'NTSTATUS DriverEntry(PDRIVER_OBJECT, PUNICODE_STRING);\nint made(void);\n}\n'
         'NTSTATUS DriverEntry(PDRIVER_OBJECT, PUNICODE_STRING) { return 0; }\n'
         'template <typename T> static T twice(T x) { return x + x; }\nint made(void) { return twice(21); }\n'})
     driver, text = built('C++', tmp)
@@ -136,7 +141,8 @@ def words(tmp):
         code, text = ndk_cc(tmp / name, '-o', tmp / 'x.so')
         check(f'{name}: fails in plain words', code == 1 and wanted in text, (code, text))
     code, text = ndk_cc(tmp / 'long.c', '-o', tmp / 'x.so')
-    check('a long is told once', code == 0 and 'long.c:4: `long` has 64 bits' in text and 'times more' not in text, text)
+    check('a long is told once', code == 0 and 'long.c:4: `long` has 64 bits' in text and 'times more' not in text,
+          text)
     put(tmp, {'callback.c': ENTRY + 'typedef void (*CALL)(int);\nvoid take(CALL);\nvoid take(CALL c) { c(1); }\n'
         'static void mine(char *p) { (void)p; }\nvoid f(void) { take(mine); }\n'})
     code, text = ndk_cc(tmp / 'callback.c', '-o', tmp / 'x.so')
@@ -198,7 +204,7 @@ MALFORMED = (
 
 
 def malformed(tmp):
-    """A folder may come from anybody: ndk-cc says what is wrong with it, in bounded memory, and writes nothing."""
+    """Folders are untrusted: ndk-cc reports the fault, uses limited memory, and writes nothing."""
     def bounds():
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
     for number, (name, files, wanted) in enumerate(MALFORMED):
@@ -215,7 +221,7 @@ def malformed(tmp):
 
 
 def nested(tmp):
-    """Headers that include one another deeper than this program's stack is; the compiler has a limit of its own."""
+    """Headers nested deeper than Python's stack; the compiler has its own limit."""
     put(tmp, {'main.c': ENTRY + '#include "0.h"\n', **{f'{i}.h': f'#include "{i + 1}.h"\n' for i in range(1500)}})
     code, text = ndk_cc(tmp / 'main.c', '-o', tmp / 'x.so')
     check('deep headers', code == 1 and 'nested' in text and 'Traceback' not in text, (code, text[:500]))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ndkrun as its users call it: what is printed, and the exit status. usage: ndkrun_test.py NDKRUN DRIVERS NDK-CC|-"""
+"""ndkrun: output and exit status. usage: ndkrun_test.py NDKRUN DRIVERS NDK-CC|-"""
 import os
 import pathlib
 import re
@@ -32,7 +32,7 @@ def ndkrun(*arguments):
 
 
 def expect(name, code, words, *arguments):
-    """Exit code, and each of the words (regular expressions) in what is said."""
+    """Checks the exit code, and that each regular expression matches the output."""
     seen = ndkrun(*arguments)
     check(f'{name}: exit status {code}', seen[0] == code, seen)
     for word in [words] if isinstance(words, str) else words:
@@ -64,29 +64,37 @@ def controls():
            driver('tee'))
     expect('a device that is not there', 4, 'Nobody cannot be opened: 0xC0000034', '--run-for', 0,
            '--ioctl', 'Nobody:1', driver('tee'))
-    expect('a control of another form', 4, r'expected DEVICE:CODE\[:HEX\]', '--run-for', 0, '--ioctl', 'Tee:0x222000:123',
+    expect('a control of another form', 4, r'expected DEVICE:CODE\[:HEX\]', '--run-for', 0, '--ioctl',
+           'Tee:0x222000:123',
            driver('tee'))
     expect('one driver twice', 3, 'loaded already', '--run-for', 0, driver('tee'), driver('tee'))
 
 
 def commands():
-    asked = [word for command in ('inquiry', 'capacity', 'luns', 'write 5 4f70656e4e444b', 'read 5 1', 'cdb 000000000000')
+    asked = [word for command in ('inquiry', 'capacity', 'luns', 'write 5 4f70656e4e444b', 'read 5 1',
+                                  'cdb 000000000000')
              for word in ('--scsi', '0:0:0 ' + command)]
-    expect('SCSI commands', 0, ['RAM disk', r'0000  00 00 00 3f 00 00 02 00', r'luns: STATUS_SUCCESS, SCSI status 0x00, 16',
-                                r'write 5 4f70656e4e444b: STATUS_SUCCESS, SCSI status 0x00, 512', r'OpenNDK\.', 'nothing left'],
+    expect('SCSI commands', 0, ['RAM disk', r'0000  00 00 00 3f 00 00 02 00',
+                                r'luns: STATUS_SUCCESS, SCSI status 0x00, 16',
+                                r'write 5 4f70656e4e444b: STATUS_SUCCESS, SCSI status 0x00, 512', r'OpenNDK\.',
+                                'nothing left'],
            '--run-for', 0, *asked, driver('ramdisk'))
     expect('one that the unit refuses', 4, ['SCSI status 0x02', 'sense key 0x5, additional code 0x21'], '--run-for', 0,
            '--scsi', '0:0:0 read 64 1', driver('ramdisk'))
-    expect('a unit that is not there', 4, '0:1:0 inquiry: ', '--run-for', 0, '--scsi', '0:1:0 inquiry', driver('ramdisk'))
+    expect('a unit that is not there', 4, '0:1:0 inquiry: ', '--run-for', 0, '--scsi', '0:1:0 inquiry',
+           driver('ramdisk'))
     for word in ('0:0 inquiry', '0:0:0 frob', '0:0:0 read 1', '0:0:0 cdb 00', '0:0:300 inquiry', 'inquiry'):
         expect(f'--scsi {word}', 4, 'wrong command', '--run-for', 0, '--scsi', word, driver('ramdisk'))
-    expect('a driver without an adapter', 4, 'no driver has a Storport adapter', '--run-for', 0, '--scsi', '0:0:0 inquiry',
+    expect('a driver without an adapter', 4, 'no driver has a Storport adapter', '--run-for', 0, '--scsi',
+           '0:0:0 inquiry',
            driver('tee'))
 
 
 def networks():
-    asked = [word for index in (12, 13, 14) for word in ('--ioctl', 'Tee:0x222000:' + index.to_bytes(4, 'little').hex())]
-    text = expect('--net', 4, 'tee.so is loaded', '--run-for', 0, *asked, '--net', '12=192.168.1.1/24,13=192.168.1.2/24,13=fd00::1/64',
+    asked = [word for index in (12, 13, 14) for word in ('--ioctl',
+                                                         'Tee:0x222000:' + index.to_bytes(4, 'little').hex())]
+    text = expect('--net', 4, 'tee.so is loaded', '--run-for', 0, *asked, '--net',
+                  '12=192.168.1.1/24,13=192.168.1.2/24,13=fd00::1/64',
                   driver('tee'))
     check('--net: interfaces 12 and 13 are there, 14 is not',
           re.findall(r'Tee 0x222000: (\w+)', text) == ['STATUS_SUCCESS'] * 2 + ['STATUS_INVALID_PARAMETER'], text)
@@ -112,13 +120,15 @@ def leftovers():
 
 def ends():
     for number in (signal.SIGINT, signal.SIGTERM):
-        with subprocess.Popen([NDKRUN, driver('tee')], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
+        with subprocess.Popen([NDKRUN, driver('tee')], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True) as p:
             text = p.stdout.readline()
             p.send_signal(number)
             text += p.communicate(timeout=LIMIT)[0]
         check(f'{number.name} unloads', p.returncode == 0 and 'nothing left' in text, (p.returncode, text))
     expect('--until-idle', 0, 'nothing left', '--until-idle', driver('tee'))
-    expect('--until-print', 0, 'turned 3 bytes', '--until-print', 'turned 3', '--ioctl', 'Tee:0x222000:010203', driver('tee'))
+    expect('--until-print', 0, 'turned 3 bytes', '--until-print', 'turned 3', '--ioctl', 'Tee:0x222000:010203',
+           driver('tee'))
 
 
 def numbers():
@@ -126,11 +136,13 @@ def numbers():
                          ('--net', '+12=1.2.3.4/8'), ('--net', ' 12=1.2.3.4/8'), ('--map', '4294967308=lo'),
                          ('--run-for', '-1'), ('--run-for', ' 1'), ('--run-for', 'inf'), ('--run-for', '1e400')):
         expect(f'{option} {word}', 2, 'wrong value', '--run-for', 0, option, word, driver('tee'))
-    for word in ('dword:-1', 'dword:-18446744073709551611', 'dword: 5', 'dword:5x', 'qword:-1', 'qword:18446744073709551616'):
+    for word in ('dword:-1', 'dword:-18446744073709551611', 'dword: 5', 'dword:5x', 'qword:-1',
+                 'qword:18446744073709551616'):
         expect(f'--reg Port={word}', 2, 'expected', '--run-for', 0, '--reg', f'Port={word}', driver('tee'))
     for code in ('-1', '-18446744073709549568', '18446744073711800320', ' 1', '1x', ''):
         expect(f'--ioctl Tee:{code}', 4, 'expected', '--run-for', 0, '--ioctl', f'Tee:{code}', driver('tee'))
-    for word in ('0:0:-0 inquiry', '0:0:+0 inquiry', '0:0:18446744073709551616 inquiry', '0:0:0 read -18446744073709551611 1'):
+    for word in ('0:0:-0 inquiry', '0:0:+0 inquiry', '0:0:18446744073709551616 inquiry',
+                 '0:0:0 read -18446744073709551611 1'):
         expect(f'--scsi {word}', 4, 'wrong command', '--run-for', 0, '--scsi', word, driver('ramdisk'))
 
 
@@ -159,7 +171,8 @@ def missing_programs():
                '12=10.0.0.1/8', driver('tee'))
         for program in ('unshare', 'true', 'env'):
             os.symlink(shutil.which(program, path=path), pathlib.Path(folder) / program)
-        expect('no ip', 2, 'needs the program `ip`.*install the package iproute2', '--run-for', 0, '--net', '12=10.0.0.1/8',
+        expect('no ip', 2, 'needs the program `ip`.*install the package iproute2', '--run-for', 0, '--net',
+               '12=10.0.0.1/8',
                driver('tee'))
         ip = pathlib.Path(folder) / 'ip' # it ends before it has read anything
         ip.write_text('#!/bin/sh\nexit 1\n')
@@ -186,10 +199,11 @@ def output():
 
 
 def clocks():
-    """The system's time is set back: what waits for a while does not notice."""
+    """The system's time is set back: waits with a time limit are not affected."""
     os.environ['LD_PRELOAD'] = str(DRIVERS / 'early_clock.so')
     text = expect('the time is set back', 0, 'nothing left', '--run-for', 0, driver('waits'))
-    check('the time is set back: nobody waits for long', 'has not returned' not in text and 'WskDeregister' not in text, text)
+    check('the time is set back: nobody waits for long',
+          'has not returned' not in text and 'WskDeregister' not in text, text)
     del os.environ['LD_PRELOAD']
 
 
@@ -218,7 +232,8 @@ def sanitizers(tmp):
         code, text = ndkrun('--run-for', 0, '--net', '12=10.9.9.9/24', tmp / f'{cc}.so')
         check(f'{cc}: ndkrun finds the runtime', code not in (0, 3) and 'heap-buffer-overflow' in text, (code, text))
         check(f'{cc}: the line is that of the source', f'{source}:9' in text or 'over.c:9' in text, text)
-    made = subprocess.run([NDK_CC, source, '-o', tmp / 'tsan.so', '--sanitize', 'thread'], capture_output=True, text=True,
+    made = subprocess.run([NDK_CC, source, '-o', tmp / 'tsan.so', '--sanitize', 'thread'], capture_output=True,
+                          text=True,
                           timeout=LIMIT, check=False)
     check('gcc builds with ThreadSanitizer', made.returncode == 0, made.stderr)
     expect('ThreadSanitizer wants a kernel built for it', 2, 'cmake --preset tsan', tmp / 'tsan.so')
@@ -248,11 +263,12 @@ int sum(void)
 
 
 def globals_of_several_files(tmp):
-    """Variables that two files define are one, the one with a value, and what is written behind one is reported."""
+    """A variable that two files define is one variable, with its value, and a write behind it is reported."""
     for number, text in enumerate(GLOBALS):
         (tmp / f'{number}.c').write_text(text)
     for cc in ('gcc', 'clang'):
-        made = subprocess.run([NDK_CC, tmp, '-o', tmp / f'{cc}.so', '--sanitize', 'address', '--cc', cc], capture_output=True,
+        made = subprocess.run([NDK_CC, tmp, '-o', tmp / f'{cc}.so', '--sanitize', 'address', '--cc', cc],
+                              capture_output=True,
                               text=True, timeout=LIMIT, check=False)
         check(f'{cc} builds variables that two files define', made.returncode == 0, made.stderr)
         code, text = ndkrun('--run-for', 0, tmp / f'{cc}.so')
@@ -317,7 +333,7 @@ def sanitizer():
 
 
 def provider_faults():
-    """In a callback, and where a message is placed: both on a thread of the provider's."""
+    """A fault in a callback, and one while a message is placed: both on a thread of the provider."""
     kind = sanitizer()
     for name, expected in PROVIDER_FAULTS.items():
         code, text = ndkrun('--run-for', 0, driver(name))
@@ -347,7 +363,8 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT d, PUNICODE_STRING p)
 
 def faults(tmp):
     (tmp / 'fault.c').write_text(FAULT)
-    made = subprocess.run([NDK_CC, tmp, '-o', tmp / 'fault.so'], capture_output=True, text=True, timeout=LIMIT, check=False)
+    made = subprocess.run([NDK_CC, tmp, '-o', tmp / 'fault.so'], capture_output=True, text=True, timeout=LIMIT,
+                          check=False)
     check('the driver with a fault builds', made.returncode == 0, made.stderr)
     expect('a fault is told with its stack', -signal.SIGSEGV, [r'\*\*\* Segmentation fault at 0x10:',
            r'#0 inner at \S*/fault.c:4 ', r'#1 DriverEntry at \S*/fault.c:10 '], tmp / 'fault.so')
@@ -356,7 +373,8 @@ def faults(tmp):
 def traces(tmp):
     (tmp / 'Trace.h').write_text(TRACE_H)
     (tmp / 'main.c').write_text(TRACES)
-    made = subprocess.run([NDK_CC, tmp, '-o', tmp / 'traces.so'], capture_output=True, text=True, timeout=LIMIT, check=False)
+    made = subprocess.run([NDK_CC, tmp, '-o', tmp / 'traces.so'], capture_output=True, text=True, timeout=LIMIT,
+                          check=False)
     check('ndk-cc makes up .tmh files', made.returncode == 0, made.stderr)
     expect('trace calls print', 3, [r'\[TRACE_LEVEL_ERROR\] DriverEntry:  failed with 0xC0000001, 100%\n',
            r'\[TRACE_LEVEL_INFORMATION\] DriverEntry: key \\Registry\\Machine\S*traces level 3\n',
@@ -369,7 +387,7 @@ def needed(path):
 
 
 def models(tmp):
-    """A driver needs the libraries that it calls, and finds them beside the kernel's."""
+    """A driver needs the libraries that it calls, and finds them in the folder of the kernel's."""
     sources = pathlib.Path(__file__).resolve().parents[1] / 'drivers'
     made = subprocess.run([NDK_CC, sources / 'ramdisk.c', sources / 'ramdisk_later.c', '-o', tmp / 'disk.so'],
                           capture_output=True, text=True, timeout=LIMIT, check=False)

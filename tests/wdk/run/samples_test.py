@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Both samples run to their end and leave nothing: samples_test.py NDKRUN DIRECTORY"""
+"""Both samples finish and leak nothing. usage: samples_test.py NDKRUN DIRECTORY"""
 import os
 import pathlib
 import re
@@ -33,7 +33,7 @@ def run(length, rounds):
 
 
 def answers(text):
-    """(status, output's bytes) of each device control."""
+    """Returns (status, output) of each device control."""
     out = []
     for part in text.split('ndkrun: Echo ')[1:]:
         status = re.match(r'0x[0-9A-F]+: (\w+)', part).group(1)
@@ -67,17 +67,21 @@ def echo():
             check(f'{name}: {rounds} rounds of {length}, none different',
                   report and report[0] == 2 * length * rounds and report[2:] == (rounds, 0), report)
         counters = struct.unpack('<4i', told[3][1]) if len(told) == 4 and len(told[3][1]) == 16 else None
-        check(f'{name}: the service counted them', counters and (counters[0], counters[2], counters[3]) == (3, 0, 11), counters)
+        check(f'{name}: the service counted them', counters and (counters[0], counters[2], counters[3]) == (3, 0, 11),
+              counters)
     code, text = ndkrun(*run(0, 1), *run(262145, 1), '--ioctl', f'Echo:{RUN:#x}:00', '--ioctl', 'Echo:0x1', ECHO)
     check('wrong device controls are refused', code == 4 and [status for status, _ in answers(text)] == [
-        'STATUS_INVALID_PARAMETER'] * 2 + ['STATUS_BUFFER_TOO_SMALL', 'STATUS_INVALID_DEVICE_REQUEST'] and 'left' not in text,
+        'STATUS_INVALID_PARAMETER'] * 2 + ['STATUS_BUFFER_TOO_SMALL', 'STATUS_INVALID_DEVICE_REQUEST'] and
+          'left' not in text,
         (code, text))
-    seen = ndkrun('--reg', 'Port=dword:20123', '--reg', 'ClientInterface=dword:12', '--reg', 'ClientAddress=dword:0xC0A80101',
+    seen = ndkrun('--reg', 'Port=dword:20123', '--reg', 'ClientInterface=dword:12', '--reg',
+                  'ClientAddress=dword:0xC0A80101',
                   *run(100, 1), ECHO)
     clean('echo at another port, by the registry', seen)
     check('echo at another port: one round', answers(seen[1])[0][0] == 'STATUS_SUCCESS', seen)
     seen = ndkrun('--reg', 'ServiceInterface=dword:14', ECHO)
-    check('an interface that is not there, by the registry', seen[0] == 3 and 'STATUS_INVALID_PARAMETER' in seen[1], seen)
+    check('an interface that is not there, by the registry', seen[0] == 3 and 'STATUS_INVALID_PARAMETER' in seen[1],
+          seen)
     code, text = ndkrun(ECHO, ONDK_PROFILE='narrow')
     check('a card without shared receive queues: not started, nothing left',
           code == 3 and 'STATUS_NOT_SUPPORTED' in text and 'left' not in text, (code, text))
