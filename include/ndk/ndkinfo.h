@@ -35,7 +35,7 @@ typedef enum _NDK_RDMA_TECHNOLOGY {
 #define NDK_ADAPTER_FLAG_RDMA_READ_LOCAL_INVALIDATE_SUPPORTED 0x00000010
 /* NdkResizeCq works. */
 #define NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED                  0x00000100
-/* A connection from an address of this adapter to an address of this adapter is possible. */
+/* The adapter can connect to its own addresses. */
 #define NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED       0x00010000
 
 /* The result of NdkQueryAdapterInfo. */

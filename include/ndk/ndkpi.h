@@ -59,7 +59,10 @@ typedef enum _NDK_OBJECT_TYPE {
     NdkObjectTypeMax = 11
 } NDK_OBJECT_TYPE;
 
-/* For a layer between consumer and provider: zero in a new object; the provider never accesses it afterwards. */
+/*
+ * Reserved for a layer between consumer and provider. The provider zeroes it in a new object and does not access it
+ * afterwards.
+ */
 typedef struct _NDK_OBJECT_HEADER_RESERVED_BLOCK {
     PVOID rf[4];
 } NDK_OBJECT_HEADER_RESERVED_BLOCK;
@@ -122,7 +125,8 @@ typedef PHYSICAL_ADDRESS NDK_LOGICAL_ADDRESS;
 
 /*
  * The adapter's pages of a memory range, from NdkBuildLAM: AdapterPageCount addresses of pages of PAGE_SIZE bytes. The
- * pages are contiguous in virtual memory, but not necessarily for the adapter. The array extends beyond the structure.
+ * pages are contiguous in virtual memory, but not necessarily for the adapter. The array continues behind the
+ * structure.
  */
 typedef struct _NDK_LOGICAL_ADDRESS_MAPPING {
     PVOID AdapterContext; /* the provider's own */
@@ -158,7 +162,7 @@ typedef enum _NDK_OPERATION_TYPE {
     NdkOperationTypeWrite = 64
 } NDK_OPERATION_TYPE;
 
-/* One completed request: the QP's context and the request's own. BytesTransferred is defined for receives alone. */
+/* One completed request: the QP's context and the request's own. BytesTransferred is defined only for receives. */
 typedef struct _NDK_RESULT {
     NTSTATUS Status;
     ULONG BytesTransferred;
@@ -192,7 +196,7 @@ typedef VOID (*NDK_FN_CQ_NOTIFICATION_CALLBACK)(_In_opt_ PVOID CqNotificationCon
 /* The event that NdkArmCq waits for. Errors of the CQ itself are reported with each type. */
 #define NDK_CQ_NOTIFY_ERRORS    0 /* only errors of the CQ */
 #define NDK_CQ_NOTIFY_ANY       1 /* any completion */
-#define NDK_CQ_NOTIFY_SOLICITED 2 /* a receive whose sender asked for it, or a failed request */
+#define NDK_CQ_NOTIFY_SOLICITED 2 /* a receive of a send with SEND_AND_SOLICIT_EVENT, or a failed request */
 
 /*
  * Arms the CQ for one notification of Type (NDK_CQ_NOTIFY_). Completions that were queued since the last notification
@@ -225,9 +229,10 @@ typedef NTSTATUS (*NDK_FN_RESIZE_CQ)(
 
 /*
  * Lets the provider collect completions before a notification: for at most ModerationInterval microseconds, or until
- * ModerationCount of them are queued. MAXULONG disables that one of the two limits. An interval of 0, or a count of 0
- * or 1, switches moderation off, as in a new CQ. The latest setting applies. Calls for one CQ must not overlap.
- *   STATUS_INVALID_PARAMETER_MIX   no limit: interval MAXULONG with a count of MAXULONG or over the depth
+ * ModerationCount of them are queued. A limit of MAXULONG does not apply. An interval of 0, or a count of 0 or 1,
+ * switches moderation off, as in a new CQ. The latest setting applies. Calls for one CQ must not overlap.
+ *   STATUS_INVALID_PARAMETER_MIX   neither limit applies: the interval is MAXULONG, and the count is MAXULONG or larger
+ *                                  than the depth
  *   STATUS_INSUFFICIENT_RESOURCES  memory ran out
  *   STATUS_NOT_SUPPORTED           the adapter lacks NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED
  * Never pending.
@@ -257,13 +262,13 @@ struct _NDK_CQ {
 #define NDK_MR_FLAG_ALLOW_LOCAL_WRITE  0x00000001
 #define NDK_MR_FLAG_ALLOW_REMOTE_READ  0x00000002
 #define NDK_MR_FLAG_ALLOW_REMOTE_WRITE 0x00000005
-#define NDK_MR_FLAG_RDMA_READ_SINK     0x00000008 /* needed if the adapter lacks RDMA_READ_SINK_NOT_REQUIRED */
+#define NDK_MR_FLAG_RDMA_READ_SINK     0x00000008 /* a read's target; needed only without RDMA_READ_SINK_NOT_REQUIRED */
 
 /*
  * Registers the first Length bytes of an MDL chain with the rights in Flags (NDK_MR_FLAG_). The bytes must be virtually
  * contiguous and may begin at any address. The provider owns the chain while the call is pending. The memory must stay
  * mapped until NdkDeregisterMr or the close has completed.
- *   STATUS_INVALID_PARAMETER       the chain has a hole; or Length exceeds the chain or MaxRegistrationSize (here)
+ *   STATUS_INVALID_PARAMETER       the chain has a hole, or Length exceeds the chain or MaxRegistrationSize (here)
  *   STATUS_INSUFFICIENT_RESOURCES  memory ran out
  */
 typedef NTSTATUS (*NDK_FN_REGISTER_MR)(
@@ -372,14 +377,14 @@ struct _NDK_SRQ {
 #define NDK_OP_FLAG_ALLOW_REMOTE_READ          0x00000008 /* bind, fast register */
 #define NDK_OP_FLAG_ALLOW_LOCAL_WRITE          0x00000010 /* fast register */
 #define NDK_OP_FLAG_ALLOW_REMOTE_WRITE         0x00000030 /* bind, fast register; includes local write */
-#define NDK_OP_FLAG_INLINE                     0x00000040 /* sends: data is copied before the call returns */
-#define NDK_OP_FLAG_RDMA_READ_SINK             0x00000080 /* fast register; harmless if not needed */
+#define NDK_OP_FLAG_INLINE                     0x00000040 /* send, write: data is copied before the call returns */
+#define NDK_OP_FLAG_RDMA_READ_SINK             0x00000080 /* fast register: the memory may be a read's target */
 #define NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE 0x00000100 /* read: invalidate the token of the first SGE afterwards */
-#define NDK_OP_FLAG_DEFER                      0x00000200 /* initiator: may wait for the next one without it */
+#define NDK_OP_FLAG_DEFER                      0x00000200 /* initiator: may wait for the next request without it */
 
 /*
- * Completes all queued receives and initiator requests with STATUS_CANCELLED. When the CQ is empty after the call, each
- * request that was posted before it has been completed. May run at the same time as a post.
+ * Completes all queued receives and initiator requests with STATUS_CANCELLED. If the consumer finds the CQ empty after
+ * the call, all requests that were posted before the call have completed. May run at the same time as a post.
  */
 typedef VOID (*NDK_FN_FLUSH)(_In_ NDK_QP *pNdkQp);
 
@@ -413,7 +418,7 @@ typedef NTSTATUS (*NDK_FN_RECEIVE)(
  * Reads the peer's memory at RemoteAddress in the region or window of RemoteToken into the SGEs. The connection's
  * outbound read limit bounds the reads in progress; further reads wait in the queue.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
- *   STATUS_NOT_SUPPORTED       that limit is 0 (here): the adapter, this side or the peer allows no reads
+ *   STATUS_NOT_SUPPORTED       the outbound read limit is 0 (here): the adapter, this side or the peer allows no reads
  * As the completion's status, after which the connection has ended:
  *   STATUS_REMOTE_RESOURCES    the range exceeds the remote region
  *   STATUS_ACCESS_VIOLATION    the remote token is invalid or does not allow reads (here)
@@ -444,8 +449,9 @@ typedef NTSTATUS (*NDK_FN_BIND)(
 
 /*
  * Registers Length bytes of AdapterPageCount pages, from offset FBO in the first page, with a region that was
- * initialized for fast registration. SGEs and peers address the bytes from BaseVirtualAddress on, which must equal FBO
- * modulo PAGE_SIZE and may be zero (here). The pages must stay mapped until the region is invalidated or closed.
+ * initialized for fast registration. SGEs and peers use BaseVirtualAddress as the address of the first byte.
+ * BaseVirtualAddress minus FBO must be a multiple of PAGE_SIZE, which may be zero (here). The pages must stay mapped
+ * until the region is invalidated or closed.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  *   STATUS_ACCESS_VIOLATION    remote rights, but the region was not initialized for remote access
  */
@@ -580,20 +586,22 @@ typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK_EX)(
 /*
  * Requests a connection of pNdkQp with the listener at pDestAddress. pSrcAddress is an address of the adapter; port 0
  * selects a free port of 49152-65535. The listener's side reads the private data, at most MaxCallerData bytes, with
- * NdkGetConnectionData. The adapter caps the read limits; the limits in effect are the smaller of this side's and the
- * peer's opposite ones. On success the peer has accepted: its private data and the limits are readable, and the
- * consumer must call NdkCompleteConnect or NdkReject; the QP cannot be used yet. After a failure the connector can be
- * used again.
+ * NdkGetConnectionData. The adapter caps the read limits. The limit in effect is the smaller of this side's limit and
+ * the peer's limit for the opposite direction. On success the peer has accepted, and its private data and the limits
+ * are readable. The QP cannot be used yet: the consumer must call NdkCompleteConnect or NdkReject. After a failure the
+ * connector can be used again.
  *   STATUS_INSUFFICIENT_RESOURCES  memory or descriptors ran out
- *   STATUS_NETWORK_UNREACHABLE     no route to the destination's network
+ *   STATUS_NETWORK_UNREACHABLE     no route to the destination's network, or the adapter's interface was removed
  *   STATUS_HOST_UNREACHABLE        the destination host does not exist or the network reports it unreachable
- *   STATUS_CONNECTION_REFUSED      nobody listens, the backlog is full, the listener is paused, or the peer rejected;
- *                                  NdkGetConnectionData then returns the private data of its reject
+ *   STATUS_CONNECTION_REFUSED      nobody listens, the backlog is full, the listener is paused, or the peer ended the
+ *                                  connection without an accept. If the peer rejected, NdkGetConnectionData returns
+ *                                  the private data of the reject.
  *   STATUS_IO_TIMEOUT              no answer in time
- *   STATUS_SHARING_VIOLATION       the local address and port are in use
+ *   STATUS_SHARING_VIOLATION       the local address and port are in use, or this user may not bind the port (here)
  *   STATUS_INVALID_ADDRESS         the local address is not one of the adapter's
  *   STATUS_TOO_MANY_ADDRESSES      port 0, and no port of the range is free
  *   STATUS_ADDRESS_ALREADY_EXISTS  a connection with these two addresses and ports exists
+ *   STATUS_UNSUCCESSFUL            another error of the system (here)
  *   STATUS_CANCELLED               the connector was closed meanwhile
  */
 typedef NTSTATUS (*NDK_FN_CONNECT)(
@@ -606,9 +614,10 @@ typedef NTSTATUS (*NDK_FN_CONNECT)(
 
 /*
  * The same from the address of a shared endpoint, which can be connected to any number of destinations. The endpoint's
- * close stays pending while the connector exists. The statuses about reserving a local address do not occur:
+ * close stays pending while the connector exists. Because no local address is reserved, only these statuses of
+ * NdkConnect occur:
  *   STATUS_INSUFFICIENT_RESOURCES, STATUS_NETWORK_UNREACHABLE, STATUS_HOST_UNREACHABLE, STATUS_CONNECTION_REFUSED,
- *   STATUS_IO_TIMEOUT, STATUS_ADDRESS_ALREADY_EXISTS, STATUS_CANCELLED  as above
+ *   STATUS_IO_TIMEOUT, STATUS_ADDRESS_ALREADY_EXISTS, STATUS_UNSUCCESSFUL, STATUS_CANCELLED
  */
 typedef NTSTATUS (*NDK_FN_CONNECT_WITH_SHARED_ENDPOINT)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ NDK_QP *pNdkQp, _In_ NDK_SHARED_ENDPOINT *pNdkSharedEndpoint,
@@ -619,11 +628,12 @@ typedef NTSTATUS (*NDK_FN_CONNECT_WITH_SHARED_ENDPOINT)(
 
 /*
  * Finishes a connection after NdkConnect succeeded. On success the QPs of both sides are connected. DisconnectEvent, if
- * given, is called when the peer disconnects.
- *   STATUS_CONNECTION_INVALID  the QP is not connecting: NdkConnect has not completed, this is the second call, or the
- *                              connector is an accepting one
- *   STATUS_CONNECTION_ABORTED  the accepting peer gave up meanwhile
- *   STATUS_IO_TIMEOUT          not finished in time; the connector cannot be used again
+ * given, is called when the peer disconnects. After a failure the connector can only be closed, unless the status is
+ * STATUS_CONNECTION_INVALID.
+ *   STATUS_CONNECTION_INVALID  NdkConnect has not succeeded, NdkCompleteConnect or NdkReject was called before, or the
+ *                              connector came from a listener
+ *   STATUS_CONNECTION_ABORTED  the peer gave up meanwhile or broke the protocol, or the adapter's interface was removed
+ *   STATUS_IO_TIMEOUT          not finished in time
  *   STATUS_CANCELLED           the connector was closed meanwhile
  */
 typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT)(
@@ -639,11 +649,12 @@ typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT_EX)(
 
 /*
  * Accepts the request of a connector from NDK_FN_CONNECT_EVENT_CALLBACK, inside the callback or later, for pNdkQp. The
- * private data, at most MaxCalleeData bytes, is sent to the peer; read limits as in NdkConnect. On success the
- * connection is established. If the peer's protocol has no ready-to-receive, success means that the reply has been
- * sent; requests are then held until the peer's first message (here). Receives should be posted before the call.
- *   STATUS_CONNECTION_ABORTED  the connecting peer gave up
- *   STATUS_IO_TIMEOUT          the connecting peer did not complete in time
+ * private data, at most MaxCalleeData bytes, is sent to the peer. The read limits are those of NdkConnect. On success
+ * the connection is established. After each of the statuses below the connector can only be closed. If the connection
+ * was set up without a ready-to-receive message, success means only that the reply has been sent; posted requests then
+ * wait for the peer's first message (here). Receives should be posted before the call.
+ *   STATUS_CONNECTION_ABORTED  the peer gave up or broke the protocol, or the adapter's interface was removed
+ *   STATUS_IO_TIMEOUT          the peer did not complete in time
  *   STATUS_CANCELLED           the connector was closed meanwhile
  */
 typedef NTSTATUS (*NDK_FN_ACCEPT)(
@@ -660,8 +671,9 @@ typedef NTSTATUS (*NDK_FN_ACCEPT_EX)(
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * Refuses a connection: on the listening side the peer's request, on the connecting side, after NdkConnect succeeded,
- * the peer's accept. The private data, at most MaxCalleeData bytes, is sent with the refusal of a request.
+ * Refuses a connection. The listening side calls it to reject the peer's request. The connecting side may call it after
+ * NdkConnect has succeeded, instead of NdkCompleteConnect. The private data, at most MaxCalleeData bytes, is sent to
+ * the peer only if a request is rejected.
  *   STATUS_CONNECTION_ABORTED  the peer has ended the connection already
  * Never pending.
  */
@@ -697,11 +709,11 @@ typedef NTSTATUS (*NDK_FN_GET_PEER_ADDRESS)(
     _Out_writes_bytes_to_opt_(*pAddressLength, *pAddressLength) PSOCKADDR pAddress, _Inout_ ULONG *pAddressLength);
 
 /*
- * Ends the connection. The requests posted before the call are sent, then a notice to the peer. The call completes when
- * the peer has answered with its own notice. All requests of the QP have then completed, and no memory is accessed any
- * more. Neither QP nor connector can be connected again.
- *   STATUS_IO_TIMEOUT          the peer did not answer in time; the connection has ended nevertheless
- *   STATUS_CONNECTION_ABORTED  the peer broke the connection instead of answering; it has ended (here)
+ * Ends the connection. The requests that were posted before the call are sent, then this side's end of stream. The call
+ * completes when the peer has ended its stream too. At that time all requests of the QP have completed, and the
+ * provider does not access their memory any more. Neither QP nor connector can be connected again.
+ *   STATUS_IO_TIMEOUT          the peer did not end its stream in time; the connection has ended nevertheless
+ *   STATUS_CONNECTION_ABORTED  the connection was lost before the peer ended its stream (here)
  *   STATUS_CONNECTION_INVALID  the connector is not connected (here)
  */
 typedef NTSTATUS (*NDK_FN_DISCONNECT)(
@@ -746,9 +758,11 @@ typedef VOID (*NDK_FN_CONNECT_EVENT_CALLBACK)(_In_opt_ PVOID ConnectEventContext
  * Starts listening at an address of the adapter; port 0 selects a free port of 49152-65535. The address stays reserved
  * until the listener and all connectors that were accepted over it are closed.
  *   STATUS_INSUFFICIENT_RESOURCES  memory or descriptors ran out
- *   STATUS_SHARING_VIOLATION       the address and port are in use
+ *   STATUS_SHARING_VIOLATION       the address and port are in use, or this user may not bind the port (here)
  *   STATUS_INVALID_ADDRESS         the address is not one of the adapter's
  *   STATUS_TOO_MANY_ADDRESSES      port 0, and no port of the range is free
+ *   STATUS_UNSUCCESSFUL            another error of the system (here)
+ *   STATUS_CANCELLED               the listener was closed meanwhile
  */
 typedef NTSTATUS (*NDK_FN_LISTEN)(
     _In_ NDK_LISTENER *pNdkListener, _In_reads_bytes_(AddressLength) CONST PSOCKADDR pAddress, _In_ ULONG AddressLength,
@@ -759,7 +773,7 @@ typedef NTSTATUS (*NDK_FN_GET_LISTENER_LOCAL_ADDRESS)(
     _In_ NDK_LISTENER *pNdkListener,
     _Out_writes_bytes_to_opt_(*pAddressLength, *pAddressLength) PSOCKADDR pAddress, _Inout_ ULONG *pAddressLength);
 
-/* With Pause, refuses new requests as if nobody listened; the address stays reserved. Without, listens again. */
+/* Pause TRUE refuses new requests as if nobody listened; the address stays reserved. Pause FALSE listens again. */
 typedef VOID (*NDK_FN_CONTROL_CONNECT_EVENTS)(_In_ NDK_LISTENER *pNdkListener, _In_ BOOLEAN Pause);
 
 typedef struct _NDK_LISTENER_DISPATCH {

@@ -131,9 +131,10 @@ typedef struct _GROUP_AFFINITY {
 } GROUP_AFFINITY;
 
 /*
- * Memory descriptor list: ByteCount bytes from StartVa + ByteOffset, where StartVa is the page that the first byte lies
- * in; Next chains descriptors. On Windows the page frame numbers follow the structure, and Size counts them. With
- * MDL_MAPPED_TO_SYSTEM_VA or MDL_SOURCE_IS_NONPAGED_POOL the same memory is at MappedSystemVa.
+ * Memory descriptor list: describes the ByteCount bytes at StartVa + ByteOffset. StartVa is the start of the page that
+ * has the first byte. Next links the descriptors of a chain. On Windows the page frame numbers follow the structure,
+ * and Size counts them. If MDL_MAPPED_TO_SYSTEM_VA or MDL_SOURCE_IS_NONPAGED_POOL is set, MappedSystemVa is another
+ * address of the same memory.
  */
 struct _EPROCESS;
 

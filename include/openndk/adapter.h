@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening and closing an adapter in a program that is not a driver. Everything in between is ndk/ndkpi.h.
- * A child of fork must not use the adapters and objects of its parent; it may open adapters of its own (docs/fork.md).
+ * Opens and closes adapters in programs that are not drivers. ndk/ndkpi.h declares what an open adapter can do. A child
+ * of fork must not use the adapters and objects of its parent; it may open adapters of its own (docs/fork.md).
  */
 #ifndef OPENNDK_ADAPTER_H
 #define OPENNDK_ADAPTER_H
@@ -17,12 +17,12 @@ extern "C" {
 
 /*
  * Opens the adapter of a network interface.
- *   version    {1,0} to {1,2}, {2,0} or {2,1}; the object's Version is the provider's highest of that major
+ *   version    {1,0} to {1,2}, {2,0} or {2,1}; the adapter has the highest version with the same Major: 1.2 or 2.1
  *   if_index   the interface's index (if_nametoindex); loopback is 1 on most machines
  *   adapter    receives the adapter; the caller closes it with ondk_close_adapter
  * Returns
  *   STATUS_SUCCESS                 *adapter is open
- *   NDIS_STATUS_BAD_VERSION        the version is not one of these
+ *   NDIS_STATUS_BAD_VERSION        version is none of the five above
  *   STATUS_INVALID_PARAMETER       adapter is NULL, the interface does not exist, or it has no address
  *   NDIS_STATUS_ADAPTER_NOT_READY  the interface is down
  *   STATUS_INSUFFICIENT_RESOURCES  out of memory or descriptors
@@ -40,9 +40,9 @@ ONDK_API NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_
 ONDK_API void ondk_close_adapter(NDK_ADAPTER *adapter);
 
 /*
- * Selects the number of AF_INET6 in addresses that the adapter's objects return. on = 1: Windows' number, 23. on = 0:
- * the host's number, the default. Addresses passed to the adapter's functions may have either number. Must be called
- * before the first object of the adapter is created.
+ * Selects the value of AF_INET6 in the addresses that the adapter's objects return. on = 1: Windows' value, 23. on = 0:
+ * the host's value, which is the default. Addresses passed to the adapter's functions may have either value. Must be
+ * called before the first object of the adapter is created.
  */
 ONDK_API void ondk_use_windows_families(NDK_ADAPTER *adapter, int on);
 
@@ -55,8 +55,8 @@ ONDK_API void ondk_use_windows_families(NDK_ADAPTER *adapter, int on);
  */
 
 /*
- * Returns 1 on a thread of the provider, 0 on any other. The consumer's callbacks run on the provider's threads, so an
- * emulation of IRQLs starts these threads at DISPATCH_LEVEL. Any IRQL.
+ * Returns 1 on a thread of the provider, 0 on any other. The consumer's callbacks run on the provider's threads. A
+ * program that emulates IRQLs can use this function to start these threads at DISPATCH_LEVEL. Any IRQL.
  */
 ONDK_API int ondk_on_provider_thread(void);
 
@@ -79,9 +79,12 @@ static inline uint32_t ondk_enumerate_adapters(ondk_adapter_entry_t *entries_, u
     return ondk_enumerate_adapters_sized(entries_, capacity_, sizeof(*entries_));
 }
 
-/* A status' name, for example "STATUS_CONNECTION_REFUSED", or "0x........" if it has none. Static or thread-local. */
+/*
+ * Returns the name of a status, for example "STATUS_CONNECTION_REFUSED", or its hexadecimal number if it has no known
+ * name. Valid until the calling thread's next call.
+ */
 ONDK_API const char *ondk_status_name(NTSTATUS status);
-/* One sentence: what the status means for a connection, and what to try. Never NULL. */
+/* Returns one sentence: what the status means for a connection, and what to try. Never NULL. */
 ONDK_API const char *ondk_status_advice(NTSTATUS status);
 
 #ifdef __cplusplus

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Configuration of adapters. ondk_open_adapter copies the values; an open adapter does not change.
+ * Configuration of adapters. ondk_open_adapter copies the values, so later changes do not affect an open adapter.
  *
  * Every field can also be set by the environment variable ONDK_<FIELD IN CAPITALS>, for example ONDK_CONNECT_MS=2000.
  * ondk_config_init reads the variables, so a value that the program sets afterwards wins. An empty variable counts as
- * not set. So does a variable that is not a number or is out of the field's range; ondk_config_check_environment
- * reports it. ONDK_PROFILE names a profile (docs/profiles.md), which is applied before the other variables.
+ * not set. A variable whose value is not a number or is out of the field's range is ignored, and
+ * ondk_config_check_environment reports it. ONDK_PROFILE names a profile (docs/profiles.md), which is applied before
+ * the other variables.
  */
 #ifndef OPENNDK_CONFIG_H
 #define OPENNDK_CONFIG_H
@@ -24,24 +25,26 @@ extern "C" {
 #define ONDK_RTR_WRITE 2u
 #define ONDK_RTR_READ 4u
 
-/* The value of a limit field that means: the provider's own limit. */
+/* As the value of a limit field: use the provider's own limit. */
 #define ONDK_UNLIMITED 0xffffffffu
 
 typedef struct ondk_config {
     uint32_t size;           /* sizeof(ondk_config_t) of the program, set by ondk_config_init; leave it as it is */
     /* Time limits in milliseconds. */
-    uint32_t connect_ms;     /* NdkConnect: TCP establishment. Longer than the kernel's neighbour lookup (3 s).
-                                Default 10000 */
+    uint32_t connect_ms;     /* NdkConnect: TCP establishment. Default 10000, which is longer than the kernel's
+                                neighbour lookup (3 s) */
     uint32_t request_ms;     /* listener: from TCP accept to a complete MPA request. Default 5000 */
     uint32_t reply_ms;       /* NdkConnect: from the MPA request to the reply. Default 10000 */
     uint32_t establish_ms;   /* NdkAccept: until the ready-to-receive arrives. NdkCompleteConnect: until it has been
                                 sent, or until the peer has answered it if it is a read. Default 10000 */
-    uint32_t disconnect_ms;  /* NdkDisconnect: until the peer's notice. Extended as long as the peer takes at least
-                                16 KiB in each period. Default 10000 */
+    uint32_t disconnect_ms;  /* NdkDisconnect: until the peer has ended its stream too. When the time has passed, it
+                                starts again if the disconnect has made progress meanwhile, usually 16 KiB
+                                (docs/timeouts.md). Default 10000 */
     /* Listeners. */
     uint32_t backlog;        /* requests of one listener that the consumer has neither accepted nor rejected. Further
-                                requests are refused. Requests of lost peers have a separate limit of the same
-                                size, so a consumer has at most twice as many to answer. 1 to 1048576. Default 1024 */
+                                requests are refused. Requests whose peer has left are counted separately, with a limit
+                                of the same size, so a consumer has at most twice as many requests to answer. 1 to
+                                1048576. Default 1024 */
     uint32_t max_unfinished; /* connections without a complete request, over all listeners of the process. One more
                                 drops the oldest connection of the source that has the most; a source is an IPv4
                                 address or an IPv6 /64. At most 1048576. 0: half of the descriptors that are free at
@@ -63,13 +66,13 @@ typedef struct ondk_config {
     uint32_t max_registration_kib, max_transfer; /* max_transfer is in bytes */
     uint32_t cq_resize, cq_moderation, read_local_invalidate; /* 0: the capability is absent. Default 1 */
     /* iWARP. */
-    uint32_t mpa_revision;   /* of the request that NdkConnect sends: 2, 1 or 0. Default 2 */
+    uint32_t mpa_revision;   /* the MPA revision of the request that NdkConnect sends: 2, 1 or 0. Default 2 */
     uint32_t crc;            /* 1: request CRC32c. 0: use it only if the peer requests it. Default 1 */
     uint32_t rtr;            /* ready-to-receive forms to offer and accept; 0: no peer-to-peer mode. Default all */
     uint32_t max_fpdu;       /* the largest FPDU, in bytes. 0: the current effective segment size. Default 0 */
-    uint32_t nudge_ms;       /* Linux siw as responder loses a first FPDU that follows its reply immediately. After this
-                                time without a byte from it, an empty RDMA write is sent (docs/threads.md). 0: never.
-                                Default 25 */
+    uint32_t nudge_ms;       /* Linux siw as responder loses a first FPDU that arrives right after it has sent its
+                                reply. If the peer has sent nothing for this time after this side's first FPDU, an empty
+                                RDMA write is sent to it. 0: never. Default 25 */
     /* Threads. */
     uint32_t shards;         /* event loops. 0: one for each processor, at most 4. Default 0 */
     uint32_t spin_us;        /* how long an event loop polls, at most, before its thread sleeps. Default 20 */
@@ -79,7 +82,10 @@ typedef struct ondk_config {
     /* Observation and debugging aids. */
     uint32_t stat;           /* 1: ndkstat in another process can list the adapter (docs/observe.md). Default 1 */
     uint32_t pend_creates;   /* 1: every create returns STATUS_PENDING and completes through its callback. Default 0 */
-    /* Liveness of connections (docs/timeouts.md). Milliseconds, at most 3600000. 0: no limit (except the interval). */
+    /*
+     * Liveness of connections (docs/timeouts.md). Milliseconds, at most 3600000. 0: no limit; keepalive_interval_ms
+     * cannot be 0.
+     */
     uint32_t keepalive_idle_ms;     /* TCP probes a peer that has sent no packet for this time. Default 15000 */
     uint32_t keepalive_interval_ms; /* time between two probes; at least 1000. Default 5000 */
     uint32_t unacked_ms;     /* TCP gives up if data or a probe is not acknowledged for this time. Default 30000 */
@@ -88,8 +94,9 @@ typedef struct ondk_config {
     /* Shared receive queues. */
     uint32_t srq_share_percent; /* the share of the receives that unfinished messages may hold. 100: all.
                                 Default 50 */
-    uint32_t srq_stall_ms;   /* beyond that share, connections end whose message has not advanced for this time, the
-                                longest first. At least 1. Default 500 */
+    uint32_t srq_stall_ms;   /* if unfinished messages hold more than that share, connections whose message has made no
+                                progress for this time are ended. The one without progress for the longest time is ended
+                                first. At least 1. Default 500 */
     /* Closing an adapter. Milliseconds, at most 3600000. */
     uint32_t close_report_ms; /* after this time ondk_close_adapter prints once to standard error what it waits for.
                                 0: never. Default 3000 */
@@ -105,9 +112,10 @@ static inline void ondk_config_init(ondk_config_t *config_)
 }
 
 /*
- * Checks each environment variable whose name begins with ONDK_, and returns how many of them are not used: because no
- * variable has that name, or because the value is out of range. The first call in a process also prints a line to
- * stderr for each, with the nearest name or the range. A strict program exits if the result is not 0.
+ * Checks each environment variable whose name begins with ONDK_, and returns how many of them are not used: because
+ * OpenNDK has no variable of that name, or because the value is not a number or out of range. The first call in a
+ * process also prints a line to stderr for each, with the most similar valid name or the range. A strict program exits
+ * if the result is not 0.
  */
 ONDK_API uint32_t ondk_config_check_environment(void);
 
@@ -127,7 +135,10 @@ ONDK_API int32_t ondk_configure(const ondk_config_t *config);
  * that name, or if ondk_config_init has not set config->size.
  */
 ONDK_API int32_t ondk_config_profile(ondk_config_t *config, const char *name);
-/* The name of the profile with that index, and what it imitates. NULL after the last one. Static storage. */
+/*
+ * Return the name of the profile with that index, and what it imitates. NULL if there is no such profile. Static
+ * storage.
+ */
 ONDK_API const char *ondk_profile_name(uint32_t index);
 ONDK_API const char *ondk_profile_text(uint32_t index);
 

@@ -26,8 +26,8 @@ typedef struct ondk_counters {
     /*
      * ConnectFailure. Calls of NdkConnect, NdkConnectWithSharedEndpoint, NdkCompleteConnect and NdkAccept that began
      * and then failed for any reason, including a close of the connector; one for each attempt. Not counted: calls that
-     * were refused inline, requests that this side's consumer rejected, and connections that it abandoned after
-     * NdkConnect had succeeded.
+     * were refused inline, requests that this side's consumer rejected, and connections that the consumer rejected or
+     * closed after NdkConnect had succeeded.
      */
     uint64_t failed_connection_attempts;
     /* Not a Windows counter. Requests that no consumer received: malformed, beyond the backlog, listener paused. */
@@ -49,8 +49,8 @@ typedef struct ondk_counters {
     uint64_t active_connections;
     /*
      * ConnectionError. Established connections that ended before this side's consumer disconnected or closed them,
-     * except by the peer's notice. Causes: a reset, a Terminate of either side, a failed request of this side, an
-     * overflowed completion queue, a peer whose process or host died or stalled, a removed network interface.
+     * except those that the peer disconnected. Causes: a reset, a Terminate of either side, a failed request of this
+     * side, an overflowed completion queue, a peer whose process or host died or stalled, a removed network interface.
      */
     uint64_t connection_errors;
     /* CQError. Completion queues that overflowed. Each is counted once, because it is unusable from then on. */

@@ -19,9 +19,9 @@ extern "C" {
  * and does not access the buffer. The caller owns mdl and buffer, and must keep the buffer mapped while the provider
  * uses it.
  *
- * StartVa is the buffer's page; the buffer begins at StartVa + ByteOffset. MappedSystemVa is address. Requests name
- * memory by StartVa + ByteOffset. The provider accesses it through MappedSystemVa, so the two may be different mappings
- * of the same memory.
+ * StartVa is the start of the page in which the buffer begins, and StartVa + ByteOffset is the buffer's address.
+ * MappedSystemVa is set to address too. SGEs use addresses relative to StartVa + ByteOffset, but the provider accesses
+ * the memory through MappedSystemVa. A program may change MappedSystemVa to another mapping of the same memory.
  */
 ONDK_API void ondk_mdl_init(MDL *mdl, void *address, ULONG length, MDL *next);
 

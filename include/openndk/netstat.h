@@ -21,7 +21,7 @@ extern "C" {
 
 /* A connector with a connection: from NdkConnect or the peer's request until its local address is free again. */
 typedef struct ondk_connection {
-    struct sockaddr_storage local, foreign; /* while connecting, as requested; port 0 if any port may be used */
+    struct sockaddr_storage local, foreign; /* while connecting: as passed to NdkConnect, so the local port may be 0 */
     /*
      * "connecting", "replied" (NdkConnect has succeeded), "completing", "requested" (a peer's request waits for the
      * consumer), "accepting", "established", "peer-gone" (the peer has disconnected or was lost, and this side has not

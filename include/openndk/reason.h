@@ -6,7 +6,7 @@
  * renumbered.
  *
  *     31      28 27      24 23      20 19      16 15      12 11       8 7                 0
- *    |    0     | whose    | class    |          | layer    | type     | code              |
+ *    |    0     | sender of| class    |          | layer    | type     | code              |
  *               | Terminate| cause (with class)  | of the Terminate, as on the wire        |
  *
  * A request that failed because its connection ended has the connection's reason. If no Terminate message was involved,
@@ -26,7 +26,7 @@ extern "C" {
 
 #define ONDK_REASON_CAUSE(code) ((code) >> 16 & 0xffu)
 #define ONDK_REASON_CLASS(code) ((code) >> 16 & 0xf0u)
-#define ONDK_REASON_BY(code) ((code) >> 24 & 0xfu)         /* whose Terminate: enum ondk_reason_by */
+#define ONDK_REASON_BY(code) ((code) >> 24 & 0xfu)         /* which side sent the Terminate: enum ondk_reason_by */
 #define ONDK_REASON_TERMINATE(code) ((code) & 0xffffu)     /* layer << 12 | type << 8 | code */
 
 enum ondk_reason_by {
@@ -92,9 +92,9 @@ enum ondk_cause {
 };
 
 /*
- * Returns why the connector's last step failed or its connection ended, or 0 if neither has happened. The reason is set
- * before the queue pair refuses the first request because the connection has ended.
- * Any thread, up to DISPATCH_LEVEL; the connector must not be closed.
+ * Returns why the connector's last step failed or its connection ended, or 0 if neither has happened. If the queue pair
+ * refuses a request because the connection has ended, the reason has already been set. Any thread, up to
+ * DISPATCH_LEVEL; the connector must not be closed.
  */
 ONDK_API uint32_t ondk_connector_reason(NDK_CONNECTOR *connector);
 /*

@@ -16,16 +16,16 @@
 extern "C" {
 #endif
 
-/* The action when a driver breaks a rule. */
+/* What happens when a driver breaks a rule of the kernel interface. */
 typedef enum ondk_wdk_checks {
     ONDK_WDK_CHECKS_OFF,   /* no checks */
-    ONDK_WDK_CHECKS_GO_ON, /* report it and let the driver continue */
-    ONDK_WDK_CHECKS_STOP,  /* report it as a bug check (code, four parameters, stack), then abort() */
+    ONDK_WDK_CHECKS_GO_ON, /* report the violation and let the driver continue */
+    ONDK_WDK_CHECKS_STOP,  /* report it as a bug check (code, four parameters, stack), then call abort() */
 } ondk_wdk_checks_t;
 
 /*
- * Sets the action. Must be called before the first driver is loaded. Without a call the environment variable
- * ONDK_WDK_CHECKS (off, go-on, stop) sets it; the default is stop.
+ * Sets what happens when a driver breaks a rule. Must be called before the first driver is loaded. Without a call the
+ * environment variable ONDK_WDK_CHECKS (off, go-on, stop) decides; the default is stop.
  */
 ONDK_API void ondk_wdk_set_checks(ondk_wdk_checks_t checks);
 
@@ -36,8 +36,8 @@ ONDK_API uint32_t ondk_wdk_violations(void);
 ONDK_API void ondk_wdk_set_output(FILE *out);
 
 /*
- * Maps interface driver_index, as drivers name it, to the host's interface host_index. Must be called before the first
- * driver is loaded. Returns false if an index is 0 or there are 64 mappings already.
+ * When a driver uses the interface index driver_index, it gets the host's interface host_index. Must be called before
+ * the first driver is loaded. Returns false if an index is 0 or there are 64 mappings already.
  */
 ONDK_API bool ondk_wdk_map_interface(uint32_t driver_index, uint32_t host_index);
 
@@ -77,9 +77,9 @@ ONDK_API int ondk_wdk_unload(ondk_wdk_driver_t *driver, uint32_t *status);
 typedef struct ondk_wdk_device ondk_wdk_device_t;
 
 /*
- * Opens a driver's device as CreateFile does: "\\\\.\\Name" or "Name" is a symbolic link, "\\Device\\Name" the device's
- * own name. The driver receives IRP_MJ_CREATE, and IRP_MJ_CLEANUP and IRP_MJ_CLOSE from ondk_wdk_close. Returns 0 if
- * *device is open, else -1 and the reason in *status.
+ * Opens a driver's device as CreateFile does: "\\\\.\\Name" or "Name" names a symbolic link, "\\Device\\Name" is the
+ * device's own name. The driver receives IRP_MJ_CREATE, and IRP_MJ_CLEANUP and IRP_MJ_CLOSE from ondk_wdk_close.
+ * Returns 0 if *device is open, else -1 and the reason in *status.
  */
 ONDK_API int ondk_wdk_open(const char *name, ondk_wdk_device_t **device, uint32_t *status);
 ONDK_API void ondk_wdk_close(ondk_wdk_device_t *device);
@@ -154,13 +154,14 @@ ONDK_API int ondk_wdk_set_file_root(const char *directory);
 ONDK_API const char *ondk_wdk_error(void);
 
 /*
- * Prints everything that drivers hold now; if checks are on, each with the stack of its creation. Returns the number.
+ * Prints every object that drivers have created and not freed, if checks are on with the call stack of its creation.
+ * Returns the number of these objects.
  */
 ONDK_API uint32_t ondk_wdk_report(FILE *out);
 
 /*
- * Returns how many activities continue without input from outside: threads, set timers, queued DPCs and, if checks are
- * on, pending NDK requests. 0: the drivers are idle.
+ * Returns how many activities of drivers can still run without input from outside: threads, set timers, queued DPCs
+ * and, if checks are on, pending NDK requests. 0: the drivers are idle.
  */
 ONDK_API uint32_t ondk_wdk_busy(void);
 
