@@ -100,7 +100,7 @@ enum tx_kind { TX_NONE, TX_REQUEST, TX_RESPONSE, TX_RTR };
 struct tx_state {
     uint8_t kind;       /* enum tx_kind: the message in progress */
     uint8_t rtr;        /* enum mpa_rtr: the ready-to-receive message that is still to be sent */
-    bool response_turn; /* a response is next: requests and responses alternate, message by message */
+    bool response_turn; /* a response goes before a request: they alternate, message by message */
     bool rtr_read;      /* the ready-to-receive read is in flight; it is the oldest of the reads */
     uint32_t next;      /* the position of the request in progress, or of the next one */
     uint32_t response;  /* the position of the response in progress, or of the next one */

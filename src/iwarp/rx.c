@@ -153,6 +153,7 @@ static enum wire_error segment_map(const struct iw_qp *qp, const struct rx_segme
     return WIRE_DDP_CATASTROPHIC;
 }
 
+/* Copies the segment's next len bytes to their destination. */
 static enum wire_error segment_place(const struct iw_qp *qp, struct iw_scratch *s, struct rx_segment *g,
                                      const uint8_t *data, uint32_t len)
 {
@@ -371,6 +372,7 @@ static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t
     return MPA_FPDU_LENGTH + size;
 }
 
+/* Ends the stream because of the segment in progress. */
 static void direct_fault(struct iw_qp *qp, enum wire_error error)
 {
     struct rx_segment g = qp->rx.segment;

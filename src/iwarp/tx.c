@@ -20,7 +20,13 @@
 #include "iwarp/tx_plan.h"
 #include "wire/crc32c.h"
 
-enum frame_result { FRAMED, CARRIED_OUT, IDLE, FULL, FAULT };
+enum frame_result {
+    FRAMED,      /* one FPDU was added */
+    CARRIED_OUT, /* one local request was carried out */
+    IDLE,        /* nothing can be sent now */
+    FULL,        /* the batch ends here, although there is more to send */
+    FAULT,       /* the next message's memory is not valid: tx_batch.error */
+};
 
 /* The batch before an FPDU, for frame_undo. */
 struct frame_mark {
@@ -98,6 +104,7 @@ static void batch_release(struct tx_batch *b)
     b->source_len = 0;
 }
 
+/* Begins a batch with the bytes that are sent ahead of its FPDUs: the tail and the Terminate. */
 static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 {
     struct tx_batch *b = &s->batch;
@@ -266,6 +273,7 @@ static void frame_add_trailer(struct iw_scratch *s, bool crc, unsigned from, con
     b->arena_used += pad + MPA_FPDU_CRC;
 }
 
+/* Removes an FPDU that cannot be completed. */
 static void frame_undo(struct tx_batch *b, const struct frame_mark *m)
 {
     b->iov_count = m->iov_count;
@@ -275,6 +283,7 @@ static void frame_undo(struct tx_batch *b, const struct frame_mark *m)
     b->source_len = 0;
 }
 
+/* Writes the headers of an FPDU with so many bytes of payload, and sets p->h.last. */
 static void frame_put_headers(uint8_t *fpdu, struct tx_plan *p, size_t headers, uint32_t payload)
 {
     p->h.last = payload == p->bytes_left;
@@ -297,6 +306,7 @@ static void batch_add_fpdu(const struct iw_qp *qp, struct tx_batch *b, size_t ul
     b->fpdu[b->fpdu_count++] = (struct tx_fpdu){ .end = b->bytes, .after = b->state };
 }
 
+/* Frames one FPDU with references to its payload. It is shorter than the maximum if the iovec or the arena is full. */
 static enum frame_result frame_pieces(struct iw_qp *qp, struct iw_scratch *s, struct tx_plan *p, size_t headers)
 {
     struct tx_batch *b = &s->batch;
@@ -536,7 +546,7 @@ static void batch_commit(struct iw_qp *qp, struct iw_scratch *s, size_t n)
 /* Commits the bytes ahead of the FPDUs, which are the tail and the Terminate. Returns how many of n bytes remain. */
 static size_t batch_commit_ahead(struct iw_qp *qp, struct iw_scratch *s, size_t n)
 {
-    size_t tail = qp->tail.len - qp->tail.sent, used = n < tail ? n : tail, bytes_left;
+    size_t tail = qp->tail.len - qp->tail.sent, used = n < tail ? n : tail, terminate;
 
     qp->tail.sent += (uint32_t)used;
     if (qp->tail.len > 0 && qp->tail.sent == qp->tail.len) {
@@ -545,11 +555,11 @@ static size_t batch_commit_ahead(struct iw_qp *qp, struct iw_scratch *s, size_t 
         qp->tail.buffer = NULL;
         tx_drop_tail(qp);
     }
-    bytes_left = n - used < qp->terminate_len - qp->terminate_sent ? n - used : qp->terminate_len - qp->terminate_sent;
-    qp->terminate_sent += (uint32_t)bytes_left;
-    if (bytes_left && qp->terminate_sent == qp->terminate_len)
+    terminate = n - used < qp->terminate_len - qp->terminate_sent ? n - used : qp->terminate_len - qp->terminate_sent;
+    qp->terminate_sent += (uint32_t)terminate;
+    if (terminate && qp->terminate_sent == qp->terminate_len)
         counter_add(&qp->fpdus_sent, 1);
-    return n - used - bytes_left;
+    return n - used - terminate;
 }
 
 void iw_qp_tx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n)
