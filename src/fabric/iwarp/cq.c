@@ -305,11 +305,11 @@ static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
  */
 static bool cq_poll_drives(struct fabric_cq *cq, int found)
 {
-    unsigned left = atomic_load_explicit(&cq->polls_left, memory_order_relaxed);
-    bool drive = found == 0 || left == 1;
+    unsigned polls = atomic_load_explicit(&cq->polls_left, memory_order_relaxed);
+    bool drive = found == 0 || polls == 1;
 
-    if (left > 0)
-        atomic_store_explicit(&cq->polls_left, drive ? 0 : left - 1, memory_order_relaxed);
+    if (polls > 0)
+        atomic_store_explicit(&cq->polls_left, drive ? 0 : polls - 1, memory_order_relaxed);
     return drive;
 }
 
