@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Adapters: opening by interface and version, limits, closing. The invariant: the last reference of the last descendant
- * opens a gate, and only then the closing thread destroys the fabric and its threads.
+ * Adapters: opening by interface and version, limits, closing. Every object that is made from an adapter has a
+ * reference on it. The invariant: dropping the last reference opens a gate, and only then does the closing thread
+ * destroy the fabric and its threads.
  */
 #include <openndk/adapter.h>
 
@@ -23,10 +24,10 @@
 #include "provider/stat_server.h"
 #include "provider/status.h"
 
-/* The highest minor version of each major. All lower minors are served too, as the contract requires. */
+/* The highest minor version of each supported major version. All lower minor versions are supported, too. */
 static const NDK_VERSION adapter_versions[] = {{1, 2}, {2, 1}};
 
-/* Finds the version of an adapter that is opened as `asked`. Returns false if that is not served. */
+/* Sets *found to the highest version with the major number of `asked`. Returns false if `asked` is not supported. */
 static bool adapter_find_version(NDK_VERSION asked, NDK_VERSION *found)
 {
     for (size_t i = 0; i < sizeof(adapter_versions) / sizeof(adapter_versions[0]); i++) {
@@ -160,7 +161,7 @@ static const NDK_ADAPTER_DISPATCH adapter_dispatch = {
 
 enum { NS_PER_MS = 1000000 };
 
-/* No reference is left. After this the closing thread may free the adapter. */
+/* No reference is left. Wakes the closing thread, which may free the adapter before this returns. */
 static bool adapter_retire(struct object *o)
 {
     struct adapter *a = (struct adapter *)((char *)o - offsetof(struct adapter, obj));
@@ -204,7 +205,10 @@ static uint64_t adapter_deadline(uint64_t from, uint32_t ms)
     return ms ? from + (uint64_t)ms * NS_PER_MS : UINT64_MAX;
 }
 
-/* Waits for the last descendant's end. Reports once if that takes long, and calls abort() if so configured. */
+/*
+ * Waits until no reference is left. After close_report_ms prints what the close waits for, once. After close_abort_ms
+ * calls abort(). A limit of 0 does not apply.
+ */
 static void adapter_wait_for_end(struct adapter *a)
 {
     const struct fabric_ops *ops = a->fabric->ops;
@@ -234,10 +238,10 @@ void ondk_close_adapter(NDK_ADAPTER *pub)
     fabric->ops->destroy(fabric);
 }
 
-/* A machine's interfaces beyond these cannot be opened. */
+/* If a machine has more interfaces, those beyond this number are neither listed nor opened. */
 enum { MAX_INTERFACES = 4096 };
 
-/* Returns the number of interfaces and *out, which the caller frees, or -errno. */
+/* Returns the number of interfaces, or -errno. Sets *out to an array of them, or NULL, which the caller frees. */
 static int adapter_list_interfaces(struct interface_info **out)
 {
     int known = host_interfaces(NULL, 0), count;

@@ -20,18 +20,18 @@
 struct adapter {
     NDK_ADAPTER pub;
     struct object obj;
-    NDK_VERSION version;       /* of every header: the highest one of the major version that was opened */
+    NDK_VERSION version;       /* in every object's header: the highest of the major version that was opened */
     struct fabric *fabric;
-    struct fabric_info limits; /* reported and enforced; at most the fabric's */
+    struct fabric_info limits; /* the fabric's, reduced by config; reported and enforced */
     ondk_config_t config;
-    bool windows_families;     /* addresses that are returned have Windows' number for IPv6 */
-    struct lams lams;          /* mappings that are not released */
-    uint32_t if_index;         /* 0: none */
+    bool windows_families;     /* returned IPv6 addresses have Windows' AF_INET6 */
+    struct lams lams;          /* logical address mappings that are not released */
+    uint32_t if_index;         /* of the interface that was opened; 0: opened without one */
     struct live_list live;          /* the objects of this adapter */
     LIST_ENTRY(adapter) published; /* this and the next are stat_server.c's */
-    uint32_t number;           /* counts the adapters that this process has published; 0: not published */
+    uint32_t number;           /* from 1 in the order in which this process published adapters; 0: not published */
     unsigned generation;       /* fork_generation() of the process that opened it */
-    struct gate ended;         /* opened when the last descendant's last callback has returned */
+    struct gate ended;         /* opened when no reference is left */
 };
 OBJECT_ASSERT_LAYOUT(adapter);
 

@@ -14,7 +14,7 @@ struct object;
 /*
  * Copies address, with the family numbers that o's adapter uses, into the consumer's buffer of *length bytes, and its
  * size into *length. Returns STATUS_BUFFER_TOO_SMALL if only the size was written, or STATUS_INVALID_PARAMETER if
- * length is NULL or there is room but no buffer.
+ * length is NULL, or if *length is large enough but buffer is NULL.
  */
 NTSTATUS address_answer(const struct object *o, const struct addr *address, PSOCKADDR buffer, ULONG *length);
 

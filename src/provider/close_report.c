@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report of a close that waits: how many objects of each type exist, and what the first few of each type wait for.
- * The invariant: the objects are copied with the lock of the adapter's lists held, and printed without it, by one
- * write.
+ * The report of an adapter's close that waits: how many objects of each type are not closed, and what the first few of
+ * each type wait for.
+ * The invariant: the objects are copied while the lock of the adapter's lists is held. They are printed after it is
+ * released, in one write.
  */
 #include "provider/close_report.h"
 
@@ -19,7 +20,7 @@
 
 enum { MAX_SHOWN = 4, MAX_WHERE = 3 * ADDR_TEXT };
 
-/* Types come before those that they are made from. */
+/* A type comes before the types that its objects depend on. */
 static const struct {
     NDK_OBJECT_TYPE type;
     const char *name;
@@ -49,7 +50,7 @@ static const char *report_address_text(const struct sockaddr_storage *from, char
     return addr_from(&a, from, sizeof(*from)) ? addr_text(&a, text) : "no address";
 }
 
-/* With the lists' lock held. */
+/* Writes the object's state and addresses. Requires the lock of the adapter's lists. */
 static void report_describe_where(struct object *o, char *where)
 {
     char local[ADDR_TEXT], foreign[ADDR_TEXT];

@@ -7,7 +7,7 @@
 
 struct adapter;
 
-/* Prints to standard error. Called by the closing thread, which has waited waited_ms. */
+/* Prints to standard error. The closing thread calls it after it has waited waited_ms milliseconds. */
 void close_report_print(struct adapter *a, uint64_t waited_ms);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Configuration: defaults, environment variables, range checks. The invariant: one table has everything about a field,
- * and every field of ondk_config_t but the size is in it.
+ * Configuration: defaults, environment variables, range checks. The invariant: one table has the default, the variable
+ * and the range of every field of ondk_config_t except `size`.
  */
 #include <openndk/config.h>
 
@@ -69,7 +69,7 @@ enum { N_FIELDS = sizeof(config_fields) / sizeof(config_fields[0]) };
 static_assert(sizeof(ondk_config_t) == (N_FIELDS + 1) * sizeof(uint32_t), "a field without a row");
 
 static struct spin config_lock;
-static bool config_is_set; /* config_lock guards this and config_set, which ondk_configure sets */
+static bool config_is_set; /* ondk_configure sets this and config_set; config_lock guards both */
 static ondk_config_t config_set;
 
 static uint32_t *config_get_field(ondk_config_t *config, const struct config_field *f)
@@ -121,7 +121,10 @@ static bool config_values_are_valid(ondk_config_t *config)
     return true;
 }
 
-/* Copies the caller's struct, which has the caller's size. Returns false if it is invalid. */
+/*
+ * Copies a program's struct, which may have fewer or more fields than ours. Missing fields get their defaults. Returns
+ * false if the struct is invalid.
+ */
 static bool config_read(ondk_config_t *ours, const ondk_config_t *theirs)
 {
     if (!config_size_is_valid(theirs))

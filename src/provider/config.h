@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The configuration of adapters that are opened from now on. The invariant: adapters that are open keep theirs, which
- * is a copy.
+ * The configuration of adapters that are opened from now on. The invariant: an adapter has a copy, so a later change
+ * does not affect adapters that are open.
  */
 #ifndef PROVIDER_CONFIG_H
 #define PROVIDER_CONFIG_H
@@ -11,10 +11,10 @@
 #include "fabric/config.h"
 #include "openndk/config.h"
 
-/* Limits of the size of a program's ondk_config_t: with one field, and more than it will ever have. */
+/* Limits of ondk_config_t.size: the size of the struct with one field, and a size that it will never reach. */
 enum { CONFIG_MIN_SIZE = 8, CONFIG_MAX_SIZE = 4096 };
 
-/* A size that ondk_config_init has not set is hardly ever valid. */
+/* Checks config->size. A struct that ondk_config_init has not initialized nearly always fails. */
 bool config_size_is_valid(const ondk_config_t *config);
 void config_current(ondk_config_t *config);
 bool config_is_valid(const ondk_config_t *config);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connector between the consumer's calls and the fabric's events. connector_table.c has the state machine. Here
- * each event takes one step with the lock held, and then the action of that step.
+ * The connector, between the consumer's calls and the fabric's events. connector_table.c has the state machine. Here
+ * each event takes one step with the lock held, then carries out the action of that step.
  *
- * References. The fabric's connection has a reference on the connector (INTERNAL) from its creation to its closed(), so
- * the connector's close is pending until the address is released. The connector has references on queue pair and shared
- * endpoint (CHILD) from connect or accept on, and on its listener. A failed NdkConnect drops those on queue pair and
- * endpoint.
+ * References. The fabric's connection has an INTERNAL reference on the connector from its creation to its closed(), so
+ * the connector's close is pending until the address is released. From connect or accept on, the connector has CHILD
+ * references on its queue pair and its shared endpoint. A failed NdkConnect drops these. A passive connector has one on
+ * its listener.
  *
- * The invariant: conn_close is called only when no call is inside, because it may free the fabric's connection at once.
- * The consumer may close in one thread while another one is between its step and the fabric. So close, the failure of
- * NdkConnect, or the last call that exits after them calls conn_close. The phase changes at once.
+ * The invariant: conn_close is called only if no call of the consumer is between connector_enter and connector_exit,
+ * because conn_close may free the fabric's connection at once, and another thread may be about to use it. Close and a
+ * failed NdkConnect change the phase at once. If a call is inside, the last connector_exit calls conn_close for them.
  *
  * Each attempt has a connection of the fabric of its own. A failed NdkConnect completes after its connection has
  * closed, so that its address is free for the next attempt. The connector becomes IDLE in the same callback, because
  * only then may the embedded request begin again.
  *
  * Order. One shard, the queue pair's, runs all callbacks of a connection in the order in which they were queued. The
- * disconnect callback is queued after the completion of NdkCompleteConnect or NdkAccept. Whether it is still due is
- * checked when it runs.
+ * disconnect callback is queued after the completion of NdkCompleteConnect or NdkAccept. When its turn comes, it is
+ * called only if the consumer has not disconnected or closed meanwhile.
  */
 #include "provider/connector.h"
 
@@ -81,7 +81,10 @@ void connector_exit(struct connector *c)
     object_unref(&c->obj, REF_INTERNAL);
 }
 
-/* With the lock held. Returns the connection that the caller must end, or NULL if the last call inside ends it. */
+/*
+ * Requires the lock. Returns the connection that the caller must pass to conn_close, or NULL if there is none or the
+ * last connector_exit calls conn_close.
+ */
 static struct fabric_conn *connector_claim_end(struct connector *c)
 {
     c->end_is_due = c->n_calls > 0;
@@ -155,9 +158,9 @@ static void connector_undepend(struct connector *c, struct qp *qp, struct object
 /* ---- NdkConnect ---- */
 
 /*
- * Callback context. Drops queue pair and endpoint of a failed attempt before the connector is IDLE, because the next
- * attempt may bind the same. If close came first, this is done at the connector's end, when the fabric's connection has
- * closed too.
+ * Callback context. Drops the queue pair and the endpoint of a failed attempt before the connector becomes IDLE,
+ * because the next attempt may use the same ones. If the consumer has closed the connector meanwhile, they are dropped
+ * when the connector ends.
  */
 static void connector_end_attempt(struct connector *c)
 {
@@ -179,7 +182,7 @@ static void connector_end_attempt(struct connector *c)
     connector_unlock(c);
 }
 
-/* Callback context. In done the consumer may begin the next attempt. */
+/* Callback context. The consumer may begin the next attempt inside done. */
 static void connector_finish_connect(void *context, NTSTATUS status)
 {
     struct connector *c = context;
@@ -222,7 +225,7 @@ static void connector_on_connected(void *owner, enum fabric_reason why, const st
         request_complete(&c->connect, STATUS_CANCELLED);
 }
 
-/* Takes back a call that failed for lack of memory. Nothing has started, so only close can have happened meanwhile. */
+/* Undoes the step of a call that failed for lack of memory. The fabric sends no event, but close may have come. */
 static NTSTATUS connector_undo_start(struct connector *c, struct request *r)
 {
     request_cancel(r);
@@ -345,7 +348,7 @@ static void connector_on_disconnected(void *owner, enum fabric_reason why, uint1
 
     connector_lock(c);
     (void)connector_advance(c, CONNECTOR_DISCONNECT_DONE);
-    /* If the peer disconnected first, the connection has ended for that reason. */
+    /* A failed disconnect stores its own reason. A successful one keeps a reason that the peer's end has stored. */
     if (why != FABRIC_OK || c->reason == FABRIC_OK) {
         c->reason = why == FABRIC_OK ? FABRIC_LOCAL_DISCONNECT : why;
         c->terminate = terminate;

@@ -2,9 +2,9 @@
 /*
  * The connector object: the consumer's end of one connection, above a connection of the fabric.
  *
- * connector.c has the state, the steps, the fabric's events, completions and close. connector_calls.c has the entries
- * of the dispatch table: check the arguments, take one step, call the fabric. The invariant: while a call of the
- * consumer is inside, neither the connector nor the fabric's connection is freed.
+ * connector.c has the state, the fabric's events, completions and close. connector_calls.c has the entries of the
+ * dispatch table, which check their arguments, take one step of the state machine and call the fabric. The invariant:
+ * between connector_enter and connector_exit neither the connector nor the fabric's connection is freed.
  */
 #ifndef PROVIDER_CONNECTOR_H
 #define PROVIDER_CONNECTOR_H
@@ -35,7 +35,7 @@ struct disconnect_callback {
 /* The peer's limits, private data and addresses. The connector owns private_data, which is a copy. */
 struct connector_peer {
     bool has_data;            /* limits and private data are valid */
-    bool has_addresses;       /* local and remote are the connection's; before that, the ones requested */
+    bool has_addresses;       /* local and remote are the connection's; false: they are the requested ones */
     struct fabric_limits limits;
     void *private_data;
     size_t private_len;
@@ -45,25 +45,25 @@ struct connector_peer {
 struct connector {
     NDK_CONNECTOR pub;
     struct object obj;
-    struct spin lock;          /* guards phase to terminate; a leaf */
+    struct spin lock;          /* guards the members from phase to terminate; a leaf */
     enum connector_phase phase;
-    unsigned n_calls;          /* calls of the consumer inside */
-    bool end_is_due;           /* the last of these calls ends conn */
+    unsigned n_calls;          /* calls of the consumer between connector_enter and connector_exit */
+    bool end_is_due;           /* the last of these calls must call conn_close */
     bool qp_is_used;           /* establishment began: the queue pair cannot be connected again */
-    struct fabric_conn *conn;  /* from its creation to its closed() */
-    struct qp *qp;             /* bound to this connector */
+    struct fabric_conn *conn;  /* from its creation to its closed(); else NULL */
+    struct qp *qp;             /* bound to this connector, or NULL */
     struct object *endpoint;   /* the shared endpoint that this attempt uses, or NULL */
-    struct fabric_limits own;  /* as the consumer requested, capped by the adapter */
+    struct fabric_limits own;  /* read limits that the consumer requested, capped by the adapter's */
     struct connector_peer peer;
     struct disconnect_callback disconnect_callback;
     enum fabric_reason reason; /* why NdkConnect failed, later why the connection ended */
-    uint16_t terminate;        /* the Terminate that belongs to it, or FABRIC_NO_TERMINATE */
-    /* One request of each kind can be pending. Its completion may be queued when a request of another kind begins. */
+    uint16_t terminate;        /* the Terminate that belongs to reason, or FABRIC_NO_TERMINATE */
+    /* One for each kind, because a request of one kind may begin while the completion of another is still queued. */
     struct request connect, establish, disconnect;
     NDK_FN_REQUEST_COMPLETION connect_done; /* the consumer's; constant while connect is pending */
     void *connect_context;
     struct task event;         /* the connect event of a passive connector, later the disconnect callback */
-    struct listener *listener; /* of a passive connector */
+    struct listener *listener; /* that a passive connector came from; else NULL */
 };
 OBJECT_ASSERT_LAYOUT(connector);
 
@@ -79,20 +79,22 @@ static inline const struct fabric_ops *connector_ops(const struct connector *c)
 extern const NDK_CONNECTOR_DISPATCH connector_dispatch;  /* connector_calls.c */
 extern const struct fabric_conn_events connector_events; /* connector.c */
 
-/* Returns a connector in IDLE with its handle, or NULL if out of memory. */
+/* Returns a connector in phase IDLE with its HANDLE reference, or NULL if out of memory. */
 struct connector *connector_new(struct adapter *adapter, struct shard *shard);
 /*
- * Returns a connector in REQUESTED, which depends on its listener, or NULL if out of memory. Called in owner context.
+ * Returns a connector in phase REQUESTED, which depends on its listener, or NULL if out of memory. Called in owner
+ * context.
  */
 struct connector *connector_new_passive(struct listener *listener, struct object *listener_object,
                                         struct fabric_conn *conn, const struct fabric_peer *peer);
 
-/* Lock and unlock what the lock guards. Unlocking asserts the invariants. */
+/* connector_unlock asserts the invariants of the members that the lock guards. */
 void connector_lock(struct connector *c);
 void connector_unlock(struct connector *c);
 /*
  * Enclose each call of the consumer that starts something. Until connector_exit, neither the connector nor the fabric's
- * connection is freed: close and a failed NdkConnect leave the end of the connection to the last call inside.
+ * connection is freed. If a close or a failed NdkConnect must end the connection meanwhile, the connector_exit of the
+ * last such call ends it.
  */
 void connector_enter(struct connector *c);
 void connector_exit(struct connector *c);
@@ -106,10 +108,10 @@ bool connector_describe(struct object *o, ondk_connection_t *entry);
 bool connector_bind_qp(struct qp *qp);
 void connector_unbind_qp(struct qp *qp);
 
-/* NdkConnect, after its step into CONNECTING. Returns STATUS_PENDING, or an error if nothing has begun. */
+/* Starts NdkConnect, after its step into CONNECTING. Returns STATUS_PENDING, or an error if nothing has begun. */
 NTSTATUS connector_start_connect(struct connector *c, const struct fabric_connect *params,
                                  NDK_FN_REQUEST_COMPLETION done, void *context);
-/* NdkAccept, after its step into ACCEPTING. Returns the same. */
+/* Starts NdkAccept, after its step into ACCEPTING. Returns the same. */
 NTSTATUS connector_start_accept(struct connector *c, const struct fabric_accept *params, NDK_FN_REQUEST_COMPLETION done,
                                 void *context);
 

@@ -3,8 +3,8 @@
  * The entries of a connector's dispatch table. Each checks its arguments, takes one step of the state machine, and
  * carries out the step's action. A malformed call, or one in a wrong phase, is refused inline and starts nothing.
  *
- * The invariant: from connector_enter to connector_exit, connector and fabric's connection are not freed. Other threads
- * may close at any time, and when something has been started, its completion may run and the consumer may close in it.
+ * The invariant: between connector_enter and connector_exit neither the connector nor the fabric's connection is freed.
+ * Without that, another thread could close the connector, or the completion of the started operation could.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,13 +48,16 @@ static struct fabric_limits connector_cap_limits(const struct connector *c, ULON
 
 /* ---- NdkConnect, NdkConnectWithSharedEndpoint ---- */
 
-/* An unspecified address is refused: the kernel would connect it to this host, so to another address than requested. */
+/* Refuses the unspecified address (0.0.0.0 or ::), because the kernel would connect to this host instead. */
 static bool connector_parse_destination(struct addr *to, CONST PSOCKADDR destination, ULONG len)
 {
     return addr_from(to, destination, len) && !addr_is_any(to);
 }
 
-/* Takes the step and stores what belongs to it. The caller has bound the queue pair. */
+/*
+ * Takes the step and, if it is legal, stores the attempt. *old_data receives the private data of the attempt before,
+ * which the caller frees. The caller has bound the queue pair.
+ */
 static enum connector_action connector_step_connect(struct connector *c, const struct fabric_connect *params,
                                                     struct qp *qp, struct object *endpoint, void **old_data)
 {
@@ -176,7 +179,7 @@ static NTSTATUS connector_ndk_complete_connect_ex(NDK_CONNECTOR *pub, NDK_FN_DIS
     return connector_complete_connect(connector_of(pub), callback, done, context);
 }
 
-/* Takes the step and stores what belongs to it. The caller has bound the queue pair. */
+/* Takes the step and, if it is legal, stores the parameters. The caller has bound the queue pair. */
 static enum connector_action connector_step_accept(struct connector *c, const struct fabric_limits *own, struct qp *qp,
                                                    const struct disconnect_callback *callback)
 {
@@ -284,7 +287,7 @@ static NTSTATUS connector_ndk_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMP
 
 /* ---- queries ---- */
 
-/* With the lock held. */
+/* Requires the lock. */
 static NTSTATUS peer_copy_private_data(const struct connector_peer *peer, void *buffer, ULONG *len)
 {
     ULONG room = *len, needed = (ULONG)peer->private_len;
@@ -319,7 +322,7 @@ static NTSTATUS connector_ndk_get_connection_data(NDK_CONNECTOR *pub, ULONG *inb
     return status;
 }
 
-/* Returns STATUS_INVALID_DEVICE_STATE if NdkConnect has not succeeded, so there are no addresses. */
+/* Returns STATUS_INVALID_DEVICE_STATE if there are no addresses, because NdkConnect has not succeeded. */
 static NTSTATUS connector_get_address(struct connector *c, bool local, PSOCKADDR buffer, ULONG *len)
 {
     connector_lock(c);

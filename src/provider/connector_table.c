@@ -23,13 +23,13 @@
  *   2. Close leads from every phase to CLOSING. Nothing leads out of CLOSING, and every event of the fabric is possible
  *      there.
  *   3. Only close leads out of ENDED: neither connector nor queue pair is connected again.
- *   4. The fabric's connection is ended once: in each phase that has a living one by close, in CONNECTING also by
- *      RETIRE, and in no other way.
- *   5. A cell that leaves a phase with a pending request reports to the consumer, takes the call back, or keeps the
- *      request pending (RETIRE, close); then CLOSING reports.
+ *   4. The fabric's connection is ended once: by close, in each phase that has a living connection, or by RETIRE in
+ *      CONNECTING.
+ *   5. A cell that leaves a phase with a pending request reports the request, undoes the call, or keeps the request
+ *      pending (RETIRE, END_FABRIC). FAILING or CLOSING then reports it later.
  *   6. The disconnect callback is queued only on the way from ESTABLISHED to PEER_GONE.
- *   7. IDLE is reached only by reporting a failure and by a call that did not start.
- *   8. A call starts something in those phases that the diagram shows, and in no other.
+ *   7. IDLE is reached only when a failure is reported or a call did not start.
+ *   8. A call starts something only in the phases where the diagram shows it.
  */
 #include "provider/connector_table.h"
 
@@ -38,7 +38,7 @@
 
 #define SAME CONNECTOR_PHASES /* the phase of the row */
 
-/* A row has one cell for each event, in the order of enum connector_event. With a cell too few it does not compile. */
+/* A row has one cell for each event, in the order of enum connector_event. A row of fewer cells does not compile. */
 #define ROW(phase, connect, complete, accept, reject, disconnect, close, connect_done, connect_failed, establish_done, \
             establish_failed, peer_ended, disconnect_done, fabric_closed, not_started, reporting)                      \
     [CONNECTOR_##phase] = { connect, complete, accept, reject, disconnect, close, connect_done, connect_failed,        \
@@ -53,9 +53,10 @@
 #define PASS { SAME, CONNECTOR_NOTHING }
 
 /*
- * Calls: connect, complete, accept, reject, disconnect, close.
- * Fabric: connect done, connect failed, establish done, establish failed, peer ended, disconnect done, fabric closed.
- * Own: not started, reporting.
+ * The three lines of cells in each row:
+ *   calls: connect, complete, accept, reject, disconnect, close
+ *   events of the fabric: connect done or failed, establish done or failed, peer ended, disconnect done, fabric closed
+ *   events of the connector itself: not started, reporting
  */
 static const struct connector_cell connector_table[CONNECTOR_PHASES][CONNECTOR_EVENTS] = {
     ROW(IDLE,
@@ -98,7 +99,7 @@ static const struct connector_cell connector_table[CONNECTOR_PHASES][CONNECTOR_E
         STATE, WRONG, STATE, STATE, GO(DISCONNECTING, START_DISCONNECT), GO(CLOSING, END_FABRIC),
         NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
         NEVER, NEVER),
-    /* The peer's disconnect is awaited here, and not reported. */
+    /* If the fabric reports the peer's end while NdkDisconnect is pending, no disconnect callback follows. */
     ROW(DISCONNECTING,
         STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, END_FABRIC),
         NEVER, NEVER, NEVER, NEVER, PASS, GO(ENDED, REPORT_DISCONNECTED), NEVER,
@@ -107,7 +108,7 @@ static const struct connector_cell connector_table[CONNECTOR_PHASES][CONNECTOR_E
         STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, END_FABRIC),
         NEVER, NEVER, NEVER, NEVER, PASS, NEVER, NEVER,
         NEVER, NEVER),
-    /* Here end the operations of the fabric that close interrupted. */
+    /* The fabric still reports the end of each operation that close interrupted. Those reports arrive here. */
     ROW(CLOSING,
         STATE, WRONG, STATE, STATE, WRONG, PASS,
         DO(REPORT_CANCELLED), DO(REPORT_CANCELLED), DO(REPORT_NOT_ESTABLISHED), DO(REPORT_NOT_ESTABLISHED), PASS,

@@ -15,15 +15,15 @@ enum connector_phase {
     CONNECTOR_CONNECTING,    /* NdkConnect is pending */
     CONNECTOR_FAILING,       /* NdkConnect failed; its address is being released */
     CONNECTOR_FAILED,        /* everything is released; NdkConnect is about to complete */
-    CONNECTOR_REPLIED,       /* the peer has accepted: NdkCompleteConnect or NdkReject */
+    CONNECTOR_REPLIED,       /* the peer has accepted; NdkCompleteConnect and NdkReject are possible */
     CONNECTOR_COMPLETING,    /* NdkCompleteConnect is pending */
-    CONNECTOR_REQUESTED,     /* a peer requests a connection: NdkAccept or NdkReject */
+    CONNECTOR_REQUESTED,     /* a peer requests a connection; NdkAccept and NdkReject are possible */
     CONNECTOR_ACCEPTING,     /* NdkAccept is pending */
     CONNECTOR_ESTABLISHED,
     CONNECTOR_PEER_GONE,     /* the peer has disconnected, or the connection broke; this side has not disconnected */
     CONNECTOR_DISCONNECTING, /* NdkDisconnect is pending */
     CONNECTOR_ENDED,         /* the connection has ended; only close is possible */
-    CONNECTOR_CLOSING,       /* the consumer has closed it; pending requests are being ended */
+    CONNECTOR_CLOSING,       /* the consumer has closed the connector; its pending requests are being completed */
     CONNECTOR_PHASES
 };
 
@@ -66,11 +66,11 @@ enum connector_action {
     CONNECTOR_REPORT_FAILED,      /* NdkConnect has failed and its connection has ended */
     CONNECTOR_REPORT_CANCELLED,   /* close came before NdkConnect completed */
     CONNECTOR_REPORT_ESTABLISHED, /* NdkCompleteConnect or NdkAccept has succeeded or failed */
-    CONNECTOR_REPORT_NOT_ESTABLISHED, /* close came before it completed */
-    CONNECTOR_REPORT_PEER_ENDED,  /* the disconnect callback */
+    CONNECTOR_REPORT_NOT_ESTABLISHED, /* close came before NdkCompleteConnect or NdkAccept completed */
+    CONNECTOR_REPORT_PEER_ENDED,  /* queue the disconnect callback */
     CONNECTOR_REPORT_DISCONNECTED,
     CONNECTOR_END_FABRIC,       /* end the fabric's connection */
-    /* The fabric or connector.c has an error. */
+    /* The event cannot occur in this phase. If it does, the fabric or connector.c has a bug. */
     CONNECTOR_IMPOSSIBLE,
     CONNECTOR_ACTIONS
 };
@@ -95,7 +95,7 @@ const char *connector_phase_name(enum connector_phase phase);
 const char *connector_event_name(enum connector_event event);
 const char *connector_action_name(enum connector_action action);
 
-/* Returns the first invariant of the table that is broken, as a sentence, or NULL. */
+/* Checks the invariants of the table. Returns the first broken one as a sentence, or NULL. */
 const char *connector_check_table(void);
 /* Prints the table in Markdown. */
 void connector_print_table(FILE *out);

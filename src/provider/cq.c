@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completion queues: results in the consumer's terms, and notifications. The invariant: a notification that runs, and a
- * call that may cause one, has a reference. The consumer must not arm and get results at the same time, as the contract
- * requires.
+ * Completion queues: results in NDK's terms, and notifications. The invariant: a running notification has a reference
+ * on the queue, and so has each call that may cause one.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -24,7 +23,7 @@ static struct cq *cq_of_object(struct object *o)
     return (struct cq *)((char *)o - offsetof(struct cq, obj));
 }
 
-/* Callback context. A queue that is being closed notifies nobody. */
+/* Callback context. Drops the notification if the queue is being closed. */
 static void cq_on_notify(void *owner, bool overflow)
 {
     struct cq *cq = owner;
@@ -78,7 +77,7 @@ static enum fabric_arm cq_arm_kind(ULONG kind)
         return FABRIC_ARM_ERRORS;
     case NDK_CQ_NOTIFY_SOLICITED:
         return FABRIC_ARM_SOLICITED;
-    default: /* NDK_CQ_NOTIFY_ANY; for an unknown value, this notifies of everything */
+    default: /* NDK_CQ_NOTIFY_ANY, and unknown values */
         return FABRIC_ARM_ANY;
     }
 }
@@ -87,7 +86,7 @@ static void cq_ndk_arm(NDK_CQ *pub, ULONG kind)
 {
     struct cq *cq = cq_of(pub);
 
-    /* The notification may run, and the consumer may close the queue in it, before cq_arm returns. */
+    /* The reference: before cq_arm returns, the notification may run, and the consumer may close the queue in it. */
     object_ref(&cq->obj, REF_INTERNAL);
     cq_ops(cq)->cq_arm(cq->fabric, cq_arm_kind(kind));
     object_unref(&cq->obj, REF_INTERNAL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ONDK_ environment variables. The invariant: config.c's table of numbers and this file's table of words are the only
- * lists of known names. Any other variable that begins with ONDK_ is reported, so a new one must be added to one of them.
+ * The ONDK_ environment variables. The invariant: config.c's table of numbers and this file's table of words list all
+ * known names. Any other variable that begins with ONDK_ is reported, so a new variable must be added to one table.
  */
 #include "provider/environment.h"
 
@@ -139,7 +139,7 @@ static const char *environment_printable(const char *text, char *out, size_t roo
     return out;
 }
 
-/* Writes what is wrong with a variable that sets a number to line. Returns false if nothing is wrong. */
+/* Describes in line what is wrong with a variable that must be a number. Returns false if nothing is wrong. */
 static bool environment_describe_number(const char *value, const struct environment_number *v, char *line, size_t room)
 {
     char text[MAX_VALUE];
@@ -150,7 +150,7 @@ static bool environment_describe_number(const char *value, const struct environm
     return *value && !environment_parse(value, v, &ignored);
 }
 
-/* The same for a variable that has a word. */
+/* The same for a variable that must be one of several words. */
 static bool environment_describe_word(const char *value, const struct environment_word *w, char *line, size_t room)
 {
     char text[MAX_VALUE], valid[MAX_LINE / 2];
@@ -161,7 +161,7 @@ static bool environment_describe_word(const char *value, const struct environmen
     return *value && !w->is_valid(value);
 }
 
-/* The same for any variable. */
+/* The same for a variable of any name. An unknown name is wrong. */
 static bool environment_describe(const char *name, const char *value, const struct environment_number *numbers,
                                  uint32_t count, char *line, size_t room)
 {

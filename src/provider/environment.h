@@ -12,7 +12,7 @@ struct environment_number {
     uint32_t min, max;
 };
 
-/* Reads a variable. Returns false if it is not set, is empty, is no number, or is out of range. */
+/* Reads a variable. Returns false if the variable is not set, is empty, is no number, or is out of range. */
 bool environment_number(const struct environment_number *variable, uint32_t *value);
 /* Reports wrong variables, once in a process. numbers is config.c's table. Returns how many variables are wrong. */
 uint32_t environment_check(const struct environment_number *numbers, uint32_t count);

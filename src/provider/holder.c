@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Describes, for a person, the process and user that have a local address. The kernel reports the user. The process is
- * found among those that have the socket open; a user sees only his own processes, root sees all. The invariant: the
- * text has only printable characters.
+ * Describes, for a person, the process and the user that have a local address in use. The kernel reports the user. The
+ * process is found by the descriptors in /proc, which a user can read only for his own processes, and root for all. The
+ * invariant: the text has only printable characters.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -42,7 +42,7 @@ static bool holder_has_socket(int fds, const char *wanted)
     return has;
 }
 
-/* Returns the process that has the socket, if this one may read its descriptors, or 0. */
+/* Returns the ID of a process that has the socket open, or 0 if no process is found whose descriptors are readable. */
 static long holder_find_process(uint32_t inode)
 {
     DIR *proc = opendir("/proc");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Logical address mappings. The consumer's structure has the addresses and a pointer to the mapping. The invariant: an
- * adapter has a list of all its mappings, and a pointer from the consumer is used only if it is in the list.
+ * Logical address mappings. The consumer's NDK_LOGICAL_ADDRESS_MAPPING has the addresses and a pointer to the
+ * provider's mapping. The invariant: the adapter lists all its mappings, and uses the consumer's pointer only if it is
+ * listed.
  */
 #ifndef PROVIDER_LAM_H
 #define PROVIDER_LAM_H
@@ -20,8 +21,8 @@ struct lams {
 void lams_init(struct lams *l);
 
 /*
- * The adapter's entries. Building completes inline, so done is not used. The chain is validated first, then the
- * buffer's size. The adapter ends only after each mapping was released. Releasing a pointer that is no mapping does
+ * NdkBuildLAM and NdkReleaseLAM. Building completes inline, so done is not used. The MDL chain is validated before the
+ * buffer's size. The adapter's close waits until each mapping has been released. Releasing an unknown pointer does
  * nothing.
  */
 NTSTATUS lam_build(NDK_ADAPTER *adapter, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done, PVOID context,

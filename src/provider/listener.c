@@ -8,9 +8,10 @@
  *   FAILED      STATUS_INVALID_DEVICE_STATE  -              -                  IDLE
  *   LISTENING   STATUS_INVALID_DEVICE_STATE  -              -                  -
  *
- * Close is not a phase: it closes the fabric's listener, which completes a pending NdkListen, and whose closed() drops
- * the last reference. Each request becomes a connector, which depends on the listener and is passed to the consumer by
- * NdkConnectEventCallback. The invariant: a request that was not passed when the listener is closed is refused.
+ * Close is not a phase. It closes the fabric's listener, which completes a pending NdkListen. The fabric's closed()
+ * then drops the fabric's reference. Each request becomes a connector, which depends on the listener and which
+ * NdkConnectEventCallback passes to the consumer. The invariant: if the consumer closes the listener before it has
+ * received a request, the request is refused.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -33,11 +34,11 @@ struct listener {
     struct fabric_listener *fabric;
     NDK_FN_CONNECT_EVENT_CALLBACK event;
     void *event_context;
-    struct spin lock; /* guards phase to end_is_due; a leaf */
+    struct spin lock; /* guards the members from phase to end_is_due; a leaf */
     enum listener_phase phase;
     struct addr local;
-    unsigned n_calls;  /* calls of the consumer inside */
-    bool end_is_due;      /* the last of these calls closes fabric */
+    unsigned n_calls;  /* calls of the consumer between listener_enter and listener_exit */
+    bool end_is_due;      /* the last of these calls must close the fabric's listener */
     struct request listen;
     NDK_FN_REQUEST_COMPLETION listen_done; /* the consumer's; constant while listen is pending */
     void *listen_context;
@@ -59,7 +60,7 @@ static const struct fabric_ops *listener_ops(const struct listener *l)
     return l->obj.adapter->fabric->ops;
 }
 
-/* Changes the phase as in the table above. Returns false if the listener was in another phase. */
+/* Changes the phase from `from` to `to`. Returns false if the listener is in another phase. */
 static bool listener_step(struct listener *l, enum listener_phase from, enum listener_phase to)
 {
     spin_lock(&l->lock);
@@ -71,8 +72,9 @@ static bool listener_step(struct listener *l, enum listener_phase from, enum lis
 }
 
 /*
- * Encloses, with listener_exit, each call of the consumer that uses the fabric's listener. If close comes meanwhile,
- * the last call inside closes the fabric's listener. Returns false if close came first, so it may have been freed.
+ * listener_enter and listener_exit enclose each call of the consumer that uses the fabric's listener. If close comes
+ * meanwhile, the last listener_exit closes the fabric's listener. listener_enter returns false if close came first: the
+ * fabric's listener may have been freed.
  */
 static bool listener_enter(struct listener *l)
 {
@@ -100,7 +102,7 @@ static void listener_exit(struct listener *l)
 
 /* ---- NdkListen ---- */
 
-/* Callback context. In done the consumer may listen again. */
+/* Callback context. The consumer may call NdkListen again inside done. */
 static void listener_complete_listen(void *context, NTSTATUS status)
 {
     struct listener *l = context;
@@ -133,7 +135,7 @@ static NTSTATUS listener_ndk_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, 
 
     if (!done || !addr_from(&local, address, address_length))
         return STATUS_INVALID_PARAMETER;
-    /* The completion may run before this returns, and the consumer may close inside it. */
+    /* The completion may run before listener_listen returns, and the consumer may close the listener in it. */
     if (!listener_enter(l))
         return STATUS_INVALID_DEVICE_STATE;
     if (!listener_step(l, LISTENER_IDLE, LISTENER_STARTING)) {
@@ -159,7 +161,7 @@ static void listener_run_connect_event(struct task *task)
     if (object_is_closing(&l->obj)) {
         (void)object_close(&c->obj, NULL, NULL);
     } else {
-        l->event(l->event_context, &c->pub); /* in it the consumer may close the connector */
+        l->event(l->event_context, &c->pub); /* the consumer may close the connector in it */
     }
     object_unref(&l->obj, REF_CALLBACK);
 }
@@ -277,6 +279,6 @@ NTSTATUS listener_create(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBACK eve
     }
     object_init(&l->obj, &listener_type, &l->pub.Header, l, a, a->fabric->ops->listener_shard(l->fabric));
     object_depend(&l->obj, &a->obj);
-    object_ref(&l->obj, REF_INTERNAL); /* until closed() */
+    object_ref(&l->obj, REF_INTERNAL); /* the fabric's, until closed() */
     return object_created(a, &l->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists of an adapter's objects, and the public functions that copy them. The invariant: a copy is made with the
- * lock held, and calls only the describe functions of the objects, which take no other lock than the object's.
+ * The lists of an adapter's objects, and the public functions that copy them. The invariant: while the lock is held,
+ * only the describe functions of the objects are called, which take no lock but the object's own.
  */
 #include "provider/live.h"
 

@@ -11,16 +11,16 @@
 
 #include "ndk/nt.h"
 
-/* The address that requests name the memory by. It is an index: the provider does not access memory through it. */
+/* Returns the virtual address, by which requests name the memory. The provider does not access memory through it. */
 uint64_t mdl_virtual_address(const MDL *mdl);
 
 /*
- * The memory itself: the system mapping, if the descriptor has one. Otherwise the virtual address, as consumer and
- * provider share one process.
+ * Returns the address at which the provider accesses the memory: the system mapping, if the descriptor has one.
+ * Otherwise this is the virtual address, because consumer and provider share one process.
  */
 unsigned char *mdl_memory(const MDL *mdl);
 
-/* Does the chain describe length (not 0) bytes that are contiguous by virtual address and in memory? */
+/* Does the chain describe length bytes that are contiguous by virtual address and in memory? False for length 0. */
 bool mdl_is_range(const MDL *mdl, SIZE_T length);
 
 #endif

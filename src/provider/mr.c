@@ -7,16 +7,16 @@
  *   REGISTERED   INVALID_DEVICE_STATE    EMPTY: SUCCESS; BUSY: PENDING    BUSY
  *   BUSY         INVALID_DEVICE_STATE    INVALID_DEVICE_STATE             BUSY
  *
- * A region that was created for fast registration is always EMPTY, and both calls return INVALID_DEVICE_STATE: requests
- * make its registrations (region_requests.c).
+ * A region that was created for fast registration is EMPTY until its close. Register and deregister return
+ * INVALID_DEVICE_STATE for it, because requests make its registrations (region_requests.c).
  *
- * The fabric ends a registration at once, or, if data for it is being moved, when that has ended. Then the region
- * becomes EMPTY and the request completes. A close waits for the same in retire, and for windows that are bound to the
- * region.
+ * The fabric ends a registration at once, or, if the memory is being accessed, when the access has ended. Then the
+ * region becomes EMPTY and the deregister request completes. The retire function of a close waits for the same, and for
+ * the end of the windows that are bound to the region.
  *
- * The invariant: if a register or deregister and a close run at the same time, the one that makes the region BUSY owns
- * the registration. A close that finds BUSY leaves it to the other call, and what that call leaves to retire, which
- * runs after the call has dropped its reference.
+ * The invariant: if register or deregister runs at the same time as close, the call that makes the region BUSY owns the
+ * registration. A close that finds the region BUSY leaves the registration to the other call. Retire, which runs after
+ * that call has dropped its reference, ends a registration that the call has left.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -41,8 +41,8 @@ struct mr {
     NDK_MR pub;
     struct object obj;
     struct region region;
-    bool fast;                    /* only for fast registration; otherwise only for normal registration */
-    _Atomic uint64_t fast_limits; /* pages and MR_FAST_REMOTE; 0: not initialized */
+    bool fast;                    /* created for fast registration, so NdkRegisterMr is refused */
+    _Atomic uint64_t fast_limits; /* the most pages, and MR_FAST_REMOTE; 0: not initialized */
     struct spin lock;             /* guards state */
     enum mr_state state;
     struct request deregister;
@@ -64,7 +64,7 @@ static const struct fabric_ops *mr_ops(const struct mr *mr)
     return mr->obj.adapter->fabric->ops;
 }
 
-/* Changes the state as in the table above. Returns false if the region was in another state. */
+/* Changes the state from `from` to `to`. Returns false if the region is in another state. */
 static bool mr_step(struct mr *mr, enum mr_state from, enum mr_state to)
 {
     spin_lock(&mr->lock);
@@ -86,7 +86,7 @@ static bool mr_flags_are_valid(ULONG flags)
     return !(flags & remote_write_only) || (flags & NDK_MR_FLAG_ALLOW_LOCAL_WRITE);
 }
 
-/* The sink flag has no effect: reads need only local write. */
+/* NDK_MR_FLAG_RDMA_READ_SINK has no effect: reads need only local write. */
 static unsigned mr_access(ULONG flags)
 {
     unsigned access = RDMA_ACCESS_LOCAL_READ;
@@ -143,7 +143,7 @@ static void mr_on_deregistered(void *context)
 
 static NTSTATUS mr_deregister(struct mr *mr, NDK_FN_REQUEST_COMPLETION done, void *context)
 {
-    /* There is one request, so the next one may begin only when its completion has been delivered. */
+    /* The one request struct can begin again only when its previous completion has been delivered. */
     if (!done || request_is_pending(&mr->deregister) || !mr_step(mr, MR_REGISTERED, MR_BUSY))
         return done ? STATUS_INVALID_DEVICE_STATE : STATUS_INVALID_PARAMETER;
     request_begin(&mr->deregister, &mr->obj, done, context);
@@ -166,7 +166,7 @@ static NTSTATUS mr_ndk_deregister(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, P
     return status;
 }
 
-/* A close ends the registration. If data for it is being moved, or a window is bound, retire waits. */
+/* Close ends the registration. If the memory is being accessed, or a window is bound, mr_retire waits. */
 static void mr_cancel(struct object *o)
 {
     struct mr *mr = mr_of_object(o);
@@ -183,8 +183,8 @@ static bool mr_retire(struct object *o)
 /* ---- Fast registration ---- */
 
 /*
- * Sets what later posts may have. Does not affect what is registered or queued. May be called again, also in parallel;
- * the last call counts.
+ * Sets how many pages, and whether remote rights, later fast registrations may have. Registrations that exist or are
+ * queued are not affected. May be called again, also in parallel; the last call counts.
  */
 static NTSTATUS mr_initialize_fast(struct mr *mr, ULONG pages, BOOLEAN remote)
 {
@@ -198,7 +198,7 @@ static NTSTATUS mr_initialize_fast(struct mr *mr, ULONG pages, BOOLEAN remote)
         return STATUS_INVALID_PARAMETER;
     if (pages > max)
         return STATUS_IMPLEMENTATION_LIMIT;
-    /* Consumers read the token now, and pass it to the peer before the region is registered for the first time. */
+    /* Reserves the token already, because consumers may pass it to the peer before the first registration. */
     int error = mr_ops(mr)->mr_reserve(mr->region.fabric);
     if (error)
         return status_of_errno(error);
@@ -238,7 +238,7 @@ struct region *mr_region(NDK_MR *mr)
     return &mr_of(mr)->region;
 }
 
-/* The local and the remote token are the same: the access rights distinguish both sides. */
+/* The local and the remote token are the same. The region's access rights decide what each side may do with it. */
 static UINT32 mr_ndk_get_token(NDK_MR *pub)
 {
     return region_ndk_token(mr_region(pub));

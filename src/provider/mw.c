@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory windows. NdkBind makes their tokens (region_requests.c). The invariant: closing a window ends its binding at
- * once, so the memory region that it was bound to can end.
+ * once, so the window does not delay the end of its memory region any more.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creation, requests, close and end of NDK objects. Only this file calls completion routines of the consumer.
+ * Creation, requests, close and end of NDK objects. The consumer's completion routines are called only here, and by the
+ * routines that connector.c and listener.c pass to request_begin.
  *
  *   state      handle    references  what may happen
  *   MADE       held      handle      object_created, or object_unref(HANDLE) by a creator that gives up
@@ -21,16 +22,16 @@
  *   RETIRING   object_retired                           FINISHED   the object's shard, in callback context
  *
  * Invariants:
- *   1. Only the thread whose decrement made the count zero finishes the object. The count never rises from zero: a
- *      thread takes a reference if it has another one, or, with the lock held, before `closing` is set, which precedes
- *      the drop of the handle.
+ *   1. Only the thread whose decrement makes the count zero retires the object. The count never rises from zero: a
+ *      thread takes a reference only if it has one already, or with the lock held while `closing` is not set. Close
+ *      sets `closing` before it drops the handle.
  *   2. close returns SUCCESS exactly if its own decrement was the last and retire had nothing to wait for. A decrement
- *      elsewhere can be the last only after close's own, so close returns PENDING.
- *   3. A CHILD reference is dropped when its owner's close completion has returned. So an antecedent's close completion
- *      begins after those of all successors have returned, and the adapter ends after all of them.
- *   4. While a consumer is called, no lock is held and no shard is owned.
- *   5. After its last decrement, or after it has queued the object's end, a thread does not access the object. (If it
- *      is still inside a function of the shard, the shard waits for it before it is freed.)
+ *      elsewhere can be the last only after close's own, so close then returns PENDING.
+ *   3. A successor drops its CHILD references after its close completion has returned. So an antecedent's close
+ *      completion begins after those of all successors have returned, and the adapter ends after all objects.
+ *   4. While a routine of the consumer runs, no lock is held and no shard is owned.
+ *   5. After its last decrement, or after it has queued the object's end, a thread does not access the object. (If the
+ *      thread is still inside a function of the shard, the shard is freed only after the thread has left it.)
  */
 #include "provider/object.h"
 
@@ -93,7 +94,7 @@ bool object_is_closing(const struct object *o)
     return atomic_load_explicit(&o->closing, memory_order_acquire);
 }
 
-/* Drops a reference. Returns true if it was the last; the caller then sees all that was done under the others. */
+/* Drops a reference. Returns true if it was the last. Then all writes that precede the other drops are visible. */
 static bool object_drop_ref(struct object *o, enum object_ref kind)
 {
     if (kind != REF_INTERNAL) {
@@ -105,7 +106,7 @@ static bool object_drop_ref(struct object *o, enum object_ref kind)
     return atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1;
 }
 
-/* No reference is left. Returns true if the object can be destroyed now. After false it may have been freed. */
+/* Called when no reference is left. Returns true if the object can be destroyed now. After false it may be freed. */
 static bool object_retire(struct object *o)
 {
     for (int kind = 0; kind < REF_KINDS; kind++)
@@ -231,7 +232,7 @@ NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE
     o->create_context = context;
     o->finish.run = object_run_created;
     object_ref(o, REF_CALLBACK);
-    /* After this call the consumer may have the object, and may have closed it. */
+    /* The consumer may receive the object, and close it, before object_call returns. */
     object_call(o, &o->finish);
     return STATUS_PENDING;
 }
@@ -255,7 +256,7 @@ static void request_run(struct task *task)
     NTSTATUS status = r->status;
 
     atomic_store(&r->pending, false);
-    /* In done the consumer may begin the request again, or close the object, so *r is not accessed from here on. */
+    /* The consumer may begin the request again or close the object in done, so *r is not accessed from here on. */
     done(context, status);
     object_unref(o, REF_REQUEST);
 }

@@ -27,8 +27,8 @@
 #include "ndk/ndkpi.h"
 
 /*
- * INTERNAL: a call of the consumer's or of the fabric's that accesses the object until it returns, or the fabric's
- * object behind it. Only these are not counted by kind, because every post takes one.
+ * REF_INTERNAL: a running call of the consumer's or of the fabric's that accesses the object, or the fabric's object
+ * behind it. Only this kind is not counted in kinds[], because every post takes such a reference.
  */
 enum object_ref { REF_HANDLE, REF_CHILD, REF_REQUEST, REF_CALLBACK, REF_INTERNAL, REF_KINDS };
 enum { MAX_ANTECEDENTS = 6 };
@@ -37,12 +37,11 @@ struct object;
 
 struct object_type {
     NDK_OBJECT_TYPE ndk_type;
-    /* Close has begun: cancels what is pending. Called once, in the closing thread. May be NULL. */
+    /* Cancels what is pending, because close has begun. Called once, in the closing thread. May be NULL. */
     void (*cancel)(struct object *o);
     /*
-     * No reference is left: starts to end what must end before destroy. Returns true if nothing must. Otherwise
-     * object_retired is called once, in any thread, perhaps inside this call. Called by the thread that drops the last
-     * reference. May be NULL.
+     * Called by the thread that drops the last reference. Starts to end what must end before destroy. Returns true if
+     * nothing must. Otherwise the type calls object_retired once, in any thread, perhaps inside this call. May be NULL.
      */
     bool (*retire)(struct object *o);
     /* Frees what the object owns, not the object. In callback context or the closing thread. May be NULL. */
@@ -51,18 +50,18 @@ struct object_type {
 
 struct adapter;
 
-/* Embedded in each object's struct right behind the public struct (NDK_QP ...), with which that struct begins. */
+/* Each object's struct begins with its public struct (NDK_QP ...), and this struct follows immediately. */
 struct object {
     const struct object_type *type;
     NDK_OBJECT_HEADER *header;
-    void *memory;                 /* what free() takes at the end */
+    void *memory;                 /* the object's struct, which is freed at the end */
     struct adapter *adapter;
-    struct shard *_Atomic shard;  /* delivers its callbacks */
+    struct shard *_Atomic shard;  /* its thread runs the object's callbacks */
     struct spin lock;             /* guards antecedents and `closing`; a leaf */
     atomic_uint refs;
     atomic_uint kinds[REF_KINDS]; /* only for reports and assertions */
     atomic_bool closing;
-    bool close_pended;            /* written by close before it drops the handle */
+    bool close_pended;            /* close returned STATUS_PENDING; set before close drops the handle */
     struct object *antecedents[MAX_ANTECEDENTS];
     unsigned antecedent_count;
     NDK_FN_CREATE_COMPLETION create_done;
@@ -70,9 +69,9 @@ struct object {
     NDK_FN_CLOSE_COMPLETION close_done;
     void *close_context;
     struct task finish;           /* delivers a pended creation, later ends the object */
-    LIST_ENTRY(object) live_link; /* this and the next two are live.c's */
+    LIST_ENTRY(object) live_link; /* live.c uses this and the next two */
     bool live_inserted;
-    bool live_hidden;             /* it is ending: only this struct may be accessed */
+    bool live_hidden;             /* the object is ending: only this struct of it may be accessed */
 };
 
 /* Initializes the header (version, type, NdkReserved zero) and the object with its HANDLE reference. */
@@ -80,14 +79,14 @@ void object_init(struct object *o, const struct object_type *type, NDK_OBJECT_HE
                  struct adapter *adapter, struct shard *shard);
 void object_ref(struct object *o, enum object_ref kind);
 void object_unref(struct object *o, enum object_ref kind);
-/* For calls that start something. Returns false, and takes no reference, if the object is being closed. */
+/* Takes a reference unless the object is being closed. Returns false if it is. */
 bool object_try_ref(struct object *o, enum object_ref kind);
-/* Takes a CHILD reference on an antecedent for the rest of o's life, unless o has one. */
+/* Takes a CHILD reference on the antecedent, which o keeps until it ends. Does nothing if o has one already. */
 void object_depend(struct object *o, struct object *antecedent);
-/* Drops that reference early, if o has it: for a failed attempt's queue pair or endpoint. */
+/* Drops that reference early, if o has it. For the queue pair and the endpoint of a failed connection attempt. */
 void object_undepend(struct object *o, struct object *antecedent);
 bool object_is_closing(const struct object *o);
-/* To be called when the work that retire began has ended. */
+/* The type calls this when the work that its retire began has ended. */
 void object_retired(struct object *o);
 
 /* Queues a callback on the object's shard. The caller has taken a reference for the task, which drops it. */
@@ -122,7 +121,7 @@ struct request {
 };
 void request_begin(struct request *r, struct object *o, NDK_FN_REQUEST_COMPLETION done, void *context);
 void request_complete(struct request *r, NTSTATUS status);
-/* The request ends inline, without a callback. */
+/* Ends a request whose call completes or fails inline: without a callback. */
 void request_cancel(struct request *r);
 bool request_is_pending(const struct request *r);
 

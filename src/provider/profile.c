@@ -13,7 +13,7 @@
 #include "provider/config.h"
 #include "provider/profile.h"
 
-enum { ALL = -1 }; /* the provider's own limit */
+enum { ALL = -1 }; /* no limit but the provider's own */
 
 static const struct profile {
     const char *name, *text;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations that the files of one object type share with those of others: the creating entries of dispatch tables,
- * and the structs of protection domains, completion queues, shared receive queues and queue pairs. The invariant: each
- * struct begins with its public struct, and its object follows, so a handle is a pointer to both.
+ * Declarations that the files of several object types share: the creating entries of dispatch tables, and the structs
+ * of protection domains, completion queues, shared receive queues and queue pairs. The invariant: each struct begins
+ * with its public struct, and its struct object follows, so a handle is also a pointer to the whole struct.
  */
 #ifndef PROVIDER_PROVIDER_H
 #define PROVIDER_PROVIDER_H
@@ -71,7 +71,7 @@ static inline struct cq *cq_of(NDK_CQ *pub)
     return (struct cq *)pub;
 }
 
-/* Returns the lowest processor of the set, or -1 if none is preferred. */
+/* Returns the lowest processor of the set, or -1 if the set is NULL or empty. */
 int cq_processor(const GROUP_AFFINITY *affinity);
 
 struct srq {
@@ -95,7 +95,7 @@ struct qp {
     struct fabric_qp *fabric;
     struct pd *pd;
     uint32_t receive_sges, initiator_sges, inline_size;
-    atomic_bool bound; /* the connector's: it has, or had, a connection */
+    atomic_bool bound; /* a connector uses it, or has established a connection with it */
 };
 OBJECT_ASSERT_LAYOUT(qp);
 static inline struct qp *qp_of(NDK_QP *pub)

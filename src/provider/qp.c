@@ -18,7 +18,7 @@ static struct qp *qp_of_object(struct object *o)
 
 /* ---- Lifetime ---- */
 
-/* A close flushes, even if the queue pair is still connected. */
+/* Close flushes the queue pair, even if it is still connected. */
 static void qp_cancel(struct object *o)
 {
     struct qp *qp = qp_of_object(o);
@@ -60,7 +60,7 @@ struct qp_parts {
     struct srq *srq;
 };
 
-/* Returns NULL and *error if it fails. */
+/* Returns NULL and sets *error if it fails. */
 static struct qp *qp_make(const struct qp_parts *p, const struct fabric_qp_config *c, int *error)
 {
     struct adapter *a = p->pd->obj.adapter;
@@ -86,7 +86,7 @@ static struct qp *qp_make(const struct qp_parts *p, const struct fabric_qp_confi
     return qp;
 }
 
-/* numbers has the depths and sizes. The rest of the configuration comes from the parts. */
+/* numbers has the depths, the sizes and qp_context. The rest of the configuration comes from the parts. */
 static NTSTATUS qp_create_from(const struct qp_parts *p, const struct fabric_qp_config *numbers,
                                NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_QP **out)
 {
@@ -129,8 +129,8 @@ NTSTATUS qp_create(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, PVOID q
 }
 
 /*
- * Receives are posted only to the shared queue: NdkReceive on such a queue pair returns STATUS_INVALID_PARAMETER. Both
- * queues must have the same protection domain.
+ * Receives are posted only to the shared receive queue: NdkReceive on such a queue pair returns
+ * STATUS_INVALID_PARAMETER. The shared receive queue must belong to the queue pair's protection domain.
  */
 NTSTATUS qp_create_with_srq(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, NDK_SRQ *srq, PVOID qp_context,
                             ULONG initiator_depth, ULONG initiator_sges, ULONG inline_size,

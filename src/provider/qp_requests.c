@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entries of a queue pair's table: NDK requests become the fabric's requests. The invariant: a post that rings the
- * doorbell has a reference, because its completion can run, and close the queue pair, before the call returns. Posts
- * that only queue, receives and deferred requests, need none: the fabric's close waits for them (fabric.h). A post that
- * fails rings the doorbell for the deferred requests before it.
+ * The entries of a queue pair's dispatch table, which convert NDK requests to the fabric's requests. The invariant: a
+ * post that rings the doorbell has a reference on the queue pair, because before the post returns, its completion may
+ * run and the consumer may close the queue pair. Receives and deferred requests are only queued and need no reference:
+ * the fabric's qp_close waits for such posts (fabric.h). A post that fails rings the doorbell for the deferred requests
+ * before it.
  */
 #include <stddef.h>
 
@@ -15,11 +16,11 @@
 
 enum {
     FLAGS_SEND = REQUEST_FLAGS | NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT | NDK_OP_FLAG_INLINE,
-    FLAGS_WRITE = REQUEST_FLAGS | NDK_OP_FLAG_INLINE, /* the inline size of a queue pair is for sends and writes */
+    FLAGS_WRITE = REQUEST_FLAGS | NDK_OP_FLAG_INLINE, /* a queue pair's inline size applies to sends and writes */
     FLAGS_READ = REQUEST_FLAGS | NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE,
 };
 
-/* The consumer's list is used as it is, so its only copy is the one in the queue pair. An address has 64 bits. */
+/* The consumer's array is read as an array of struct rdma_sge, so it is copied only once, into the queue pair. */
 _Static_assert(sizeof(NDK_SGE) == sizeof(struct rdma_sge) &&
                    offsetof(NDK_SGE, VirtualAddress) == offsetof(struct rdma_sge, address) &&
                    offsetof(NDK_SGE, LogicalAddress) == offsetof(struct rdma_sge, address) &&
@@ -58,7 +59,10 @@ NTSTATUS request_set_sges(struct rdma_request *r, const struct adapter *a, const
     return total > a->limits.max_transfer ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
 }
 
-/* The greatest number of SGEs. Inline data is copied into one buffer of the queue pair, so any number will do. */
+/*
+ * Returns how many SGEs the request may have. Inline data may have any number, because it is copied into one buffer of
+ * the queue pair.
+ */
 static ULONG post_max_sges(const struct qp *qp, enum rdma_op op, ULONG flags)
 {
     uint32_t read = qp->obj.adapter->limits.max_read_sge;
@@ -128,7 +132,7 @@ static NTSTATUS qp_ndk_receive(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, U
     return status ? status : status_of_errno(qp_ops(qp)->qp_post(qp->fabric, &r));
 }
 
-/* The flag for local invalidation is ignored if the adapter does not report it. */
+/* NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE is ignored if the adapter does not report support for it. */
 static NTSTATUS qp_ndk_read(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, UINT64 address, UINT32 token,
                             ULONG flags)
 {

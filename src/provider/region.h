@@ -3,9 +3,9 @@
  * The fabric's handle of a memory region or window, and its tokens.
  *
  * The invariant: tokens replace each other in the order of the posts that make them, even if the requests wait in
- * several queues. A post that fails leaves no trace. The consumer reads the newest token, and a bind uses it, even if a
- * flush has ended it already; never an older one. An invalidation uses the newest token that is left, so that it can
- * end the token that a flushed request was to replace.
+ * different queue pairs. A post that fails leaves no token. The consumer and a bind get the newest token, even if a
+ * flush has ended it already. They never get an older one. An invalidation uses the newest token that is prepared or
+ * valid. If a flush ended a request that would have replaced a token, an invalidation can so still end that token.
  */
 #ifndef PROVIDER_REGION_H
 #define PROVIDER_REGION_H
@@ -19,7 +19,7 @@
 #include "provider/provider.h"
 
 struct region {
-    struct object *obj; /* the region or window */
+    struct object *obj; /* of the memory region or window */
     struct pd *pd;
     struct fabric_mr *fabric;
 };
@@ -28,21 +28,25 @@ struct region {
 int region_create(struct region *r, struct object *obj, struct pd *pd);
 /* Invalidates every token of the region and refuses new ones. Any thread. Idempotent. */
 void region_revoke(struct region *r);
-/* An object's retire. Returns false if memory is being accessed or a window is bound. */
+/*
+ * The retire function of both types. If the memory is being accessed or a window is bound to the region, returns false
+ * and calls object_retired later.
+ */
 bool region_retire(struct region *r);
 /* Returns the newest token, even if it is no longer valid, or 0 if none was made. */
 uint32_t region_newest_token(const struct region *r);
-/* Returns the newest token that is prepared or valid; if there is none, the last that was valid, or 0. */
+/* Returns the newest token that is prepared or valid. If there is none, returns the last that was valid, or 0. */
 uint32_t region_live_token(const struct region *r);
 /*
- * Returns the newest token for the consumer. If there is none, returns an invalid one that is not the privileged token.
+ * Returns the newest token for the consumer. If there is none, returns UINT32_MAX, because 0 is the privileged token.
  */
 UINT32 region_ndk_token(const struct region *r);
 
 struct region *mr_region(NDK_MR *mr);
 bool mr_is_fast(const NDK_MR *mr); /* created for fast registration */
 /*
- * Returns how many pages a fast registration may have, 0 if it is not initialized. *remote: may it have remote rights?
+ * Returns how many pages a fast registration may have, or 0 before NdkInitializeFastRegisterMr. Sets *remote if it may
+ * have remote rights.
  */
 uint32_t mr_fast_pages(NDK_MR *mr, bool *remote);
 struct region *mw_region(NDK_MW *mw);

@@ -5,13 +5,12 @@
  * The invariant: a post has references on the objects that it names, because another thread may close them meanwhile;
  * such a close ends after the post.
  *
- * A post is refused inline if that can be decided at once: state, protection domain, flags, rights, range, pages that
- * belong to no mapping. Its completion reports what depends on the requests ahead of it, for example whether a token is
- * still valid then.
+ * The post itself fails for a mistake that can be seen at once: state, protection domain, flags, rights, range, pages
+ * that belong to no mapping. The completion reports a mistake that depends on the requests ahead, for example a token
+ * that is no longer valid when the request is processed.
  *
- * A base address of zero is legal if the first byte offset is zero. Zero is then a multiple of the page size plus the
- * offset, as any other base, and the reference allows it by name, although elsewhere it excludes a base address of
- * zero.
+ * A base address must be a multiple of the page size, plus the first byte offset. So a base address of zero is legal if
+ * the offset is zero. Microsoft's reference allows it explicitly in one place and excludes it in another.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,7 +25,7 @@
 enum {
     REMOTE_WRITE_ONLY = NDK_OP_FLAG_ALLOW_REMOTE_WRITE & ~NDK_OP_FLAG_ALLOW_LOCAL_WRITE,
     FLAGS_BIND = REQUEST_FLAGS | NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_ALLOW_REMOTE_WRITE,
-    /* The sink flag has no effect: reads need only local write. */
+    /* NDK_OP_FLAG_RDMA_READ_SINK has no effect: reads need only local write. */
     FLAGS_FAST_REGISTER = FLAGS_BIND | NDK_OP_FLAG_ALLOW_LOCAL_WRITE | NDK_OP_FLAG_RDMA_READ_SINK,
 };
 
@@ -61,7 +60,7 @@ static void region_unref(struct region *r)
 
 /* ---- Making a token ---- */
 
-/* The memory of a new token: pages, or, for a window, a range of another region. */
+/* The memory of a new token: pages, or, for a window, [address, address + len) of the region that token `of` names. */
 struct token_source {
     struct region *region;
     const struct rdma_pages *pages;
@@ -151,7 +150,7 @@ NTSTATUS region_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page
     return post_end(qp, region_check_and_fast_register(qp, &r, mr, &pages, flags));
 }
 
-/* Binds the window to what the region's newest token names. */
+/* Binds the window to the registration that the region's newest token names. */
 static NTSTATUS region_post_bind(struct qp *qp, struct rdma_request *r, const struct region *of, struct token_source *m,
                                  ULONG flags)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions and flags of the files that post requests. The invariant: an initiator's post runs between post_begin and
- * post_end, so the queue pair outlives it.
+ * Functions and flags of the files that post requests. The invariant: the post of an initiator request that rings the
+ * doorbell runs between post_begin and post_end, so the queue pair outlives the post.
  */
 #ifndef PROVIDER_REQUESTS_H
 #define PROVIDER_REQUESTS_H
@@ -14,7 +14,7 @@
 /* The flags that every initiator request accepts. */
 enum { REQUEST_FLAGS = NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_READ_FENCE | NDK_OP_FLAG_DEFER };
 
-/* Converts the flags that mean the same with every request that accepts them to enum rdma_flags. */
+/* Converts flags to enum rdma_flags. Ignores flags whose meaning depends on the type of the request. */
 unsigned request_flags(ULONG flags);
 
 /*
@@ -24,8 +24,8 @@ unsigned request_flags(ULONG flags);
 NTSTATUS request_set_sges(struct rdma_request *r, const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max);
 
 /*
- * Enclose an initiator's post. If it failed, post_end rings the doorbell for the deferred requests before it. Returns
- * the status.
+ * Enclose the post of an initiator request. If the post failed, post_end rings the doorbell for the deferred requests
+ * before it. Returns the status.
  */
 void post_begin(struct qp *qp);
 NTSTATUS post_end(struct qp *qp, NTSTATUS status);

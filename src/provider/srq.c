@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared receive queues. The invariant: a notification that runs, and a call that may cause one, has a reference. A
- * receive completes to the CQ of the queue pair that used it. Receives that are queued when the SRQ is closed end
- * with it.
+ * Shared receive queues. The invariant: a running notification has a reference on the SRQ, and so has each call that
+ * may cause one. A receive completes to the receive CQ of the queue pair that used it. Receives that are still queued
+ * when the SRQ is closed end without a completion.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static bool srq_retire(struct object *o)
 
 static const struct object_type srq_type = {.ndk_type = NdkObjectTypeSrq, .retire = srq_retire};
 
-/* The notification may run, and the consumer may close the queue in it, before srq_modify returns. */
+/* The reference: before srq_modify returns, the notification may run, and the consumer may close the queue in it. */
 static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUEST_COMPLETION done,
                                PVOID context)
 {
@@ -67,7 +67,7 @@ static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_F
     return status_of_errno(error);
 }
 
-/* The receive may be used, and the consumer may close the queue, before srq_post returns. */
+/* The reference: before srq_post returns, the receive may complete, and the consumer may close the queue. */
 static NTSTATUS srq_ndk_receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
 {
     struct srq *srq = srq_of(pub);
@@ -90,7 +90,7 @@ static const NDK_SRQ_DISPATCH srq_dispatch = {
     .NdkSrqReceive = srq_ndk_receive,
 };
 
-/* Returns NULL and *error if it fails. */
+/* Returns NULL and sets *error if it fails. */
 static struct srq *srq_make(struct pd *pd, struct fabric_srq_config *config, int *error)
 {
     struct adapter *a = pd->obj.adapter;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the snapshot. The invariant: lists are copied first and written then, so no lock is held while text is
- * written. At most MAX_ENTRIES of each kind are written; the count includes the others.
+ * Writes a snapshot of adapters as JSON. The invariant: each list is copied before it is written, so the lock of the
+ * adapter's lists is not held while text is written. At most MAX_ENTRIES of each kind are written, but all are counted.
  */
 #include "provider/stat_json.h"
 
@@ -85,7 +85,7 @@ static void json_put_counters(FILE *out, struct adapter *a)
     fputc('}', out);
 }
 
-/* With the names of NDK_ADAPTER_INFO. */
+/* Writes the limits under the names of the members of NDK_ADAPTER_INFO. */
 static void json_put_limits(FILE *out, struct adapter *a)
 {
     NDK_ADAPTER_INFO i;
@@ -192,7 +192,7 @@ bool stat_json_adapter(FILE *out, struct adapter *a, bool first)
 {
     char name[IF_NAMESIZE] = "";
 
-    /* Looked up each time, because it may have changed. Empty if the process is out of descriptors. */
+    /* The name is looked up each time, because it may change. It stays empty if the process is out of descriptors. */
     (void)if_indextoname(a->if_index, name);
     fprintf(out, "%s{\"adapter\":%u,\"if_index\":%u,", first ? "" : ",", (unsigned)a->number, (unsigned)a->if_index);
     json_put_text(out, "if_name", name);

@@ -3,8 +3,8 @@
  * The thread that publishes this process's adapters to other processes.
  *
  * Two locks. `lifetime` is held while the server is started and stopped, the join included. `list` guards the list of
- * adapters, and is held while a snapshot is written to memory, never while something is sent. The invariant: the thread
- * takes only `list`, so waiting for the thread with `lifetime` held ends.
+ * adapters, and is held while a snapshot is written to memory, but not while it is sent. The invariant: the thread
+ * takes only `list`, so a join of the thread with `lifetime` held cannot deadlock.
  *
  * The thread serves several readers at once, each with a snapshot and a time limit of its own, and waits only in poll.
  * Shutting down the listening socket wakes it there.
@@ -40,8 +40,8 @@
 #include "provider/stat_json.h"
 
 enum {
-    READER_MS = 2000,  /* longest time for one reader */
-    RETRY_MS = 100,    /* after there was no descriptor for a reader */
+    READER_MS = 2000,  /* after which a reader that has not received everything is dropped */
+    RETRY_MS = 100,    /* pause after no descriptor was free for a reader */
     MAX_READERS = 8,   /* that are served at once */
     MAX_WAITING = 128, /* that wait to be served */
     MAX_NAME_TRIES = 4,
@@ -50,7 +50,7 @@ enum {
 static struct {
     pthread_mutex_t lifetime, list;
     LIST_HEAD(, adapter) adapters; /* guarded by list */
-    uint32_t number;               /* guarded by list; of the newest adapter */
+    uint32_t number;               /* guarded by list; the newest adapter's */
     int socket;                    /* guarded by lifetime; -1: there is no server */
     pthread_t thread;              /* guarded by lifetime */
     atomic_bool stopping;
@@ -66,7 +66,7 @@ struct reader {
 /* The thread's state. */
 struct stat_service {
     int listener;
-    bool pauses; /* there was no descriptor for a reader: accepts again after RETRY_MS */
+    bool pauses; /* no descriptor was free for a reader: does not accept for RETRY_MS */
     int count;
     struct reader readers[MAX_READERS];
 };
@@ -117,7 +117,7 @@ static int64_t stat_server_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Sends as much as there is room for. Returns false if the reader has everything, has closed, or is late. */
+/* Sends as much as the socket accepts. Returns false if the reader has everything, has closed, or is late. */
 static bool reader_continue(struct reader *r)
 {
     ssize_t n = 1;
@@ -248,7 +248,7 @@ static void stat_server_start(void)
 
     if (s < 0)
         return;
-    /* Before the adapter is open, so that a reader finds the name from then on. */
+    /* ondk_open_adapter has not returned yet, so a reader finds the name as soon as the adapter is open. */
     if (!stat_server_bind_name(s)) {
         descriptors_close(s);
         return;
@@ -297,7 +297,10 @@ static void stat_server_in_child(void)
     stat_server_after_fork();
 }
 
-/* After fork.c's handlers, because sockets are opened with lifetime held. */
+/*
+ * Installed after the handlers of fork.c, so that a fork locks `lifetime` before it excludes changes (base/fork.h):
+ * sockets are opened, which is such a change, with `lifetime` held.
+ */
 __attribute__((constructor(FORK_NEXT))) static void stat_server_install_fork_handlers(void)
 {
     (void)pthread_atfork(stat_server_before_fork, stat_server_after_fork, stat_server_in_child);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The maps from the fabric to NTSTATUS, and the name and the advice of each status. See status.h. */
+/* Conversion to NTSTATUS (status.h), and the name and the advice of each status. */
 #include "provider/status.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_DISCONNECT_TIMEOUT:
         return STATUS_IO_TIMEOUT;
     case FABRIC_ADDRESS_TAKEN:
-    case FABRIC_PORT_FORBIDDEN: /* the documented status with the right remedy: another port */
+    case FABRIC_PORT_FORBIDDEN: /* of the documented statuses, the one that suggests another port */
         return STATUS_SHARING_VIOLATION;
     case FABRIC_ADDRESS_FOREIGN:
         return STATUS_INVALID_ADDRESS;
@@ -88,7 +88,7 @@ NTSTATUS status_of_connect(enum fabric_reason why)
         return STATUS_IO_TIMEOUT;
     if (why == FABRIC_INTERFACE_GONE)
         return STATUS_NETWORK_UNREACHABLE;
-    /* NdkConnect has no status for an abort: a peer that answers or disconnects without an accept refuses. */
+    /* NdkConnect has no status for an abort: a connection that the peer ends without an accept is refused. */
     return status == STATUS_CONNECTION_ABORTED ? STATUS_CONNECTION_REFUSED : status;
 }
 

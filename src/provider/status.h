@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Maps from the fabric's reasons and statuses to NTSTATUS, and the number in ProviderErrorCode. The invariant: the maps
- * are total.
+ * Converts reasons, completion statuses and errno values of the fabric to NTSTATUS, and computes ProviderErrorCode. The
+ * invariant: every value has a result.
  */
 #ifndef PROVIDER_STATUS_H
 #define PROVIDER_STATUS_H
@@ -13,7 +13,10 @@
 
 /* For all functions but NdkConnect and NdkConnectWithSharedEndpoint: why an operation, connection or listener ended. */
 NTSTATUS status_of_reason(enum fabric_reason why);
-/* For NdkConnect and NdkConnectWithSharedEndpoint, where a peer that ends the connection without an accept refuses. */
+/*
+ * For NdkConnect and NdkConnectWithSharedEndpoint. There a connection that the peer ends without an accept counts as
+ * refused.
+ */
 NTSTATUS status_of_connect(enum fabric_reason why);
 /* For a completion. */
 NTSTATUS status_of_completion(enum rdma_status status);
