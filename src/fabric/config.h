@@ -52,6 +52,4 @@ struct fabric_config {
     struct fabric_iwarp_config iwarp;
 };
 
-void fabric_config_defaults(struct fabric_config *c);
-
 #endif

@@ -223,7 +223,6 @@ struct fabric_ops {
     void (*counters)(const struct fabric *f, struct fabric_counters *c);
     void (*destroy)(struct fabric *f); /* blocks; all objects of the fabric must be closed */
     void (*info)(const struct fabric *f, struct fabric_info *info);
-    bool (*owns_address)(struct fabric *f, const struct addr *a);
     struct shard *(*home)(struct fabric *f); /* for callbacks of objects that have no shard */
     /* Queues a callback. It runs in callback context, after those queued before it. */
     void (*call)(struct shard *s, struct task *task);
@@ -344,7 +343,6 @@ struct fabric_ops {
      * No other call for the connection may be in progress or follow.
      */
     void (*conn_close)(struct fabric_conn *c);
-    struct shard *(*conn_shard)(struct fabric_conn *c); /* the shard that makes its events now */
 
     int (*listener_create)(struct fabric *f, const struct fabric_listener_events *events,
                            const struct fabric_conn_events *conn_events, void *owner, struct fabric_listener **out);

@@ -78,7 +78,7 @@ uint64_t table_number(const struct mem_table *t)
     return t->number;
 }
 
-struct mem_table *slot_table(struct mem_region *r)
+static struct mem_table *slot_table(struct mem_region *r)
 {
     struct chunk *c = (struct chunk *)((uintptr_t)r & ~(uintptr_t)(sizeof(struct chunk) - 1));
     return c->table;

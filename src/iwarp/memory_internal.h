@@ -49,7 +49,6 @@ _Static_assert(sizeof(struct mem_region) == 128, "two cache lines");
 _Static_assert(offsetof(struct mem_region, generation) <= 72, "a lookup reads the first line");
 
 uint64_t table_number(const struct mem_table *t); /* unique in the process, also among tables that were destroyed */
-struct mem_table *slot_table(struct mem_region *r);
 uint32_t slot_stag(struct mem_region *r); /* of its current or last registration */
 /*
  * Allocates a slot and fixes its STag. The caller fills in the other members, and then publishes or abandons the slot.
@@ -79,7 +78,6 @@ enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint3
 /* Publishes the slot as a member of the group. Returns 0, or ECANCELED if the group is closed. */
 int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared);
 void group_unlink(struct mem_group *g, struct mem_region *r); /* the region's reference on the group remains */
-int group_ref(struct mem_group *g);                           /* 0, or ECANCELED if the group is closed */
 void group_unref(struct mem_group *g);                        /* the group may be freed then */
 
 #endif

@@ -122,7 +122,8 @@ static void group_set_activated(struct mem_group *g, struct mem_region *r)
     g->activated_stag = slot_stag(r);
 }
 
-int group_ref(struct mem_group *g)
+/* Returns 0, or ECANCELED if the group is closed. */
+static int group_ref(struct mem_group *g)
 {
     int error = 0;
 

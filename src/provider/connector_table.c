@@ -146,7 +146,8 @@ bool connector_has_qp(enum connector_phase phase)
            phase == CONNECTOR_ESTABLISHED || phase == CONNECTOR_PEER_GONE || phase == CONNECTOR_DISCONNECTING;
 }
 
-bool connector_has_request(enum connector_phase phase)
+/* Does a connector in this phase have a pending request of the consumer? */
+static bool connector_has_request(enum connector_phase phase)
 {
     return phase == CONNECTOR_CONNECTING || phase == CONNECTOR_FAILING || phase == CONNECTOR_COMPLETING ||
            phase == CONNECTOR_ACCEPTING || phase == CONNECTOR_DISCONNECTING;

@@ -87,7 +87,6 @@ enum connector_action connector_step(enum connector_phase *phase, enum connector
 /* Does a connector in this phase have ... */
 bool connector_has_fabric(enum connector_phase phase); /* ... a living connection of the fabric? */
 bool connector_has_qp(enum connector_phase phase);     /* ... a bound queue pair? */
-bool connector_has_request(enum connector_phase phase); /* ... a pending request of the consumer? */
 /* Does the action refuse a call? */
 bool connector_is_refusal(enum connector_action action);
 

@@ -98,7 +98,7 @@ NTSTATUS lam_build(NDK_ADAPTER *adapter, MDL *mdl, SIZE_T length, NDK_FN_REQUEST
     struct lam *lam;
 
     (void)done, (void)context; /* never pending */
-    if (!size || (!mdl_is_range(mdl, length)) || length > a->limits.max_registration)
+    if (!size || !mdl_is_range(mdl, length) || length > a->limits.max_registration)
         return STATUS_INVALID_PARAMETER;
     uint64_t pages = lam_page_count(mdl, length), needed = lam_mapping_size(pages);
     if (needed > UINT32_MAX)

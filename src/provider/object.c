@@ -173,9 +173,8 @@ static void object_finish(struct object *o)
     live_list_hide(&adapter->live, o);
     if (o->type->destroy)
         o->type->destroy(o);
-    if (o->close_pended && o->close_done) {
+    if (o->close_pended && o->close_done)
         o->close_done(o->close_context);
-    }
     live_list_remove(&adapter->live, o);
     free(o->memory);
     for (unsigned i = 0; i < count; i++)

@@ -126,7 +126,7 @@ void proxy_set_real(struct proxy *p, void *real)
     p->pub.header.ObjectType = header->ObjectType;
 }
 
-void proxy_discard(struct proxy *p)
+static void proxy_discard(struct proxy *p)
 {
     if (p->on_end)
         p->on_end(p);

@@ -77,8 +77,6 @@ NDK_FN_CREATE_COMPLETION proxy_create_routine(const struct proxy *p);
 NTSTATUS proxy_end_create(struct proxy *p, NTSTATUS status, const void *object, void *out);
 /* The provider has created the object. */
 void proxy_set_real(struct proxy *p, void *real);
-/* The provider has not created the object. */
-void proxy_discard(struct proxy *p);
 
 /* ---- Use ---- */
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fabric/iwarp/conn.h"
 #include "fabric/world.h"
 #include "wire/mpa.h"
 
@@ -107,9 +108,9 @@ static void moves(void)
         world_request(&w);
         post(&w.sb, RDMA_OP_RECEIVE, 0, &w, 0, 100, NULL, 0);
         world_accept(&w);
-        CHECK(w.b->ops->conn_shard(w.passive->c) == w.b->ops->cq_shard(w.sb.cq));
+        CHECK(w.passive->c->home->shard == w.b->ops->cq_shard(w.sb.cq));
         world_complete(&w);
-        CHECK(w.a->ops->conn_shard(w.active.c) == w.a->ops->cq_shard(w.sa.cq));
+        CHECK(w.active.c->home->shard == w.a->ops->cq_shard(w.sa.cq));
         post(&w.sa, RDMA_OP_SEND, 0, &w, 0, 100, NULL, 0);
         expect_completion(&w.sa, RDMA_OP_SEND, &w, 100);
         expect_completion(&w.sb, RDMA_OP_RECEIVE, &w, 100);

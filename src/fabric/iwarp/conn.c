@@ -533,13 +533,3 @@ void iwarp_conn_close(struct fabric_conn *c)
     listener_count_answer(c);
     conn_request(c, OP_CLOSE);
 }
-
-struct shard *iwarp_conn_shard(struct fabric_conn *c)
-{
-    struct shard *s;
-
-    spin_lock(&c->lock);
-    s = c->home->shard;
-    spin_unlock(&c->lock);
-    return s;
-}

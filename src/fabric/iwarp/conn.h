@@ -111,7 +111,6 @@ int iwarp_conn_accept(struct fabric_conn *c, const struct fabric_conn_events *ev
 enum fabric_reason iwarp_conn_reject(struct fabric_conn *c, const void *private_data, size_t len);
 void iwarp_conn_disconnect(struct fabric_conn *c);
 void iwarp_conn_close(struct fabric_conn *c);
-struct shard *iwarp_conn_shard(struct fabric_conn *c);
 
 /* conn.c: calls of other objects. The caller is the owner, unless stated otherwise. */
 

@@ -258,12 +258,12 @@ const char *conn_state_name(enum conn_state s)
     return s < CONN_STATES ? state_names[s] : "?";
 }
 
-const char *conn_event_name(enum conn_event e)
+static const char *conn_event_name(enum conn_event e)
 {
     return e < CONN_EVENTS ? event_names[e] : "?";
 }
 
-const char *conn_effect_name(unsigned bit)
+static const char *conn_effect_name(unsigned bit)
 {
     for (unsigned i = 0; i < sizeof effect_names / sizeof *effect_names; i++)
         if (bit == 1u << i)

@@ -93,8 +93,6 @@ struct conn_cell {
 
 const struct conn_cell *conn_table_cell(enum conn_state state, enum conn_event event);
 const char *conn_state_name(enum conn_state s);
-const char *conn_event_name(enum conn_event e);
-const char *conn_effect_name(unsigned bit); /* one bit */
 
 bool conn_state_has_socket(enum conn_state s);
 /* The queue pair owns the stream: it reads, and writes until this side's notice has been sent. */

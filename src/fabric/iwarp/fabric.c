@@ -52,11 +52,6 @@ enum fabric_reason iwarp_check_address(struct iwarp_fabric *f, const struct addr
     return error == EACCES || error == EPERM ? FABRIC_SYSTEM : iwarp_reason_reserve(error); /* no bind was tried */
 }
 
-static bool iwarp_owns_address(struct fabric *base, const struct addr *a)
-{
-    return iwarp_check_address((struct iwarp_fabric *)base, a) == FABRIC_OK;
-}
-
 static struct shard *iwarp_get_home(struct fabric *base)
 {
     return ((struct iwarp_fabric *)base)->shards[0].shard;
@@ -195,7 +190,6 @@ static const struct fabric_ops ops = {
     .counters = iwarp_get_counters,
     .destroy = iwarp_destroy,
     .info = iwarp_get_info,
-    .owns_address = iwarp_owns_address,
     .home = iwarp_get_home,
     .call = shard_call,
     .now = iwarp_now,
@@ -239,7 +233,6 @@ static const struct fabric_ops ops = {
     .conn_reject = iwarp_conn_reject,
     .conn_disconnect = iwarp_conn_disconnect,
     .conn_close = iwarp_conn_close,
-    .conn_shard = iwarp_conn_shard,
     .listener_create = iwarp_listener_create,
     .listener_listen = iwarp_listener_listen,
     .listener_pause = iwarp_listener_pause,

@@ -26,7 +26,7 @@ static bool rwspin_try_shared(EX_SPIN_LOCK *lock)
 {
     LONG now = rwspin_load(lock);
 
-    return (!(now & (WRITER | WAITING))) && rwspin_change(lock, now, now + 1);
+    return !(now & (WRITER | WAITING)) && rwspin_change(lock, now, now + 1);
 }
 
 static bool rwspin_try_exclusive(EX_SPIN_LOCK *lock)

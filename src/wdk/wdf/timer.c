@@ -98,7 +98,7 @@ BOOLEAN WdfTimerStart(WDFTIMER Timer, LONGLONG DueTime)
     struct wdf_timer *t = wdf_object_lookup("WdfTimerStart", Timer, WDF_TIMER);
 
     irql_check_max("WdfTimerStart", DISPATCH_LEVEL);
-    return t && (!atomic_load(&t->stopping)) &&
+    return t && !atomic_load(&t->stopping) &&
            timer_set(&t->timer, DueTime, t->period, &t->dpc, __builtin_return_address(0));
 }
 
