@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The executor of real threads: one for each shard. The thread runs the shard's turns. After an event it spins for a
- * while, because waking a sleeping thread takes longer than most answers. Then it sleeps. While a consumer polls, the
- * thread does not spin. The invariant: a thread that stops has run all queued work and callbacks.
+ * while, because waking a sleeping thread takes longer than most peers need to answer. Then it sleeps. While a consumer
+ * polls, the thread does not spin. The invariant: a thread that stops has run all queued work and callbacks.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -24,12 +24,12 @@
 #include "engine/shard.h"
 
 enum {
-    MAX_LAST_TURNS = 10000,   /* of a stopping thread to finish what is queued; more means that a task posts itself */
-    MAX_VAIN_SPINS = 4,       /* in a row; after that the thread spins rarely */
-    SPIN_RETRY_INTERVAL = 16, /* how often it tries again */
+    MAX_LAST_TURNS = 10000,   /* of a stopping thread, to finish what is queued */
+    MAX_VAIN_SPINS = 4,       /* in a row; after that only each SPIN_RETRY_INTERVAL-th sleep begins with spinning */
+    SPIN_RETRY_INTERVAL = 16,
     PREEMPTED_NS = 1000000,   /* a longer gap means that the thread lost its processor */
-    SLEEP_FACTOR = 2,         /* after that it does not spin for this many times the gap */
-    NO_YIELD_FACTOR = 32,     /* or, if it yielded, does not yield for this many times the gap */
+    SLEEP_FACTOR = 2,         /* after such a gap it does not spin for this many times the gap's length */
+    NO_YIELD_FACTOR = 32,     /* after such a gap in sched_yield, it does not yield for this many times its length */
 };
 
 struct worker {
@@ -40,9 +40,9 @@ struct worker {
 
 /*
  * Spinning is worth it if the next event arrives within the spin time, as in an exchange of messages with a peer that
- * spins too. Otherwise it only occupies a processor that others need, perhaps the peer. If others need the processor, a
- * spinning thread loses it for milliseconds, but a sleeping thread is woken at once. A gap between two turns shows that
- * the thread lost its processor.
+ * spins too. Otherwise the spinning thread only occupies a processor that other threads need, perhaps those of the
+ * peer. If other threads need the processor, the kernel takes it from a spinning thread for milliseconds, but it wakes
+ * a sleeping thread at once. A gap between two turns shows that the thread lost its processor.
  */
 struct spin_policy {
     unsigned n_vain;         /* how often the thread slept since an event last ended its spinning */
@@ -68,7 +68,7 @@ static bool spin_policy_wants_sleep(const struct spin_policy *p, uint64_t from, 
     return vain || now - from >= spin_ns || now < p->no_spin_until;
 }
 
-/* Updates the policy after a turn. The time of callbacks, and of threads that they woke, is no gap. */
+/* Updates the policy after a turn. Time in callbacks, and in threads that callbacks woke, does not count as a gap. */
 static void spin_policy_update(struct spin_policy *p, bool busy, bool called, bool sleeps, uint64_t now)
 {
     if (p->is_spinning && !called && now - p->last_ns >= PREEMPTED_NS)
@@ -83,7 +83,8 @@ static void spin_policy_update(struct spin_policy *p, bool busy, bool called, bo
 
 /*
  * Yields once after callbacks. A thread that a callback woke may wait for this processor, and its answer is the next
- * event; going to sleep would take microseconds. If yielding takes long, it is not done for a while. Returns the time.
+ * event; going to sleep would take microseconds. If yielding takes long, the next calls do not yield for a while.
+ * Returns the time afterwards.
  */
 static uint64_t spin_policy_yield(struct executor *e, struct spin_policy *p)
 {

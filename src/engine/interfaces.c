@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's network interfaces. The invariant: the kernel is asked each time, because addresses come and go while an
- * adapter is open. Only the fact that an interface has an address is cached for a second, because every connect needs
- * it. If the address has disappeared meanwhile, bind fails.
+ * The host's network interfaces. The invariant: every function reads the kernel's present state, because addresses come
+ * and go while an adapter is open. The only exception: the result that an interface has an address is cached for one to
+ * two seconds, because every connect needs it. If the address has disappeared meanwhile, bind fails.
  */
 #include "engine/interfaces.h"
 
@@ -75,7 +75,8 @@ static bool ifaddrs_is_repeated(const struct ifaddrs *all, const struct ifaddrs 
 }
 
 /*
- * Does this errno of if_nametoindex or if_indextoname mean that the interface does not exist, not a lack of resources?
+ * Does this errno of if_nametoindex or if_indextoname mean that the interface does not exist? Otherwise resources ran
+ * out.
  */
 static bool errno_is_no_interface(int err)
 {
@@ -133,8 +134,8 @@ static int kernel_addresses(struct interfaces *self, uint32_t index, struct addr
 }
 
 /*
- * Makes *one a list of the interface's first IPv4 address. Returns false if there is none. This costs a fraction of
- * getifaddrs.
+ * Stores the first IPv4 address of interface r in *address, and makes *one a list with this address. Returns false if
+ * there is none. This costs a fraction of getifaddrs.
  */
 static bool interface_first_address(int fd, struct ifreq *r, struct ifaddrs *one, struct sockaddr *address)
 {
@@ -158,7 +159,7 @@ static bool ifaddrs_matches(const struct ifaddrs *i, const struct addr *wanted)
             a.sa.sa_family == wanted->sa.sa_family);
 }
 
-/* The wanted address usually is the first one. Returns false if it is not, or if that could not be found out. */
+/* Is this the interface's first address, as it usually is? Returns false also if that could not be found out. */
 static bool interface_is_first_address(uint32_t index, const struct addr *wanted)
 {
     struct ifreq r = { .ifr_ifindex = (int)index };

@@ -20,7 +20,8 @@ struct interfaces {
     int (*addresses)(struct interfaces *self, uint32_t index, struct addr *addrs, int max);
     /*
      * Is this an address of the interface? On loopback, all of 127.0.0.0/8 is. Returns 0 if it is, EADDRNOTAVAIL if
-     * not, or another errno if descriptors or memory lacked to find out. A positive result may be one second old.
+     * not, or another errno if there were not enough descriptors or memory to find out. A result of 0 may be up to two
+     * seconds old.
      */
     int (*owns)(struct interfaces *self, uint32_t index, const struct addr *a);
 };

@@ -8,8 +8,9 @@
  *
  * Readiness is edge-triggered. ready(READ) is called once after input arrived. The socket then counts as readable and
  * is reported again, usually in the next turn, until recv returns EAGAIN or less than was requested, or pause_read is
- * on. So an owner that stops reading early is called again. ready(WRITE) is called once after send moved less than
- * requested, and once when connecting ends, unless it ended at once. ready() may close its socket and others.
+ * on. So an owner that stops reading early is called again. After send has moved less than requested, ready(WRITE) is
+ * called once when there is room again. It is also called once when connecting ends, unless it ended inside connect.
+ * ready() may close its socket and others.
  *
  * A reservation owns each local address (host and port) that a listener, a connecting socket or a shared endpoint uses.
  * A reserved address is reserved for every OpenNDK process in the network namespace.
@@ -60,11 +61,11 @@ enum net_use {
     NET_USE_LISTEN,
 };
 
-/* After what time a connection ends because its peer does not answer. 0: never, or the system's default. */
+/* The limits after which a connection ends because its peer does not answer. 0: no limit, or the system's default. */
 struct net_liveness {
     uint32_t idle_ms;     /* silence before the peer is probed; rounded up to seconds */
     uint32_t interval_ms; /* between probes; rounded up to seconds */
-    uint32_t unacked_ms;  /* how long data or a probe may stay unacknowledged. 0: three unanswered probes decide */
+    uint32_t unacked_ms;  /* how long data or a probe may stay unacknowledged. 0: three unanswered probes end it */
 };
 
 struct net_ops {
@@ -75,7 +76,8 @@ struct net_ops {
      * Token held. Calls ready() of at most max ready sockets, in the order in which they became ready. Also tries a few
      * sockets that were not reported as readable. A socket that is still ready after its call goes to the end of the
      * list. Returns how many sockets were served, without those that were tried in vain. *more: others are ready.
-     * leased: a consumer polls, so nobody waits for these sockets, and a ready socket need not end a wait.
+     * leased: a consumer has the polling lease, so the shard's thread does not wait for sockets, and a ready socket
+     * need not end a wait.
      */
     int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *more);
     /* Token held. The lease has ended: from now on a ready socket ends a wait. */
@@ -86,10 +88,11 @@ struct net_ops {
     void (*wake)(struct net *net, void *poller);
 
     /*
-     * Reserves the local address for a use. Any thread. Port 0 selects a free port from 49152-65535; the cost does
-     * not grow if the range is nearly full. *local receives it. errno: EADDRINUSE the address is in use, EADDRNOTAVAIL
-     * it is not an address of this host, ENOSPC the range is exhausted, EMFILE/ENFILE/ENOMEM/ENOBUFS resources, EEXIST
-     * NET_USE_CONNECT with a peer whose four-tuple is connected already. peer may be NULL for the other uses.
+     * Reserves the local address for a use. Any thread. Port 0 selects a free port from 49152-65535, which *local
+     * receives; the cost does not grow if the range is nearly full. peer may be NULL unless use is NET_USE_CONNECT.
+     * Errors: EADDRINUSE if the address is in use; EADDRNOTAVAIL if it is not an address of this host; ENOSPC if the
+     * range is exhausted; EEXIST if use is NET_USE_CONNECT and a connection between local and peer exists; EMFILE,
+     * ENFILE, ENOMEM or ENOBUFS if resources ran out.
      */
     int (*reserve)(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
                    struct net_reservation **out);
@@ -102,11 +105,11 @@ struct net_ops {
 
     /*
      * Starts connecting from a reserved address. The socket holds a reference on the reservation until it is closed.
-     * ready(WRITE) reports that connecting has ended; then connect_result returns how. If it ended at once,
-     * connect_result returns 0 at once, and ready(WRITE) is not called. Returns an errno as connect(2) does, and the
-     * socket is closed; EADDRNOTAVAIL means that the four-tuple is connected, for example by another connection of a
-     * shared endpoint.
-     * first is what will be sent first. If connecting ended at once, *sent bytes of it have been sent, otherwise none.
+     * When connecting has ended, ready(WRITE) is called, and connect_result returns the result. If the socket is
+     * connected before this returns, connect_result returns 0 and ready(WRITE) is not called. If this fails, it returns
+     * an errno as connect(2) does, and the socket is closed. EADDRNOTAVAIL means that a connection between these two
+     * addresses exists, for example one of the same shared endpoint. first: the first data to send. If the socket is
+     * connected before this returns, *sent bytes of first have been sent, otherwise none.
      */
     int (*connect)(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
                    const struct iovec *first, size_t *sent, struct net_socket *socket);
@@ -119,11 +122,11 @@ struct net_ops {
      */
     int (*listen_pause)(struct net_socket *socket, bool paused);
     /*
-     * Returns the next waiting connection, attached to the listener's shard, or EAGAIN. It holds a reference on the
-     * listener's reservation.
-     * EMFILE, ENFILE: a peer waits and no descriptor is free. The listener stays readable. The caller closes a socket
-     * and calls again, or calls reset_accept_queue, or pauses reading from the listener until a descriptor is free.
-     * Any other errno concerns one connection, or the backend has reset the waiting peers. The caller goes on.
+     * Accepts the next waiting connection and attaches it to the listener's shard. Returns EAGAIN if there is none. The
+     * connection holds a reference on the listener's reservation. EMFILE, ENFILE: a peer waits and no descriptor is
+     * free. The listener stays readable. The caller closes a socket and calls again, or calls reset_accept_queue, or
+     * pauses reading from the listener until a descriptor is free. Any other errno concerns one connection, or the
+     * backend has reset the waiting peers. The caller may accept the next one.
      */
     int (*accept)(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
     /* Resets all peers that wait to be accepted. Needs no descriptor. A paused listener stays paused. */
@@ -134,9 +137,15 @@ struct net_ops {
     /* Return the bytes moved, or -errno. -EAGAIN: wait for ready(). recv returns 0 at the peer's end of stream. */
     ssize_t (*send)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     ssize_t (*recv)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
-    /* Makes the socket readable again: bytes that recv returned are not processed yet. It goes to the list's end. */
+    /*
+     * For an owner that has not processed all bytes that recv returned: ready(READ) will be called again, after that of
+     * the other ready sockets.
+     */
     void (*set_readable)(struct net_socket *socket);
-    /* While on, input and waiting peers stay where they are and are not reported. Off reports them if there are any. */
+    /*
+     * While on is set, input and waiting peers are not reported and stay in the kernel. When it is cleared, they are
+     * reported.
+     */
     void (*pause_read)(struct net_socket *socket, bool on);
     size_t (*max_segment)(struct net_socket *socket); /* the current effective maximum segment size */
     /* Sets the limits of a connected socket, or of all sockets that a listener accepts from now on. */
@@ -147,9 +156,10 @@ struct net_ops {
     void (*detach)(struct net_socket *socket);
     int (*attach)(struct net_socket *socket, struct shard *s);
     /*
-     * Watches a network interface. ready(READ) reports that some interface may be removed. interface_is_removed then
-     * returns whether this one was deleted or left the network namespace since the last call. Returns ENODEV if it does
-     * not exist. The caller closes the socket as any other. NULL: interfaces are never removed.
+     * Watches a network interface. ready(READ) reports that some interface may have been removed. interface_is_removed
+     * then returns true if the watched one was deleted or left the network namespace since the last call.
+     * interface_watch returns ENODEV if the interface does not exist. The caller closes the socket like any other.
+     * NULL: interfaces are never removed.
      */
     int (*interface_watch)(struct net *net, struct shard *s, uint32_t index, struct net_socket *watch);
     bool (*interface_is_removed)(struct net_socket *watch);
@@ -161,7 +171,10 @@ struct net {
     const struct net_ops *ops;
 };
 
-/* Any thread. Returns false if nobody uses the address or the kernel does not report it. */
+/*
+ * Any thread. Finds the user of a local address. Returns false if nobody uses the address, or if the kernel does not
+ * report it.
+ */
 bool net_address_holder(const struct addr *local, struct address_holder *holder);
 
 /* The kernel's TCP: one for each process, never destroyed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connecting sockets, and how connecting has ended. The invariant: a socket gets into the epoll set only after connect,
- * because epoll reports a socket that is not connecting as hung up.
+ * Connecting sockets, and how connecting has ended. The invariant: a socket is added to the epoll set only after
+ * connect, because epoll reports a socket that is not connecting as hung up.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -27,7 +27,9 @@ int net_connect(struct net *net, struct shard *s, struct net_reservation *from, 
     ssize_t n;
     int fd, err;
 
-    /* Nobody listens at an address that is reserved for connecting. The kernel would connect the socket to itself. */
+    /*
+     * The address is reserved for connecting, so nobody listens there. The kernel would connect the socket to itself.
+     */
     if (addr_equal(reservation_address(from), peer))
         return ECONNREFUSED;
     err = reservation_socket(from, &fd);
@@ -39,7 +41,9 @@ int net_connect(struct net *net, struct shard *s, struct net_reservation *from, 
         descriptors_close(fd);
         return err;
     }
-    /* Within a host it usually is connected by now, although connect returned EINPROGRESS. Sending finds out. */
+    /*
+     * Within a host the socket is usually connected by now, although connect returned EINPROGRESS. Then send succeeds.
+     */
     socket_set_up(socket, net, fd, 0);
     n = net->ops->send(socket, first, 1);
     if (n < 0 && n != -EAGAIN) {

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The poller: finds out which of a shard's sockets are ready. Each shard has one epoll set, edge-triggered. A socket is
- * registered once, for input; from the first time that it finds no room, also for output, because most sockets never
- * need that and would be woken in vain. The events of epoll are stored in the socket's flags.
+ * registered for input. When a send finds no room for the first time, the socket is registered for output too; most
+ * sockets never need that, and each event would cost time. The events that epoll reports are stored in the socket's
+ * flags.
  *
  * The invariant: a socket is in its poller's ready list exactly while it has something to report. So an owner that
- * stops reading early is called again, and epoll is not asked again.
+ * stops reading early is called again without another event of epoll.
  *
  * The sleeping thread never takes events from epoll. It waits until the epoll set itself is readable (ppoll, together
  * with an eventfd), and then competes for the token. So only the owner sees an event, and a socket that the owner
  * closes cannot be in another thread's array of events.
  *
- * With only a few connections, epoll_wait costs more than a read. Then most turns read these connections directly, as
- * if they were readable, and call epoll_wait now and then, and after the thread has slept. While a consumer keeps
- * polling, nobody waits for the epoll set either. Then these connections leave the epoll set, because being in it costs
- * each message some hundred nanoseconds, and return to it before the thread may sleep.
+ * With at most MAX_DIRECT connections, epoll_wait costs more than a read. Then most turns read these connections
+ * directly, as if they were readable. They call epoll_wait only every few turns, and after the thread has slept. While
+ * a consumer has the polling lease, no thread waits for the epoll set. Then these connections are removed from it,
+ * because being in it costs some hundred nanoseconds for each message. They are added again before the thread may
+ * sleep.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -39,9 +41,9 @@
 enum {
     MAX_EVENTS = 64,
     NS_PER_S = 1000000000,
-    MAX_DIRECT = 2,            /* connections that are read directly */
-    MAX_DIRECT_TURNS = 8,      /* in a row */
-    LEASED_TURNS = 64,         /* direct turns under a lease before the connections leave the epoll set, and after that
+    MAX_DIRECT = 2,            /* connections that can be read directly */
+    MAX_DIRECT_TURNS = 8,      /* direct turns between two calls of epoll_wait */
+    LEASED_TURNS = 64,         /* under a lease: direct turns before the connections leave the epoll set, and after that
                                   between two calls of epoll_wait */
     WATCH_RETRY_NS = 1000000,  /* longest sleep while a socket could not be added to the epoll set */
 };
@@ -53,11 +55,11 @@ struct poller {
     unsigned n_ready;
     struct net_socket *direct[MAX_DIRECT]; /* connections to read directly */
     unsigned n_direct, n_connections;
-    unsigned direct_turns;      /* that remain until the next epoll_wait */
+    unsigned direct_turns;      /* direct turns that remain until the next epoll_wait */
     unsigned leased_turns;      /* direct turns in a row under a lease */
-    unsigned n_reads;           /* that returned data or the end of the stream */
+    unsigned n_reads;           /* reads that returned data or the end of the stream */
     atomic_bool some_unwatched; /* some of the direct connections may not be in the epoll set */
-    atomic_bool has_slept;      /* since the last epoll_wait */
+    atomic_bool has_slept;      /* the thread has waited since the last epoll_wait */
 };
 
 /* ---- the poller ---- */
@@ -206,7 +208,7 @@ static bool poller_can_read_directly(const struct poller *p)
     return true;
 }
 
-/* Calls ready(READ) of each direct connection that is not in the ready list. Returns of how many. */
+/* Calls ready(READ) of each direct connection that is not in the ready list. Returns their number. */
 static unsigned poller_read_directly(struct poller *p)
 {
     unsigned n = 0;
@@ -220,7 +222,7 @@ static unsigned poller_read_directly(struct poller *p)
         n++;
         socket->ready(socket, NET_READ);
     }
-    /* Only now, because ready() may have closed any of them. */
+    /* Only now, because ready() may have closed any of the connections and so removed it from direct. */
     for (unsigned i = 0; i < p->n_direct; i++)
         socket_update_list(p->direct[i]);
     return n;
@@ -252,7 +254,7 @@ static void poller_report(struct poller *p, struct net_socket *socket)
 
     if (socket->flags & SOCKET_WRITABLE)
         socket->flags &= ~(unsigned)(SOCKET_WRITABLE | SOCKET_CONNECTING);
-    /* Moves to the end of the list, or leaves it, before ready(), which may close the socket. */
+    /* The socket moves to the list's end, or leaves the list, before ready(), which may close it. */
     TAILQ_REMOVE(&p->ready, socket, link);
     p->n_ready--;
     socket->flags &= ~(unsigned)SOCKET_LISTED;
@@ -363,7 +365,7 @@ void socket_wait_for_room(struct net_socket *socket)
 {
     socket->flags |= SOCKET_BLOCKED;
     if (!socket->shard || socket->flags & SOCKET_OUTPUT_WATCHED)
-        return; /* socket_attach registers for output; or that has been done */
+        return; /* socket_attach will register for output, or it is registered already */
     socket->flags |= SOCKET_OUTPUT_WATCHED;
     /*
      * This reports room that exists already. It cannot fail, because changing a registration needs no memory. A socket

@@ -2,7 +2,8 @@
 /*
  * Reports that a network interface was removed, by netlink's link group. The netlink socket belongs to the network
  * namespace in which it was opened, so an interface that moves to another one is reported as deleted too. The
- * invariant: no removal is missed, so if notices were lost, the interface is looked up.
+ * invariant: if notices were lost, the interface is looked up. So a removal is missed only if another interface has got
+ * the same index by then.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -17,7 +18,7 @@
 
 enum {
     MAX_NOTICE_SIZE = 8192,
-    MAX_NOTICES = 64, /* in one call; the socket stays readable for the others */
+    MAX_NOTICES = 64, /* that one call reads; the socket stays readable for the others */
 };
 
 static bool interface_exists(int fd, uint32_t index)
@@ -37,7 +38,7 @@ int net_interface_watch(struct net *net, struct shard *s, uint32_t index, struct
     socket_set_up(watch, net, fd, SOCKET_LISTENING);
     watch->backend = (void *)(uintptr_t)index;
     err = bind(fd, (struct sockaddr *)&links, sizeof links) ? errno : socket_attach(watch, s);
-    /* After the bind, because from here on the removal is reported. */
+    /* Checked only after the bind, because removals are reported from then on. */
     if (!err && !interface_exists(fd, index))
         err = ENODEV;
     if (err)
@@ -45,7 +46,7 @@ int net_interface_watch(struct net *net, struct shard *s, uint32_t index, struct
     return err;
 }
 
-/* Only AF_UNSPEC counts, because a port that leaves a bridge is reported as deleted with the bridge's family. */
+/* Only notices with AF_UNSPEC count. When a port leaves a bridge, it is reported as deleted too, but with AF_BRIDGE. */
 static bool interface_is_removed_by(const struct nlmsghdr *h, size_t len, uint32_t index)
 {
     for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations that the files of the kernel's backend share. The invariant: a function that net_ops has too keeps that
- * one's rules, which are in net.h.
+ * Declarations that the files of the kernel's backend share. The invariant: a function that implements a member of
+ * net_ops follows the rules of that member in net.h.
  */
 #ifndef ENGINE_NET_INTERNAL_H
 #define ENGINE_NET_INTERNAL_H
@@ -23,13 +23,14 @@ void reservation_install_fork_handlers(void);
 int reservation_socket(struct net_reservation *r, int *fd);
 
 /*
- * reservation_name.c. Binds a name for the address in *name_fd, which the caller closes. tcp_fd is bound to the
- * address. exclusive: it was bound while the kernel had nothing else there. contest: if the name is taken, check
- * whether its owner may have it. Returns 0, EADDRINUSE, or another errno.
+ * reservation_name.c. Reserves the address by binding an abstract AF_UNIX name. *name_fd receives the socket of that
+ * name, which the caller closes. tcp_fd: a TCP socket that is bound to the address. exclusive: the kernel had no other
+ * socket there at that bind. contest: if the name is taken by a process whose name does not count, binds a further
+ * name. Returns 0, EADDRINUSE, or another errno.
  */
 int reservation_name_bind(const struct addr *local, int tcp_fd, bool exclusive, bool contest, int *name_fd);
 
-/* sock_diag.c. The connections of all processes in the network namespace, as the kernel reports them. */
+/* sock_diag.c. Finds sockets of all processes in the network namespace, as the kernel reports them. */
 enum sock_diag {
     SOCK_DIAG_NOTHING,
     SOCK_DIAG_REMAINS, /* only remains of closed connections, or the kernel does not report */
@@ -38,13 +39,14 @@ enum sock_diag {
 struct inet_diag_msg;
 struct nlmsghdr;
 /*
- * Sends a request, and calls on_answer with each answer, whose payload has at least min_size bytes. Returns 0 or errno.
+ * Sends a request, and calls on_answer with each answer. An answer whose payload is shorter than min_size is an error.
+ * Returns 0 or errno.
  */
 int sock_diag_request(const void *request, size_t size, size_t min_size,
                       void (*on_answer)(void *context, const struct nlmsghdr *answer), void *context);
 /* Is this four-tuple connected, or connecting? Returns false if the kernel does not report. */
 bool sock_diag_connected(const struct addr *local, const struct addr *peer);
-/* Returns what TCP connections exist at this local address. */
+/* Returns which kind of TCP connections exist at this local address. */
 enum sock_diag sock_diag_at(const struct addr *local);
 /*
  * Calls on_socket with each TCP socket that is bound to this address, or to its port on all addresses. Since Linux 6.8
@@ -60,10 +62,10 @@ enum socket_flag {
     SOCKET_BLOCKED = 1 << 2,           /* its owner waits for room, or for the end of connecting */
     SOCKET_WRITABLE = 1 << 3,          /* room came, or connecting ended, and ready(WRITE) was not called yet */
     SOCKET_CONNECTING = 1 << 4,
-    SOCKET_LISTENING = 1 << 5,         /* or any other socket that is no connection */
+    SOCKET_LISTENING = 1 << 5,         /* it is a listener, or another socket that is no connection */
     SOCKET_READ_PAUSED = 1 << 6,
     SOCKET_LISTED = 1 << 7,            /* in its poller's ready list */
-    SOCKET_CONNECT_UNCERTAIN = 1 << 8, /* connecting may have failed */
+    SOCKET_CONNECT_UNCERTAIN = 1 << 8, /* an error or hang-up was reported while connecting */
     SOCKET_OUTPUT_WATCHED = 1 << 9,    /* its registration includes output */
     SOCKET_WATCHED = 1 << 10,          /* in its poller's epoll set */
 };
@@ -78,7 +80,7 @@ void net_wake(struct net *net, void *poller);
 int socket_attach(struct net_socket *socket, struct shard *s);
 void socket_detach(struct net_socket *socket);
 void socket_update_list(struct net_socket *socket); /* to be called after its flags have changed */
-/* The owner waits for room, or for the end of connecting: ready(WRITE) will report it. */
+/* Makes the backend call ready(WRITE) when there is room for output, or when connecting has ended. */
 void socket_wait_for_room(struct net_socket *socket);
 /* Counts a read that returned data or the end of the stream. */
 void socket_count_read(struct net_socket *socket);
@@ -88,8 +90,8 @@ void socket_set_up(struct net_socket *socket, struct net *net, int fd, unsigned 
 /* Stores the reservation and takes a reference on it, which socket_close drops. */
 void socket_set_reservation(struct net_socket *socket, struct net_reservation *r);
 /*
- * Decides what closing does to the peer: a reset or an end of stream. Sockets start with reset, and socket_close
- * without reset changes it. So if a process dies, its peers see an abort and not a disconnect.
+ * Sets what the kernel sends when fd is closed: a reset or an end of stream. Every socket starts with reset, and only
+ * socket_close changes that. So if a process dies, its peers see an abort and not a disconnect.
  */
 void socket_reset_on_close(int fd, bool reset);
 void socket_close(struct net_socket *socket, bool reset);

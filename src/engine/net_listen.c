@@ -65,9 +65,9 @@ static int listener_resume(int fd)
 }
 
 /*
- * Makes the socket's state follow `paused`. The owner, who resets the queue, and a consumer's thread, which pauses, may
- * run this at the same time. Each reads `paused` again after it has acted, so the last one to act has used its last
- * value.
+ * Makes the socket's state follow `paused`. The owner, which resets the queue, and a consumer's thread, which pauses,
+ * may run this at the same time. Each reads `paused` again after it has acted, so the thread that acts last has used
+ * the final value.
  */
 static int listener_apply_pause(struct net_socket *listener)
 {
@@ -90,7 +90,7 @@ int net_listen_pause(struct net_socket *socket, bool paused)
     return listener_apply_pause(socket);
 }
 
-/* Does a peer wait, or is the listener paused, so that poll reports a hang-up? */
+/* Returns true if a peer waits. Also returns true if the listener is paused, because poll then reports a hang-up. */
 static bool listener_has_waiting(const struct net_socket *listener)
 {
     struct pollfd waiting = { .fd = listener->fd, .events = POLLIN };
@@ -115,8 +115,8 @@ void net_reset_accept_queue(struct net_socket *listener)
 }
 
 /*
- * Returns what net_accept returns if accept failed. accept fails for lack of descriptors or memory even if no peer
- * waits.
+ * Handles a failed accept and returns what net_accept must return. Without descriptors or memory, accept fails even if
+ * no peer waits.
  */
 static int listener_handle_accept_error(struct net_socket *listener, int err)
 {

@@ -23,7 +23,7 @@
 #include "engine/shard.h"
 
 enum {
-    LONG_ANSWER = 192 * 1024, /* bytes that are received without sending */
+    LONG_ANSWER = 192 * 1024, /* bytes that are received without a send */
     MIN_PATH_SEGMENT = 536,   /* what every path carries (RFC 9293) */
 };
 
@@ -81,9 +81,10 @@ static size_t iov_total_size(const struct iovec *iov, int iovcnt)
 }
 
 /*
- * Called after EFAULT: memory of the consumer's is not mapped, although registered memory must be. Touching the memory
- * raises the fault that copying would have raised, so a program's or sanitizer's handler reports it or maps the memory.
- * Otherwise the connection would be lost without a reason. The bytes keep their values, because data may never come.
+ * Called after EFAULT, which means that the consumer's memory is not mapped, although registered memory must be mapped.
+ * Touching the memory raises the fault that copying would have raised, so a program's or sanitizer's handler reports it
+ * or maps the memory. Otherwise the connection would be lost without a visible cause. The bytes keep their values,
+ * because the data may never arrive.
  */
 static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
 {
@@ -102,7 +103,7 @@ static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
     }
 }
 
-/* Can the failed system call be repeated? *touched: its memory has been touched already. */
+/* Can the failed system call be repeated? *touched: socket_touch_memory has been called for this call already. */
 static bool socket_may_repeat(const struct iovec *iov, int iovcnt, bool write, bool *touched)
 {
     if (errno == EINTR)
@@ -134,10 +135,9 @@ static ssize_t socket_send(struct net_socket *socket, const struct iovec *iov, i
 }
 
 /*
- * Counts the bytes that are received since something was sent. Linux takes a socket that answers what it receives for
- * one end of a dialogue, and delays its acknowledgements until the next answer. If much data arrives instead, the peer
- * waits for these acknowledgements, and BBR underestimates the path. So TCP_QUICKACK is set once after LONG_ANSWER
- * bytes.
+ * Counts the bytes that are received since something was sent. Linux assumes that a socket which has answered will
+ * answer again, and delays its acknowledgements until the next answer. If much data arrives instead, the peer waits for
+ * these acknowledgements, and BBR underestimates the path. So TCP_QUICKACK is set once after LONG_ANSWER bytes.
  */
 static void socket_count_received(struct net_socket *socket, size_t n)
 {

@@ -6,15 +6,17 @@
  * that name. The name disappears when the last reference is dropped, after the TCP sockets at the address, or when the
  * process dies.
  *
- * Foreign sockets: bind without SO_REUSEADDR succeeds only if the kernel has nothing at the address. If it fails and
- * bind with SO_REUSEADDR succeeds, there are either remains of closed connections (TIME_WAIT), which do not count, or
- * sockets that have SO_REUSEADDR too. sock_diag distinguishes a living connection, remains, and neither, which means a
- * foreign socket that is only bound. Two cases stay undetected: such a socket beside remains, and a socket that is
- * bound later with SO_REUSEADDR (or with SO_REUSEPORT by the same user, beside the connections of a shared endpoint).
+ * Sockets that are not OpenNDK's: bind without SO_REUSEADDR succeeds only if the kernel has nothing at the address. If
+ * it fails and bind with SO_REUSEADDR succeeds, there are either remains of closed connections (TIME_WAIT), which do
+ * not count, or sockets that have SO_REUSEADDR too. sock_diag distinguishes a living connection, remains, and neither,
+ * which means a foreign socket that is only bound. Two cases stay undetected: such a socket beside remains, and a
+ * socket that is bound later with SO_REUSEADDR (or with SO_REUSEPORT by the same user, beside the connections of a
+ * shared endpoint).
  *
- * A bitmap for each host address has the dynamic ports (port 0). For a short while it also stores which ports others
- * use, so that a nearly full range costs no more than an empty one. As long as remains stay, it stores which ports have
- * had connections, so that finding a fresh port, which has none, costs next to nothing.
+ * Port 0 selects one of the dynamic ports. Each host address has three kinds of bitmaps of these ports: those that this
+ * process has reserved; those that were found to be used by others, for up to about two seconds, so that a nearly full
+ * range costs no more than an empty one; and those that had connections, for as long as remains may exist. With the
+ * last kind, a fresh port (one without remains) is found without system calls.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -40,10 +42,10 @@ enum {
     N_PORTS = 16384,
     BITS_PER_WORD = 64,
     N_WORDS = N_PORTS / BITS_PER_WORD,
-    MAX_SKIPPED = 63,          /* claims in a row that do not look for a fresh port, because there hardly is one */
-    MAX_TRIES = 3 * N_PORTS, /* of one claim, because others may release and reserve ports meanwhile */
-    FOREIGN_SECONDS = 1,       /* how long a port counts as in use by others */
-    REMAINS_SECONDS = 60,      /* TIME_WAIT */
+    MAX_SKIPPED = 63,          /* claims in a row that try no fresh port, because hardly any exists */
+    MAX_TRIES = 3 * N_PORTS, /* of one claim; limited, because ports are released and reserved meanwhile */
+    FOREIGN_SECONDS = 1,       /* a claim clears the map of others' ports if it is older */
+    REMAINS_SECONDS = 60,      /* the length of TIME_WAIT */
 };
 
 /* The dynamic ports of one host address. Allocated at the first use, never freed. ranges_lock guards it. */
@@ -52,9 +54,9 @@ struct port_range {
     struct addr host; /* port 0 */
     uint64_t own[N_WORDS];
     uint64_t foreign[N_WORDS];
-    uint64_t used[2][N_WORDS];   /* had connections, or were not fresh: in this period, in the one before it */
+    uint64_t used[2][N_WORDS];   /* had connections, or failed as fresh: [0] in this period, [1] in the last */
     time_t foreign_since, used_since;
-    unsigned max_skips, n_skips; /* claims in a row that do not look for a fresh port: at most, so far */
+    unsigned max_skips, n_skips; /* claims in a row that try no fresh port: the limit, and so far */
 };
 
 struct net_reservation {
@@ -64,7 +66,7 @@ struct net_reservation {
     struct port_range *range;
     int name_fd;
     bool reuses;       /* tcp_fd has SO_REUSEADDR; used only while the address is claimed */
-    atomic_int tcp_fd; /* bound. Passed to the one connection or listener; a shared endpoint keeps it */
+    atomic_int tcp_fd; /* bound to local. Passed to the connection or listener; a shared endpoint keeps it */
 };
 
 static struct spin ranges_lock;
@@ -120,7 +122,10 @@ static void port_map_set(uint64_t map[N_WORDS], uint16_t port, bool on)
         map[i / BITS_PER_WORD] &= ~(UINT64_C(1) << i % BITS_PER_WORD);
 }
 
-/* Returns the first free port's index from start on, continuing at 0, or -1. fresh_only: that was not used lately. */
+/*
+ * Returns the index of the first free port from start on, then from 0, or -1. fresh_only: skips ports that had
+ * connections.
+ */
 static int port_range_next_free(const struct port_range *range, unsigned start, bool fresh_only)
 {
     for (unsigned n = 0; n <= N_WORDS; n++) {
@@ -145,7 +150,7 @@ static time_t reservation_seconds(void)
     return t.tv_sec;
 }
 
-/* Drops entries that are too old. drop_foreign: also drops all ports of others. */
+/* Clears the maps that are too old. drop_foreign: clears the map of others' ports in any case. */
 static void port_range_expire(struct port_range *range, bool drop_foreign)
 {
     time_t now = reservation_seconds();
@@ -161,7 +166,10 @@ static void port_range_expire(struct port_range *range, bool drop_foreign)
     }
 }
 
-/* Marks the next port from index `start` on as own, as far as the maps are right. Returns its index, or -1. */
+/*
+ * Finds the next port that the maps show as free, from index start on, then from 0, and marks it as own. The maps may
+ * be out of date: only bind decides. Returns the port's index, or -1 if the maps show none.
+ */
 static int port_range_acquire(struct port_range *range, unsigned start, bool fresh_only, bool drop_foreign)
 {
     int i;
@@ -183,7 +191,9 @@ static void port_range_release(struct port_range *range, uint16_t port, bool is_
     spin_unlock(&ranges_lock);
 }
 
-/* Does this claim look for a fresh port first? Less often while that fails, because each try costs a bind. */
+/*
+ * Does this claim try a fresh port first? While such tries fail, fewer claims make them, because each try costs a bind.
+ */
 static bool port_range_tries_fresh(struct port_range *range)
 {
     bool tries;
@@ -195,7 +205,7 @@ static bool port_range_tries_fresh(struct port_range *range)
     return tries;
 }
 
-/* Whether a claim found a fresh port decides how many claims look for none. */
+/* Sets how many of the next claims try no fresh port: none if this try succeeded, otherwise twice as many as before. */
 static void port_range_report_fresh(struct port_range *range, bool found)
 {
     spin_lock(&ranges_lock);
@@ -235,7 +245,7 @@ static int reservation_tcp_socket(const struct addr *local, int *out)
     return 0;
 }
 
-/* had: the socket's SO_REUSEADDR, which is off at first and stays as it was last set. */
+/* reuse: bind with SO_REUSEADDR. had: the socket's present SO_REUSEADDR, which is off in a new socket. */
 static int reservation_tcp_bind(int fd, const struct addr *local, bool reuse, bool had)
 {
     int err = reuse == had ? 0 : reservation_set_option(fd, SOL_SOCKET, SO_REUSEADDR, reuse);
@@ -309,7 +319,7 @@ static int reservation_claim_port(struct net_reservation *r, const struct addr *
     return err;
 }
 
-/* Returns a scattered index, so that processes do not try the same ports. It need not be unguessable. */
+/* Returns a random index, so that processes do not try the same ports. It need not be unguessable. */
 static unsigned reservation_random_index(void)
 {
     static _Atomic uint64_t state;
@@ -332,11 +342,14 @@ static int reservation_claim_any(struct net_reservation *r)
         i = port_range_acquire(r->range, start, fresh, drop_foreign);
         drop_foreign = false;
         if (i < 0 && fresh) {
-            fresh = false; /* the maps have no fresh port; finding that out again costs nothing */
+            fresh = false; /* the maps show no fresh port; the next claim finds that out again at no cost */
             continue;
         }
         if (i < 0) {
-            /* Ports of others may be free by now, so the range is not exhausted before they are tried again. */
+            /*
+             * Others may have released ports since the map was made. So their ports are tried again before the range
+             * counts as exhausted.
+             */
             if (has_dropped)
                 break;
             has_dropped = drop_foreign = true;
@@ -360,7 +373,10 @@ static int reservation_claim_any(struct net_reservation *r)
 
 /* ---- the interface ---- */
 
-/* The parent's ports are not reserved by the child. Inherited reservations still refer to the ranges. */
+/*
+ * In a child of fork: the parent's reservations are not the child's. The ranges are not freed, because inherited
+ * reservations still refer to them.
+ */
 static void reservation_drop_ranges(void)
 {
     LIST_INIT(&ranges);

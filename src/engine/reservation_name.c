@@ -14,9 +14,8 @@
  * processes that bind further names at the same moment may see each other and both fail.
  *
  * The address's name is the same in all versions of these rules. So a process of version 1, which bound no other name,
- * and one of a later version exclude each other. Names of all versions begin with it, and a name of an unknown version
- * counts as any other. A name of an unknown user counts too, so kernels that do not report users (before 5.3) behave as
- * before.
+ * and one of a later version exclude each other. Names of all versions begin with it, and the rules above apply to
+ * names of all versions. A name whose user the kernel does not report (before Linux 5.3) always counts.
  *
  * docs/addresses.md describes what these rules do not prevent.
  */
@@ -48,7 +47,7 @@
 enum {
     SCATTER_CHARACTERS = 6,
     MAX_USERS = 32,
-    PRIVILEGED_PORTS = 1024, /* the system's default */
+    PRIVILEGED_PORTS = 1024, /* ports below it are privileged; the system's default */
 };
 
 /* ---- names ---- */
@@ -66,7 +65,7 @@ static char *name_put_hex(char *at, const void *bytes, size_t n)
 }
 
 /*
- * Writes the address's name and returns its length. Not by snprintf, which would be a tenth of a connect's
+ * Writes the address's name and returns its length. snprintf is not used, because it would be a tenth of a connect's
  * instructions. The kernel hashes abstract names into 256 lists by the sum of their bytes, and the digits of ports give
  * only a few dozen sums. So each name ends in characters that are computed from the address and spread the names over
  * all lists.
@@ -91,7 +90,7 @@ static socklen_t name_make(const struct addr *a, struct sockaddr_un *name)
     return (socklen_t)(at - (char *)name);
 }
 
-/* Makes the address's name a further name of the address. Returns its length. */
+/* Appends to the address's name what makes it a further name. Returns the new length. */
 static socklen_t name_make_further(struct sockaddr_un *name, socklen_t len)
 {
     uint64_t random = random_u64();
@@ -102,14 +101,14 @@ static socklen_t name_make_further(struct sockaddr_un *name, socklen_t len)
 
 /* ---- TCP sockets at the address ---- */
 
-/* The users of TCP sockets at an address, without those that no process has open. */
+/* The users of the TCP sockets at an address that a process has open. */
 struct tcp_users {
     uid_t uids[MAX_USERS];
     unsigned count;
     bool more;      /* there are more users than uids has room for */
-    bool shows_own; /* the kernel listed own_inode, so it lists sockets that are only bound */
+    bool shows_own; /* the kernel listed own_inode, so it also lists sockets that are only bound */
     uint32_t own_inode;
-    uint32_t inode; /* of a socket of uids[0] */
+    uint32_t inode; /* of a socket of user uids[0] */
 };
 
 static bool tcp_users_have(const struct tcp_users *t, uid_t uid)
@@ -160,14 +159,14 @@ struct name_search {
     const struct sockaddr_un *own;  /* this process's further name, which does not count, or NULL */
     socklen_t name_len, own_len;
     struct tcp_users tcp;
-    bool shows_all; /* a user who is not in tcp has no socket at the address */
+    bool shows_all; /* tcp is complete: a user who is not in it has no socket at the address */
     /* The first name that counts. */
     bool found, has_uid;
     uid_t uid;
     uint32_t inode;
 };
 
-/* Is this path, which begins with 0 if it is abstract, another process's name of the address? */
+/* Is this another process's name of the address? The path of an abstract name begins with a zero byte. */
 static bool name_search_matches(const struct name_search *s, const char *path, size_t len)
 {
     size_t wanted = s->name_len - offsetof(struct sockaddr_un, sun_path);
@@ -228,8 +227,8 @@ static bool name_search_run(struct name_search *s)
 }
 
 /*
- * Does another process have the address by a name that counts? tcp_fd is bound to the address; exclusive: it was bound
- * while the kernel had no other socket there. Returns true if the kernel does not report sockets or names.
+ * Does another process have a name of the address that counts? tcp_fd is bound to the address. exclusive: the kernel
+ * had no other socket there at that bind. Returns true if the kernel does not report sockets or names.
  */
 static bool name_search_finds_owner(const struct addr *local, int tcp_fd, bool exclusive, struct name_search *s)
 {

@@ -2,16 +2,16 @@
 /*
  * Drives a shard. base/owner.h decides which thread may do it.
  *
- *   the thread's turn    acquire (waits) . sockets, work, timers . release . callbacks
- *   a consumer's post    push . acquire or ring . work . release, or release to the thread
- *   its doorbell         try . work, the task itself . release, or release to the thread; otherwise as a post
- *   a lazy post          push, and nothing else while a consumer polls
- *   a consumer's poll    try . lease . sockets, work, timers . release, or release to the thread
+ *   shard_turn        acquire (waits) . sockets, work, timers . release . callbacks
+ *   shard_post        push . acquire or ring . work . release, or release to the thread
+ *   shard_post_once   try to acquire . work, the task . release, or release to the thread; otherwise as shard_post
+ *   shard_post_lazy   push; nothing else while a consumer has the polling lease, otherwise as shard_post
+ *   shard_poll        try to acquire . lease . sockets, work, timers . release, or release to the thread
  *
- * The invariant: no task is left behind. Every owner runs the queue again if its release reports that the doorbell was
- * rung. An owner that is not the shard's thread releases to the thread if something is left for it: callbacks, more
- * work than a consumer's call should do, a timer that is due before the thread's sleep ends, or ready sockets without
- * a lease.
+ * The invariant: no queued task is forgotten. An owner runs the queue again if its release returns that the doorbell
+ * was rung. An owner that is not the shard's thread releases to the thread if something is left for it: callbacks, more
+ * work than a consumer's call should do, a timer that is due before the thread's sleep ends, or ready sockets without a
+ * lease.
  */
 #include "engine/shard.h"
 
@@ -26,22 +26,22 @@
 #include "engine/shard_internal.h"
 
 enum {
-    MAX_TASKS = 64,            /* in one round */
+    MAX_TASKS = 64,            /* in one round of work */
     MAX_WORK_NS = 500000,      /* for the work of one turn, before the sockets are served again */
     TASKS_PER_CLOCK_READ = 8,
     MAX_ROUNDS = 4,            /* of work in a consumer's call; the thread does the rest */
     MAX_THREAD_ROUNDS = 16,    /* of work in the thread's turn, before it delivers callbacks */
     MAX_CALLS = 64,            /* callbacks between two turns */
-    DEFAULT_SOCKET_BATCH = 8,  /* small, so that the callbacks find in the caches what these sockets touched */
-    MIN_LEASE_POLLS = 4,       /* in a row, to begin a lease: one poll before arming is no polling */
-    MAX_POLL_GAP_NS = 200000,  /* between two polls in a row */
+    DEFAULT_SOCKET_BATCH = 8,  /* small, so that the sockets' data is still cached when the callbacks run */
+    MIN_LEASE_POLLS = 4,       /* in a row that begin a lease; one poll before NdkArmCq begins none */
+    MAX_POLL_GAP_NS = 200000,  /* a longer gap between two polls begins a new row */
     TOKEN_SPINS = 200,
 };
 
 /* The bits of a task's `queued`. */
 enum {
     QUEUED = 1, /* it is in a list */
-    URGENT = 2, /* its owner runs it without waiting for a poller */
+    URGENT = 2, /* the shard's owner runs it without waiting for a poll */
 };
 
 static _Thread_local char thread_identity;              /* its address identifies the thread */
@@ -82,9 +82,9 @@ uint64_t shard_clock(struct shard *s)
 }
 
 /*
- * Returns whether the time for this turn's work is over. Connections that always have something to send post themselves
- * again and again. The first call starts the time. Each call reads the clock, so it is made only after several tasks or
- * rounds.
+ * Returns whether the time for this turn's work is over. The limit is needed because a connection that always has
+ * something to send posts its task again and again. The first call in a turn starts the time. Each call reads the
+ * clock, so it is made only after several tasks or rounds.
  */
 static bool shard_check_work_time(struct shard *s)
 {
@@ -115,9 +115,9 @@ static bool shard_run_work(struct shard *s)
 }
 
 /*
- * Timers are due by the time before the sockets were polled. So if a peer's answer and the end of its time limit have
- * both arrived, the answer counts, however long the thread was not running. Timers that this turn sets start from the
- * next reading of the clock.
+ * Fires the timers that were due before the sockets were polled. So if a peer's answer has arrived and its time limit
+ * has passed too, the answer counts, however long the thread was not running. For timers that this turn sets, the clock
+ * is read again.
  */
 static bool shard_run_all(struct shard *s)
 {
@@ -159,7 +159,7 @@ static bool shard_release_in_thread(struct shard *s, bool last_round)
     s->has_calls = false; /* the thread delivers callbacks after this turn anyway */
     atomic_store_explicit(&s->driving_thread, NULL, memory_order_relaxed);
     if (last_round) {
-        owner_release_to_thread(&s->owner); /* to itself: it does not sleep while the doorbell is rung */
+        owner_release_to_thread(&s->owner); /* to itself: WAKE makes it run another turn before it sleeps */
         return true;
     }
     if (owner_release(&s->owner))
@@ -171,12 +171,12 @@ static bool shard_release_in_thread(struct shard *s, bool last_round)
 /* Releases the token in any thread. Returns false if the doorbell was rung and the caller is still the owner. */
 static bool shard_release(struct shard *s, bool last_round)
 {
-    if (current_shard == s) /* from a callback: the thread does the rest after it */
+    if (current_shard == s) /* from a callback: after it the thread does the rest */
         return shard_release_in_thread(s, last_round);
     atomic_store_explicit(&s->driving_thread, NULL, memory_order_relaxed);
     if (last_round || shard_needs_thread(s)) {
         s->has_calls = false;
-        s->thread_deadline = 0; /* the thread runs a turn now, so an earlier timer need not wake it */
+        s->thread_deadline = 0; /* the thread runs a turn now, so a timer that is set before need not wake it */
         owner_release_to_thread(&s->owner);
         return true;
     }
@@ -332,7 +332,7 @@ void shard_renew_lease(struct shard *s)
         owner_lease_renew(&s->owner, s->executor->ops->now(s->executor));
 }
 
-/* Not exact if several threads poll. It only has to show that somebody polls. */
+/* The count is not exact if several threads poll. It only has to show that some thread polls. */
 static void shard_count_missed_poll(struct shard *s)
 {
     uint32_t n = atomic_load_explicit(&s->missed_polls, memory_order_relaxed);
@@ -356,7 +356,7 @@ static void shard_lease_to_poller(struct shard *s)
 void shard_poll(struct shard *s)
 {
     if (shard_is_owner(s))
-        return; /* from a task */
+        return; /* called from a task */
     if (owner_try_acquire(&s->owner)) {
         shard_begin_turn(s);
         shard_begin_or_renew_lease(s);
@@ -377,7 +377,7 @@ void shard_watch(struct shard *s)
     shard_exit(s);
 }
 
-/* ---- the shard's thread, or what a simulation has in its place ---- */
+/* ---- the shard's thread, or a simulation's ---- */
 
 /* Runs queued callbacks, without the token, unless inside a callback of this shard. Returns whether it ran any. */
 static bool shard_deliver_calls(struct shard *s)
@@ -397,7 +397,7 @@ static bool shard_deliver_calls(struct shard *s)
     return ran > 0;
 }
 
-/* Must the thread's turn end after so many rounds of work? Reads the clock only in every second round. */
+/* Must the thread's turn end after this many rounds of work? Reads the clock only in every second round. */
 static bool shard_turn_is_over(struct shard *s, int rounds)
 {
     return rounds >= MAX_THREAD_ROUNDS || s->work_time_is_over || (rounds % 2 == 0 && shard_check_work_time(s));

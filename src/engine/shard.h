@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A shard: an event loop with its sockets, timers and work. The invariant: one thread drives it at a time, its owner
- * (base/owner.h). If the token is free, that is the shard's own thread, or a consumer's thread that posts or polls.
+ * A shard: an event loop with its sockets, timers and work. The invariant: only one thread drives a shard at a time:
+ * its owner, which holds the token (base/owner.h). The owner is the shard's own thread, or a consumer's thread that
+ * posted or polled when the token was free.
  *
  *   shard_post   work that runs with the token held, in the order posted; any thread may post at any time
  *   shard_call   a callback into the consumer: it runs on the shard's thread without the token, in the order queued;
@@ -9,11 +10,12 @@
  *   timers       fire with the token held
  *   sockets      net.h reports readiness with the token held
  *
- * Only executor_wait and shard_destroy block. A shard does not depend on what it carries.
+ * Only executor_wait and shard_destroy block. The shard's code does not depend on the layers that use it.
  *
  * A thread that drives one shard may post to another one. If that shard's token is free, the task runs inside the post,
- * with both tokens held. So a task posts to another shard as its last act, or expects that the other shard's work is
- * done when the post returns, or uses shard_enqueue. Only a shard's own thread ever waits for a token.
+ * with both tokens held. So a task must post to another shard as its last action, or must expect that the other shard's
+ * work has run when the post returns, or must use shard_enqueue. Only a shard's own thread waits for a token, and only
+ * for that of its shard.
  */
 #ifndef ENGINE_SHARD_H
 #define ENGINE_SHARD_H
@@ -32,27 +34,32 @@ struct shard;
 struct net;
 
 /*
- * Runs task->run with the token held: in this thread before it returns if the token is free, otherwise in the present
- * owner. If the caller is the owner (in a task, a timer or a socket's ready), it runs later, never inside the post.
+ * Runs task->run with the token held. If the token is free, the task runs in this thread before shard_post returns.
+ * Otherwise the present owner runs it. If the caller is the owner (in a task, a timer's fire or a socket's ready), the
+ * task runs later, never inside the post.
  */
 void shard_post(struct shard *s, struct task *task);
 /*
- * The same for a doorbell: does nothing if the task is queued. A task counts as queued until its run begins. The caller
- * must keep the shard alive while this, shard_post_lazy or shard_poll runs. The other functions do that themselves.
+ * The same, but does nothing if the task is already queued. A task counts as queued until its run begins. The caller
+ * must keep the shard alive while shard_post_once, shard_post_lazy or shard_poll runs. The other functions keep it
+ * alive themselves.
  */
 void shard_post_once(struct shard *s, struct task *task);
 /*
- * The same for a doorbell that may wait. While a consumer polls, the task waits for its next poll that gets the token,
- * any other work, shard_post_once of the same task, or the end of the lease. Without a lease this is shard_post_once.
- * Returns true if the task may be waiting. The caller must keep the task alive while this runs.
+ * The same for a task that may wait. While a consumer has the polling lease, the task waits for the next poll that gets
+ * the token, for other work, for shard_post_once of the same task, or for the end of the lease. Without a lease this is
+ * shard_post_once. Returns true if the task may still be queued. The caller must keep the task alive while this runs.
  */
 bool shard_post_lazy(struct shard *s, struct task *task);
 /*
- * shard_post_once for a caller who holds something that the shard's work may wait for: queues the task and never
- * drives the shard in this thread.
+ * shard_post_once for a caller that holds a lock or token that the shard's work may wait for: queues the task, and
+ * never drives the shard in this thread.
  */
 void shard_enqueue(struct shard *s, struct task *task);
-/* Queues a callback into the consumer. Any thread, with or without the token. Never runs it before it returns. */
+/*
+ * Queues a callback into the consumer. Any thread, with or without the token. The callback never runs inside
+ * shard_call.
+ */
 void shard_call(struct shard *s, struct task *task);
 
 /* Does the calling thread drive this shard now? For assertions: only the owner touches a shard's state. */
@@ -67,7 +74,7 @@ struct shard_timer {
     uint64_t deadline; /* nanoseconds on the executor's clock */
     uint64_t order;    /* timers with the same deadline fire in the order in which they were set */
     bool armed;
-    uint8_t fifo;      /* while armed: which of the shard's timer FIFOs has it, or MAX_TIMER_FIFOS for the tree */
+    uint8_t fifo;      /* while armed: the index of the timer's FIFO, or MAX_TIMER_FIFOS if the timer is in the tree */
     void (*fire)(struct shard_timer *timer); /* called disarmed; may set the timer again */
 };
 void shard_timer_set(struct shard *s, struct shard_timer *timer, uint64_t deadline);
@@ -75,17 +82,17 @@ void shard_timer_stop(struct shard *s, struct shard_timer *timer);
 
 /*
  * Returns nanoseconds of the executor's monotonic clock, which is virtual in a simulation. The owner reads the clock at
- * most twice a turn; timers are due by the time that was read before the sockets were polled.
+ * most twice in a turn, so the result may be as old as the turn.
  */
 uint64_t shard_now(struct shard *s);
-uint64_t shard_clock(struct shard *s); /* reads the same clock anew, for turns that may take long */
+uint64_t shard_clock(struct shard *s); /* always reads the clock, for turns that may take long */
 
 /*
- * For a consumer that polls an empty queue. If the token is free, drives the shard: a bounded batch of input, work and
- * timers, but no callbacks. Otherwise does nothing. Consecutive polls begin and renew the polling lease. If the shard's
- * thread is always busy, it begins a lease for them. Until the lease ends (1 ms without a poll, or shard_watch), the
- * shard's thread does not wait for sockets, but it does serve timers and callbacks. Any thread; a poll from a callback
- * begins no lease. Never blocks.
+ * For a consumer that polls an empty queue. If the token is free, drives the shard: a limited amount of input, work and
+ * timers, but no callbacks. Otherwise it only renews the lease or counts the poll. Polls in quick succession begin the
+ * polling lease, and each poll renews it. If such polls fail because the shard's thread is always busy, that thread
+ * begins the lease. Until the lease ends (1 ms without a poll, or shard_watch), the shard's thread does not wait for
+ * sockets, but it does serve timers and callbacks. Any thread; a poll from a callback begins no lease. Never blocks.
  */
 void shard_poll(struct shard *s);
 /* Ends the lease, so the shard's thread waits for sockets again. For NdkArmCq. */
@@ -101,7 +108,7 @@ struct executor_ops {
     int (*start)(struct executor *e, struct shard *s); /* returns 0 or errno */
     void (*stop)(struct executor *e, struct shard *s); /* returns after the shard's last turn */
     void (*wake)(struct executor *e, struct shard *s); /* ends the wait of the shard's thread in net_ops.wait */
-    /* Returns false if the deadline passes first. A simulation turns its shards meanwhile. */
+    /* Returns false if the deadline passes first. A simulation runs its shards' turns meanwhile. */
     bool (*gate_wait)(struct executor *e, struct gate *g, uint64_t deadline);
 };
 struct executor {
@@ -118,7 +125,7 @@ static inline bool executor_wait_until(struct executor *e, struct gate *g, uint6
 }
 
 struct shard_config {
-    uint64_t spin_ns; /* how long the thread polls after an event before it sleeps, at most */
+    uint64_t spin_ns; /* how long, at most, the thread spins after an event before it sleeps */
     unsigned batch;   /* sockets served in one turn, at most; 0: the default */
     int cpu;          /* the processor to pin the thread to, or -1 */
 };
@@ -130,16 +137,17 @@ void shard_destroy(struct shard *s);
 struct executor *shard_executor(const struct shard *s);
 struct net *shard_net(const struct shard *s);
 const struct shard_config *shard_get_config(const struct shard *s);
-void *shard_poller(const struct shard *s); /* the poller that net_ops.poller_create made for it */
-/* For net backends, token held: a socket became ready outside of poll. */
+void *shard_poller(const struct shard *s); /* the poller that net_ops.poller_create made for this shard */
+/* For net backends, with the token held: reports that a socket became ready outside of net_ops.poll. */
 void shard_set_sockets_ready(struct shard *s);
 /* Any thread. Makes the shard's thread run a turn, for net backends whose sockets become ready without their poller. */
 void shard_wake(struct shard *s);
 
 /*
- * For executors. One thread, the shard's, calls these functions for a shard.
- * Runs one turn: acquires the token, serves ready sockets, work and due timers, releases the token, and delivers queued
- * callbacks. Returns what it did, or 0. A turn from inside a callback of the same shard delivers no callbacks.
+ * For executors. One thread, the shard's, calls these functions for a shard. Runs one turn: acquires the token, serves
+ * ready sockets, work and due timers, releases the token, and delivers queued callbacks. Returns a set of SHARD_WORKED
+ * (it served sockets, work or timers) and SHARD_CALLED (it delivered callbacks). A turn inside a callback of the same
+ * shard delivers no callbacks.
  */
 enum { SHARD_WORKED = 1, SHARD_CALLED = 2 };
 unsigned shard_turn(struct shard *s);
@@ -150,11 +158,11 @@ void shard_sleep(struct shard *s);
 /* Does a consumer hold the polling lease, so that the thread need not poll? */
 bool shard_is_leased(struct shard *s);
 /*
- * Token held. Renews the lease in a turn that takes long, so that it does not run out meanwhile. Does so only in a
- * consumer's thread, because the consumer that drives the shard most likely has the lease.
+ * Token held. For turns that take long: renews the lease, so that it does not expire during the turn. Does nothing in
+ * the shard's own thread. A consumer that drives the shard most likely has the lease.
  */
 void shard_renew_lease(struct shard *s);
-/* Returns a place where the executor stores a pointer of its own. */
+/* Returns the address of a pointer that belongs to the executor. */
 void **shard_executor_slot(struct shard *s);
 
 /* The executor of real threads: one for each process, created on first use, never destroyed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shard itself, for shard.c and timer.c only. The invariant: only the threads that a heading names touch the fields
- * below it.
+ * The fields of a shard, for shard.c and timer.c only. The invariant: only the threads that a heading names access the
+ * fields below that heading.
  */
 #ifndef ENGINE_SHARD_INTERNAL_H
 #define ENGINE_SHARD_INTERNAL_H
@@ -29,29 +29,29 @@ struct shard {
     struct task_stack posted;
     struct task_stack called;
     _Atomic uint32_t n_callers;           /* threads in functions that keep the shard alive themselves */
-    _Atomic(const void *) driving_thread; /* the owner, by the address of its thread_identity */
-    atomic_bool end_lease_requested;      /* by shard_watch; the owner ends it */
-    _Atomic uint32_t missed_polls;        /* polls that met another owner while the thread was awake; not exact */
+    _Atomic(const void *) driving_thread; /* the address of the owner's thread_identity, or NULL */
+    atomic_bool end_lease_requested;      /* set by shard_watch; the owner then ends the lease */
+    _Atomic uint32_t missed_polls;        /* polls that did not get the token since the thread last slept; not exact */
 
     /* The owner. */
     struct task_list work;
     struct timer_fifo timer_fifos[MAX_TIMER_FIFOS];
-    struct timer_tree timers; /* those that fit no FIFO */
-    uint64_t first_deadline;  /* of all timers; UINT64_MAX: there is none */
-    uint64_t n_timers_set;    /* ever; orders timers with the same deadline */
+    struct timer_tree timers; /* the timers that fit no FIFO */
+    uint64_t first_deadline;  /* the earliest of all timers; UINT64_MAX: there is none */
+    uint64_t n_timers_set;    /* since the shard was created; the next timer's order */
     uint64_t now;             /* 0: this owner has not read the clock yet */
-    uint64_t work_deadline;   /* when the time for this turn's work ends; 0: not set yet */
+    uint64_t work_deadline;   /* when the time for this turn's work is over; 0: not set yet */
     bool work_time_is_over;
     uint64_t thread_deadline; /* until when the shard's thread sleeps; 0: it runs another turn before it sleeps */
-    unsigned polls_in_row;    /* since shard_watch */
-    uint64_t last_poll;       /* the time of it */
+    unsigned polls_in_row;    /* in quick succession, since shard_watch */
+    uint64_t last_poll;       /* the time of the last poll that got the token */
     bool was_watched;         /* shard_watch was called since the thread's last turn */
     bool has_calls;           /* the thread must deliver callbacks */
     bool sockets_ready;       /* some sockets are ready and not served yet */
 
     /* The shard's thread. */
     struct task_list calls;
-    uint64_t sleep_until; /* its own copy of thread_deadline */
+    uint64_t sleep_until; /* the thread's own copy of thread_deadline */
     bool delivering;
 
     /* Constant. */
@@ -68,7 +68,7 @@ static inline uint64_t timer_first_deadline(const struct shard *s) /* UINT64_MAX
 {
     return s->first_deadline;
 }
-/* Fires the timers that are due at now. Returns whether there were any. */
+/* Fires the timers that are due at now. Returns true if there were any. */
 bool timer_fire_due(struct shard *s, uint64_t now);
 
 #endif

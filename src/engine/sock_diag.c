@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asks the kernel about sockets of other processes by netlink's sock_diag, which needs no privilege. Since Linux 6.8
- * the kernel can list sockets that are only bound, which takes milliseconds. The invariant: only sock_diag_sockets_at
- * asks for those.
+ * Gets information about sockets of other processes from the kernel by netlink's sock_diag, which needs no privilege.
+ * Since Linux 6.8 the kernel can list sockets that are only bound, but that takes milliseconds. The invariant: only
+ * sock_diag_sockets_at requests such sockets.
  */
 #include <errno.h>
 #include <linux/inet_diag.h>
@@ -16,7 +16,7 @@
 #include "base/descriptors.h"
 #include "engine/net_internal.h"
 
-/* Bound, neither listening nor connected: a state of its own since Linux 6.8. */
+/* The state of sockets that are bound, but neither listening nor connected; since Linux 6.8. */
 #define BOUND_ONLY (1u << 13)
 
 struct diag_request {
@@ -110,7 +110,7 @@ static struct diag_request diag_request_make(unsigned family, const struct addr 
     return q;
 }
 
-/* Handles one datagram of answers. Returns 0 if it was the last, EAGAIN if more may come, or another errno. */
+/* Handles one datagram of answers. Returns 0 if it had the last answer, EAGAIN if more may come, or another errno. */
 static int diag_handle_answers(const char *answers, size_t len, size_t min_size,
                           void (*on_answer)(void *context, const struct nlmsghdr *answer), void *context)
 {
@@ -165,7 +165,7 @@ bool sock_diag_connected(const struct addr *local, const struct addr *peer)
     q.request.id.idiag_dport = htons(addr_port(peer));
     if (local->sa.sa_family == AF_INET6)
         q.request.id.idiag_if = local->v6.sin6_scope_id;
-    /* The kernel reports an error if there is none. */
+    /* The kernel reports an error if there is no such connection. */
     (void)connection_search_run(&q, &search);
     return search.has_living;
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timers of a shard. Only the shard's owner touches them. Nearly all timers have one of a few lengths, so a timer
- * that is set is due after all others of its length. Such timers form FIFOs, in which setting and stopping touch only
- * the neighbours; in a tree of a thousand connections they cost a dozen cache misses. Timers that fit no FIFO are in a
- * tree. The invariant: each FIFO is sorted, and first_deadline is that of the first timer of all.
+ * The timers of a shard. Only the shard's owner touches them. Nearly all timers have one of a few lengths, so a new
+ * timer is due after all others of its length. Timers of one length form a FIFO, in which setting and stopping touch
+ * only the neighbours. In a tree with the timers of a thousand connections, each would cost a dozen cache misses.
+ * Timers that fit no FIFO are in a tree. The invariant: each FIFO is sorted, and first_deadline is the earliest
+ * deadline of all timers.
  */
 #include <assert.h>
 #include <stddef.h>
 
 #include "engine/shard_internal.h"
 
-/* In one turn. Timers that set themselves again must not keep sockets and work waiting. */
+/* In one turn: timers that set themselves again must not keep sockets and work waiting. */
 enum { MAX_FIRED = 256 };
 
 static int timer_compare(const struct shard_timer *a, const struct shard_timer *b)
