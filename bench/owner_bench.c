@@ -153,7 +153,7 @@ static void *handover_thread(void *arg)
     return NULL;
 }
 
-static void wait_until_asleep(uint32_t kind)
+static void bench_wait_asleep(uint32_t kind)
 {
     while ((atomic_load(&o.word) & OWNER_SLEEP_MASK) != kind)
         (void)poll(NULL, 0, 1);
@@ -172,7 +172,7 @@ static void bench_handover(void)
         uint32_t before = atomic_load(&awake);
         uint64_t begin;
 
-        wait_until_asleep(OWNER_SLEEP_TOKEN);
+        bench_wait_asleep(OWNER_SLEEP_TOKEN);
         if (i == WAKES - 1)
             atomic_store(&stop, true);
         begin = owner_clock(NULL);
@@ -187,7 +187,7 @@ static void bench_handover(void)
     printf("hand-over to the thread that waits    %10.0f ns\n", samples_median(WAKES));
 }
 
-static void sleep_once(bool leased)
+static void sleep_thread_once(bool leased)
 {
     struct epoll_event e;
     uint64_t n;
@@ -204,7 +204,7 @@ static void sleep_once(bool leased)
 static void *sleep_thread(void *leased)
 {
     while (!atomic_load(&stop)) {
-        sleep_once(leased != NULL);
+        sleep_thread_once(leased != NULL);
         atomic_store(&woke_at, owner_clock(NULL));
         atomic_fetch_add(&awake, 1);
     }
@@ -228,7 +228,7 @@ static void bench_wake(bool leased)
         uint32_t before;
         uint64_t begin;
 
-        wait_until_asleep(leased ? OWNER_SLEEP_LEASED : OWNER_SLEEP_WATCH);
+        bench_wait_asleep(leased ? OWNER_SLEEP_LEASED : OWNER_SLEEP_WATCH);
         before = atomic_load(&awake);
         if (i == WAKES - 1)
             atomic_store(&stop, true);

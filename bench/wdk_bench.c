@@ -191,7 +191,7 @@ static void queued_bare(int n)
 static atomic_int to_run;
 static WORK_QUEUE_ITEM items[ITEMS];
 
-static VOID count_down(PVOID event)
+static VOID work_count_down(PVOID event)
 {
     if (atomic_fetch_sub(&to_run, 1) == 1)
         KeSetEvent(event, IO_NO_INCREMENT, FALSE);
@@ -202,7 +202,7 @@ static void work_ours(int n)
     for (int k = 0; k < n / ITEMS; k++) {
         atomic_store(&to_run, ITEMS);
         for (int i = 0; i < ITEMS; i++) {
-            ExInitializeWorkItem(&items[i], count_down, &events[0]);
+            ExInitializeWorkItem(&items[i], work_count_down, &events[0]);
             ExQueueWorkItem(&items[i], DelayedWorkQueue);
         }
         event_wait(0);
@@ -236,13 +236,13 @@ static void *jobs_work(void *argument)
     return argument;
 }
 
-static void job_count_down(void *argument)
+static void jobs_count_down(void *argument)
 {
     if (atomic_fetch_sub(&to_run, 1) == 1)
         flag_set(argument);
 }
 
-static void job_queue(struct job *j)
+static void jobs_push(struct job *j)
 {
     j->next = NULL;
     pthread_mutex_lock(&jobs_lock);
@@ -257,9 +257,9 @@ static void work_bare(int n)
     for (int k = 0; k < n / ITEMS; k++) {
         atomic_store(&to_run, ITEMS);
         for (int i = 0; i < ITEMS; i++) {
-            jobs[i].run = job_count_down;
+            jobs[i].run = jobs_count_down;
             jobs[i].argument = &flags[0];
-            job_queue(&jobs[i]);
+            jobs_push(&jobs[i]);
         }
         flag_wait(&flags[0]);
     }

@@ -98,7 +98,7 @@ static void consumer_on_request(void *context, NDK_CONNECTOR *connector)
     bool is_refused;
 
     pthread_mutex_lock(&c->requested.lock);
-    is_refused = c->is_closing || c->requested.count - c->requests_taken == CONSUMER_MAX_REQUESTS;
+    is_refused = c->is_closing || c->requested.count - c->requests_popped == CONSUMER_MAX_REQUESTS;
     if (!is_refused) {
         c->requests[c->requested.count++ % CONSUMER_MAX_REQUESTS] = connector;
         pthread_cond_broadcast(&c->requested.change);
@@ -212,8 +212,8 @@ static void consumer_close_listener(struct consumer *c)
     pthread_mutex_lock(&c->requested.lock);
     c->is_closing = true;
     pthread_mutex_unlock(&c->requested.lock);
-    while (c->requests_taken < c->requested.count)
-        sync_close(c->requests[c->requests_taken++ % CONSUMER_MAX_REQUESTS]);
+    while (c->requests_popped < c->requested.count)
+        sync_close(c->requests[c->requests_popped++ % CONSUMER_MAX_REQUESTS]);
     sync_close(c->listener);
     c->listener = NULL;
 }
@@ -256,10 +256,10 @@ NDK_CONNECTOR *consumer_next_request(struct consumer *c, unsigned seconds)
 {
     NDK_CONNECTOR *connector = NULL;
 
-    if (!event_wait(&c->requested, c->requests_taken, (uint64_t)seconds * 1000))
+    if (!event_wait(&c->requested, c->requests_popped, (uint64_t)seconds * 1000))
         return NULL;
     pthread_mutex_lock(&c->requested.lock);
-    connector = c->requests[c->requests_taken++ % CONSUMER_MAX_REQUESTS];
+    connector = c->requests[c->requests_popped++ % CONSUMER_MAX_REQUESTS];
     pthread_mutex_unlock(&c->requested.lock);
     return connector;
 }

@@ -41,7 +41,7 @@ struct consumer {
     uint32_t disconnect_reason;   /* valid after disconnected */
     struct event requested;       /* connect requests; its lock guards the fields below */
     NDK_CONNECTOR *requests[CONSUMER_MAX_REQUESTS]; /* a ring: connectors that wait for consumer_next_request */
-    unsigned requests_taken;
+    unsigned requests_popped;
     bool is_closing;              /* further connect requests are refused */
 };
 

@@ -57,7 +57,8 @@ static const char help[] =
     "\n"
     "Exit: 0 done; 1 a connection or request failed; 2 wrong usage, or an ONDK_ variable that is not used; 3 data\n"
     "differed; 4 server: nobody connected in time; 5 the peer is not ndkperf, has another version, or does not\n"
-    "support the request; 6 the output could not be written completely; 130 interrupted, the result so far was printed.\n";
+    "support the request; 6 the output could not be written completely; 130 interrupted, the results so far were\n"
+    "printed.\n";
 
 enum {
     OPT_ADDRESS = 256, OPT_SERVER_IF, OPT_CLIENT_ADDR, OPT_CLIENT_IF, OPT_LOG, OPT_IRD, OPT_ORD, OPT_CRC, OPT_PROFILE,

@@ -39,8 +39,9 @@ const char *report_refusal(uint32_t code, uint32_t value, uint32_t version)
                  (unsigned)value);
         return text;
     case ANSWER_TOTAL:
-        snprintf(text, sizeof text, "these queue pairs and messages need more memory than the server's limit of %u MiB: "
-                 "use a smaller --size, --limit, --qp or --window, or a larger --memory at the server", (unsigned)value);
+        snprintf(text, sizeof text,
+                 "these queue pairs and messages need more memory than the server's limit of %u MiB: use a smaller "
+                 "--size, --limit, --qp or --window, or a larger --memory at the server", (unsigned)value);
         return text;
     default:
         snprintf(text, sizeof text, "the reason is unknown to this version (%u)", (unsigned)code);

@@ -197,7 +197,7 @@ uint32_t written_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_
 
 /* ---- requests ---- */
 
-static PVOID request_context(enum id id, uint32_t slot)
+static PVOID session_request_context(enum id id, uint32_t slot)
 {
     return (PVOID)((uintptr_t)slot << ID_BITS | id);
 }
@@ -205,7 +205,7 @@ static PVOID request_context(enum id id, uint32_t slot)
 bool lane_receive(struct session *s, struct lane *l, uint32_t slot)
 {
     NDK_SGE sge = consumer_region_sge(&l->memory, (uint32_t)session_offset(s, AREA_RECEIVE, slot), s->max_size);
-    NTSTATUS status = l->c.qp->Dispatch->NdkReceive(l->c.qp, request_context(ID_RECEIVE, slot), &sge, 1);
+    NTSTATUS status = l->c.qp->Dispatch->NdkReceive(l->c.qp, session_request_context(ID_RECEIVE, slot), &sge, 1);
 
     return NT_SUCCESS(status) || session_fail(s, "NdkReceive", status, 0);
 }
@@ -214,7 +214,7 @@ bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uin
 {
     enum area area = id == ID_READ ? AREA_TARGET : AREA_SOURCE;
     NDK_SGE sge = consumer_region_sge(&l->memory, (uint32_t)session_offset(s, area, slot), len);
-    PVOID context = request_context(id, slot);
+    PVOID context = session_request_context(id, slot);
     NDK_QP *qp = l->c.qp;
     NTSTATUS status;
 
@@ -235,7 +235,8 @@ bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uin
 bool control_receive(struct session *s)
 {
     NDK_SGE sge = consumer_region_sge(&s->orders, WIRE_ORDER, WIRE_ORDER);
-    NTSTATUS status = s->control.qp->Dispatch->NdkReceive(s->control.qp, request_context(ID_RECEIVE, 0), &sge, 1);
+    NTSTATUS status = s->control.qp->Dispatch->NdkReceive(s->control.qp, session_request_context(ID_RECEIVE, 0), &sge,
+                                                          1);
 
     return NT_SUCCESS(status) || session_fail(s, "NdkReceive", status, 0);
 }
@@ -250,7 +251,7 @@ bool control_send(struct session *s, const uint8_t bytes[WIRE_ORDER])
             return false;
     memcpy(s->orders.memory, bytes, WIRE_ORDER);
     s->order_sending = true;
-    status = s->control.qp->Dispatch->NdkSend(s->control.qp, request_context(ID_SEND, 0), &sge, 1, 0);
+    status = s->control.qp->Dispatch->NdkSend(s->control.qp, session_request_context(ID_SEND, 0), &sge, 1, 0);
     return NT_SUCCESS(status) || session_post_failed(s, &s->control, "NdkSend", status);
 }
 
@@ -357,7 +358,7 @@ static unsigned session_poll_control(struct session *s)
         return 0;
     if (!NT_SUCCESS(result.Status))
         session_fail(s, "the control connection", result.Status, result.ProviderErrorCode);
-    else if (result.RequestContext == request_context(ID_RECEIVE, 0))
+    else if (result.RequestContext == session_request_context(ID_RECEIVE, 0))
         s->order_received = true;
     else
         s->order_sending = false;

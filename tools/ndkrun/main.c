@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkrun: loads drivers, runs them, unloads them, and reports what they left behind. options.c has the command line. */
+/* ndkrun: loads drivers, runs them, unloads them, and reports leaks. options.c has the command line. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -31,7 +31,7 @@ static FILE *out;
 static volatile sig_atomic_t interrupted;
 
 /* The second interrupt ends the program even if a driver hangs. */
-static void handle_interrupt(int number)
+static void ndkrun_handle_interrupt(int number)
 {
     (void)number;
     if (interrupted)
@@ -43,7 +43,7 @@ static void handle_interrupt(int number)
  * Handles faults, for which Windows has a bug check. It uses the stream although that is not async-signal-safe, so that
  * buffered output is not lost; alarm() ends a deadlock.
  */
-static void handle_fault(int number, siginfo_t *info, void *context)
+static void ndkrun_handle_fault(int number, siginfo_t *info, void *context)
 {
     void *frames[CRASH_FRAMES];
     int depth = backtrace(frames, CRASH_FRAMES);
@@ -71,9 +71,9 @@ static void handle_fault(int number, siginfo_t *info, void *context)
  * Reports faults of all threads; the libraries' threads have a signal stack. A sanitizer has a better report of its
  * own.
  */
-static void install_fault_handlers(void)
+static void ndkrun_install_fault_handlers(void)
 {
-    struct sigaction action = { .sa_sigaction = handle_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
+    struct sigaction action = { .sa_sigaction = ndkrun_handle_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
     static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
     static char handler_stack[CRASH_STACK];
 
@@ -106,7 +106,7 @@ struct call {
 static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t call_returned; /* its clock is CLOCK_MONOTONIC */
 
-static void complete_call(struct call *c)
+static void call_complete(struct call *c)
 {
     snprintf(c->error, sizeof c->error, "%s", c->result ? ondk_wdk_error() : "");
     pthread_mutex_lock(&call_lock);
@@ -115,26 +115,26 @@ static void complete_call(struct call *c)
     pthread_mutex_unlock(&call_lock);
 }
 
-static void *run_load(void *context)
+static void *call_run_load(void *context)
 {
     struct call *c = context;
 
     c->result = ondk_wdk_load(c->path, NULL, &c->driver, &c->status);
-    complete_call(c);
+    call_complete(c);
     return NULL;
 }
 
-static void *run_unload(void *context)
+static void *call_run_unload(void *context)
 {
     struct call *c = context;
 
     c->result = ondk_wdk_unload(c->driver, &c->status);
-    complete_call(c);
+    call_complete(c);
     return NULL;
 }
 
 /* Returns false if the call has not returned within this time. */
-static bool wait_for_call(struct call *c, int limit_seconds)
+static bool call_wait(struct call *c, int limit_seconds)
 {
     struct timespec limit;
     int error = 0;
@@ -151,19 +151,19 @@ static bool wait_for_call(struct call *c, int limit_seconds)
 }
 
 /* Waits until the call returns, or until Ctrl-C. */
-static void wait_until_returned(struct call *c)
+static void call_wait_returned(struct call *c)
 {
     do {
         if (interrupted) {
             fprintf(out, "ndkrun: interrupted\n");
             fflush(out);
-            _exit(NDKRUN_LEFT);
+            _exit(NDKRUN_FINDING);
         }
-    } while (!wait_for_call(c, 1));
+    } while (!call_wait(c, 1));
 }
 
 /* Calls a driver on another thread. If the call does not return in time, prints what the driver may be waiting for. */
-static bool call_driver(void *(*routine)(void *), struct call *c, const char *what)
+static bool call_run(void *(*routine)(void *), struct call *c, const char *what)
 {
     pthread_t thread;
 
@@ -173,17 +173,17 @@ static bool call_driver(void *(*routine)(void *), struct call *c, const char *wh
         c->result = -1;
         return false;
     }
-    if (!wait_for_call(c, CALL_TIMEOUT_SECONDS)) {
+    if (!call_wait(c, CALL_TIMEOUT_SECONDS)) {
         fprintf(out, "ndkrun: %s of %s has not returned for %d seconds. It holds:\n", what, c->path,
                 CALL_TIMEOUT_SECONDS);
         ondk_wdk_report(out);
-        wait_until_returned(c);
+        call_wait_returned(c);
     }
     pthread_join(thread, NULL);
     return !c->result;
 }
 
-static void init_calls(void)
+static void calls_init(void)
 {
     pthread_condattr_t clock;
 
@@ -193,7 +193,7 @@ static void init_calls(void)
     pthread_condattr_destroy(&clock);
 }
 
-static uint32_t load_all(const struct options *o, struct call *calls)
+static uint32_t ndkrun_load_drivers(const struct options *o, struct call *calls)
 {
     uint32_t loaded = 0;
 
@@ -201,7 +201,7 @@ static uint32_t load_all(const struct options *o, struct call *calls)
         struct call *c = &calls[loaded];
 
         c->path = o->drivers[loaded];
-        if (!call_driver(run_load, c, "DriverEntry")) {
+        if (!call_run(call_run_load, c, "DriverEntry")) {
             fprintf(out, "ndkrun: %s (%s)\n", c->error, ondk_status_name((NTSTATUS)c->status));
             break;
         }
@@ -212,14 +212,14 @@ static uint32_t load_all(const struct options *o, struct call *calls)
 }
 
 /* Unloads the last driver first. Returns false if a driver could not be unloaded. */
-static bool unload_all(struct call *calls, uint32_t loaded)
+static bool ndkrun_unload_drivers(struct call *calls, uint32_t loaded)
 {
     bool ok = true;
 
     while (loaded > 0) {
         struct call *c = &calls[--loaded];
 
-        if (call_driver(run_unload, c, "DriverUnload"))
+        if (call_run(call_run_unload, c, "DriverUnload"))
             continue;
         fprintf(out, "ndkrun: %s (%s)\n", c->error, ondk_status_name((NTSTATUS)c->status));
         ok = false;
@@ -229,7 +229,7 @@ static bool unload_all(struct call *calls, uint32_t loaded)
 
 /* ---- The run --------------------------------------------------------------------------------------------- */
 
-static void wait_for_end(const struct options *o)
+static void ndkrun_wait(const struct options *o)
 {
     double end = ndkrun_now() + o->run_for;
     int idle = 0;
@@ -240,7 +240,7 @@ static void wait_for_end(const struct options *o)
     }
 }
 
-static bool send_all(const struct options *o)
+static bool ndkrun_send_commands(const struct options *o)
 {
     bool ok = true;
 
@@ -251,16 +251,16 @@ static bool send_all(const struct options *o)
     return ok;
 }
 
-/* With checks on, each unload has reported what its driver left. */
-static bool has_no_findings(const struct options *o)
+/* Returns whether nothing leaked and no rule was broken. With checks on, each unload has reported its leaks. */
+static bool ndkrun_is_clean(const struct options *o)
 {
-    uint32_t left = o->checks == ONDK_WDK_CHECKS_OFF ? ondk_wdk_report(out) : 0, broken = ondk_wdk_violations();
+    uint32_t leaks = o->checks == ONDK_WDK_CHECKS_OFF ? ondk_wdk_report(out) : 0, broken = ondk_wdk_violations();
 
-    if (left)
-        fprintf(out, "ndkrun: %u thing%s left\n", left, left == 1 ? " was" : "s were");
+    if (leaks)
+        fprintf(out, "ndkrun: %u thing%s left\n", leaks, leaks == 1 ? " was" : "s were");
     if (broken)
         fprintf(out, "ndkrun: %u rule%s broken\n", broken, broken == 1 ? " was" : "s were");
-    return !left && !broken;
+    return !leaks && !broken;
 }
 
 static int ndkrun_run(const struct options *o)
@@ -269,15 +269,15 @@ static int ndkrun_run(const struct options *o)
     bool sent = true, unloaded;
     uint32_t loaded;
 
-    init_calls();
-    loaded = load_all(o, calls);
+    calls_init();
+    loaded = ndkrun_load_drivers(o, calls);
     if (loaded == o->driver_count) {
-        sent = send_all(o);
-        wait_for_end(o);
+        sent = ndkrun_send_commands(o);
+        ndkrun_wait(o);
     }
-    unloaded = unload_all(calls, loaded);
-    if (!has_no_findings(o) || !unloaded)
-        return NDKRUN_LEFT;
+    unloaded = ndkrun_unload_drivers(calls, loaded);
+    if (!ndkrun_is_clean(o) || !unloaded)
+        return NDKRUN_FINDING;
     if (loaded < o->driver_count)
         return NDKRUN_NOT_LOADED;
     if (!sent)
@@ -288,7 +288,7 @@ static int ndkrun_run(const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct sigaction action = { .sa_handler = handle_interrupt };
+    struct sigaction action = { .sa_handler = ndkrun_handle_interrupt };
     static struct options o;
     bool done;
     int code = options_parse(&o, argc, argv, &done);
@@ -316,7 +316,7 @@ int main(int argc, char **argv)
     ondk_wdk_set_checks(o.checks);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    install_fault_handlers();
+    ndkrun_install_fault_handlers();
     if (!registry_prepare(&o, out))
         return NDKRUN_USAGE;
     code = ndkrun_run(&o);

@@ -8,7 +8,7 @@
 
 #include "openndk/wdk.h"
 
-enum { NDKRUN_OK, NDKRUN_LEFT, NDKRUN_USAGE, NDKRUN_NOT_LOADED, NDKRUN_IOCTL_FAILED, NDKRUN_LOST = 6 };
+enum { NDKRUN_OK, NDKRUN_FINDING, NDKRUN_USAGE, NDKRUN_NOT_LOADED, NDKRUN_IOCTL_FAILED, NDKRUN_LOST = 6 };
 enum { MAX_OPTIONS = 64 };
 
 /* An interface of --net: an index and an address with its prefix length, as `ip` accepts it. */

@@ -27,7 +27,7 @@ const char *__asan_default_options(void)
     return "detect_odr_violation=1";
 }
 
-static bool symbol_exists(const char *symbol)
+static bool reexec_has_symbol(const char *symbol)
 {
     return dlsym(RTLD_DEFAULT, symbol) != NULL;
 }
@@ -37,7 +37,7 @@ static const char *reexec_missing_asan(const struct options *o)
 {
     static char name[4096];
 
-    for (uint32_t i = 0; i < o->driver_count && !symbol_exists("__asan_init"); i++)
+    for (uint32_t i = 0; i < o->driver_count && !reexec_has_symbol("__asan_init"); i++)
         if (elf_needs(o->drivers[i], "libasan.so", name, sizeof name) ||
             elf_needs(o->drivers[i], "libclang_rt.asan", name, sizeof name))
             return name;
@@ -52,7 +52,7 @@ static bool reexec_check_tsan(const struct options *o)
 {
     char name[4096];
 
-    for (uint32_t i = 0; i < o->driver_count && !symbol_exists("__tsan_init"); i++)
+    for (uint32_t i = 0; i < o->driver_count && !reexec_has_symbol("__tsan_init"); i++)
         if (elf_needs(o->drivers[i], "libtsan.so", name, sizeof name) ||
             elf_needs(o->drivers[i], "libclang_rt.tsan", name, sizeof name)) {
             fprintf(stderr, "ndkrun: %s is built for ThreadSanitizer, and this ndkrun is not: its kernel's locks "
@@ -120,7 +120,7 @@ static bool reexec_create_network(const struct options *o)
     return false;
 }
 
-static bool command_succeeds(const char *command)
+static bool reexec_command_succeeds(const char *command)
 {
     int status = system(command);
 
@@ -139,12 +139,12 @@ static bool reexec_add_unshare(char **words, int *count)
                     "%s, or use --map\n", needed[i][0], needed[i][1]);
             return false;
         }
-    if (command_succeeds("unshare -n true 2>/dev/null")) {
+    if (reexec_command_succeeds("unshare -n true 2>/dev/null")) {
         for (int i = 0; i < 3; i++)
             words[(*count)++] = plain[i];
         return true;
     }
-    if (command_succeeds("unshare -r -n true 2>/dev/null")) {
+    if (reexec_command_succeeds("unshare -r -n true 2>/dev/null")) {
         for (int i = 0; i < 4; i++)
             words[(*count)++] = mapped[i];
         return true;

@@ -16,7 +16,7 @@ enum { MAX_WORDS = 5, MAX_DATA = 65536, MAX_BLOCK = 4096, INQUIRY_LENGTH = 36, L
 
 static uint8_t data[MAX_DATA];
 
-static bool parse_number(const char *word, uint32_t max, uint32_t *value)
+static bool scsi_parse_number(const char *word, uint32_t max, uint32_t *value)
 {
     uint64_t wide = 0;
     bool good = number_parse_c(word, max, &wide);
@@ -32,7 +32,7 @@ static bool scsi_parse_address(char *word, ondk_wdk_scsi_command_t *c)
     uint32_t value;
 
     for (int i = 0; i < 3; i++, part = strtok_r(NULL, ":", &save)) {
-        if (!part || !parse_number(part, 255, &value))
+        if (!part || !scsi_parse_number(part, 255, &value))
             return false;
         *parts[i] = (uint8_t)value;
     }
@@ -47,13 +47,13 @@ static void scsi_set_command(ondk_wdk_scsi_command_t *c, uint8_t operation, uint
     c->data_length = expected;
 }
 
-static void put32(uint8_t *at, uint32_t value)
+static void scsi_put32(uint8_t *at, uint32_t value)
 {
     for (int i = 0; i < 4; i++)
         at[i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
-static uint32_t get32(const uint8_t *at)
+static uint32_t scsi_get32(const uint8_t *at)
 {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
@@ -69,7 +69,7 @@ static uint32_t scsi_block_size(ondk_wdk_device_t *port, const ondk_wdk_scsi_com
     c.data = capacity;
     if (ondk_wdk_scsi(port, &c, &status) || !NT_SUCCESS((NTSTATUS)status) || c.scsi_status)
         return 0;
-    size = get32(capacity + 4);
+    size = scsi_get32(capacity + 4);
     return size <= MAX_BLOCK ? size : 0;
 }
 
@@ -78,7 +78,7 @@ static bool scsi_set_blocks(ondk_wdk_scsi_command_t *c, uint32_t lba, uint32_t b
     if (!size || !blocks || blocks > MAX_DATA / size)
         return false;
     c->data_length = blocks * size;
-    put32(c->cdb + 2, lba);
+    scsi_put32(c->cdb + 2, lba);
     c->cdb[7] = (uint8_t)(blocks >> 8);
     c->cdb[8] = (uint8_t)blocks;
     return true;
@@ -89,7 +89,7 @@ static bool scsi_set_read(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, c
     uint32_t lba, blocks;
 
     scsi_set_command(c, 0x28, 10, 0);
-    return parse_number(words[0], UINT32_MAX, &lba) && parse_number(words[1], UINT16_MAX, &blocks) &&
+    return scsi_parse_number(words[0], UINT32_MAX, &lba) && scsi_parse_number(words[1], UINT16_MAX, &blocks) &&
            scsi_set_blocks(c, lba, blocks, scsi_block_size(port, c));
 }
 
@@ -101,7 +101,7 @@ static bool scsi_set_write(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, 
     memset(data, 0, sizeof data);
     scsi_set_command(c, 0x2a, 10, 0);
     c->out = true;
-    if (!parse_number(words[0], UINT32_MAX, &lba) || !hex_parse(words[1], data, sizeof data, &length))
+    if (!scsi_parse_number(words[0], UINT32_MAX, &lba) || !hex_parse(words[1], data, sizeof data, &length))
         return false;
     size = scsi_block_size(port, c);
     return size && scsi_set_blocks(c, lba, (length + size - 1) / size, size);
@@ -115,7 +115,8 @@ static bool scsi_set_cdb(ondk_wdk_scsi_command_t *c, char *const *words, int cou
     if (!hex_parse(words[0], c->cdb, sizeof c->cdb, &length) || length < 6)
         return false;
     c->cdb_length = (uint8_t)length;
-    return count == 1 || (count == 3 && !strcmp(words[1], "in") && parse_number(words[2], MAX_DATA, &c->data_length));
+    return count == 1 ||
+           (count == 3 && !strcmp(words[1], "in") && scsi_parse_number(words[2], MAX_DATA, &c->data_length));
 }
 
 static bool scsi_build_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words, int count)
@@ -127,7 +128,7 @@ static bool scsi_build_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t 
         scsi_set_command(c, 0x25, 10, 8);
     } else if (!strcmp(words[0], "luns") && count == 1) {
         scsi_set_command(c, 0xa0, 12, LUNS_LENGTH);
-        put32(c->cdb + 6, LUNS_LENGTH);
+        scsi_put32(c->cdb + 6, LUNS_LENGTH);
     } else if (!strcmp(words[0], "read") && count == 3) {
         return scsi_set_read(port, c, words + 1);
     } else if (!strcmp(words[0], "write") && count == 3) {

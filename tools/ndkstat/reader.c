@@ -66,7 +66,7 @@ struct round {
     long deadline;
 };
 
-static long now_ms(void)
+static long reader_now_ms(void)
 {
     struct timespec now = {0};
 
@@ -119,7 +119,7 @@ static void peer_fail(struct round *r, struct peer *p, const char *why)
 /* ---- identification ---- */
 
 /* Returns the process' own number in its PID namespace, if that differs from the one here. */
-static long pid_inside(long pid)
+static long reader_pid_inside(long pid)
 {
     char path[64], *line = NULL;
     size_t room = 0;
@@ -150,7 +150,7 @@ static struct user *round_user(struct round *r, uid_t uid)
     return &r->users[r->user_count++];
 }
 
-static bool may_read(uid_t uid)
+static bool reader_may_read(uid_t uid)
 {
     return geteuid() == 0 || uid == geteuid();
 }
@@ -174,7 +174,7 @@ static void peer_identify(struct round *r, struct peer *p)
     struct ucred who;
     socklen_t len = sizeof who;
 
-    if (getsockopt(p->fd, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0 || !may_read(who.uid)) {
+    if (getsockopt(p->fd, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0 || !reader_may_read(who.uid)) {
         peer_end(p, PEER_FOREIGN);
         return;
     }
@@ -183,7 +183,7 @@ static void peer_identify(struct round *r, struct peer *p)
     p->pid = who.pid ? who.pid : p->name->pid;
     if (who.pid == 0) {
         peer_fail(r, p, "not shown: it is in a PID namespace that cannot be seen from here");
-    } else if (who.pid != p->name->pid && pid_inside(who.pid) != p->name->pid) {
+    } else if (who.pid != p->name->pid && reader_pid_inside(who.pid) != p->name->pid) {
         peer_end(p, PEER_GONE);
         round_report(r, true, "process %ld of user %u uses the name of process %ld: not shown", (long)who.pid,
                      (unsigned)who.uid, p->name->pid);
@@ -200,7 +200,7 @@ static void peer_connect(struct round *r, struct peer *p)
     size_t n = strlen(p->name->text);
     socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 
-    if (p->name->has_uid && !may_read(p->name->uid)) {
+    if (p->name->has_uid && !reader_may_read(p->name->uid)) {
         peer_end(p, PEER_FOREIGN);
         return;
     }
@@ -224,7 +224,7 @@ static void peer_connect(struct round *r, struct peer *p)
 /* ---- input ---- */
 
 /* Returns whether the text has no more values than its size permits. */
-static bool is_plausible(const char *text, size_t size)
+static bool reader_is_plausible(const char *text, size_t size)
 {
     size_t values = 0;
 
@@ -238,10 +238,10 @@ static void peer_parse(struct round *r, struct peer *p)
     json_error_t fault;
     char why[sizeof fault.text + 64];
 
-    p->json = is_plausible(p->text, p->size) ? json_loadb(p->text, p->size, 0, &fault) : NULL;
+    p->json = reader_is_plausible(p->text, p->size) ? json_loadb(p->text, p->size, 0, &fault) : NULL;
     if (!p->json)
         snprintf(why, sizeof why, "its answer cannot be parsed: %s",
-                 is_plausible(p->text, p->size) ? fault.text : "it has too many values");
+                 reader_is_plausible(p->text, p->size) ? fault.text : "it has too many values");
     else if (!json_is_object(p->json))
         snprintf(why, sizeof why, "its answer is not an object");
     free(p->text);
@@ -301,7 +301,7 @@ static bool peer_read(struct round *r, struct peer *p)
 /* ---- all peers ---- */
 
 /* Waits until a peer can be read, or until the next attempt to connect. */
-static void round_wait(const struct round *r, struct pollfd *fds, long left)
+static void round_wait(const struct round *r, struct pollfd *fds, long remaining)
 {
     nfds_t n = 0;
     bool connecting = false;
@@ -311,10 +311,10 @@ static void round_wait(const struct round *r, struct pollfd *fds, long left)
         if (r->peers[i].state == PEER_READING)
             fds[n++] = (struct pollfd){ .fd = r->peers[i].fd, .events = POLLIN };
     }
-    (void)poll(fds, n, (int)(connecting && left > RETRY_MS ? RETRY_MS : left));
+    (void)poll(fds, n, (int)(connecting && remaining > RETRY_MS ? RETRY_MS : remaining));
 }
 
-static bool is_own(const struct peer *p)
+static bool peer_is_own(const struct peer *p)
 {
     return p->name->has_uid && p->name->uid == geteuid();
 }
@@ -327,11 +327,11 @@ static bool round_continue(struct round *r, bool own)
     for (size_t i = 0; i < r->count; i++) {
         struct peer *p = &r->peers[i];
 
-        if (is_own(p) != own)
+        if (peer_is_own(p) != own)
             continue;
         if (p->state == PEER_CONNECTING)
             peer_connect(r, p);
-        while (p->state == PEER_READING && peer_read(r, p) && now_ms() < r->deadline)
+        while (p->state == PEER_READING && peer_read(r, p) && reader_now_ms() < r->deadline)
             ;
         more = more || p->state == PEER_CONNECTING || p->state == PEER_READING;
     }
@@ -341,15 +341,15 @@ static bool round_continue(struct round *r, bool own)
 static bool round_run(struct round *r)
 {
     struct pollfd *fds = calloc(r->count + 1, sizeof *fds);
-    long left = ALL_MS;
+    long remaining = ALL_MS;
 
     if (!fds)
         return false;
-    r->deadline = now_ms() + ALL_MS;
-    while (left > 0 && round_continue(r, true) + round_continue(r, false) > 0) {
-        left = r->deadline - now_ms();
-        if (left > 0)
-            round_wait(r, fds, left);
+    r->deadline = reader_now_ms() + ALL_MS;
+    while (remaining > 0 && round_continue(r, true) + round_continue(r, false) > 0) {
+        remaining = r->deadline - reader_now_ms();
+        if (remaining > 0)
+            round_wait(r, fds, remaining);
     }
     free(fds);
     for (size_t i = 0; i < r->count; i++)
@@ -384,7 +384,7 @@ static bool round_collect(struct round *r, struct snapshots *s)
 }
 
 /* The name has the number that the process has in its own PID namespace. */
-static bool is_wanted(const struct name *name, long pid, long inside)
+static bool reader_is_wanted(const struct name *name, long pid, long inside)
 {
     return !pid || name->pid == pid || name->pid == inside;
 }
@@ -392,7 +392,7 @@ static bool is_wanted(const struct name *name, long pid, long inside)
 bool reader_read(struct snapshots *s, long pid)
 {
     static struct round r;
-    long inside = pid ? pid_inside(pid) : 0;
+    long inside = pid ? reader_pid_inside(pid) : 0;
     size_t count = 0;
     bool ok;
     struct name *names = names_list(&count);
@@ -402,7 +402,7 @@ bool reader_read(struct snapshots *s, long pid)
     r.pid = pid;
     r.peers = s->processes ? calloc(count + 1, sizeof *r.peers) : NULL;
     for (size_t i = 0; r.peers && i < count; i++)
-        if (is_wanted(&names[i], pid, inside))
+        if (reader_is_wanted(&names[i], pid, inside))
             r.peers[r.count++] = (struct peer){ .name = &names[i], .fd = -1, .pid = names[i].pid };
     ok = r.peers && round_run(&r) && round_collect(&r, s);
     for (size_t i = 0; i < r.count; i++) {

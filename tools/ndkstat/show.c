@@ -64,7 +64,7 @@ static void show_row(const struct row *r, const char *foreign)
     putchar('\n');
 }
 
-static bool has_ended(const json_t *entry)
+static bool show_has_ended(const json_t *entry)
 {
     const char *state = json_string_value(json_object_get(entry, "state"));
 
@@ -81,7 +81,7 @@ static void show_adapter(const json_t *process, const json_t *adapter, bool stat
     row.type = "Connection";
     json_array_foreach(json_object_get(adapter, "connections"), i, entry) {
         row.entry = entry;
-        if (state || !has_ended(entry))
+        if (state || !show_has_ended(entry))
             show_row(&row, show_text(entry, "foreign", foreign));
     }
     row.type = "Listener";
