@@ -23,7 +23,7 @@ struct addr {
 enum { ADDR_TEXT = 80, ADDR_WINDOWS_INET6 = 23 };
 
 /*
- * Converts a consumer's sockaddr, whose family may be Linux's AF_INET6 (10) or Windows' (23). Returns false if the
+ * Converts a consumer's sockaddr. An IPv6 address may have Linux's AF_INET6 (10) or Windows' (23). Returns false if the
  * family is unknown or len is too short for it.
  */
 bool addr_from(struct addr *a, const void *sockaddr, size_t len);

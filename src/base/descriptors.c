@@ -36,8 +36,8 @@ static int descriptors_open_dead_socket(void)
 }
 
 /*
- * The parent's connections and event sets are not affected: both belong to the open file, which the parent still has.
- * If no dead socket can be opened, the numbers are closed.
+ * Replaces each descriptor of the set by a socket that is not connected. This does not affect the parent's connections
+ * and event sets, because the parent still has them open. If no socket can be opened, the descriptors are closed.
  */
 static void descriptors_replace_in_child(void)
 {
@@ -53,7 +53,7 @@ static void descriptors_replace_in_child(void)
             if (dead_fd >= 0 && dup3(dead_fd, fd, O_CLOEXEC) == fd)
                 continue;
             close(fd);
-            if (dead_fd < 0) /* every number was in use; now one is free */
+            if (dead_fd < 0) /* the limit of descriptors was reached; now one is free */
                 dead_fd = descriptors_open_dead_socket();
         }
     }

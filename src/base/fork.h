@@ -11,11 +11,11 @@
 #include "base/spin.h"
 
 /*
- * Constructors install the fork handlers, so before the program installs its own. Prepare handlers run in the reverse
- * order of their installation, so the program's handlers lock the program's locks before changes are excluded.
- * Otherwise a thread that forks could exclude changes and then wait for such a lock, whose holder waits to begin a
- * change. For the same reason, the library's handlers that lock a lock under which changes begin are installed after
- * FORK_FIRST.
+ * Constructors install the fork handlers before the program can install its own. Prepare handlers run in the reverse
+ * order of their installation, so the program's handlers acquire the program's locks before this file's handler
+ * excludes changes. Otherwise a thread that forks could exclude changes and then wait for such a lock, whose holder
+ * waits to begin a change. For the same reason, a handler of the library that acquires a lock under which changes may
+ * begin has a priority after FORK_FIRST.
  */
 enum { FORK_FIRST = 101, FORK_NEXT }; /* priorities of the constructors */
 

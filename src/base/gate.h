@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A one-shot event for PASSIVE_LEVEL. The memory starts zeroed. The gate is opened once. The invariant: one thread
- * waits for it, which may free it as soon as its wait returns, so gate_open does not access it after that. Callbacks
- * and tasks must not wait for a gate, because it may need their thread to open.
+ * A one-shot event for PASSIVE_LEVEL. The memory starts zeroed. The gate is opened once. The invariant: only one thread
+ * waits for a gate. It may free the gate as soon as its wait returns, so gate_open does not access the gate after it
+ * has set `open`. Callbacks and tasks must not wait for a gate, because the gate may be opened by later work of the
+ * same thread.
  */
 #ifndef BASE_GATE_H
 #define BASE_GATE_H

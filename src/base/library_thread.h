@@ -24,13 +24,13 @@
 #define AT_MINSIGSTKSZ 51
 #endif
 
-/* The size of the stack for handlers, without what the kernel stores there: enough to print a stack trace. */
+/* The size of the stack for signal handlers, without the kernel's signal frame. Enough to print a stack trace. */
 enum { LIBRARY_THREAD_HANDLER_BYTES = 64 << 10 };
 
 struct library_thread {
     void *(*routine)(void *argument);
     void *argument, *result;
-    char *mapping; /* the handlers' stack above a guard page; NULL: there is none, or somebody else set one */
+    char *mapping; /* a guard page, then the handlers' stack; NULL: the library has set none */
     size_t mapping_size;
 };
 

@@ -29,7 +29,7 @@ static bool owner_word_needs_wake(uint32_t word)
     return owner_word_sleep(word) == OWNER_SLEEP_WATCH || owner_word_sleep(word) == OWNER_SLEEP_LEASED;
 }
 
-/* Makes the system call that ends the sleep of `was`. The caller's exchange has ended it in the word. */
+/* Makes the system call that ends the sleep that the word `was` shows. The caller's exchange has already set AWAKE. */
 static void owner_end_sleep(struct owner *o, uint32_t was)
 {
     if (owner_word_sleep(was) == OWNER_SLEEP_WATCH) {
@@ -129,7 +129,10 @@ bool owner_wake(struct owner *o)
     return true;
 }
 
-/* Tries once. Returns false if somebody owns the shard; then, with `queue`, the token will be passed to the thread. */
+/*
+ * Tries once. Returns false if another thread owns the shard. With queue set, that owner then passes the token to this
+ * thread.
+ */
 static bool owner_thread_try_acquire(struct owner *o, bool queue)
 {
     uint32_t w = owner_word_load(o);
@@ -235,7 +238,7 @@ bool owner_lease_end_expired(struct owner *o)
     return owner_lease_end(o);
 }
 
-/* An exchange that changes nothing. A thread that ends the lease after it sees the work that was published before. */
+/* The exchange changes nothing. But a thread that ends the lease later sees the work that was published before it. */
 bool owner_publish_lazy(struct owner *o)
 {
     uint32_t w = owner_word_load(o);
@@ -299,7 +302,7 @@ void owner_futex_wait(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint
     struct timespec at = { .tv_sec = (time_t)(deadline / NS_PER_S), .tv_nsec = (long)(deadline % NS_PER_S) };
 
     (void)ctx;
-    /* The caller finds out why it returned: woken, changed, timed out or interrupted. */
+    /* The caller must find out why the wait returned: woken, word changed, timed out or interrupted. */
     (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
                   deadline == OWNER_NEVER ? NULL : &at, NULL, FUTEX_BITSET_MATCH_ANY);
 }

@@ -23,11 +23,12 @@
  *   release             free                      free                  free                  stays OWNED, AWAKE, call
  *   release_to_thread   free, WAKE                free, WAKE, AWAKE, call (both)              stays OWNED, AWAKE, call
  *   lease_begin         LEASE                     LEASE, AWAKE, call    nothing (renews)      LEASE
- *   lease_end           not LEASE                 nothing               no LEASE, AWAKE, call not LEASE
+ *   lease_end           no LEASE                  nothing               no LEASE, AWAKE, call no LEASE
  *   sleep_begin         WATCH, unless WAKE, LEASE -                     -                     -
  *   lease_wait          LEASED, unless WAKE or no LEASE, or too late    -                     -
  *   thread_acquire      OWNED; TOKEN if it is owned                     -                     -
- *   ("call" is one system call. The thread whose compare-exchange made SLEEP AWAKE makes it afterwards.)
+ *   A cell has the changes of the word: "free" clears OWNED, "no LEASE" clears LEASE, any other name is set. "-" cannot
+ *   happen. "call" is one system call. The thread whose compare-exchange made SLEEP AWAKE makes it afterwards.
  *
  * Invariants, which the interleaving explorer (tests/owner) checks after every step:
  *   1. DOORBELL implies OWNED: a thread that rings has either acquired the token, or there is an owner that cannot
@@ -49,11 +50,10 @@
  *
  * Rules of use:
  *   - Publish work first, then call owner_acquire_or_ring. If it returns true, drive the shard, then release. If the
- *     release returns false, check again, then release again. An owner that has checked often enough, or must not do
- *     the rest (a poster drives only its queue pair's transmit; only the thread runs callbacks), calls
- *     owner_release_to_thread.
- *   - The thread stores, with the token held, until when it will sleep. An owner that sets an earlier timer calls
- *     owner_release_to_thread.
+ *     release returns false, check again, then release again. An owner that has checked often enough, or that
+ *     leaves work which only the shard's thread may do (callbacks), calls owner_release_to_thread.
+ *   - With the token held, the thread stores the time at which its next sleep ends. An owner that sets an earlier timer
+ *     calls owner_release_to_thread.
  *   - The thread: owner_thread_acquire, check everything, release, then owner_sleep_begin. OWNER_SLEEP_GO: epoll_wait,
  *     then owner_sleep_end. OWNER_SLEEP_WOKEN: check again. OWNER_SLEEP_IN_LEASE: owner_lease_wait instead.
  *   - The poller acquires the token. If there is no lease, it calls owner_lease_begin, and the sockets may leave the
@@ -64,7 +64,8 @@
  *     work is treated as any other. The thread that ends a lease checks the published work after that.
  *   - After OWNER_LEASE_EXPIRED the thread calls owner_thread_acquire, then owner_lease_end_expired. If that returns
  *     true, it adds the sockets to the epoll set.
- *   - Functions access the word, and wake the thread, after the token is released. So the shard must outlive each call.
+ *   - Functions access the word, and wake the thread, after they have released the token. So the shard must exist until
+ *     each call has returned.
  */
 #ifndef OPENNDK_BASE_OWNER_H
 #define OPENNDK_BASE_OWNER_H
@@ -83,7 +84,7 @@
 #define OWNER_SLEEP_LEASED  0x20u
 #define OWNER_SLEEP_TOKEN   0x30u
 
-/* A lease ends so long after its last renewal: 1 ms, less the timer slack (50 us) and the time of a wake-up. */
+/* A lease ends this long after its last renewal: 1 ms, less the timer slack (50 us) and the time of a wake-up. */
 #define OWNER_LEASE_NS 900000u
 
 /* A deadline that never comes. */
@@ -124,11 +125,15 @@ void owner_init(struct owner *o, const struct owner_ops *ops, void *ctx, unsigne
 /* Any thread. Returns true if the caller owns the shard now. */
 bool owner_try_acquire(struct owner *o);
 /*
- * Any thread that has published work. Returns true if the caller owns the shard now; otherwise its owner checks again.
+ * Any thread that has published work. Returns true if the caller owns the shard now. Otherwise the present owner will
+ * check again.
  */
 bool owner_acquire_or_ring(struct owner *o);
 
-/* The owner. Returns false if the doorbell was rung: it is silent now, and the caller still owns and checks again. */
+/*
+ * The owner. Returns false if the doorbell was rung: DOORBELL is cleared then, and the caller is still the owner and
+ * must check again.
+ */
 bool owner_release(struct owner *o);
 /* The owner. Releases the token in any case, and makes the thread check everything. */
 void owner_release_to_thread(struct owner *o);
@@ -152,7 +157,10 @@ bool owner_lease_end(struct owner *o);
 /* The owner, usually the thread. Ends a lease that has expired. Returns whether it ended one. */
 bool owner_lease_end_expired(struct owner *o);
 
-/* Any thread that has published work that may wait. Returns true if a poller or the end of its lease will check it. */
+/*
+ * Any thread that has published work that may wait. Returns true if the work will be checked at the next poll or at the
+ * end of the lease.
+ */
 bool owner_publish_lazy(struct owner *o);
 
 /* Only the shard's thread, without the token. Sleeps while a poller has the lease and nothing else is to do. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random numbers from the kernel, or from a seed; see random.h. The invariant: a number that was fetched is returned
- * once, and a child of fork returns none of those that its parent fetched. The seeded sequence is a counter that goes
- * through a mixing function, so threads share it without a lock.
+ * Random numbers from the kernel, or from a seed; see random.h. The invariant: each number that was fetched from the
+ * kernel is returned at most once, and a child of fork returns none of those that its parent fetched. The seeded
+ * sequence is a counter that goes through a mixing function, so threads share it without a lock.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

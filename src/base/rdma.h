@@ -22,7 +22,7 @@ enum rdma_op {
     RDMA_OP_WRITE,
     RDMA_OP_READ,
     RDMA_OP_RECEIVE,
-    RDMA_OP_FAST_REGISTER, /* this one and those below send nothing */
+    RDMA_OP_FAST_REGISTER, /* it, bind and invalidate send nothing to the peer */
     RDMA_OP_BIND,
     RDMA_OP_INVALIDATE,
     RDMA_OP_RECEIVE_AND_INVALIDATE, /* only in completions */
@@ -74,7 +74,7 @@ enum rdma_status {
     RDMA_STATUS_LOST,          /* the connection ended: a reset, an abort, or a Terminate about another request */
     RDMA_STATUS_LOCAL_ACCESS,  /* an SGE, or a local request's token, was invalid when it was processed */
     RDMA_STATUS_TOO_LONG,      /* the message was longer than the receive */
-    RDMA_STATUS_REMOTE_ACCESS, /* by the peer's Terminate: token or right */
+    RDMA_STATUS_REMOTE_ACCESS, /* by the peer's Terminate: an invalid token or a missing right */
     RDMA_STATUS_REMOTE_RANGE,  /* by the peer's Terminate: the range is outside of its region */
 };
 

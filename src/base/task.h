@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A piece of work in a queue, or a callback. It is embedded in the object that it is about. The invariant: the memory
- * stays in place until run is called. From then on the task may be queued again, or freed.
+ * A piece of work in a queue, or a callback. It is embedded in the object that it concerns. The invariant: a queued
+ * task is not moved or freed until run is called. From then on the task may be queued again, or freed.
  */
 #ifndef BASE_TASK_H
 #define BASE_TASK_H
@@ -11,7 +11,7 @@
 struct task {
     struct task *_Atomic next;
     void (*run)(struct task *task);
-    atomic_uchar queued; /* the queue's own; a shard uses it for tasks that it queues at most once at a time */
+    atomic_uchar queued; /* belongs to the queue; a shard uses it for tasks that are queued at most once at a time */
 };
 
 #endif

@@ -30,7 +30,7 @@
 
 #ifdef __x86_64__
 
-/* Data that is longer than MAX_SHORT has at least two blocks of FOLD_SIZE, so one multiplication. */
+/* Data longer than MAX_SHORT has at least two blocks of FOLD_SIZE, so at least one block is folded. */
 enum { VECTOR_SIZE = 32, VECTORS = 4, FOLD_SIZE = VECTORS * VECTOR_SIZE, MAX_SHORT = 2 * FOLD_SIZE - 1 };
 
 #define TARGET_SSE42 __attribute__((target("sse4.2")))
@@ -87,12 +87,13 @@ static bool crc32c_is_short(size_t len)
  * Folding. A block of n bytes, multiplied by a power of x modulo the polynomial, can be added to the n bytes behind it
  * without changing the sum of the whole. So each block is folded into the next one, until one block has the sum of all.
  * The first eight bytes of each 16 are multiplied by x^(8n+32), the other eight by x^(8n-32), both modulo 11edc6f41.
- * The constants are reflected, as the bits are here, and shifted by one, as is the product of two reflected numbers.
+ * The constants are bit-reflected, because the sum and the data are. They are also shifted by one bit, to undo the
+ * shift in the product of two reflected numbers.
  */
 #define FOLD_FIRST 0x6992cea2
 #define FOLD_OTHERS 0xd3b6092
 
-/* Keeps a vector in one register. Otherwise GCC copies vectors from memory to memory in halves. */
+/* Keeps a vector in one register. Without this, GCC copies vectors from memory to memory in two halves. */
 TARGET_VPCLMUL ALWAYS_INLINE __m256i vector_pinned(__m256i v)
 {
     __asm__("" : "+x"(v));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Encodes and decodes DDP and RDMAP headers. The invariant: decoding judges nothing but the length. The stream checks
- * versions, queue and opcode, because each mistake has its own Terminate code.
+ * Encodes and decodes DDP and RDMAP headers. The invariant: decoding checks only the length. The stream checks
+ * versions, queue and opcode, because each error has its own Terminate code.
  *
  *   byte 0, DDP:    T tagged, L last, four reserved bits, two bits of version
  *   byte 1, RDMAP:  two bits of version, two reserved bits, four bits of opcode

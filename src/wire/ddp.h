@@ -53,9 +53,9 @@ bool ddp_header_decode(struct ddp_header *h, const uint8_t *bytes, size_t len, s
 /* Returns the header's length, or 0 if it does not fit. */
 size_t ddp_header_encode(const struct ddp_header *h, uint8_t *bytes, size_t size);
 /*
- * Writes the begin of an FPDU: MPA's length of a ULPDU of this size, then the header. Returns the size of both. The
- * stores have eight bytes, as the loads of the checksum have. A load that is larger than the stores before it must wait
- * until they have left the processor's store buffer.
+ * Writes the beginning of an FPDU: MPA's length field for a ULPDU of this size, then the DDP header. Returns the size
+ * of both. Stores eight bytes at a time, because the checksum loads eight bytes at a time. A load that is larger than
+ * the store before it must wait until the store has left the processor's store buffer.
  */
 enum { DDP_MAX_FPDU_BEGIN = 20 };
 size_t ddp_fpdu_begin(const struct ddp_header *h, size_t ulpdu, uint8_t fpdu[DDP_MAX_FPDU_BEGIN]);
@@ -71,7 +71,7 @@ struct rdmap_read_request {
 /* Returns false if len is not RDMAP_READ_REQUEST. */
 bool rdmap_read_decode(struct rdmap_read_request *r, const uint8_t *bytes, size_t len);
 size_t rdmap_read_encode(const struct rdmap_read_request *r, uint8_t *bytes, size_t size);
-/* Writes a Read Request's FPDU without the checksum, in the way of ddp_fpdu_begin. h is untagged. */
+/* Writes a Read Request's FPDU without the checksum, also eight bytes at a time. h is untagged. */
 enum { RDMAP_READ_FPDU = 48 };
 void rdmap_read_fpdu(const struct ddp_header *h, const struct rdmap_read_request *r, uint8_t fpdu[RDMAP_READ_FPDU]);
 

@@ -35,7 +35,7 @@ struct mpa_frame {
     bool rejected; /* R, replies only */
     bool enhanced; /* S: IRD and ORD precede the private data */
     uint8_t revision;
-    bool has_limits;   /* S with the four bytes present */
+    bool has_limits;   /* S is set, and the four bytes are present */
     bool peer_to_peer; /* A */
     unsigned rtr;      /* set of enum mpa_rtr: flags B, C, D */
     uint16_t ird, ord; /* 14 bits */
@@ -45,15 +45,15 @@ struct mpa_frame {
 
 enum mpa_decode {
     MPA_DECODED,
-    MPA_MORE,       /* the frame is incomplete; *need receives its size, as far as that is known */
+    MPA_MORE,       /* the frame is incomplete; *need is its size, or the header's while only that is known */
     MPA_BAD_KEY,    /* reported at the first wrong byte */
     MPA_BAD_LENGTH, /* private data is longer than MPA_MAX_PRIVATE_DATA */
 };
 
 /*
- * Decodes a request (reply is false) or a reply from the first len bytes. Bytes may follow the frame. The caller judges
- * revision and flags. Reserved bits are ignored; S is reserved before revision 2. A frame with S and fewer than four
- * bytes is enhanced without has_limits.
+ * Decodes a request (reply is false) or a reply from the first len bytes. Bytes may follow the frame. The caller must
+ * check revision and flags. Reserved bits are ignored; S is reserved before revision 2. A frame that has S but less
+ * than four bytes of private data has enhanced set and has_limits clear.
  */
 enum mpa_decode mpa_frame_decode(struct mpa_frame *f, bool reply, const uint8_t *bytes, size_t len, size_t *need);
 /*

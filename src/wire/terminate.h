@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Terminate message (RFC 5040 section 4.8; RFC 6581 adds the MPA codes) and the wire errors that become one. The
- * invariant: the values of enum wire_error, WIRE_OK excepted, are the codes on the wire.
+ * The Terminate message (RFC 5040 section 4.8; RFC 6581 adds MPA codes) and the errors that it reports. The invariant:
+ * the values of enum wire_error, WIRE_OK excepted, are the codes on the wire.
  */
 #ifndef WIRE_TERMINATE_H
 #define WIRE_TERMINATE_H
@@ -78,7 +78,7 @@ struct terminate {
  * if it does not fit, the error is WIRE_OK, or header_len is none of the three lengths.
  */
 size_t terminate_encode(const struct terminate *t, uint8_t *bytes, size_t size);
-/* Returns false if the payload is shorter than its bits require. An error code need not be in the enum. */
+/* Returns false if the payload is shorter than its control bits M, D and R require. error may be outside the enum. */
 bool terminate_decode(struct terminate *t, const uint8_t *bytes, size_t len);
 
 /* Never NULL. All unknown codes have the same name. */
