@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rping_peer ADDRESS:PORT: an rping client whose ping is the text on its standard input, whatever bytes these are. */
+/* rping_peer ADDRESS:PORT: an rping client whose ping has the bytes of its standard input. */
 #include <endian.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process for ndkstat to look at: a connection within it, a listener that listens and one that does not, a shared
- * endpoint. Says in one line of JSON what there is, and goes on when a line comes in: exchanges data, later ends.
+ * A process that ndkstat shows: a connection with both ends, a listener that listens and one that does not, a shared
+ * endpoint. It prints them as one line of JSON. After a line of input it exchanges data, after the next one it exits.
  */
 #include <arpa/inet.h>
 #include <unistd.h>
