@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adapters: how they are wrapped and closed, and the calls on them. */
+/* Adapters: wrapping, closing, and the calls on them. */
 #include <time.h>
 
 #include "verify/async_call.h"
@@ -31,7 +31,10 @@ static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T leng
                                                          async_call_context(c, context), lam, size, fbo));
 }
 
-/* Returns the routine that posted a request, not completed yet, that uses [first, first + size) of the adapter. */
+/*
+ * Returns the routine that posted an outstanding request with a logical address of the adapter in
+ * [first, first + size), and sets *at to that address. Returns NULL if there is none.
+ */
 static const char *adapter_find_logical_use(const struct proxy *adapter, uint64_t first, uint64_t size, uint64_t *at)
 {
     const char *routine = NULL;
@@ -60,7 +63,7 @@ static const char *adapter_find_lam_use(const struct proxy *adapter, const NDK_L
     return routine;
 }
 
-/* A mapping that was released before has no AdapterContext, and nothing to check. */
+/* Does nothing for a mapping that was released before, which has no AdapterContext. */
 static void adapter_check_lam_unused(const struct proxy *p, const NDK_LOGICAL_ADDRESS_MAPPING *lam)
 {
     uint64_t at = 0;
@@ -111,7 +114,7 @@ bool verify_is_wrapped(const NDK_ADAPTER *adapter)
     return proxy_exists(adapter);
 }
 
-/* Without this a consumer that forgot a close would hang silently. */
+/* Prints what the close waits for. Otherwise a consumer that forgot to close an object would hang silently. */
 static void adapter_print_wait(const struct proxy *p, const char *routine)
 {
     FILE *out = report_output();
@@ -121,7 +124,7 @@ static void adapter_print_wait(const struct proxy *p, const char *routine)
     fflush(out);
 }
 
-/* Waits for the objects of this wrapping. The provider's adapter may have others, of other wrappings. */
+/* Waits until the objects of this proxy are closed. The provider's adapter may have more objects, of other proxies. */
 static void adapter_wait_for_objects(const struct proxy *p, const char *routine)
 {
     const struct timespec pause = { 0, POLL_MS * 1000 * 1000 };

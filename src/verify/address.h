@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses in calls: the host may have the consumer use others than the provider. See host.h. */
+/* Converts addresses in calls, if the consumer and the provider use different ones. The host maps them (host.h). */
 #ifndef VERIFY_ADDRESS_H
 #define VERIFY_ADDRESS_H
 
@@ -11,7 +11,7 @@ struct mapped_address {
     _Alignas(8) char bytes[VERIFY_MAX_SOCKADDR];
 };
 
-/* Returns the provider's address for one of the consumer's: in room, or the same if there is nothing to map. */
+/* Converts an address of the consumer's. Returns the provider's address in room, or `address` if both are the same. */
 static inline PSOCKADDR address_to_provider(PSOCKADDR address, ULONG length, struct mapped_address *room)
 {
     if (!address || length == 0 || length > sizeof room->bytes)
@@ -19,7 +19,7 @@ static inline PSOCKADDR address_to_provider(PSOCKADDR address, ULONG length, str
     return verify_host()->address_to_provider(address, length, room->bytes) ? (PSOCKADDR)(void *)room->bytes : address;
 }
 
-/* After a call with this status that wrote *length bytes to address. Returns status. */
+/* If the provider's call succeeded, converts the address of *length bytes that it wrote. Returns status, the call's. */
 static inline NTSTATUS address_to_consumer(NTSTATUS status, PSOCKADDR address, const ULONG *length)
 {
     if (NT_SUCCESS(status))

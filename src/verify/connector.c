@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connectors. A connector refers to the queue pair that it connects: when the connection has ended, no request of the
- * queue pair is outstanding.
+ * Connectors. A connector's proxy refers to the queue pair that it connects, because no request of the queue pair uses
+ * memory any more when the connection has ended.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include "verify/connector.h"
 #include "verify/queue.h"
 
-/* A routine for the peer's disconnect, of either form. Each call that gave one has its own; one at most is called. */
+/* A consumer's disconnect routine, plain or Ex, one for each call that passed one. The provider calls at most one. */
 struct disconnect_event {
     struct disconnect_event *next;
     NDK_FN_DISCONNECT_EVENT_CALLBACK plain;
@@ -21,7 +21,7 @@ struct disconnect_event {
 struct connector {
     struct proxy p;
     struct disconnect_event *events; /* under the proxies' lock */
-    struct proxy *qp;                /* of the latest call that was to connect it; under the proxies' lock */
+    struct proxy *qp;                /* of the latest connect or accept, or NULL; under the proxies' lock */
     atomic_bool established;
 };
 
@@ -40,8 +40,8 @@ static void connector_on_disconnect_event_ex(PVOID context, ULONG reason)
 }
 
 /*
- * Adds the event of a call. *added is the event's context for the provider, NULL if the consumer gave no routine.
- * Returns false if out of memory.
+ * Adds the disconnect routine of a call. *added is the context to pass to the provider, NULL if the consumer gave no
+ * routine. Returns false if out of memory.
  */
 static bool connector_add_event(struct proxy *p, struct disconnect_event event, struct disconnect_event **added)
 {
@@ -90,7 +90,7 @@ static void connector_free(struct proxy *p)
         proxy_unref(c->qp);
 }
 
-/* Returns the provider's queue pair for a call that is to connect it. */
+/* Stores the queue pair of a connect or accept. Returns the provider's queue pair; NULL if it cannot be used. */
 static NDK_QP *connector_set_qp(struct proxy *p, NDK_QP *qp, const char *routine)
 {
     struct connector *c = (struct connector *)p;
@@ -156,14 +156,14 @@ static NTSTATUS verify_connector_connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, 
                                                         async_call_routine(c, done), async_call_context(c, context)));
 }
 
-/* A call that establishes the connection and may give a disconnect event. */
+/* A call that establishes the connection and may pass a disconnect routine. */
 struct establish_call {
     NDK_CONNECTOR *real;
     struct disconnect_event *event; /* NULL: none */
     struct async_call *async;
 };
 
-/* Returns STATUS_SUCCESS if the provider is to be called. */
+/* Returns STATUS_SUCCESS if the caller must call the provider. Otherwise the call fails with the status. */
 static NTSTATUS connector_begin_establish(struct establish_call *call, NDK_CONNECTOR *pub, const char *routine,
                                           struct disconnect_event event, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
@@ -279,7 +279,7 @@ static NTSTATUS verify_connector_peer_address(NDK_CONNECTOR *pub, PSOCKADDR addr
                 : STATUS_INVALID_DEVICE_STATE;
 }
 
-/* With any status but this one the connection has ended. */
+/* STATUS_CONNECTION_INVALID: there is nothing to disconnect. After any other status the connection has ended. */
 static void connector_on_disconnected(struct proxy *p, NTSTATUS status)
 {
     if (status != STATUS_CONNECTION_INVALID)

@@ -11,7 +11,7 @@ static void mr_clear_mdls(struct proxy *mr)
     proxy_unlock_all();
 }
 
-/* Returns false if the region has a registration already: the provider refuses another, which changes nothing here. */
+/* Stores the MDLs of a registration. Returns false if the region has one already: the provider refuses another. */
 static bool mr_set_mdls(struct proxy *mr, const MDL *mdl)
 {
     bool first;
@@ -33,7 +33,7 @@ static void mr_on_registered(struct proxy *mr, NTSTATUS status)
 
 static void mr_on_deregistered(struct proxy *mr, NTSTATUS status)
 {
-    (void)status; /* it cannot fail */
+    (void)status; /* it fails only if there is no registration */
     mr_clear_mdls(mr);
 }
 

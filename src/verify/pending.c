@@ -15,7 +15,7 @@
 #include "verify/rules.h"
 
 TAILQ_HEAD(pending_list, pending);
-static struct spin list_lock; /* of both lists */
+static struct spin list_lock; /* guards both lists */
 static struct pending_list elsewhere = TAILQ_HEAD_INITIALIZER(elsewhere);
 static struct pending_list on_stacks = TAILQ_HEAD_INITIALIZER(on_stacks);
 static atomic_int on_stacks_count; /* usually 0: then no call searches the list */
@@ -79,8 +79,8 @@ static bool pending_thread_ended(int thread)
 }
 
 /*
- * Returns the stack pointer of another thread, which Linux shows while the thread waits; 0 if the thread runs, and
- * UINTPTR_MAX if it has ended.
+ * Returns the stack pointer of another thread, which Linux shows in /proc while the thread waits.
+ * Returns 0 if the thread runs, and UINTPTR_MAX if the thread has ended.
  */
 static uintptr_t pending_thread_sp(int thread)
 {
@@ -115,7 +115,7 @@ void pending_complete(struct pending *p, const void *frame)
 
     if (!routine)
         return;
-    pending_remove(p); /* no other thread changes it after this */
+    pending_remove(p); /* no other thread changes *p after this */
     if (!thread || p->reported)
         return;
     uintptr_t sp = thread == pending_this_thread() ? (uintptr_t)frame : pending_thread_sp(thread);
@@ -144,7 +144,7 @@ void pending_check_stack(const char *routine, const void *frame)
         pending_report_dead(found.routine, found.context, &found.by, routine);
 }
 
-/* Contexts on stacks are never freed. */
+/* Does not search contexts on stacks, because no call frees the memory of a stack. */
 bool pending_find_use(const void *start, size_t size, struct verify_use *use)
 {
     struct pending *p;

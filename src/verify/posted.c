@@ -5,10 +5,10 @@
 #include "verify/posted.h"
 #include "verify/rules.h"
 
-enum { MAX_RECORDS = 16384 }; /* of a queue */
+enum { MAX_RECORDS = 16384 }; /* of one queue */
 
 struct posted_record {
-    struct posted_record *next; /* of the free ones */
+    struct posted_record *next; /* in the list of free records */
     const char *routine;        /* NULL: not posted */
     void *context;
     ULONG sges;
@@ -44,7 +44,10 @@ void posted_fini(struct posted *posted)
     posted_free_chunks(posted->chunks);
 }
 
-/* A slot may be posted to again before the consumer has polled the result: more than depth can be outstanding. */
+/*
+ * Returns how many records a queue needs: more than its depth, because a slot of the queue can be used again before the
+ * consumer has polled the result.
+ */
 static unsigned posted_records_for(size_t depth)
 {
     return (unsigned)(depth > MAX_RECORDS / 2 ? MAX_RECORDS : 2 * depth);
@@ -56,7 +59,7 @@ static void posted_push_free(struct posted *posted, struct posted_record *record
     posted->free = record;
 }
 
-/* Requires the lock. The unused records of the newest chunk become free ones. */
+/* Adds a chunk, after it has put the unused records of the newest chunk into the free list. Requires the lock. */
 static void posted_add_chunk(struct posted *posted, struct posted_chunk *chunk)
 {
     while (posted->chunks && posted->used < posted->chunks->count)
@@ -87,7 +90,7 @@ void posted_reserve(struct posted *posted, size_t depth)
         chunk = NULL;
     }
     spin_unlock(&posted->lock);
-    free(chunk); /* if another thread has added records meanwhile */
+    free(chunk); /* not NULL if another thread has added records or closed the queue meanwhile */
 }
 
 /* ---- posts and results ---- */
@@ -127,7 +130,7 @@ void *posted_add(struct posted *posted, const char *routine, void *context, cons
     return record ? record : context;
 }
 
-/* Requires the lock. Returns the chunks to free. */
+/* If the queue is closed and no record is outstanding, returns the chunks for the caller to free. Requires the lock. */
 static struct posted_chunk *posted_detach_if_idle(struct posted *posted)
 {
     struct posted_chunk *chunks = posted->chunks;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which posted requests are outstanding. The provider receives contexts of this layer: the queue pair's is its proxy, a
- * request's is its record. NdkGetCqResults(Ex) restores the consumer's contexts and ends the record. A request without
- * a record carries the consumer's own context, which comes back as it is: one with NDK_OP_FLAG_SILENT_SUCCESS, because
- * nothing reports its success, and one for which no record is free.
+ * Records of posted requests that are outstanding. The provider receives contexts of this layer: the proxy as
+ * QPContext, and the record as RequestContext. NdkGetCqResults(Ex) restores the consumer's contexts and frees the
+ * record. A request with NDK_OP_FLAG_SILENT_SUCCESS has no record, because nothing reports its success. A request also
+ * has none if no record is free. The provider then receives the consumer's own RequestContext.
  */
 #ifndef VERIFY_POSTED_H
 #define VERIFY_POSTED_H
@@ -17,46 +17,52 @@
 #include "base/spin.h"
 #include "verify/verify.h"
 
-enum { POSTED_MAX_SGES = 4 }; /* of a request, that are watched */
+enum { POSTED_MAX_SGES = 4 }; /* only the first ones of a request are watched */
 
 struct posted_record;
 struct posted_chunk;
 
-/* The requests of one queue. */
+/* The records of one queue. */
 struct posted {
     struct spin lock;
     struct posted_chunk *chunks; /* the newest first */
     struct posted_record *free;
     unsigned record_count;
-    unsigned used;               /* records of the newest chunk that were ever used */
+    unsigned used;               /* how many records of the newest chunk were ever used */
     unsigned outstanding;
-    bool retired;
-    UINT32 privileged;           /* the token whose addresses are logical ones */
+    bool retired;                /* the queue is closed */
+    UINT32 privileged;           /* the privileged token: addresses with it are logical */
 };
 
 void posted_init(struct posted *posted, UINT32 privileged_token);
 void posted_fini(struct posted *posted);
-/* Prepares records for a queue of this depth. Without memory the requests beyond have no record. */
+/* Allocates records for a queue of this depth. If out of memory, some requests will have no record. */
 void posted_reserve(struct posted *posted, size_t depth);
 
 /* Returns the context to post with: a record, or the consumer's context. */
 void *posted_add(struct posted *posted, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges,
                  ULONG flags);
-/* After the provider's post, which returned status: a refused request gets no result. Returns status. */
+/*
+ * Must be called after the provider's post, which returned status. If the post failed, frees the record, because no
+ * result will come. Returns status.
+ */
 NTSTATUS posted_end_post(struct posted *posted, void *context, NTSTATUS status);
-/* Replaces a record by the consumer's context and ends it. Returns false for any other context, which stays. */
+/* Replaces a record by the consumer's context and frees it. Returns false if *context is not a record. */
 bool posted_complete(struct posted *posted, void **context);
-/* The queue is closed: the records are freed with the last result. */
+/* The queue is closed. All records are deallocated as soon as none is outstanding. */
 void posted_retire(struct posted *posted);
 
 /* Finds a request that uses memory of [start, start + size). */
 bool posted_find_use(struct posted *posted, const void *start, size_t size, struct verify_use *use);
-/* Returns the routine that posted a request with a logical address of [first, first + size); NULL if there is none. */
+/*
+ * Returns the routine that posted a request with a logical address in [first, first + size), and sets *at to that
+ * address. Returns NULL if there is none.
+ */
 const char *posted_find_logical_use(struct posted *posted, uint64_t first, uint64_t size, uint64_t *at);
 
-/* Returns how many of the pages, from the first on, follow one another. */
+/* Returns how many pages are contiguous, from the first one on. */
 ULONG posted_page_run(const NDK_LOGICAL_ADDRESS *pages, ULONG count);
-/* Fills sges, of POSTED_MAX_SGES, with the runs of a fast registration's pages; returns how many. */
+/* Fills at most POSTED_MAX_SGES SGEs, one for each run of contiguous pages. Returns how many. */
 ULONG posted_page_sges(const struct posted *posted, const NDK_LOGICAL_ADDRESS *pages, ULONG count, NDK_SGE *sges);
 
 #endif

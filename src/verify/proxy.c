@@ -10,7 +10,7 @@
 #include "verify/proxy.h"
 #include "verify/queue.h"
 
-enum { MAX_CLOSED = 1024 }; /* closed proxies that stay, so that their use is reported */
+enum { MAX_CLOSED = 1024 }; /* closed proxies that are kept, so that their use is reported */
 
 TAILQ_HEAD(proxy_list, proxy);
 static struct spin list_lock;
@@ -45,7 +45,7 @@ struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispat
     if (!p)
         return NULL;
     if (parent && parent->type == NdkObjectTypeListener)
-        p->created_by = parent->created_by; /* in a callback none of the consumer's functions is on the stack yet */
+        p->created_by = parent->created_by; /* in a connect event, no consumer's function is on the stack yet */
     else if (verify_on())
         stack_capture(&p->created_by, __builtin_return_address(0));
     p->type = type;
@@ -60,7 +60,7 @@ struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispat
     return p;
 }
 
-/* A consumer has thousands of regions and frees memory often, so a search reads the watched proxies only. */
+/* Watched proxies come first, so that a search can end after them: a consumer may have thousands of idle regions. */
 void proxy_insert(struct proxy *p)
 {
     p->watched = p->context || p->type == NdkObjectTypeQp || p->type == NdkObjectTypeSrq;
@@ -95,7 +95,7 @@ void proxy_unref(struct proxy *p)
     free(p);
 }
 
-/* The adapter's close waits for one object less. */
+/* An object of the adapter is closed. The adapter's close waits for all of them. */
 static void proxy_release_adapter(struct proxy *adapter)
 {
     if (adapter)
@@ -205,7 +205,7 @@ struct proxy *proxy_enter(const void *pub, const char *routine, const void *fram
     return proxy_real_at(pub, routine) ? (struct proxy *)(uintptr_t)pub : NULL;
 }
 
-/* The close of an adapter waits for calls that close what was created from it. */
+/* An adapter can be used while its close waits, because objects that are still open may need calls on it. */
 static bool proxy_is_usable(const struct proxy *p)
 {
     int state = atomic_load(&p->state);
@@ -310,7 +310,7 @@ NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PV
     verify_check_irql(routine, VERIFY_DISPATCH_LEVEL);
     pending_check_stack(routine, __builtin_frame_address(0));
     if (!proxy_begin_close(p, routine))
-        return STATUS_PENDING; /* as the provider answers a second close */
+        return STATUS_PENDING; /* as OpenNDK's provider returns for a second close */
     p->closed = done;
     p->closed_context = context;
     pending_begin(&p->closing, routine, context, __builtin_return_address(0));
@@ -341,7 +341,7 @@ static bool proxy_set_use(struct verify_use *use, enum verify_rule rule, const v
 /* Requires the proxies' lock. */
 static bool proxy_find_use(struct proxy *p, const void *start, size_t size, struct verify_use *use)
 {
-    /* Nothing reads a queue pair's context during its close. */
+    /* Nothing accesses the memory that a queue pair's context names while the queue pair is being closed. */
     bool idle = p->type == NdkObjectTypeQp && atomic_load(&p->state) != PROXY_OPEN;
 
     if (p->context && !idle && proxy_is_inside(p->context, start, size))

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A proxy stands in front of each of the provider's objects. A proxy whose object is closed stays for some time, so
- * that a later call on it is reported instead of a crash.
+ * The consumer holds a proxy for each of the provider's objects, and never the object itself. A proxy is kept for some
+ * time after its object is closed, so that a later call on it is reported and does not crash.
  *
- * The consumer never holds the provider's object. Whatever it does to NdkReserved and Dispatch of the proxy, which are
- * free for it, reaches neither this layer nor the provider.
+ * The consumer may write NdkReserved and Dispatch of the proxy. Neither this layer nor the provider reads them.
  */
 #ifndef VERIFY_PROXY_H
 #define VERIFY_PROXY_H
@@ -22,7 +21,7 @@
 #include "verify/verify.h"
 
 enum { PROXY_OPEN, PROXY_CLOSING, PROXY_CLOSED };
-enum { PROXY_MAX_MDLS = 8 }; /* of a region's chain, that are watched */
+enum { PROXY_MAX_MDLS = 8 }; /* the first ones of a region's MDL chain are watched, the others are not */
 
 struct proxy {
     struct {
@@ -34,11 +33,11 @@ struct proxy {
     uint64_t serial;           /* see struct verify_open */
     atomic_int state, refs;
     struct proxy *adapter;     /* NULL for an adapter */
-    atomic_int children;       /* an adapter's: objects whose close has not returned */
-    void (*on_end)(struct proxy *p);  /* the type's own, when it is closed and when the proxy is freed; or NULL */
-    void (*on_free)(struct proxy *p);
-    TAILQ_ENTRY(proxy) list;   /* of the open ones, then of the closed ones */
-    bool watched;              /* it may name memory that must stay: such proxies come first among the open ones */
+    atomic_int children;       /* an adapter's: its objects that are not closed */
+    void (*on_end)(struct proxy *p);  /* called when the object is closed or its creation failed; may be NULL */
+    void (*on_free)(struct proxy *p); /* called before the proxy is freed; may be NULL */
+    TAILQ_ENTRY(proxy) list;   /* in the list of open proxies, then in that of closed ones */
+    bool watched;              /* may use the consumer's memory; watched proxies come first in the list of open ones */
     struct stack created_by, closed_by;
 
     NDK_FN_CREATE_COMPLETION created;
@@ -46,54 +45,54 @@ struct proxy {
     void *created_context, *closed_context;
     struct pending creating, closing;
 
-    union {                    /* the callback that it was created with */
+    union {                    /* the consumer's callback, from the object's creation */
         NDK_FN_CQ_NOTIFICATION_CALLBACK cq;
         NDK_FN_SRQ_NOTIFICATION_CALLBACK srq;
         NDK_FN_CONNECT_EVENT_CALLBACK connect;
     } notify;
-    void *context;             /* of that callback; a queue pair's QPContext */
-    const MDL *mdls[PROXY_MAX_MDLS]; /* of a registered region; under the proxies' lock */
+    void *context;             /* that callback's context; a queue pair's QPContext */
+    const MDL *mdls[PROXY_MAX_MDLS]; /* a registered region's; under the proxies' lock */
     unsigned mdl_count;
-    atomic_uint fast_pages;    /* of a region: as many as NdkInitializeFastRegisterMr received last */
+    atomic_uint fast_pages;    /* a region's: the page count of the last NdkInitializeFastRegisterMr */
 };
 
 /* ---- Creation ---- */
 
 /*
- * Returns a proxy for an object that is about to be created; NULL if out of memory. size is that of a struct that
- * begins with a struct proxy. parent is NULL for an adapter.
+ * Returns a proxy for an object that is about to be created; NULL if out of memory. size is the size of the type's
+ * struct, which begins with a struct proxy. parent is NULL for an adapter.
  */
 struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispatch, struct proxy *parent);
-/* Inserts a complete proxy into the open ones, where other threads find it. proxy_begin_create does that. */
+/* Inserts a complete proxy into the list of open ones, where other threads find it. proxy_begin_create calls this. */
 void proxy_insert(struct proxy *p);
-/* Before the provider's create call. `routine` is "NdkCreateCq". */
+/* Must be called before the provider's create call. `routine` is the call's name, for example "NdkCreateCq". */
 void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMPLETION done, void *context);
-/* The completion routine for the provider, whose context is the proxy; NULL if the consumer gave none. */
+/* Returns the completion routine for the provider, whose context is the proxy; NULL if the consumer gave none. */
 NDK_FN_CREATE_COMPLETION proxy_create_routine(const struct proxy *p);
 /*
- * After the provider's create call, which returned status. object is where the provider wrote its object, out where
- * the consumer wants the proxy. Returns status.
+ * Must be called after the provider's create call, which returned status. object is where the provider wrote its
+ * object, out where the consumer wants the proxy. Returns status.
  */
 NTSTATUS proxy_end_create(struct proxy *p, NTSTATUS status, const void *object, void *out);
-/* The provider has created the object. */
+/* Stores the object that the provider has created. */
 void proxy_set_real(struct proxy *p, void *real);
 
 /* ---- Use ---- */
 
 /*
- * Returns the proxy of an object that the consumer calls, after checks of the IRQL, the caller's stack, and that the
- * object is open. Returns NULL for NULL, and if the object is closed, which is reported.
+ * Begins a call of the consumer's on an object: checks the IRQL, the caller's stack, and that the object is open.
+ * Returns the proxy. Returns NULL for NULL, and for a closed object, which it reports.
  */
 struct proxy *proxy_enter(const void *pub, const char *routine, const void *frame);
 #define PROXY_ENTER(pub_, routine) proxy_enter(pub_, routine, __builtin_frame_address(0))
-/* Returns the provider's object for one that a call names, likewise. */
+/* Returns the provider's object of a proxy that is an argument of a call. Returns NULL in the same cases. */
 void *proxy_real_at(const void *pub, const char *routine);
 #define PROXY_REAL(pub_, routine) ((__typeof__(pub_))proxy_real_at(pub_, routine))
 
 /* NdkQueryExtension of every type. */
 NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION version, NDK_EXTENSION_INTERFACE *out);
 
-/* Calls a routine of the consumer's. */
+/* Calls a routine of the consumer's, between the host's callback_begin and callback_end. */
 #define PROXY_CALLBACK(name, routine, ...)                                                     \
     do {                                                                                       \
         const struct verify_host *host_ = verify_host();                                       \
@@ -108,7 +107,7 @@ NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION 
 NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
 /* Returns true for the first close of the object. A later one is reported. */
 bool proxy_begin_close(struct proxy *p, const char *routine);
-/* The provider's object is gone. */
+/* The provider's object is closed. Moves the proxy to the list of closed ones. */
 void proxy_end_close(struct proxy *p);
 
 void proxy_ref(struct proxy *p);
@@ -116,17 +115,20 @@ void proxy_unref(struct proxy *p);
 
 /* ---- All proxies ---- */
 
-/* True for a proxy, also for some time after its close. */
+/* Returns true for a proxy, also for some time after its object is closed. */
 bool proxy_exists(const void *pub);
 
-/* Protects the lists of proxies, and what NDK calls change in a proxy. Taken before the lock of posted requests. */
+/*
+ * Lock and unlock the proxies' lock. It guards the lists of proxies, and the members of a proxy that calls change. The
+ * lock of posted requests may be taken while it is held, not the other way round.
+ */
 void proxy_lock_all(void);
 void proxy_unlock_all(void);
-/* The open proxy after p, among those that are watched; the first for NULL. Requires the lock. */
+/* Returns the next watched open proxy after p; the first one if p is NULL. Requires the lock. */
 struct proxy *proxy_next_watched(struct proxy *p);
-/* A region gets MDLs: it is watched from now on. Requires the lock. */
+/* Marks a region that gets MDLs as watched. Requires the lock. */
 void proxy_watch(struct proxy *p);
-/* Copies the open objects, as far as there is room; returns how many there are. */
+/* Copies at most room of the open objects. Returns how many objects are open. */
 unsigned proxy_copy_open(struct verify_open *out, unsigned room);
 
 /* ---- Create calls of the types that another type's table contains ---- */

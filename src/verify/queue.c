@@ -8,7 +8,7 @@ static _Atomic uint64_t closed_pairs; /* how many queue pairs were closed */
 
 /* ---- posted requests ---- */
 
-/* True if requests of the queue can be outstanding. */
+/* Returns true if p is a queue and its requests can be outstanding. */
 static bool queue_is_live(struct proxy *p)
 {
     struct queue *q = (struct queue *)p;
@@ -86,8 +86,9 @@ void queue_translate_result(PVOID *qp_context, PVOID *request_context)
 }
 
 /*
- * The queue was empty after these queue pairs were closed, so that no result of theirs comes any more. If another poll
- * is in progress it may have their last results: a later poll removes them then.
+ * Removes the queue pairs that were closed before the caller's poll began. The poll has emptied the completion queue,
+ * so no result of these queue pairs is left in it. If another poll is in progress, it may still have such results. Then
+ * nothing is removed, and a later poll tries again.
  */
 static void queue_sweep(struct queue *cq, uint64_t closed)
 {
@@ -120,7 +121,7 @@ static void queue_end_posting(struct proxy *p)
     posted_retire(&q->posted);
     if (p->type != NdkObjectTypeQp)
         return;
-    proxy_lock_all(); /* a sweep that has read the new number finds it in the queue pair too */
+    proxy_lock_all(); /* so a sweep that has read the new number also finds it in closed_as */
     q->closed_as = atomic_fetch_add(&closed_pairs, 1) + 1;
     proxy_unlock_all();
 }

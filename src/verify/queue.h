@@ -18,22 +18,23 @@ struct queue {
     struct queue *srq;
     struct queue *next[QUEUE_USES]; /* in the lists of its completion queues */
     atomic_bool disconnected;
-    uint64_t closed_as;             /* its place among all closed ones, from 1; 0: open; under the proxies' lock */
+    uint64_t closed_as;             /* counts closed queue pairs, from 1; 0: not closed; under the proxies' lock */
     /* A completion queue's: */
     struct queue *pairs[QUEUE_USES]; /* under the proxies' lock */
-    atomic_uint polls;               /* in progress */
-    _Atomic uint64_t swept;          /* queue pairs closed up to this one have left its lists */
+    atomic_uint polls;               /* polls of this queue in progress */
+    _Atomic uint64_t swept;          /* queue pairs whose closed_as is at most this have left `pairs` */
 };
 
 /* Returns a proxy for a queue of this type that is about to be created from parent; NULL if out of memory. */
 struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, size_t depth, struct proxy *parent);
 
-/* The queue pair uses the completion queue, which may be NULL, for `use`. */
+/* Inserts the queue pair into the completion queue's list for `use`. cq may be NULL. */
 void queue_add_pair(struct queue *cq, struct queue *qp, int use);
 
 /*
- * Around a poll of the provider's completion queue. After the poll the results are translated, then queue_poll_end is
- * called with what queue_poll_begin returned. emptied: there were fewer results than asked for.
+ * queue_poll_begin and queue_poll_end enclose a poll of the provider's completion queue and the translation of its
+ * results. closed: the value that queue_poll_begin returned. emptied: the poll returned fewer results than the consumer
+ * asked for.
  */
 uint64_t queue_poll_begin(struct queue *cq);
 void queue_translate_result(PVOID *qp_context, PVOID *request_context);
@@ -42,9 +43,9 @@ void queue_poll_end(struct queue *cq, uint64_t closed, bool emptied);
 /* The connection of a queue pair has ended for good: none of its requests is outstanding any more. */
 void queue_set_disconnected(struct proxy *qp);
 
-/* A posted request of p that uses memory; false if p is no queue, or not open. Requires the proxies' lock. */
+/* Finds a posted request of p that uses the memory. Returns false if p is no open queue. Requires the proxies' lock. */
 bool queue_find_use(struct proxy *p, const void *start, size_t size, struct verify_use *use);
-/* Likewise for logical addresses: see posted_find_logical_use. */
+/* The same for logical addresses: see posted_find_logical_use. */
 const char *queue_find_logical_use(struct proxy *p, uint64_t first, uint64_t size, uint64_t *at);
 
 #endif

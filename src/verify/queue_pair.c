@@ -11,7 +11,7 @@ static VOID verify_qp_flush(NDK_QP *pub)
         real->Dispatch->NdkFlush(real);
 }
 
-/* Before the provider's post: defines qp, real, which is NULL if the queue pair is closed, and record. */
+/* Begins a post. Defines qp, real (the provider's; NULL if qp is closed) and record (the post's context). */
 #define QP_BEGIN_POST(routine, sgl, sges, flags)                                                                       \
     struct queue *qp = (struct queue *)PROXY_ENTER(pub, routine);                                                      \
     NDK_QP *real = qp ? qp->p.real : NULL;                                                                             \
@@ -81,8 +81,9 @@ static NTSTATUS verify_qp_bind(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *m
 }
 
 /*
- * Fills runs with the memory that NdkFastRegister names; returns how many. real is the provider's region, or NULL. The
- * provider refuses more pages than the region was initialized for without reading them, so the array may be shorter.
+ * Fills runs with the memory that NdkFastRegister names. Returns how many. real is the provider's region, or NULL. If
+ * there are more pages than the region was initialized for, this does not read the array, which may be shorter: the
+ * provider refuses the request without reading the array.
  */
 static ULONG qp_fast_register_sges(const struct posted *posted, NDK_MR *mr, const NDK_MR *real, ULONG page_count,
                                    const NDK_LOGICAL_ADDRESS *pages, NDK_SGE *runs)
@@ -96,7 +97,7 @@ static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, 
                                         CONST NDK_LOGICAL_ADDRESS *pages, ULONG fbo, SIZE_T length, PVOID base,
                                         ULONG flags)
 {
-    struct queue *pair = (struct queue *)pub; /* read even if it is closed */
+    struct queue *pair = (struct queue *)pub; /* its privileged token is read even if it is closed */
     NDK_MR *region = PROXY_REAL(mr, "NdkFastRegister");
     NDK_SGE runs[POSTED_MAX_SGES];
     ULONG sges = qp_fast_register_sges(&pair->posted, mr, region, page_count, pages, runs);

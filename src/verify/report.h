@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports of broken rules: the mode, the report itself, and where it goes. A check asks verify_on() first, so that it
+ * Reports of broken rules: the mode, the report itself, and where it goes. A check calls verify_on() first, so that it
  * costs one load while verification is off.
  *
- * Plain C types only: the kernel surface, which has other base types, reports its own rules through this header.
+ * Only plain C types are used here, because the kernel surface, which has other base types, also reports through this
+ * header.
  */
 #ifndef VERIFY_REPORT_H
 #define VERIFY_REPORT_H
@@ -40,7 +41,7 @@ struct rule {
     const char *text;   /* what the documentation demands */
 };
 
-/* A broken rule. The printer receives it with a message, valid during the call only. */
+/* A broken rule, as the printer receives it. The message is valid only during that call. */
 struct breach {
     const struct rule *rule;
     const char *routine;    /* "NdkSend" */
@@ -55,26 +56,29 @@ struct breach {
 __attribute__((format(printf, 7, 8)))
 void report_breach(const struct rule *rule, const char *routine, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4,
                    const char *format, ...);
-/* The same for a function that receives the arguments itself. The printed stack begins at the return address `by`. */
+/* The same with a va_list. The printed stack begins at the return address `by`. */
 __attribute__((format(printf, 3, 0)))
 void report_breach_args(const struct breach *breach, const void *by, const char *format, va_list args);
 
-/* Adds the stack of an earlier moment ("closed by") to this thread's next report; at most two. */
+/* Adds an earlier stack, titled for example "closed by", to this thread's next report. A report has at most two. */
 void report_add_stack(const char *title, const struct stack *s) PRIVATE_EXPORT(report_add_stack);
 
-/* How many breaches have been reported. */
+/* Returns how many breaches have been reported. */
 uint32_t report_count(void);
 
-/* Prints a breach without its stacks, which follow. Called with the output locked. */
+/* Prints a breach. Its stacks are printed afterwards. Called with the output locked. */
 typedef void report_printer(FILE *out, const struct breach *breach);
 /* Replaces the printer, which by default prints routine, message and the rule's text. */
 void report_set_printer(report_printer *printer);
 
-/* Sets where reports go; NULL: standard error. out stays the caller's and open. */
+/* Sets where reports go; NULL: standard error. The caller still owns out, and must keep it open. */
 void report_set_output(FILE *out);
 FILE *report_output(void);
 
-/* For a report of another form: locks the output, then prints the stacks from `by` on, flushes and unlocks. */
+/*
+ * For a report of another form. report_begin locks the output and returns it. report_end prints the stacks from the
+ * return address `by` on, flushes and unlocks.
+ */
 FILE *report_begin(void);
 void report_end(FILE *out, const void *by);
 

@@ -12,7 +12,7 @@ enum verify_rule {
     RULE_MDL_FREED,              /* MDL freed while a region is registered with it */
     RULE_CLOSED_TWICE,           /* p1 object, p2 type */
     RULE_CLOSED_USED,            /* p1 object, p2 type */
-    RULE_LAM_RELEASED,           /* while a posted request uses it: p1 mapping, p2 logical address */
+    RULE_LAM_RELEASED,           /* mapping released while a posted request uses it: p1 mapping, p2 logical address */
     VERIFY_RULES                 /* how many there are */
 };
 

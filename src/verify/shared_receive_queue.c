@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared receive queues. The proxy of a queue pair's shared receive queue stays as long as that of the queue pair. */
+/* Shared receive queues. A queue pair's proxy has a reference on the proxy of its shared receive queue. */
 #include "verify/async_call.h"
 #include "verify/queue.h"
 
@@ -12,7 +12,7 @@ static NTSTATUS verify_srq_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, ND
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    posted_reserve(&((struct queue *)p)->posted, depth); /* posts may come before the call has returned */
+    posted_reserve(&((struct queue *)p)->posted, depth); /* receives may be posted before the call returns */
     c = async_call_begin(p, "NdkModifySrq", done, context, NULL);
     return async_call_end(c, real->Dispatch->NdkModifySrq(real, depth, threshold, async_call_routine(c, done),
                                                           async_call_context(c, context)));

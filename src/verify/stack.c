@@ -16,7 +16,7 @@ enum { MAX_SKIPPED = 6 };
 void stack_capture(struct stack *s, const void *by)
 {
     void *frames[STACK_FRAMES + MAX_SKIPPED];
-    int depth = backtrace(frames, STACK_FRAMES + MAX_SKIPPED), first = 1; /* without this function */
+    int depth = backtrace(frames, STACK_FRAMES + MAX_SKIPPED), first = 1; /* frame 0 is this function */
 
     for (int i = 1; i < depth && i <= MAX_SKIPPED; i++) {
         if (frames[i] == by) {
@@ -35,7 +35,7 @@ struct bounds {
     size_t size; /* 0: unknown */
 };
 
-/* Asks the host once for each thread. */
+/* Returns the bounds of the calling thread's stack. Calls the host only the first time. */
 static struct bounds stack_thread_bounds(void)
 {
     static _Thread_local struct bounds bounds;
@@ -45,7 +45,7 @@ static struct bounds stack_thread_bounds(void)
     return bounds;
 }
 
-/* `by` is not found if it is further out than this. */
+/* How many frames stack_walk visits. It does not find `by` beyond them. */
 enum { MAX_WALK = 10 + STACK_FRAMES };
 
 /* Returns the frame of the caller; NULL at the end of the chain. */
@@ -67,7 +67,7 @@ __attribute__((no_sanitize("address"))) void stack_walk(struct stack *s, const v
     s->frames[0] = (void *)(uintptr_t)by;
     s->depth = 1;
     if ((uintptr_t)frame - b.low >= b.size)
-        return; /* on a stack of the program's own making */
+        return; /* the thread runs on a stack that the program has allocated */
     for (int i = 0; frame && i < MAX_WALK && s->depth < STACK_FRAMES; i++) {
         if (reached && frame[1])
             s->frames[s->depth++] = (void *)frame[1];
@@ -83,7 +83,7 @@ static const char *path_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Return addresses: one less lies inside of the call. The module's offset is what addr2line takes. */
+/* Prints return addresses minus one, which lie inside the call. addr2line accepts the printed offset in the module. */
 void stack_print(const struct stack *s, FILE *out, const char *indent)
 {
     for (int i = 0; i < s->depth; i++) {

@@ -17,14 +17,14 @@ struct stack {
 };
 
 /*
- * Captures the calling thread's stack from `by` on, a return address in one of its innermost 6 frames. If `by` is
- * further out, the stack begins with the caller. Uses the unwinder, which finds every frame.
+ * Captures the calling thread's stack, beginning with the return address `by`. If `by` is not in one of the innermost 6
+ * frames, the stack begins with the caller. Uses the unwinder, which finds every frame.
  */
 void stack_capture(struct stack *s, const void *by);
 
 /*
- * The same by frame pointers alone: a hundred times as fast, but code without them (a driver built otherwise than
- * ondk_driver does) is passed over. The stack contains `by` in any case.
+ * The same with frame pointers only, which is a hundred times as fast. Functions that were compiled without frame
+ * pointers are missing (a driver that was not built by ondk_driver). The stack always contains `by`.
  */
 void stack_walk(struct stack *s, const void *by) PRIVATE_EXPORT(stack_walk);
 

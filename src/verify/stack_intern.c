@@ -17,7 +17,7 @@ struct interned {
 };
 
 static _Atomic(struct interned *) buckets[BUCKETS];
-static atomic_uint count; /* limited, because recursion has any number of stacks */
+static atomic_uint count; /* limited, because recursion can make any number of different stacks */
 
 static unsigned stack_bucket(const struct stack *s)
 {

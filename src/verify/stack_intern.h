@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of what happens too often to capture a stack each time (locks, timers, DPCs). They are found by frame
- * pointers. Each different stack is stored once and never freed, so that a pointer represents it.
+ * Stores call stacks for events that are too frequent for stack_capture (locks, timers, DPCs). The stack is walked by
+ * frame pointers. Equal stacks normally share one copy, which is never freed, so a pointer to it represents the stack.
  */
 #ifndef VERIFY_STACK_INTERN_H
 #define VERIFY_STACK_INTERN_H
@@ -9,8 +9,8 @@
 #include "verify/stack.h"
 
 /*
- * Returns the calling thread's stack from the return address `by` on; one without frames while verification is off or
- * the table is full.
+ * Returns the calling thread's stack from the return address `by` on. Returns a stack without frames if verification is
+ * off, the table is full, or memory is out.
  */
 const struct stack *stack_intern(const void *by);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of open adapters. Its lock is held while an adapter is opened, so that concurrent opens return the same. */
+/* The list of open adapters. Its lock is held during an open, so that concurrent opens return the same adapter. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The provider as NDIS would see it: see ndisndk.h. */
+/* The handlers by which NDIS would open and close the provider's adapters: see ndisndk.h. */
 #include "ndisndk.h"
 
 #include "openndk/adapter.h"

@@ -20,7 +20,7 @@ NTSTATUS ndk_adapter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **
         return status;
     ondk_use_windows_families(provider, 1);
     if (!check_on() && !address_map_has_entries()) {
-        live_add(LIVE_NDK_OBJECT, provider, "NDK_ADAPTER"); /* no effect if it was open already */
+        live_add(LIVE_NDK_OBJECT, provider, "NDK_ADAPTER"); /* no effect if the adapter was open already */
         *out = provider;
         return status;
     }

@@ -11,9 +11,9 @@
 #include "wdm.h"
 #include "ndkpi.h"
 
-/* `index` is the driver's (see ondk_wdk_map_interface). Returns the statuses of ondk_open_adapter. */
+/* `index` is the driver's interface index (ondk_wdk_map_interface). Returns the statuses of ondk_open_adapter. */
 NTSTATUS ndk_adapter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **out);
-/* Blocks as ondk_close_adapter does. Returns false and reports it if the adapter is not open. */
+/* Blocks as ondk_close_adapter does. If the adapter is not open, reports this and returns false. */
 bool ndk_adapter_close(NDK_ADAPTER *adapter);
 
 #endif
