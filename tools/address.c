@@ -63,7 +63,7 @@ void address_text(const struct sockaddr_storage *a, char *text, size_t size)
         snprintf(text, size, a->ss_family == AF_INET ? "%s:%s" : "[%s]:%s", host, port);
 }
 
-/* Connecting a datagram socket only looks up the route. */
+/* Connecting a datagram socket looks up the route and sends nothing. */
 bool address_own(const struct sockaddr_storage *server, struct sockaddr_storage *own)
 {
     socklen_t len = server->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);

@@ -8,12 +8,12 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Parses "1.2.3.4:5" or "[::1]:5" with a port up to 65535; without a port if `port` is false. */
+/* Parses "1.2.3.4:5" or "[::1]:5". If `port` is false, the text must have no port. */
 bool address_parse(const char *text, bool port, struct sockaddr_storage *a);
 void address_text(const struct sockaddr_storage *a, char *text, size_t size);
-/* Finds the source address of the route to the server, with port 0. Sends nothing. */
+/* Finds this machine's address on the route to the server, with port 0. Sends nothing. */
 bool address_own(const struct sockaddr_storage *server, struct sockaddr_storage *own);
-/* In host byte order. */
+/* Returns the port in host byte order. */
 uint16_t address_port(const struct sockaddr_storage *a);
 /* Returns the interface that owns an address, or 0. The loopback interface owns all of 127.0.0.0/8. */
 uint32_t address_interface(const struct sockaddr_storage *a);

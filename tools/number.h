@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers on a command line: only digits, without sign, blanks or trailing characters, within bounds. */
+/* Parses numbers of a command line. They must be within bounds and have no sign, blanks or trailing characters. */
 #ifndef TOOLS_NUMBER_H
 #define TOOLS_NUMBER_H
 

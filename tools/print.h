@@ -19,11 +19,11 @@ bool print_close(void);
 
 void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints "step failed: STATUS_X (0x...)" and the status' advice. */
+/* Prints "step failed: STATUS_X (0x...)" and advice for this status. */
 void print_failed(const char *step, NTSTATUS status);
-/* The same with the provider's reason, which is more specific than the status; 0: none. */
+/* Also prints the provider's reason, which is more specific than the status. 0: there is none. */
 void print_failed_for(const char *step, NTSTATUS status, uint32_t reason);
-/* The same for a step of the consumer's connection, with the connector's reason. */
+/* For a step of the consumer's connection: also prints the connector's reason. */
 void print_step_failed(const struct consumer *c, const char *step, NTSTATUS status);
 /* If status is STATUS_SHARING_VIOLATION, prints which process uses the local address. Otherwise prints nothing. */
 void print_address_holder(NTSTATUS status, const struct sockaddr_storage *local);

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Control characters are not safe, nor are those that reverse the direction of the following text. */
+/* Control characters are not safe to print. Nor are characters that change the direction of the text behind them. */
 static bool printable_is_safe(uint32_t c)
 {
     bool control = (c < 0x20 && c != '\t') || (c >= 0x7f && c < 0xa0);
@@ -15,7 +15,7 @@ static bool printable_is_safe(uint32_t c)
     return !control && !direction;
 }
 
-/* Returns the size of the UTF-8 character that begins with this byte, or 0 if none does. */
+/* Returns the size of the UTF-8 character that begins with this byte, or 0 if no character begins with it. */
 static size_t utf8_size(uint8_t first)
 {
     if (first < 0x80)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Escapes text from a peer or a driver for printing. A terminal interprets escape sequences, and a line break would let
- * the text pass for a line of the tool.
+ * Escapes text from a peer or a driver for printing. Otherwise a terminal would interpret escape sequences in the text,
+ * and text after a line break would look like a line of the tool.
  */
 #ifndef TOOLS_PRINTABLE_H
 #define TOOLS_PRINTABLE_H
@@ -12,8 +12,8 @@
 enum { PRINTABLE_MAX_GROWTH = 4 };
 
 /*
- * Copies the text to out, which has room bytes including the terminating 0. Printable ASCII, tabs and printable UTF-8
- * are copied; each other byte becomes \xNN. Returns the length of the result.
+ * Copies the text to out, which has room for `room` bytes including the terminating 0. Printable ASCII, tabs and
+ * printable UTF-8 are copied; each other byte becomes \xNN. Returns the length of the result.
  */
 size_t printable_copy(char *out, size_t room, const char *text, size_t len);
 

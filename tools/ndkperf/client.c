@@ -16,10 +16,10 @@ struct client {
     struct session *s;
     const struct options *o;
     struct result *result;
-    uint64_t completed, from, deadline;  /* of this run; deadline 0: iterations count */
+    uint64_t completed, from, deadline;  /* of this run; deadline 0: it ends after the iterations */
     uint64_t lap;                        /* --check: the first message of the window to send next */
     uint64_t slice_at, slice_completed, live_at;
-    bool warmup, over;                   /* over: no new run or lap begins */
+    bool warmup, over;                   /* over: no further run or lap begins */
     struct outcome outcome;
 };
 
@@ -84,7 +84,10 @@ static bool client_request(struct client *c, const struct order *o)
     return true;
 }
 
-/* Ends a run or lap: sends an empty message on each lane, and waits for the server's confirmation that all arrived. */
+/*
+ * Ends a run or lap: sends an empty message on each lane, and waits until the server confirms that all messages
+ * arrived.
+ */
 static bool client_flush(struct client *c, uint64_t first, uint64_t count)
 {
     struct session *s = c->s;
@@ -204,7 +207,7 @@ static bool client_post_bursts(struct client *c, struct lane *l)
     }
 }
 
-/* Returns whether to post more: a lap that has begun on one lane must be posted completely on all lanes. */
+/* May a lane post more? A lap that has begun on one lane must be posted completely on all lanes. */
 static bool client_may_post(const struct client *c)
 {
     const struct session *s = c->s;
@@ -225,7 +228,10 @@ static bool client_is_drained(const struct client *c, bool to_fill)
     return true;
 }
 
-/* Ends a lap, or the run. With --check all lanes have posted the same number of messages. */
+/*
+ * Ends a lap, or the run (*done). All posted requests have completed. With --check every lane has posted the same
+ * number of messages, so the first lane's number is used.
+ */
 static bool client_end_lap(struct client *c, bool *done)
 {
     struct session *s = c->s;
@@ -298,7 +304,7 @@ static bool client_ping(struct client *c, struct lane *l, uint64_t message)
     return lane_post(s, l, id, slot, s->run.size, 0);
 }
 
-/* Waits until the last request has completed, because the answer may arrive before its completion. */
+/* Waits until the last request has completed, because the peer's answer may arrive before that. */
 static bool client_wait_completed(struct client *c, const struct lane *l)
 {
     while (l->posted != l->completed)
@@ -372,7 +378,7 @@ static bool client_measure(struct client *c, uint32_t size)
     r->server_cpu_us = c->outcome.cpu_us;
     r->messages = c->completed;
     mean = r->seconds > 0 ? (double)r->messages * size / r->seconds : 0;
-    if (r->peak < mean) /* the last slice may be shorter */
+    if (r->peak < mean) /* the last slice may be shorter than the others */
         r->peak = mean;
     report_live_end(c->s);
     if (r->messages && (whole || c->s->failed != NDKPERF_DATA))

@@ -39,7 +39,7 @@ struct options {
     bool latency, all;
     uint32_t size, limit;    /* limit: the largest size of --all */
     uint32_t qps, window, burst, inline_size;
-    uint32_t seconds_ms, iterations, warmup_ms; /* iterations: for each queue pair; 0: the time counts */
+    uint32_t seconds_ms, iterations, warmup_ms; /* iterations: for each queue pair; 0: seconds_ms decides */
     uint32_t moderation_count, moderation_us;
     bool moderation, events, check, corrupt;
     bool live, histogram;
@@ -50,7 +50,7 @@ struct options {
     ondk_config_t config;
 };
 
-/* Fills in *o. With *done the program exits with the returned code: help or an error was printed. */
+/* Fills in *o. If help or an error was printed, sets *done, and the program must exit with the returned code. */
 enum ndkperf_exit options_parse(struct options *o, int argc, char **argv, bool *done);
 
 const char *options_test_name(enum test test);

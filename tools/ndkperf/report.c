@@ -13,7 +13,7 @@
 static const double MIB = 1048576, MILLION = 1e6;
 static const char line[] = "---------------------------------------------------------------------------------------";
 
-static FILE *json; /* collects the object, which is printed at the end */
+static FILE *json; /* the JSON object in memory, which is printed at the end */
 static char *json_text;
 static size_t json_size;
 static unsigned json_results;

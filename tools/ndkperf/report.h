@@ -11,7 +11,7 @@ struct result {
     uint32_t size;
     uint64_t messages;       /* of all queue pairs */
     double seconds;
-    double peak;             /* bytes a second in the best tenth of a second */
+    double peak;             /* bytes per second in the best tenth of a second */
     uint64_t client_cpu_us, server_cpu_us;
     bool has_server_cpu;        /* false: the run failed before the server sent its part */
     struct times times;      /* latency */
@@ -24,7 +24,7 @@ void report_begin(const struct session *s);
 void report_result(const struct session *s, const struct result *r);
 void report_end(const struct session *s);
 
-/* Server: prints a run that has ended. */
+/* Server: prints the result of a run that has ended. */
 void report_server(const struct session *s, uint64_t messages, uint64_t cpu_us);
 
 /* Prints the live line: the progress of this run. */

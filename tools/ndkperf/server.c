@@ -59,9 +59,9 @@ static void server_check_written(struct server *v)
 }
 
 /*
- * Sends the answers that are due. A message whose latency is measured gets one of the same size; otherwise an empty one
- * after each quarter of a window lets the client send as many more. The source memory belongs to the provider until the
- * send has completed.
+ * Sends the answers that are due. A message whose latency is measured is answered by one of the same size. Otherwise an
+ * empty message (a credit) is sent after each quarter of a window; it allows the client to send as many more. The
+ * source memory belongs to the provider until the send has completed.
  */
 static bool server_send_answers(struct session *s, struct lane *l)
 {
@@ -179,7 +179,7 @@ static bool server_begin_run(struct server *v, const struct order *o)
     return server_answer_order(v);
 }
 
-/* Ends the flush if its empty message, which follows all others, has arrived on each lane. */
+/* Ends the flush if each lane has received its empty message, which the client sends after all others. */
 static bool server_end_flush(struct server *v)
 {
     struct session *s = v->s;
@@ -306,7 +306,10 @@ static enum answer_code server_check_hello(struct session *s, const struct hello
     return session_memory(s) <= (uint64_t)s->options->memory_mib << 20 ? ANSWER_YES : ANSWER_TOTAL;
 }
 
-/* Waits for the next connection, at most `seconds` (0: no limit). Returns NULL after that, or if interrupted. */
+/*
+ * Waits for the next connection request, at most `seconds` (0: no limit). Returns NULL if none arrives in time, or
+ * after an interrupt.
+ */
 static NDK_CONNECTOR *server_next_request(struct session *s, unsigned seconds)
 {
     for (unsigned i = 0; (!seconds || i < seconds) && !session_interrupted; i++) {

@@ -16,16 +16,16 @@
 enum {
     MAX_RESULTS = 16,
     TIMEOUT_S = 30,         /* without progress */
-    EVENT_MS = 200,         /* maximum of a wait with --events */
-    IDLE_MS = 5,            /* maximum of a wait without traffic */
+    EVENT_MS = 200,         /* the longest wait for a notification with --events */
+    IDLE_MS = 5,            /* the longest wait for a notification without traffic */
     POLLS_PER_CONTROL = 64, /* idle polls before the control connection is polled */
     POLLS_PER_CHECK = 4096, /* idle polls before the peer is checked */
     ID_BITS = 4
 };
 static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* memory for --check, of all lanes */
-static const uint64_t IDLE_NS = 100000000;         /* longer than any round trip that is measured by polling */
+static const uint64_t IDLE_NS = 100000000;         /* no measured round trip takes as long */
 static const uint64_t REQUEST_BYTES = 256;         /* approximate memory of the provider for a request and its result */
-static const uint64_t CONNECTION_BYTES = 128 << 10; /* and for the partial frames of a connection */
+static const uint64_t CONNECTION_BYTES = 128 << 10; /* and for a connection's partial frames */
 static const uint64_t WRITTEN_NS = 1000000000; /* time for a message to become complete after its last byte */
 
 volatile int session_interrupted;
@@ -63,7 +63,7 @@ bool session_fail(struct session *s, const char *step, NTSTATUS status, uint32_t
     return session_set_failed(s, NDKPERF_FAILED);
 }
 
-/* Waits for the disconnect event, because the connector has the reason only then. */
+/* Waits for the disconnect event first, because the connector has no reason before. */
 static bool session_post_failed(struct session *s, struct consumer *c, const char *step, NTSTATUS status)
 {
     if (status == STATUS_CONNECTION_INVALID)
@@ -98,7 +98,7 @@ uint32_t session_window(const NDK_ADAPTER_INFO *info, uint32_t want, uint32_t qp
 
     most = min_u64(most, info->MaxCqDepth / (2 * qps));
     most = most ? most - 1 : 0;
-    if (check) { /* three areas of as many messages, and one more */
+    if (check) { /* each area has as many messages as the window; receives have one more */
         memory = min_u64(MAX_CHECK_BYTES / qps, info->MaxRegistrationSize) / size;
         most = min_u64(most, memory > 4 ? (memory - 1) / 3 : 1);
     }
@@ -167,7 +167,7 @@ uint32_t pattern_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_
     return len;
 }
 
-/* The function reads memory that the peer writes by RDMA, so no lock is possible. */
+/* For functions that read memory while the peer writes it by RDMA, so that no lock is possible. */
 #define RACES_WITH_PEER __attribute__((no_sanitize("thread")))
 
 RACES_WITH_PEER uint8_t written_mark(const uint8_t *at)
@@ -309,7 +309,7 @@ void session_close(struct session *s)
 {
     for (uint32_t i = 0; i < s->lane_count; i++)
         consumer_close_connector(&s->lanes[i].c);
-    for (uint32_t i = s->lane_count; i-- > 0; ) { /* the CQ belongs to the first lane */
+    for (uint32_t i = s->lane_count; i-- > 0; ) { /* the first lane is closed last, because it owns the CQ */
         consumer_region_destroy(&s->lanes[i].memory);
         consumer_close(&s->lanes[i].c);
     }
@@ -365,7 +365,10 @@ static unsigned session_poll_control(struct session *s)
     return 1;
 }
 
-/* The peer's reads and writes complete nothing at this end, but this end executes them faster if it polls. */
+/*
+ * Has the adapter transferred bytes lately? The peer's reads and writes complete nothing at this end, but they are
+ * faster if this end polls.
+ */
 static bool session_has_traffic(struct session *s, uint64_t now)
 {
     ondk_counters_t n;
@@ -387,7 +390,7 @@ static bool session_check_peer(struct session *s)
     for (uint32_t i = 0; i < s->lane_count && !lost && !s->is_ending; i++)
         if (consumer_is_disconnected(&s->lanes[i].c))
             lost = &s->lanes[i].c;
-    if (lost && !session_poll_control(s)) /* its last message may have arrived */
+    if (lost && !session_poll_control(s)) /* the last message of the peer may have arrived before */
         return session_fail(s, "waiting for the peer", STATUS_CONNECTION_ABORTED, lost->disconnect_reason);
     now = session_now();
     if (!s->idle_since)

@@ -14,8 +14,9 @@
 #include "wire.h"
 
 /*
- * The areas of a lane's memory: for received messages; for the peer's writes and own reads; for sends, own writes and
- * the peer's reads. Both ends use the same layout. Without --check each area is one message, which all requests share.
+ * The areas of a lane's memory. AREA_RECEIVE: received messages. AREA_TARGET: written by the peer's writes and this
+ * end's reads. AREA_SOURCE: this end's sends and writes, and the peer's reads. Both ends use the same layout. Without
+ * --check each area is one message, which all requests share.
  */
 enum area { AREA_RECEIVE, AREA_TARGET, AREA_SOURCE };
 
@@ -30,13 +31,13 @@ struct lane {
     uint64_t received;            /* messages of this run */
     uint64_t sent, credited;      /* sends since the start, and those that the peer has confirmed */
     uint32_t uncredited;          /* messages received since the last credit */
-    uint32_t owed;                /* answers that wait for an earlier one to complete */
+    uint32_t owed;                /* answers that wait until an earlier answer has completed */
     uint64_t flushes;             /* empty messages received */
 };
 
 struct session;
 
-/* Functions of a role for its completions. */
+/* The role's functions that handle completions. */
 struct session_events {
     bool (*received)(struct session *s, struct lane *l, uint32_t slot, uint32_t len);
     bool (*completed)(struct session *s, struct lane *l, enum id id, uint32_t slot);
@@ -45,14 +46,14 @@ struct session_events {
 struct session {
     const struct options *options;
     const struct session_events *events;
-    void *role;                   /* for the role */
+    void *role;                   /* the struct client or struct server */
     struct consumer control;
     struct consumer_region orders;         /* one order or outcome to send, one to receive */
     bool order_received, order_sending;
     struct lane *lanes;
     uint32_t lane_count, qps;       /* qps: the number of lanes to create */
     uint32_t window, inline_size, max_size;
-    uint32_t stride, slots;       /* slots: of the areas; with --check as many as the window */
+    uint32_t stride, slots;       /* slots: messages in each area; with --check the window */
     bool check;
     struct order run;             /* the current run */
     uint64_t idle, idle_since;
@@ -68,7 +69,7 @@ extern volatile int session_interrupted;
 uint64_t session_now(void);       /* ns */
 uint64_t session_cpu_us(void);    /* of this process */
 
-/* Returns how many requests of each lane this adapter allows at a time, at most `want`; 0: none. */
+/* Returns how many requests this adapter can have in progress on each lane, at most `want`. 0: not even one. */
 uint32_t session_window(const NDK_ADAPTER_INFO *info, uint32_t want, uint32_t qps, uint32_t size, bool check);
 /* Computes the layout for window, max_size and check. */
 void session_layout(struct session *s);
@@ -84,7 +85,7 @@ void session_close(struct session *s);
 bool session_fail(struct session *s, const char *step, NTSTATUS status, uint32_t reason);
 bool session_set_failed(struct session *s, enum ndkperf_exit code);
 
-/* The control connection: posts the receive for the next order; sends an order of WIRE_ORDER bytes. */
+/* The control connection. control_receive posts the receive for the next order. control_send sends an order. */
 bool control_receive(struct session *s);
 bool control_send(struct session *s, const uint8_t bytes[WIRE_ORDER]);
 const uint8_t *control_received(const struct session *s);
@@ -100,13 +101,16 @@ bool lane_receive(struct session *s, struct lane *l, uint32_t slot);
  */
 bool session_poll(struct session *s);
 
-/* Fills a message with its bytes, which depend on lane and message. */
+/* Fills a message with bytes that depend on the lane and the message's number. */
 void pattern_fill(uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);
 /* Returns the offset of the first byte that differs, or len. */
 uint32_t pattern_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);
 /* Reads the last byte of a message that the peer writes without notification. */
 uint8_t written_mark(const uint8_t *at);
-/* Like pattern_differs, for the bytes before that one, which may become visible later: waits for them, at most 1 s. */
+/*
+ * Like pattern_differs, for a message whose last byte has arrived. Earlier bytes may become visible after it, so this
+ * waits for them, at most 1 s.
+ */
 uint32_t written_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);
 /* Prints a difference; session_differs also makes it this end's failure. */
 void session_print_difference(uint32_t lane, uint64_t message, uint32_t offset, const char *where);

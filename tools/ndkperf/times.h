@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A histogram of durations: exact below 256 ns, then 128 classes for each power of two, so a quantile is accurate to
- * 0.8 %. Minimum, maximum, mean and deviation are exact. The memory does not grow with the count.
+ * A histogram of durations: Durations below 256 ns have a class each, longer ones 128 classes for each power of two. So
+ * a quantile is accurate to 0.8 %. Minimum, maximum, mean and deviation are exact. The memory does not grow with the
+ * count.
  */
 #ifndef NDKPERF_TIMES_H
 #define NDKPERF_TIMES_H
@@ -17,11 +18,11 @@ struct times {
 };
 
 void times_add(struct times *t, uint64_t ns);
-/* In microseconds; 0 if empty. 0 <= part <= 1. */
+/* Return microseconds, 0 if the histogram is empty. part: from 0 to 1, for example 0.99. */
 double times_quantile(const struct times *t, double part);
 double times_mean(const struct times *t);
 double times_deviation(const struct times *t);
-/* The bounds of a class in ns: from, inclusive, to, exclusive. */
+/* Returns the bounds of a class in ns: from is inside, to is outside. */
 void times_class(unsigned index, uint64_t *from, uint64_t *to);
 
 #endif

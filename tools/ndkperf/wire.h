@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ndkperf's protocol. The first connection is for control; each further one is a lane, a measured queue pair. Private
- * data opens them: a hello with the connect, an answer with the accept or reject. Both fit into the 56 bytes of a
- * narrow adapter. Then orders of 32 bytes follow on the control connection, one at a time, each with an outcome. All
- * numbers are big-endian.
+ * ndkperf's protocol. The first connection is for control; each further one is a lane, which is a measured queue pair.
+ * Each connection begins with private data: a hello in the connect, and an answer in the accept or reject. Both fit
+ * into 56 bytes, the private data of some adapters. Then the client sends orders of 32 bytes on the control connection,
+ * one at a time, and the server returns an outcome for each. All numbers are big-endian.
  */
 #ifndef NDKPERF_WIRE_H
 #define NDKPERF_WIRE_H
@@ -30,7 +30,7 @@ struct hello {
 
 enum answer_code {
     ANSWER_YES, ANSWER_VERSION, ANSWER_BUSY, ANSWER_QPS, ANSWER_SIZE, ANSWER_TRANSFER, ANSWER_MEMORY, ANSWER_SESSION,
-    ANSWER_TOTAL        /* the queue pairs need more memory than the server allows: value is its MiB */
+    ANSWER_TOTAL        /* the queue pairs need more memory than the server allows; value: the limit in MiB */
 };
 
 /* With an accept or a reject. The address is the base of the lane's memory; session.h has its areas. */
@@ -38,7 +38,7 @@ struct answer {
     uint32_t version;
     uint32_t code;      /* enum answer_code */
     uint32_t value;     /* the limit that was exceeded */
-    uint32_t window;    /* granted to the control connection: at most the requested window */
+    uint32_t window;    /* in the answer to the control connection: the granted window */
     uint32_t token;
     uint64_t address;
 };
@@ -60,7 +60,7 @@ struct outcome {
     uint32_t different; /* 1: a message differed; the fields below name it */
     uint32_t lane, offset;
     uint64_t message;
-    uint64_t cpu_us;    /* of the server since the start of the run */
+    uint64_t cpu_us;    /* used by the server since the start of the run */
 };
 
 void hello_put(const struct hello *h, uint8_t bytes[WIRE_PRIVATE]);

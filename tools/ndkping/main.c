@@ -66,7 +66,7 @@ static void ndkping_print_counters(struct consumer *c)
     print_line("fpdus-received=%llu", (unsigned long long)n.rdma_in_frames);
 }
 
-/* client_bytes: the size of a client's pings; 0 for a server. */
+/* Prints the result, and returns the exit code. client_bytes: the size of a client's pings; 0 for a server. */
 static int ndkping_print_end(struct rping *r, enum rping_end end, uint32_t client_bytes)
 {
     if (end == RPING_DIFFERENT) {

@@ -35,7 +35,7 @@ struct options {
     ondk_config_t config;
 };
 
-/* Fills in *o. With *done the program exits with the returned code: help or an error was printed. */
+/* Fills in *o. If help or an error was printed, sets *done, and the program must exit with the returned code. */
 enum ndkping_exit options_parse(struct options *o, int argc, char **argv, bool *done);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The protocol of rdma-core's rping. For each ping the client advertises a buffer by a 16-byte message (address,
- * token, size, big-endian); the server reads it by RDMA read and answers with a message; the client advertises a second
- * buffer; the server writes the data there by RDMA write and answers; the client compares.
+ * The protocol of rdma-core's rping. For each ping: 1. The client advertises a buffer by a 16-byte message (address,
+ * token, size, big-endian). 2. The server reads the buffer by RDMA read and answers with a message. 3. The client
+ * advertises a second buffer. 4. The server writes the data there by RDMA write and answers. 5. The client compares
+ * both buffers.
  */
 #ifndef NDKPING_RPING_H
 #define NDKPING_RPING_H
@@ -15,20 +16,20 @@
 enum { RPING_MESSAGE = 16, RPING_MIN_DATA = 24, RPING_MAX_DATA = 16777216 };
 
 enum rping_end {
-    RPING_DONE,      /* client: all pings; server: the client has disconnected */
-    RPING_FAILED,    /* status and step have the failure */
+    RPING_DONE,      /* client: all pings are done; server: the client has disconnected */
+    RPING_FAILED,    /* a call or request failed; see status and step */
     RPING_DIFFERENT, /* data differed */
 };
 
 struct rping {
     struct consumer *consumer;
-    struct consumer_region messages; /* one to send, one to receive */
+    struct consumer_region messages; /* one message to send, one to receive */
     struct consumer_region source, sink; /* server: no sink */
     unsigned seconds;       /* time limit of each step; 0: none */
     bool verbose;
     void (*print)(const char *format, ...) __attribute__((format(printf, 1, 2)));
     uint32_t pings;         /* completed so far */
-    uint64_t bytes;         /* transferred (the client has verified them) */
+    uint64_t bytes;         /* transferred; the client has also verified them */
     NTSTATUS status;
     const char *step;
     uint32_t reason;        /* ProviderErrorCode of the failed request, or the reason of the disconnect; 0: neither */

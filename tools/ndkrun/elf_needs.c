@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The dynamic section of a 64-bit ELF file, every offset checked: see elf_needs.h. */
+/* Reads the dynamic section of a 64-bit ELF file, see elf_needs.h. The file is untrusted: every offset is checked. */
 #include "elf_needs.h"
 
 #include <elf.h>
@@ -41,7 +41,10 @@ static bool image_file_offset(const struct image *i, const Elf64_Ehdr *e, uint64
     return false;
 }
 
-/* A string of the table at offset `strings`; NULL if it does not end inside the file. */
+/*
+ * Returns the string at `index` in the string table at file offset `strings`, or NULL if it does not end inside the
+ * file.
+ */
 static const char *image_string(const struct image *i, uint64_t strings, uint64_t index)
 {
     const char *s = image_at(i, strings + index, 1);

@@ -7,10 +7,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Two digits for each byte. Returns false for other characters, an odd number of digits, or more than room bytes. */
+/*
+ * Parses two digits for each byte. Returns false if there are other characters, an odd number of digits, or more than
+ * room bytes.
+ */
 bool hex_parse(const char *hex, uint8_t *data, uint32_t room, uint32_t *length);
 
-/* Prints the first 256 bytes. */
+/* Prints at most the first 256 bytes. */
 void hex_dump(const uint8_t *data, uint32_t length, FILE *out);
 
 #endif

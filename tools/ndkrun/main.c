@@ -40,8 +40,8 @@ static void ndkrun_handle_interrupt(int number)
 }
 
 /*
- * Handles faults, for which Windows has a bug check. It uses the stream although that is not async-signal-safe, so that
- * buffered output is not lost; alarm() ends a deadlock.
+ * Handles faults such as SIGSEGV, for which Windows has a bug check. It writes to the output stream, so that buffered
+ * output is not lost. That is not async-signal-safe, so alarm() ends the program if it deadlocks.
  */
 static void ndkrun_handle_fault(int number, siginfo_t *info, void *context)
 {
@@ -68,8 +68,8 @@ static void ndkrun_handle_fault(int number, siginfo_t *info, void *context)
 }
 
 /*
- * Reports faults of all threads; the libraries' threads have a signal stack. A sanitizer has a better report of its
- * own.
+ * Reports faults of all threads; the libraries' threads have a signal stack. Under a sanitizer nothing is installed,
+ * because its own report is better.
  */
 static void ndkrun_install_fault_handlers(void)
 {
@@ -100,7 +100,7 @@ struct call {
     uint32_t status;
     int result;
     char error[1024];
-    bool returned; /* under the lock */
+    bool returned; /* guarded by the lock */
 };
 
 static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -251,7 +251,9 @@ static bool ndkrun_send_commands(const struct options *o)
     return ok;
 }
 
-/* Returns whether nothing leaked and no rule was broken. With checks on, each unload has reported its leaks. */
+/*
+ * Returns true if nothing leaked and no rule was broken. If checks are on, each unload has already reported its leaks.
+ */
 static bool ndkrun_is_clean(const struct options *o)
 {
     uint32_t leaks = o->checks == ONDK_WDK_CHECKS_OFF ? ondk_wdk_report(out) : 0, broken = ondk_wdk_violations();
@@ -295,15 +297,18 @@ int main(int argc, char **argv)
 
     if (done)
         return code == NDKRUN_OK && fflush(stdout) != 0 ? NDKRUN_LOST : code;
-    signal(SIGPIPE, SIG_IGN); /* `ip` and a symbol tool may be missing or end early */
+    signal(SIGPIPE, SIG_IGN); /* raised if `ip` or a symbol tool is missing or ends early */
     /*
-     * Completions arrive as late as from a card's interrupt: published drivers access what they have posted for a
-     * moment after the post, and read at once what the peer does with it. With SCHED_BATCH a thread that wakes does not
-     * preempt one that runs, as at DISPATCH_LEVEL. Every thread inherits the policy; drivers also work without it.
+     * These settings delay completions, as a card's interrupts do. Published drivers depend on such delays: they still
+     * access a request's memory for a moment after the post. With SCHED_BATCH a thread that wakes does not preempt a
+     * running one, as at DISPATCH_LEVEL. Every thread inherits this policy; drivers also work without it.
      */
     if (setenv("ONDK_SPIN_US", "0", 0) || setenv("ONDK_NOTIFY_US", "200", 0))
         return NDKRUN_USAGE;
-    /* While checks are on, ndkrun's own report of a hanging close has the stacks of the objects' creation. */
+    /*
+     * If checks are on, ndkrun itself reports a close that hangs, with the stacks of the objects' creation. So the
+     * provider's report is turned off.
+     */
     if (o.checks != ONDK_WDK_CHECKS_OFF && setenv("ONDK_CLOSE_REPORT_MS", "0", 0))
         return NDKRUN_USAGE;
     (void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 });

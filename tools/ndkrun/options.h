@@ -35,7 +35,7 @@ struct options {
     ondk_wdk_checks_t checks;
 };
 
-/* Fills in o and maps interfaces. *done: the program ends with the returned exit status. */
+/* Fills in *o and maps interfaces. If *done is set, the program must exit with the returned status. */
 int options_parse(struct options *o, int argc, char **argv, bool *done);
 
 #endif

@@ -16,7 +16,7 @@
 #include "elf_needs.h"
 #include "program.h"
 
-/* Set for the second run, so that there is no third one. */
+/* Environment variables, set before ndkrun executes itself again, so that this second ndkrun does not do so too. */
 #define IN_NETWORK "NDKRUN_IN_NETWORK"
 #define PRELOADED "NDKRUN_PRELOADED"
 
@@ -32,7 +32,7 @@ static bool reexec_has_symbol(const char *symbol)
     return dlsym(RTLD_DEFAULT, symbol) != NULL;
 }
 
-/* Returns the AddressSanitizer runtime that a driver needs and this process lacks. */
+/* Returns the AddressSanitizer runtime that a driver needs and this process lacks, or NULL. */
 static const char *reexec_missing_asan(const struct options *o)
 {
     static char name[4096];
@@ -45,8 +45,8 @@ static const char *reexec_missing_asan(const struct options *o)
 }
 
 /*
- * Returns false if a driver needs ThreadSanitizer and this ndkrun lacks it: an uninstrumented kernel gives false
- * reports.
+ * Returns false if a driver needs ThreadSanitizer and this ndkrun lacks it. Without it, the locks of the kernel
+ * functions are invisible to ThreadSanitizer, which then reports races that do not exist.
  */
 static bool reexec_check_tsan(const struct options *o)
 {
@@ -71,7 +71,7 @@ static bool reexec_is_new_index(const struct options *o, uint32_t i)
     return o->net[i].index != 1; /* the loopback interface exists already */
 }
 
-/* Links come first: if their kind is unknown, nothing has been changed. */
+/* The links are created first. So if the host's kernel does not support their kind, nothing has been changed. */
 static void reexec_write_commands(const struct options *o, const char *kind, FILE *ip)
 {
     for (uint32_t i = 0; i < o->net_count; i++) {
@@ -95,7 +95,7 @@ static void reexec_write_commands(const struct options *o, const char *kind, FIL
     }
 }
 
-/* Shows the messages of `ip` only for the last kind. */
+/* Runs `ip`. Its messages are shown only for veth, the last kind that is tried. */
 static bool reexec_create_interfaces(const struct options *o, const char *kind)
 {
     FILE *ip = popen(!strcmp(kind, "veth") ? "ip -batch - 1>&2" : "ip -batch - >/dev/null 2>&1", "w");
@@ -127,7 +127,9 @@ static bool reexec_command_succeeds(const char *command)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* A network namespace: a plain one if permitted, otherwise one inside a user namespace. */
+/*
+ * Adds the command that creates a network namespace: a plain one if permitted, otherwise one inside a user namespace.
+ */
 static bool reexec_add_unshare(char **words, int *count)
 {
     static const char *const needed[][2] = { { "unshare", "util-linux" }, { "ip", "iproute2" } };
@@ -175,7 +177,7 @@ bool reexec_prepare(const struct options *o, char **argv)
     if (length < 0 || (net && !reexec_add_unshare(words, &count)))
         return false;
     self[length] = '\0';
-    if (asan) { /* not in the environment of unshare or ip */
+    if (asan) { /* as an argument, so that it is not in the environment of unshare and ip */
         snprintf(preload, sizeof preload, "LD_PRELOAD=%s", asan);
         words[count++] = "env";
         words[count++] = preload;

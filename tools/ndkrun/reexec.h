@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prepares the environment of the run: a network namespace, and a sanitizer's runtime that must be loaded first. If one
- * is missing, ndkrun executes itself again in it.
+ * Prepares what a run may need: a network namespace (--net), and a sanitizer's runtime that must be loaded first. If
+ * one of them is missing, ndkrun executes itself again with it.
  */
 #ifndef NDKRUN_REEXEC_H
 #define NDKRUN_REEXEC_H
@@ -10,12 +10,13 @@
 
 #include "options.h"
 
-/* Returns true when the environment is complete; false, after a message, if it cannot be provided. */
+/* Returns true if nothing is missing. Returns false, after a message, if it cannot be provided. */
 bool reexec_prepare(const struct options *o, char **argv);
 
 /*
- * AddressSanitizer's runtime calls this function, which ndkrun exports. The option permits several definitions of one
- * variable without a value in a driver's files; the runtime then reports only definitions of different sizes.
+ * AddressSanitizer's runtime calls this function, which ndkrun exports. A driver's files may define one variable
+ * several times without a value. With the returned option, the runtime reports such definitions only if their sizes
+ * differ.
  */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 

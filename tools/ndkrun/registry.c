@@ -38,7 +38,7 @@ static bool registry_set_bytes(const char *key, const char *name, const char *he
            !ondk_wdk_registry_set(key, name, REG_BYTES, data, length);
 }
 
-/* Bars separate the texts, so a text cannot contain one. */
+/* The texts are separated by '|', so a text cannot contain it. */
 static bool registry_set_texts(const char *key, const char *name, const char *bars)
 {
     char data[MAX_DATA];
@@ -71,7 +71,7 @@ static bool registry_set_value(const char *key, const char *name, const char *ty
     return !strcmp(type, "hex") && registry_set_bytes(key, name, data);
 }
 
-/* Splits a copy at the first '=', at the last backslash before it, and at the colon after it. */
+/* Splits a copy of KEY\VALUE=TYPE:DATA at the first '=', at the last backslash before it, and at the colon after it. */
 static bool registry_set(const struct options *o, const char *given)
 {
     char words[MAX_KEY + MAX_DATA], key[2 * MAX_KEY], *data, *type, *name;

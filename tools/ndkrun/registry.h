@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --reg and --reg-file. */
+/* The options --reg and --reg-file. */
 #ifndef NDKRUN_REGISTRY_H
 #define NDKRUN_REGISTRY_H
 

@@ -58,7 +58,7 @@ static uint32_t scsi_get32(const uint8_t *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* Reads the unit's block size; 0 if the unit does not report it or it is too large. */
+/* Returns the unit's block size, or 0 if the unit does not report it or if it is too large. */
 static uint32_t scsi_block_size(ondk_wdk_device_t *port, const ondk_wdk_scsi_command_t *to)
 {
     ondk_wdk_scsi_command_t c = { .path = to->path, .target = to->target, .lun = to->lun };
@@ -93,7 +93,7 @@ static bool scsi_set_read(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, c
            scsi_set_blocks(c, lba, blocks, scsi_block_size(port, c));
 }
 
-/* The rest of the last block is zero. */
+/* Fills the rest of the last block with zeros. */
 static bool scsi_set_write(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words)
 {
     uint32_t lba, length, size;

@@ -100,7 +100,10 @@ static void helper_start(struct helper *h, const char *path)
     posix_spawn_file_actions_destroy(&actions);
 }
 
-/* A helper ends when its input is closed, with this process at the latest. */
+/*
+ * Returns the module's helper, which the first call starts. A helper ends when its input is closed, at the latest when
+ * this process ends.
+ */
 static struct helper *helper_find(const char *module)
 {
     struct search s = { .module = module };
@@ -115,7 +118,7 @@ static struct helper *helper_find(const char *module)
     strcpy(h->module, module);
     h->query = h->answer = -1;
     dl_iterate_phdr(symbol_match_module, &s);
-    if (!s.path[0]) /* the program itself has no name in the list */
+    if (!s.path[0]) /* dl_iterate_phdr gives the program itself an empty name */
         (void)!readlink("/proc/self/exe", s.path, sizeof s.path - 1);
     if (strcmp(symbol_file_name(s.path), module))
         s.path[0] = '\0';

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See names.h. sock_diag reports names with their users. If the kernel does not support that, /proc/net/unix is read,
- * which has no users. A name may contain any byte: only names of exactly the published form are accepted.
+ * See names.h. The kernel's sock_diag reports names with their users. If the kernel does not support that,
+ * /proc/net/unix is read, which has no users. Any process can choose any name, so only names that have exactly the
+ * published form are accepted.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -90,7 +91,7 @@ static void names_handle_socket(struct list *l, const struct nlmsghdr *h)
 
     for (; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
         if (a->rta_type == UNIX_DIAG_NAME && RTA_PAYLOAD(a) > 1) {
-            text = (const char *)RTA_DATA(a) + 1; /* an abstract name begins with 0 */
+            text = (const char *)RTA_DATA(a) + 1; /* an abstract name begins with a zero byte */
             text_len = RTA_PAYLOAD(a) - 1;
         } else if (a->rta_type == UNIX_DIAG_UID && RTA_PAYLOAD(a) == sizeof uid) {
             memcpy(&uid, RTA_DATA(a), sizeof uid);

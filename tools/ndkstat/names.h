@@ -16,7 +16,10 @@ struct name {
     bool has_uid;             /* the kernel reported uid */
 };
 
-/* Returns all of them, ordered by pid; the caller frees the array. NULL: the reason was printed to stderr. */
+/*
+ * Returns the names of all these sockets, ordered by pid. The caller frees the array. Returns NULL after a message on
+ * stderr if that fails.
+ */
 struct name *names_list(size_t *count);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See reader.h. All processes are read at the same time, under one deadline. The kernel identifies the process that
- * listens under a name (SO_PEERCRED): its user, and its process id, which must be the one in the name. The amount of
- * its output is limited, for each user and in total.
+ * See reader.h. All processes are read at the same time, under one deadline. The kernel reports which process listens
+ * under a name (SO_PEERCRED): its user, and its process id, which must be the one in the name. The bytes that are read
+ * are limited for each user and in total.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -26,14 +26,14 @@
 
 enum {
     ALL_MS = 5000,             /* for all processes */
-    RETRY_MS = 10,             /* while a process has the maximum of waiting readers, or descriptors are short */
+    RETRY_MS = 10,             /* if a process has too many waiting readers, or there are too few descriptors */
     MAX_OWN_BYTES = 256 << 20, /* of this user's processes together */
     MAX_USER_BYTES = 16 << 20, /* of another user's processes together */
     MAX_FOREIGN_BYTES = 64 << 20,
-    MAX_USER_PEERS = 128,      /* of another user that are read */
+    MAX_USER_PEERS = 128,      /* of one other user */
     MAX_USERS = 256,
     MAX_MESSAGES = 10,
-    BYTES_PER_VALUE = 8,       /* a valid answer has more; parsing one with fewer takes many times its size */
+    BYTES_PER_VALUE = 8,       /* at least, in a valid answer; parsing one with fewer needs many times its size */
 };
 
 enum peer_state { PEER_CONNECTING, PEER_READING, PEER_READ, PEER_GONE, PEER_FOREIGN, PEER_FAILED };
@@ -42,8 +42,8 @@ struct peer {
     const struct name *name;
     enum peer_state state;
     int fd;
-    struct user *user; /* NULL until identified; then the peer counts among the user's peers */
-    long pid;          /* from the name until identified, then from the kernel */
+    struct user *user; /* NULL until known; the peer then counts as one of the user's peers */
+    long pid;          /* from the name; once the kernel has reported it, from the kernel */
     char *text;
     size_t size, room;
     json_t *json;
@@ -76,7 +76,10 @@ static long reader_now_ms(void)
 
 /* ---- errors ---- */
 
-/* Prints a message without characters that could control a terminal. Messages about other users are limited. */
+/*
+ * Prints a message. Characters that could control a terminal become '?'. foreign: it is about another user; the number
+ * of such messages is limited.
+ */
 __attribute__((format(printf, 3, 4))) static void round_report(struct round *r, bool foreign, const char *format, ...)
 {
     char text[512];
@@ -101,7 +104,10 @@ static void peer_end(struct peer *p, enum peer_state state)
     p->state = state;
 }
 
-/* A process of another user can refuse to be read, so that is not a failure of this run. */
+/*
+ * Another user's process can refuse to be read, so that counts as a failure of this run only if the process was
+ * requested.
+ */
 static void peer_fail(struct round *r, struct peer *p, const char *why)
 {
     bool foreign = p->user && p->user->uid != geteuid();
@@ -118,7 +124,7 @@ static void peer_fail(struct round *r, struct peer *p, const char *why)
 
 /* ---- identification ---- */
 
-/* Returns the process' own number in its PID namespace, if that differs from the one here. */
+/* Returns the process id that the process has in its own PID namespace, which may differ from the id here. */
 static long reader_pid_inside(long pid)
 {
     char path[64], *line = NULL;
@@ -168,7 +174,7 @@ static bool peer_admit(struct round *r, struct peer *p, uid_t uid)
     return p->state == PEER_CONNECTING;
 }
 
-/* Checks that the listener is the process that its name claims, and whether to read it. */
+/* Checks that the socket's owner is the process that the name claims, and decides whether to read it. Sets p->state. */
 static void peer_identify(struct round *r, struct peer *p)
 {
     struct ucred who;
@@ -188,7 +194,7 @@ static void peer_identify(struct round *r, struct peer *p)
         round_report(r, true, "process %ld of user %u uses the name of process %ld: not shown", (long)who.pid,
                      (unsigned)who.uid, p->name->pid);
     } else if ((r->pid && who.pid != r->pid) || (kill(who.pid, 0) != 0 && errno == ESRCH)) {
-        peer_end(p, PEER_GONE); /* not requested, or another process inherited the socket of one that has ended */
+        peer_end(p, PEER_GONE); /* not requested, or it has ended and another process inherited its socket */
     } else {
         p->state = PEER_READING;
     }
@@ -223,7 +229,7 @@ static void peer_connect(struct round *r, struct peer *p)
 
 /* ---- input ---- */
 
-/* Returns whether the text has no more values than its size permits. */
+/* Returns false if the text has many values for its size, as only a forged answer has. */
 static bool reader_is_plausible(const char *text, size_t size)
 {
     size_t values = 0;
@@ -258,7 +264,7 @@ static void peer_parse(struct round *r, struct peer *p)
     peer_end(p, PEER_READ);
 }
 
-/* Counts the input against the limits. */
+/* Counts n more bytes of input. Returns false if a limit is exceeded. */
 static bool peer_may_write(struct round *r, struct peer *p, size_t n)
 {
     p->user->bytes += n;
@@ -291,7 +297,7 @@ static bool peer_read(struct round *r, struct peer *p)
     } else if (n == 0 && p->size > 0) {
         peer_parse(r, p);
     } else if (n == 0 || errno == ECONNRESET) {
-        peer_end(p, PEER_GONE); /* it ended meanwhile */
+        peer_end(p, PEER_GONE); /* the process has ended meanwhile */
     } else if (errno != EAGAIN && errno != EINTR) {
         peer_fail(r, p, strerror(errno));
     }
@@ -319,7 +325,7 @@ static bool peer_is_own(const struct peer *p)
     return p->name->has_uid && p->name->uid == geteuid();
 }
 
-/* Continues with each peer of this user, or with all others. Returns whether any is unfinished. */
+/* Continues with all peers of this user, or with all others. Returns true if one of them is unfinished. */
 static bool round_continue(struct round *r, bool own)
 {
     bool more = false;
@@ -358,7 +364,7 @@ static bool round_run(struct round *r)
     return true;
 }
 
-/* Collects the results. */
+/* Moves the peers' results to *s. */
 static bool round_collect(struct round *r, struct snapshots *s)
 {
     bool ok = true, seen = false;
@@ -383,7 +389,7 @@ static bool round_collect(struct round *r, struct snapshots *s)
     return ok;
 }
 
-/* The name has the number that the process has in its own PID namespace. */
+/* Is this the requested process? The name has the process id of the process's own PID namespace, which is `inside`. */
 static bool reader_is_wanted(const struct name *name, long pid, long inside)
 {
     return !pid || name->pid == pid || name->pid == inside;

@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /*
- * processes: an array of their objects, in the order of process ids. "pid", "uid" and "foreign" (of another user) in
- * each come from the kernel, not from the process.
+ * processes: an array with one object for each process, ordered by process id. Their members "pid", "uid" and "foreign"
+ * (the process is another user's) come from the kernel, all others from the process.
  */
 struct snapshots {
     json_t *processes;
@@ -18,8 +18,8 @@ struct snapshots {
 };
 
 /*
- * pid 0: all processes. Returns false if out of memory, or if the list of sockets could not be read (stderr has the
- * reason).
+ * Reads the process pid, or all processes if pid is 0. Returns false if out of memory, or if the list of sockets could
+ * not be read (stderr has the reason).
  */
 bool reader_read(struct snapshots *s, long pid);
 void reader_free(struct snapshots *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See show.h. Missing members, or members of another type, are shown as zero or "?", because another version may omit
- * them. Characters that could control a terminal are replaced.
+ * See show.h. Members that are missing or have another type are shown as zero or "?", because processes with another
+ * version may omit them. Characters that could control a terminal are replaced.
  */
 #include "show.h"
 
@@ -30,7 +30,10 @@ static unsigned long long show_number(const json_t *object, const char *key)
     return value > 0 ? (unsigned long long)value : 0;
 }
 
-/* Marks another user's process, whose lines are under that user's control. text has TEXT bytes. Returns text. */
+/*
+ * If the process is another user's, writes its user ID to text by format; that user controls what it reports. Otherwise
+ * writes "". text has TEXT bytes. Returns text.
+ */
 static const char *show_user(const json_t *process, const char *format, char *text)
 {
     text[0] = '\0';

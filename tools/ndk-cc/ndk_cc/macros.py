@@ -5,9 +5,9 @@ import re
 from . import Trouble
 
 MAX_TEXT = 256 * 1024         # characters of one text
-MAX_TOTAL = 32 * 1024 * 1024   # of all expansions together
+MAX_TOTAL = 32 * 1024 * 1024   # characters of all expansions together
 MAX_PROJECT = 4 * 1024 * 1024 # bytes of a project file, or of a `sources` file
-MAX_FILES = 1000              # that a project may import or include
+MAX_FILES = 1000              # that one project may import or include
 MAX_DEPTH = 32                # of nested includes, and of nested elements
 
 

@@ -13,7 +13,7 @@ MAX_CONDITION = 8192
 
 class Tree(xml.TreeBuilder):
     def doctype(self, name, *_):
-        """Refused: projects have none, and its entities could name files and grow without limit."""
+        """Refuses a document type: projects have none, and its entities could name files and grow without limit."""
         raise Trouble(f'a project file with a document type ({name})')
 
 
@@ -159,7 +159,7 @@ def read_vcxproj(path, project, configuration):
 
 
 def words_of_wpp(metadata):
-    """The trace functions that the project names: WppTraceFunction, or -func: among the additional options."""
+    """Returns the trace functions that the project names: WppTraceFunction, or -func: in additional options."""
     lines = metadata.get('WppTraceFunction', '').split(';')
     lines += wpp.named_functions(metadata.get('WppAdditionalOptions', ''))
     return [line.strip().strip('"') for line in lines if line.strip() and '%(' not in line]

@@ -7,7 +7,7 @@ import re
 
 from . import Trouble
 
-MAX_NAMES = 100000 # examined for one pattern
+MAX_NAMES = 100000 # file names that are examined for one pattern
 
 
 @functools.lru_cache(maxsize=None)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
 Writes copies of a driver's sources that gcc and clang can read: in UTF-8, and each #include with the file's real name.
-#line directives refer debuggers, sanitizers and messages to the originals. The initializer of a va_list that starts as
-NULL is removed, because a va_list is a pointer on Windows and an array here. Nothing else is changed.
+#line directives make debuggers, sanitizers and messages name the original files. If a va_list is initialized with
+NULL, that is removed, because a va_list is a pointer on Windows and an array here. Nothing else is changed.
 """
 import os
 import re
@@ -124,7 +124,7 @@ def longs(lines):
 
     def blank(match):
         return re.sub(r'[^\n]', ' ', match.group(0))
-    # An unterminated comment or string matches to its end; otherwise the search would take quadratic time.
+    # An unterminated comment or string matches up to the end, because the search would otherwise take quadratic time.
     text = re.sub(r'/\*.*?(?:\*/|\Z)|//[^\n]*|"(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])*\'?', blank, text, flags=re.S)
     found, number, at = [], 1, 0
     for match in re.finditer(r'(?<!\blong )\blong\b(?!\s+(?:long|double|int\s+long)\b)', text):
