@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The routines of the sockets' dispatch tables. A routine copies its arguments into a request and posts the request to
- * the socket thread; it does not use the members of the socket that only the thread uses. Only the queries for
- * addresses and WskInspectComplete complete their IRP during the call.
+ * the socket thread. It does not use the members of the socket that only the socket thread uses. A call completes its
+ * IRP before it returns only if its arguments are invalid, or if it is an address query or WskInspectComplete.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -226,7 +226,10 @@ static NTSTATUS WSKAPI WskInspectComplete(PWSK_SOCKET ListenSocket, PWSK_INSPECT
 
 /* ---- Datagrams --------------------------------------------------------------------------------------------------- */
 
-/* Uses the call's address, or else SIO_WSK_SET_SENDTO_ADDRESS's, or else the fixed one. False: no valid address. */
+/*
+ * Sets the destination: the call's address, else SIO_WSK_SET_SENDTO_ADDRESS's, else SIO_WSK_SET_REMOTE_ADDRESS's.
+ * Returns false if there is none or the call's address is invalid.
+ */
 static bool wsk_call_set_remote(struct wsk_request *r, PSOCKADDR remote)
 {
     struct wsk_socket *s = r->socket;

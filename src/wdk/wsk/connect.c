@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Establishing and losing the connections of Winsock Kernel's sockets; socket thread only. A socket in state
- * WSK_CONNECTING has exactly one request in `connects`.
+ * Connects sockets of Winsock Kernel and handles the loss of connections. Only the socket thread runs this code. A
+ * socket in state WSK_CONNECTING has exactly one request in `connects`.
  */
 #include <errno.h>
 
@@ -10,9 +10,9 @@
 #include "wdk/wsk/socket.h"
 
 /*
- * Returns the socket to WSK_BOUND and fails the request. The disconnect lets the host accept another connect, but also
- * releases a port that the host had chosen, so the socket is bound again. The driver never received a socket of
- * WskSocketConnect, so that socket is closed.
+ * Returns the socket to WSK_BOUND and fails the request. After wsk_host_disconnect the host accepts another connect,
+ * but has also released a port that it chose at the bind, so the socket is bound to its address again. A socket of
+ * WskSocketConnect is closed instead, because the driver never received it.
  */
 static void wsk_connect_fail(struct wsk_request *r, NTSTATUS status)
 {
@@ -28,7 +28,7 @@ static void wsk_connect_fail(struct wsk_request *r, NTSTATUS status)
     wsk_request_finish(r, status, 0);
 }
 
-/* A connection that cannot be watched is lost. */
+/* If the host cannot watch the socket, the connection is lost. */
 void wsk_connect_handle_delivered(struct wsk_socket *s)
 {
     NTSTATUS status = STATUS_SUCCESS;
@@ -59,7 +59,9 @@ static void wsk_connect_succeed(struct wsk_request *r)
     wsk_socket_pump(s);
 }
 
-/* Does nothing if the socket is not connected yet and has no error: the host reported an earlier change. */
+/*
+ * Does nothing if the host has neither connected the socket nor reported an error: then it reported an earlier change.
+ */
 void wsk_connect_handle_result(struct wsk_socket *s, int host_error)
 {
     struct wsk_request *r = wsk_request_first(&s->connects);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * WskControlSocket: options and I/O controls. They run on the caller's thread, because the host's socket stays the same
- * until the close. They complete before the call returns; only the disabling of an event may be pending.
+ * WskControlSocket: options and I/O controls. They run on the caller's thread. This is safe because the host's socket
+ * stays the same until the close. All complete before the call returns, except that the disabling of a running event
+ * returns STATUS_PENDING.
  */
 #include <string.h>
 
@@ -36,7 +37,10 @@ static bool wsk_control_is_packet_info(const struct wsk_control *c)
     return (c->level == IPPROTO_IP && c->code == IP_PKTINFO) || (c->level == IPPROTO_IPV6 && c->code == IPV6_PKTINFO);
 }
 
-/* Stores the driver's value, because a send with WSK_FLAG_NODELAY sets the host's option and then restores it. */
+/*
+ * Stores the driver's value: a send with WSK_FLAG_NODELAY sets the host's option, and restores the stored value after
+ * it.
+ */
 static NTSTATUS wsk_control_set_no_delay(struct wsk_control *c)
 {
     struct wsk_socket *s = c->s;
@@ -83,7 +87,7 @@ static NTSTATUS wsk_control_get_option(struct wsk_control *c)
 
 /* ---- I/O controls ------------------------------------------------------------------------------------------------ */
 
-/* Returns the size as a SIZE_T, or as a ULONG if the output buffer is smaller. */
+/* Writes `bytes` as a SIZE_T, or as a ULONG if the output buffer is smaller than a SIZE_T. */
 static NTSTATUS wsk_control_get_backlog(struct wsk_control *c, SIZE_T bytes)
 {
     enum wsk_state state = wsk_state(c->s);
@@ -97,7 +101,7 @@ static NTSTATUS wsk_control_get_backlog(struct wsk_control *c, SIZE_T bytes)
     return STATUS_SUCCESS;
 }
 
-/* Sets the address of a datagram socket; an empty input clears it. */
+/* Sets one of the two remote addresses of a datagram socket (*to) to the input. An empty input clears it. */
 static NTSTATUS wsk_control_set_remote(struct wsk_control *c, struct wsk_address *to, bool *has)
 {
     struct wsk_socket *s = c->s;
@@ -114,7 +118,7 @@ static NTSTATUS wsk_control_set_remote(struct wsk_control *c, struct wsk_address
     return STATUS_SUCCESS;
 }
 
-/* Returns the local address from which the input address is reached. */
+/* Writes the local address from which the host would reach the input address. */
 static NTSTATUS wsk_control_get_route(struct wsk_control *c)
 {
     struct wsk_address remote, local;

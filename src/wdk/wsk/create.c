@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * WskSocket and WskSocketConnect. The driver receives a socket only with a completed IRP; a socket of WskSocketConnect
- * calls no event before.
+ * WskSocket and WskSocketConnect. The driver receives a socket when the IRP of the call completes. A socket that
+ * WskSocketConnect has created calls no event before that.
  */
 #include "wdm.h"
 
@@ -18,7 +18,7 @@ struct wsk_create_params {
     const VOID *dispatch;
 };
 
-/* TCP and UDP are supported, over IPv4 and IPv6. A basic socket, which has only options, may be either. */
+/* TCP and UDP are supported, over IPv4 and IPv6. A basic socket, which has only options, may be of TCP or UDP. */
 static bool wsk_create_is_supported(const struct wsk_create_params *w)
 {
     const bool stream = w->type == SOCK_STREAM && (w->protocol == IPPROTO_TCP || !w->protocol);
@@ -69,7 +69,7 @@ static struct wsk_socket *wsk_create_socket(struct wsk_client *c, const struct w
     return s;
 }
 
-/* Registers the socket as live, with the stack of the caller's caller. */
+/* Registers the socket as live. Inlined so that the stored stack begins at the driver's call. */
 __attribute__((always_inline)) static inline void wsk_create_record_opener(struct wsk_socket *s)
 {
     if (check_on())

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Datagram sockets: sends in the order of the calls; receives for WskReceiveFrom or indicates lists of datagrams. The
- * datagrams that the driver does not accept are stored in `refused`, come first in later receives, and disable the
- * event, so that their number is limited.
+ * Datagram sockets. Sends run in the order of the calls. A received datagram completes a pending WskReceiveFrom; if
+ * none is pending, WskReceiveFromEvent receives a list of datagrams. Datagrams that the driver does not accept are
+ * stored in `refused`, and later receives return them first. A refusal also disables the event, which limits their
+ * number.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,8 +20,8 @@
 enum { MAX_LIST = 16, MAX_DATAGRAM = 65536, HEADERS_SIZE = 42, CONTROL_SIZE = WSA_CMSG_SPACE(sizeof(IN6_PKTINFO)) };
 
 struct wsk_datagram {
-    WSK_DATAGRAM_INDICATION indication; /* first: the driver's PWSK_DATAGRAM_INDICATION points at it */
-    struct wsk_datagram *next;          /* not indication.Next, which the driver may change, as all of indication */
+    WSK_DATAGRAM_INDICATION indication; /* must be first: the driver's PWSK_DATAGRAM_INDICATION points at it */
+    struct wsk_datagram *next;          /* the list; the driver may change indication.Next */
     SIZE_T bytes;
     struct wsk_address from;
     struct wsk_packet_info info;
@@ -140,7 +141,7 @@ static bool wsk_datagram_is_wanted(struct wsk_socket *s, const struct wsk_addres
     return wanted;
 }
 
-/* Receives the next wanted datagram into the request's buffer. Returns its size, or an error. */
+/* Receives the next wanted datagram into the request's buffer. Returns its size, or an errno negated. */
 static ssize_t wsk_datagram_receive(struct wsk_socket *s, struct wsk_request *r, struct wsk_address *from)
 {
     struct iovec parts[WSK_MAX_PARTS];
@@ -152,7 +153,7 @@ static ssize_t wsk_datagram_receive(struct wsk_socket *s, struct wsk_request *r,
     return got;
 }
 
-/* Copies the first refused datagram into the request's buffer and frees it. Returns how many bytes fit. */
+/* Copies the first refused datagram into the request's buffer and frees it. Returns the number of bytes copied. */
 static ssize_t wsk_datagram_receive_refused(struct wsk_socket *s, struct wsk_request *r, struct wsk_address *from)
 {
     struct wsk_datagram *d = s->refused;
@@ -237,7 +238,7 @@ static void wsk_datagram_init_indication(struct wsk_socket *s, struct wsk_datagr
     }
 }
 
-/* Receives the next wanted datagram. Returns NULL and sets *error if there is none (-EAGAIN) or it fails. */
+/* Receives the next wanted datagram. On failure returns NULL and sets *error, to -EAGAIN if there is no datagram. */
 static struct wsk_datagram *wsk_datagram_receive_one(struct wsk_socket *s, int *error)
 {
     for (;;) {
@@ -260,8 +261,8 @@ static struct wsk_datagram *wsk_datagram_receive_one(struct wsk_socket *s, int *
 }
 
 /*
- * Receives up to MAX_LIST datagrams with the same flags, because an event has one set of flags for its list. A datagram
- * with other flags goes to `refused` and begins the next list.
+ * Receives up to MAX_LIST datagrams with the same flags, because an event passes one set of flags for its whole list. A
+ * datagram with other flags goes to `refused` and begins the next list.
  */
 static struct wsk_datagram *wsk_datagram_receive_list(struct wsk_socket *s, int *error)
 {

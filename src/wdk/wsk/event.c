@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of Winsock Kernel's sockets: which are enabled, which one is running, and the two that carry no data. Only the
- * socket thread calls events, so a socket has at most one running event; any thread may enable and disable them.
+ * Events of Winsock Kernel's sockets: which are enabled, which one is running, and the calls of WskDisconnectEvent and
+ * WskSendBacklogEvent. Only the socket thread calls events, so a socket has at most one running event. Any thread may
+ * enable and disable them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ ULONG wsk_event_mask(ULONG category)
 {
     switch (category) {
     case WSK_FLAG_LISTEN_SOCKET:
-        return WSK_EVENT_ACCEPT | CONNECTION_EVENTS; /* inherited by accepted sockets */
+        return WSK_EVENT_ACCEPT | CONNECTION_EVENTS; /* accepted sockets inherit CONNECTION_EVENTS */
     case WSK_FLAG_CONNECTION_SOCKET:
         return CONNECTION_EVENTS;
     case WSK_FLAG_DATAGRAM_SOCKET: return WSK_EVENT_RECEIVE_FROM;
@@ -118,8 +119,8 @@ static NTSTATUS wsk_event_enable(struct wsk_socket *s, ULONG events)
 }
 
 /*
- * Disables the event. If it is running, the request waits for its return (STATUS_PENDING). Without a request the result
- * is STATUS_EVENT_PENDING.
+ * Disables the event. If the event is running, returns STATUS_PENDING, and the request completes when the event has
+ * returned. Without a request, returns STATUS_EVENT_PENDING instead.
  */
 static NTSTATUS wsk_event_disable(struct wsk_socket *s, ULONG event, struct wsk_request *r)
 {
@@ -142,7 +143,7 @@ static bool wsk_event_is_single(ULONG events)
     return events && !(events & (events - 1));
 }
 
-/* Events can be changed once they can occur: at a bound datagram socket, a listener, or a connection. */
+/* Returns true if the socket can have events: a bound datagram socket, a listener, or a connection. */
 static bool wsk_event_is_controllable(struct wsk_socket *s)
 {
     enum wsk_state state = wsk_state(s);

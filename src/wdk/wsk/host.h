@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The host's sockets in plain C, for the sockets of Winsock Kernel: a file that includes Windows' headers cannot
- * include the host's. No call blocks, except wsk_host_wait. A call returns 0 or more, or the host's errno negated,
- * unless its comment differs. Addresses (address_map.h) and interface indexes (interface_map.h) are mapped here in both
- * directions.
+ * include the host's. No function blocks, except wsk_host_wait. A function returns 0 or more, or the host's errno
+ * negated, unless its comment says otherwise. Addresses (address_map.h) and interface indexes (interface_map.h) are
+ * mapped here in both directions.
  */
 #ifndef ONDK_WDK_WSK_HOST_H
 #define ONDK_WDK_WSK_HOST_H
@@ -43,15 +43,15 @@ int wsk_host_connect(int fd, const struct wsk_address *remote);
 int wsk_host_disconnect(int fd);
 int wsk_host_shutdown_send(int fd);
 /*
- * For use after wsk_host_shutdown_send: 0 if the peer's host has acknowledged all data and the FIN, -EAGAIN if not yet.
- * A watched socket becomes ready when that changes.
+ * Call only after wsk_host_shutdown_send. Returns 0 if the peer's host has acknowledged all data and the FIN, -EAGAIN
+ * if not yet, or the connection's error negated. A watched socket becomes ready when the result changes.
  */
 int wsk_host_check_fin_acked(int fd);
 /* Returns the new socket. */
 int wsk_host_accept(int fd);
 int wsk_host_local(int fd, struct wsk_address *local);
 int wsk_host_remote(int fd, struct wsk_address *remote);
-/* *local becomes the local address that the host would use to reach the remote address. */
+/* Sets *local to the address from which the host would reach the remote address. */
 int wsk_host_route(unsigned family, const struct wsk_address *remote, struct wsk_address *local);
 /* Returns and clears the host's pending error of the socket (SO_ERROR), not negated. */
 int wsk_host_pop_error(int fd);
@@ -59,12 +59,15 @@ int wsk_host_pop_error(int fd);
 size_t wsk_host_available(int fd);
 /* more: another part of the same send follows. */
 ssize_t wsk_host_send(int fd, const struct iovec *parts, int count, bool more);
-/* peek: the bytes can be received again. Returns 0 if the peer has sent its FIN. */
+/* peek: the bytes stay in the host's buffer. Returns 0 if all data has been received and the peer has sent its FIN. */
 ssize_t wsk_host_receive(int fd, const struct iovec *parts, int count, bool peek);
 /* Drops up to max bytes of the received data. */
 ssize_t wsk_host_discard(int fd, size_t max);
 
-/* Packet information of a datagram: the local address and the interface. */
+/*
+ * Packet information of a datagram. Received: its destination and the interface it arrived on. Sent: the source address
+ * and the interface to use. truncated is valid even if present is false.
+ */
 struct wsk_packet_info {
     bool present, v6, truncated, broadcast, multicast;
     uint8_t address[16];
@@ -77,9 +80,9 @@ ssize_t wsk_host_receive_from(int fd, const struct iovec *parts, int count, stru
 
 /* ---- Options, by Windows' levels and names ---- */
 
-/* -ENOPROTOOPT: the option is not supported. */
+/* Both return -ENOPROTOOPT if the option is not supported. */
 int wsk_host_set_option(int fd, unsigned family, uint32_t level, uint32_t name, const void *value, size_t size);
-/* *size is the size of the buffer, then that of the value. */
+/* *size: the size of the buffer when called, then the size of the value. */
 int wsk_host_get_option(int fd, unsigned family, uint32_t level, uint32_t name, void *value, size_t *size);
 void wsk_host_set_no_delay(int fd, bool on);
 bool wsk_host_has_no_delay(int fd);
@@ -90,15 +93,15 @@ size_t wsk_host_send_room(int fd);
 
 struct wsk_poll;
 struct wsk_ready {
-    void *tag;    /* NULL: wsk_host_wake */
-    bool failed;  /* see wsk_host_pop_error */
+    void *tag;    /* of wsk_host_watch; NULL: wsk_host_wake was called */
+    bool failed;  /* the socket may have an error: see wsk_host_pop_error */
 };
 
 struct wsk_poll *wsk_host_poll_new(void);
 void wsk_host_poll_free(struct wsk_poll *p);
 /* Reports the socket as ready once for each change of its state (edge-triggered). */
 int wsk_host_watch(struct wsk_poll *p, int fd, void *tag);
-/* Required before the close: a child process may have a copy of fd, which would stay watched. */
+/* Required before fd is closed: otherwise a copy of fd in a child process would stay watched. */
 void wsk_host_unwatch(struct wsk_poll *p, int fd);
 void wsk_host_wake(struct wsk_poll *p);
 /* Waits at most timeout_ms (-1: without limit). Returns the number of entries that it has written to `ready`. */

@@ -70,7 +70,10 @@ static NTSTATUS wsk_listen_call_event(struct wsk_socket *listener, struct wsk_so
     return status;
 }
 
-/* The event may post requests for a socket that it then refuses; they run before the close that is posted here. */
+/*
+ * A driver that refuses the connection may have posted requests for its socket during the event. They run before the
+ * close, because wsk_socket_abandon posts the close after them.
+ */
 static void wsk_listen_indicate(struct wsk_socket *listener, struct wsk_socket *s)
 {
     s->opened = listener->opened;
@@ -84,7 +87,10 @@ static void wsk_listen_indicate(struct wsk_socket *listener, struct wsk_socket *
         wsk_socket_abandon(s);
 }
 
-/* Returns false if no connection waits, or if none could be accepted for the event. */
+/*
+ * Accepts a connection for the request r, or for the event if r is NULL. Returns false if no connection waits, or if
+ * memory or file descriptors ran out while accepting for the event.
+ */
 static bool wsk_listen_accept_one(struct wsk_socket *s, struct wsk_request *r)
 {
     struct wsk_socket *accepted = NULL;

@@ -14,7 +14,7 @@
 #include "wdk/wsk/names.h"
 #include "wdk/wsk/names_host.h"
 
-/* A pending query; it has copies of the driver's strings and hints. */
+/* A pending query. It owns copies of the driver's strings and hints. */
 struct wsk_query {
     void (*run)(struct wsk_query *q);
     struct wsk_client *client;
@@ -27,7 +27,7 @@ struct wsk_query {
     PUNICODE_STRING node_out, service_out;
 };
 
-/* WskGetAddressInfo returns a list of these; WskFreeAddressInfo frees the list that begins with the first. */
+/* WskGetAddressInfo returns a list of these. WskFreeAddressInfo receives the first entry and frees the whole list. */
 struct wsk_address_info {
     ADDRINFOEXW info; /* first */
     struct wsk_address address;
@@ -75,7 +75,9 @@ static void *wsk_query_run(void *argument)
     return NULL;
 }
 
-/* Starts the query's thread. The query is freed and its IRP completed when the thread is done or fails to start. */
+/*
+ * Starts the query's thread. When the thread is done, or cannot be started, the IRP completes and the query is freed.
+ */
 static NTSTATUS wsk_query_start(struct wsk_query *q, void (*run)(struct wsk_query *q))
 {
     pthread_t thread;

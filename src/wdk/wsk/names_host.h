@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's resolver in plain C, with Windows' flags and families. See host.h. */
+/* The host's resolver in plain C (host.h says why). Flags and families have Windows' values. */
 #ifndef ONDK_WDK_WSK_NAMES_HOST_H
 #define ONDK_WDK_WSK_NAMES_HOST_H
 
@@ -31,7 +31,7 @@ struct wsk_names {
 /* Blocks. node or service may be NULL, but not both. The caller frees *names with free(). */
 enum wsk_names_result wsk_names_host_resolve(const char *node, const char *service, const struct wsk_names_hints *hints,
                                              struct wsk_names **names);
-/* Blocks. */
+/* Blocks. Writes the names of the address and of its port. */
 enum wsk_names_result wsk_names_host_name(const struct wsk_address *address, uint32_t flags,
                                           char node[WSK_NAMES_NODE_SIZE], char service[WSK_NAMES_SERVICE_SIZE]);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Receiving over a connection. Data goes to pending WskReceive requests first. Otherwise a copy of it is indicated: the
- * bytes stay in the host's buffer until the driver has accepted them, so the next receive returns the rest.
+ * Receiving over a connection. Data goes to pending WskReceive requests first. If none is pending, WskReceiveEvent
+ * receives a copy. The bytes stay in the host's buffer until the driver has accepted them, so bytes that it does not
+ * accept are received again.
  *
  * An indication is one block of WSK_DATA_INDICATIONs. The data of each MDL begins behind space for headers, as it does
  * when it comes from a network card.
@@ -22,14 +23,14 @@ enum { MAX_INDICATIONS = 16 }; /* then the thread serves other sockets */
 
 struct wsk_receive_part {
     WSK_DATA_INDICATION indication;
-    SIZE_T bytes; /* in the first part: size of the whole indication, as the driver may change the lengths */
+    SIZE_T bytes; /* in the first part: size of the whole indication, because the driver may change the lengths */
     MDL mdl;
     PFN_NUMBER frames[(PART_SIZE + HEADERS_SIZE) / PAGE_SIZE + 2];
     UCHAR data[HEADERS_SIZE + PART_SIZE];
 };
 
 struct wsk_receive_block {
-    struct wsk_receive_part first; /* first: the driver's PWSK_DATA_INDICATION points at it */
+    struct wsk_receive_part first; /* must be first: the driver's PWSK_DATA_INDICATION points at it */
 };
 
 /* ---- The connection's end ---------------------------------------------------------------------------------------- */
@@ -85,7 +86,10 @@ static bool wsk_receive_is_complete(const struct wsk_request *r)
     return !r->cursor.remaining || (r->done && (!(r->flags & WSK_FLAG_WAITALL)));
 }
 
-/* Completes the request or receives for it. Returns false if the pump has nothing more to do for it now. */
+/*
+ * Receives for the request, and completes it if it is done. Returns false if the pump must stop: no data, a FIN or an
+ * error.
+ */
 static bool wsk_receive_serve_request(struct wsk_socket *s, struct wsk_request *r)
 {
     ssize_t got;
@@ -135,7 +139,10 @@ static void wsk_receive_block_truncate(struct wsk_receive_block *b, SIZE_T bytes
     d->Next = NULL;
 }
 
-/* Copies the data without removing it. The host stops once before a byte that the peer has marked as urgent. */
+/*
+ * Copies the data without removing it. A copy ends before a byte that the peer has marked as urgent; the next one
+ * begins with that byte.
+ */
 static ssize_t wsk_receive_block_fill(struct wsk_socket *s, struct wsk_receive_block *b)
 {
     struct iovec parts[MAX_PARTS];
@@ -162,7 +169,10 @@ static void wsk_receive_block_reclaim(struct wsk_socket *s, struct wsk_receive_b
     }
 }
 
-/* Returns how many bytes the driver has accepted. Its other threads may release the block before the event returns. */
+/*
+ * Returns how many bytes the driver has accepted. Another thread of the driver may release the block before the event
+ * returns.
+ */
 static SIZE_T wsk_receive_call_event(struct wsk_socket *s, struct wsk_receive_block *b, SIZE_T bytes)
 {
     ULONG flags = WSK_FLAG_AT_DISPATCH_LEVEL;
@@ -212,7 +222,10 @@ static bool wsk_receive_indicate(struct wsk_socket *s)
     return true;
 }
 
-/* Detects a FIN or an error although no data is received. The FIN counts only after all data. */
+/*
+ * Detects the peer's FIN, or an error, while no WskReceive is pending. A FIN is detected only after all data was
+ * received.
+ */
 static void wsk_receive_check_fin(struct wsk_socket *s)
 {
     ssize_t got = wsk_receive_peek(s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Requests of Winsock Kernel's sockets: posting an IRP to the socket thread, completing it and cancelling it. The
- * cancel routine only posts; the thread then decides whether the request can still be cancelled. A request whose cancel
- * routine has run is freed by that post and not before.
+ * cancel routine only posts `cancel`; the socket thread then decides whether the request can still be cancelled. If the
+ * cancel routine has run, the request is freed when `cancel` runs, and not before.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +168,10 @@ NTSTATUS wsk_request_refuse(struct wsk_request *r, NTSTATUS status)
     return status;
 }
 
-/* Frees the request and completes its IRP. `pending` counts it until its completion routine has returned. */
+/*
+ * Frees the request and completes its IRP. The socket's `pending` counts the request until the IRP's completion routine
+ * has returned.
+ */
 static void wsk_request_complete(struct wsk_request *r)
 {
     struct wsk_socket *s = r->socket;
@@ -232,7 +235,7 @@ static VOID wsk_request_cancel_irp(PDEVICE_OBJECT device, PIRP irp)
     wsk_thread_post(&r->cancel, wsk_request_run_cancel);
 }
 
-/* Sets the cancel routine. Returns false if the IRP has been cancelled before. */
+/* Sets the cancel routine. Returns false if the IRP was cancelled before; then the cancel routine does not run. */
 static bool wsk_request_arm(struct wsk_request *r)
 {
     (void)IoSetCancelRoutine(r->irp, wsk_request_cancel_irp);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sending over a connection: in the order of the calls and from the driver's memory, without a copy. A disconnect sends
- * its data first.
+ * Sending over a connection. Sends run in the order of the calls, from the driver's memory and without a copy. A
+ * WskDisconnect with a buffer sends the buffer before the FIN.
  */
 #include <errno.h>
 
@@ -37,7 +37,7 @@ static int wsk_send_data(struct wsk_socket *s, struct wsk_request *r)
     return 0;
 }
 
-/* A disconnect completes when the peer's host has acknowledged the FIN: no later reset can lose data then. */
+/* A disconnect completes when the peer's host has acknowledged the FIN. After that a reset can no longer lose data. */
 static int wsk_send_disconnect(struct wsk_socket *s)
 {
     int error = s->fin_sent ? 0 : wsk_host_shutdown_send(s->fd);
@@ -69,7 +69,9 @@ static int wsk_send_request(struct wsk_socket *s, struct wsk_request *r)
     return !error && r->operation == WSK_DISCONNECT ? wsk_send_disconnect(s) : error;
 }
 
-/* The socket's pending error is the cause of the loss. If it was fetched before, the error of the send is used. */
+/*
+ * The socket's pending error (SO_ERROR) is the cause of the loss. If it was read before, the send's error is the cause.
+ */
 static void wsk_send_lose(struct wsk_socket *s, int error)
 {
     int pending_error = wsk_host_pop_error(s->fd);

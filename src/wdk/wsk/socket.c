@@ -13,7 +13,7 @@
 #include "wdk/ke/thread.h"
 #include "wdk/wsk/socket.h"
 
-/* While checks are on, the last closed sockets stay allocated, so that a later use of them is detected. */
+/* While checks are on, the last QUARANTINE_SIZE closed sockets stay allocated, so that a later use is detected. */
 enum { QUARANTINE_SIZE = 64 };
 
 static struct wsk_socket *quarantine[QUARANTINE_SIZE];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sockets of Winsock Kernel over the host's.
+ * Winsock Kernel's sockets, each over a socket of the host.
  *
- * One thread at DISPATCH_LEVEL owns every socket: only this thread reads, writes and changes sockets, completes their
- * IRPs and calls their events, and it does so without a lock. A driver's call turns its IRP into a request and posts
- * the request to the thread. Posts run in the order of the calls, so a close runs after all earlier requests. Three
- * things are done by the driver's thread instead: options (the host's socket is the same from WskSocket until the
- * close), enabling and disabling events (under the socket's lock), and releasing indications.
+ * One thread at DISPATCH_LEVEL owns every socket. Apart from the exceptions below, only this thread reads, writes and
+ * changes sockets, completes their IRPs and calls their events, and it does so without a lock. A driver's call turns
+ * its IRP into a request and posts the request to the thread. Posts run in the order of the calls, so a close runs
+ * after all earlier requests. The driver's thread itself does the following: options, I/O controls and address queries
+ * (the host's socket is the same from WskSocket until the close), enabling and disabling events (under the socket's
+ * lock), and releasing indications.
  *
  *   open -> bound -> listening
  *                 -> connecting -> connected -> lost      a socket can be closed in every state
@@ -29,7 +30,7 @@
 
 struct wsk_post {
     LIST_ENTRY link;
-    void (*run)(struct wsk_post *post); /* may free it */
+    void (*run)(struct wsk_post *post); /* may free the post */
 };
 
 /* Counts a socket, and starts the thread for the first one. Returns false if the thread cannot be started. */
@@ -60,7 +61,7 @@ struct wsk_socket {
     const WSK_CLIENT_CONNECTION_DISPATCH *on_connection;
     const WSK_CLIENT_DATAGRAM_DISPATCH *on_datagram;
 
-    /* Under the lock, which is a leaf. */
+    /* Protected by `lock`. No other lock is acquired while it is held. */
     pthread_mutex_t lock;
     ULONG events;        /* enabled events */
     ULONG static_events; /* events that the driver cannot disable; never changes */
@@ -80,7 +81,7 @@ struct wsk_socket {
     LIST_ENTRY pump_again;             /* in the thread's list of sockets that it pumps again */
     unsigned pending;                  /* requests that are not completed */
     struct wsk_request *close_request; /* of WskCloseSocket */
-    bool closing;                      /* the host's socket is closed; waits until pending is 0 */
+    bool closing;                      /* the host's socket is closed; this socket is freed when pending is 0 */
     bool fin_received;                 /* the peer has sent its FIN, and all data before it has been received */
     bool disconnect_queued;            /* a graceful disconnect is among the sends, or has been completed */
     bool fin_sent;                     /* the host has all data and has been asked to send a FIN */
@@ -112,13 +113,16 @@ void wsk_socket_abandon(struct wsk_socket *s);
 void wsk_socket_close(struct wsk_socket *s);
 /* Socket thread: sends, receives, accepts and calls events as far as possible now. */
 void wsk_socket_pump(struct wsk_socket *s);
-/* Socket thread: the host's socket has become ready; failed: it may have an error. */
+/* Socket thread: handles a host socket that has become ready. failed: it may have an error. */
 void wsk_socket_handle_ready(struct wsk_socket *s, bool failed);
 /* Any thread: the socket thread will pump the socket. */
 void wsk_socket_post_pump(struct wsk_socket *s);
-/* Socket thread: pumps the socket once more in the next round. starved: some ms later, as memory or fds ran out. */
+/*
+ * Socket thread: pumps the socket once more in the next round. starved: STARVED_MS later, because memory or file
+ * descriptors ran out.
+ */
 void wsk_thread_pump_again(struct wsk_socket *s, bool starved);
-/* Socket thread: wsk_socket_handle_ready is called for the socket from now on. */
+/* Socket thread: from now on wsk_socket_handle_ready is called when the host's socket becomes ready. */
 NTSTATUS wsk_thread_watch(struct wsk_socket *s);
 void wsk_thread_unwatch(struct wsk_socket *s);
 
@@ -146,7 +150,7 @@ enum { WSK_MAX_PARTS = 1024 }; /* the host's IOV_MAX */
 
 /* Maps every MDL of the buffer. Returns false if the MDLs are shorter than the buffer or cannot be mapped. */
 bool wsk_cursor_set(struct wsk_cursor *c, const WSK_BUF *buffer);
-/* Describes the remaining bytes, or as many as fit, in parts; returns the number of parts. */
+/* Writes the remaining bytes, or as many as fit, to parts as addresses and lengths. Returns the number of parts. */
 int wsk_cursor_parts(const struct wsk_cursor *c, struct iovec parts[WSK_MAX_PARTS]);
 /* Like wsk_cursor_set, for a datagram: also returns false if the buffer needs more than WSK_MAX_PARTS parts. */
 bool wsk_cursor_set_whole(struct wsk_cursor *c, const WSK_BUF *buffer);
@@ -159,8 +163,8 @@ struct wsk_request {
     struct wsk_socket *connected; /* the connection that the driver receives with the completed IRP, or NULL */
     PIRP irp;
     enum wsk_operation operation;
-    bool armed;    /* the IRP has a cancel routine, or the cancel routine has posted `cancel` */
-    bool finished; /* the request is over, and `cancel` frees it */
+    bool armed;    /* the IRP has a cancel routine, or its cancel routine has run and has posted `cancel` */
+    bool finished; /* status and information are set; `cancel` completes and frees the request */
     NTSTATUS status;
     ULONG_PTR information;
     ULONG flags;
@@ -178,22 +182,27 @@ struct wsk_request {
 };
 
 /*
- * Checks the handle and turns the IRP into a request. Returns NULL if the call is over: the IRP, if any, has been
- * completed, and the call returns *status.
+ * Checks the handle and turns the IRP into a request. On failure returns NULL: the IRP, if any, has been completed, and
+ * the caller returns *status.
  */
 struct wsk_request *wsk_request_begin(const char *routine, PWSK_SOCKET handle, enum wsk_operation operation, PIRP irp,
                                       NTSTATUS *status);
-/* Completes the IRP of a request that was not posted with the status, frees the request, and returns the status. */
+/* For a request that was not posted: completes its IRP with the status, frees the request, and returns the status. */
 NTSTATUS wsk_request_refuse(struct wsk_request *r, NTSTATUS status);
 NTSTATUS wsk_request_post(struct wsk_request *r);
-/* Allocates a request for the IRP and advances the IRP to this driver's stack location. NULL: no memory. */
+/*
+ * Allocates a request for the IRP and advances the IRP to this driver's stack location. Returns NULL if out of memory.
+ */
 struct wsk_request *wsk_request_alloc(struct wsk_socket *s, enum wsk_operation operation, PIRP irp);
 /*
- * Socket thread: completes the IRP and frees the request, unless the cancel routine has posted it already: then that
- * post does both. May free the socket if it is closing.
+ * Socket thread: completes the IRP and frees the request. If the cancel routine has run, its post does both instead.
+ * Frees a closing socket when this was its last request.
  */
 void wsk_request_finish(struct wsk_request *r, NTSTATUS status, ULONG_PTR information);
-/* The same with success, for a request that has established connection s. Events of s begin after the completion. */
+/*
+ * Like wsk_request_finish with success, for a request that has established connection s. Events of s begin after the
+ * completion.
+ */
 void wsk_request_finish_connected(struct wsk_request *r, struct wsk_socket *s);
 void wsk_request_finish_all(LIST_ENTRY *requests, NTSTATUS status);
 
@@ -202,11 +211,11 @@ static inline struct wsk_request *wsk_request_first(LIST_ENTRY *requests)
     return link_empty(requests) ? NULL : CONTAINING_RECORD(requests->Flink, struct wsk_request, link);
 }
 
-/* Returns false if the handle is NULL or, while checks are on, closed; a closed one is reported. */
+/* Returns false if the handle is NULL. While checks are on, also reports a closed socket and returns false. */
 bool wsk_socket_is_usable(const char *routine, PWSK_SOCKET handle);
 /*
- * First half of WskRelease: checks the handle and that the driver retains this list, which the named event indicated.
- * Reports a list that is not retained. The caller frees the list after success.
+ * First half of WskRelease: checks the handle, and that the driver retains the list. Reports a list that is not
+ * retained; `event` is the name of the event that indicates such lists. After success the caller frees the list.
  */
 NTSTATUS wsk_indication_remove(PWSK_SOCKET handle, void *list, const char *event);
 
@@ -218,9 +227,12 @@ void wsk_connect_start(struct wsk_request *r);  /* connect.c */
 void wsk_connect_cancel(struct wsk_request *r);
 /* The driver has received the connection: watches it, and handles the data and errors that arrived before. */
 void wsk_connect_handle_delivered(struct wsk_socket *s);
-/* The host's connect has ended with this error, with success (0), or has not ended yet (0 too). */
+/* Handles the end of the host's connect. host_error is 0 if the connect succeeded or has not ended yet. */
 void wsk_connect_handle_result(struct wsk_socket *s, int host_error);
-/* The connection is lost: pending sends and receives complete with `pending`, later calls with `lost`. */
+/*
+ * Handles the loss of the connection: pending sends and receives complete with `pending`, later calls with `lost`.
+ * by_peer: WskDisconnectEvent is called.
+ */
 void wsk_connect_lose(struct wsk_socket *s, NTSTATUS pending, NTSTATUS lost, bool by_peer);
 void wsk_send_pump(struct wsk_socket *s);       /* send.c */
 void wsk_receive_pump(struct wsk_socket *s);    /* receive.c */
@@ -234,16 +246,16 @@ bool wsk_datagram_parse_control(const CMSGHDR *control, ULONG length, struct wsk
 
 /* Returns true if the event is enabled. The event then counts as running until wsk_event_end. */
 bool wsk_event_begin(struct wsk_socket *s, ULONG event);
-/* Also completes the requests that wait for the end of the running event. */
+/* Ends the running event and completes the WSK_DISABLE requests that wait for that. */
 void wsk_event_end(struct wsk_socket *s);
 bool wsk_event_enabled(struct wsk_socket *s, ULONG event);
-/* Calls WskDisconnectEvent if the connection has ended, the event is enabled, and it has not been called before. */
+/* Calls WskDisconnectEvent if it is enabled, the peer has ended the connection, and the event was not called before. */
 void wsk_event_disconnect(struct wsk_socket *s);
 /* Calls WskSendBacklogEvent if it is enabled and the size of the host's send buffer has changed. */
 void wsk_event_backlog(struct wsk_socket *s);
-/* SO_WSK_EVENT_CALLBACK: completes the IRP, if any, with the status that it returns. */
+/* SO_WSK_EVENT_CALLBACK. Completes the IRP, if any, with the status that it returns, unless that is STATUS_PENDING. */
 NTSTATUS wsk_event_control(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size, PIRP irp);
-/* The WSK_EVENT_... that exist for sockets of the category. */
+/* Returns the WSK_EVENT_... bits that exist for sockets of the category. */
 ULONG wsk_event_mask(ULONG category);
 
 /* ---- The driver's calls ---- */

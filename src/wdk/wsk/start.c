@@ -6,7 +6,7 @@
 
 static const uint32_t REUSE_LEVEL = SOL_SOCKET, REUSE_NAME = SO_REUSEADDR;
 
-/* SO_REUSEADDR: Windows binds an address although connections of an earlier listener linger. */
+/* Sets SO_REUSEADDR for listeners: Windows binds an address even if connections of an earlier listener linger. */
 static int wsk_bind_host(struct wsk_socket *s, const struct wsk_address *local)
 {
     const int yes = 1;

@@ -29,7 +29,10 @@ static bool starved;
 
 /* ---- Posts ------------------------------------------------------------------------------------------------------- */
 
-/* Wakes with the lock held: after the unlock the post may have run, and the thread and `host` may be gone. */
+/*
+ * Wakes the thread while it holds the lock. After the unlock the post may have run, and the thread and `host` may be
+ * gone.
+ */
 void wsk_thread_post(struct wsk_post *post, void (*run)(struct wsk_post *post))
 {
     post->run = run;
@@ -52,7 +55,7 @@ static void wsk_thread_move_list(LIST_ENTRY *from, LIST_ENTRY *to)
     link_init(from);
 }
 
-/* Runs the present posts. Those that they add run in the next round, after the host's sockets. */
+/* Runs the posts that are queued now. Posts that these add run in the next round, after the ready sockets. */
 static void wsk_thread_run_posts(void)
 {
     LIST_ENTRY now;
@@ -68,7 +71,7 @@ static void wsk_thread_run_posts(void)
     }
 }
 
-/* If there are no posts, the next one must wake the thread. */
+/* Returns false, and clears `woken`, if there are no posts. The next post then wakes the thread. */
 static bool wsk_thread_has_posts(void)
 {
     bool has;

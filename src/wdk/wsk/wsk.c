@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Winsock Kernel's registration: the clients, what each has captured and opened, and the provider's table. For sockets
- * see socket.h, for names names.c. A client exists until its captured providers, calls, sockets and adapters are all 0.
+ * Winsock Kernel's registration: the clients, what each has captured and opened, and the provider's table. The sockets
+ * are in socket.h, the name queries in names.h.
  *
  *   registered     from WskRegister to WskDeregister; the provider can be captured only in this state
  *   deregistering  WskDeregister waits until captured, calls, sockets and adapters are all 0
- *   gone           the client is freed; the WSK_REGISTRATION is marked until the driver overwrites it
+ *   gone           the client is freed; the WSK_REGISTRATION holds GONE until the driver overwrites it
  *
  * All clients share one lock, because nothing here is on a data path.
  */
@@ -239,7 +239,7 @@ VOID WskDeregister(PWSK_REGISTRATION WskRegistration)
 
 /* ---- The provider's table ---- */
 
-/* A client that has released the provider with an adapter open can still close the adapter. */
+/* A client that has released the provider while an adapter is open can still close the adapter. */
 struct wsk_client *wsk_client_begin_call(const char *routine, PWSK_CLIENT handle)
 {
     struct wsk_client *c;
