@@ -47,7 +47,10 @@ static uint32_t netio_host_read_mtu(const char *name)
     return (uint32_t)request.ifr_mtu;
 }
 
-/* sysfs has the speed in megabits; it has no file for a loopback, and -1 if the interface's driver has no speed. */
+/*
+ * Reads the speed from sysfs, in megabits per second there. Reading fails for a loopback, and gives -1 if the
+ * interface's driver has no speed. Returns 0 then.
+ */
 static uint64_t netio_host_read_speed(const char *name)
 {
     char path[64];
@@ -120,7 +123,10 @@ static void netio_host_init_address(struct netio_address *to, const struct ifadd
     }
 }
 
-/* Makes an array of the entries for which wanted() is true; fill() writes each to an element of `size` bytes. */
+/*
+ * Sets *all to an array of the entries for which wanted() is true. fill() writes an entry to an element of `size`
+ * bytes.
+ */
 static bool netio_host_collect(void **all, size_t *count, size_t size, bool (*wanted)(const struct ifaddrs *),
                                void (*fill)(void *, const struct ifaddrs *))
 {

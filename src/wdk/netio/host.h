@@ -27,13 +27,16 @@ struct netio_address {
     uint8_t prefix, bytes[16];
 };
 
-/* Both return an array that the caller frees, or NULL if it is empty. They return false if the host or memory fails. */
+/*
+ * Both set *all to an array that the caller frees, or to NULL if it is empty. They return false if the host or memory
+ * fails.
+ */
 bool netio_host_interfaces(struct netio_interface **all, size_t *count);
 bool netio_host_addresses(struct netio_address **all, size_t *count);
 
 /*
- * The host's route to `to`. In: a source of zeros lets the host choose one. Out: source, via, index and metric; via is
- * zeros if `to` is on link.
+ * The host's route to `to`. In: a source of zeros lets the host choose one. Out: source, via (the gateway), index and
+ * metric. via is zeros if `to` is on link.
  */
 struct netio_route {
     struct netio_address to, source;
@@ -41,7 +44,7 @@ struct netio_route {
     uint32_t index; /* in: the interface to use, or 0 for any */
     uint32_t metric;
 };
-/* Returns 0 or the host's errno. */
+/* Finds the route. Returns 0 or the host's errno. */
 int netio_host_route(struct netio_route *route);
 
 enum netio_change { NETIO_CHANGED, NETIO_ADDED, NETIO_REMOVED };
@@ -55,9 +58,9 @@ struct netio_event {
 struct netio_watch;
 /* Returns NULL if out of memory or file descriptors. */
 struct netio_watch *netio_host_watch(void);
-/* Waits for the next change. Returns false after netio_host_watch_stop. */
+/* Waits for the next change. Returns false after netio_host_watch_stop, or if the wait fails. */
 bool netio_host_watch_next(struct netio_watch *watch, struct netio_event *event);
-/* Any thread. */
+/* Makes netio_host_watch_next return false. Any thread may call it. */
 void netio_host_watch_stop(struct netio_watch *watch);
 void netio_host_watch_free(struct netio_watch *watch);
 

@@ -269,7 +269,10 @@ NTSTATUS GetUnicastIpAddressTable(ADDRESS_FAMILY Family, PMIB_UNICASTIPADDRESS_T
     return status;
 }
 
-/* Returns the host's index of a row's interface, found by LUID or else by index, or 0. */
+/*
+ * Finds a row's interface, by LUID if the LUID is not 0, else by index. Returns the host's index, or 0 if it is not
+ * found.
+ */
 static NET_IFINDEX netio_host_index_of_row(NET_LUID luid, NET_IFINDEX index)
 {
     struct netio_interface i;
