@@ -23,7 +23,10 @@ static unsigned rtl_address_digit(char c)
          : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10) : 99;
 }
 
-/* Parses a number up to max: decimal, or with C's prefixes for octal and hexadecimal. */
+/*
+ * Parses a number up to max. decimal: no other base and no leading zero; otherwise C's prefixes for octal and
+ * hexadecimal are allowed. If it fails, *at is unchanged.
+ */
 static bool rtl_address_parse_number(const char **at, bool decimal, uint64_t max, uint64_t *value)
 {
     const char *s = *at;
@@ -48,7 +51,10 @@ static bool rtl_address_parse_number(const char **at, bool decimal, uint64_t max
     return true;
 }
 
-/* Each number but the last is one byte; the last one fills the remaining bytes. Strict: four decimal numbers. */
+/*
+ * Parses one to four numbers. Each but the last is one byte; the last one fills the remaining bytes. strict: exactly
+ * four decimal numbers.
+ */
 static bool rtl_parse_ipv4(const char **at, bool strict, uint8_t out[4])
 {
     uint64_t part[4];
@@ -197,8 +203,8 @@ static bool rtl_parse_ipv6_endpoint(const char *s, uint8_t out[16], uint32_t *sc
 /* ---- Narrow and wide -------------------------------------------------------------------------------------------- */
 
 /*
- * Copies wide text to ASCII. A character that is not ASCII becomes '?', which ends every address, and so does the last
- * character of a text that is too long.
+ * Copies wide text to ASCII. A character that is not ASCII becomes '?', at which the parsers stop. A text that is too
+ * long is cut and ends with '?'.
  */
 static void rtl_address_narrow(char out[MAX_TEXT], PCWSTR s)
 {
@@ -318,7 +324,10 @@ static uint16_t rtl_ipv6_group_at(const uint8_t *a, int i)
     return (uint16_t)(a[2 * i] << 8 | a[2 * i + 1]);
 }
 
-/* Finds the longest run of at least two zero groups in the first `groups`, and the first of equally long ones. */
+/*
+ * Finds the longest run of at least two zero groups in the first `groups`, the first one if several are equally long.
+ * *gap is -1 if there is none.
+ */
 static void rtl_ipv6_find_gap(const uint8_t *a, int groups, int *gap, int *length)
 {
     *gap = -1;
@@ -340,7 +349,10 @@ static bool rtl_ipv6_is_zero(const uint8_t *a, int bytes)
     return true;
 }
 
-/* Returns true for mapped, compatible and ISATAP addresses, which are written with an IPv4 address at the end. */
+/*
+ * Returns true for IPv4-mapped, IPv4-compatible and ISATAP addresses, which are written with an IPv4 address at the
+ * end.
+ */
 static bool rtl_ipv6_ends_as_ipv4(const uint8_t *a)
 {
     if (rtl_ipv6_is_zero(a, 10) && rtl_ipv6_group_at(a, 5) == 0xffff)
@@ -429,7 +441,10 @@ PWSTR RtlIpv6AddressToStringW(const struct in6_addr *Addr, PWSTR S)
     return S + n;
 }
 
-/* Copies the text to the caller's buffer. *length becomes the size that the text needs. */
+/*
+ * Copies the text to the caller's buffer. *length becomes the number of characters that the text and its terminator
+ * need.
+ */
 static NTSTATUS rtl_address_return_text(const char *text, size_t n, PSTR narrow, PWSTR wide, PULONG length)
 {
     bool good = (narrow || wide) && *length > n;

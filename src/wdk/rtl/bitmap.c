@@ -114,7 +114,9 @@ ULONG RtlNumberOfClearBits(PRTL_BITMAP BitMapHeader)
     return BitMapHeader->SizeOfBitMap - RtlNumberOfSetBits(BitMapHeader);
 }
 
-/* Finds the first run from `from` on. The search ends behind `to`, but not within a run. */
+/*
+ * Finds the first run of `count` bits that begins between `from` and `to`, both included. The run may end after `to`.
+ */
 static ULONG rtl_bitmap_find_run_between(const RTL_BITMAP *map, ULONG from, ULONG to, ULONG count, bool of)
 {
     ULONG run = 0;
@@ -129,7 +131,10 @@ static ULONG rtl_bitmap_find_run_between(const RTL_BITMAP *map, ULONG from, ULON
     return not_found;
 }
 
-/* Searches from the hint to the end, then from the beginning. A run of 0 bits is found at the hint's byte. */
+/*
+ * Searches from the hint to the end, then from the beginning. For a count of 0, returns the hint rounded down to 8
+ * bits.
+ */
 static ULONG rtl_bitmap_find_run(const RTL_BITMAP *map, ULONG count, ULONG hint, bool of)
 {
     ULONG found;

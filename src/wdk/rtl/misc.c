@@ -76,7 +76,7 @@ NTSTATUS ExUuidCreate(GUID *Uuid)
     return STATUS_SUCCESS;
 }
 
-/* Returns 0 to MAXLONG - 1 and advances the seed. Equal seeds have equal sequences, which are not Windows'. */
+/* Returns 0 to MAXLONG - 1 and advances the seed. Equal seeds give equal sequences, but not those of Windows. */
 ULONG RtlRandomEx(PULONG Seed)
 {
     uint64_t x = *Seed + 0x9e3779b97f4a7c15ULL;
@@ -94,7 +94,8 @@ ULONG RtlRandom(PULONG Seed)
 
 /* ---- Calendar --------------------------------------------------------------------------------------------------- */
 
-enum { DAYS_PER_ERA = 146097, DAYS_TO_1601 = 584694, DAYS_TO_1970 = 134774 }; /* from 0000-03-01; from 1601 */
+/* DAYS_TO_1601 counts from 0000-03-01, DAYS_TO_1970 from 1601-01-01. */
+enum { DAYS_PER_ERA = 146097, DAYS_TO_1601 = 584694, DAYS_TO_1970 = 134774 };
 static const int64_t ticks_per_day = 864000000000, ticks_per_second = 10000000;
 
 /* Years begin in March in these two functions, so that the leap day is a year's last day. */
@@ -225,7 +226,10 @@ struct rtl_version_part {
     ULONG type, have, want;
 };
 
-/* Compares major, minor and service pack as one number: the first part that differs decides, by the first condition. */
+/*
+ * Compares major, minor and service pack as one number: the first requested part that differs decides. The condition of
+ * the first requested part applies to all.
+ */
 static bool rtl_version_compare_parts(const struct rtl_version_part *parts, int count, ULONG mask, ULONGLONG conditions)
 {
     unsigned condition = 0;

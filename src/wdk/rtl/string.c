@@ -11,7 +11,10 @@ enum { MAX_STRING_SIZE = 0xfffe };
 
 /* ---- Making ----------------------------------------------------------------------------------------------------- */
 
-/* Sets the lengths for a text of `bytes` and a terminator of `unit` bytes. A longer text is cut or refused. */
+/*
+ * Sets the lengths for a text of `bytes` and a terminator of `unit` bytes. A text that is too long is cut if `cut` is
+ * set, and refused otherwise.
+ */
 static NTSTATUS rtl_measure_string(size_t bytes, size_t unit, bool cut, USHORT *length, USHORT *maximum)
 {
     if (bytes + unit > MAX_STRING_SIZE && !cut)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions behind ntstrsafe.h's inline ones. A C string that is written is also terminated. */
+/* The functions that ntstrsafe.h's inline functions call. Every C string that they write is terminated. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 enum { KNOWN_FLAGS = 0x1fff | ONDK_STRSAFE_EX | ONDK_STRSAFE_APPEND };
 
-/* The destination; sizes are in characters. */
+/* The destination. cap and length are in characters. */
 struct strsafe_out {
     char *start;
     size_t cap;
@@ -67,7 +67,7 @@ static NTSTATUS strsafe_begin(struct strsafe_out *o, ULONG flags)
     return o->length < o->cap ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
 
-/* Returns the status for a destination without space: success if there is nothing to write. */
+/* Returns the status for a destination without space, which is success if there is nothing to write. */
 static NTSTATUS strsafe_status_without_buffer(const struct strsafe_out *o, bool nothing)
 {
     return nothing ? STATUS_SUCCESS : o->start ? STATUS_BUFFER_OVERFLOW : STATUS_INVALID_PARAMETER;
