@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The processors that the calling thread runs on. The thread stores the driver's choice. An empty mask means all
- * processors of the process: the routines return it for the first choice and accept it to undo that.
+ * The processors that the calling thread may run on. kernel_thread.affinity stores the driver's choice. An empty mask
+ * means all processors of the process: a routine returns it if the driver had chosen none, and accepts it to undo a
+ * choice.
  */
 #include <stdatomic.h>
 #include <time.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time in the kernel's unit of 100 ns: the system time since 1601, the interrupt time since the host's start.
+ * Time in the kernel's unit of 100 ns: the system time since 1601, and the interrupt time since the host's start,
+ * without the time that the host slept.
  */
 #ifndef WDK_CLOCK_H
 #define WDK_CLOCK_H
@@ -29,13 +30,13 @@ static inline int64_t clock_interrupt(void)
     return clock_units(CLOCK_MONOTONIC);
 }
 
-/* The time `units` after a moment; INT64_MAX, which is never, on overflow. */
+/* Returns the time `units` after a moment, or INT64_MAX, which means never, if that overflows. */
 static inline int64_t clock_after(int64_t moment, int64_t units)
 {
     return moment > INT64_MAX - units ? INT64_MAX : moment + units;
 }
 
-/* The length of a relative time, which is negative. INT64_MIN has no opposite. */
+/* Returns the length of a relative time, which is negative. -INT64_MIN would overflow. */
 static inline int64_t clock_relative(int64_t negative)
 {
     return negative == INT64_MIN ? INT64_MAX : -negative;

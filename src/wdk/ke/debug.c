@@ -137,7 +137,7 @@ ULONG DbgPrint(PCSTR Format, ...)
     return STATUS_SUCCESS;
 }
 
-/* There is no debugger in which Ctrl-C could be pressed. */
+/* Returns FALSE always: there is no debugger in which Ctrl-C could be pressed. */
 ULONG DbgPrintReturnControlC(PCCH Format, ...)
 {
     va_list args;

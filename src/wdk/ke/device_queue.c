@@ -28,7 +28,10 @@ static PLIST_ENTRY device_queue_find(PKDEVICE_QUEUE queue, uint64_t key)
     return at;
 }
 
-/* Inserts in front of the first entry with a key of at least `key`. A key above 32 bits inserts at the end. */
+/*
+ * If the queue is busy, inserts in front of the first entry with a key of at least `key`, or at the end if `key` has
+ * more than 32 bits. Otherwise only makes the queue busy. Returns TRUE if it has inserted.
+ */
 static BOOLEAN device_queue_insert(const char *routine, PKDEVICE_QUEUE queue, PKDEVICE_QUEUE_ENTRY entry, uint64_t key)
 {
     KIRQL irql;
@@ -87,7 +90,7 @@ PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, ULONG 
     return device_queue_remove("KeRemoveByKeyDeviceQueue", DeviceQueue, SortKey);
 }
 
-/* A queue that is not busy is empty, so that this leaves it unchanged. */
+/* A queue that is not busy is empty, so the removal leaves it unchanged. */
 PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueueIfBusy(PKDEVICE_QUEUE DeviceQueue, ULONG SortKey)
 {
     return device_queue_remove("KeRemoveByKeyDeviceQueueIfBusy", DeviceQueue, SortKey);

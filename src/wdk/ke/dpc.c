@@ -60,7 +60,7 @@ bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const struct stack 
     return true;
 }
 
-/* Only the copy is used afterwards: a DPC that is out of the queue may be queued again or freed. */
+/* Removes the first DPC. The caller reads only the copy, because *dpc may be queued again or freed from now on. */
 static bool dpc_queue_pop(struct dpc_queue *q, KDPC **dpc, KDPC *copy)
 {
     bool any;
@@ -133,7 +133,7 @@ static void dpc_queue_walk(struct dpc_queue *q, live_on_entry *visit, void *cont
         KDPC *dpc = CONTAINING_RECORD(e, KDPC, DpcListEntry);
 
         next = e->Flink;
-        if (dpc->QueuedBy) /* otherwise it belongs to a flush */
+        if (dpc->QueuedBy) /* NULL: the DPC belongs to dpc_queue_flush */
             visit(context, LIVE_DPC, dpc, "KDPC", dpc->QueuedBy);
     }
 }
@@ -151,7 +151,10 @@ __attribute__((constructor)) static void dpc_register(void)
     live_add_source(dpc_walk_all);
 }
 
-/* Removes a queued DPC that is initialized again, which would corrupt the queue otherwise. Checks are on. */
+/*
+ * Removes a queued DPC that is about to be initialized again, which would corrupt the queue. Called only while checks
+ * are on.
+ */
 static void dpc_remove_if_same(void *context, enum live_kind kind, const void *thing, const char *what,
                                const struct stack *made)
 {
@@ -245,7 +248,7 @@ static VOID dpc_signal_flushed(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArg
     KeSetEvent(DeferredContext, IO_NO_INCREMENT, FALSE);
 }
 
-/* Queues a DPC at the end of the queue and waits until it runs, which is after all before it. */
+/* Waits until the DPCs that are in the queue now have run: queues a DPC at the end and waits until that one runs. */
 static void dpc_queue_flush(uint32_t processor, UCHAR type)
 {
     struct wake_list wake = { NULL };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * DPC queues, as timers use them. The dispatcher's lock protects them.
- */
+/* DPC queues, for timers and KeFlushQueuedDpcs. The dispatcher's lock protects them. */
 #ifndef WDK_DPC_H
 #define WDK_DPC_H
 
@@ -9,15 +7,16 @@
 #include "wdk/ke/wait.h"
 
 /*
- * Returns false if the DPC is queued already. `by` is NULL for the kernel's own. The caller holds the dispatcher's lock
- * and calls dpc_start_threads after it has unlocked.
+ * Queues a DPC and adds the threads to wake to *wake. `by` is the stack of the driver's call, or NULL for a DPC of the
+ * kernel itself. Returns false if the DPC is queued already. The caller holds the dispatcher's lock and calls
+ * dpc_start_threads after it has unlocked.
  */
 bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const struct stack *by, struct wake_list *wake);
 
 /* Starts the threads of queues that have received their first DPC. */
 void dpc_start_threads(void);
 
-/* KeFlushQueuedDpcs without the check. */
+/* KeFlushQueuedDpcs without the IRQL check. */
 void dpc_flush(void) PRIVATE_EXPORT(dpc_flush);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report of the inline functions for LIST_ENTRY about a corrupted list. */
+/* Reports a corrupted list that an inline function for LIST_ENTRY has detected. */
 #include "wdm.h"
 
 #include "wdk/common/check.h"

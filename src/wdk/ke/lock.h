@@ -26,14 +26,14 @@ void lock_report_not_held(const char *routine, const char *what, const void *loc
     PRIVATE_EXPORT(lock_report_not_held);
 
 /*
- * Returns true if the caller holds the lock already. This has reported and counted it; the caller must not acquire the
- * lock. Checks are on.
+ * Returns true if the calling thread holds the lock already. The function has then reported that and counted the lock
+ * once more, and the caller must not acquire the lock. Called only while checks are on.
  */
 bool lock_check_recursive(const char *routine, const struct lock_kind *kind, const void *lock, const void *by);
 
 /*
- * Returns false if the caller does not hold the lock, or has acquired it more often; the caller must not release it.
- * Checks are on.
+ * Returns true if the caller must release the lock. Returns false if the calling thread does not hold it, which is
+ * reported, or if the thread has acquired it more often than released. Called only while checks are on.
  */
 bool lock_check_release(const char *routine, const struct lock_kind *kind, const void *lock, const void *owner);
 

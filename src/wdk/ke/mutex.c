@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Fast and guarded mutexes: a futex. A fast mutex raises the IRQL, a guarded one enters a guarded region. */
+/*
+ * Fast and guarded mutexes, each a futex. Acquiring a fast mutex raises the IRQL; acquiring a guarded mutex enters a
+ * guarded region.
+ */
 #include "wdm.h"
 
 #include "wdk/common/futex.h"
@@ -63,7 +66,7 @@ static void fast_mutex_release(const char *routine, FAST_MUTEX *m, const struct 
         futex_wake((void *)(uintptr_t)&m->Count, 1);
 }
 
-/* For the routines that do not disable APCs: the caller must have done so. */
+/* For routines that do not disable APCs themselves: reports a caller that has not disabled them. */
 static void fast_mutex_check_apcs_disabled(const char *routine)
 {
     if (check_on() && !KeAreApcsDisabled())

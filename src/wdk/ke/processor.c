@@ -64,7 +64,7 @@ uint32_t processor_host(uint32_t index)
     return host_of[index];
 }
 
-/* A node without a processor of this process has no number. */
+/* Numbers the nodes from 0. A node without a processor of this process has no number. */
 static void processor_read_nodes(void)
 {
     struct processor_set set;
@@ -117,8 +117,9 @@ uint64_t processor_group(uint32_t group)
 }
 
 /*
- * Binds a thread (0: the calling one) to all processors that the process had at its start. The host refuses if the
- * process has lost all of these since. Then binds to all processors, of which the host keeps the permitted ones.
+ * Binds a thread (0: the calling one) to all processors that the process had at its start. If the process has lost all
+ * of these since, the host refuses. The thread is then bound to all processors, and the host keeps those that it
+ * permits.
  */
 static void processor_bind_to_allowed(pid_t thread)
 {

@@ -20,14 +20,18 @@ uint32_t processor_now(void);
 uint64_t processor_group(uint32_t group);
 /* The host's number of a processor. */
 uint32_t processor_host(uint32_t index);
-/* Reads a list in sysfs. Returns false if it names no processor of this process. */
+/* Reads a list of processors from a file of sysfs. Returns false if it names no processor of this process. */
 bool processor_read_set(const char *path, struct processor_set *set);
 void processor_node(uint32_t node, struct processor_set *set);
-/* Binds the calling thread to these processors of the group; 0: to all of the process. */
+/*
+ * Binds the calling thread to the processors of `mask` in the group. A mask of 0 means all processors of the process.
+ */
 void processor_bind(uint32_t group, uint64_t mask);
 /* Removes the binding that a new thread has inherited from its creator. */
 void processor_unbind(void);
-/* Binds another thread, by the host's number, to the caller's processor; then again to all of the process. */
+/*
+ * Bind another thread, given by its ID on the host: first to the caller's processor, then again to all of the process.
+ */
 void processor_pull_thread(uint32_t thread);
 void processor_release_thread(uint32_t thread);
 

@@ -18,14 +18,14 @@ enum { MAX_CACHES = 16, ALL = -1 };
 struct writer {
     char *out;
     ULONG room, used;
-    int64_t only; /* write only sets with this processor; or ALL */
+    int64_t only; /* write only the sets that contain this processor; ALL: write every set */
 };
 
 typedef SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX information;
 
 /*
- * Writes head, whose last member is declared as an array of one and has tail_size bytes here. `size` is the offset of
- * that array, `tail` its contents. Only counts the bytes if there is no room.
+ * Writes one entry: head, then the array that is head's last member. `size` is the offset of that array in head, `tail`
+ * its contents, tail_size its size in bytes. If there is no room, only counts the bytes.
  */
 static void relation_write(struct writer *w, information *head, size_t size, const void *tail, size_t tail_size)
 {
@@ -56,7 +56,7 @@ static uint32_t relation_set_first(const struct processor_set *s)
     return i;
 }
 
-/* One mask for each group that the set has processors in. Returns how many. */
+/* Writes one mask for each group in which the set has processors. Returns the number of masks. */
 static USHORT relation_set_masks(const struct processor_set *s, GROUP_AFFINITY masks[PROCESSOR_GROUPS])
 {
     USHORT n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exceptions: a chain of frames for each thread. Raising jumps to the innermost frame. The end of the frame's block
- * removes it from the chain; the code after the block then asks whether an exception was raised.
+ * Exceptions: each thread has a chain of frames. Raising jumps to the innermost frame. The end of the frame's block
+ * removes it from the chain. The code after the block then checks whether an exception was raised.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -19,10 +19,10 @@ C_ASSERT(sizeof(jmp_buf) <= sizeof(((struct ondk_seh_frame *)0)->jump));
 static _Thread_local struct {
     struct ondk_seh_frame *innermost;
     bool raised;     /* from the jump until a handler runs */
-    NTSTATUS status; /* of the last one */
+    NTSTATUS status; /* of the last exception */
 } seh;
 
-/* The host's longjmp requires its own type. */
+/* Converts a frame's buffer to the type that the host's longjmp requires. */
 union jump {
     ULONG64 *words;
     struct __jmp_buf_tag *buffer;

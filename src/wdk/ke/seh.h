@@ -6,8 +6,9 @@
 #include "wdm.h"
 
 /*
- * Raises status for the driver's handler. Without a handler it is a bug check while checks are off; while they are on
- * this returns, and the caller reports the broken rule. The caller holds no lock.
+ * Raises the status as an exception for the driver's handler. If there is no handler, this is a bug check while checks
+ * are off. While checks are on, the function returns, and the caller reports the broken rule. The caller must hold no
+ * lock.
  */
 void seh_raise(NTSTATUS status);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spin locks: the plain one, whose word is its owner's thread, and the in-stack queued one, whose word is the end of a
- * queue of handles, each on the stack of its thread.
+ * Spin locks. The word of a plain lock points at the thread that holds it. The word of an in-stack queued lock points
+ * at the last handle of a queue; each handle is on the stack of its thread. A free lock's word is 0.
  */
 #include "wdm.h"
 
@@ -117,7 +117,7 @@ BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock)
     return __atomic_load_n(SpinLock, __ATOMIC_RELAXED) == 0;
 }
 
-/* For both kinds of DPCs: a threaded one runs at PASSIVE_LEVEL. */
+/* A threaded DPC runs at PASSIVE_LEVEL, so the IRQL must be raised. */
 KIRQL KeAcquireSpinLockForDpc(PKSPIN_LOCK SpinLock)
 {
     return KeAcquireSpinLockRaiseToDpc(SpinLock);
@@ -142,8 +142,8 @@ static __attribute__((noinline)) void queued_lock_wait(KSPIN_LOCK_QUEUE *before,
 }
 
 /*
- * Bit 0 of Lock means that the thread waits; the thread before clears it. A thread that finds the queue empty does not
- * clear it, because no thread reads it then.
+ * Bit 0 of me->Lock means that the thread waits. The thread before it in the queue clears the bit when it releases the
+ * lock. If the queue was empty, the bit stays set, because no thread waits for it to change.
  */
 static inline void queued_lock_acquire(KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me)
 {

@@ -31,8 +31,8 @@ static pthread_key_t leaving;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /*
- * The thread ends, and no driver routine is on its stack. Reports its locks, abandons its mutexes, and signals threads
- * that wait for it. Its object stays as long as others have references.
+ * Runs when a thread ends, with no driver routine on its stack. Reports the locks that the thread holds, abandons its
+ * mutexes, and signals threads that wait for it. Its object stays as long as others have references.
  */
 static void thread_exit(void *self)
 {
@@ -154,7 +154,7 @@ static void held_lock_copy(struct held_lock *to, struct held_lock *from)
     atomic_store_explicit(&to->lock, atomic_load_explicit(&from->lock, memory_order_relaxed), memory_order_release);
 }
 
-/* Searches from the newest lock, which it nearly always is. */
+/* Searches from the newest lock on, because a thread nearly always releases its newest lock. */
 void thread_remove_lock(const void *lock)
 {
     struct kernel_thread *t = thread_self();

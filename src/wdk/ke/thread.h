@@ -21,10 +21,10 @@ enum { THREAD_MAX_LOCKS = 64 };
 enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };
 
 struct lock_kind {
-    const char *name; /* as reports call it: "KSPIN_LOCK" */
+    const char *name; /* its name in reports: "KSPIN_LOCK" */
     /*
-     * Only for a lock that another thread may release for its holder, so that the holder's list still names it: does
-     * the calling thread, in whose list the lock is, hold it no longer? True also if the lock has been deleted.
+     * NULL unless another thread may release the lock for its holder. Then the holder's list still contains the lock.
+     * Returns true if the calling thread, whose list contains the lock, holds it no longer, or if the lock was deleted.
      */
     bool (*is_released)(const void *lock);
 };
@@ -36,14 +36,17 @@ struct held_lock {
     _Atomic(const struct stack *) by; /* where it was acquired */
 };
 
-/* A thread of the program or the provider, one that calls the driver's routines, or one for work items. */
+/*
+ * DRIVERS: runs a driver's routine from its start (a system thread, driver_call). WORKER: runs work items. OTHER: any
+ * other thread.
+ */
 enum thread_kind { THREAD_OTHER, THREAD_DRIVERS, THREAD_WORKER };
 
 struct kernel_thread {
     DISPATCHER_HEADER header;  /* first: a PKTHREAD points at it; signalled when the thread has ended */
     KIRQL irql;
     /* The wait that the thread is in; under the dispatcher's lock, except for `woken`. */
-    atomic_uint woken;         /* what it sleeps on: WOKEN_... */
+    atomic_uint woken;         /* WOKEN_...; the futex that the thread sleeps on */
     bool wait_ended, wait_all;
     NTSTATUS wait_status;
     ULONG wait_count;
@@ -54,18 +57,18 @@ struct kernel_thread {
     LIST_ENTRY waiting;        /* in the list of threads that wait */
     LIST_ENTRY mutants;        /* mutexes that it holds */
     struct kernel_thread *wake_next;
-    /* The thread's own. */
+    /* Written by the thread itself, except for `priority` and `pulls`. */
     int critical, guarded;     /* regions entered; a KMUTEX counts as one */
     KPRIORITY priority;
-    enum thread_kind kind;     /* set as it begins */
+    enum thread_kind kind;     /* set when the thread begins */
     bool system;               /* made by PsCreateSystemThread */
     GROUP_AFFINITY affinity;   /* Mask 0: not changed by the driver */
     atomic_uint pulls;         /* wakers that have bound it to their processor and will unbind it */
-    atomic_uint id;            /* the host's; 0: has not begun */
+    atomic_uint id;            /* the host's ID of the thread; 0: the thread has not begun */
     PKSTART_ROUTINE start;
     PVOID context;
     NTSTATUS exit_status;
-    unsigned held_count, unwatched; /* locks in `held`, and those that it had no room for */
+    unsigned held_count, unwatched; /* locks in `held`; locks for which `held` had no room */
     struct held_lock held[THREAD_MAX_LOCKS];
 };
 
@@ -73,20 +76,20 @@ extern _Thread_local struct kernel_thread *thread_current PRIVATE_EXPORT(thread_
     __attribute__((tls_model("initial-exec")));
 
 /*
- * A kernel_thread lies in an object of the object manager, which stands above this layer. ps/thread.c registers how
- * one is made. It does so in a constructor, on the thread that loads the library, before any other function is called.
+ * A kernel_thread lies in an object of the object manager, which is a layer above this one. ps/thread.c registers here
+ * how such an object is created and released. It does so in a constructor, before any other function is called.
  */
 struct thread_objects {
-    struct kernel_thread *(*create)(void); /* after thread_init, with one reference; NULL: out of memory */
+    struct kernel_thread *(*create)(void); /* returns one after thread_init, with one reference, or NULL */
     void (*release)(struct kernel_thread *t); /* drops a reference; the last one calls thread_fini, then frees */
 };
 void thread_set_objects(const struct thread_objects *objects);
-void thread_init(struct kernel_thread *t); /* of zeroed memory */
+void thread_init(struct kernel_thread *t); /* t must be zeroed */
 void thread_fini(struct kernel_thread *t);
 
-/* The state of a calling thread that has none yet. */
+/* Creates the state of the calling thread, which has none yet. Aborts if out of memory. */
 struct kernel_thread *thread_adopt(void) PRIVATE_EXPORT(thread_adopt);
-/* Makes the calling thread t, and takes over one reference, which the thread's end drops. */
+/* Makes t the state of the calling thread. Takes over one reference, which is dropped when the thread ends. */
 void thread_begin(struct kernel_thread *t);
 /* pthread_create for all threads of this kernel, with the signal mask of base/library_thread.h. */
 int thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument);
@@ -129,8 +132,9 @@ static inline void irql_check_min(const char *routine, KIRQL min)
 }
 
 /*
- * The thread's list of held locks, used while checks are on. `by` is the return address of the routine that acquires.
- * Locks beyond THREAD_MAX_LOCKS are only counted, so that any lock may be one of them.
+ * The thread's list of held locks, used while checks are on. `by` is the return address of the routine that acquires
+ * the lock. Locks beyond THREAD_MAX_LOCKS are only counted; while there are such, thread_may_have_lock returns true for
+ * every lock.
  */
 void thread_add_lock(const void *lock, const struct lock_kind *kind, const void *by);
 void thread_remove_lock(const void *lock);

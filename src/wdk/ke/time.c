@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks. The performance counter has Windows' usual frequency, 10 MHz, and is the interrupt time. */
+/* Clocks. The performance counter is the interrupt time without sleep, at Windows' usual frequency of 10 MHz. */
 #include <time.h>
 
 #include "wdm.h"
@@ -61,7 +61,7 @@ VOID KeStallExecutionProcessor(ULONG MicroSeconds)
         continue;
 }
 
-/* Local time minus universal time at this moment, by the host's rules. */
+/* Returns local time minus universal time at the given system time, by the host's rules. */
 static int64_t local_time_offset(int64_t system)
 {
     time_t seconds = (time_t)((system - CLOCK_1970) / CLOCK_UNITS);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers. Set timers are in two lists, sorted by due time: one by the interrupt time, one by the system time, which may
- * be changed meanwhile. One thread, started with the first timer, sleeps until the first one is due. The dispatcher's
- * lock protects the lists. A search for a new timer's place begins at the end, because it is nearly always the last.
+ * Timers. Set timers are in two lists, sorted by due time: one by the interrupt time, one by the system time, which the
+ * host's user may change. One thread sleeps until the first timer is due; the first set timer starts it. The
+ * dispatcher's lock protects the lists. The search for a new timer's place begins at the end of the list, because a new
+ * timer is nearly always the last.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -50,7 +51,10 @@ static bool timer_insert(KTIMER *timer)
     return list->Flink == &timer->TimerListEntry;
 }
 
-/* Periods that were missed while the host was busy are skipped. The timer may be freed once the lock is free. */
+/*
+ * Skips periods that were missed while the host was busy. After the dispatcher's lock is released, the driver may free
+ * the timer.
+ */
 static void timer_expire(KTIMER *timer, int64_t now, struct wake_list *wake)
 {
     link_remove(&timer->TimerListEntry);
@@ -74,7 +78,7 @@ static void timer_expire_due(LIST_ENTRY *list, int64_t now, struct wake_list *wa
         timer_expire(timer_at(list->Flink), now, wake);
 }
 
-/* The system time may be changed, so it is read twice a second while a timer depends on it. */
+/* The system time may be changed, so the thread reads it twice a second while a timer depends on it. */
 static struct deadline timer_next_deadline(int64_t now)
 {
     int64_t next = INT64_MAX;
@@ -174,7 +178,10 @@ static bool timer_is_in_list(LIST_ENTRY *list, const KTIMER *timer)
     return e != list;
 }
 
-/* Removes a set timer that is initialized again from its list, which would be corrupted otherwise. Checks are on. */
+/*
+ * Removes a set timer that is about to be initialized again, which would corrupt its list. Called only while checks are
+ * on.
+ */
 static void timer_remove_if_set(KTIMER *timer)
 {
     dispatch_lock();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Waits. A wait that cannot end at once puts a wait block into the list of each object and sleeps on a word of its
- * thread. The thread that satisfies it changes the objects' states for the waiting thread: it resets an event, counts
- * a semaphore down, makes the waiting thread a mutex's owner. Then it removes the blocks and wakes the thread. The
- * invariant: WaitAll acquires all of its objects in one step under the lock, or none.
+ * thread. The thread that satisfies the wait changes the objects' states for the waiting thread: it resets an event,
+ * counts a semaphore down, or makes the waiting thread a mutex's owner. Then it removes the blocks and wakes the
+ * waiting thread. The invariant: WaitAll acquires all of its objects in one step under the lock, or none.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -31,10 +31,10 @@ void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state)
 }
 
 /*
- * Returns whether a thread that is woken shall continue on the waker's processor. Windows runs a thread that becomes
- * ready on an idle processor. The host lets it wait up to 4 ms for the processor that it ran on last. A provider's
- * thread yields its processor when its callbacks have returned, so a worker that one of them wakes continues there.
- * Processors that the driver has chosen stay as they are.
+ * Returns true if a woken thread shall continue on the waker's processor. Windows runs a thread that becomes ready on
+ * an idle processor. Linux may keep the thread waiting up to 4 ms for the processor that it last ran on. A provider's
+ * thread yields its processor when its callbacks have returned, so a worker that a callback wakes can continue there. A
+ * thread whose processors the driver has chosen is not moved.
  */
 static bool wait_can_pull(struct kernel_thread *t)
 {
@@ -43,7 +43,7 @@ static bool wait_can_pull(struct kernel_thread *t)
     return t->kind == THREAD_WORKER && !chosen && ondk_on_provider_thread();
 }
 
-/* After this the thread may have ended and its memory be freed. Workers never end. */
+/* After the call t may have ended and been freed, unless it is a worker: workers never end. */
 static void wait_signal_woken(struct kernel_thread *t)
 {
     if (atomic_exchange_explicit(&t->woken, WOKEN_YES, memory_order_acq_rel) == WOKEN_NOT_AND_ASLEEP)
@@ -97,7 +97,7 @@ static bool wait_acquire_mutex(KMUTANT *m, struct kernel_thread *t)
     return abandoned;
 }
 
-/* The side effect of a wait that the object satisfies. Returns true if it was an abandoned mutex. */
+/* Changes the object's state as a satisfied wait does. Returns true if the object was an abandoned mutex. */
 static bool wait_acquire(DISPATCHER_HEADER *h, struct kernel_thread *t)
 {
     switch (h->Type) {
@@ -115,7 +115,10 @@ static bool wait_acquire(DISPATCHER_HEADER *h, struct kernel_thread *t)
     }
 }
 
-/* Acquires the blocks' objects if that is possible now. *status receives what the wait returns. */
+/*
+ * Acquires the objects of the blocks, if that is possible now, and sets *status to the result of the wait. Otherwise
+ * returns false.
+ */
 static bool wait_acquire_blocks(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, NTSTATUS *status)
 {
     ULONG i = 0;
@@ -155,7 +158,7 @@ static void wait_end(struct kernel_thread *t, NTSTATUS status, struct wake_list 
     wake->first = t;
 }
 
-/* The next block of another thread, because those of this thread may be removed before the caller goes on. */
+/* Returns the next block of another thread than t. The caller may remove the blocks of t before it continues. */
 static LIST_ENTRY *wait_next_thread(LIST_ENTRY *entry, const LIST_ENTRY *head, PKTHREAD t)
 {
     do
@@ -198,7 +201,10 @@ static struct deadline wait_deadline(const LARGE_INTEGER *timeout)
     return (struct deadline){ CLOCK_REALTIME, clock_timespec(timeout->QuadPart - CLOCK_1970) };
 }
 
-/* Removes the blocks when the time is over. Returns false if the wait was just satisfied; a waker follows then. */
+/*
+ * At the end of the timeout: removes the blocks. Returns false if the wait was satisfied before; a waker then wakes the
+ * thread.
+ */
 static bool wait_time_out(struct kernel_thread *t)
 {
     bool ended;
@@ -305,7 +311,7 @@ static bool wait_is_inside(const void *thing, const void *start, size_t size)
     return (uintptr_t)thing - (uintptr_t)start < size;
 }
 
-/* For inuse.h: objects that a thread waits for, and the blocks of waits. */
+/* For inuse.h: finds an object that a thread waits for, or a wait block in use. */
 static bool wait_find_use(const void *start, size_t size, struct inuse_found *out)
 {
     dispatch_lock();
@@ -333,7 +339,7 @@ __attribute__((constructor)) static void wait_register(void)
     inuse_add_source(wait_find_use);
 }
 
-/* An object without an initialized list was not initialized: such memory is often zero. */
+/* Such memory is often zero, so the list pointer of an object that was not initialized is NULL. */
 bool dispatch_check(const char *routine, DISPATCHER_HEADER *h)
 {
     bool made;

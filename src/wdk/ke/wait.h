@@ -58,10 +58,13 @@ void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state);
 /* Ends the waits that the signalled object satisfies, the oldest first. The caller holds the lock. */
 void dispatch_satisfy(DISPATCHER_HEADER *h, struct wake_list *wake);
 
-/* Returns false if the object was never initialized. This reports that and makes the object an event. */
+/*
+ * Returns true if the object was initialized, or if checks are off. Otherwise reports it, makes it an event, and
+ * returns false.
+ */
 bool dispatch_check(const char *routine, DISPATCHER_HEADER *h);
 
-/* Signals the thread, which ends, and abandons the mutexes that it holds. */
+/* For a thread that ends: signals it and abandons the mutexes that it holds. */
 void dispatch_thread_end(struct kernel_thread *t);
 
 /* KeWaitForSingleObject without checks, for the kernel itself. */
