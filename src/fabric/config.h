@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The settings of a fabric, which are those of the adapter (include/openndk/config.h has their meaning, units and
- * defaults). A fabric ignores what it cannot do.
+ * The settings of a fabric. They are those of the adapter: include/openndk/config.h has their meaning, units and
+ * defaults. A fabric ignores settings of features that it does not have.
  */
 #ifndef FABRIC_CONFIG_H
 #define FABRIC_CONFIG_H
@@ -14,12 +14,12 @@ struct fabric_iwarp_config {
     uint8_t mpa_revision; /* of the initiator's request: 2, 1 or 0 */
     bool crc;             /* request CRC */
     unsigned rtr;         /* set of ready-to-receive forms, offered and accepted: 1 empty FPDU, 2 write, 4 read */
-    uint32_t max_fpdu;    /* 0: the current EMSS */
+    uint32_t max_fpdu;    /* longest FPDU in bytes; 0: TCP's current segment size (EMSS) */
     /*
      * Linux siw as responder does not process a first FPDU that arrives right behind its reply until more bytes arrive.
-     * If the peer has sent nothing since its reply, a zero-length RDMA write follows this time after the last FPDU.
-     * Five more follow at most, each after twice the time. None is sent if the peer selected the empty FPDU, because
-     * siw does not support that form. 0: none is ever sent.
+     * If the peer has sent nothing since its reply, this side sends a zero-length RDMA write nudge_ms after its last
+     * FPDU. At most five more follow, each after twice the time of the one before. None is sent if the peer selected
+     * the empty FPDU, because siw does not support that form. 0: none is ever sent.
      */
     uint32_t nudge_ms;
 };
@@ -29,26 +29,26 @@ struct fabric_config {
     uint32_t connect_ms;    /* initiator: until the peer's host has answered */
     uint32_t request_ms;    /* responder: from the first contact to a complete request */
     uint32_t reply_ms;      /* initiator: from the request to the reply */
-    uint32_t establish_ms;  /* accept: to the ready-to-receive; complete: to its answer */
-    uint32_t disconnect_ms; /* from a disconnect's last progress to the peer's notice */
-    uint32_t stall_ms;      /* an FPDU is incomplete, or too little of a message arrives; 0: no limit */
-    /* When the peer's host counts as silent. 0: never, or as the system does. */
-    uint32_t keepalive_idle_ms;     /* from the peer's last packet to the first probe */
+    uint32_t establish_ms;  /* responder: until ready-to-receive arrives; initiator: until it is sent or answered */
+    uint32_t disconnect_ms; /* how long a disconnect may make no progress */
+    uint32_t stall_ms;      /* how long an FPDU may be incomplete, or a message make little progress; 0: no limit */
+    /* When the peer's host counts as silent. */
+    uint32_t keepalive_idle_ms;     /* from the peer's last packet to the first probe; 0: no probes */
     uint32_t keepalive_interval_ms; /* between probes */
-    uint32_t unacked_ms;            /* data or a probe is not acknowledged; 0: the third probe decides */
+    uint32_t unacked_ms;            /* how long data or a probe may stay unacknowledged; 0: for three probes */
     /* Listeners. */
-    uint32_t backlog;        /* requests that the consumer has not answered, for each listener */
-    uint32_t max_unfinished; /* connections without a complete request, in the process; 0: chosen by the fabric */
+    uint32_t backlog;        /* the most requests of a listener that the consumer has not answered */
+    uint32_t max_unfinished; /* the most connections of the process without a complete request; 0: automatic */
     /* Limits that fabric_info reports. */
     uint16_t max_private;
     uint16_t max_inbound_reads, max_outbound_reads;
     /* Shared receive queues. */
-    uint32_t srq_share_percent; /* of the receives, for unfinished messages */
+    uint32_t srq_share_percent; /* of the receives may be in use by unfinished messages */
     uint32_t srq_stall_ms;      /* above that share, an unfinished message that stalls this long ends its connection */
     /* Threads. */
     uint32_t shards;    /* 0: as many as processors, at most 4 */
     uint32_t spin_us;   /* how long a shard's thread polls before it sleeps */
-    uint32_t notify_us; /* the minimum interval of a CQ's moderation, also if the consumer sets none */
+    uint32_t notify_us; /* the least moderation interval of a CQ, also if the consumer sets none */
     struct fabric_iwarp_config iwarp;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the names of the reasons, for traces and tools. Each name is stable: tools and documents use it. */
+/* The names of the reasons, for traces and tools. A name never changes, because tools and documents use it. */
 #include "fabric/fabric.h"
 
 static const char *const names[FABRIC_REASON_COUNT] = {

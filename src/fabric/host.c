@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the host's adapters. Every interface with an address has one, whose fabric is iWARP over the kernel's TCP.
- * This is the one place that selects an adapter's fabric.
+ * The host's adapters. Every interface that has an address is an adapter, whose fabric is iWARP over the kernel's TCP.
+ * The invariant: only this file selects an adapter's fabric.
  */
 #include "fabric/host.h"
 

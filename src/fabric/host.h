@@ -18,12 +18,12 @@ int host_interfaces(struct interface_info *info, int max);
  * of its addresses, or -errno.
  */
 int host_interface_addresses(uint32_t if_index, struct addr *addrs, int max);
-/* Finds the process that uses a local address. Returns false if none does, or the kernel does not report it. */
+/* Finds the socket that uses a local address. Returns false if there is none, or the kernel does not report it. */
 bool host_address_holder(const struct addr *local, struct address_holder *holder);
 
 /*
- * Creates the fabric of an interface's adapter. 0 or errno (ENODEV: no such interface; ENETDOWN: it has no address;
- * ENOMEM, EMFILE...). May block. The caller destroys it by fabric_ops.destroy.
+ * Creates the fabric of an interface's adapter. Returns 0 or errno (ENODEV: no such interface; ENETDOWN: the interface
+ * has no address; ENOMEM, EMFILE...). May block. The caller destroys the fabric by fabric_ops.destroy.
  */
 int host_open_fabric(uint32_t if_index, const struct fabric_config *config, struct fabric **out);
 /* Is the caller a thread of a fabric, and therefore in a callback? */

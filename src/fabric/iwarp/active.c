@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the active side from connect to complete: local address, TCP, MPA request and reply. Functions return what
- * happened; they do not change the connection's state.
+ * The active side from connect to complete: local address, TCP, MPA request and reply. The functions return what
+ * happened, and do not change the connection's state.
  */
 #include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/endpoint.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One open adapter: its shards, with what the connections and queues of a shard share. Here and in the other headers of
- * this folder a comment names what guards a member. "Owner": the thread that has the token of the object's home shard.
- * "Lock": the object's own spin lock, a leaf.
+ * One open adapter: its shards, and the data that the connections and queues of a shard share. Here and in the other
+ * headers of this folder a comment names what guards a member. "Owner": the thread that has the token of the object's
+ * home shard. "Lock": the object's own spin lock, a leaf.
  */
 #ifndef FABRIC_IWARP_ADAPTER_H
 #define FABRIC_IWARP_ADAPTER_H
@@ -77,10 +77,13 @@ struct iwarp_fabric {
 struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, atomic_uint *turn);
 /* Returns the shard for a preferred processor, or the next one for -1. */
 struct iwarp_shard *iwarp_home(struct iwarp_fabric *f, int affinity, atomic_uint *turn);
-/* Is the address the adapter's? OK or ADDRESS_FOREIGN; RESOURCES or SYSTEM if the check failed. */
+/* Returns OK if the address is the adapter's, ADDRESS_FOREIGN if not, RESOURCES or SYSTEM if the check failed. */
 enum fabric_reason iwarp_check_address(struct iwarp_fabric *f, const struct addr *a);
 
-/* interface.c: report the interface's removal to this adapter's connections. Both may block. 0 or errno. */
+/*
+ * interface.c: begin and end the watch of the adapter's interface, whose removal ends all connections. Both may block.
+ * Returns 0 or errno.
+ */
 int iwarp_interface_watch(struct iwarp_fabric *f);
 void iwarp_interface_unwatch(struct iwarp_fabric *f);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: connections. This file drives them. Invariant: it alone takes steps in the connection's table
+ * Connections. This file drives them. Invariant: it alone takes steps in the connection's table
  * (conn_table.c), and every call from outside enters here. The files below it return what happened (struct
  * conn_outcome).
  *
@@ -74,8 +74,8 @@ static void conn_check_invariants(const struct fabric_conn *c)
 }
 
 /*
- * Counts before the step's effects report it. The counts of one connection are all of one shard, because a connection
- * moves only before it is established.
+ * Counts the step. Called before the step's effects, which report it. One shard has all counts of a connection, because
+ * a connection moves only before it is established.
  */
 static void conn_count_step(struct fabric_conn *c, enum conn_state from, enum conn_state next)
 {
@@ -157,7 +157,10 @@ static struct conn_outcome (*const conn_pumps[CONN_STATES])(struct fabric_conn *
     [CONN_CLOSED] = conn_pump_nothing,
 };
 
-/* Repeats until the state does not change. This ends, because no state recurs without an event from outside. */
+/*
+ * Runs the state's function and takes the step that it returns, until the state does not change. This ends, because no
+ * state recurs without an event from outside.
+ */
 static void conn_pump(struct fabric_conn *c)
 {
     enum conn_state before;
@@ -355,7 +358,7 @@ static void conn_move(struct fabric_conn *c, struct iwarp_shard *to, unsigned op
     if (post)
         shard_post(to->shard, &c->task);
     else
-        conn_unref(c); /* not the last reference: the task is queued on this shard again, and will follow */
+        conn_unref(c); /* not the last reference: the task is queued on this shard again, and has one */
 }
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections: the object, and the requests that other objects make. conn.c lists the files and the members that each
- * one owns; no other file writes a member.
+ * Connections: the struct, and the functions that other objects call. conn.c lists the files and the members that each
+ * file owns. The invariant: no other file writes a member.
  */
 #ifndef FABRIC_IWARP_CONN_H
 #define FABRIC_IWARP_CONN_H
@@ -24,8 +24,8 @@
 #include "wire/mpa.h"
 
 enum {
-    IWARP_MIN_PROGRESS = 16 * 1024, /* bytes in a time limit: a peer that moves fewer has stalled */
-    IWARP_MAX_TURN_FPDUS = 2048, /* of one connection in one turn: 100 us if they are empty */
+    IWARP_MIN_PROGRESS = 16 * 1024, /* a peer that moves fewer bytes within a time limit has stalled */
+    IWARP_MAX_TURN_FPDUS = 2048, /* FPDUs of one connection in one turn; 100 us if they are empty */
 };
 
 static inline size_t iwarp_iov_len(const struct iovec *iov, int n)
@@ -44,7 +44,7 @@ enum conn_op {
 /* How a connection counts among the listener's unanswered requests (listener.c). */
 enum unanswered { UNANSWERED_NOT, UNANSWERED_LIVE, UNANSWERED_ABANDONED };
 
-/* Events of the queue pair. Its upcalls only record them; stream.c processes them when the call has returned. */
+/* Events of the queue pair. Its upcalls only record them. stream.c processes them after the call has returned. */
 enum conn_signal {
     SIGNAL_FIRST = 1, SIGNAL_ANSWERED = 2, SIGNAL_CLOSED = 4, SIGNAL_ENDED = 8,
 };
@@ -87,15 +87,15 @@ struct fabric_conn {
     struct iw_startup *startup;
     struct iw_startup_result result;
     bool has_socket, streams, readable, blocked, shut, eof;
-    bool short_linger;                 /* the last frame is a reject of a valid request: the peer is not sending */
+    bool short_linger;                 /* the last frame is a reject of a valid request: the peer sends nothing */
     bool sent_all;                     /* the queue pair has nothing that could be sent now */
     unsigned signals;
     enum iw_end end;
-    uint16_t terminate;                /* the Terminate that ended it, or FABRIC_NO_TERMINATE */
-    uint64_t progress;                 /* bytes that a disconnect had moved when its time limit began, if measured */
+    uint16_t terminate;                /* the Terminate that ended the connection, or FABRIC_NO_TERMINATE */
+    uint64_t progress;                 /* if measured: bytes that a disconnect had moved when its time limit began */
     bool measured;
-    struct iw_counters counted;        /* the queue pair's counters that are in the shard's counts already */
-    struct iw_counters at_start;
+    struct iw_counters counted;        /* the part of the queue pair's counters that the shard's counts include */
+    struct iw_counters at_start;       /* the queue pair's counters when the stream began */
     unsigned nudges_left;
     size_t early_len;                  /* bytes in `early`, which arrived before complete */
     /* conn_alloc does not clear these: */
@@ -116,24 +116,24 @@ void iwarp_conn_close(struct fabric_conn *c);
 
 /* For listeners. Returns NULL if out of memory. */
 struct fabric_conn *conn_create(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
-/* For listeners: begins with the accepted socket c->socket. */
+/* For listeners: starts a connection whose accepted socket is c->socket. */
 void conn_adopted(struct fabric_conn *c);
 /* Reads the socket, which may have input. */
 void conn_read(struct fabric_conn *c);
 /* Ends the connection for this reason. Its state must allow the event CONN_LOST. */
 void conn_lose(struct fabric_conn *c, enum fabric_reason why);
-/* Drops a victim that is still unfinished, unless its request can be read now. */
+/* Drops c, which unfinished_pop_victim returned, if it is still unfinished and its request has not arrived. */
 void conn_drop_victim(struct fabric_conn *c);
 /*
- * For a victim on another shard: conn_drop_victim runs there, then `waiting` is resumed, unless NULL. Takes over the
- * caller's references to both. Any thread, no lock held.
+ * For a c on another shard: conn_drop_victim runs on that shard, then the listener `waiting` is resumed, unless NULL.
+ * Takes over the caller's references to both. Any thread, no lock held.
  */
 void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting);
 /* For queue pairs: sends requests that wait, and processes the end of the stream if a flush has ended it. */
 void conn_transmit(struct fabric_conn *c);
 /* For queue pairs: ends the connection if it is established or being established. */
 void conn_abort(struct fabric_conn *c, enum fabric_reason why);
-/* For shared receive queues: ends c if the send that was unfinished at the mark has not moved since. */
+/* For shared receive queues: ends c if the message that was partial at the mark has moved too little since. */
 void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since);
 
 /* stream.c: the upcalls of a queue pair's core */
@@ -142,7 +142,7 @@ const struct iw_qp_events *stream_events(void);
 /* conn_object.c */
 struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
 void conn_ref(struct fabric_conn *c); /* any thread */
-void conn_unref(struct fabric_conn *c); /* the last one: owner */
+void conn_unref(struct fabric_conn *c); /* any thread; the owner, if it may be the last reference */
 /* Insert c into its home shard's list of connections with a socket, and remove it. */
 void conn_socket_opened(struct fabric_conn *c);
 void conn_socket_closed(struct fabric_conn *c);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the time limit of a connection's state, and the reason that it gives when it passes. Invariant: the timer
- * runs exactly in the states that conn_state_has_limit names. A disconnect's limit begins again while it progresses.
+ * The time limit of a connection's state, and the reason of an end by the limit. A disconnect's limit begins again
+ * while the disconnect makes progress. Invariant: the timer runs exactly in the states for which conn_state_has_limit
+ * returns true.
  */
 #include "fabric/iwarp/conn_phase.h"
 
@@ -56,7 +57,8 @@ enum fabric_reason limit_reason(const struct fabric_conn *c)
 
 /*
  * Returns the bytes that a disconnect has moved: those that the peer's TCP has acknowledged and, in DRAINING, those
- * received. After this side's notice received bytes do not count, so that a peer that keeps sending is ended.
+ * received. After this side's half-close received bytes do not count, so that a peer cannot keep the connection by
+ * sending.
  */
 static uint64_t limit_measure_progress(struct fabric_conn *c)
 {
@@ -80,7 +82,7 @@ static void limit_set_timer(struct fabric_conn *c, uint32_t ms)
 /*
  * Has the disconnect moved enough for another time limit? It needs IWARP_MIN_PROGRESS, or less if the peer's TCP has
  * acknowledged everything. A peer that acknowledges a few bytes now and then must not delay the disconnect for ever.
- * moved can be negative, because this side's notice counts as an unacknowledged byte.
+ * moved can be negative, because this side's half-close counts as an unacknowledged byte.
  */
 static bool limit_has_progressed(struct fabric_conn *c, int64_t moved)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: a connection's memory, references, and place in its shard's list.
+ * A connection's memory, references, and place in its shard's list.
  *
- * References: the handle (until close), a queued task, the socket, a drop that another shard requested, an event of the
- * socket or of a timer while it is handled. Invariant: the last reference ends on the home shard, whose owner frees the
- * address, reports `closed`, then frees the memory.
+ * Each of these has a reference: the handle (until close), a queued task, the socket, a drop that another shard
+ * requested, and an event of the socket or of a timer while it is handled. Invariant: the last reference is dropped by
+ * the owner, which releases the address, reports `closed`, then frees the memory.
  */
 #include <assert.h>
 #include <stddef.h>

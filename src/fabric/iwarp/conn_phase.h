@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts of a connection's life, which conn.c drives. Invariant: none of them calls conn.c. They return what
- * happened, and conn.c takes the step. The caller is always the owner.
+ * The parts of a connection's life, which conn.c drives. Invariant: these functions do not call conn.c. They return
+ * what happened, and conn.c takes the step. The caller is always the owner.
  */
 #ifndef FABRIC_IWARP_CONN_PHASE_H
 #define FABRIC_IWARP_CONN_PHASE_H
@@ -22,13 +22,13 @@ static const struct conn_outcome conn_nothing = { CONN_NOTHING, FABRIC_OK };
 void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason why);
 
 /* conn_limit.c: the time limit of the state */
-void limit_start(struct fabric_conn *c); /* stops the old limit; starts the state's, if it has one */
+void limit_start(struct fabric_conn *c); /* stops the old limit; starts that of the state, if the state has one */
 void limit_stop(struct fabric_conn *c);
-/* After the limit has passed: returns true, with the limit started again, if a disconnect progresses. */
+/* Called when the limit has passed. If a disconnect has made progress, starts the limit again and returns true. */
 bool limit_renew(struct fabric_conn *c);
-enum fabric_reason limit_reason(const struct fabric_conn *c); /* the reason if the state's limit passes */
+enum fabric_reason limit_reason(const struct fabric_conn *c); /* the reason of an end by the limit */
 
-/* handshake.c: frames of start-up. Return CONN_LOST, or nothing and set *event. */
+/* handshake.c: frames of start-up. Both return CONN_LOST, or return CONN_NOTHING and set *event. */
 struct conn_outcome handshake_send(struct fabric_conn *c, enum iw_startup_event *event);
 struct conn_outcome handshake_receive(struct fabric_conn *c, enum iw_startup_event *event);
 
@@ -56,7 +56,7 @@ bool stream_is_silent(const struct fabric_conn *c);     /* the peer may need a n
 void stream_nudge(struct fabric_conn *c);
 void stream_end_input(struct fabric_conn *c); /* the end of the stream has been read: stops reading */
 
-/* linger.c: the last frame */
+/* linger.c: sends the last frame of a connection that is over */
 struct conn_outcome linger_pump(struct fabric_conn *c);
 void linger_hang_up(struct fabric_conn *c); /* half-closes, and discards input */
 
@@ -69,9 +69,9 @@ static inline void liveness_received(struct fabric_conn *c)
     if (c->streams && (c->qp->srq || iw_qp_rx_is_partial(c->qp->iw)))
         liveness_watch(c);
 }
-/* Returns FABRIC_OK, or how input has stalled since the mark, for which the connection must end. */
+/* Returns FABRIC_OK, or, if input has stalled since the mark, the reason for which the connection must end. */
 enum fabric_reason liveness_check(struct fabric_conn *c, const struct iw_rx_mark *since);
-/* Has the send that was unfinished at the mark moved too few bytes since? */
+/* Has the incoming message that was partial at the mark received too few bytes since? */
 bool liveness_send_stalls(struct fabric_conn *c, const struct iw_rx_mark *since);
 
 #endif

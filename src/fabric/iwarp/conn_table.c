@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the connection machine, both roles, as one table: state x event -> next state and effects.
+ * The connection machine of both roles as one table: state x event -> next state and effects.
  *
  *   active:   IDLE > TCP_CONNECTING > REQUEST_SENT > REPLIED > COMPLETING ---.
  *              ^________|_________________|  (a failed connect)               |
  *   passive:  WAIT_REQUEST > REQUESTED > REPLYING > WAIT_RTR ----------------+> ESTABLISHED
  *                                            '--- (no ready-to-receive) -----'       |
- *   end:      ESTABLISHED > DRAINING > NOTICE_SENT > DEAD         (our notice first)
- *             ESTABLISHED > PEER_CLOSED > CLOSING > DEAD          (the peer's first; DRAINING > CLOSING: crossing)
- *             any > LINGERING > DEAD                              (our Terminate or reject is sent first)
+ *   end:      ESTABLISHED > DRAINING > NOTICE_SENT > DEAD         (this side half-closes first)
+ *             ESTABLISHED > PEER_CLOSED > CLOSING > DEAD          (the peer first; DRAINING > CLOSING: both at once)
+ *             any > LINGERING > DEAD                              (this side still sends a Terminate or a reject)
  *             any > DEAD                                          (lost)
  *             close: any > CLOSED, through LAST_WORDS if a frame must still be sent
  *
@@ -313,7 +313,7 @@ bool conn_state_has_limit(enum conn_state s)
     }
 }
 
-/* DRAINING has a limit too, but input renews it. */
+/* DRAINING has a time limit, too, but received bytes renew it, so that stalled input needs a check of its own. */
 bool conn_state_checks_input(enum conn_state s)
 {
     return s == CONN_ESTABLISHED || s == CONN_DRAINING;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The connection machine as data: states, events, effects. conn_table.c has the table and its invariants. */
+/*
+ * The connection machine as data: states, events, effects. conn_table.c has the table and its invariants. A side's
+ * notice is its TCP half-close: it has disconnected and sends no more.
+ */
 #ifndef FABRIC_IWARP_CONN_TABLE_H
 #define FABRIC_IWARP_CONN_TABLE_H
 
@@ -22,9 +25,9 @@ enum conn_state {
     /* both */
     CONN_ESTABLISHED,
     CONN_DRAINING,       /* after disconnect: sends what was posted before it */
-    CONN_NOTICE_SENT,    /* half-closed; waits for the peer's notice */
-    CONN_PEER_CLOSED,    /* the peer's notice came first; nothing is flushed */
-    CONN_CLOSING,        /* disconnect after the peer's notice: sends what was posted before it */
+    CONN_NOTICE_SENT,    /* this side's output is shut down; waits for the peer's end of stream */
+    CONN_PEER_CLOSED,    /* the peer half-closed first; requests are not flushed before disconnect */
+    CONN_CLOSING,        /* disconnect after the peer's half-close: sends what was posted before disconnect */
     CONN_LINGERING,      /* over; sends the last frame (Terminate, reject), which a reset must not destroy */
     CONN_DEAD,           /* over, no socket; waits for close */
     CONN_LAST_WORDS,     /* as LINGERING, after close or without an owner */
@@ -69,7 +72,7 @@ enum conn_effect {
     DO_CLOSE_TCP = 1 << 7,
     DO_RESET_TCP = 1 << 8,
     DO_FREE_ADDRESS = 1 << 9,
-    DO_FORGIVE = 1 << 10,      /* the peer's notice came before the failure: a later disconnect succeeds */
+    DO_FORGIVE = 1 << 10,      /* a later disconnect succeeds, because the peer had half-closed before the failure */
     REPORT_CONNECTED = 1 << 11,
     REPORT_REQUEST = 1 << 12,
     REPORT_ESTABLISHED = 1 << 13,
@@ -95,12 +98,12 @@ const struct conn_cell *conn_table_cell(enum conn_state state, enum conn_event e
 const char *conn_state_name(enum conn_state s);
 
 bool conn_state_has_socket(enum conn_state s);
-/* The queue pair owns the stream: it reads, and writes until this side's notice has been sent. */
+/* Does the queue pair own the stream? It reads until the end, and writes until this side has half-closed. */
 bool conn_state_streams(enum conn_state s);
-/* Established and not over, also while disconnecting and after the peer's notice. */
+/* Is the connection established and not over? Also true during a disconnect and after the peer's half-close. */
 bool conn_state_is_active(enum conn_state s);
-bool conn_state_has_limit(enum conn_state s); /* a timer runs */
-/* Input that stalls inside a frame or a message ends the connection. No time limit of the state does that. */
+bool conn_state_has_limit(enum conn_state s); /* does the state have a time limit? */
+/* Does input that stalls inside a frame or a message end the connection? In other states a time limit suffices. */
 bool conn_state_checks_input(enum conn_state s);
 
 /* Prints the whole table as Markdown, for docs/states.md. */

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The rules for requests that wait, as one table. doorbell_may_wait and the table in docs/states.md are made from it.
- * The invariant: each rule is cheap and has no effect, except that doorbell_is_overdue counts and reads the clock, so
- * it is asked last.
+ * The invariant: each condition of a rule is cheap and changes nothing. doorbell_is_overdue, which counts and reads the
+ * clock, is called only if a rule lets the request wait.
  */
 #include "fabric/iwarp/doorbell.h"
 
 #include "fabric/iwarp/qp.h"
 
 enum {
-    MIN_UNREAD = 2,           /* completions; a consumer with so many is busy, and polls again */
-    MAX_POLLS = 4,            /* that find completions while requests wait */
-    MIN_WINDOW = 32,          /* requests in one transmission: the consumer fills its window, and will again */
-    MAX_UNSENT = 64,          /* requests; one system call sends no more */
-    MAX_WAIT_NS = 20000,      /* some system calls */
+    MIN_UNREAD = 2,           /* a consumer with so many unread completions is busy, and will poll again */
+    MAX_POLLS = 4,            /* of a CQ while requests wait; the last drives the shard even if it finds completions */
+    MIN_WINDOW = 32,          /* requests in one transmission; a consumer that posts so many at once will do so again */
+    MAX_UNSENT = 64,          /* requests; one system call does not send more */
+    MAX_WAIT_NS = 20000,      /* the duration of a few system calls */
     MAX_REQUEST_BYTES = 4096, /* a larger request is worth a system call of its own */
-    MAX_READ_BYTES = 32768,   /* of the reads that wait; longer responses are worth a system call of their own */
+    MAX_READ_BYTES = 32768,   /* requested by the reads that wait; more is worth a system call of its own */
 };
 
 enum verdict { TRANSMIT, WAIT };
@@ -78,7 +78,10 @@ static bool doorbell_fills_window(struct fabric_qp *qp, const struct rdma_reques
     return polls == iwarp_cq_empty_polls(qp->initiator_cq) + 1;
 }
 
-/* The oldest request in flight is a read, or its turn to be sent has not come, so the consumer will poll for it. */
+/*
+ * A request that TCP has taken completes at once, unless it is a read or follows a read. So the requests that were
+ * transmitted and have not completed wait for a read's response, and the consumer will poll for them.
+ */
 static bool doorbell_follows_reads(struct fabric_qp *qp, const struct rdma_request *r)
 {
     uint64_t before = atomic_load_explicit(&qp->doorbell.read_bytes, memory_order_relaxed);
@@ -91,7 +94,10 @@ static bool doorbell_follows_reads(struct fabric_qp *qp, const struct rdma_reque
     return sent > unsent && iw_qp_read_bytes(qp->iw) - before <= MAX_READ_BYTES;
 }
 
-/* Has the oldest of the waiting requests waited long? The clock is read with the first, second, fourth, eighth ... */
+/*
+ * Has the oldest waiting request waited for MAX_WAIT_NS? The clock is read only for the first, second, fourth, eighth
+ * ... waiting request.
+ */
 static bool doorbell_is_overdue(struct fabric_qp *qp)
 {
     struct doorbell *d = &qp->doorbell;
@@ -100,7 +106,7 @@ static bool doorbell_is_overdue(struct fabric_qp *qp)
 
     atomic_store_explicit(&d->n_waiting, n, memory_order_relaxed);
     if (n & (n - 1))
-        return false; /* reading it costs a tenth of a post */
+        return false; /* reading the clock costs a tenth of a post */
     now = shard_now(qp->home->shard);
     if (n == 1)
         atomic_store_explicit(&d->waiting_since, now, memory_order_relaxed);
@@ -117,7 +123,10 @@ bool doorbell_may_wait(struct fabric_qp *qp, const struct rdma_request *r)
     return false;
 }
 
-/* Either CQ may be the one that is polled. Without a lease, each poll drives the shard, and such polls begin one. */
+/*
+ * Tells both CQs, because the consumer may poll either. If no consumer has the polling lease (engine/shard.h), the next
+ * poll drives the shard, so that polls can begin a lease.
+ */
 void doorbell_defer_to_poll(struct fabric_qp *qp)
 {
     unsigned polls = shard_post_lazy(qp->home->shard, &qp->transmit) ? MAX_POLLS : 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Decides which posts transmit at once and which wait, so that several requests leave in one system call. The
- * invariant: a request waits only while a consumer's poll will transmit it, so its fields are hints. They are written
- * without a lock by every thread that posts, and may be a moment old.
+ * invariant: a request waits only if a later poll of the consumer will transmit it. So the members of struct doorbell
+ * are only hints: every posting thread writes them without a lock, and they may be a moment old.
  */
 #ifndef FABRIC_IWARP_DOORBELL_H
 #define FABRIC_IWARP_DOORBELL_H
@@ -19,17 +19,17 @@ struct doorbell {
     /* At the last transmission: */
     atomic_uint posted;          /* iw_qp_posted */
     _Atomic uint64_t read_bytes; /* iw_qp_read_bytes */
-    atomic_uint window_polls;    /* the initiator CQ's empty polls, plus 1, if a window's requests left; otherwise 0 */
+    atomic_uint window_polls;    /* 0 if few requests left, else 1 + the initiator CQ's number of empty polls */
     /* Since then: */
-    atomic_uint n_waiting;       /* posts that were to wait */
+    atomic_uint n_waiting;       /* posts that a rule has let wait */
     _Atomic uint64_t waiting_since; /* when the first of them was posted, in nanoseconds */
 };
 
 /* May the request, which has just been posted, wait for a poll? Any thread. */
 bool doorbell_may_wait(struct fabric_qp *qp, const struct rdma_request *r);
-/* Leaves the transmission to the consumer's polls while it polls; otherwise the shard transmits. Any thread. */
+/* Leaves the transmission to the consumer's polls. If the consumer does not poll, the shard transmits. Any thread. */
 void doorbell_defer_to_poll(struct fabric_qp *qp);
-/* All that was posted is transmitted now. Owner. */
+/* Must be called before everything that was posted is transmitted. Owner. */
 void doorbell_note_transmission(struct fabric_qp *qp);
 /* Prints the rules as a Markdown table. */
 void doorbell_print_table(FILE *out);

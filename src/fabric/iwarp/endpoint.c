@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: shared endpoints. An endpoint is a reservation of a local address, on which each of its connections has a
- * reference. So the address stays reserved until the endpoint and all its connections are closed.
+ * Shared endpoints. An endpoint is a reservation of a local address, on which each of its connections has a reference.
+ * So the address stays reserved until the endpoint and all its connections are closed.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: transfers the frames of start-up between struct iw_startup and the socket, for both sides. Invariant: bytes
- * that were read behind a frame are in c->early, and are consumed before the socket is read again.
+ * Transfers the frames of start-up between struct iw_startup and the socket, for both sides. Invariant: bytes that were
+ * read behind a frame are in c->early, and are consumed before the socket is read again.
  */
 #include <errno.h>
 #include <string.h>

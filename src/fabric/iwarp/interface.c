@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the removal of the adapter's network interface. Its peers are unreachable then, so all connections of the
- * adapter end at once. A connection that is moving to another shard at that moment is in no list; its time limits end
- * it. An interface that is only down ends nothing, because it may come up again before TCP gives up.
+ * The removal of the adapter's network interface. The peers are unreachable then, so all connections of the adapter end
+ * at once. A connection that is moving to another shard at that moment is in no list, and is ended by its time limits.
+ * An interface that is only down ends nothing, because it may come up again before TCP gives up.
  */
 #include "fabric/iwarp/adapter.h"
 #include "fabric/iwarp/conn.h"

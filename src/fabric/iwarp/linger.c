@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: sends the last frame of a connection that is over, and discards input until the peer's end of stream or the
- * time limit. Invariant: input is read before the socket is closed, because TCP answers a close with unread input by a
- * reset, which could destroy the last frame on the peer's side. Loops are bounded: the transport reports remaining
- * input again.
+ * Sends the last frame of a connection that is over, and discards input until the peer's end of stream or the time
+ * limit. Invariant: input is read before the socket is closed, because TCP sends a reset if a socket is closed with
+ * unread input, and the reset could destroy the last frame on the peer's side. Loops are bounded: the transport reports
+ * remaining input again.
  */
 #include "fabric/iwarp/conn_phase.h"
 
@@ -67,9 +67,9 @@ void linger_hang_up(struct fabric_conn *c)
 }
 
 /*
- * After the last frame this side half-closes. Exception: behind a reject of a valid request it first waits for the
- * peer's end of stream, SHORT_LINGER_MS at most, because Linux siw loses the reject's private data if the end of stream
- * follows at once. Such a peer sends nothing more, so that no reset can destroy the reject.
+ * After the last frame this side half-closes. Exception: after a reject of a valid request this side first waits for
+ * the peer's end of stream, for at most SHORT_LINGER_MS, because Linux siw loses the reject's private data if the end
+ * of stream follows at once. A rejected peer sends nothing more, so no reset can destroy the reject.
  */
 struct conn_outcome linger_pump(struct fabric_conn *c)
 {

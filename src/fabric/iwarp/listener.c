@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: listeners. The consumer's calls are recorded and carried out by one task on the listener's shard, as those
- * on a connection are. TCP connections are accepted as they arrive, whatever the consumer does. Until the consumer
- * has received its request, a connection is unfinished and also in the process's table (unfinished.c), which limits
- * their number and chooses the one that makes room for another.
+ * Listeners. The consumer's calls are recorded, and one task on the listener's shard carries them out, as for a
+ * connection. TCP connections are accepted as they arrive, whatever the consumer does. A connection is unfinished until
+ * the consumer has received its request. Unfinished connections are also in the process's table (unfinished.c), which
+ * limits their number and chooses which one is dropped to make room for another.
  *
  * Requests that the consumer has not answered are counted in two groups: live ones, and abandoned ones, whose peer has
  * left. Each group may be as large as the backlog; further abandoned requests count as live. So a listener has at most
  * twice the backlog of unanswered requests, and peers that leave do not take the places of those that wait.
  *
- * Invariant: `closed` is reported when no unfinished connection remains and no other shard is about to resume the
+ * Invariant: `closed` is reported only when no unfinished connection remains and no other shard is about to resume the
  * listener, because both use the shard, which may be freed after that event.
  */
 #include "fabric/iwarp/conn.h"
@@ -73,7 +73,7 @@ void listener_count_request(struct fabric_conn *c)
     atomic_store(&c->unanswered, UNANSWERED_LIVE);
 }
 
-/* The consumer may answer at the same time in another thread. The one that changes c->unanswered adjusts the counts. */
+/* The consumer may answer at the same time in another thread. The thread that changes c->unanswered adjusts counts. */
 void listener_count_abandoned(struct fabric_conn *c)
 {
     int expected = UNANSWERED_LIVE;
@@ -117,7 +117,7 @@ void listener_resume(struct fabric_listener *l)
     listener_unref(l);
 }
 
-/* Drops a victim that unfinished_pop_victim returned: at once if it is on this shard, else by a task on its own. */
+/* Drops a victim that unfinished_pop_victim returned: at once if it is on this shard, else by a task on its shard. */
 static void listener_drop_victim(struct fabric_listener *l, struct fabric_conn *victim, struct fabric_listener *waiting)
 {
     if (victim->listener->home == l->home) {
@@ -138,9 +138,9 @@ static void listener_enforce_limit(struct fabric_listener *l)
 }
 
 /*
- * A peer waits, and the process has no descriptor. Drops an unfinished connection, or, if there is none, refuses the
- * waiting peers. Returns true if the caller can try again. If the victim is on another shard, the listener's socket is
- * not reported until listener_resume, so that the shard does not spin while the peers wait.
+ * Called if a peer waits and the process has no descriptor left. Drops an unfinished connection, or, if there is none,
+ * refuses the waiting peers. Returns true if the caller can try again. If the dropped connection is on another shard,
+ * the listener's socket is not reported as readable until listener_resume. Otherwise the shard would spin.
  */
 static bool listener_make_room(struct fabric_listener *l)
 {
@@ -175,7 +175,7 @@ static struct iw_startup *listener_create_startup(const struct fabric_config *co
     return iw_startup_responder(&s);
 }
 
-/* Accepts and resets the next peer, for which there is no memory. Returns false if no peer waits. */
+/* Accepts and resets the next peer, because there is no memory for it. Returns false if accept failed. */
 static bool listener_reset_next(struct fabric_listener *l)
 {
     const struct net_ops *net = l->fabric->net->ops;
@@ -248,7 +248,10 @@ static void listener_on_socket(struct net_socket *socket, unsigned events)
 
 /* ---- the consumer's calls ---- */
 
-/* Returns half of the free descriptors. The others are for connections that the consumer has, and for its files. */
+/*
+ * Returns the configured limit of unfinished connections, or half of the free descriptors. The other half is for
+ * connections that the consumer has received, and for its files.
+ */
 static unsigned listener_max_unfinished(const struct iwarp_fabric *f)
 {
     unsigned room;
@@ -301,7 +304,7 @@ static void listener_listen_now(struct fabric_listener *l)
     l->events->listening(l->owner, why, &local);
 }
 
-/* Reports the end, if it has been requested and nothing uses the listener's shard any more. See the invariant. */
+/* Reports `closed` if the consumer has closed the listener and nothing uses its shard any more. See the invariant. */
 static void listener_try_end(struct fabric_listener *l)
 {
     if (!l->ending || l->waits_for_drop || !TAILQ_EMPTY(&l->unfinished))
@@ -314,7 +317,7 @@ static void listener_try_end(struct fabric_listener *l)
     listener_unref(l); /* the handle */
 }
 
-/* Ends the unfinished connections. The consumer closes those whose request it has received. */
+/* Ends the unfinished connections. The consumer itself closes those whose request it has received. */
 static void listener_end_now(struct fabric_listener *l)
 {
     bool listening = l->listening;

@@ -28,8 +28,8 @@ struct fabric_listener {
     struct net_reservation *reservation;
     struct net_socket socket;
     bool listening, closed;
-    bool waits_for_drop;     /* no descriptor: another shard drops a connection, then resumes the listener */
-    bool ending;             /* closed, but `closed` has not been reported */
+    bool waits_for_drop;     /* for a descriptor: another shard drops a connection, then resumes the listener */
+    bool ending;             /* the consumer has closed it, but `closed` has not been reported */
     unsigned limit;          /* of unfinished connections in the process */
     struct conn_list unfinished; /* those that this listener accepted */
 };
@@ -42,12 +42,15 @@ void iwarp_listener_close(struct fabric_listener *l);
 struct shard *iwarp_listener_shard(struct fabric_listener *l);
 void listener_unref(struct fabric_listener *l);
 bool listener_has_room(struct fabric_listener *l); /* for another unanswered request */
-/* Owner: c is not unfinished any more: the consumer has it, or it has ended. May report the listener's end. */
+/*
+ * Owner. Removes c from the unfinished connections, if it is one, because the consumer has received its request or c
+ * has ended. If it was the last one of a listener that is being closed, may report `closed`.
+ */
 void listener_finished(struct fabric_listener *l, struct fabric_conn *c);
 void listener_resume(struct fabric_listener *l); /* any thread; releases the caller's reference */
-/* Count the requests that the consumer has not answered. count_answer: any thread; the others: owner. */
+/* Count the requests that the consumer has not answered. listener_count_answer: any thread; the others: owner. */
 void listener_count_request(struct fabric_conn *c);
 void listener_count_abandoned(struct fabric_conn *c);
-void listener_count_answer(struct fabric_conn *c); /* no effect if c is not counted */
+void listener_count_answer(struct fabric_conn *c); /* does nothing if c is not counted */
 
 #endif

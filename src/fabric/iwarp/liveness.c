@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: ends connections whose peer has begun an FPDU or a message and does not continue.
+ * Ends connections whose peer has begun an FPDU or a message and does not continue.
  *
  * If a receive turn ends inside an FPDU or a message and the timer is not armed, it is armed, with a mark of the
  * input's position. When it fires, the position is compared with the mark. So each FPDU, and each 16 KiB of a message,
- * may take between once and twice the limit. Received bytes cost nothing for this.
+ * may take between once and twice the limit. Receiving bytes costs nothing extra.
  *
  * Invariant: no connection ends because this side is slow. conn.c reads the input that waits in the socket first.
  */
@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 enum {
-    MIN_SHARED_PROGRESS = 4 * 1024, /* IWARP_MIN_PROGRESS for the much shorter limit of a shared receive */
+    MIN_SHARED_PROGRESS = 4 * 1024, /* used in place of IWARP_MIN_PROGRESS with the much shorter srq_stall_ms */
 };
 
 static void liveness_arm(struct fabric_conn *c)

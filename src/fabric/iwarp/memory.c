@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: memory regions, windows and logical addresses, on top of the protocol core's STag table. A region or window
- * is a group of registrations (struct mem_group). Logical addresses are mappings of at most LAM_PART_SIZE bytes each.
+ * Memory regions, windows and logical addresses, on top of the protocol core's STag table. A region or window is a
+ * group of registrations (struct mem_group). Logical addresses are mappings of at most LAM_PART_SIZE bytes each.
  */
 #include "iwarp/memory.h"
 
@@ -11,14 +11,14 @@
 #include "fabric/iwarp/adapter.h"
 #include "fabric/iwarp/memory.h"
 
-/* A mapping has less than 4 GiB. The size is whole pages, so that only the first part can begin inside a page. */
+/* mem_map maps less than 4 GiB. The size is whole pages, so that only the first part can begin inside a page. */
 #define LAM_PART_SIZE (UINT64_C(1) << 31)
 
 struct fabric_mr {
     struct mem_table *table;
     const void *domain;
     struct mem_group group;
-    struct mem_region *region; /* made by mr_register */
+    struct mem_region *region; /* made by iwarp_mr_register */
     void (*closed)(void *context);
     void *context;
 };
@@ -27,7 +27,7 @@ struct fabric_lam {
     uint64_t parts;
     struct {
         struct mem_region *region;
-        uint64_t logical; /* of the page in which the part begins */
+        uint64_t logical; /* address of the page in which the part begins */
     } part[];
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the passive side from TCP accept to the reply. Functions return what happened; they do not change the
- * connection's state.
+ * The passive side from TCP accept to the reply. The functions return what happened, and do not change the connection's
+ * state.
  */
 #include <errno.h>
 
@@ -32,7 +32,7 @@ struct conn_outcome passive_request(struct fabric_conn *c)
     if (event != IW_STARTUP_MALFORMED)
         return conn_nothing;
     iwarp_count(c->home, COUNT_REFUSED, 1);
-    /* Bytes that are no MPA frame get no answer; start-up has made a reject for a malformed frame. */
+    /* Bytes that are no MPA frame get no answer. For a malformed frame, start-up has made a reject. */
     return (struct conn_outcome){ iw_startup_tx_want(c->startup, &at) ? CONN_REFUSE : CONN_LOST, FABRIC_PROTOCOL };
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Queue pairs: posts and their doorbell, flush, the end after a CQ overflow, close. The invariant: only the owner of
- * the home shard touches the connection; other threads post tasks to it.
+ * the home shard uses the connection. Other threads post tasks to the home shard.
  */
 #include "fabric/iwarp/conn.h"
 #include "fabric/iwarp/qp.h"
@@ -160,7 +160,7 @@ static bool qp_queue_has_overflowed(const struct fabric_qp *qp)
     return iwarp_cq_has_overflowed(qp->receive_cq) || iwarp_cq_has_overflowed(qp->initiator_cq);
 }
 
-/* Relaxed, because the queue is closed after this, under a lock that each refused post takes later. */
+/* A relaxed store suffices, because the send queue is closed after it, under a lock that each refused post takes. */
 void iwarp_qp_set_reason(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate)
 {
     atomic_store_explicit(&qp->refuses, (unsigned)why << 16 | terminate, memory_order_relaxed);

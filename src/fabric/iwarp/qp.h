@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue pair: the protocol's, with its CQs and its connection. The invariant: only the owner of the home shard uses
- * the fields marked "owner".
+ * A queue pair of the fabric: the protocol core's queue pair, its CQs and its connection. The invariant: only the owner
+ * of the home shard uses the members marked "owner".
  */
 #ifndef FABRIC_IWARP_QP_H
 #define FABRIC_IWARP_QP_H
@@ -17,7 +17,7 @@
 #include "iwarp/qp.h"
 
 struct fabric_qp {
-    struct iwarp_shard *home;   /* the receive CQ's */
+    struct iwarp_shard *home;   /* the receive CQ's home shard */
     bool cq_drives_home;        /* a poll of the initiator CQ drives `home` */
     struct iw_qp *iw;
     struct fabric_cq *receive_cq, *initiator_cq;
@@ -29,8 +29,8 @@ struct fabric_qp {
     struct doorbell doorbell;
     struct fabric_conn *conn;   /* owner; NULL if no stream runs */
     enum fabric_reason stopped; /* owner; why requests are flushed */
-    uint16_t terminate;         /* owner; the code of the Terminate that caused it */
-    atomic_uint refuses;        /* why posts are refused: enum fabric_reason << 16 | Terminate code; 0: unknown */
+    uint16_t terminate;         /* owner; the Terminate that caused the flush, or FABRIC_NO_TERMINATE */
+    atomic_uint refuses;        /* why posts are refused: enum fabric_reason << 16 | Terminate code; 0: no reason */
     struct task transmit, flush, overflow, close;
     void (*closed)(void *context);
     void *close_context;

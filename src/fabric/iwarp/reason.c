@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: maps an errno of the transport, by the operation that failed, and an end of the protocol to a reason.
- * Invariant: every errno has a reason; one without a reason of its own gets FABRIC_SYSTEM or, of a stream, PEER_RESET.
+ * Maps errno values of the transport, depending on the operation that failed, and ends of the protocol to reasons.
+ * Invariant: every errno has a reason. An unknown errno gets PEER_RESET if send or recv failed, else FABRIC_SYSTEM.
  */
 #include <errno.h>
 
 #include "fabric/iwarp/reason.h"
 
-/* Does the error mean that the system is short of something? reserve's ENOSPC does not; its caller handles that. */
+/* Does the error mean that a resource ran out? Not for the ENOSPC of reserve, which iwarp_reason_reserve handles. */
 static bool reason_is_shortage(int error)
 {
     switch (error) {
@@ -33,9 +33,9 @@ enum fabric_reason iwarp_reason_reserve(int error)
     case EADDRNOTAVAIL:
     case EAFNOSUPPORT:
     case EINVAL: /* link-local without a scope, or an IPv4-mapped address */
-    case ENODEV: /* its scope is no interface */
+    case ENODEV: /* the scope of the address names no interface */
         return FABRIC_ADDRESS_FOREIGN;
-    case EACCES: /* a port below the system's limit for the unprivileged, or a security module's rule */
+    case EACCES: /* a port that needs CAP_NET_BIND_SERVICE, or a security module's rule */
     case EPERM:
         return FABRIC_PORT_FORBIDDEN;
     case ENOSPC:
@@ -89,7 +89,7 @@ enum fabric_reason iwarp_reason_connect(int error)
     case ENETDOWN:
     case ENETRESET:
     case EMSGSIZE:
-    case EINVAL: /* also an address that cannot be a destination from here, such as loopback to elsewhere */
+    case EINVAL: /* also a destination that the source address cannot reach, such as another host from loopback */
     case EAFNOSUPPORT:
     case ENODEV: /* the interface of the route, or of the scope, was removed */
     case ENXIO:
@@ -162,7 +162,7 @@ enum fabric_reason iwarp_reason_end(enum iw_end end)
     return FABRIC_LOCAL_ERROR;
 }
 
-/* Returns the reason for an error in a request's own memory. */
+/* Returns the reason of a local access error: of the token or range that the request itself named. */
 static enum fabric_reason reason_of_memory_error(enum wire_error error)
 {
     switch (error) {

@@ -6,7 +6,7 @@
 #include "fabric/fabric.h"
 #include "iwarp/qp.h"
 
-/* The errno of one operation. Each function maps every errno. */
+/* Each maps the errno of one operation. Every errno has a reason. */
 enum fabric_reason iwarp_reason_reserve(int error);
 enum fabric_reason iwarp_reason_listen(int error); /* on a reserved address */
 enum fabric_reason iwarp_reason_connect(int error);

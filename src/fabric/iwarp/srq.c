@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: shared receive queues, on top of the protocol core's. Each has a home shard, which notifies the consumer
- * that the queue runs low, and which limits how many receives partial messages occupy.
+ * Shared receive queues, on top of the protocol core's. Each has a home shard, which notifies the consumer that the
+ * queue runs low, and which limits how many receives partial messages occupy.
  *
- * Queue pairs whose message is partial when a receive turn ends are in a list, ordered by the last time at which they
- * had moved. If partial messages have more than their share of the queue's receives (those posted, and their own), the
- * home shard picks the queue pair that has waited longest, if its message has not moved for stall_ns. The queue pair's
- * own shard reads what waits in the socket, compares, and ends the connection if the message has still not moved.
- * Invariant: a message that moves never ends its connection here, nor does the only partial message.
+ * If a message is partial when a receive turn ends, its queue pair is inserted into a list, oldest insertion first. If
+ * partial messages have more than their share of the queue's receives (those posted, and their own), the home shard
+ * removes the first queue pair that was inserted at least stall_ns ago. That queue pair's own shard reads what waits in
+ * the socket. If the message has then moved too little since the insertion, the connection ends; otherwise the message
+ * is inserted again. Invariant: a message that moves never ends its connection here, nor does the only partial message.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static struct fabric_srq *srq_of(struct delivery *d)
     return (struct fabric_srq *)((char *)d - offsetof(struct fabric_srq, delivery));
 }
 
-/* Called in a poster's thread, or by the owner of a queue pair that removed a receive. */
+/* Called by the thread that calls iwarp_srq_modify, or by the owner of a queue pair that removed a receive. */
 static void srq_on_low(void *owner)
 {
     struct fabric_srq *srq = owner;
@@ -103,7 +103,7 @@ static void partial_remove(struct fabric_srq *srq, struct srq_partial *partial)
 
 /*
  * Inserts a partial message, unless it is being checked: partial_check inserts it afterwards. was_checked: the check
- * found that it moves, so that another one may have to end.
+ * found that the message moves, so the next message in the list may have to be checked.
  */
 static void partial_insert(struct fabric_srq *srq, struct srq_partial *partial, uint64_t now, bool was_checked)
 {
@@ -169,9 +169,9 @@ void iwarp_srq_partial_init(struct srq_partial *partial)
 }
 
 /*
- * If the queue is crowded and the queue pair that has waited longest has waited for stall_ns, removes it from the list
- * and returns it with a reference. Else returns NULL, and sets *next to the time when it will have waited so long, or
- * to UINT64_MAX if the queue is not crowded.
+ * If the queue is crowded and the first queue pair in the list was inserted at least stall_ns ago, removes that queue
+ * pair and returns it with a reference. Else returns NULL, and sets *next to the time when stall_ns will have passed,
+ * or to UINT64_MAX if the queue is not crowded.
  */
 static struct fabric_qp *srq_next_stalled(struct fabric_srq *srq, uint64_t now, uint64_t *next)
 {
@@ -189,7 +189,7 @@ static struct fabric_qp *srq_next_stalled(struct fabric_srq *srq, uint64_t now, 
             partial_remove(srq, first);
             first->is_checked = true;
             found = partial_qp(first);
-            iwarp_qp_ref(found); /* it is alive: its close removes it from the list first */
+            iwarp_qp_ref(found); /* the queue pair is alive: its close removes it from the list first */
         }
     }
     spin_unlock(&srq->lock);

@@ -19,7 +19,7 @@
  */
 struct srq_partial {
     TAILQ_ENTRY(srq_partial) link;
-    uint64_t since;         /* this, link, is_listed and is_checked are guarded by the queue's lock */
+    uint64_t since;         /* time of insertion; the SRQ's lock guards this, link, is_listed and is_checked */
     bool is_listed;
     bool is_checked;        /* check is queued */
     bool is_partial;        /* owner: at the last update */
@@ -41,7 +41,7 @@ struct fabric_srq {
     struct spin lock;         /* guards everything below */
     TAILQ_HEAD(, srq_partial) partials; /* the most recent insertion is last */
     uint32_t partial_count;
-    uint32_t receives;        /* posted and partial: the maximum of the last stall_ns */
+    uint32_t receives;        /* posted plus partial: the maximum in the last stall_ns */
     uint64_t receives_since;  /* when that maximum was counted */
     bool is_watched;          /* watch is queued, or the timer armed */
     bool is_queued;           /* watch is queued */
@@ -53,7 +53,7 @@ int iwarp_srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold)
 struct shard *iwarp_srq_shard(struct fabric_srq *srq);
 void iwarp_srq_close(struct fabric_srq *srq, void (*done)(void *owner));
 void iwarp_srq_partial_init(struct srq_partial *partial);
-/* To be called by the owner of a queue pair whose message may have become partial, or may have moved. */
+/* The owner of a queue pair calls this when its message may have become partial, or may have ended. */
 void iwarp_srq_update(struct fabric_qp *qp);
 
 #endif

@@ -20,7 +20,7 @@ enum {
     MAX_READ_NS = 200000,         /* after the first read of a turn */
     MAX_WRITES = 16,              /* in one turn */
     MAX_WRITE_BYTES = 1024 * 1024, /* in one turn: 0.2 ms, in which other connections wait */
-    LONG_COPY = 32 * 1024,        /* bytes in one call */
+    LONG_COPY = 32 * 1024,        /* bytes; after a system call that copied as many, the polling lease is renewed */
 };
 
 /* ---- upcalls ---- */
@@ -30,7 +30,7 @@ static struct fabric_conn *stream_conn(struct iw_qp *iw)
     return ((struct fabric_qp *)iw_qp_owner(iw))->conn;
 }
 
-/* Sets the reason of a failed request. The protocol does not know why the stream was stopped or flushed. */
+/* Sets the reason of a failed request. The protocol core has no reason for a stop or a flush; qp->stopped has it. */
 static void stream_set_reason(const struct fabric_qp *qp, struct rdma_completion *c)
 {
     enum iw_end end = iw_qp_end(qp->iw);
@@ -109,19 +109,19 @@ static enum fabric_reason stream_notice_reason(const struct fabric_conn *c)
 
 static struct conn_outcome stream_ended(const struct fabric_conn *c)
 {
-    bool ours = c->end != IW_END_PEER_TERMINATE && c->end != IW_END_TRUNCATED; /* a Terminate has to leave */
+    bool ours = c->end != IW_END_PEER_TERMINATE && c->end != IW_END_TRUNCATED; /* this side must send a Terminate */
 
     return (struct conn_outcome){ ours ? CONN_FAULT : CONN_LOST, iwarp_reason_end(c->end) };
 }
 
-/* Returns the event of the signals that are set, and clears them. After CONN_UP, further signals may be set. */
+/* Returns the event of the signals that are set, and clears them. After CONN_UP, signals of the end may stay set. */
 static struct conn_outcome stream_next_event(struct fabric_conn *c)
 {
     unsigned signals = c->signals;
 
     c->signals = 0;
     if (!signals || !conn_state_streams(c->state))
-        return conn_nothing; /* or its last frame is being sent */
+        return conn_nothing; /* no signal, or only the last frame is being sent */
     if ((signals & SIGNAL_FIRST && c->state == CONN_WAIT_RTR) ||
         (signals & SIGNAL_ANSWERED && c->state == CONN_COMPLETING)) {
         c->signals = signals & (SIGNAL_ENDED | SIGNAL_CLOSED);
@@ -192,11 +192,14 @@ void stream_start(struct fabric_conn *c)
     c->at_start = c->counted;
     if (c->active && c->result.peer_to_peer)
         iw_qp_send_rtr(c->qp->iw, c->result.rtr);
-    /* A peer that accepts an empty FPDU as ready-to-receive message is this provider, and needs no nudge (siw does). */
+    /* Linux siw, which needs the nudge, never selects the empty FPDU as ready-to-receive form. */
     c->nudges_left = c->active && c->result.rtr != MPA_RTR_ZERO_FPDU && config->iwarp.nudge_ms ? MAX_NUDGES : 0;
 }
 
-/* Nothing has been sent on the socket, so the Terminate fits into its buffer. Leaves the queue pair unchanged. */
+/*
+ * Only the request has been sent on the socket, and the peer has received it. So the Terminate fits into the socket's
+ * buffer. Leaves the queue pair unchanged.
+ */
 void stream_terminate(struct fabric_conn *c, enum wire_error error)
 {
     uint8_t fpdu[IW_TERMINATE_FPDU];
@@ -223,7 +226,7 @@ void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_rea
     c->qp->conn = NULL;
 }
 
-/* Renews the poller's lease after a long copy, so that it does not end while its poller is in this turn. */
+/* Renews the polling lease after a long copy, so that the lease does not end while the poller is in this turn. */
 static void stream_renew_lease(struct fabric_conn *c, ssize_t copied)
 {
     if (copied >= LONG_COPY)
@@ -232,7 +235,7 @@ static void stream_renew_lease(struct fabric_conn *c, ssize_t copied)
 
 /* ---- input ---- */
 
-/* Gives the bytes that arrived before NdkCompleteConnect to the queue pair. */
+/* Passes the bytes that arrived before NdkCompleteConnect to the queue pair. */
 static void stream_receive_early(struct fabric_conn *c)
 {
     struct iw_qp *iw = c->qp->iw;
@@ -306,7 +309,7 @@ static bool stream_handle_read(struct fabric_conn *c, ssize_t got, size_t room, 
     return false;
 }
 
-/* Begins a turn with what has been read and not processed. Returns false if there is nothing. */
+/* Begins a turn with the input that was read earlier and not processed. Returns false if there is none. */
 static bool stream_resume(struct fabric_conn *c)
 {
     struct iw_qp *iw = c->qp->iw;
@@ -327,7 +330,7 @@ static void stream_end_read_turn(struct fabric_conn *c, bool received)
     if (c->nudges_left && (stream_has_received(c) || c->eof))
         stream_stop_nudging(c);
     if (received && iw_qp_tx_has_work(c->qp->iw))
-        c->sent_all = false; /* an answer is to be sent */
+        c->sent_all = false; /* the queue pair has an answer to send */
     if (received)
         liveness_received(c);
 }
@@ -394,8 +397,8 @@ static void stream_watch_silence(struct fabric_conn *c)
 /*
  * Does the peer need a nudge, because it has been silent since this side's first FPDU? A nudge is a zero-length RDMA
  * write: RFC 5041 requires a receiver to accept it whatever its STag is, and it moves no data and completes nothing, so
- * its only effect is that the peer reads its socket again. After this side's notice, the peer may have closed its
- * socket and would answer with a reset.
+ * its only effect is that the peer reads its socket again. After this side's half-close, the peer may have closed its
+ * socket, and would answer a nudge with a reset.
  */
 bool stream_is_silent(const struct fabric_conn *c)
 {
@@ -413,7 +416,10 @@ void stream_nudge(struct fabric_conn *c)
 
 /* ---- both ---- */
 
-/* Has everything been sent that was posted before the disconnect? After its notice, the peer answers no reads. */
+/*
+ * Has everything that was posted before the disconnect been sent and answered? In CLOSING it need only be sent, because
+ * the peer has half-closed and answers no reads.
+ */
 static bool stream_is_drained(const struct fabric_conn *c)
 {
     const struct iw_qp *iw = c->qp->iw;
@@ -487,7 +493,7 @@ struct conn_outcome stream_pump(struct fabric_conn *c)
         out = stream_receive(c, &received);
     if (out.event != CONN_NOTHING)
         return out;
-    /* Nothing more to send: each post rings the doorbell itself. */
+    /* If nothing waits to be sent, stream_send is not needed: each later post rings the doorbell itself. */
     if (c->sent_all && c->signals == 0 && c->state == CONN_ESTABLISHED) {
         if (received)
             stream_add_counts(c);

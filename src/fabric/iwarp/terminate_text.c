@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: name, description and advice for each code of a Terminate. The names are stable: tools use them. */
+/* Name, description and advice for each code of a Terminate. The names never change, because tools use them. */
 #include "fabric/fabric.h"
 #include "wire/terminate.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the process's table of unfinished connections, and the choice of the one that makes room.
+ * The process's table of unfinished connections, and the choice of the connection that is dropped to make room.
  *
  * A peer that opens TCP connections and sends no request takes descriptors, and descriptors belong to the process. So
  * there is one table for all listeners, whichever shard or adapter they live on. It groups the connections by source:
@@ -14,8 +14,8 @@
  * connection and freed with its last, so that the table never holds more records than connections. One spin lock, a
  * leaf, guards everything; memory is allocated and freed outside of it.
  *
- * The table has no references. Invariant: a connection is in the table only while its socket has a reference on it; the
- * owner of its shard removes it before the socket is closed. So a connection found under the lock is alive, and
+ * The table holds no references. Invariant: a connection is in the table only while its socket has a reference on it;
+ * the owner of its shard removes it before the socket is closed. So a connection found under the lock is alive, and
  * unfinished_pop_victim can add a reference.
  *
  * A victim on the caller's own shard is dropped at once. A victim on another shard is dropped by a task on that shard

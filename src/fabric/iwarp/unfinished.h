@@ -13,18 +13,18 @@
 struct fabric_conn;
 struct unfinished_source;
 
-/* A connection's place in the table. Guarded by the table's lock; zeroed before the first insert. */
+/* A connection's place in the table. Guarded by the table's lock. Must be zeroed before the first insert. */
 struct unfinished {
     struct unfinished_source *source; /* NULL: not in the table */
     TAILQ_ENTRY(fabric_conn) link;    /* among its source's connections, oldest first */
     uint64_t order;                   /* connections are numbered as they are inserted */
 };
 
-/* Before the first insert: a child of fork begins with an empty table. Idempotent, any thread. */
+/* Must be called before the first insert: lets a child of fork begin with an empty table. Idempotent, any thread. */
 void unfinished_watch_forks(void);
 /* Inserts c as the newest connection of the source of c->remote. Any thread. Returns false if out of memory. */
 bool unfinished_insert(struct fabric_conn *c);
-/* Removes c, if it is in the table. The owner of c, before the socket's reference is released. */
+/* Removes c, if it is in the table. The owner of c calls this before the socket's reference is released. */
 void unfinished_remove(struct fabric_conn *c);
 /*
  * If more than `limit` connections are in the table, removes the oldest one of the source that has most, and returns it
