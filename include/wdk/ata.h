@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers of ATA: commands, status, errors.
+ * The numeric codes of ATA: commands, status, errors.
  */
 #ifndef ONDK_WDK_ATA_H
 #define ONDK_WDK_ATA_H

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GUIDs. DEFINE_GUID declares a GUID. It defines the GUID in a file that has defined INITGUID or included initguid.h
- * before; equal definitions in several files become one. INITGUID may change between two includes of this header.
+ * GUIDs. DEFINE_GUID declares a GUID. If the file has defined INITGUID or included initguid.h before, it also defines
+ * the GUID; the linker merges equal definitions of several files. This header may be included again after INITGUID was
+ * defined or undefined.
  */
 #ifndef ONDK_WDK_GUIDDEF_H
 #define ONDK_WDK_GUIDDEF_H
 
 #include <stdint.h>
 
-/* The NDK headers define the same structure if a host program includes them. */
+/* A host program that includes the NDK headers has this structure already. */
 #ifndef GUID_DEFINED
 #define GUID_DEFINED
 typedef struct _GUID {

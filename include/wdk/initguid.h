@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * After this header DEFINE_GUID defines the GUIDs that it names in the including file.
+ * In a file that includes this header, DEFINE_GUID also defines the GUIDs that it names.
  */
 #ifndef ONDK_WDK_INITGUID_H
 #define ONDK_WDK_INITGUID_H

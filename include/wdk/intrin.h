@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Intrinsics of Microsoft's compiler for which the host's compiler has an equivalent: _mm_pause, __rdtsc, vectors, and
- * the interlocked operations under the compiler's names. __cpuid and the privileged instructions are missing.
+ * Intrinsics of Microsoft's compiler for which the host's compiler has an equivalent: _mm_pause, __rdtsc, vector
+ * intrinsics, and the interlocked operations under the names of Microsoft's compiler. __cpuid and the privileged
+ * instructions are missing.
  */
 #ifndef ONDK_WDK_INTRIN_H
 #define ONDK_WDK_INTRIN_H

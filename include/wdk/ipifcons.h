@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kinds of interfaces, with IANA's numbers.
+ * The types of network interfaces, with IANA's numbers.
  */
 #ifndef ONDK_WDK_IPIFCONS_H
 #define ONDK_WDK_IPIFCONS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For building a driver as a real .sys with mingw-w64: mingw-w64 provides the base types, the kernel's routines and the
- * annotations; this header adds what its headers lack. wsk.h, wskndk.h, ndkpi.h and ws2def.h work with either set.
+ * For building a driver as a real .sys with mingw-w64. mingw-w64 provides the base types, the kernel's routines and the
+ * annotations. This header adds what mingw-w64 lacks. wsk.h, wskndk.h, ndkpi.h and ws2def.h work with mingw-w64's
+ * headers and with those of this directory.
  */
 #ifndef ONDK_WDK_MINGW_H
 #define ONDK_WDK_MINGW_H
@@ -38,7 +39,7 @@ typedef ULONG NET_IFINDEX, IF_INDEX;
 #define RtlUlongByteSwap(value) __builtin_bswap32(value)
 #define RtlUlonglongByteSwap(value) __builtin_bswap64(value)
 
-/* Winsock status values that mingw-w64 lacks. */
+/* Status values that mingw-w64 lacks. */
 #ifndef NDIS_STATUS_BAD_VERSION
 #define NDIS_STATUS_BAD_VERSION ((NTSTATUS)0xC0010004L)
 #define NDIS_STATUS_ADAPTER_NOT_READY ((NTSTATUS)0xC0010011L)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The base types under the name of a user-mode header; ntdef.h defines them.
+ * A user-mode header that drivers also include. Its base types are defined in ntdef.h.
  */
 #ifndef ONDK_WDK_MINWINDEF_H
 #define ONDK_WDK_MINWINDEF_H

@@ -66,7 +66,10 @@ FORCEINLINE BOOLEAN INET_ADDR_EQUAL(ADDRESS_FAMILY family, _In_ const VOID *a, _
                               : IN4_ADDR_EQUAL((const IN_ADDR *)a, (const IN_ADDR *)b);
 }
 
-/* The port and the address of either family, which have the same position in both; other families have none. */
+/*
+ * The port and the address of an IPv4 or IPv6 socket address. The port has the same position in both. Other families
+ * have neither.
+ */
 #define SS_PORT(address) (((PSOCKADDR_IN)(address))->sin_port)
 #define INETADDR_PORT(address) SS_PORT(address)
 

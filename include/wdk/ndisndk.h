@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The NDK interface between NDIS and a miniport driver, through which NDIS opens the provider's adapters. For tests of
- * a provider; an NDK consumer uses wskndk.h.
+ * The NDK interface between NDIS and a miniport driver, through which NDIS opens the provider's adapters. This header
+ * is for tests of a provider; an NDK consumer uses wskndk.h.
  */
 #ifndef ONDK_WDK_NDISNDK_H
 #define ONDK_WDK_NDISNDK_H
@@ -15,7 +15,7 @@ EXTERN_C_START
 #define NDIS_OBJECT_TYPE_NDK_PROVIDER_CHARACTERISTICS 0xb2
 #endif
 
-/* A switch and its port count for virtual adapters, which do not exist here: zero or left unchanged. */
+/* SwitchId and VPortId are for virtual adapters. There are none here, so both have no effect. */
 typedef struct _NDIS_OPEN_NDK_ADAPTER_PARAMETERS {
     NDK_VERSION Version;
     ULONG SwitchId;
@@ -23,7 +23,8 @@ typedef struct _NDIS_OPEN_NDK_ADAPTER_PARAMETERS {
 } NDIS_OPEN_NDK_ADAPTER_PARAMETERS, *PNDIS_OPEN_NDK_ADAPTER_PARAMETERS;
 
 /*
- * Opens an adapter of the miniport. PASSIVE_LEVEL. The adapter has the provider's highest minor version of the major.
+ * Opens an adapter of the miniport. PASSIVE_LEVEL. The adapter has the provider's highest minor version of the
+ * requested major version.
  *   NDIS_STATUS_BAD_VERSION        another major version, or a minor version higher than the provider's
  *   NDIS_STATUS_ADAPTER_NOT_READY  the interface is down
  *   NDIS_STATUS_RESOURCES          out of memory
@@ -32,12 +33,12 @@ typedef NDIS_STATUS (*OPEN_NDK_ADAPTER_HANDLER)(
     _In_ NDIS_HANDLE MiniportAdapterContext, _In_ PNDIS_OPEN_NDK_ADAPTER_PARAMETERS Parameters,
     _Out_ NDK_ADAPTER **ppNdkAdapter);
 
-/* Closes an adapter after everything created from it has been closed. PASSIVE_LEVEL. */
+/* Closes an adapter. All objects that were created from it must be closed. PASSIVE_LEVEL. */
 typedef VOID (*CLOSE_NDK_ADAPTER_HANDLER)(_In_ NDIS_HANDLE MiniportAdapterContext, _In_ NDK_ADAPTER *pNdkAdapter);
 
 #define NDIS_NDK_PROVIDER_CHARACTERISTICS_REVISION_1 1
 
-/* Header has type NDK_PROVIDER_CHARACTERISTICS and the revision and size below; Flags is 0. */
+/* Header: NDIS_OBJECT_TYPE_NDK_PROVIDER_CHARACTERISTICS, REVISION_1 (above) and its size (below). Flags is 0. */
 typedef struct _NDIS_NDK_PROVIDER_CHARACTERISTICS {
     NDIS_OBJECT_HEADER Header;
     ULONG Flags;
@@ -49,9 +50,9 @@ typedef struct _NDIS_NDK_PROVIDER_CHARACTERISTICS {
     RTL_SIZEOF_THROUGH_FIELD(NDIS_NDK_PROVIDER_CHARACTERISTICS, CloseNDKAdapterHandler)
 
 /*
- * Not in Windows: returns what OpenNDK's miniport would pass to NdisSetOptionalHandlers. The context of its adapters is
- * the index of the host's interface, (NDIS_HANDLE)(ULONG_PTR)index. The driver receives the provider's own adapters,
- * without the NDK filter.
+ * Not in Windows: returns what OpenNDK's miniport would pass to NdisSetOptionalHandlers. The handlers'
+ * MiniportAdapterContext is the index of the host's interface, (NDIS_HANDLE)(ULONG_PTR)index. The opened adapters are
+ * the provider's own, without the layer that wskndk.h's adapters have above them.
  */
 NTKERNELAPI VOID OndkNdkProviderCharacteristics(_Out_ PNDIS_NDK_PROVIDER_CHARACTERISTICS Characteristics);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The host's interfaces, addresses and routes for an IP helper client. An interface's index is the one that the host
- * program maps to it (ndkrun's map option), or its index on the host. Its LUID is made from the index on the host and
- * the type. All routines: IRQL < DISPATCH_LEVEL. Values that the host does not have (router discovery, lifetimes,
- * forwarding on one interface) are Windows' defaults.
+ * program has mapped to it (ndkrun --map), or otherwise its index on the host. Its LUID consists of its index on the
+ * host and its type. All routines: IRQL < DISPATCH_LEVEL. Values that the host does not report (router discovery,
+ * lifetimes, forwarding on one interface) are Windows' defaults.
  */
 #ifndef ONDK_WDK_NETIOAPI_H
 #define ONDK_WDK_NETIOAPI_H
@@ -229,7 +229,7 @@ NETIOAPI_API ConvertInterfaceNameToLuidA(_In_z_ const CHAR *InterfaceName, _Out_
 NETIOAPI_API ConvertInterfaceNameToLuidW(_In_z_ const WCHAR *InterfaceName, _Out_ NET_LUID *InterfaceLuid);
 NETIOAPI_API ConvertInterfaceLuidToGuid(_In_ const NET_LUID *InterfaceLuid, _Out_ GUID *InterfaceGuid);
 NETIOAPI_API ConvertInterfaceGuidToLuid(_In_ const GUID *InterfaceGuid, _Out_ PNET_LUID InterfaceLuid);
-/* Masks are in network byte order. STATUS_INVALID_PARAMETER if the one bits are not contiguous from the left. */
+/* Masks are in network byte order. STATUS_INVALID_PARAMETER: the mask has a 0 bit before a 1 bit. */
 NETIOAPI_API ConvertLengthToIpv4Mask(_In_ ULONG MaskLength, _Out_ PULONG Mask);
 NETIOAPI_API ConvertIpv4MaskToLength(_In_ ULONG Mask, _Out_ PUINT8 MaskLength);
 
@@ -256,9 +256,9 @@ NTKERNELAPI VOID NETIOAPI_API_ FreeMibTable(_In_ PVOID Memory);
 /* ---- Notices ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Callback runs at PASSIVE_LEVEL on a thread of the kernel. Its row has family, LUID, index and address; the row is
- * NULL for MibInitialNotification. CancelMibChangeNotify2 waits for a running callback and must not be called from
- * inside one.
+ * Callback runs at PASSIVE_LEVEL on a thread of the kernel. In its row only family, LUID, index and address are set.
+ * For MibInitialNotification the row is NULL. CancelMibChangeNotify2 waits for a running callback and must not be
+ * called from inside one.
  */
 NETIOAPI_API NotifyIpInterfaceChange(_In_ ADDRESS_FAMILY Family, _In_ PIPINTERFACE_CHANGE_CALLBACK Callback,
                                      _In_opt_ PVOID CallerContext, _In_ BOOLEAN InitialNotification,

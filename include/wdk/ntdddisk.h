@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Device controls of disks, for drivers that answer or send them. There is no disk driver above the storage port.
+ * Device controls of disks, for drivers that handle or send them. The kernel has no disk driver above the storage port.
  */
 #ifndef ONDK_WDK_NTDDDISK_H
 #define ONDK_WDK_NTDDDISK_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NDIS' description of adapters: media, link, object versions.
+ * NDIS' descriptions of adapters: media, link state, object types and revisions.
  */
 #ifndef ONDK_WDK_NTDDNDIS_H
 #define ONDK_WDK_NTDDNDIS_H

@@ -39,7 +39,7 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #define EXTERN_C_END
 #endif
 
-/* clang has some of these as built-in attributes that have no effect or another spelling on this host. */
+/* clang defines some of the names below for attributes that have no effect here or have another spelling. */
 #ifdef __clang__
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wbuiltin-macro-redefined"
@@ -84,7 +84,7 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #define FORCEINLINE __forceinline
 #define CFORCEINLINE FORCEINLINE
 
-/* __declspec(align(16)), __declspec(noreturn)... */
+/* For __declspec(align(16)), __declspec(noreturn) and so on. */
 #define __declspec(specifier) ONDK_DECLSPEC_##specifier
 #define _declspec(specifier) ONDK_DECLSPEC_##specifier
 #define ONDK_DECLSPEC_align(octets) __attribute__((aligned(octets)))
@@ -164,7 +164,7 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #endif
 #endif
 #define STATIC_ASSERT(expression) C_ASSERT(expression)
-/* There are no pageable code sections: alloc_text and code_seg have no effect. */
+/* Code is never pageable here, so the pragmas alloc_text and code_seg have no effect. */
 #define ALLOC_PRAGMA 1
 #define ALLOC_DATA_PRAGMA 1
 #define ANYSIZE_ARRAY 1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The header that file system drivers include. It has no file system declarations; the others are in wdm.h.
+ * The header that file system drivers include. It declares only what wdm.h declares, and nothing of file systems.
  */
 #ifndef ONDK_WDK_NTIFS_H
 #define ONDK_WDK_NTIFS_H

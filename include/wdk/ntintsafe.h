@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Arithmetic and conversions that detect overflow: they return STATUS_INTEGER_OVERFLOW and set all bits of the result.
- * RtlXToY for each pair of types; RtlXAdd, RtlXSub, RtlXMult for each type. Any IRQL.
+ * The routines are RtlXToY for each pair of types X and Y, and RtlXAdd, RtlXSub and RtlXMult for each type X. Any IRQL.
  */
 #ifndef ONDK_WDK_NTINTSAFE_H
 #define ONDK_WDK_NTINTSAFE_H

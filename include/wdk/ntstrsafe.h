@@ -36,8 +36,8 @@ typedef PCSTR NTSTRSAFE_PCSTR;
 typedef PCWSTR NTSTRSAFE_PCWSTR;
 
 /*
- * Internal flags beside the caller's: this is an Ex form; this appends. `unit` is 1 or 2; `cap`, `most` and *remaining
- * count units.
+ * Internal bits of `how`, beside the caller's flags: EX for a function whose name has Ex, APPEND for one that appends.
+ * `unit` is the character's size, 1 or 2. `cap`, `most` and *remaining count characters.
  */
 #define ONDK_STRSAFE_EX 0x10000
 #define ONDK_STRSAFE_APPEND 0x20000
@@ -48,8 +48,8 @@ NTKERNELAPI NTSTATUS ondk_strsafe_print(PVOID destination, SIZE_T cap, SIZE_T un
 NTKERNELAPI NTSTATUS ondk_strsafe_length(const VOID *text, SIZE_T unit, SIZE_T most, SIZE_T *length);
 
 /*
- * Defines the functions for one character type (A or W) and one unit (Cb: `scale` is the character's size; Cch: 1).
- * *remaining is in the same unit.
+ * Defines the functions for one character type (A or W) and one way of counting. `scale` is what the functions' sizes
+ * count for a character: its size in bytes for Cb, 1 for Cch. *remaining is counted in the same way.
  */
 #define ONDK_STRSAFE_FAMILY(count, letter, type, unit, scale) \
     FORCEINLINE NTSTATUS RtlString##count##Copy##letter(type *dest, SIZE_T size, const type *source) \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Source annotations for Microsoft's analyser; each expands to nothing here. Both spellings, old (__in) and new (_In_),
- * are defined, and so are the driver annotations (_IRQL_requires_), which Windows has in driverspecs.h and
+ * Source annotations for Microsoft's analyser; each expands to nothing here. The old spelling (__in) and the new one
+ * (_In_) are defined. So are the driver annotations (_IRQL_requires_), which Windows defines in driverspecs.h and
  * concurrencysal.h.
  */
 #ifndef ONDK_WDK_SAL_H

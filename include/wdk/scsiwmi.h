@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The WMI structures of miniports. No WMI request is sent here.
+ * The WMI structures of miniports. No WMI requests are sent to miniports here.
  */
 #ifndef ONDK_WDK_SCSIWMI_H
 #define ONDK_WDK_SCSIWMI_H

@@ -71,8 +71,8 @@ typedef struct _WDF_OBJECT_CONTEXT_TYPE_INFO {
 } WDF_OBJECT_CONTEXT_TYPE_INFO, *PWDF_OBJECT_CONTEXT_TYPE_INFO;
 
 /*
- * There is one execution level and no synchronization: WdfExecutionLevelPassive, WdfSynchronizationScopeDevice and
- * WdfSynchronizationScopeQueue are refused with STATUS_NOT_SUPPORTED.
+ * Callbacks are not moved to PASSIVE_LEVEL or serialized by the framework. So WdfExecutionLevelPassive,
+ * WdfSynchronizationScopeDevice and WdfSynchronizationScopeQueue are refused with STATUS_NOT_SUPPORTED.
  */
 typedef struct _WDF_OBJECT_ATTRIBUTES {
     ULONG Size;
@@ -93,7 +93,10 @@ FORCEINLINE VOID WDF_OBJECT_ATTRIBUTES_INIT(_Out_ PWDF_OBJECT_ATTRIBUTES Attribu
     Attributes->SynchronizationScope = WdfSynchronizationScopeInheritFromParent;
 }
 
-/* If two source files declare the same type, it is one type: its description is a weak symbol of the driver. */
+/*
+ * If two source files of a driver declare the same context type, it is one type, because its description is a weak
+ * symbol.
+ */
 #define WDF_TYPE_NAME_TO_TYPE_INFO(contexttype) _WDF_##contexttype##_TYPE_INFO
 #define WDF_GET_CONTEXT_TYPE_INFO(contexttype) (&WDF_TYPE_NAME_TO_TYPE_INFO(contexttype))
 #define WDF_DECLARE_CONTEXT_TYPE_WITH_NAME(contexttype, castingfunction)                                              \
@@ -116,16 +119,16 @@ FORCEINLINE VOID WDF_OBJECT_ATTRIBUTES_INIT(_Out_ PWDF_OBJECT_ATTRIBUTES Attribu
 #define WdfObjectGetTypedContext(handle, type) \
     ((type *)WdfObjectGetTypedContextWorker((WDFOBJECT)(handle), WDF_GET_CONTEXT_TYPE_INFO(type)))
 
-/* The parent is the driver if the attributes name none. Up to DISPATCH_LEVEL. */
+/* If the attributes name no parent, the driver object is the parent. Up to DISPATCH_LEVEL. */
 NTKERNELAPI NTSTATUS WdfObjectCreate(_In_opt_ PWDF_OBJECT_ATTRIBUTES Attributes, _Out_ WDFOBJECT *Object);
 /*
- * Calls the cleanup routines, the youngest descendants first, then the object's. Destroys the object when no reference
- * is left.
+ * Calls the cleanup routines: those of the object's descendants, the newest first, then the object's own. The object is
+ * destroyed when no reference to it is left.
  */
 NTKERNELAPI VOID WdfObjectDelete(_In_ WDFOBJECT Object);
 NTKERNELAPI VOID WdfObjectReference(_In_ WDFOBJECT Handle);
 NTKERNELAPI VOID WdfObjectDereference(_In_ WDFOBJECT Handle);
-/* NULL: the object has no context of this type. */
+/* Returns NULL if the object has no context of this type. */
 NTKERNELAPI PVOID WdfObjectGetTypedContextWorker(_In_ WDFOBJECT Handle, _In_ PCWDF_OBJECT_CONTEXT_TYPE_INFO TypeInfo);
 NTKERNELAPI NTSTATUS WdfObjectAllocateContext(_In_ WDFOBJECT Handle, _In_ PWDF_OBJECT_ATTRIBUTES ContextAttributes,
                                               _Out_ PVOID *Context);
@@ -161,16 +164,16 @@ FORCEINLINE VOID WDF_DRIVER_CONFIG_INIT(_Out_ PWDF_DRIVER_CONFIG Config,
     Config->EvtDriverDeviceAdd = EvtDriverDeviceAdd;
 }
 
-/* PASSIVE_LEVEL, these two. */
+/* PASSIVE_LEVEL for this function and the next one. */
 NTKERNELAPI NTSTATUS WdfDriverCreate(_In_ PDRIVER_OBJECT DriverObject, _In_ PCUNICODE_STRING RegistryPath,
                                      _In_opt_ PWDF_OBJECT_ATTRIBUTES DriverAttributes,
                                      _In_ PWDF_DRIVER_CONFIG DriverConfig, _Out_opt_ WDFDRIVER *Driver);
 NTKERNELAPI VOID WdfDriverMiniportUnload(_In_ WDFDRIVER Driver);
 NTKERNELAPI PDRIVER_OBJECT WdfDriverWdmGetDriverObject(_In_ WDFDRIVER Driver);
-/* NULL: WdfDriverCreate was not called for this driver object. */
+/* Returns NULL if WdfDriverCreate was not called for this driver object. */
 NTKERNELAPI WDFDRIVER WdfWdmDriverGetWdfDriverHandle(_In_ PDRIVER_OBJECT DriverObject);
 
-/* Creates a framework device for the one that the port driver has created, as a parent of other objects. */
+/* Creates a framework object for the device that the port driver has created. It can be the parent of other objects. */
 NTKERNELAPI NTSTATUS WdfDeviceMiniportCreate(_In_ WDFDRIVER Driver, _In_opt_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                              _In_ PDEVICE_OBJECT DeviceObject,
                                              _In_opt_ PDEVICE_OBJECT AttachedDeviceObject, _In_opt_ PDEVICE_OBJECT Pdo,
@@ -238,13 +241,13 @@ FORCEINLINE LONGLONG WDF_ABS_TIMEOUT_IN_US(_In_ ULONGLONG Time)
 }
 
 /*
- * The attributes must name a parent, as for a work item. A timer is deleted at PASSIVE_LEVEL, after its callback has
- * ended.
+ * The attributes must name a parent: a device or a descendant of one. A timer must be deleted at PASSIVE_LEVEL; the
+ * deletion waits for its callback.
  */
 NTKERNELAPI NTSTATUS WdfTimerCreate(_In_ PWDF_TIMER_CONFIG Config, _In_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                     _Out_ WDFTIMER *Timer);
 NTKERNELAPI BOOLEAN WdfTimerStart(_In_ WDFTIMER Timer, _In_ LONGLONG DueTime);
-/* With Wait: PASSIVE_LEVEL. */
+/* If Wait is TRUE, requires PASSIVE_LEVEL. */
 NTKERNELAPI BOOLEAN WdfTimerStop(_In_ WDFTIMER Timer, _In_ BOOLEAN Wait);
 NTKERNELAPI WDFOBJECT WdfTimerGetParentObject(_In_ WDFTIMER Timer);
 
@@ -269,14 +272,14 @@ FORCEINLINE VOID WDF_WORKITEM_CONFIG_INIT(_Out_ PWDF_WORKITEM_CONFIG Config, _In
 }
 
 /*
- * The attributes must name a parent: a device or a descendant of one. A work item is deleted at PASSIVE_LEVEL, after
- * its callback has ended, unless its own callback deletes it.
+ * The attributes must name a parent: a device or a descendant of one. A work item must be deleted at PASSIVE_LEVEL. The
+ * deletion waits for its callback, unless the callback itself deletes the work item.
  */
 NTKERNELAPI NTSTATUS WdfWorkItemCreate(_In_ PWDF_WORKITEM_CONFIG Config, _In_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                        _Out_ WDFWORKITEM *WorkItem);
 /* An item that is already queued is not queued again. */
 NTKERNELAPI VOID WdfWorkItemEnqueue(_In_ WDFWORKITEM WorkItem);
-/* Not from its own callback. PASSIVE_LEVEL. */
+/* Waits until the item's callback has returned. Not from that callback. PASSIVE_LEVEL. */
 NTKERNELAPI VOID WdfWorkItemFlush(_In_ WDFWORKITEM WorkItem);
 NTKERNELAPI WDFOBJECT WdfWorkItemGetParentObject(_In_ WDFWORKITEM WorkItem);
 

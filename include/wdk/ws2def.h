@@ -169,7 +169,7 @@ typedef struct linger {
     USHORT l_linger; /* seconds */
 } LINGER, *PLINGER, *LPLINGER;
 
-/* A control message; its data follows, aligned. */
+/* The header of a control message; its data follows with alignment. */
 typedef struct _WSACMSGHDR {
     SIZE_T cmsg_len;
     INT cmsg_level;

@@ -2,10 +2,10 @@
 /*
  * Winsock Kernel: clients, the provider, TCP and UDP sockets over IPv4 and IPv6, and the access to NDK (wskndk.h).
  *
- * Functions with an IRP usually return STATUS_PENDING; a thread of the kernel completes the IRP and calls the events,
- * both at DISPATCH_LEVEL. A send completes when the host's TCP has accepted the data, a graceful disconnect when the
- * host has been instructed to send the end: neither waits for the peer's acknowledgement. docs/port-your-driver.md
- * lists the other differences.
+ * Functions with an IRP usually return STATUS_PENDING. A thread of the library completes the IRP and calls the client's
+ * event callbacks, both at DISPATCH_LEVEL. A send completes when the host's TCP has accepted the data. A graceful
+ * disconnect completes when the host's TCP has been instructed to send the end of stream. Neither waits for the peer's
+ * acknowledgement. docs/port-your-driver.md lists the other differences.
  */
 #ifndef ONDK_WDK_WSK_H
 #define ONDK_WDK_WSK_H
@@ -107,7 +107,7 @@ typedef struct _WSK_TDI_MAP_INFO {
 #define WSK_FLAG_WAITALL 0x00000002        /* WskReceive */
 #define WSK_FLAG_DRAIN 0x00000004
 #define WSK_FLAG_ABORTIVE 0x00000001       /* WskDisconnect */
-#define WSK_FLAG_RELEASE_ASAP 0x00000002   /* indications */
+#define WSK_FLAG_RELEASE_ASAP 0x00000002   /* as a flag of indications to the client */
 #define WSK_FLAG_ENTIRE_MESSAGE 0x00000004
 #define WSK_FLAG_AT_DISPATCH_LEVEL 0x00000008
 
@@ -118,7 +118,7 @@ typedef struct _WSK_TDI_MAP_INFO {
 #define WSK_EVENT_ACCEPT 0x00000200
 #define WSK_EVENT_DISABLE 0x80000000
 
-/* Options of SOL_SOCKET and I/O controls that only WSK has. */
+/* Options of SOL_SOCKET, and I/O control codes, which exist only in WSK. */
 #define SO_WSK_SECURITY (WSK_SO_BASE + 1)
 #define SO_WSK_EVENT_CALLBACK (WSK_SO_BASE + 2)
 #define SIO_WSK_SET_REMOTE_ADDRESS _WSAIOW(IOC_WSK, 1)
@@ -141,7 +141,7 @@ typedef struct _WSK_EXTENSION_CONTROL_OUT {
 } WSK_EXTENSION_CONTROL_OUT, *PWSK_EXTENSION_CONTROL_OUT;
 
 typedef struct _WSK_SOCKET {
-    const VOID *Dispatch; /* WSK_PROVIDER_..._DISPATCH of its kind */
+    const VOID *Dispatch; /* the WSK_PROVIDER_..._DISPATCH of the socket's kind */
 } WSK_SOCKET, *PWSK_SOCKET;
 
 typedef struct _WSK_BUF {
@@ -394,7 +394,7 @@ NTKERNELAPI NTSTATUS WskRegister(_In_ PWSK_CLIENT_NPI WskClientNpi, _Out_ PWSK_R
 NTKERNELAPI NTSTATUS WskCaptureProviderNPI(
     _In_ PWSK_REGISTRATION WskRegistration, _In_ ULONG WaitTimeout, _Out_ PWSK_PROVIDER_NPI WskProviderNpi);
 
-/* <= DISPATCH_LEVEL. A release without a capture is reported (handle-invalid). */
+/* IRQL <= DISPATCH_LEVEL. A release without a capture is reported (rule handle-invalid). */
 NTKERNELAPI VOID WskReleaseProviderNPI(_In_ PWSK_REGISTRATION WskRegistration);
 
 /* Returns the provider's versions. <= DISPATCH_LEVEL. STATUS_DEVICE_NOT_READY: WskDeregister has been called. */

@@ -21,7 +21,10 @@ EXTERN_C_START
 typedef NTSTATUS (WSKAPI *PFN_WSK_NDK_OPEN_ADAPTER)(
     _In_ PWSK_CLIENT Client, _In_ NDK_VERSION NdkVersion, _In_ NET_IFINDEX IfIndex, _Out_ NDK_ADAPTER **ppNdkAdapter);
 
-/* Closes the adapter when every object of it has been closed and every callback has returned. PASSIVE_LEVEL. */
+/*
+ * Waits until every object of the adapter has been closed and every callback has returned, then closes the adapter.
+ * PASSIVE_LEVEL.
+ */
 typedef VOID (WSKAPI *PFN_WSK_NDK_CLOSE_ADAPTER)(_In_ PWSK_CLIENT Client, _In_ NDK_ADAPTER *pNdkAdapter);
 
 typedef struct _WSK_PROVIDER_NDK_DISPATCH {
@@ -31,8 +34,8 @@ typedef struct _WSK_PROVIDER_NDK_DISPATCH {
 
 /*
  * Control code of WskControlClient. It has no input and needs no IRP; the output is a WSK_PROVIDER_NDK_DISPATCH. A
- * shorter buffer gives STATUS_INVALID_PARAMETER. The value is 'NDKD', written as a number because compilers warn of
- * that form.
+ * shorter buffer gives STATUS_INVALID_PARAMETER. The value is 'NDKD'. It is written as a number, because compilers warn
+ * of such character constants.
  */
 #define WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH ((ULONG)0x4E444B44)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers of the SCSI standards: operation codes, status, sense keys and codes, pages. */
+/* The numeric codes of SCSI: operation codes, status, sense keys and codes, pages. */
 #ifndef ONDK_WDK_SCSI_CODES_H
 #define ONDK_WDK_SCSI_CODES_H
 
@@ -29,7 +29,7 @@
 #define SCSIOP_SEND_DIAGNOSTIC 0x1D
 #define SCSIOP_MEDIUM_REMOVAL 0x1E
 
-/* Of 10-byte commands. */
+/* Operation codes of 10-byte commands. */
 #define SCSIOP_READ_FORMATTED_CAPACITY 0x23
 #define SCSIOP_READ_CAPACITY 0x25
 #define SCSIOP_READ 0x28
@@ -54,7 +54,7 @@
 #define SCSIOP_PERSISTENT_RESERVE_IN 0x5E
 #define SCSIOP_PERSISTENT_RESERVE_OUT 0x5F
 
-/* Of 16-byte commands. */
+/* Operation codes of 16-byte commands. */
 #define SCSIOP_OPERATION32 0x7F
 #define SCSIOP_EXTENDED_COPY 0x83
 #define SCSIOP_POPULATE_TOKEN 0x83
@@ -74,7 +74,7 @@
 #define SCSIOP_SERVICE_ACTION_IN16 0x9E
 #define SCSIOP_SERVICE_ACTION_OUT16 0x9F
 
-/* Of 12-byte commands. */
+/* Operation codes of 12-byte commands. */
 #define SCSIOP_REPORT_LUNS 0xA0
 #define SCSIOP_ATA_PASSTHROUGH12 0xA1
 #define SCSIOP_SECURITY_PROTOCOL_IN 0xA2
@@ -218,7 +218,7 @@
 #define MODE_DSP_FUA_SUPPORTED 0x10
 #define MODE_DSP_WRITE_PROTECT 0x80
 
-/* Persistent reservations. */
+/* Actions and types of persistent reservations. */
 #define RESERVATION_ACTION_READ_KEYS 0x00
 #define RESERVATION_ACTION_READ_RESERVATIONS 0x01
 #define RESERVATION_ACTION_REGISTER 0x00

@@ -232,7 +232,7 @@ typedef HW_INITIALIZE *PHW_INITIALIZE;
 /* PASSIVE_LEVEL. */
 typedef BOOLEAN HW_PASSIVE_INITIALIZE_ROUTINE(_In_ PVOID DeviceExtension);
 typedef HW_PASSIVE_INITIALIZE_ROUTINE *PHW_PASSIVE_INITIALIZE_ROUTINE;
-/* DISPATCH_LEVEL, no lock held, several calls at the same time. */
+/* DISPATCH_LEVEL, no lock held. May run several times at the same time. */
 typedef BOOLEAN HW_BUILDIO(_In_ PVOID DeviceExtension, _In_ PSCSI_REQUEST_BLOCK Srb);
 typedef HW_BUILDIO *PHW_BUILDIO;
 typedef BOOLEAN HW_STARTIO(_In_ PVOID DeviceExtension, _In_ PSCSI_REQUEST_BLOCK Srb);
@@ -271,7 +271,7 @@ typedef HW_ADAPTER_CONTROL *PHW_ADAPTER_CONTROL;
 typedef SCSI_UNIT_CONTROL_STATUS HW_UNIT_CONTROL(_In_ PVOID DeviceExtension, _In_ SCSI_UNIT_CONTROL_TYPE ControlType,
                                                  _In_ PVOID Parameters);
 typedef HW_UNIT_CONTROL *PHW_UNIT_CONTROL;
-/* PASSIVE_LEVEL, these three. */
+/* PASSIVE_LEVEL for this routine and the next two. */
 typedef VOID HW_FREE_ADAPTER_RESOURCES(_In_ PVOID DeviceExtension);
 typedef HW_FREE_ADAPTER_RESOURCES *PHW_FREE_ADAPTER_RESOURCES;
 typedef VOID HW_PROCESS_SERVICE_REQUEST(_In_ PVOID DeviceExtension, _In_ PVOID Irp);

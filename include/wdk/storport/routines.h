@@ -37,15 +37,15 @@ typedef enum _SCSI_NOTIFICATION_TYPE {
     RequestComplete,       /* PSCSI_REQUEST_BLOCK or PSTORAGE_REQUEST_BLOCK */
     NextRequest,           /* these two have no effect in Storport */
     NextLuRequest,
-    ResetDetected,         /* holds the adapter for BusResetHoldTime */
+    ResetDetected,         /* sends no requests for BusResetHoldTime */
     _obsolete1,
     _obsolete2,
     RequestTimerCall,      /* PHW_TIMER, ULONG microseconds, 0 cancels; one timer for each adapter */
     BusChangeDetected,     /* scans the bus */
     WMIEvent,              /* these two have no effect: there is no WMI */
     WMIReregister,
-    LinkUp,                /* resumes requests */
-    LinkDown,              /* holds requests */
+    LinkUp,                /* sends requests again */
+    LinkDown,              /* sends no requests until LinkUp */
     QueryTickCount,        /* PLARGE_INTEGER */
     BufferOverrunDetected, /* ends with a bug check */
     TraceNotification,     /* no effect */
@@ -71,7 +71,7 @@ NTKERNELAPI ULONG StorPortGetSystemAddress(_In_ PVOID HwDeviceExtension, _In_ PS
                                            _Out_ PVOID *SystemAddress);
 NTKERNELAPI ULONG StorPortGetOriginalMdl(_In_ PVOID HwDeviceExtension, _In_ PSCSI_REQUEST_BLOCK Srb,
                                          _Out_ PVOID *Mdl);
-/* SP_UNTAGGED: all requests. */
+/* PathId, TargetId, Lun: each may be SP_UNTAGGED, which means all. */
 NTKERNELAPI VOID StorPortCompleteRequest(_In_ PVOID HwDeviceExtension, _In_ UCHAR PathId, _In_ UCHAR TargetId,
                                          _In_ UCHAR Lun, _In_ UCHAR SrbStatus);
 
@@ -154,11 +154,11 @@ NTKERNELAPI VOID StorPortInitializeDpc(_In_ PVOID DeviceExtension, _Out_ PSTOR_D
 NTKERNELAPI BOOLEAN StorPortIssueDpc(_In_ PVOID DeviceExtension, _In_ PSTOR_DPC Dpc, _In_ PVOID SystemArgument1,
                                      _In_ PVOID SystemArgument2);
 NTKERNELAPI ULONG StorPortCancelDpc(_In_ PVOID HwDeviceExtension, _In_ PSTOR_DPC Dpc, _Out_ PBOOLEAN ReturnValue);
-/* LockContext is the STOR_DPC for DpcLock, otherwise NULL. */
+/* For DpcLock, LockContext is the STOR_DPC; otherwise it is NULL. */
 NTKERNELAPI VOID StorPortAcquireSpinLock(_In_ PVOID DeviceExtension, _In_ STOR_SPINLOCK SpinLock,
                                          _In_opt_ PVOID LockContext, _Inout_ PSTOR_LOCK_HANDLE LockHandle);
 NTKERNELAPI VOID StorPortReleaseSpinLock(_In_ PVOID DeviceExtension, _Inout_ PSTOR_LOCK_HANDLE LockHandle);
-/* InterruptLock is held. */
+/* Calls the routine with InterruptLock held. */
 NTKERNELAPI BOOLEAN StorPortSynchronizeAccess(_In_ PVOID HwDeviceExtension,
                                               _In_ PSTOR_SYNCHRONIZED_ACCESS SynchronizedAccessRoutine,
                                               _In_opt_ PVOID Context);
@@ -182,8 +182,8 @@ NTKERNELAPI ULONG StorPortFreeTimer(_In_ PVOID HwDeviceExtension, _In_ PVOID Tim
 
 NTKERNELAPI ULONG StorPortInitializeWorker(_In_ PVOID HwDeviceExtension, _Out_ PVOID *Worker);
 /*
- * STOR_STATUS_INVALID_DEVICE_STATE after the miniport was notified of the removal of its adapter. After
- * HwFreeAdapterResources the removal waits for work items that are queued or running.
+ * Returns STOR_STATUS_INVALID_DEVICE_STATE if the miniport was already notified of the removal of its adapter. The
+ * removal waits, after HwFreeAdapterResources, for work items that are queued or running.
  */
 NTKERNELAPI ULONG StorPortQueueWorkItem(_In_ PVOID HwDeviceExtension, _In_ PHW_WORKITEM WorkItemCallback,
                                         _In_ PVOID Worker, _In_opt_ PVOID Context);

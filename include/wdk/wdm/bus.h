@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for buses, interrupts and DMA that structures of port drivers use. There is no such hardware here.
+ * Types of buses, interrupts and DMA, which structures of port drivers contain. There is no such hardware here.
  */
 #ifndef ONDK_WDK_WDM_BUS_H
 #define ONDK_WDK_WDM_BUS_H

@@ -9,7 +9,7 @@
 
 #include <ctype.h>
 #include <stdarg.h>
-/* <string.h> declares these two, whose names drivers use for variables. */
+/* <string.h> declares functions with these two names, which drivers use for variables. */
 #define index ondk_host_index
 #define rindex ondk_host_rindex
 #include <string.h>
@@ -20,8 +20,8 @@
 #include "../ntdef.h"
 
 /*
- * Host headers that are included later declare the names below as the host's functions. These declarations must agree
- * with them, and the host's headers must not define the names.
+ * Host headers that are included later may declare the same functions. The declarations below must agree with those.
+ * The host's headers must not also define the functions, as they do if __USE_FORTIFY_LEVEL is set.
  */
 #if defined(__USE_FORTIFY_LEVEL) && __USE_FORTIFY_LEVEL > 0
 #undef __USE_FORTIFY_LEVEL
@@ -53,10 +53,12 @@ typedef size_t rsize_t;
 #define RtlCopyMemoryNonTemporal(Destination, Source, Length) ((VOID)memcpy((Destination), (Source), (Length)))
 #define RtlPrefetchMemoryNonTemporal(Source, Length) __builtin_prefetch((Source), 0, 0)
 
-/* Returns the number of equal bytes from the start. */
+/* Returns the number of bytes before the first difference. */
 NTKERNELAPI SIZE_T RtlCompareMemory(_In_reads_bytes_(Length) const VOID *Source1,
                                     _In_reads_bytes_(Length) const VOID *Source2, _In_ SIZE_T Length);
-/* Returns the number of bytes from the start that repeat Pattern. Source and Length are multiples of four. */
+/*
+ * Returns the number of bytes, from the start, in which Pattern repeats. Source and Length must be multiples of four.
+ */
 NTKERNELAPI SIZE_T RtlCompareMemoryUlong(_In_reads_bytes_(Length) PVOID Source, _In_ SIZE_T Length, _In_ ULONG Pattern);
 
 /* Zeroes memory even if it is not read again. */
@@ -70,7 +72,8 @@ FORCEINLINE PVOID RtlSecureZeroMemory(_Out_writes_bytes_all_(cnt) PVOID ptr, _In
 #define SecureZeroMemory RtlSecureZeroMemory
 
 /*
- * The _s functions return 0, or EINVAL or ERANGE and empty the destination. An invalid call does not stop the system.
+ * The _s functions return 0 on success. Otherwise they return EINVAL or ERANGE and make the destination empty. Unlike
+ * on Windows, an invalid call does not stop the system.
  */
 NTKERNELAPI errno_t ondk_memcpy_s(PVOID destination, rsize_t size, const VOID *source, rsize_t count);
 NTKERNELAPI errno_t ondk_memmove_s(PVOID destination, rsize_t size, const VOID *source, rsize_t count);
@@ -219,7 +222,7 @@ NTKERNELAPI int ondk__scwprintf(PCWSTR format, ...);
 
 EXTERN_C_END
 
-/* There are two functions of this name: the kernel's has no buffer size, C's has one. */
+/* Two functions have this name: the kernel's without a buffer size, and C's with one. */
 #undef swprintf
 #ifndef __cplusplus
 #define swprintf(out, second, ...)                                                                             \

@@ -47,7 +47,10 @@ NTKERNELAPI ULONG vDbgPrintEx(_In_ ULONG ComponentId, _In_ ULONG Level, _In_z_ P
 NTKERNELAPI ULONG vDbgPrintExWithPrefix(_In_z_ PCCH Prefix, _In_ ULONG ComponentId, _In_ ULONG Level,
                                         _In_z_ PCCH Format, _In_ va_list arglist);
 NTKERNELAPI ULONG DbgPrintReturnControlC(_In_z_ _Printf_format_string_ PCCH Format, ...);
-/* TRUE or FALSE; STATUS_INVALID_PARAMETER_1 for an unknown component. Level is a number or a DPFLTR_MASK. */
+/*
+ * Returns TRUE if such a message is printed, FALSE if not, or STATUS_INVALID_PARAMETER_1 for an unknown component.
+ * Level is a number, or bits with DPFLTR_MASK.
+ */
 NTKERNELAPI NTSTATUS DbgQueryDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG Level);
 NTKERNELAPI NTSTATUS DbgSetDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG Level, _In_ BOOLEAN State);
 
@@ -70,7 +73,7 @@ NTKERNELAPI NTSTATUS DbgSetDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG L
 /* Stops in an attached debugger. Without a debugger the program ends, as Windows does. */
 NTKERNELAPI VOID DbgBreakPoint(VOID);
 NTKERNELAPI VOID DbgBreakPointWithStatus(_In_ ULONG Status);
-/* Returns whether no debugger is attached. */
+/* Returns TRUE if no debugger is attached. */
 NTKERNELAPI BOOLEAN KdRefreshDebuggerNotPresent(VOID);
 #define KD_DEBUGGER_NOT_PRESENT KdRefreshDebuggerNotPresent()
 #define KD_DEBUGGER_ENABLED (!KdRefreshDebuggerNotPresent())
@@ -123,7 +126,7 @@ NTKERNELAPI VOID RtlAssert(_In_ PVOID VoidFailedAssertion, _In_ PVOID VoidFileNa
 #define NT_ASSERTMSG_ASSUME NT_ASSERTMSG
 #define NT_ASSERT_NOASSUME NT_ASSERT
 
-/* Built into MSVC. */
+/* Intrinsics of MSVC. */
 #define __debugbreak() DbgBreakPoint()
 #define __int2c() RtlAssert((PVOID)(ULONG_PTR)"__int2c", (PVOID)(ULONG_PTR)__FILE__, __LINE__, NULL)
 #define FAST_FAIL_LEGACY_GS_VIOLATION 0

@@ -29,22 +29,24 @@ C_ASSERT(sizeof(KDEVICE_QUEUE) == 40);
 
 NTKERNELAPI VOID KeInitializeDeviceQueue(_Out_ PKDEVICE_QUEUE DeviceQueue);
 /*
- * FALSE: the queue was not busy and is now; the entry is not queued, and the caller serves it. By key: inserts after
- * the last entry whose key is not greater. DISPATCH_LEVEL.
+ * If the queue is busy, inserts the entry and returns TRUE. Otherwise makes the queue busy and returns FALSE without
+ * inserting; the caller then serves the entry. By key: inserts behind the last entry whose key is not greater.
+ * DISPATCH_LEVEL.
  */
 NTKERNELAPI BOOLEAN KeInsertDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue,
                                         _Inout_ PKDEVICE_QUEUE_ENTRY DeviceQueueEntry);
 NTKERNELAPI BOOLEAN KeInsertByKeyDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue,
                                              _Inout_ PKDEVICE_QUEUE_ENTRY DeviceQueueEntry, _In_ ULONG SortKey);
 /*
- * Removes the next entry to serve. NULL: the queue was empty and is not busy any more. By key: the first entry whose
- * key is not less, or else the first of all. DISPATCH_LEVEL.
+ * Removes and returns the next entry to serve. If there is none, returns NULL, and the queue is not busy any more. By
+ * key: the next entry is the first one whose key is not less, or the first one in the queue if all keys are less.
+ * DISPATCH_LEVEL.
  */
 NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue);
 NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue, _In_ ULONG SortKey);
 NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueueIfBusy(_Inout_ PKDEVICE_QUEUE DeviceQueue,
                                                                 _In_ ULONG SortKey);
-/* FALSE: the entry is not in the queue. IRQL <= DISPATCH_LEVEL. */
+/* Returns FALSE if the entry is not in the queue. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI BOOLEAN KeRemoveEntryDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue,
                                              _Inout_ PKDEVICE_QUEUE_ENTRY DeviceQueueEntry);
 

@@ -87,8 +87,8 @@ typedef struct _KWAIT_BLOCK {
 #define MUTANT_INCREMENT 1
 
 /*
- * Events. IRQL <= DISPATCH_LEVEL. With Wait, IRQL <= APC_LEVEL, and the next call must be a wait; the two are separate
- * steps here, as Windows permits, and the IRQL is not raised between them.
+ * Events. IRQL <= DISPATCH_LEVEL. If Wait is TRUE: IRQL <= APC_LEVEL, and the thread's next call must be a wait.
+ * Setting and waiting are two separate steps here, as Windows permits, and the IRQL is not raised between them.
  */
 NTKERNELAPI VOID KeInitializeEvent(_Out_ PRKEVENT Event, _In_ EVENT_TYPE Type, _In_ BOOLEAN State);
 NTKERNELAPI LONG KeSetEvent(_Inout_ PRKEVENT Event, _In_ KPRIORITY Increment, _In_ BOOLEAN Wait);
@@ -104,8 +104,8 @@ NTKERNELAPI LONG KeReleaseSemaphore(_Inout_ PRKSEMAPHORE Semaphore, _In_ KPRIORI
 NTKERNELAPI LONG KeReadStateSemaphore(_In_ PRKSEMAPHORE Semaphore);
 
 /*
- * Mutexes: recursive, owned by a thread. A wait for a mutex whose owner ended returns STATUS_ABANDONED_WAIT_0. A
- * release by another thread raises STATUS_MUTANT_NOT_OWNED.
+ * Mutexes are owned by a thread, which may acquire them again. A wait for a mutex whose owner has ended returns
+ * STATUS_ABANDONED_WAIT_0. A release by another thread raises STATUS_MUTANT_NOT_OWNED.
  */
 NTKERNELAPI VOID KeInitializeMutex(_Out_ PRKMUTEX Mutex, _In_ ULONG Level);
 NTKERNELAPI LONG KeReleaseMutex(_Inout_ PRKMUTEX Mutex, _In_ BOOLEAN Wait);

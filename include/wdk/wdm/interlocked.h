@@ -9,8 +9,8 @@
 #include "../ntdef.h"
 
 /*
- * _mm_lfence, _mm_mfence, _mm_sfence, _mm_pause and the like. The compiler's header includes <stdlib.h> for _mm_malloc,
- * but drivers have functions and types with <stdlib.h>'s names.
+ * _mm_lfence, _mm_mfence, _mm_sfence, _mm_pause and the like. The compiler's header would include <stdlib.h> for
+ * _mm_malloc. That is prevented, because drivers define functions and types with names of <stdlib.h>.
  */
 #if defined(__x86_64__)
 #if defined(_MM_MALLOC_H_INCLUDED) || defined(__MM_MALLOC_H)
@@ -77,7 +77,9 @@ EXTERN_C_START
     ONDK_INTERLOCKED_EXCHANGE(type, tail, order, other)                                                           \
     ONDK_INTERLOCKED_BITWISE(type, tail, order)
 
-/* Windows puts the width after the ordering; for the bitwise operations it also has the reverse order. */
+/*
+ * In Windows' names the width comes after the ordering. The bitwise operations also have names with the reverse order.
+ */
 #define ONDK_INTERLOCKED_ORDERED(type, width, form, order, other)                                                 \
     ONDK_INTERLOCKED(type, form##width, order, other)                                                             \
     ONDK_INTERLOCKED_BITWISE(type, width##form, order)
@@ -104,7 +106,10 @@ ONDK_INTERLOCKED_EXCHANGE(PVOID, PointerNoFence, __ATOMIC_RELAXED, __ATOMIC_RELA
 ONDK_INTERLOCKED_ARITHMETIC(SIZE_T, SizeT, __ATOMIC_SEQ_CST)
 ONDK_INTERLOCKED_EXCHANGE(SIZE_T, SizeT, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
-/* Returns the previous value of bit Bit, counted from Base; as on Windows the bit may be beyond the first LONG. */
+/*
+ * Returns the previous value of the bit that is Bit bits behind the start of Base. As on Windows, it may be beyond the
+ * first LONG.
+ */
 #define ONDK_INTERLOCKED_BIT(type, utype, tail, shift)                                                            \
     FORCEINLINE BOOLEAN InterlockedBitTestAndSet##tail(_Inout_ type volatile *Base, _In_ type Bit)                \
     {                                                                                                             \
@@ -131,8 +136,8 @@ ONDK_INTERLOCKED_BIT(LONG64, ULONG64, 64, 6)
 
 #if defined(__x86_64__)
 /*
- * TRUE: the value was *ComparandResult and has been exchanged. FALSE: *ComparandResult receives the value. The address
- * must be 16-byte aligned.
+ * If the value equals *ComparandResult, exchanges it and returns TRUE. Otherwise stores the value in *ComparandResult
+ * and returns FALSE. The address must be 16-byte aligned.
  */
 NTKERNELAPI BOOLEAN InterlockedCompareExchange128(_Inout_ LONG64 volatile *Destination, _In_ LONG64 ExchangeHigh,
                                                   _In_ LONG64 ExchangeLow, _Inout_ LONG64 *ComparandResult);
@@ -145,7 +150,7 @@ NTKERNELAPI BOOLEAN InterlockedCompareExchange128(_Inout_ LONG64 volatile *Desti
 #define InterlockedCompareExchangePointer(target, value, comparand) \
     (InterlockedCompareExchangePointer)(ONDK_ANY_POINTER(target), value, comparand)
 
-/* The same under the compiler's own names. */
+/* The same operations under the names of Microsoft's compiler. */
 #define _InterlockedIncrement InterlockedIncrement
 #define _InterlockedIncrement16 InterlockedIncrement16
 #define _InterlockedIncrement64 InterlockedIncrement64
@@ -203,10 +208,10 @@ NTKERNELAPI BOOLEAN InterlockedCompareExchange128(_Inout_ LONG64 volatile *Desti
         __atomic_store_n(Destination, Value, __ATOMIC_RELAXED);                                                   \
     }
 
-/* ReadAcquire64, ReadNoFence64, WriteRelease64, WriteNoFence64 */
+/* Defines for example ReadAcquire64, ReadNoFence64, WriteRelease64 and WriteNoFence64. */
 #define ONDK_READ_WRITE(type, width) \
     ONDK_READ_WRITE_NAMED(type, ReadAcquire##width, ReadNoFence##width, WriteRelease##width, WriteNoFence##width)
-/* ReadULongAcquire, ReadULongNoFence, WriteULongRelease, WriteULongNoFence */
+/* Defines for example ReadULongAcquire, ReadULongNoFence, WriteULongRelease and WriteULongNoFence. */
 #define ONDK_READ_WRITE_OF(type, name) \
     ONDK_READ_WRITE_NAMED(type, Read##name##Acquire, Read##name##NoFence, Write##name##Release, Write##name##NoFence)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers of the I/O system: functions, methods, device types, flags, access rights.
+ * The constants of the I/O system: functions, methods, device types, flags, access rights.
  */
 #ifndef ONDK_WDK_WDM_IOCODES_H
 #define ONDK_WDK_WDM_IOCODES_H
@@ -84,7 +84,7 @@
 #define DO_SHUTDOWN_REGISTERED 0x00000800
 #define DO_POWER_PAGABLE 0x00002000
 
-#define DRVO_UNLOAD_INVOKED 0x00000001 /* in a driver's Flags: its devices cannot be opened any more */
+#define DRVO_UNLOAD_INVOKED 0x00000001 /* in DRIVER_OBJECT.Flags: the driver's devices cannot be opened any more */
 
 #define FO_SYNCHRONOUS_IO 0x00000002
 #define FO_ALERTABLE_IO 0x00000004
@@ -153,7 +153,7 @@
 #define FILE_GENERIC_WRITE \
     (STANDARD_RIGHTS_WRITE | FILE_WRITE_DATA | FILE_WRITE_ATTRIBUTES | FILE_WRITE_EA | FILE_APPEND_DATA | SYNCHRONIZE)
 
-/* The result of an open, in IoStatus.Information of IRP_MJ_CREATE. */
+/* What an open did; in IoStatus.Information of IRP_MJ_CREATE. */
 #define FILE_SUPERSEDED 0
 #define FILE_OPENED 1
 #define FILE_CREATED 2

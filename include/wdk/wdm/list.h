@@ -2,8 +2,8 @@
 /*
  * Lists: doubly linked, singly linked, and sequenced singly linked (SLists), plain and interlocked. Any IRQL.
  *
- * Removing an entry twice, or inserting an entry that is in a list already, leaves inconsistent links. Windows stops
- * when it finds such links; so do the checks here.
+ * Removing an entry twice, or inserting an entry that is in a list already, leaves inconsistent links. When Windows
+ * finds such links, it stops; here the checks report them.
  */
 #ifndef ONDK_WDK_WDM_LIST_H
 #define ONDK_WDK_WDM_LIST_H
@@ -35,7 +35,7 @@ FORCEINLINE BOOLEAN IsListEmpty(_In_ const LIST_ENTRY *ListHead)
     return ListHead->Flink == ListHead;
 }
 
-/* TRUE: the list is empty after the call. */
+/* Returns TRUE if the list is empty after the call. */
 FORCEINLINE BOOLEAN RemoveEntryList(_In_ PLIST_ENTRY Entry)
 {
     PLIST_ENTRY next = Entry->Flink, previous = Entry->Blink;
@@ -119,7 +119,7 @@ FORCEINLINE PSINGLE_LIST_ENTRY PopEntryList(_Inout_ PSINGLE_LIST_ENTRY ListHead)
 
 /* ---- The same under a spin lock, which the driver must not use elsewhere ----------------------------------------- */
 
-/* Returns the previous first (last) entry; NULL: the list was empty. */
+/* Return the entry that was the first (or last) one before, or NULL if the list was empty. */
 NTKERNELAPI PLIST_ENTRY ExInterlockedInsertHeadList(_Inout_ PLIST_ENTRY ListHead, _Inout_ PLIST_ENTRY ListEntry,
                                                     _Inout_ PKSPIN_LOCK Lock);
 NTKERNELAPI PLIST_ENTRY ExInterlockedInsertTailList(_Inout_ PLIST_ENTRY ListHead, _Inout_ PLIST_ENTRY ListEntry,
@@ -147,7 +147,7 @@ typedef struct DECLSPEC_ALIGN(16) _SLIST_ENTRY {
     struct _SLIST_ENTRY *Next;
 } SLIST_ENTRY, *PSLIST_ENTRY;
 
-/* Opaque. A zeroed header is an empty list. The lowest bit of Region is set while a thread changes the list. */
+/* For the routines only. A zeroed header is an empty list. Bit 0 of Region is set while a thread changes the list. */
 typedef union DECLSPEC_ALIGN(16) _SLIST_HEADER {
     __extension__ struct {
         ULONGLONG Alignment;
@@ -162,7 +162,7 @@ typedef union DECLSPEC_ALIGN(16) _SLIST_HEADER {
 } SLIST_HEADER, *PSLIST_HEADER;
 
 NTKERNELAPI VOID InitializeSListHead(_Out_ PSLIST_HEADER SListHead);
-/* Returns the previous first entry; NULL: the list was empty. */
+/* Returns the entry that was the first one before, or NULL if the list was empty. */
 NTKERNELAPI PSLIST_ENTRY InterlockedPushEntrySList(_Inout_ PSLIST_HEADER ListHead, _Inout_ PSLIST_ENTRY ListEntry);
 /* Returns NULL if the list is empty. */
 NTKERNELAPI PSLIST_ENTRY InterlockedPopEntrySList(_Inout_ PSLIST_HEADER ListHead);

@@ -28,7 +28,10 @@ NTKERNELAPI BOOLEAN KeTestSpinLock(_In_ PKSPIN_LOCK SpinLock);
 NTKERNELAPI KIRQL KeAcquireSpinLockForDpc(_Inout_ PKSPIN_LOCK SpinLock);
 NTKERNELAPI VOID KeReleaseSpinLockForDpc(_Inout_ PKSPIN_LOCK SpinLock, _In_ KIRQL OldIrql);
 
-/* In-stack queued spin locks: served in the order of arrival. A lock must not be used with the routines above, too. */
+/*
+ * In-stack queued spin locks: threads get the lock in the order of arrival. Such a lock must not be used with the
+ * routines above.
+ */
 typedef struct _KSPIN_LOCK_QUEUE {
     struct _KSPIN_LOCK_QUEUE *volatile Next;
     PKSPIN_LOCK volatile Lock; /* bit 0: still waiting */
@@ -48,7 +51,7 @@ NTKERNELAPI VOID KeAcquireInStackQueuedSpinLockForDpc(_Inout_ PKSPIN_LOCK SpinLo
                                                       _Out_ PKLOCK_QUEUE_HANDLE LockHandle);
 NTKERNELAPI VOID KeReleaseInStackQueuedSpinLockForDpc(_In_ PKLOCK_QUEUE_HANDLE LockHandle);
 
-/* Reader-writer spin locks; a thread that waits for exclusive access blocks new readers. Initialized with 0. */
+/* Reader-writer spin locks. A thread that waits for exclusive access keeps new readers out. The initial value is 0. */
 typedef volatile LONG EX_SPIN_LOCK, *PEX_SPIN_LOCK;
 
 NTKERNELAPI KIRQL ExAcquireSpinLockShared(_Inout_ PEX_SPIN_LOCK SpinLock);
@@ -190,7 +193,7 @@ NTKERNELAPI VOID ExWaitForRundownProtectionReleaseCacheAware(_Inout_ PEX_RUNDOWN
 /* ---- Remove locks: count the users of a device that may be removed ----------------------------------------------- */
 
 typedef struct _IO_REMOVE_LOCK {
-    volatile LONG IoCount; /* including the one of IoInitializeRemoveLock */
+    volatile LONG IoCount; /* acquisitions, and one that IoInitializeRemoveLock adds */
     volatile LONG Removed;
     ULONG Tag;
     KEVENT RemoveEvent;

@@ -77,8 +77,8 @@ struct _EPROCESS;
 struct _IRP;
 
 /*
- * ByteCount bytes from StartVa + ByteOffset, where StartVa is the page of the first byte; Next chains descriptors. The
- * page frame numbers follow the structure; Size includes them.
+ * Describes the ByteCount bytes at StartVa + ByteOffset. StartVa is the start of the page that has the first byte. Next
+ * links the descriptors of a chain. The page frame numbers follow the structure; Size includes them.
  */
 typedef struct _MDL {
     struct _MDL *Next;
@@ -128,7 +128,7 @@ FORCEINLINE VOID MmInitializeMdl(_Out_ PMDL MemoryDescriptorList, _In_ PVOID Bas
     MemoryDescriptorList->ByteCount = (ULONG)Length;
 }
 
-/* IRQL <= DISPATCH_LEVEL. NULL: out of memory, or more than 4 GB - PAGE_SIZE. */
+/* Returns NULL if out of memory, or if Length is over 4 GB - PAGE_SIZE. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI PMDL IoAllocateMdl(_In_opt_ PVOID VirtualAddress, _In_ ULONG Length, _In_ BOOLEAN SecondaryBuffer,
                                _In_ BOOLEAN ChargeQuota, _Inout_opt_ struct _IRP *Irp);
 NTKERNELAPI VOID IoFreeMdl(_In_ PMDL Mdl);
@@ -141,7 +141,7 @@ NTKERNELAPI VOID MmProbeAndLockPages(_Inout_ PMDL MemoryDescriptorList, _In_ KPR
                                      _In_ LOCK_OPERATION Operation);
 NTKERNELAPI VOID MmUnlockPages(_Inout_ PMDL MemoryDescriptorList);
 
-/* Length 0: to the end of the source. */
+/* Length 0: up to the end of SourceMdl. */
 NTKERNELAPI VOID IoBuildPartialMdl(_In_ PMDL SourceMdl, _Inout_ PMDL TargetMdl, _In_ PVOID VirtualAddress,
                                    _In_ ULONG Length);
 NTKERNELAPI NTSTATUS MmAdvanceMdl(_Inout_ PMDL Mdl, _In_ ULONG NumberOfBytes);
@@ -182,9 +182,9 @@ FORCEINLINE PVOID MmGetSystemAddressForMdlSafe(_Inout_ PMDL Mdl, _In_ ULONG Prio
 #define MM_ALLOCATE_AND_HOT_REMOVE 0x00000100
 
 /*
- * Allocates zeroed pages in one range, and a descriptor that is not mapped yet. NULL: out of memory, or no pages at
- * such addresses. The caller frees them with MmFreePagesFromMdl and then ExFreePool on the descriptor. IRQL <=
- * DISPATCH_LEVEL.
+ * Allocates zeroed pages in one range, and an MDL that is not mapped yet. Returns NULL if out of memory, or if no pages
+ * with such addresses are available. The caller frees them with MmFreePagesFromMdl and then ExFreePool on the
+ * descriptor. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI PMDL MmAllocatePagesForMdl(_In_ PHYSICAL_ADDRESS LowAddress, _In_ PHYSICAL_ADDRESS HighAddress,
                                        _In_ PHYSICAL_ADDRESS SkipBytes, _In_ SIZE_T TotalBytes);
@@ -194,7 +194,8 @@ NTKERNELAPI PMDL MmAllocatePagesForMdlEx(_In_ PHYSICAL_ADDRESS LowAddress, _In_ 
 NTKERNELAPI VOID MmFreePagesFromMdl(_Inout_ PMDL MemoryDescriptorList);
 
 /*
- * Page aligned, not zeroed. NULL also if no such address is available: addresses are high here. IRQL <= DISPATCH_LEVEL.
+ * The memory is page aligned and not zeroed. Returns NULL if out of memory, or if no page has such an address;
+ * addresses here are usually above 4 GB. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI PVOID MmAllocateContiguousMemory(_In_ SIZE_T NumberOfBytes, _In_ PHYSICAL_ADDRESS HighestAcceptableAddress);
 NTKERNELAPI PVOID MmAllocateContiguousMemorySpecifyCache(_In_ SIZE_T NumberOfBytes,

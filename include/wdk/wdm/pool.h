@@ -127,14 +127,17 @@ NTKERNELAPI PVOID ExAllocatePoolWithTagPriority(_In_ POOL_TYPE PoolType, _In_ SI
 NTKERNELAPI PVOID ExAllocatePoolWithQuota(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes);
 NTKERNELAPI PVOID ExAllocatePoolWithQuotaTag(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);
 
-/* Zeroed unless POOL_FLAG_UNINITIALIZED. NULL also if the tag is 0 or the flags contradict each other. */
+/*
+ * The memory is zeroed unless POOL_FLAG_UNINITIALIZED is set. Returns NULL if out of memory, if the tag is 0, or if the
+ * flags contradict each other.
+ */
 NTKERNELAPI PVOID ExAllocatePool2(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);
 NTKERNELAPI PVOID ExAllocatePool3(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag,
                                   _In_opt_ PCPOOL_EXTENDED_PARAMETER ExtendedParameters,
                                   _In_ ULONG ExtendedParametersCount);
 
 NTKERNELAPI VOID ExFreePool(_In_ PVOID P);
-/* A tag of 0 matches every block. */
+/* If Tag is 0, the block's tag is not checked. */
 NTKERNELAPI VOID ExFreePoolWithTag(_In_ PVOID P, _In_ ULONG Tag);
 NTKERNELAPI VOID ExFreePool2(_In_ PVOID P, _In_ ULONG Tag, _In_opt_ PCPOOL_EXTENDED_PARAMETER ExtendedParameters,
                              _In_ ULONG ExtendedParametersCount);
@@ -186,8 +189,8 @@ FORCEINLINE VOID ExInitializeDriverRuntime(_In_ ULONG RuntimeFlags)
 /* ---- Lookaside lists --------------------------------------------------------------------------------------------- */
 
 /*
- * Freed entries of one size are kept for the next allocation, at most 256. If checks are on nothing is kept, because
- * the pool checks each entry.
+ * Lookaside lists keep freed entries, at most 256, for the next allocations. If checks are on, nothing is kept, because
+ * the pool then checks each entry.
  */
 struct _LOOKASIDE_LIST_EX;
 typedef PVOID ALLOCATE_FUNCTION(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);

@@ -38,7 +38,7 @@ typedef struct _PROCESSOR_RELATIONSHIP {
     UCHAR EfficiencyClass;
     UCHAR Reserved[20];
     USHORT GroupCount;
-    GROUP_AFFINITY GroupMask[1]; /* GroupCount of them */
+    GROUP_AFFINITY GroupMask[1]; /* GroupCount elements */
 } PROCESSOR_RELATIONSHIP, *PPROCESSOR_RELATIONSHIP;
 
 typedef struct _NUMA_NODE_RELATIONSHIP {
@@ -76,7 +76,7 @@ typedef struct _GROUP_RELATIONSHIP {
     USHORT MaximumGroupCount;
     USHORT ActiveGroupCount;
     UCHAR Reserved[20];
-    PROCESSOR_GROUP_INFO GroupInfo[1]; /* ActiveGroupCount of them */
+    PROCESSOR_GROUP_INFO GroupInfo[1]; /* ActiveGroupCount elements */
 } GROUP_RELATIONSHIP, *PGROUP_RELATIONSHIP;
 
 typedef struct _SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX {
@@ -96,9 +96,9 @@ C_ASSERT(sizeof(PROCESSOR_GROUP_INFO) == 48);
 C_ASSERT(offsetof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX, Processor) == 8);
 
 /*
- * Returns all processors, or those sets that contain ProcessorNumber. STATUS_INFO_LENGTH_MISMATCH: *Length is the size
- * needed. Values that the host does not report: one package, cores of one processor, no cache. Modules are not
- * reported.
+ * Returns the sets of processors that share a core, package, cache, node or group: all of them, or those that contain
+ * ProcessorNumber. STATUS_INFO_LENGTH_MISMATCH: *Length is the size needed. If the host reports no topology, there are
+ * one package, cores of one processor, and no caches. Modules are not reported.
  */
 NTKERNELAPI NTSTATUS KeQueryLogicalProcessorRelationship(
     _In_opt_ PPROCESSOR_NUMBER ProcessorNumber, _In_ LOGICAL_PROCESSOR_RELATIONSHIP RelationshipType,

@@ -73,8 +73,9 @@ NTKERNELAPI NTSTATUS RtlHashUnicodeString(_In_ PCUNICODE_STRING String, _In_ BOO
 NTKERNELAPI NTSTATUS RtlValidateUnicodeString(_In_ ULONG Flags, _In_ PCUNICODE_STRING String);
 
 /*
- * Conversions. With Allocate... the result is in paged pool and freed by RtlFree...; otherwise it is written to
- * DestinationString's own buffer, or STATUS_BUFFER_OVERFLOW returned if that is too small. PASSIVE_LEVEL.
+ * Conversions. If the parameter Allocate... is TRUE, the result is in paged pool, and RtlFree... frees it. Otherwise it
+ * is written to DestinationString's own buffer; if that is too small, STATUS_BUFFER_OVERFLOW is returned.
+ * PASSIVE_LEVEL.
  */
 #define RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE 0x00000001
 #define RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING 0x00000002
@@ -105,7 +106,10 @@ NTKERNELAPI ULONG RtlxUnicodeStringToAnsiSize(_In_ PCUNICODE_STRING UnicodeStrin
 NTKERNELAPI VOID RtlFreeUnicodeString(_Inout_ PUNICODE_STRING UnicodeString);
 NTKERNELAPI VOID RtlFreeAnsiString(_Inout_ PANSI_STRING AnsiString);
 NTKERNELAPI VOID RtlFreeUTF8String(_Inout_ PUTF8_STRING utf8String);
-/* STATUS_SOME_NOT_MAPPED: U+FFFD replaces malformed characters. STATUS_BUFFER_TOO_SMALL. Lengths are in bytes. */
+/*
+ * Lengths are in bytes. STATUS_SOME_NOT_MAPPED: U+FFFD has replaced malformed characters. STATUS_BUFFER_TOO_SMALL: the
+ * result does not fit.
+ */
 NTKERNELAPI NTSTATUS RtlUTF8ToUnicodeN(_Out_opt_ PWSTR UnicodeStringDestination, _In_ ULONG UnicodeStringMaxByteCount,
                                        _Out_ PULONG UnicodeStringActualByteCount, _In_ PCCH UTF8StringSource,
                                        _In_ ULONG UTF8StringByteCount);
@@ -172,10 +176,10 @@ FORCEINLINE LUID RtlConvertUlongToLuid(_In_ ULONG Val)
 /* ---- Internet addresses ----------------------------------------------------------------------------------------- */
 
 /*
- * Network byte order throughout, ports included. Strict requires four decimal numbers. Otherwise one to four numbers,
- * decimal, octal (0) or hexadecimal (0x); the last one fills the remaining bytes. *Terminator is the end of the parsed
- * text. The Ex forms require the whole string to match and accept ":port", and for IPv6 "%scope" and brackets. All
- * else: STATUS_INVALID_PARAMETER. Any IRQL.
+ * Addresses and ports are in network byte order. If Strict is TRUE, an IPv4 address must be four decimal numbers.
+ * Otherwise it is one to four numbers, decimal, octal (0) or hexadecimal (0x), and the last one fills the remaining
+ * bytes. *Terminator receives the end of the parsed text. The Ex forms accept only whole strings, which may have
+ * ":port", and for IPv6 "%scope" and brackets. Any other text gives STATUS_INVALID_PARAMETER. Any IRQL.
  */
 struct in_addr;
 struct in6_addr;
@@ -194,13 +198,13 @@ NTKERNELAPI NTSTATUS RtlIpv6StringToAddressExA(_In_ PCSTR AddressString, _Out_ s
 NTKERNELAPI NTSTATUS RtlIpv6StringToAddressExW(_In_ PCWSTR AddressString, _Out_ struct in6_addr *Address,
                                                _Out_ PULONG ScopeId, _Out_ PUSHORT Port);
 
-/* The buffer has at least 16 (IPv4) or 46 (IPv6) characters. Returns the position of the terminator. */
+/* The buffer must have room for 16 (IPv4) or 46 (IPv6) characters. Returns the position of the terminator. */
 NTKERNELAPI PSTR RtlIpv4AddressToStringA(_In_ const struct in_addr *Addr, _Out_ PSTR S);
 NTKERNELAPI PWSTR RtlIpv4AddressToStringW(_In_ const struct in_addr *Addr, _Out_ PWSTR S);
 NTKERNELAPI PSTR RtlIpv6AddressToStringA(_In_ const struct in6_addr *Addr, _Out_ PSTR S);
 NTKERNELAPI PWSTR RtlIpv6AddressToStringW(_In_ const struct in6_addr *Addr, _Out_ PWSTR S);
 /*
- * *AddressStringLength is the buffer's size in characters; receives the size needed, with the terminator. A port or
+ * *AddressStringLength is the buffer's size in characters. It receives the size needed, with the terminator. A port or
  * scope of 0 is omitted.
  */
 NTKERNELAPI NTSTATUS RtlIpv4AddressToStringExA(_In_ const struct in_addr *Address, _In_ USHORT Port,
@@ -236,7 +240,7 @@ NTKERNELAPI NTSTATUS RtlIpv6AddressToStringExW(_In_ const struct in6_addr *Addre
 
 /* ---- GUIDs ------------------------------------------------------------------------------------------------------ */
 
-/* {01234567-89AB-CDEF-0123-456789ABCDEF}; RtlFreeUnicodeString frees the string. PASSIVE_LEVEL. */
+/* The form is {01234567-89AB-CDEF-0123-456789ABCDEF}. RtlFreeUnicodeString frees the string. PASSIVE_LEVEL. */
 NTKERNELAPI NTSTATUS RtlStringFromGUID(_In_ REFGUID Guid, _Out_ PUNICODE_STRING GuidString);
 NTKERNELAPI NTSTATUS RtlGUIDFromString(_In_ PCUNICODE_STRING GuidString, _Out_ GUID *Guid);
 NTKERNELAPI NTSTATUS ExUuidCreate(_Out_ GUID *Uuid);
@@ -287,14 +291,14 @@ NTKERNELAPI ULONG RtlFindSetBits(_In_ PRTL_BITMAP BitMapHeader, _In_ ULONG Numbe
 NTKERNELAPI ULONG RtlFindClearBits(_In_ PRTL_BITMAP BitMapHeader, _In_ ULONG NumberToFind, _In_ ULONG HintIndex);
 NTKERNELAPI ULONG RtlFindSetBitsAndClear(_In_ PRTL_BITMAP BitMapHeader, _In_ ULONG NumberToFind, _In_ ULONG HintIndex);
 NTKERNELAPI ULONG RtlFindClearBitsAndSet(_In_ PRTL_BITMAP BitMapHeader, _In_ ULONG NumberToFind, _In_ ULONG HintIndex);
-/* Returns a bit number, or -1 for an empty set. */
+/* Return the number of the bit, or -1 if Set is 0. */
 NTKERNELAPI CCHAR RtlFindMostSignificantBit(_In_ ULONGLONG Set);
 NTKERNELAPI CCHAR RtlFindLeastSignificantBit(_In_ ULONGLONG Set);
 #define RtlNumberOfSetBitsUlongPtr(target) ((ULONG)__builtin_popcountll(target))
 
 /* ---- Version ---------------------------------------------------------------------------------------------------- */
 
-/* Windows 10, 10.0.19041, for drivers that check the version. PASSIVE_LEVEL. */
+/* Drivers that check the version get that of Windows 10, 10.0.19041. PASSIVE_LEVEL. */
 typedef struct _OSVERSIONINFOW {
     ULONG dwOSVersionInfoSize;
     ULONG dwMajorVersion;

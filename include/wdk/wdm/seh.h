@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Structured exception handling: ExRaiseStatus, the routines that raise (MmProbeAndLockPages, ProbeForRead...), and
- * __try with __except, __finally and __leave. They nest, across functions too. Differences from Windows:
+ * __try with __except, __finally and __leave. Such blocks may be nested, also across functions. Differences from
+ * Windows:
  *
- *   - An invalid pointer does not raise. The program stops at the access, as a debugger or AddressSanitizer shows.
+ *   - An access through an invalid pointer raises no exception. The program ends there with SIGSEGV or SIGBUS.
  *   - A filter is called after the inner __finally handlers, not before. EXCEPTION_CONTINUE_EXECUTION is a bug check.
  *   - A __finally handler does not run if its body is left with return, goto, break or continue. Use __leave.
  *   - break and continue inside a __finally handler apply to the handler itself.

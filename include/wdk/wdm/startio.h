@@ -12,21 +12,21 @@ EXTERN_C_START
 
 /*
  * Passes the request to StartIo at once or, if the device is busy, inserts it into DeviceObject->DeviceQueue: at the
- * end, or by *Key. If a cancel routine is given, this is done under the cancel spin lock; the cancel routine of a
- * request that was cancelled before is called here. IRQL <= DISPATCH_LEVEL.
+ * end, or by *Key. If CancelFunction is given, this is done under the cancel spin lock. If the request was cancelled
+ * before, IoStartPacket calls its cancel routine. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID IoStartPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ PIRP Irp, _In_opt_ PULONG Key,
                                _In_opt_ PDRIVER_CANCEL CancelFunction);
 /*
- * CurrentIrp has been served: passes the next request, if any, to StartIo. Cancelable: requests have cancel routines.
- * DISPATCH_LEVEL.
+ * The driver calls these when it has completed CurrentIrp. They pass the next request, if there is one, to StartIo.
+ * Cancelable must be TRUE if requests have cancel routines. DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID IoStartNextPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable);
 NTKERNELAPI VOID IoStartNextPacketByKey(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable, _In_ ULONG Key);
 /*
- * DeferredStartIo: a StartIo that requests the next packet returns before StartIo is called with that packet.
- * NonCancelable: a request that leaves the queue loses its cancel routine. IRQL <= DISPATCH_LEVEL, before the first
- * request.
+ * DeferredStartIo: if StartIo itself requests the next packet, StartIo is called with it only after it has returned.
+ * NonCancelable: the cancel routine of a request is removed when the request leaves the queue. IRQL <= DISPATCH_LEVEL,
+ * before the first request.
  */
 NTKERNELAPI VOID IoSetStartIoAttributes(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN DeferredStartIo,
                                         _In_ BOOLEAN NonCancelable);

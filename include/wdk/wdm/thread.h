@@ -13,7 +13,7 @@ struct _KTHREAD;
 struct _ETHREAD;
 struct _EPROCESS;
 typedef struct _KTHREAD *PKTHREAD, *PRKTHREAD;
-typedef struct _KTHREAD *PETHREAD; /* the same object, as drivers assume */
+typedef struct _KTHREAD *PETHREAD; /* a thread has one object for both types, as drivers assume */
 typedef struct _EPROCESS *PEPROCESS, *PKPROCESS;
 
 typedef VOID KSTART_ROUTINE(_In_ PVOID StartContext);
@@ -85,7 +85,8 @@ NTKERNELAPI VOID KeQueryNodeActiveAffinity(_In_ USHORT NodeNumber, _Out_opt_ PGR
 NTKERNELAPI USHORT KeQueryNodeMaximumProcessorCount(_In_ USHORT NodeNumber);
 
 /*
- * Set or restore where the calling thread runs. A set without active processors has no effect. IRQL <= DISPATCH_LEVEL.
+ * Set or restore the processors on which the calling thread may run. A set without active processors has no effect.
+ * IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI KAFFINITY KeSetSystemAffinityThreadEx(_In_ KAFFINITY Affinity);
 NTKERNELAPI VOID KeRevertToUserAffinityThreadEx(_In_ KAFFINITY Affinity);
@@ -120,7 +121,7 @@ typedef struct _OBJECT_HANDLE_INFORMATION {
 
 extern NTKERNELAPI POBJECT_TYPE *PsThreadType;
 
-/* References to threads, files, devices and other objects of handles. IRQL <= DISPATCH_LEVEL. */
+/* Reference counts of the objects that handles can refer to: threads, files, devices. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI LONG_PTR ObfReferenceObject(_In_ PVOID Object);
 NTKERNELAPI LONG_PTR ObfDereferenceObject(_In_ PVOID Object);
 NTKERNELAPI VOID ObDereferenceObjectDeferDelete(_In_ PVOID Object);

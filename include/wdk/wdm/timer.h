@@ -18,8 +18,8 @@ typedef KDEFERRED_ROUTINE *PKDEFERRED_ROUTINE;
 typedef struct _KDPC {
     UCHAR Type;      /* normal or threaded */
     UCHAR Importance;
-    USHORT Number;   /* 0: the queueing processor; otherwise the target's number + 1 */
-    PVOID volatile DpcData; /* the queue that contains it */
+    USHORT Number;   /* 0: runs on the processor that queues it; otherwise on processor Number - 1 */
+    PVOID volatile DpcData; /* the queue that the DPC is in, or NULL */
     LIST_ENTRY DpcListEntry;
     PKDEFERRED_ROUTINE DeferredRoutine;
     PVOID DeferredContext;
@@ -41,7 +41,7 @@ typedef struct _KTIMER {
 } KTIMER, *PKTIMER, *PRKTIMER;
 
 /*
- * DPCs run at DISPATCH_LEVEL, one after the other on one thread for each processor; threaded ones run at PASSIVE_LEVEL
+ * DPCs run at DISPATCH_LEVEL, one after the other on one thread for each processor; threaded DPCs run at PASSIVE_LEVEL
  * on another thread. A DPC that is already queued is not queued again; it may be queued while it runs. Any IRQL.
  */
 NTKERNELAPI VOID KeInitializeDpc(_Out_ PRKDPC Dpc, _In_ PKDEFERRED_ROUTINE DeferredRoutine,
@@ -58,8 +58,8 @@ NTKERNELAPI NTSTATUS KeSetTargetProcessorDpcEx(_Inout_ PKDPC Dpc, _In_ PPROCESSO
 NTKERNELAPI VOID KeFlushQueuedDpcs(VOID);
 
 /*
- * Due times are as in waits: negative values are relative, others are system time. Period and delay are in
- * milliseconds; a tolerable delay is ignored. IRQL <= DISPATCH_LEVEL.
+ * Due times are as in waits: negative values are relative, others are system time. Period is in milliseconds.
+ * TolerableDelay has no effect. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID KeInitializeTimer(_Out_ PKTIMER Timer);
 NTKERNELAPI VOID KeInitializeTimerEx(_Out_ PKTIMER Timer, _In_ TIMER_TYPE Type);
@@ -115,7 +115,8 @@ FORCEINLINE VOID ExInitializeDeleteTimerParameters(_Out_ PEXT_DELETE_PARAMETERS 
 }
 
 /*
- * The callback runs at DISPATCH_LEVEL; periods are in units of 100 ns. IRQL <= DISPATCH_LEVEL; with Wait <= APC_LEVEL.
+ * The callback runs at DISPATCH_LEVEL; periods are in units of 100 ns. IRQL <= DISPATCH_LEVEL; if Wait is TRUE, <=
+ * APC_LEVEL.
  */
 NTKERNELAPI PEX_TIMER ExAllocateTimer(_In_opt_ PEXT_CALLBACK Callback, _In_opt_ PVOID CallbackContext,
                                       _In_ ULONG Attributes);

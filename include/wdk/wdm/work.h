@@ -39,8 +39,8 @@ typedef struct _WORK_QUEUE_ITEM {
 } WORK_QUEUE_ITEM, *PWORK_QUEUE_ITEM;
 
 /*
- * The item is the driver's memory. It may be freed or queued again as soon as its routine is called. IRQL <=
- * DISPATCH_LEVEL.
+ * The driver provides the item's memory. As soon as the item's routine is called, the item may be freed or queued
+ * again. IRQL <= DISPATCH_LEVEL.
  */
 FORCEINLINE VOID ExInitializeWorkItem(_Out_ PWORK_QUEUE_ITEM Item, _In_ PWORKER_THREAD_ROUTINE Routine,
                                       _In_opt_ PVOID Context)
@@ -62,7 +62,7 @@ NTKERNELAPI VOID IoQueueWorkItem(_Inout_ PIO_WORKITEM IoWorkItem, _In_ PIO_WORKI
                                  _In_ WORK_QUEUE_TYPE QueueType, _In_opt_ PVOID Context);
 NTKERNELAPI VOID IoQueueWorkItemEx(_Inout_ PIO_WORKITEM IoWorkItem, _In_ PIO_WORKITEM_ROUTINE_EX WorkerRoutine,
                                    _In_ WORK_QUEUE_TYPE QueueType, _In_opt_ PVOID Context);
-/* FALSE: the item is already queued. */
+/* Returns FALSE if the item is already queued. */
 NTKERNELAPI BOOLEAN IoTryQueueWorkItem(_Inout_ PIO_WORKITEM IoWorkItem, _In_ PIO_WORKITEM_ROUTINE_EX WorkerRoutine,
                                        _In_ WORK_QUEUE_TYPE QueueType, _In_opt_ PVOID Context);
 NTKERNELAPI ULONG IoSizeofWorkItem(VOID);

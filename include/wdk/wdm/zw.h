@@ -12,7 +12,7 @@
 
 EXTERN_C_START
 
-/* A handle that is not open is reported (rule handle-invalid) and STATUS_INVALID_HANDLE returned. */
+/* If the handle is not open, it is reported (rule handle-invalid), and STATUS_INVALID_HANDLE is returned. */
 NTKERNELAPI NTSTATUS ZwClose(_In_ HANDLE Handle);
 #define NtClose(handle) ZwClose(handle)
 #define ObCloseHandle(handle, mode) ((VOID)(mode), ZwClose(handle))
@@ -134,8 +134,8 @@ NTKERNELAPI NTSTATUS ZwOpenKey(_Out_ PHANDLE KeyHandle, _In_ ACCESS_MASK Desired
 NTKERNELAPI NTSTATUS ZwDeleteKey(_In_ HANDLE KeyHandle);
 NTKERNELAPI NTSTATUS ZwFlushKey(_In_ HANDLE KeyHandle);
 /*
- * STATUS_BUFFER_TOO_SMALL: the fixed part does not fit. STATUS_BUFFER_OVERFLOW: truncated. *ResultLength receives the
- * full size.
+ * STATUS_BUFFER_TOO_SMALL: the structure's fixed part does not fit. STATUS_BUFFER_OVERFLOW: the result was truncated.
+ * *ResultLength receives the full size in both cases.
  */
 NTKERNELAPI NTSTATUS ZwQueryKey(_In_ HANDLE KeyHandle, _In_ KEY_INFORMATION_CLASS KeyInformationClass,
                                 _Out_opt_ PVOID KeyInformation, _In_ ULONG Length, _Out_ PULONG ResultLength);
@@ -160,7 +160,7 @@ typedef enum _DRIVER_REGKEY_TYPE {
     DriverRegKeySharedPersistentState,
 } DRIVER_REGKEY_TYPE;
 
-/* The service key's subkey Parameters or PersistentState; created if it does not exist. */
+/* Opens the subkey Parameters or PersistentState of the driver's service key, and creates it if it does not exist. */
 NTKERNELAPI NTSTATUS IoOpenDriverRegistryKey(_In_ PDRIVER_OBJECT DriverObject, _In_ DRIVER_REGKEY_TYPE RegKeyType,
                                              _In_ ACCESS_MASK DesiredAccess, _In_ ULONG Flags,
                                              _Out_ PHANDLE DriverRegKey);
@@ -170,7 +170,7 @@ NTKERNELAPI NTSTATUS IoOpenDriverRegistryKey(_In_ PDRIVER_OBJECT DriverObject, _
 /*
  * Names of devices and files. \??\C:\a\b and \SystemRoot\a are C/a/b and SystemRoot/a in the directory that the host
  * has set (ondk_wdk_set_file_root). Nothing outside that directory can be opened. Names are case sensitive as on the
- * host. Calls return only when complete, so Event and ApcRoutine must be NULL. PASSIVE_LEVEL.
+ * host. Every operation is complete when its call returns, so Event and ApcRoutine must be NULL. PASSIVE_LEVEL.
  */
 #define FILE_SUPERSEDE 0
 #define FILE_OPEN 1
