@@ -40,7 +40,7 @@ NTSTATUS EchoBufferCreate(ECHO_BUFFER *Buffer, NDK_PD *Pd, ULONG Length)
     return status;
 }
 
-/* The first call, without a buffer, returns the size of the mapping. */
+/* Calls NdkBuildLAM twice: the first call, without a buffer, returns the size of the mapping. */
 static NTSTATUS Map(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter)
 {
     ULONG size = 0;
@@ -88,8 +88,9 @@ NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD 
 }
 
 /*
- * Posted without a context, and silent: a completion means that it failed, and the requests behind it fail, too. The
- * region's addresses are those of the memory, whose offset in its page is the mapping's offset.
+ * Posts a fast registration of the whole memory. The request is silent and has no context: a result of it means that it
+ * failed, and that the requests behind it fail too. The region's addresses are the memory's own, so the base address
+ * and FBO have the same offset in a page.
  */
 NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags)
 {
@@ -97,7 +98,7 @@ NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags)
         Buffer->Lam->AdapterPageArray, Buffer->Offset, Buffer->Length, Buffer->Data,
         Flags | NDK_OP_FLAG_SILENT_SUCCESS);
 
-    if (NT_SUCCESS(status)) /* each registration has a new token */
+    if (NT_SUCCESS(status)) /* each registration gives the region a new token */
         Buffer->Token = Buffer->Mr->Dispatch->NdkGetLocalTokenFromMr(Buffer->Mr);
     return status;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run against the service. For each round the client's memory is registered, the service reads and writes it, and the
- * answer invalidates its token. All of this happens in the thread of the device control at PASSIVE_LEVEL. The requests'
- * contexts are in pool, because a posted request may complete after the wait for it has timed out.
+ * A run against the service. In each round the client registers its memory, the service reads and writes this memory,
+ * and the service's answer invalidates the memory's token. All of this happens in the thread of the device control at
+ * PASSIVE_LEVEL. The requests' contexts are in pool, because a posted request may complete after the wait for it has
+ * timed out.
  *
  * Only this thread calls the connector, the queue pair and the completion queue, so nothing is posted after
  * CloseObjects has begun. The two event callbacks only store a status and set an event in CLIENT. The closes of
- * connector and completion queue wait for them, and CLIENT is freed after both. The memory of requests is freed after
- * the queue pair's close.
+ * connector and completion queue wait for these callbacks, and CLIENT is freed after both closes. The memory of
+ * requests is freed after the queue pair's close.
  */
 #include "echo.h"
 
@@ -36,7 +37,7 @@ static VOID CqNotified(PVOID Context, NTSTATUS CqStatus)
     KeSetEvent(&client->Event, IO_NO_INCREMENT, FALSE);
 }
 
-/* An orderly disconnect of the service completes no request, so a receive would never complete. */
+/* If the service disconnects, a pending receive does not complete. So this ends the wait for its result. */
 static VOID Disconnected(PVOID Context)
 {
     CLIENT *client = Context;
@@ -89,8 +90,8 @@ static NTSTATUS Connect(CLIENT *Client, const ECHO_SETTINGS *Settings)
 }
 
 /*
- * Returns the next result, or why there will be none: an answer that had not arrived when the service ended never will.
- * If Answered, the send's result still arrives.
+ * Waits for the next result, and returns its status. Returns Failure if the service has ended and the queue is empty:
+ * the answer will not arrive any more. If Answered, only the send's result is missing, which arrives in any case.
  */
 static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result, BOOLEAN Answered)
 {
@@ -98,7 +99,7 @@ static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result, BOOLEAN Answer
 
     limit.QuadPart = -10000000LL * CLIENT_SECONDS;
     for (;;) {
-        LONG failure = InterlockedCompareExchange(&Client->Failure, 0, 0); /* before the queue is read */
+        LONG failure = InterlockedCompareExchange(&Client->Failure, 0, 0); /* must be read before the queue */
 
         if (Client->Cq->Dispatch->NdkGetCqResultsEx(Client->Cq, Result, 1))
             return Result->Status;
@@ -156,9 +157,9 @@ static NTSTATUS Round(CLIENT *Client, ULONG Length)
         return STATUS_INVALID_NETWORK_RESPONSE;
     if (!NT_SUCCESS(answer->Status)) {
         DbgPrint("echo: the service answers 0x%08X\n", answer->Status);
-        return STATUS_REQUEST_NOT_ACCEPTED; /* the peer must not choose the IRP's status */
+        return STATUS_REQUEST_NOT_ACCEPTED; /* the IRP's status must not be one that the peer chooses */
     }
-    /* The next registration needs an invalidated region. */
+    /* The region must be invalid before it can be registered again. */
     return received.Type == NdkOperationTypeReceiveAndInvalidate ? STATUS_SUCCESS : STATUS_INVALID_NETWORK_RESPONSE;
 }
 

@@ -15,8 +15,8 @@
  * running and no other will begin. ConnectionEnd may be called at any time, any number of times, at up to
  * DISPATCH_LEVEL: the client has disconnected, a request failed, NdkAccept failed, or the service stops.
  *
- * The work item runs three routines at PASSIVE_LEVEL, one after the other. Each is queued when the one before it does
- * not use the connection any more:
+ * The work item runs three routines at PASSIVE_LEVEL, one after the other. Each routine is queued only when the one
+ * before it does not use the connection any more:
  *
  *   ConnectionAccept      queued by EchoConnectEvent. Creates queue pair and buffer, calls NdkAccept.
  *   ConnectionDisconnect  queued with the last of two references: one until ConnectionEnd, one until NdkAccept has
@@ -25,12 +25,12 @@
  *
  * ConnectionClose waits for each step before the next one:
  *
- *   1. NdkCloseConnector cancels NdkAccept if that is pending. When the close has completed, no callback that names
- *      the connection runs or will run.
+ *   1. NdkCloseConnector cancels NdkAccept if that is pending. When the close has completed, no callback with the
+ *      connection as context runs or will run.
  *   2. The results so far are read. NdkDisconnect has flushed the queue pair. An adapter may discard the results of a
  *      queue pair that is closed, and with them receives of the shared queue.
  *   3. NdkCloseQp ends the remaining requests. When the close has completed, no request uses a buffer.
- *   4. The last results are read. No result names the connection any more.
+ *   4. The last results are read. No result refers to the connection any more.
  *   5. The buffer and the connection are freed, and Service->Alive is released.
  *
  *   caller                        at              uses
@@ -104,7 +104,7 @@ static VOID ConnectionSend(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot, ULONG L
     NTSTATUS status = Invalidate ? qp->Dispatch->NdkSendAndInvalidate(qp, Slot, &sge, 1, 0, Token)
                                  : qp->Dispatch->NdkSend(qp, Slot, &sge, 1, 0);
 
-    if (!NT_SUCCESS(status)) { /* not posted: no result will return the slot */
+    if (!NT_SUCCESS(status)) { /* the request was not posted, so no result will return the slot */
         ConnectionReturnSlot(Connection, Slot);
         ConnectionEnd(Connection);
     }
@@ -171,8 +171,8 @@ static VOID ConnectionReceived(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
 }
 
 /*
- * A result may arrive in each of the three states: before ConnectionAccepted has run, and until ConnectionClose has
- * read the last one. Requests without a slot are silent, so a result of one is a failure.
+ * A result may arrive in each of the three states: even before ConnectionAccepted has run, and until ConnectionClose
+ * has read the last result. Requests without a slot are silent, so they have a result only if they failed.
  */
 VOID EchoConnectionResult(const NDK_RESULT_EX *Result)
 {
@@ -198,7 +198,7 @@ VOID EchoConnectionResult(const NDK_RESULT_EX *Result)
     case NdkOperationTypeRead:
         ConnectionFinishBulk(connection, slot);
         break;
-    default: /* the answer was sent */
+    default: /* a send: the answer was sent */
         ConnectionReturnSlot(connection, slot);
         break;
     }
@@ -239,8 +239,8 @@ static ECHO_CONNECTION *ConnectionAllocate(ECHO_SERVICE *Service, NDK_CONNECTOR 
 }
 
 /*
- * Returns FALSE if the service stops, or has ECHO_CONNECTIONS already, so that clients cannot make it allocate without
- * limit.
+ * Returns FALSE if the service is stopping, or if it has ECHO_CONNECTIONS connections. Without this limit clients could
+ * make the service allocate any amount of memory.
  */
 static BOOLEAN ConnectionInsert(ECHO_CONNECTION *Connection)
 {
@@ -261,7 +261,7 @@ static BOOLEAN ConnectionInsert(ECHO_CONNECTION *Connection)
     return inserted;
 }
 
-/* Does not wait: the work item creates queue pair and buffer. */
+/* Queues ConnectionAccept. Does not create queue pair and buffer itself, because it must not wait here. */
 VOID EchoConnectEvent(PVOID ConnectEventContext, NDK_CONNECTOR *Connector)
 {
     ECHO_CONNECTION *connection = ConnectionAllocate(ConnectEventContext, Connector);
@@ -339,7 +339,7 @@ static VOID ConnectionDisconnectDone(PVOID Context, NTSTATUS Status)
 {
     ECHO_CONNECTION *connection = Context;
 
-    UNREFERENCED_PARAMETER(Status); /* with any status, the connection is closed next */
+    UNREFERENCED_PARAMETER(Status); /* whatever the status is, the connection is closed next */
     IoQueueWorkItem(connection->Work, ConnectionClose, DelayedWorkQueue, connection);
 }
 

@@ -25,7 +25,7 @@ static NTSTATUS OpenOrClose(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     return Complete(Irp, STATUS_SUCCESS, 0);
 }
 
-/* The buffer is both input and output (METHOD_BUFFERED): the input is copied before the output is written. */
+/* With METHOD_BUFFERED, input and output are in one buffer. So the input is copied before the output is written. */
 static NTSTATUS Run(PIRP Irp, const IO_STACK_LOCATION *Stack)
 {
     ECHO_REPORT report;

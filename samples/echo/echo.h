@@ -23,7 +23,7 @@
 #define ECHO_TAG 'ohcE'
 #define ECHO_SLOTS 32       /* messages that the service holds at the same time */
 #define ECHO_CONNECTIONS 64 /* clients that it serves at the same time */
-/* A slot has at most one result at a time. A connection that ends has one for a silent request that failed. */
+/* Each slot has at most one result in the queue. Each connection may add one, of a silent request that failed. */
 #define ECHO_CQ_DEPTH (ECHO_SLOTS + ECHO_CONNECTIONS)
 
 /* ---- settings.c ---- */
@@ -53,7 +53,7 @@ VOID EchoCreated(PVOID Context, NTSTATUS Status, NDK_OBJECT_HEADER *Object);
 VOID EchoCompleted(PVOID Context, NTSTATUS Status);
 /* Waits until the request has completed, and returns its status. A create's *Object receives the object. */
 NTSTATUS EchoWaitFor(ECHO_WAIT *Wait, NTSTATUS Status, PVOID *Object);
-/* Closes and waits. */
+/* Closes the object, and waits until the close has completed. */
 VOID EchoClose(NDK_OBJECT_HEADER *Object, NDK_FN_CLOSE_OBJECT Close);
 
 /* ---- buffer.c ---- */
@@ -62,17 +62,17 @@ typedef struct _ECHO_BUFFER {
     ULONG Length;
     MDL *Mdl;
     NDK_MR *Mr;
-    UINT32 Token; /* local */
+    UINT32 Token; /* the local token, for SGEs */
     NDK_ADAPTER *Adapter;
     NDK_LOGICAL_ADDRESS_MAPPING *Lam; /* only for fast registration */
     ULONG Offset;
 } ECHO_BUFFER;
 /* Registers the memory at once, for this side's requests. */
 NTSTATUS EchoBufferCreate(ECHO_BUFFER *Buffer, NDK_PD *Pd, ULONG Length);
-/* Prepares the memory for fast registration, which the queue pair performs when it processes the request. */
+/* Prepares the memory for fast registration. EchoBufferRegister then posts the registration to a queue pair. */
 NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD *Pd, ULONG Length, BOOLEAN Remote);
 NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags);
-/* The queue pair that used it must be closed. Any part may be missing. */
+/* The queue pair that used the buffer must be closed. Also deletes a buffer that was created only partly. */
 VOID EchoBufferDelete(ECHO_BUFFER *Buffer);
 NDK_SGE EchoBufferSge(const ECHO_BUFFER *Buffer, ULONG Offset, ULONG Length);
 
@@ -81,10 +81,10 @@ struct _ECHO_SERVICE;
 
 /* Memory for one message: a receive, then the answer to it. */
 typedef struct _ECHO_SLOT {
-    LIST_ENTRY Link; /* in its connection's list of early messages */
+    LIST_ENTRY Link; /* in the connection's list of early messages */
     ULONG Offset;
     ULONG Length;    /* of the message */
-    BOOLEAN Bulk;    /* it uses its connection's bulk buffer */
+    BOOLEAN Bulk;    /* the connection's bulk buffer is in use for this message */
 } ECHO_SLOT;
 
 typedef struct _ECHO_SERVICE {
@@ -97,16 +97,17 @@ typedef struct _ECHO_SERVICE {
     ECHO_BUFFER Messages;
     ECHO_SLOT Slots[ECHO_SLOTS];
     EX_RUNDOWN_REF Alive;      /* one for each connection */
-    KSPIN_LOCK Lock;           /* guards all below, slots, connection states, posts, calls to Cq and Srq */
+    KSPIN_LOCK Lock;           /* guards the members below, slots, connection states, posts, and calls to Cq and Srq */
     LIST_ENTRY Connections;
     BOOLEAN Refusing;          /* no new connections */
-    BOOLEAN CqClosing;         /* Cq is not called any more */
+    BOOLEAN CqClosing;         /* Cq must not be called any more */
     ECHO_COUNTERS Counters;
 } ECHO_SERVICE;
 NTSTATUS EchoServiceStart(ECHO_SERVICE *Service, PDEVICE_OBJECT Device, const ECHO_SETTINGS *Settings);
 VOID EchoServiceStop(ECHO_SERVICE *Service);
 /*
- * Reads the results in the completion queue. If a queue pair has been closed, none of its results is left afterwards.
+ * Reads and handles all results that are in the completion queue now. So after the close of a queue pair, this reads
+ * its last results.
  */
 VOID EchoServicePollResults(ECHO_SERVICE *Service);
 /* Posts the slot to the shared receive queue again. Lock is held. */
@@ -115,7 +116,7 @@ VOID EchoServicePost(ECHO_SERVICE *Service, ECHO_SLOT *Slot);
 /* ---- connection.c ---- */
 typedef struct _ECHO_CONNECTION ECHO_CONNECTION;
 VOID EchoConnectEvent(PVOID ConnectEventContext, NDK_CONNECTOR *Connector);
-/* One of its requests has completed. Lock is held. */
+/* Handles the result of one of the connection's requests. Lock is held. */
 VOID EchoConnectionResult(const NDK_RESULT_EX *Result);
 /* Ends every connection: each closes itself, then releases Alive. Lock is held. */
 VOID EchoConnectionEndAll(ECHO_SERVICE *Service);

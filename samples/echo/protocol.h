@@ -22,7 +22,7 @@ typedef struct _ECHO_BULK {
     ULONG Length;
 } ECHO_BULK;
 
-/* Connects to the service and exchanges Rounds times Length bytes, which are compared each time. */
+/* Connects to the service and runs Rounds rounds. In each round Length bytes are exchanged and compared. */
 #define IOCTL_ECHO_RUN CTL_CODE(FILE_DEVICE_NETWORK, 0x800, METHOD_BUFFERED, FILE_ANY_ACCESS) /* 0x122000 */
 /* Returns the service's counters. */
 #define IOCTL_ECHO_QUERY CTL_CODE(FILE_DEVICE_NETWORK, 0x801, METHOD_BUFFERED, FILE_ANY_ACCESS) /* 0x122004 */

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connections share the listener, one completion queue, and one shared receive queue with the messages' memory.
+ * The parts of the service that all connections share: the listener, one completion queue, and one shared receive queue
+ * with the memory for messages.
  *
- * A slot is in one place at a time: posted to the shared receive queue, in a connection's list of early messages, or
- * in use by a request of the connection that received into it. Service->Lock orders all of that: results are taken and
- * answered with the lock held, which is allowed because a provider does not call back out of a post.
+ * A slot is in one place at a time: posted to the shared receive queue, in a connection's list of early messages, or in
+ * use by a request of the connection that received into it. Service->Lock guards the slots. Results are read, and
+ * answers are posted, with the lock held. That is allowed, because a provider calls no callback inside a post.
  *
  * All clients share the slots, so a client that sends faster than the service answers can leave the others without
  * receives. A service for clients that do not trust each other gives each queue pair receives of its own.
  *
- * EchoServiceStop ends the connections, waits until the last one is closed, and then closes the rest, successors
- * before antecedents. A notification may still run then: CqClosing keeps it away from the completion queue.
+ * EchoServiceStop ends the connections and waits until the last one is closed. Then it closes the other objects, each
+ * before the objects that it depends on. A notification may still run at that time; because of CqClosing it does not
+ * use the completion queue.
  */
 #include "echo.h"
 
@@ -24,8 +26,8 @@ VOID EchoServicePost(ECHO_SERVICE *Service, ECHO_SLOT *Slot)
 }
 
 /*
- * Reads the results that are in the queue at the call, and not many more, because clients could add new ones as fast as
- * these are read. Lock is held.
+ * Reads the results that are in the queue at the call. The number is limited, because clients could add results as fast
+ * as they are read. Lock is held.
  */
 static VOID ServicePollResultsLocked(ECHO_SERVICE *Service)
 {
@@ -138,7 +140,7 @@ NTSTATUS EchoServiceStart(ECHO_SERVICE *Service, PDEVICE_OBJECT Device, const EC
     return status;
 }
 
-/* Also stops a service that was started only partly. */
+/* Also stops a service that has been started only partly. */
 VOID EchoServiceStop(ECHO_SERVICE *Service)
 {
     KIRQL irql;

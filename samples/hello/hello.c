@@ -3,8 +3,8 @@
  * The driver to read first. DriverEntry opens an NDK adapter, connects to the echo service (samples/echo), sends a
  * line, receives it back and disconnects. DriverUnload closes the adapter.
  *
- * Each request is waited for at once, so contexts may be on the stack. echo keeps them in pool and continues in
- * callbacks, as larger drivers do.
+ * DriverEntry waits for each request right after it has started it, so contexts may be on the stack. Larger drivers, as
+ * samples/echo, keep contexts in pool and continue in callbacks.
  */
 #include <ntddk.h>
 #include <wsk.h>
@@ -21,7 +21,7 @@ DRIVER_INITIALIZE DriverEntry;
 DRIVER_UNLOAD HelloUnload;
 
 typedef struct _HELLO {
-    KEVENT Done;               /* set by a completion, with the members below */
+    KEVENT Done;               /* set by a completion, after it has set the members below */
     NTSTATUS Status;
     NDK_OBJECT_HEADER *Object;
     KEVENT Event;              /* set if there are results, or Failure is set */
@@ -59,12 +59,12 @@ static VOID HelloCqNotified(PVOID Context, NTSTATUS Status)
     KeSetEvent(&hello->Event, IO_NO_INCREMENT, FALSE);
 }
 
-/* An orderly disconnect of the peer completes no request, so a receive would never complete. */
+/* If the peer disconnects, a pending receive does not complete. So this ends the wait for its result. */
 static VOID HelloDisconnected(PVOID Context) { HelloCqNotified(Context, STATUS_CONNECTION_DISCONNECTED); }
 
 /*
- * STATUS_PENDING is not a failure: the callback delivers the result. A pending create does not write its out parameter;
- * its callback receives the object.
+ * Waits for the completion if Status is STATUS_PENDING, and returns the request's final status. A pending create does
+ * not write its out parameter: its callback receives the object.
  */
 static NTSTATUS HelloWait(HELLO *H, NTSTATUS Status, PVOID *Object)
 {
@@ -137,7 +137,7 @@ static NTSTATUS HelloExchange(HELLO *H, const CHAR *Line)
     if (NT_SUCCESS(status = H->Qp->Dispatch->NdkReceive(H->Qp, NULL, &in, 1)))
         status = H->Qp->Dispatch->NdkSend(H->Qp, NULL, &out, 1, NDK_OP_FLAG_SILENT_SUCCESS);
     while (NT_SUCCESS(status)) {
-        failure = InterlockedCompareExchange(&H->Failure, 0, 0); /* before the queue is read */
+        failure = InterlockedCompareExchange(&H->Failure, 0, 0); /* must be read before the queue */
         if (H->Cq->Dispatch->NdkGetCqResults(H->Cq, &result, 1)) {
             status = result.Status;
             break;
@@ -148,7 +148,7 @@ static NTSTATUS HelloExchange(HELLO *H, const CHAR *Line)
         else if (KeWaitForSingleObject(&H->Event, Executive, KernelMode, FALSE, &limit) == STATUS_TIMEOUT)
             status = STATUS_IO_TIMEOUT;
     }
-    /* The peer is not trusted: its bytes are compared, never printed. */
+    /* The peer is not trusted: its bytes are only compared, never printed. */
     if (NT_SUCCESS(status) && (result.BytesTransferred != out.Length ||
             RtlCompareMemory(H->Buffer, H->Buffer + HELLO_ROOM, out.Length) != out.Length))
         status = STATUS_INVALID_NETWORK_RESPONSE;
