@@ -6,7 +6,8 @@
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
 
-static NDIS_STATUS ndis_open_adapter(NDIS_HANDLE context, PNDIS_OPEN_NDK_ADAPTER_PARAMETERS parameters, NDK_ADAPTER **out)
+static NDIS_STATUS ndis_open_adapter(NDIS_HANDLE context, PNDIS_OPEN_NDK_ADAPTER_PARAMETERS parameters,
+                                     NDK_ADAPTER **out)
 {
     NTSTATUS status;
 
