@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: requests that send nothing: fast register, bind, invalidate. Each is carried out when the requests ahead of
- * it have been framed.
+ * Requests that send nothing: fast register, bind, invalidate. Each is carried out when the requests ahead of it have
+ * been framed.
  *
- * Framing a batch reaches these requests, but the transport may take less than the batch. Invariant: the result is
- * therefore stored in the entry, not in the sending state, so that framing again skips a request that is done.
+ * If the transport takes only a part of a batch, the rest is framed again later. Invariant: the result of such a
+ * request is stored in its entry, not in the sending state, so that framing again skips a request that is done.
  */
 #include "iwarp/qp_internal.h"
 
@@ -29,7 +29,7 @@ bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone)
     return true;
 }
 
-/* Undoes the post's preparation. */
+/* Discards the registration that the post prepared. */
 void local_discard(struct iw_qp *qp, const struct entry *e)
 {
     if (e->opcode != RDMA_OP_INVALIDATE)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: registrations that requests make and end, and the groups that these belong to.
+ * Registrations that requests make and end, and the groups that these belong to.
  *
  *   a post          mem_prepare_pages and mem_prepare_window fill a slot, which has its STag and is PREPARED
- *   activation      mem_activate kills what is alive in the group and makes the prepared registration alive.
- *                   Instead: mem_discard if the request was flushed, mem_group_refused if it was not posted.
+ *   activation      mem_activate kills the living registration of the group and makes the prepared one alive. If the
+ *                   request was flushed, mem_discard kills the prepared one; if it was not posted, mem_group_unprepare.
  *   the end         mem_revoke (an invalidation by this side or the peer), the next activation, or mem_group_kill
  *
  * The consumer has the STag from the post on, and may post requests that name it before the activation. mem_check finds
@@ -102,7 +102,7 @@ int mem_group_reserve(struct mem_table *t, struct mem_group *g)
     return error;
 }
 
-/* Returns the reserved slot, or NULL. close: nothing can be reserved or published afterwards. */
+/* Removes and returns the reserved slot, or NULL. close: also refuses reservations and publications from now on. */
 static struct mem_region *group_pop_reserved(struct mem_group *g, bool close)
 {
     struct mem_region *r;
@@ -243,8 +243,8 @@ bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *co
 /* Ends */
 
 /*
- * Kills r, waits until no other thread protects it if `wait`, and releases the caller's protection. Returns false, and
- * does not wait, if r was dead already.
+ * Kills r. If `wait` is set, waits until no other thread protects r. Then releases the caller's protection. If r was
+ * dead already, does not wait, and returns false.
  */
 static bool slot_kill_protected(struct mem_region *r, bool wait)
 {
@@ -298,7 +298,7 @@ enum wire_error mem_revoke(struct mem_table *t, const void *domain, uint32_t sta
     return slot_kill_protected(r, true) ? WIRE_OK : WIRE_RDMAP_INVALID_STAG;
 }
 
-/* Kills r if it is prepared and of this domain. Releases the caller's protection of it. */
+/* Kills r if it is prepared and belongs to this domain. Releases the caller's protection of r. */
 static void slot_discard(struct mem_region *r, const void *domain)
 {
     if (r->domain == domain && atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_PREPARED)
@@ -316,9 +316,9 @@ void mem_discard(struct mem_table *t, const void *domain, uint32_t stag)
 }
 
 /*
- * Reserves r again, and releases the caller's protection of it. This succeeds if r is the group's only registration so
- * far, no other thread protects r, and no window is bound to it. Its STag then names the next registration, so that a
- * peer that has received the STag sees no difference. Returns false otherwise.
+ * Reserves r again, and releases the caller's protection of r. This succeeds if r is the group's only registration so
+ * far, no other thread protects r, and no window is bound to it. The STag of r then names the next registration, so
+ * that a peer that has received the STag sees no difference. Otherwise returns false and changes nothing.
  */
 static bool group_reserve_again(struct mem_group *g, struct mem_region *r)
 {
@@ -398,7 +398,7 @@ static uint64_t pages_find_run(struct mem_table *t, const struct rdma_pages *p, 
     return n;
 }
 
-/* Makes r flat if the pages are contiguous, else paged with an array of their addresses. 0, EFAULT or ENOMEM. */
+/* Makes r flat if the pages are contiguous, else paged, with an array of addresses. Returns 0, EFAULT or ENOMEM. */
 static int pages_resolve(struct mem_table *t, const struct rdma_pages *p, struct mem_region *r)
 {
     uint64_t used = pages_count(p), n;
@@ -453,7 +453,7 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
     if (error)
         return error;
     *stag = slot_stag(r);
-    r->kind = SLOT_FLAT; /* until its pages are resolved; an earlier attempt may have failed */
+    r->kind = SLOT_FLAT; /* until the pages are resolved; an earlier attempt that failed may have left another kind */
     r->len = p->len;
     r->base_to = p->base_address;
     r->domain = domain;
@@ -461,13 +461,13 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
     r->revocable = true;
     error = pages_resolve(t, p, r);
     if (error) {
-        group_set_reserved(g, r); /* a reserved slot stays reserved */
+        group_set_reserved(g, r); /* so that a reserved STag stays reserved */
         return error;
     }
     return group_publish_prepared(g, r);
 }
 
-/* The caller protects `whole`. 0, or the error of mem_prepare_window. */
+/* Requires protection of `whole`. Returns 0, or the error of mem_prepare_window. */
 static int window_check(const struct mem_region *whole, const void *domain, uint64_t to, uint64_t len, unsigned access)
 {
     if (whole->domain != domain || whole->kind == SLOT_WINDOW)
@@ -537,9 +537,10 @@ static struct mem_region *group_find_alive(struct mem_group *g)
 }
 
 /*
- * Activates r unless another member of the group is alive. The caller protects r, so that r is a member. whole: r is no
- * window, or its region is alive and protected. Returns MEM_BUSY if *other must die first; *other is protected then.
- * The lock is held from the check to the change, so that of two concurrent activations one finds the other's region.
+ * Activates r unless another member of the group is alive. The caller protects r, so r is still a member. whole: r is
+ * no window, or the window's region is alive and protected. Returns MEM_BUSY if *other must die first; *other is then
+ * protected. The lock is held from the check to the change, so that of two concurrent activations one finds the other's
+ * registration alive.
  */
 static enum mem_activation group_try_activate(struct mem_region *r, bool whole, struct mem_region **other)
 {
@@ -575,7 +576,7 @@ enum mem_activation mem_activate(struct mem_table *t, uint32_t stag, bool wait)
         result = group_try_activate(r, whole, &other);
         if (whole && r->kind == SLOT_WINDOW)
             slot_unprotect(r->parent);
-        slot_unprotect(r); /* so that the wait below has no protection but that of `other` */
+        slot_unprotect(r); /* so that this thread protects only `other` while it waits below */
         if (result != MEM_BUSY)
             return result;
         if (!wait) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: detects an FPDU or a message that the peer has begun and does not continue. The owner makes a mark, makes
- * another one later, and compares the two. The owner chooses the time between them. Invariant: marks are computed from
- * the receiver's existing positions, so that received bytes cost nothing extra.
+ * Detects an FPDU or a message that the peer has begun and does not continue. The owner makes a mark, makes another one
+ * after a time that it chooses, and compares the two. Invariant: marks are computed from the positions that the
+ * receiver has anyway, so that received bytes cost nothing extra.
  */
 #include "iwarp/qp_internal.h"
 
@@ -39,7 +39,7 @@ bool iw_qp_rx_is_partial(const struct iw_qp *qp)
            (qp->tx.reads > 0 && progress_read(qp));
 }
 
-/* Returns the received bytes of an incomplete FPDU, or 0 if its segment is not of this kind. */
+/* Returns the received bytes of an incomplete FPDU with a tagged or an untagged segment, or 0 if there is none. */
 static uint32_t progress_fpdu_bytes(const struct iw_qp *qp, bool tagged)
 {
     const uint8_t *partial = qp->rx.partial_buffer ? qp->rx.partial_buffer : qp->rx.partial_small;
@@ -67,7 +67,7 @@ void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark)
     mark->read = ((uint64_t)queue_head(&qp->sq) << 32) + (read ? read->received : 0) + progress_fpdu_bytes(qp, true);
 }
 
-/* Signed, because `now` can be smaller: an incomplete FPDU counts with its header, its placed payload without. */
+/* Signed, because `now` can be smaller: an incomplete FPDU counts with its header, a placed one without. */
 static bool progress_is_less(uint64_t before, uint64_t now, uint32_t min)
 {
     return (int64_t)(now - before) < (int64_t)min;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: RDMA read, both directions.
+ * RDMA read, both directions.
  *
- * As requester: one read of the consumer is one Read Request. Its sink STag exists for this read alone and has no entry
- * in the memory table. Invariant: only the oldest read in flight accepts a response, and each segment must begin at the
- * byte after the previous one. As responder: the peer's requests wait in a ring whose size is the limit of inbound
- * reads, and are answered in order.
+ * As requester: each read of the consumer becomes one Read Request. Its sink STag is valid for this read alone and has
+ * no entry in the memory table. Invariant: only the oldest read in flight accepts a response, and each segment must
+ * begin at the byte after the previous one. As responder: the peer's requests wait in a ring whose size is the limit of
+ * inbound reads, and are answered in order.
  */
 #include "iwarp/qp_internal.h"
 
 /*
- * A permutation of 32 bits, keyed by the secret: every n has its own STag, and a peer cannot predict the next one.
- * Never returns 0: the value 0 becomes 1.
+ * Returns the sink STag of the n-th read: a permutation of 32 bits, keyed by the secret. So every n has its own STag,
+ * and a peer cannot predict the next one. Never returns 0: the value 0 becomes 1.
  */
 uint32_t reads_sink(const struct iw_qp *qp, uint32_t n)
 {
@@ -50,7 +50,7 @@ enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_he
     return WIRE_OK;
 }
 
-/* Invalidates the sink's token if the read requests it. The response is placed, so that no protection remains. */
+/* Invalidates the sink's token if the read requests it. The response has been placed, so its memory is not in use. */
 static enum wire_error reads_invalidate_sink(const struct iw_qp *qp, const struct entry *e)
 {
     if (!(e->flags & RDMA_FLAG_READ_INVALIDATE))
@@ -125,7 +125,7 @@ enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload)
     return WIRE_OK;
 }
 
-/* The Terminate contains the Read Request's headers. They are encoded again, so that reserved bits may differ. */
+/* The Terminate contains the Read Request's headers. They are encoded again, so reserved bits may differ from it. */
 void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error)
 {
     struct ddp_header h = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: shared receive queues. One queue is a ring of receives under a spin lock: any thread posts, and the owner
- * of any queue pair removes.
+ * Shared receive queues. A queue is a ring of receives under a spin lock: any thread posts, and the owners of the queue
+ * pairs remove.
  *
  * A queue pair that uses a shared queue has a receive queue of its own of depth 1. When a message begins, the oldest
  * shared receive moves there, and is filled, completed, failed or flushed like any other receive of that queue pair.
@@ -69,7 +69,7 @@ uint32_t srq_sges(const struct iw_srq *srq)
     return srq->config.sges;
 }
 
-/* The same checks as for a receive of a queue pair: 0, EINVAL or EFAULT. */
+/* Checks a receive as iw_qp_post does. Returns 0, EINVAL or EFAULT. */
 static int srq_check_receive(const struct iw_srq *srq, const struct rdma_request *r, uint32_t *length)
 {
     uint64_t sum = 0;
@@ -159,8 +159,8 @@ static bool srq_pop(struct iw_srq *srq, struct entry *to)
 }
 
 /*
- * Is h the header of the next message's first segment? Every other check comes after the receive has moved, and fails
- * that receive.
+ * Is h the header of the next message's first segment? All other checks of the segment are made after a receive has
+ * moved to the queue pair, so that a failure ends that receive.
  */
 static bool srq_begins_message(const struct iw_qp *qp, const struct ddp_header *h)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: MPA start-up. The initiator and the responder are a table each; iw_startup_print_tables prints them.
+ * MPA start-up. The initiator and the responder are a table each; iw_startup_print_tables prints them.
  *
  *   initiator                                        responder
  *
@@ -30,7 +30,7 @@
  *   - R in a request has no meaning and is ignored, like reserved bits.
  *   - C from either side enables CRC. M is not supported: a request with M is rejected, a reply with M is malformed.
  *   - The responder selects one form that both sides have. If there is none, it rejects and lists its own forms in the
- *     reply. It cannot send the Terminate that RFC 6581 has the initiator send, because it has no FPDUs yet.
+ *     reply. It cannot send a Terminate, as the initiator does in this case, because it has no FPDUs yet.
  *   - To the initiator a reply without A means client-server, and a reply with several forms leaves it the choice.
  *   - A ready-to-receive read is avoided if no reads are allowed and there is another form.
  *   - The responder states the effective limits, so that both sides have the same.
@@ -69,9 +69,9 @@ struct machine {
     const char *name;
     const struct state *states;
     const char *const *inputs;
-    const struct cell *cells; /* state by state, from 1 on */
+    const struct cell *cells; /* a row of input_count cells for each state; row 0 is not used */
     unsigned state_count, input_count;
-    unsigned bad, sent; /* these two of the inputs */
+    unsigned bad, sent; /* the numbers of the inputs "bad" and "sent" */
 };
 
 struct iw_startup {
@@ -82,7 +82,7 @@ struct iw_startup {
     struct iw_startup_result result; /* the limits begin as this side's maximum and only decrease */
     struct mpa_frame peer;           /* private data points into frame until this side's frame overwrites it */
     size_t in_len, in_need, out_len, out_sent;
-    uint8_t frame[MPA_MAX_FRAME];    /* the peer's or this side's: no state reads and writes */
+    uint8_t frame[MPA_MAX_FRAME];    /* the peer's or this side's, because no state both reads and writes */
 };
 
 #define NO { NEVER, IW_STARTUP_NONE }

@@ -4,9 +4,9 @@
  * machines, each a table (startup.c). The caller reads bytes for rx_want/rx_done and sends those of tx_want/tx_done.
  * Invariant: start-up never asks for a byte behind the peer's frame, because that byte belongs to the stream.
  *
- * The caller owns the time limits. When one passes, it frees the object. Start-up only negotiates the ready-to-receive
- * form; the stream sends and receives the message (qp.h). A ready-to-receive read does not count against the read
- * limits: it is selected even with a limit of 0 if the two sides have no other form in common.
+ * The caller has the time limits. When one passes, the caller frees the object. Start-up only negotiates the
+ * ready-to-receive form; the stream sends and receives the message (qp.h). A ready-to-receive read does not count
+ * against the read limits: it is selected even with a limit of 0 if the two sides have no other form in common.
  */
 #ifndef IWARP_STARTUP_H
 #define IWARP_STARTUP_H
@@ -23,13 +23,13 @@ struct iw_startup_config {
     uint8_t revision;      /* initiator: of the request, 0 to 2. The responder replies in the request's revision. */
     bool crc;              /* initiator: request CRC; responder: use CRC even if the request does not ask for it */
     /*
-     * Set of enum mpa_rtr. Initiator: the forms that it offers; if empty, the request has no flag A. Responder: the
-     * forms that it accepts; if empty, it rejects requests with flag A. Among several forms that both sides have, the
-     * empty FPDU is preferred, then the write, then the read.
+     * Set of enum mpa_rtr. Initiator: the forms that it offers; if empty, the request has no flag A (peer-to-peer).
+     * Responder: the forms that it accepts; if empty, it rejects requests with flag A. If both sides have several forms
+     * in common, the empty FPDU is preferred, then the write, then the read.
      */
     unsigned rtr;
     uint16_t max_ird, max_ord; /* the adapter's limits; values above 0x3ffe count as 0x3ffe */
-    uint16_t max_private;  /* responder: bytes of the consumer's private data in a request; more is malformed */
+    uint16_t max_private;  /* responder: a request with more bytes of private data is malformed */
 };
 
 enum iw_startup_event {
@@ -40,7 +40,7 @@ enum iw_startup_event {
     IW_STARTUP_REJECTED, /* initiator: the peer rejected; its private data is valid */
     /*
      * The frame is invalid. The initiator closes. The responder closes at once if key, length or revision are wrong.
-     * For markers, S without limits, too much private data or no common form, it first sends a reject (tx_want).
+     * For markers, flag S without limits, too much private data or no common form, it first sends a reject (tx_want).
      */
     IW_STARTUP_MALFORMED,
     /* The initiator must send a Terminate and close. The result's crc is valid for that. */
@@ -48,7 +48,7 @@ enum iw_startup_event {
     IW_STARTUP_NO_RTR, /* the reply has flag A and no form that the request offered */
 };
 
-/* The result of negotiation. The limits are effective: ird = min(own inbound, peer's outbound); ord likewise. */
+/* The result of negotiation. ird and ord are effective limits: ird = min(own inbound, peer's outbound), ord likewise. */
 struct iw_startup_result {
     uint8_t revision;
     bool crc;

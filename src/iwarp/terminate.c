@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: Terminate, the last message of a stream, sent by the side that found an error. It contains the error's code
- * and, for errors of DDP and RDMAP, the headers of the faulty segment.
+ * Terminate, the last message of a stream, sent by the side that found an error. It contains the error's code and, for
+ * errors of DDP and RDMAP, the headers of the faulty segment.
  */
 #include <string.h>
 
