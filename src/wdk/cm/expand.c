@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Expands the %variables% of REG_EXPAND_SZ values: see registry.h. A value is not expanded again. */
+/* Expands the %variables% of REG_EXPAND_SZ values: see registry.h. The result is not expanded again. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -72,7 +72,10 @@ static int registry_host_fail(const char *key, NTSTATUS status)
     return host_error("registry key %s: 0x%08X", key, (uint32_t)status);
 }
 
-/* Sets or removes a value. Setting creates the key; without a name only that. It is no error if nothing is removed. */
+/*
+ * Sets or removes a value. Setting creates the key if it does not exist, and only that if name is NULL. It is no error
+ * to remove a value that does not exist.
+ */
 static int registry_host_change(const char *key, const char *name, bool remove, uint32_t type, const void *data,
                                 uint32_t size)
 {
@@ -101,7 +104,10 @@ int ondk_wdk_registry_set(const char *key, const char *name, uint32_t type, cons
     return registry_host_change(key, name, false, type, data, size);
 }
 
-/* length includes the terminator of each string of a list, except the last terminator, which is added here. */
+/*
+ * length counts the terminators of a list's strings, but not the terminator of the list or of a single string, which is
+ * added here.
+ */
 int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type, const char *text, uint32_t length)
 {
     size_t units = text_to_utf16(NULL, 0, text, length, NULL, NULL);
@@ -180,7 +186,10 @@ static char *registry_file_next_line(struct registry_file *f)
     return start;
 }
 
-/* Decodes "text" with \" and \\ in place. *end is behind it. Returns NULL if the closing quotation mark is missing. */
+/*
+ * Decodes "text" with \" and \\ in place. *end receives the address behind the closing quotation mark. Returns NULL if
+ * that mark is missing.
+ */
 static char *registry_file_unquote(char *at, char **end)
 {
     char *start = ++at, *out = start;
@@ -315,7 +324,10 @@ static int registry_file_parse_line(struct registry_file *f, char *line)
     }
 }
 
-/* Reads the file as UTF-8. Windows writes UTF-16 with a byte order mark, other programs UTF-8. */
+/*
+ * Returns the file's text as UTF-8, or NULL. Windows writes .reg files in UTF-16 with a byte order mark, other programs
+ * in UTF-8.
+ */
 static char *registry_file_read(const char *path)
 {
     FILE *in = fopen(path, "re");

@@ -32,12 +32,12 @@ extern POBJECT_TYPE const registry_key_type;
 void registry_lock(void);
 void registry_unlock(void);
 
-/* The missing keys of a path that registry_open creates. */
+/* Which missing keys of a path registry_open creates. */
 enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL };
 
 /*
- * Opens a path relative to `from`, or, if `from` is NULL, one that begins with \Registry. Returns the key with a
- * reference, or NULL and *status. *made, if made is not NULL, becomes true if a key was created.
+ * Opens a path relative to `from`, or, if `from` is NULL, a path that begins with \Registry. Returns the key with a
+ * reference, or NULL and the reason in *status. *made, if made is not NULL, becomes true if a key was created.
  */
 struct registry_key *registry_open(struct registry_key *from, PCUNICODE_STRING path, enum registry_make make,
                                    bool *made, NTSTATUS *status);
@@ -52,6 +52,7 @@ NTSTATUS registry_remove(struct registry_key *key);
 /*
  * Replaces each %NAME% in the text by its value in `environment`: terminated NAME=value strings and an empty one at the
  * end; NULL: the system's. An unknown %NAME% remains. Returns a terminated copy for free(), or NULL if out of memory.
+ * *expanded receives its length in units.
  */
 WCHAR *registry_expand(const WCHAR *text, size_t units, const WCHAR *environment, size_t *expanded);
 

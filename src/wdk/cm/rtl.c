@@ -201,8 +201,8 @@ static NTSTATUS registry_query_store_text(const struct registry_value_copy *copy
 }
 
 /*
- * Copies up to four bytes to EntryContext. For more, the first LONG of the driver's buffer is its negative size (only
- * the data is written) or its size (size, type and data are written).
+ * Copies data of up to four bytes to EntryContext. For longer data, the driver has put the size of its buffer into the
+ * buffer's first LONG. If that size is negative, only the data is written; otherwise size, type and data are.
  */
 static NTSTATUS registry_query_store_data(const struct registry_value_copy *copy, void *out)
 {
@@ -252,7 +252,10 @@ static bool registry_query_expand(struct registry_value_copy *copy, const WCHAR 
     return true;
 }
 
-/* Delivers a value to the driver; a list string by string, unless RTL_QUERY_REGISTRY_NOEXPAND is set. */
+/*
+ * Delivers a value to the driver. QueryRoutine receives a list string by string, unless RTL_QUERY_REGISTRY_NOEXPAND is
+ * set.
+ */
 static NTSTATUS registry_query_deliver(const RTL_QUERY_REGISTRY_TABLE *entry, struct registry_value_copy *copy,
                                        const struct registry_query *query)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The Zw routines for keys and values, which use handles: see wdm/zw.h. A deleted key fails all but ZwClose. */
+/*
+ * The Zw routines for keys and values, which use handles: see wdm/zw.h. For a deleted key all of them fail but ZwClose.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +42,7 @@ static struct registry_key *registry_key_of_handle(const char *routine, HANDLE h
     return key;
 }
 
-/* Returns the key with a reference and the registry locked, until registry_unlock_key. A deleted key fails. */
+/* Locks the registry and returns the key with a reference; registry_unlock_key undoes both. Fails for a deleted key. */
 static struct registry_key *registry_lock_key(const char *routine, HANDLE handle, NTSTATUS *status)
 {
     struct registry_key *key = registry_key_of_handle(routine, handle, status);
@@ -200,7 +202,7 @@ static NTSTATUS registry_info_full_key(const struct registry_key *key, PVOID out
     return registry_info_copy(&a, out, length, result_length);
 }
 
-/* Returns the key's path from the root: \Registry\... */
+/* Writes the key's path from the root: \Registry\... */
 static NTSTATUS registry_info_path(const struct registry_key *key, PVOID out, ULONG length, PULONG result_length)
 {
     KEY_NAME_INFORMATION name = { 0 };
