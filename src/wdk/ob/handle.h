@@ -10,7 +10,10 @@
 
 #include "wdm.h"
 
-/* The new handle owns the caller's reference. If this fails because of memory, the caller still owns it. */
+/*
+ * Creates a handle, which takes over the caller's reference. If out of memory, fails, and the caller keeps the
+ * reference.
+ */
 NTSTATUS handle_open(void *object, HANDLE *handle);
 
 /*

@@ -59,7 +59,10 @@ static bool name_is_valid(PCUNICODE_STRING name)
            name->Buffer[0] == '\\';
 }
 
-/* Requires the lock. Returns the name that is the whole text or, if `part`, the longest one that is a path prefix. */
+/*
+ * Requires the lock. Returns the name that is the whole text or, if `part`, the longest name that is a path prefix of
+ * it.
+ */
 static struct name *name_lookup(const WCHAR *text, bool part)
 {
     size_t length = text_wide_length(text);
@@ -184,8 +187,8 @@ static WCHAR *name_follow(const struct name *link, const WCHAR *text)
 }
 
 /*
- * Copies the text that follows the object's name. The last `unchanged` units are the opener's, others are a link's. If
- * all are the opener's, they are copied from `name`, with the opener's case.
+ * Copies the text that follows the object's name to *rest. Its last `unchanged` units come from the opener, the others
+ * from a link's target. If all come from the opener, they are copied from `name`, which has the opener's case.
  */
 static bool name_copy_rest(UNICODE_STRING *rest, PCUNICODE_STRING name, const WCHAR *text, size_t unchanged)
 {

@@ -74,7 +74,7 @@ void ob_pass_to_driver(void *object)
     pthread_mutex_unlock(&driver_lock);
 }
 
-/* Makes a reference of the driver's one of the caller's. Returns false if the driver has none. */
+/* Takes over one of the driver's references for the caller. Returns false if the driver has none. */
 static bool object_reclaim_from_driver(void *object)
 {
     struct object *o = object_header(object);
@@ -88,7 +88,7 @@ static bool object_reclaim_from_driver(void *object)
     return has_reference;
 }
 
-/* Returns whether the pointer is an object that is not freed yet, and reports it if not. */
+/* Returns true if the pointer is an object that is not freed yet. Otherwise reports the pointer. */
 static bool object_check(const char *routine, void *object)
 {
     if (object && object_header(object)->magic == magic_alive)

@@ -13,7 +13,7 @@
 struct _OBJECT_TYPE {
     const char *name;              /* in reports: "thread" */
     void (*destroy)(void *object); /* called before the object's memory is freed; may be NULL */
-    void (*closed)(void *object);  /* called when a handle to it is closed; may be NULL */
+    void (*closed)(void *object);  /* called when a handle to the object is closed; may be NULL */
 };
 
 /* Returns a zeroed object with one reference, or NULL if out of memory. */
@@ -23,8 +23,9 @@ void ob_unref(void *object);
 POBJECT_TYPE ob_type(void *object);
 
 /*
- * Makes the caller's reference one of the driver's, which ObDereferenceObject drops. These are counted separately, so
- * that ObDereferenceObject cannot drop other references, and unload reports those not dropped (LIVE_REFERENCE).
+ * Makes the caller's reference one of the driver's, which ObDereferenceObject drops. The driver's references are
+ * counted separately. ObDereferenceObject therefore cannot drop other references, and unload reports those that the
+ * driver has not dropped (LIVE_REFERENCE).
  */
 void ob_pass_to_driver(void *object);
 
