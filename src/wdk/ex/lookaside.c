@@ -14,7 +14,7 @@
 #include "wdk/ke/thread.h"
 #include "wdk/mm/checked_pool.h"
 
-/* The size matters because an entry in the list contains the link. */
+/* Returns true if the list can store another entry. Smaller entries have no room for the list's link. */
 static bool lookaside_has_room(const GENERAL_LOOKASIDE *l)
 {
     return l->Size >= LOOKASIDE_MINIMUM_BLOCK_SIZE &&

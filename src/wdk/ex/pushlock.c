@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Push locks. The low half of the lock's word has the count of readers, a bit for the writer, and a bit that a thread
- * waits; threads sleep on it. While a thread waits, new readers wait as well. The release by the writer or by the last
- * reader clears that bit and wakes all.
+ * Push locks. The low half of the lock's word has the count of readers, a bit for the writer, and a bit that is set
+ * while a thread waits. Waiting threads sleep on that half. While a thread waits, new readers wait as well. The release
+ * by the writer or by the last reader clears the bit and wakes all waiting threads.
  */
 #include "wdm.h"
 
@@ -26,7 +26,7 @@ static bool pushlock_change(uint32_t *word, uint32_t from, uint32_t to)
     return __atomic_compare_exchange_n(word, &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* Sleeps until the word is woken. Returns at once if the word is no longer `now`. */
+/* Sets WAITERS and sleeps until the word is woken. Returns at once if the word is no longer `now`. */
 static void pushlock_wait(uint32_t *word, uint32_t now)
 {
     if ((now & WAITERS) || pushlock_change(word, now, now | WAITERS))

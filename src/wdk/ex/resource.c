@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ERESOURCE. The dispatcher's lock guards its state. A thread that cannot acquire it waits in a queue, and a release
- * grants it to waiting threads: after an exclusive owner to all that wait for shared access or, if there are none, to
- * the first that waits for exclusive access; after the last shared owner to the first that waits for exclusive access.
+ * ERESOURCE. The dispatcher's lock guards its state. A thread that cannot acquire the resource waits in a queue. A
+ * release grants the resource to waiting threads. After an exclusive owner, these are all that wait for shared access
+ * or, if there are none, the first that waits for exclusive access. After the last shared owner, it is the first that
+ * waits for exclusive access.
  */
 #include <stdlib.h>
 
@@ -29,7 +30,7 @@ struct waiter {
     KEVENT granted;
     ERESOURCE_THREAD thread;
     bool exclusive;
-    struct owner *owner; /* allocated for resource_grant of shared access */
+    struct owner *owner; /* the entry for `Owners` when shared access is granted */
 };
 
 static ERESOURCE_THREAD resource_self(void)
@@ -55,7 +56,7 @@ static struct owner *resource_find_owner(ERESOURCE *r, ERESOURCE_THREAD thread)
     return NULL;
 }
 
-/* Adds `count` to the thread's entry. If the thread has none, *fresh becomes its entry and then NULL. */
+/* Adds `count` to the thread's entry. If the thread has no entry, uses *fresh as its entry and sets *fresh to NULL. */
 static void resource_add_shared(ERESOURCE *r, ERESOURCE_THREAD thread, struct owner **fresh, ULONG count)
 {
     struct owner *o = resource_find_owner(r, thread);
@@ -159,8 +160,8 @@ static struct owner *owner_create(void)
 }
 
 /*
- * Returns whether a shared owner waits for exclusive access, thus for itself, and reports it. Windows waits for ever.
- * Always false while checks are off.
+ * Returns true, and reports it, if the thread owns the resource shared and would wait for exclusive access. It would
+ * wait for itself for ever, as on Windows. Always false while checks are off.
  */
 static bool resource_is_deadlock(const char *routine, ERESOURCE *r, enum kind kind, BOOLEAN wait)
 {
@@ -292,7 +293,7 @@ NTSTATUS ExInitializeResourceLite(PERESOURCE Resource)
     return STATUS_SUCCESS;
 }
 
-/* Returns whether no thread owns the resource or waits for it, and reports the resource otherwise. */
+/* Returns true if no thread owns the resource or waits for it. Otherwise reports the resource. */
 static bool resource_check_unused(const char *routine, ERESOURCE *r)
 {
     bool in_use;
@@ -389,7 +390,7 @@ BOOLEAN ExIsResourceAcquiredExclusiveLite(PERESOURCE Resource)
     return owned;
 }
 
-/* Returns how many times this thread has acquired it, exclusively or shared. */
+/* Returns how many times this thread has acquired the resource, exclusively or shared. */
 ULONG ExIsResourceAcquiredSharedLite(PERESOURCE Resource)
 {
     ERESOURCE_THREAD self = resource_self();

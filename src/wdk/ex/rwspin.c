@@ -75,7 +75,7 @@ static void rwspin_acquire_at_dpc(const char *routine, EX_SPIN_LOCK *lock, bool 
     rwspin_acquire(routine, lock, exclusive, by);
 }
 
-/* Returns whether the release is valid. The wrong kind of release would corrupt the count, as it does on Windows. */
+/* Returns true if the release is valid. The wrong kind of release would corrupt the count, as it does on Windows. */
 static bool rwspin_check_release(const char *routine, EX_SPIN_LOCK *lock, bool exclusive)
 {
     if (!check_on())

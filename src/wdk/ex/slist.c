@@ -100,8 +100,8 @@ PSLIST_ENTRY FirstEntrySList(const SLIST_HEADER *SListHead)
 }
 
 /*
- * Acquires the spin lock of the ExInterlocked... routines without changing the IRQL, because they may be called at any.
- * Drivers must not use that lock otherwise. A free lock is 0, as in KeInitializeSpinLock.
+ * Acquires the spin lock of the ExInterlocked... routines without changing the IRQL, because these routines may be
+ * called at any IRQL. Drivers must not use that lock otherwise. A free lock is 0, as in KeInitializeSpinLock.
  */
 static void list_lock(PKSPIN_LOCK lock)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System worker threads. An item that finds no idle worker starts one, up to one for each processor and at least two.
- * Beyond that, a watchdog starts another one whenever no item leaves the queue for 2 ms: then all workers may block.
+ * System worker threads. If an item is queued while no worker is idle, a worker is started, as long as there are fewer
+ * workers than processors, or fewer than two. Beyond that, a watchdog starts another worker whenever no item leaves the
+ * queue for 2 ms, because then all workers may be blocked.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -60,8 +61,8 @@ static void worker_unlink_item(WORK_QUEUE_ITEM *item)
 }
 
 /*
- * Requires the lock. Stores the routine in *runs before the lock is released, so that the unload of its driver finds it
- * either in the queue or there.
+ * Requires the lock. Stores the routine in *runs before the lock is released, so that the unload of the driver finds
+ * either the item in the queue or the routine in *runs.
  */
 static struct worker_call worker_pop_item(_Atomic(const void *) *runs)
 {
@@ -217,7 +218,10 @@ void worker_wait_io(const char *start, uint64_t size)
     pthread_mutex_unlock(&lock);
 }
 
-/* Reports the item with a stack that has only the routine. stack_print subtracts 1, as from a return address. */
+/*
+ * Reports the item with a stack of one frame, the routine. Adds 1 because stack_print subtracts 1 from a return
+ * address.
+ */
 static void worker_report_routine(live_on_entry *visit, void *context, const void *thing, const char *what,
                                   const void *routine)
 {

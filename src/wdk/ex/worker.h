@@ -18,7 +18,7 @@ struct worker_call {
     PWORKER_THREAD_ROUTINE routine; /* exactly one of routine, io and io_ex is set */
     PIO_WORKITEM_ROUTINE io;
     PIO_WORKITEM_ROUTINE_EX io_ex;
-    PVOID object, context; /* their arguments */
+    PVOID object, context; /* arguments of io and io_ex; a routine receives only context */
     PIO_WORKITEM item;
 };
 
@@ -43,8 +43,8 @@ void worker_add_own_routine(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worke
 bool worker_remove(WORK_QUEUE_ITEM *item);
 
 /*
- * Waits until no Io work item runs a routine in [start, start + size). Such an item must keep its driver loaded until
- * the routine has returned. Must not be called by such a routine, which would wait for itself.
+ * Waits until no Io work item runs a routine in [start, start + size), because the driver must stay loaded until such a
+ * routine has returned. Must not be called by such a routine, which would wait for itself.
  */
 void worker_wait_io(const char *start, uint64_t size);
 
