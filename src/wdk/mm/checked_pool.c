@@ -33,7 +33,7 @@ static struct pool_block *blocks;
 static TAILQ_HEAD(, pool_block) quarantine = TAILQ_HEAD_INITIALIZER(quarantine);
 static unsigned quarantine_blocks;
 static size_t quarantine_bytes;
-static _Thread_local bool inside; /* this thread holds the lock, so that a fault is not the driver's */
+static _Thread_local bool inside; /* this thread holds the lock: a fault is not the driver's */
 
 __attribute__((constructor(101))) static void checked_pool_detect_asan(void)
 {
@@ -54,7 +54,7 @@ static void checked_pool_unlock(void)
 
 /* ---- Reports ----------------------------------------------------------------------------------------------------- */
 
-/* b is a copy, because the caller does not hold the lock. */
+/* b is a copy or is no longer recorded, because the caller does not hold the lock. */
 static void block_report(enum check_rule rule, const char *routine, const struct pool_block *b, uint64_t p3,
                          uint64_t p4, const char *what)
 {
@@ -69,11 +69,11 @@ static void block_report(enum check_rule rule, const char *routine, const struct
                  (const void *)b->start, b->size, pool_tag_text(b->tag, tag), what);
 }
 
-/* The first byte in [from, to) that is not `fill`, or NULL. */
+/* Returns the first byte in [from, to) that is not `fill`, or NULL. */
 static const char *fill_first_change(const char *from, const char *to, int fill)
 {
     if (from < to && *(const unsigned char *)from == fill && !memcmp(from, from + 1, (size_t)(to - from) - 1))
-        return NULL; /* the usual case, by memcmp */
+        return NULL; /* the usual case: memcmp is faster than the loop */
     while (from < to && *(const unsigned char *)from == fill)
         from++;
     return from < to ? from : NULL;
@@ -86,7 +86,7 @@ static const char *fill_last_change(const char *from, const char *to, int fill)
     return from < to ? to - 1 : NULL;
 }
 
-/* The first byte that was changed behind the block, and the last one in front of it. NULL if there is none. */
+/* Finds the first byte that was changed behind the block, and the last one in front of it. NULL: none was changed. */
 static void block_find_written(struct pool_block *b, const char **behind, const char **in_front)
 {
     char *from = b->run ? b->run->data : b->raw, *to = b->run ? b->run->end : b->raw + b->raw_size;
@@ -268,7 +268,7 @@ static void quarantine_add(struct pool_block *b)
     quarantine_trim();
 }
 
-/* b is a copy from before the free. */
+/* b is a copy of the record from before the free. */
 static void block_check_free(const char *routine, struct pool_block *b, uint32_t tag)
 {
     char text[5];
@@ -346,7 +346,10 @@ void checked_pool_report_unknown(const char *routine, const void *address)
 
 /* ---- Accesses to closed pages ------------------------------------------------------------------------------------ */
 
-/* Requires the lock. Returns the block to which the access at `at` belongs, or NULL, and the rule that it breaks. */
+/*
+ * Requires the lock. Returns the block that the access at `at` violates, or NULL if that block is no longer recorded.
+ * *rule receives the broken rule.
+ */
 static struct pool_block *fault_find_block(const char *at, enum check_rule *rule)
 {
     struct special_run *r = special_run_at(at), *next;

@@ -36,7 +36,7 @@ struct pool_block {
     struct special_run *run;  /* NULL if the block is not in special pool */
     char *raw;                /* without run: malloc's pointer, guards included */
     size_t raw_size;
-    UT_hash_handle hh;        /* by start */
+    UT_hash_handle hh;        /* its key is start */
     TAILQ_ENTRY(pool_block) link;
 };
 
@@ -47,13 +47,13 @@ struct pool_request {
     bool counted, paged, zero;
 };
 
-/* Was a block ever recorded? If not, checked_pool_free need not be called. */
+/* True after a block was recorded. While false, checked_pool_free need not be called. */
 extern atomic_bool checked_pool_used __attribute__((visibility("hidden")));
 
-/* Does the program run under AddressSanitizer? A constructor sets this before the first allocation. */
+/* True if the program runs under AddressSanitizer. A constructor sets this before the first allocation. */
 extern bool checked_pool_under_asan __attribute__((visibility("hidden")));
 
-/* Must new blocks be recorded? */
+/* Returns true if new blocks must be recorded. */
 static inline bool checked_pool_is_on(void)
 {
     return check_on() || checked_pool_under_asan;

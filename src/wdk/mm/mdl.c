@@ -41,7 +41,7 @@ static void mdl_set_flags(PMDL mdl, unsigned on, unsigned off)
     mdl->MdlFlags = (CSHORT)(((unsigned)mdl->MdlFlags & ~off) | on);
 }
 
-/* Its pages are locked or nonpaged, or it is a part of such an MDL. */
+/* Returns true if the MDL's pages are locked or nonpaged, or if it is a part of such an MDL. */
 static bool mdl_is_built(const MDL *mdl)
 {
     return mdl_has_flags(mdl, MDL_PAGES_LOCKED | MDL_SOURCE_IS_NONPAGED_POOL | MDL_PARTIAL);
@@ -101,7 +101,10 @@ PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, 
     return mdl;
 }
 
-/* Does not access the buffer, which may be freed already. A mapping needs no undoing, because it is the buffer. */
+/*
+ * Does not access the buffer, which may be freed already. A mapping need not be removed, because it is the buffer
+ * itself.
+ */
 VOID IoFreeMdl(PMDL Mdl)
 {
     bool ours;
@@ -133,8 +136,8 @@ VOID MmBuildMdlForNonPagedPool(PMDL MemoryDescriptorList)
 }
 
 /*
- * Returns whether the host has MADV_POPULATE_READ. madvise fails with EINVAL both on a host without it and for pages
- * that forbid the access, so that this tries a page that allows it.
+ * Returns true if the host has MADV_POPULATE_READ. Tries it on a page that can be read, because madvise fails with
+ * EINVAL also for a page that forbids the access.
  */
 static bool host_can_populate(void)
 {
@@ -143,7 +146,10 @@ static bool host_can_populate(void)
     return !madvise(PAGE_ALIGN(&here), PAGE_SIZE, MADV_POPULATE_READ);
 }
 
-/* For hosts without MADV_POPULATE_READ, where only reading can be tested without changing the memory. */
+/*
+ * Returns true if every page can be read. For hosts without MADV_POPULATE_READ, where a test for writing would change
+ * the memory.
+ */
 static bool memory_is_readable(const char *start, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at += PAGE_SIZE)
@@ -294,7 +300,7 @@ VOID MmUnmapLockedPages(PVOID BaseAddress, PMDL MemoryDescriptorList)
 BOOLEAN MmIsAddressValid(PVOID VirtualAddress)
 {
     irql_check_max(__func__, DISPATCH_LEVEL);
-    return address_is_readable((PVOID)((ULONG_PTR)VirtualAddress & ~(ULONG_PTR)7)); /* 8 bytes of one page */
+    return address_is_readable((PVOID)((ULONG_PTR)VirtualAddress & ~(ULONG_PTR)7)); /* aligned: 8 bytes in one page */
 }
 
 /* ---- Pages and contiguous memory --------------------------------------------------------------------------------- */

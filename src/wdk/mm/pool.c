@@ -106,8 +106,9 @@ static void *pool_alloc_in_run(size_t size, unsigned index, bool zero)
 }
 
 /*
- * For an alignment that malloc does not guarantee. A block smaller than a page that would cross a page boundary begins
- * at that boundary instead, so that it needs `slack` more bytes.
+ * Allocates a block from malloc for which malloc's own alignment is not enough: it begins at a multiple of `align`, and
+ * does not cross a page boundary if it is smaller than a page. If it would cross a boundary, it begins at the boundary
+ * instead, so that it needs `slack` more bytes.
  */
 static void *pool_alloc_aligned(size_t size, size_t align, unsigned index, bool zero)
 {
@@ -285,8 +286,8 @@ PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag)
 }
 
 /*
- * Accepts optional parameters, priorities, and nodes for nonpaged pool, all without effect. Secure pool is not
- * implemented.
+ * Returns true for optional parameters, priorities, and nodes for nonpaged pool. None of them has an effect. Secure
+ * pool is not implemented.
  */
 static bool pool_parameters_are_valid(POOL_FLAGS flags, PCPOOL_EXTENDED_PARAMETER p, ULONG count)
 {
@@ -312,8 +313,8 @@ PVOID ExAllocatePool3(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag, PCPOOL_
 /* ---- Free -------------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns whether the block was allocated while checks were off, so that it has a header. The address may be any that
- * the driver frees, so that the memory in front of it may not be readable.
+ * Returns true if the block was allocated while checks were off, so that it has a header. The driver may free any
+ * address, so the memory in front of it may not be readable.
  */
 static bool pool_has_header(const void *block)
 {

@@ -115,7 +115,7 @@ enum { HUGE_PAGE = 2 << 20, CHUNK = 4 * HUGE_PAGE };
 
 static struct spin runs_lock;
 static struct spare *spare_runs[MAX_POOL_RUN_PAGES + 1]; /* by number of pages */
-static char *unused, *unused_end;                        /* of the newest chunk */
+static char *unused, *unused_end;                        /* the rest of the newest chunk */
 
 /* Requests huge pages, which become resident ten times as fast. */
 static char *chunk_create(void)
@@ -137,7 +137,9 @@ static char *chunk_create(void)
     return at;
 }
 
-/* Requires the lock. Returns NULL if there is no free run and not enough of the chunk. */
+/*
+ * Requires the lock. Returns NULL if there is no free run of this length and the rest of the newest chunk is too small.
+ */
 static void *run_pop(size_t pages)
 {
     struct spare *s = spare_runs[pages];

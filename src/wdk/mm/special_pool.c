@@ -89,7 +89,9 @@ static void special_on_fault(int number, siginfo_t *info, void *context)
         fault_pass_on(number, info, context);
 }
 
-/* Installs the handler again if another one has replaced it, as test programs do. That one becomes the previous one. */
+/*
+ * Installs the handler, also if another one has replaced it, as test programs do. The replaced one becomes `previous`.
+ */
 static void special_install_handler(void)
 {
     struct sigaction ours = { .sa_sigaction = special_on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK }, now;
