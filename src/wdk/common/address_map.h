@@ -11,7 +11,7 @@
 
 enum { ADDRESS_MAP_SOCKADDR = 28 }; /* bytes of sockaddr_in6, the longest that is read */
 
-/* Is any address mapped? */
+/* Returns true if any address is mapped. */
 bool address_map_has_entries(void);
 /*
  * Replace a driver's address in the sockaddr of `length` bytes by the host's, or the host's by the driver's. The family

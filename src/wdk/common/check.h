@@ -57,8 +57,8 @@ enum check_rule {
     CHECK_ASSERTION,             /* the driver's own NT_ASSERT: p2 line */
     CHECK_WORK_ITEM_QUEUED,      /* queued while it is queued: p1 item */
     CHECK_WSK_CLOSED_USED,       /* a socket after WskCloseSocket: p1 socket */
-    CHECK_WSK_INDICATION,        /* released twice, never, or not kept: p1 list or socket, p2 bytes kept */
-    CHECK_SRB_COMPLETED,         /* p1 0x1003: twice, or none of the adapter's; 0x1004: as pending; p2 SRB */
+    CHECK_WSK_INDICATION,        /* released twice, never, or not retained: p1 list or socket, p2 bytes retained */
+    CHECK_SRB_COMPLETED,         /* p1 0x1003: twice, or not the adapter's; 0x1004: with a pending status; p2 SRB */
     CHECK_RULES                  /* the number of rules */
 };
 

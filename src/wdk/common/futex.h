@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sleeping on a word. futex_wake does not read the word, whose memory may have been freed. */
+/* Sleeping on a word. futex_wake does not read the word, so the word's memory may have been freed. */
 #ifndef WDK_FUTEX_H
 #define WDK_FUTEX_H
 

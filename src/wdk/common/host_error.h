@@ -5,8 +5,8 @@
 #include "base/private_export.h"
 
 /*
- * Stores the text that ondk_wdk_error returns to the calling thread. Always returns -1, for the function that the host
- * program has called to return.
+ * Stores the text for ondk_wdk_error on the calling thread. Always returns -1, which the function that the host program
+ * has called returns in turn.
  */
 __attribute__((format(printf, 1, 2)))
 int host_error(const char *text, ...) PRIVATE_EXPORT(host_error);

@@ -17,16 +17,16 @@ struct inuse_found {
     const void *object;      /* inside the memory */
     const char *what;        /* "event that a thread waits for" */
     struct stack by;         /* of the call that began the use; its depth is 0 if it is not known */
-    bool may_begin_anew;     /* it must not be freed, but may be initialized again */
+    bool may_begin_anew;     /* the object must not be freed, but may be initialized again */
 };
 
 /*
- * Returns whether something that begins inside [start, start + size) is in use. It is called without a lock, and may
- * acquire only locks that are held for a short time.
+ * Returns true if something that begins inside [start, start + size) is in use. Called without a lock. May acquire only
+ * locks that are held for a short time.
  */
 typedef bool inuse_find(const void *start, size_t size, struct inuse_found *out);
 
-/* Registers a function for ever, at most 16. Idempotent. */
+/* Registers a function, at most 16. A function stays registered for ever. Idempotent. */
 void inuse_add_source(inuse_find *find);
 
 /* Call before memory is freed. Reports the first use that is found. Does nothing while checks are off. */

@@ -257,7 +257,10 @@ static uint32_t live_report_sources(FILE *out, const void *start, uint64_t size)
     return n;
 }
 
-/* Sorted by kind, then by time of creation. Prints with the lock held, so that other threads wait for the report. */
+/*
+ * Prints the things sorted by kind, then by time of creation. Prints with the lock held, so that other threads wait for
+ * the report.
+ */
 static uint32_t live_report_all(FILE *out, const void *start, uint64_t size)
 {
     uint32_t n = 0;

@@ -18,7 +18,7 @@ enum live_kind {
     LIVE_THREAD,
     LIVE_TIMER,      /* set and not yet expired or cancelled */
     LIVE_DPC,        /* queued */
-    LIVE_WORK_ITEM,  /* allocated; or, Ex, queued */
+    LIVE_WORK_ITEM,  /* IO_WORKITEM: allocated; either kind: queued, or its routine runs */
     LIVE_LOCK,       /* held */
     LIVE_RESOURCE,   /* ERESOURCE not deleted */
     LIVE_LOOKASIDE,
@@ -26,7 +26,7 @@ enum live_kind {
     LIVE_HANDLE,
     LIVE_DEVICE,
     LIVE_SYMLINK,
-    LIVE_WSK,        /* registration, captured provider */
+    LIVE_WSK,        /* registration, captured provider, socket, indication, address list */
     LIVE_NDK_OBJECT,
     LIVE_NDK_REQUEST,
     LIVE_REFERENCE,  /* ObReferenceObject... */
@@ -47,14 +47,17 @@ void live_add_made(enum live_kind kind, const void *thing, const char *what, con
 bool live_remove(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_remove);
 bool live_has(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_has);
 uint32_t live_count(void);
-/* The number of things that end without a call of the driver: threads, set timers, DPCs, pending requests. */
+/* Returns how many things end without a call of the driver: threads, set timers, DPCs, work items, pending requests. */
 uint32_t live_busy(void);
-/* The first of this kind inside [start, start + size), or NULL. *what, if not NULL, receives its name. */
+/*
+ * Finds the first thing of this kind inside [start, start + size). Returns NULL if there is none. *what, if not NULL,
+ * receives the thing's name.
+ */
 const void *live_inside(enum live_kind kind, const void *start, uint64_t size, const char **what);
 
 /*
  * A source is a function that walks over things which change too often to be registered: set timers, queued DPCs, held
- * locks. They are counted and reported like the others, and inuse.h finds them. The callback must not call live.h.
+ * locks. They are counted and reported like the others, and inuse.h finds them. `visit` must not call live.h.
  */
 typedef void live_on_entry(void *context, enum live_kind kind, const void *thing, const char *what,
                         const struct stack *made);

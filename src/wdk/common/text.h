@@ -18,7 +18,7 @@
 size_t text_to_utf16(WCHAR *out, size_t cap, const char *in, size_t length, size_t *written, bool *bad);
 size_t text_to_utf8(char *out, size_t cap, const WCHAR *in, size_t length, size_t *written, bool *bad);
 
-/* The length in units of 1 or 2 bytes. Returns `max` if there is no terminator in so many. */
+/* Returns the length in units of 1 or 2 bytes, or `max` if none of the first `max` units is a terminator. */
 size_t text_length(const void *text, size_t unit, size_t max);
 size_t text_wide_length(const WCHAR *s);
 
