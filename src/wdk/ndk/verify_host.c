@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel's functions that the verify layer calls: IRQL, locks after a callback, stacks, mapped addresses. Registers
- * the layer's objects and calls with live.h, so that a driver's unload reports those that are open. Registers the
- * memory that NDK uses with inuse.h, so that freeing it is reported.
+ * the layer's objects and calls with live.h, so that unload reports those that are open. Registers the memory that they
+ * use with inuse.h, which reports if that memory is freed too early.
  */
 #include <pthread.h>
 #include <string.h>
