@@ -8,7 +8,9 @@
 #include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
 
-/* The first member of a queue and of a context: the kind of the structure, and the queue's kind of insert routine. */
+/*
+ * Values of Type, the first member of a queue and of a context. A TYPE_QUEUE_EX has an insert routine of the Ex kind.
+ */
 enum { TYPE_QUEUE = 1, TYPE_CONTEXT = 2, TYPE_QUEUE_EX = 3 };
 
 static PIO_CSQ csq_from_irp(PIRP irp)

@@ -31,7 +31,7 @@ struct device {
 
 /* Guards the drivers' lists of devices, the stacks, the counts of opens, and shutdowns. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct device *shutdowns; /* the newest first, in the order of notification */
+static struct device *shutdowns; /* the newest first, which is the order of notification */
 
 static void shutdown_unregister(struct device *d);
 
@@ -383,7 +383,10 @@ static void shutdown_notify(struct device *d)
     (void)irp_send(irp, NULL);
 }
 
-/* Notifies each device once: it is unregistered before. The lock is not held while a driver runs. */
+/*
+ * Notifies each device once, because it unregisters a device before it notifies it. Does not hold the lock while a
+ * driver runs.
+ */
 void ondk_wdk_shutdown(void)
 {
     struct device *d;

@@ -38,7 +38,7 @@ void device_count_close(PDEVICE_OBJECT device);
 
 /*
  * Opens a device by name: sends IRP_MJ_CREATE to the top of its stack. The file has one reference; dropping the last
- * one sends IRP_MJ_CLOSE. Requires PASSIVE_LEVEL.
+ * one sends IRP_MJ_CLOSE. *information receives the Information of the IRP. Requires PASSIVE_LEVEL.
  */
 NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share, ULONG options, enum irp_from from,
                           PFILE_OBJECT *file, ULONG_PTR *information);

@@ -192,7 +192,7 @@ static int driver_explain_dlopen(const char *path, const char *message)
 
 /*
  * If dlerror's message is about a model's library that was not found, loads it from the directory of this library. The
- * dynamic loader does not search that directory on behalf of the driver. Returns whether it was loaded.
+ * dynamic loader does not search that directory on behalf of the driver. Returns true if it has loaded the library.
  */
 static bool driver_load_model_library(const char *message)
 {
@@ -283,7 +283,10 @@ static bool driver_init_object(struct ondk_wdk_driver *d)
            driver_make_name(&d->registry_path, SERVICES, d->name);
 }
 
-/* Does not unmap the module: a device that was not deleted still references its driver. */
+/*
+ * Does not unmap the module: driver_free does. A device that was not deleted keeps its reference to the driver, so this
+ * function may never be called.
+ */
 static void driver_destroy(void *driver)
 {
     struct ondk_wdk_driver *d = driver;
@@ -372,7 +375,7 @@ static uint32_t driver_report_outstanding(struct ondk_wdk_driver *d, FILE *out)
     return d->size ? live_report_of(out, d->start, d->size) + pool_report_of(out, d->start, d->size) : 0;
 }
 
-/* Called before the module is unmapped, because the report has the names of its functions. */
+/* Must be called before the module is unmapped, because the report prints the names of its functions. */
 static bool driver_has_released_all(struct ondk_wdk_driver *d, const char *routine)
 {
     uint32_t outstanding;

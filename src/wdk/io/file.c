@@ -296,7 +296,7 @@ NTSTATUS ZwOpenFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRI
 
 /* ---- Read, write and control ------------------------------------------------------------------------------------ */
 
-/* Returns the file with a reference. Returns NULL, and reports a handle that is not open, if there is none. */
+/* Returns the file with a reference, or NULL and the reason in *status. Reports a handle that is not open. */
 static PFILE_OBJECT file_lookup(const char *routine, HANDLE handle, NTSTATUS *status)
 {
     PFILE_OBJECT file;
@@ -318,9 +318,9 @@ static NTSTATUS file_finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS 
 }
 
 /*
- * The locks of files' positions. A transfer to a file of the host holds its lock, so that reading the position,
- * transferring and advancing it are one step. A transfer to a device holds it only for each access to the position,
- * because a driver may take long.
+ * The locks of files' positions. A transfer to a file of the host holds the file's lock, so that reading the position,
+ * transferring and advancing the position are one step. A transfer to a device holds the lock only for each access to
+ * the position, because a driver may take long.
  */
 enum { POSITION_LOCKS = 16 };
 static pthread_mutex_t position_locks[POSITION_LOCKS] = { [0 ... POSITION_LOCKS - 1] = PTHREAD_MUTEX_INITIALIZER };
@@ -376,7 +376,7 @@ static NTSTATUS file_device_io(PFILE_OBJECT file, bool write, void *buffer, ULON
     return NT_SUCCESS(status) ? irp_send(irp, done) : status;
 }
 
-/* Was the file opened for appending only, so that writes ignore the offset? */
+/* Returns true if the file was opened for appending only, so that writes ignore the offset. */
 static bool file_appends(PFILE_OBJECT file)
 {
     return !file->DeviceObject && fcntl(file_object_descriptor(file), F_GETFL) & O_APPEND;

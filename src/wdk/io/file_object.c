@@ -51,7 +51,7 @@ void file_object_cleanup(PFILE_OBJECT file)
     file_object_send(file, IRP_MJ_CLEANUP);
 }
 
-/* A file object has at most one handle, so that its close is that of the last handle. */
+/* A file object has at most one handle, so this is always the close of the last handle. */
 static void file_object_on_close(void *object)
 {
     PFILE_OBJECT file = object;

@@ -20,13 +20,16 @@ enum {
 };
 _Static_assert(sizeof(struct irp_block) <= HEADER, "the block precedes the IRP");
 
-/* Facts about a request: its dispatch routine has returned, with STATUS_PENDING; it was completed, marked pending. */
+/*
+ * Facts about a request: its dispatch routine has returned; it has returned STATUS_PENDING; the request was completed;
+ * it was marked pending when it was completed.
+ */
 enum { RETURNED = 1, RETURNED_PENDING = 2, COMPLETED = 4, COMPLETED_MARKED = 8 };
 
 /* Guards completed, completing, abandoned, result and file of every block, and the lists below. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t any_completed = PTHREAD_COND_INITIALIZER;
-static struct irp_block *sending; /* those for which irp_send waits */
+static struct irp_block *sending; /* the requests for which irp_send waits */
 static struct irp_block *released_irps[MAX_RELEASED]; /* so that a second completion is found and reported */
 static unsigned released_next;
 
@@ -89,7 +92,10 @@ PIRP IoAllocateIrp(CCHAR StackSize, BOOLEAN ChargeQuota)
     return StackSize > 0 ? irp_alloc(StackSize, NULL, false) : NULL;
 }
 
-/* On an IRP of IoAllocateIrp, Windows loses the allocation flags and fails when it is freed. This keeps the flags. */
+/*
+ * A driver must not call this for an IRP of IoAllocateIrp: on Windows the IRP loses its allocation flags, and freeing
+ * it fails. While checks are on, reports such a call and keeps the flags.
+ */
 VOID IoInitializeIrp(PIRP Irp, USHORT PacketSize, CCHAR StackSize)
 {
     bool ours = check_on() && live_has(LIVE_IRP, Irp);
@@ -129,7 +135,7 @@ static void irp_block_unref(struct irp_block *b)
     free(oldest);
 }
 
-/* Ends the IRP. Clears its Type, by which a later use of the pointer is detected, and drops the owner's reference. */
+/* Ends the IRP. Clears its Type, so that a later use of the pointer is detected, and drops the owner's reference. */
 static void irp_release(PIRP irp, struct irp_block *b, const void *by)
 {
     if (check_on())
@@ -269,8 +275,8 @@ static bool irp_wants_completion(PIRP irp, UCHAR control)
 }
 
 /*
- * Calls the completion routine that the driver one location up has set in *done. Returns false if the routine becomes
- * the IRP's owner again.
+ * Calls the completion routine that the driver one location up has set in *done. Returns false if the routine has taken
+ * over the IRP (STATUS_MORE_PROCESSING_REQUIRED).
  */
 static bool irp_call_completion(PIRP irp, const IO_STACK_LOCATION *done)
 {

@@ -35,16 +35,16 @@ struct irp_block {
 
 /*
  * Returns a request of the system with a location for each device of the stack, or NULL if out of memory. The caller
- * fills in the next location. Its completion frees it.
+ * fills in the next location. The completion of the request frees it.
  */
 PIRP irp_new(PDEVICE_OBJECT device);
-/* The same, but the driver's completion routine frees it. */
+/* Like irp_new, but the completion does not free the request: the driver does, with IoFreeIrp. */
 PIRP irp_new_for_driver(PDEVICE_OBJECT device);
 
 /*
- * Irp->Cancel. Sequentially consistent, as is the exchange of the cancel routine: IoCancelIrp sets Cancel and then
- * exchanges the routine; a driver sets the routine and then reads Cancel. At least one of the two finds what the other
- * has set.
+ * Reads Irp->Cancel. This access and the exchange of the cancel routine are sequentially consistent. IoCancelIrp sets
+ * Cancel and then exchanges the routine; a driver sets the routine and then reads Cancel. At least one of the two finds
+ * what the other has set.
  */
 static inline bool irp_is_cancelled(PIRP irp)
 {
@@ -57,8 +57,9 @@ static inline void irp_set_cancel(PIRP irp)
 }
 
 /*
- * Sends a request to the device for which irp_new allocated it, waits for its completion, and returns its status. The
- * caller must not use the IRP afterwards. Requires PASSIVE_LEVEL.
+ * Sends a request to the device for which irp_new allocated it, waits for its completion, and returns its status.
+ * *information, if information is not NULL, receives the IRP's Information. The caller must not use the IRP afterwards.
+ * Requires PASSIVE_LEVEL.
  */
 NTSTATUS irp_send(PIRP irp, ULONG_PTR *information);
 

@@ -143,7 +143,7 @@ void irp_release_buffers(PIRP irp, struct irp_block *b)
 
 /* ---- Cancellation ----------------------------------------------------------------------------------------------- */
 
-/* The cancel spin lock, of which Windows has one as well. */
+/* The cancel spin lock. As on Windows, there is one for all IRPs. */
 static pthread_mutex_t cancel_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct lock_kind cancel_lock_kind = { .name = "cancel spin lock" };

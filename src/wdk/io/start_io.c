@@ -137,7 +137,7 @@ VOID IoStartPacket(PDEVICE_OBJECT DeviceObject, PIRP Irp, PULONG Key, PDRIVER_CA
     (void)irql_set(before);
 }
 
-/* Raises the IRQL, so that a caller at a lower one, which was reported, does not break further rules. */
+/* Raises the IRQL. A caller at a lower IRQL was reported already and must not cause reports of further rules. */
 static void start_io_next_raised(PDEVICE_OBJECT device, unsigned flags, ULONG key)
 {
     KIRQL before = irql_set(DISPATCH_LEVEL);
