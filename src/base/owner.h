@@ -54,7 +54,7 @@
  *     leaves work which only the shard's thread may do (callbacks), calls owner_release_to_thread.
  *   - With the token held, the thread stores the time at which its next sleep ends. An owner that sets an earlier timer
  *     calls owner_release_to_thread.
- *   - The thread: owner_thread_acquire, check everything, release, then owner_sleep_begin. OWNER_SLEEP_GO: epoll_wait,
+ *   - The thread: owner_thread_acquire, check everything, release, then owner_sleep_begin. OWNER_SLEEP_GO: sleep,
  *     then owner_sleep_end. OWNER_SLEEP_WOKEN: check again. OWNER_SLEEP_IN_LEASE: owner_lease_wait instead.
  *   - The poller acquires the token. If there is no lease, it calls owner_lease_begin, and the sockets may leave the
  *     epoll set; otherwise owner_lease_renew. A poll that did not get the token may renew too. The thread, with the
@@ -92,7 +92,7 @@
 
 /* The system calls of the protocol. Deadlines and `now` are nanoseconds of one monotonic clock. */
 struct owner_ops {
-    void (*wake)(void *ctx);            /* ends the thread's current or next epoll_wait, by an eventfd */
+    void (*wake)(void *ctx);            /* ends the thread's current or next wait for its sockets, by an eventfd */
     void (*futex_wait)(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline);
     void (*futex_wake)(void *ctx, _Atomic uint32_t *word);
     uint64_t (*now)(void *ctx);
@@ -145,7 +145,7 @@ bool owner_wake(struct owner *o);
 void owner_thread_acquire(struct owner *o);
 /* Only the shard's thread, without the token. */
 enum owner_sleep owner_sleep_begin(struct owner *o);
-/* Only the shard's thread, after epoll_wait. Returns true if it was woken, so it must check everything. */
+/* Only the shard's thread, after the wait for its sockets. Returns true if it was woken, so it must check everything. */
 bool owner_sleep_end(struct owner *o);
 
 /* The owner. Returns true if the lease is new, false if it was renewed. */

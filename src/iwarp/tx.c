@@ -7,7 +7,7 @@
  *                              |<------>|<-- the tail -->|                a half-sent FPDU: committed too, because
  *                                                                         its rest is copied to the queue pair
  *
- * The invariant: the consumer's memory is accessed only between want and done. So the bytes of an FPDU that has begun
+ * The invariant: registered memory is accessed only between want and done (inline data in the post). So the bytes of an FPDU that has begun
  * cannot change, and a flush or an invalidation never leaves a part of one. A request is done when its last byte has
  * been sent or copied. The source of a Read Response may change at any time, because its owner may write to it. With
  * CRC its payload is therefore copied to the arena, so that the CRC is that of the bytes sent.

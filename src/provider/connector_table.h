@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A connector's state machine as a table: what each call of the consumer and each event of the fabric does in each
- * phase. The invariant: only connector_step writes a phase. connector.c calls it with the connector's lock held, and
- * then carries out the action.
+ * phase. The invariant: after the creation, only connector_step writes a phase. connector.c calls it with the
+ * connector's lock held, and then carries out the action.
  */
 #ifndef PROVIDER_CONNECTOR_TABLE_H
 #define PROVIDER_CONNECTOR_TABLE_H
@@ -13,8 +13,8 @@
 enum connector_phase {
     CONNECTOR_IDLE,          /* NdkConnect is possible */
     CONNECTOR_CONNECTING,    /* NdkConnect is pending */
-    CONNECTOR_FAILING,       /* NdkConnect failed; its address is being released */
-    CONNECTOR_FAILED,        /* everything is released; NdkConnect is about to complete */
+    CONNECTOR_FAILING,       /* NdkConnect has failed; the fabric's connection is being closed */
+    CONNECTOR_FAILED,        /* the fabric's connection is closed; NdkConnect is about to complete */
     CONNECTOR_REPLIED,       /* the peer has accepted; NdkCompleteConnect and NdkReject are possible */
     CONNECTOR_COMPLETING,    /* NdkCompleteConnect is pending */
     CONNECTOR_REQUESTED,     /* a peer requests a connection; NdkAccept and NdkReject are possible */
@@ -63,7 +63,7 @@ enum connector_action {
     /* For an event. */
     CONNECTOR_REPORT_CONNECTED,   /* NdkConnect has succeeded */
     CONNECTOR_RETIRE,           /* NdkConnect has failed: end the fabric's connection, then report */
-    CONNECTOR_REPORT_FAILED,      /* NdkConnect has failed and its connection has ended */
+    CONNECTOR_REPORT_FAILED,      /* NdkConnect has failed: complete it */
     CONNECTOR_REPORT_CANCELLED,   /* close came before NdkConnect completed */
     CONNECTOR_REPORT_ESTABLISHED, /* NdkCompleteConnect or NdkAccept has succeeded or failed */
     CONNECTOR_REPORT_NOT_ESTABLISHED, /* close came before NdkCompleteConnect or NdkAccept completed */

@@ -4,12 +4,12 @@
  *
  * References keep an object alive. The handle is the consumer's reference, which close drops. Each successor has a
  * CHILD reference on its antecedents. Each pending request, and each callback that is queued or running, has one on its
- * object. Close refuses new calls, runs the type's cancel, and drops the handle. The thread that drops the last
- * reference finishes the object:
+ * object. Close refuses new calls, runs the type's cancel, and drops the handle. After the last reference the object
+ * ends: in the closing thread if close dropped that reference, otherwise on the shard's thread:
  *
  *     retire (if something of the type must end first)  ->  destroy (the type frees what the object owns)
  *     ->  close completion, if close returned PENDING
- *     ->  after it has returned: drop the CHILD references on the antecedents, free the memory
+ *     ->  after it has returned: free the memory, drop the CHILD references on the antecedents
  *
  * The invariant: a close is pending while anything is outstanding, an antecedent outlives its successors' close
  * callbacks, and nothing accesses the object after its last callback.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Connections: the struct, and the functions that other objects call. conn.c lists the files and the members that each
- * file owns. The invariant: no other file writes a member.
+ * file owns: it decides the member's value. The invariant: no other file writes a member, except for readable, blocked,
+ * early_len, eof and shut, which the file of the present state writes.
  */
 #ifndef FABRIC_IWARP_CONN_H
 #define FABRIC_IWARP_CONN_H

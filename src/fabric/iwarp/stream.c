@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moves bytes between a connection's socket and its queue pair. The invariant: the queue pair's upcalls only set
- * signals, because the queue pair is in use while they run; stream_next_event turns the signals into events afterwards.
+ * Moves bytes between a connection's socket and its queue pair. The invariant: the queue pair's upcalls take no step
+ * of the connection, because the queue pair is in use while they run. They queue completions and set signals;
+ * stream_next_event turns the signals into events afterwards.
  * Both loops are bounded. For input that remains, the socket is reported as readable again. Output that remains rings
  * the doorbell again, or waits for the next poll if a consumer polls.
  */
