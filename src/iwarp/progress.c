@@ -67,7 +67,7 @@ void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark)
     mark->read = ((uint64_t)queue_head(&qp->sq) << 32) + (read ? read->received : 0) + progress_fpdu_bytes(qp, true);
 }
 
-/* Signed, because `now` can be smaller: an incomplete FPDU counts with its header, a placed one without. */
+/* Signed, because `now` can be smaller: the bytes of an incomplete FPDU include a header, placed bytes do not. */
 static bool progress_is_less(uint64_t before, uint64_t now, uint32_t min)
 {
     return (int64_t)(now - before) < (int64_t)min;

@@ -48,7 +48,7 @@ enum iw_startup_event {
     IW_STARTUP_NO_RTR, /* the reply has flag A and no form that the request offered */
 };
 
-/* The result of negotiation. ird and ord are effective limits: ird = min(own inbound, peer's outbound), ord likewise. */
+/* The result of negotiation. ird and ord are the effective limits: ird = min(own inbound, peer's outbound); ord likewise. */
 struct iw_startup_result {
     uint8_t revision;
     bool crc;

@@ -28,7 +28,7 @@ struct adapter {
     struct lams lams;          /* logical address mappings that are not released */
     uint32_t if_index;         /* of the interface that was opened; 0: opened without one */
     struct live_list live;          /* the objects of this adapter */
-    LIST_ENTRY(adapter) published; /* this and the next are stat_server.c's */
+    LIST_ENTRY(adapter) published; /* stat_server.c uses this and the next */
     uint32_t number;           /* from 1 in the order in which this process published adapters; 0: not published */
     unsigned generation;       /* fork_generation() of the process that opened it */
     struct gate ended;         /* opened when no reference is left */

@@ -151,7 +151,7 @@ static void connector_undepend(struct connector *c, struct qp *qp, struct object
 {
     if (endpoint)
         object_undepend(&c->obj, endpoint);
-    connector_unbind_qp(qp); /* before the reference is dropped */
+    connector_unbind_qp(qp); /* first, because the drop of the reference may free qp */
     object_undepend(&c->obj, &qp->obj);
 }
 

@@ -4,7 +4,7 @@
  * carries out the step's action. A malformed call, or one in a wrong phase, is refused inline and starts nothing.
  *
  * The invariant: between connector_enter and connector_exit neither the connector nor the fabric's connection is freed.
- * Without that, another thread could close the connector, or the completion of the started operation could.
+ * Another thread, or the completion of the operation that the call has started, may close the connector meanwhile.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -198,7 +198,7 @@ static NTSTATUS mr_initialize_fast(struct mr *mr, ULONG pages, BOOLEAN remote)
         return STATUS_INVALID_PARAMETER;
     if (pages > max)
         return STATUS_IMPLEMENTATION_LIMIT;
-    /* Reserves the token already, because consumers may pass it to the peer before the first registration. */
+    /* Reserves the token now, because consumers may pass it to the peer before the first registration. */
     int error = mr_ops(mr)->mr_reserve(mr->region.fabric);
     if (error)
         return status_of_errno(error);

@@ -94,7 +94,7 @@ bool object_is_closing(const struct object *o)
     return atomic_load_explicit(&o->closing, memory_order_acquire);
 }
 
-/* Drops a reference. Returns true if it was the last. Then all writes that precede the other drops are visible. */
+/* Drops a reference. Returns true if it was the last. Then the caller sees all writes before the other drops. */
 static bool object_drop_ref(struct object *o, enum object_ref kind)
 {
     if (kind != REF_INTERNAL) {

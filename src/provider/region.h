@@ -5,7 +5,7 @@
  * The invariant: tokens replace each other in the order of the posts that make them, even if the requests wait in
  * different queue pairs. A post that fails leaves no token. The consumer and a bind get the newest token, even if a
  * flush has ended it already. They never get an older one. An invalidation uses the newest token that is prepared or
- * valid. If a flush ended a request that would have replaced a token, an invalidation can so still end that token.
+ * valid. So if a flush ended a request that would have replaced a token, an invalidation still ends that token.
  */
 #ifndef PROVIDER_REGION_H
 #define PROVIDER_REGION_H

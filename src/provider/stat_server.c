@@ -42,15 +42,15 @@
 enum {
     READER_MS = 2000,  /* after which a reader that has not received everything is dropped */
     RETRY_MS = 100,    /* pause after no descriptor was free for a reader */
-    MAX_READERS = 8,   /* that are served at once */
-    MAX_WAITING = 128, /* that wait to be served */
+    MAX_READERS = 8,   /* readers that are served at once */
+    MAX_WAITING = 128, /* readers that wait to be served */
     MAX_NAME_TRIES = 4,
 };
 
 static struct {
     pthread_mutex_t lifetime, list;
     LIST_HEAD(, adapter) adapters; /* guarded by list */
-    uint32_t number;               /* guarded by list; the newest adapter's */
+    uint32_t number;               /* guarded by list; the number of the newest adapter */
     int socket;                    /* guarded by lifetime; -1: there is no server */
     pthread_t thread;              /* guarded by lifetime */
     atomic_bool stopping;

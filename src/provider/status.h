@@ -18,7 +18,7 @@ NTSTATUS status_of_reason(enum fabric_reason why);
  * refused.
  */
 NTSTATUS status_of_connect(enum fabric_reason why);
-/* For a completion. */
+/* For the status of a completed request. */
 NTSTATUS status_of_completion(enum rdma_status status);
 /* For the result of a post, a registration or a creation: 0 or an errno value of the fabric. */
 NTSTATUS status_of_errno(int error);

@@ -19,7 +19,7 @@ static inline PSOCKADDR address_to_provider(PSOCKADDR address, ULONG length, str
     return verify_host()->address_to_provider(address, length, room->bytes) ? (PSOCKADDR)(void *)room->bytes : address;
 }
 
-/* If the provider's call succeeded, converts the address of *length bytes that it wrote. Returns status, the call's. */
+/* If the provider's call succeeded, converts the address of *length bytes that it wrote. Returns the call's status. */
 static inline NTSTATUS address_to_consumer(NTSTATUS status, PSOCKADDR address, const ULONG *length)
 {
     if (NT_SUCCESS(status))

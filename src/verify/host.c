@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's table, and the answers of a plain program. */
+/* The host's table, and the functions of a plain program as host. */
 #define _GNU_SOURCE
 #include <netinet/in.h>
 #include <pthread.h>

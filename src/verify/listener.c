@@ -57,7 +57,7 @@ static void listener_on_connect_event(PVOID listener, NDK_CONNECTOR *real)
     struct proxy *l = listener, *p = connector_proxy_create(l);
 
     if (!p) {
-        (void)real->Dispatch->NdkCloseConnector(&real->Header, listener_ignore_close, NULL); /* rejects */
+        (void)real->Dispatch->NdkCloseConnector(&real->Header, listener_ignore_close, NULL); /* rejects the peer */
         return;
     }
     proxy_set_real(p, real);

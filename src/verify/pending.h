@@ -36,7 +36,7 @@ void pending_remove(struct pending *p);
  * is the caller's frame; a context below it on the same stack is dead.
  */
 void pending_complete(struct pending *p, const void *frame);
-/* Must be called at each NDK call of a thread, which is in this frame. Reports a dead context on the thread's stack. */
+/* Must be called at each NDK call; frame is the caller's. Reports a dead context on the calling thread's stack. */
 void pending_check_stack(const char *routine, const void *frame);
 /* See verify_find_use. */
 bool pending_find_use(const void *start, size_t size, struct verify_use *use);

@@ -95,7 +95,7 @@ void proxy_unref(struct proxy *p)
     free(p);
 }
 
-/* An object of the adapter is closed. The adapter's close waits for all of them. */
+/* Counts one object of the adapter less, because the adapter's close waits until there is none. */
 static void proxy_release_adapter(struct proxy *adapter)
 {
     if (adapter)
@@ -314,7 +314,7 @@ NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PV
     p->closed = done;
     p->closed_context = context;
     pending_begin(&p->closing, routine, context, __builtin_return_address(0));
-    /* Every table but the adapter's begins with the close. */
+    /* Every dispatch table but the adapter's begins with its close, which NdkClosePd names here for all types. */
     status = ((NDK_PD *)p->real)->Dispatch->NdkClosePd(p->real, proxy_on_closed, p);
     if (status == STATUS_PENDING)
         return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One report at a time: the lock is held from its first line to its last, so that the reports of two threads never
- * mix. Nothing is allocated, because a report may come from a signal handler.
+ * Prints one report at a time: the lock is held from a report's first line to its last, so that the reports of two
+ * threads never mix. Nothing is allocated, because a report may come from a signal handler.
  */
 #include <pthread.h>
 #include <stdlib.h>

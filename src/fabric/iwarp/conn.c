@@ -74,8 +74,8 @@ static void conn_check_invariants(const struct fabric_conn *c)
 }
 
 /*
- * Counts the step. Called before the step's effects, which report it. One shard has all counts of a connection, because
- * a connection moves only before it is established.
+ * Counts the step. Called before the step's effects, so that a consumer that receives the report finds it counted. One
+ * shard has all counts of a connection, because a connection moves only before it is established.
  */
 static void conn_count_step(struct fabric_conn *c, enum conn_state from, enum conn_state next)
 {
@@ -266,7 +266,7 @@ void conn_abort(struct fabric_conn *c, enum fabric_reason why)
         conn_lose(c, why);
 }
 
-/* Reads first: a peer whose request has arrived is not dropped. */
+/* Reads the socket first, because a peer whose request has arrived is not dropped. */
 void conn_drop_victim(struct fabric_conn *c)
 {
     conn_ref(c);
@@ -455,7 +455,7 @@ static void conn_task(struct task *task)
 int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events, void *owner, struct fabric_conn **out)
 {
     struct iwarp_fabric *fabric = (struct iwarp_fabric *)f;
-    struct fabric_conn *c = conn_create(fabric, &fabric->shards[0], CONN_IDLE); /* until connect names the queue pair */
+    struct fabric_conn *c = conn_create(fabric, &fabric->shards[0], CONN_IDLE); /* until connect */
 
     if (!c)
         return ENOMEM;

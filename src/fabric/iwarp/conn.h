@@ -69,7 +69,7 @@ struct fabric_conn {
     struct fabric_limits limits;
     size_t private_len;                /* of private_data, below */
     struct fabric_listener *drop_for;  /* the listener that OP_DROP resumes, or NULL */
-    /* owner: */
+    /* Only the owner uses these: */
     const struct fabric_conn_events *events;
     void *owner;
     bool active;

@@ -11,18 +11,18 @@
 #include <stdio.h>
 
 enum conn_state {
-    /* active */
+    /* active side, which connects */
     CONN_IDLE,           /* connect may be called, also after a failed connect */
     CONN_TCP_CONNECTING,
     CONN_REQUEST_SENT,   /* sends the MPA request, then waits for the reply */
     CONN_REPLIED,        /* the peer accepted; waits for complete */
     CONN_COMPLETING,     /* sends ready-to-receive, or waits for its answer */
-    /* passive */
+    /* passive side, which accepts */
     CONN_WAIT_REQUEST,   /* accepted by the listener; waits for the MPA request */
     CONN_REQUESTED,      /* the consumer has the request; waits for accept or reject */
     CONN_REPLYING,       /* sends the MPA reply */
     CONN_WAIT_RTR,       /* waits for ready-to-receive */
-    /* both */
+    /* both roles */
     CONN_ESTABLISHED,
     CONN_DRAINING,       /* after disconnect: sends what was posted before it */
     CONN_NOTICE_SENT,    /* this side's output is shut down; waits for the peer's end of stream */

@@ -124,8 +124,8 @@ bool doorbell_may_wait(struct fabric_qp *qp, const struct rdma_request *r)
 }
 
 /*
- * Tells both CQs, because the consumer may poll either. If no consumer has the polling lease (engine/shard.h), the next
- * poll drives the shard, so that polls can begin a lease.
+ * Lets polls of both CQs transmit, because the consumer may poll either one. Without a polling lease (engine/shard.h)
+ * the next poll drives the shard in any case, because only polls that drive the shard begin a lease.
  */
 void doorbell_defer_to_poll(struct fabric_qp *qp)
 {

@@ -24,7 +24,7 @@ struct fabric_listener {
     bool scheduled;
     struct addr requested;
     struct task task;
-    /* owner: */
+    /* Only the owner uses these: */
     struct net_reservation *reservation;
     struct net_socket socket;
     bool listening, closed;

@@ -82,7 +82,7 @@ static struct {
     struct rank_tree by_rank;
     unsigned count;
     uint64_t inserted;    /* the number of the next connection */
-    uint64_t first_own;   /* connections with smaller numbers belong to the parent process */
+    uint64_t first_own;   /* connections with smaller numbers were inserted by the parent, before a fork */
 } table;
 
 /* Not RB_GENERATE_STATIC, which relies on a macro that only BSD's own headers have. */

@@ -17,7 +17,7 @@ struct unfinished_source;
 struct unfinished {
     struct unfinished_source *source; /* NULL: not in the table */
     TAILQ_ENTRY(fabric_conn) link;    /* among its source's connections, oldest first */
-    uint64_t order;                   /* connections are numbered as they are inserted */
+    uint64_t order;                   /* the connection's number in the order of insertion */
 };
 
 /* Must be called before the first insert: lets a child of fork begin with an empty table. Idempotent, any thread. */
