@@ -17,7 +17,7 @@
  * only then may the embedded request begin again.
  *
  * Order. One shard, the queue pair's, runs all callbacks of a connection in the order in which they were queued. The
- * disconnect callback is queued after the completion of NdkCompleteConnect or NdkAccept. When its turn comes, it is
+ * disconnect callback is queued after the completion of NdkCompleteConnect or NdkAccept. When its task runs, it is
  * called only if the consumer has not disconnected or closed meanwhile.
  */
 #include "provider/connector.h"

@@ -455,7 +455,7 @@ static void conn_task(struct task *task)
 int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events, void *owner, struct fabric_conn **out)
 {
     struct iwarp_fabric *fabric = (struct iwarp_fabric *)f;
-    struct fabric_conn *c = conn_create(fabric, &fabric->shards[0], CONN_IDLE); /* until connect */
+    struct fabric_conn *c = conn_create(fabric, &fabric->shards[0], CONN_IDLE); /* connect moves it */
 
     if (!c)
         return ENOMEM;
