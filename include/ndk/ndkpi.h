@@ -199,9 +199,9 @@ typedef VOID (*NDK_FN_CQ_NOTIFICATION_CALLBACK)(_In_opt_ PVOID CqNotificationCon
 #define NDK_CQ_NOTIFY_SOLICITED 2 /* a receive of a send with SEND_AND_SOLICIT_EVENT, or a failed request */
 
 /*
- * Arms the CQ for one notification of Type (NDK_CQ_NOTIFY_). Completions that were queued since the last notification
- * trigger it at once. If the CQ is armed twice before a notification, the wider type applies: ANY over SOLICITED over
- * ERRORS.
+ * Arms the CQ for one notification of Type (NDK_CQ_NOTIFY_). If completions were queued since the last notification,
+ * the new notification is called at once. If the CQ is armed twice before a notification, the wider type applies: ANY
+ * over SOLICITED over ERRORS.
  */
 typedef VOID (*NDK_FN_ARM_CQ)(_In_ NDK_CQ *pNdkCq, _In_ ULONG Type);
 

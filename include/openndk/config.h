@@ -35,8 +35,8 @@ typedef struct ondk_config {
                                 neighbour lookup (3 s) */
     uint32_t request_ms;     /* listener: from TCP accept to a complete MPA request. Default 5000 */
     uint32_t reply_ms;       /* NdkConnect: from the MPA request to the reply. Default 10000 */
-    uint32_t establish_ms;   /* NdkAccept: until the ready-to-receive arrives. NdkCompleteConnect: until it has been
-                                sent, or until the peer has answered it if it is a read. Default 10000 */
+    uint32_t establish_ms;   /* NdkAccept: until the ready-to-receive message arrives. NdkCompleteConnect: until that
+                                message has been sent; if it is a read, until the peer has answered it. Default 10000 */
     uint32_t disconnect_ms;  /* NdkDisconnect: until the peer has ended its stream too. When the time has passed, it
                                 starts again if the disconnect has made progress meanwhile, usually 16 KiB
                                 (docs/timeouts.md). Default 10000 */
@@ -45,10 +45,10 @@ typedef struct ondk_config {
                                 requests are refused. Requests whose peer has left are counted separately, with a limit
                                 of the same size, so a consumer has at most twice as many requests to answer. 1 to
                                 1048576. Default 1024 */
-    uint32_t max_unfinished; /* connections without a complete request, over all listeners of the process. One more
-                                drops the oldest connection of the source that has the most; a source is an IPv4
-                                address or an IPv6 /64. At most 1048576. 0: half of the descriptors that are free at
-                                NdkListen, at most 1024. Default 0 */
+    uint32_t max_unfinished; /* connections without a complete request, over all listeners of the process. If there is
+                                one more, the source with the most such connections loses its oldest one. A source is an
+                                IPv4 address or an IPv6 /64. At most 1048576. 0: half of the descriptors that are free
+                                at NdkListen, at most 1024. Default 0 */
     /* Limits that the adapter reports and enforces. */
     uint32_t max_private;    /* MaxCallerData, MaxCalleeData. At most 508. Default 252 */
     uint32_t max_inbound_reads, max_outbound_reads; /* Default 64 */
@@ -68,7 +68,8 @@ typedef struct ondk_config {
     /* iWARP. */
     uint32_t mpa_revision;   /* the MPA revision of the request that NdkConnect sends: 2, 1 or 0. Default 2 */
     uint32_t crc;            /* 1: request CRC32c. 0: use it only if the peer requests it. Default 1 */
-    uint32_t rtr;            /* ready-to-receive forms to offer and accept; 0: no peer-to-peer mode. Default all */
+    uint32_t rtr;            /* ready-to-receive forms (ONDK_RTR_) to offer and accept; 0: no peer-to-peer mode.
+                                Default all */
     uint32_t max_fpdu;       /* the largest FPDU, in bytes. 0: the current effective segment size. Default 0 */
     uint32_t nudge_ms;       /* Linux siw as responder loses a first FPDU that arrives right after it has sent its
                                 reply. If the peer has sent nothing for this time after this side's first FPDU, an empty
@@ -100,8 +101,8 @@ typedef struct ondk_config {
     /* Closing an adapter. Milliseconds, at most 3600000. */
     uint32_t close_report_ms; /* after this time ondk_close_adapter prints once to standard error what it waits for.
                                 0: never. Default 3000 */
-    uint32_t close_abort_ms; /* after this time it prints the same, unless already printed, and calls abort().
-                                0: never. Default 0 */
+    uint32_t close_abort_ms; /* after this time ondk_close_adapter prints the same, if it has not yet done so, and calls
+                                abort(). 0: never. Default 0 */
 } ondk_config_t;
 
 /* Sets the defaults, then the values of the environment. Calls ondk_config_check_environment. */

@@ -26,7 +26,7 @@ typedef struct ondk_counters {
     /*
      * ConnectFailure. Calls of NdkConnect, NdkConnectWithSharedEndpoint, NdkCompleteConnect and NdkAccept that began
      * and then failed for any reason, including a close of the connector; one for each attempt. Not counted: calls that
-     * were refused inline, requests that this side's consumer rejected, and connections that the consumer rejected or
+     * were refused inline, peers' requests that this side's consumer rejected, and connections that it rejected or
      * closed after NdkConnect had succeeded.
      */
     uint64_t failed_connection_attempts;

@@ -65,10 +65,10 @@ ONDK_API int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_
 
 /*
  * Calls DriverUnload at PASSIVE_LEVEL on a thread of its own, and unloads the driver. If checks are on and the driver
- * leaves anything behind, that is reported as rule unload-outstanding, and its code stays mapped, because a thread may
- * still return to it.
- * Returns 0, or -1 if the driver still runs; ondk_wdk_error then returns the reason. *status is
- * STATUS_INVALID_DEVICE_REQUEST if the driver has no DriverUnload, STATUS_DEVICE_BUSY if one of its devices is open.
+ * leaves anything behind, that is reported as rule unload-outstanding. The driver's code then stays mapped, because a
+ * thread may still return to it. Returns 0, or -1 if the driver still runs; ondk_wdk_error then returns the reason.
+ * *status is STATUS_INVALID_DEVICE_REQUEST if the driver has no DriverUnload, STATUS_DEVICE_BUSY if one of its devices
+ * is open.
  */
 ONDK_API int ondk_wdk_unload(ondk_wdk_driver_t *driver, uint32_t *status);
 

@@ -71,7 +71,7 @@ typedef struct _WDF_OBJECT_CONTEXT_TYPE_INFO {
 } WDF_OBJECT_CONTEXT_TYPE_INFO, *PWDF_OBJECT_CONTEXT_TYPE_INFO;
 
 /*
- * Callbacks are not moved to PASSIVE_LEVEL or serialized by the framework. So WdfExecutionLevelPassive,
+ * The framework does not move callbacks to PASSIVE_LEVEL, and does not serialize them. So WdfExecutionLevelPassive,
  * WdfSynchronizationScopeDevice and WdfSynchronizationScopeQueue are refused with STATUS_NOT_SUPPORTED.
  */
 typedef struct _WDF_OBJECT_ATTRIBUTES {

@@ -380,6 +380,6 @@ static VOID ConnectionClose(PDEVICE_OBJECT DeviceObject, PVOID Context)
     RemoveEntryList(&connection->Link);
     service->Counters.Open--;
     KeReleaseSpinLock(&service->Lock, irql);
-    ConnectionFree(connection); /* the work item was dequeued to run this */
+    ConnectionFree(connection); /* also frees the work item, which left the queue before this routine ran */
     ExReleaseRundownProtection(&service->Alive);
 }

@@ -48,8 +48,8 @@ struct spin_policy {
     unsigned n_vain;         /* how often the thread slept since an event last ended its spinning */
     bool is_spinning;
     uint64_t last_ns;        /* the time of the last turn */
-    uint64_t no_spin_until;  /* because the thread lost its processor while it was spinning */
-    uint64_t no_yield_until; /* because it lost its processor when it yielded */
+    uint64_t no_spin_until;  /* 0, or set because the thread lost its processor while it was spinning */
+    uint64_t no_yield_until; /* 0, or set because it lost its processor when it yielded */
 };
 
 static _Thread_local bool is_worker;
@@ -119,7 +119,7 @@ static void *worker_run(void *arg)
         bool busy = did != 0, sleeps;
         uint64_t now = did & SHARD_CALLED ? spin_policy_yield(e, &policy) : threads_now(e);
 
-        /* After the turn, because the turn may have consumed the wake of threads_stop. */
+        /* Checked after the turn, because the turn may have consumed the wake of threads_stop. */
         if (atomic_load_explicit(&w->stopping, memory_order_acquire))
             break;
         if (busy)

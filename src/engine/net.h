@@ -39,7 +39,7 @@ enum net_ready {
     NET_WRITE = 2, /* room for output, or connecting has ended */
 };
 
-/* The caller owns the memory. It zeroes it and sets ready before connect, listen or accept. */
+/* The caller owns the memory, zeroes it, and sets ready before it calls connect, listen or accept. */
 struct net_socket {
     struct net *net;
     struct shard *shard; /* NULL while detached */
@@ -52,7 +52,7 @@ struct net_socket {
     int error; /* why connecting failed, if that is known */
     unsigned flags;
     uint32_t received_since_send; /* bytes, at most LONG_ANSWER */
-    atomic_bool paused;           /* a listener: the argument of the last listen_pause */
+    atomic_bool paused;           /* listeners: the argument of the last listen_pause */
 };
 
 enum net_use {
@@ -158,8 +158,8 @@ struct net_ops {
     /*
      * Watches a network interface. ready(READ) reports that some interface may have been removed. interface_is_removed
      * then returns true if the watched one was deleted or left the network namespace since the last call.
-     * interface_watch returns ENODEV if the interface does not exist. The caller closes the socket like any other.
-     * NULL: interfaces are never removed.
+     * interface_watch returns ENODEV if the interface does not exist. The caller closes the socket like any other. Both
+     * functions are NULL in a backend whose interfaces are never removed.
      */
     int (*interface_watch)(struct net *net, struct shard *s, uint32_t index, struct net_socket *watch);
     bool (*interface_is_removed)(struct net_socket *watch);

@@ -368,8 +368,9 @@ void socket_wait_for_room(struct net_socket *socket)
         return; /* socket_attach will register for output, or it is registered already */
     socket->flags |= SOCKET_OUTPUT_WATCHED;
     /*
-     * This reports room that exists already. It cannot fail, because changing a registration needs no memory. A socket
-     * that is not in the epoll set gets there in the next turn, because nothing is read directly while it is blocked.
+     * With the new registration epoll also reports room that exists already. The change cannot fail, because it needs
+     * no memory. A socket that is not in the epoll set is added in the next turn, because nothing is read directly
+     * while it is blocked.
      */
     if (socket->flags & SOCKET_WATCHED)
         (void)poller_watch_socket(shard_poller(socket->shard), socket);

@@ -19,7 +19,7 @@ void reservation_unref(struct net_reservation *r);
 const struct addr *reservation_address(const struct net_reservation *r);
 /* To be called before the first reservation, so that a child of fork begins with none. */
 void reservation_install_fork_handlers(void);
-/* Returns a non-blocking TCP socket that is bound to the address. The caller closes it. Returns 0 or errno. */
+/* Stores a non-blocking TCP socket in *fd that is bound to the address. The caller closes it. Returns 0 or errno. */
 int reservation_socket(struct net_reservation *r, int *fd);
 
 /*
@@ -60,7 +60,7 @@ enum socket_flag {
     SOCKET_READABLE = 1 << 0,          /* input or the end of the stream was reported and not read completely */
     SOCKET_ENDED = 1 << 1,             /* the end of the stream or an error was reported */
     SOCKET_BLOCKED = 1 << 2,           /* its owner waits for room, or for the end of connecting */
-    SOCKET_WRITABLE = 1 << 3,          /* room came, or connecting ended, and ready(WRITE) was not called yet */
+    SOCKET_WRITABLE = 1 << 3,          /* there is room, or connecting ended; ready(WRITE) was not called yet */
     SOCKET_CONNECTING = 1 << 4,
     SOCKET_LISTENING = 1 << 5,         /* it is a listener, or another socket that is no connection */
     SOCKET_READ_PAUSED = 1 << 6,

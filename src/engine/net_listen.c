@@ -98,7 +98,7 @@ static bool listener_has_waiting(const struct net_socket *listener)
     return poll(&waiting, 1, 0) != 0;
 }
 
-/* No peer waits: reports nothing until the next event. */
+/* For a listener at which no peer waits: reports nothing until the next event. */
 static void listener_clear_readable(struct net_socket *listener)
 {
     listener->flags &= ~(unsigned)SOCKET_READABLE;
@@ -160,7 +160,10 @@ int net_accept(struct net_socket *listener, struct net_socket *socket, struct ad
     return err;
 }
 
-/* poll reports numbers that are not open as POLLNVAL. It needs neither /proc nor a descriptor. */
+/*
+ * Counts the numbers in this range that are not open. poll reports them as POLLNVAL, and needs neither /proc nor a
+ * descriptor.
+ */
 static unsigned net_count_free_in_chunk(int first, unsigned count)
 {
     struct pollfd fds[POLL_CHUNK];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reserves local addresses. The kernel does not decide who owns one: SO_REUSEADDR, which reconnecting at once needs,
- * lets a second socket bind and listen at a bound address. The invariant: a process owns an address while it has bound
- * the abstract AF_UNIX name of the address (reservation_name.c). Every OpenNDK process in the network namespace sees
- * that name. The name disappears when the last reference is dropped, after the TCP sockets at the address, or when the
- * process dies.
+ * Reserves local addresses. The kernel does not decide who owns an address: SO_REUSEADDR, which reconnecting at once
+ * needs, lets a second socket bind and listen at a bound address. The invariant: a process owns an address while it has
+ * bound the abstract AF_UNIX name of the address (reservation_name.c). Every OpenNDK process in the network namespace
+ * sees that name. The name disappears when the last reference is dropped, after the TCP sockets at the address, or when
+ * the process dies.
  *
  * Sockets that are not OpenNDK's: bind without SO_REUSEADDR succeeds only if the kernel has nothing at the address. If
  * it fails and bind with SO_REUSEADDR succeeds, there are either remains of closed connections (TIME_WAIT), which do
@@ -44,7 +44,7 @@ enum {
     N_WORDS = N_PORTS / BITS_PER_WORD,
     MAX_SKIPPED = 63,          /* claims in a row that try no fresh port, because hardly any exists */
     MAX_TRIES = 3 * N_PORTS, /* of one claim; limited, because ports are released and reserved meanwhile */
-    FOREIGN_SECONDS = 1,       /* a claim clears the map of others' ports if it is older */
+    FOREIGN_SECONDS = 1,       /* after this time the map of others' ports is cleared */
     REMAINS_SECONDS = 60,      /* the length of TIME_WAIT */
 };
 
@@ -54,7 +54,7 @@ struct port_range {
     struct addr host; /* port 0 */
     uint64_t own[N_WORDS];
     uint64_t foreign[N_WORDS];
-    uint64_t used[2][N_WORDS];   /* had connections, or failed as fresh: [0] in this period, [1] in the last */
+    uint64_t used[2][N_WORDS];   /* had connections or remains: [0] in this period, [1] in the one before it */
     time_t foreign_since, used_since;
     unsigned max_skips, n_skips; /* claims in a row that try no fresh port: the limit, and so far */
 };

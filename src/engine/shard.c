@@ -171,12 +171,12 @@ static bool shard_release_in_thread(struct shard *s, bool last_round)
 /* Releases the token in any thread. Returns false if the doorbell was rung and the caller is still the owner. */
 static bool shard_release(struct shard *s, bool last_round)
 {
-    if (current_shard == s) /* from a callback: after it the thread does the rest */
+    if (current_shard == s) /* called from a callback, after which the thread does the rest */
         return shard_release_in_thread(s, last_round);
     atomic_store_explicit(&s->driving_thread, NULL, memory_order_relaxed);
     if (last_round || shard_needs_thread(s)) {
         s->has_calls = false;
-        s->thread_deadline = 0; /* the thread runs a turn now, so a timer that is set before need not wake it */
+        s->thread_deadline = 0; /* the thread runs a turn now, so until then no timer has to wake it */
         owner_release_to_thread(&s->owner);
         return true;
     }
@@ -315,7 +315,7 @@ static void shard_begin_or_renew_lease(struct shard *s)
     uint64_t now, before = s->last_poll;
 
     if (current_shard == s)
-        return; /* from a callback: after it, the thread waits for the sockets again */
+        return; /* called from a callback, after which the thread waits for the sockets again */
     now = s->last_poll = shard_now(s);
     if (now - before > MAX_POLL_GAP_NS)
         s->polls_in_row = 0;

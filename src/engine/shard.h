@@ -144,10 +144,11 @@ void shard_set_sockets_ready(struct shard *s);
 void shard_wake(struct shard *s);
 
 /*
- * For executors. One thread, the shard's, calls these functions for a shard. Runs one turn: acquires the token, serves
- * ready sockets, work and due timers, releases the token, and delivers queued callbacks. Returns a set of SHARD_WORKED
- * (it served sockets, work or timers) and SHARD_CALLED (it delivered callbacks). A turn inside a callback of the same
- * shard delivers no callbacks.
+ * The functions from here on are for executors. One thread, the shard's, calls them for a shard.
+ *
+ * Runs one turn: acquires the token, serves ready sockets, work and due timers, releases the token, and delivers queued
+ * callbacks. Returns a set of SHARD_WORKED (it served sockets, work or timers) and SHARD_CALLED (it delivered
+ * callbacks). A turn inside a callback of the same shard delivers no callbacks.
  */
 enum { SHARD_WORKED = 1, SHARD_CALLED = 2 };
 unsigned shard_turn(struct shard *s);

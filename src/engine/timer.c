@@ -2,8 +2,8 @@
 /*
  * The timers of a shard. Only the shard's owner touches them. Nearly all timers have one of a few lengths, so a new
  * timer is due after all others of its length. Timers of one length form a FIFO, in which setting and stopping touch
- * only the neighbours. In a tree with the timers of a thousand connections, each would cost a dozen cache misses.
- * Timers that fit no FIFO are in a tree. The invariant: each FIFO is sorted, and first_deadline is the earliest
+ * only the neighbours. In a tree with the timers of a thousand connections, each of these would cost a dozen cache
+ * misses. Timers that fit no FIFO are in a tree. The invariant: each FIFO is sorted, and first_deadline is the earliest
  * deadline of all timers.
  */
 #include <assert.h>

@@ -17,7 +17,7 @@ struct client {
     const struct options *o;
     struct result *result;
     uint64_t completed, from, deadline;  /* of this run; deadline 0: it ends after the iterations */
-    uint64_t lap;                        /* --check: the first message of the window to send next */
+    uint64_t lap;                        /* --check: the number of the first message of this lap (one window) */
     uint64_t slice_at, slice_completed, live_at;
     bool warmup, over;                   /* over: no further run or lap begins */
     struct outcome outcome;

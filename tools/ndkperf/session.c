@@ -422,6 +422,6 @@ bool session_poll(struct session *s)
         return session_check_peer(s);
     }
     if (s->idle % POLLS_PER_CONTROL == 0)
-        sched_yield(); /* if there are fewer processors than polling threads */
+        sched_yield(); /* helps if there are fewer processors than polling threads */
     return s->idle % POLLS_PER_CHECK || session_check_peer(s);
 }

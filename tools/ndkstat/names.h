@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sockets in this network namespace on which processes publish their adapters. */
+/* Lists the sockets of this network namespace on which processes publish their adapters. */
 #ifndef NDKSTAT_NAMES_H
 #define NDKSTAT_NAMES_H
 

@@ -27,10 +27,10 @@
 enum {
     ALL_MS = 5000,             /* for all processes */
     RETRY_MS = 10,             /* if a process has too many waiting readers, or there are too few descriptors */
-    MAX_OWN_BYTES = 256 << 20, /* of this user's processes together */
-    MAX_USER_BYTES = 16 << 20, /* of another user's processes together */
+    MAX_OWN_BYTES = 256 << 20, /* in the answers of all processes of this user */
+    MAX_USER_BYTES = 16 << 20, /* in the answers of all processes of one other user */
     MAX_FOREIGN_BYTES = 64 << 20,
-    MAX_USER_PEERS = 128,      /* of one other user */
+    MAX_USER_PEERS = 128,      /* processes of one other user that are read */
     MAX_USERS = 256,
     MAX_MESSAGES = 10,
     BYTES_PER_VALUE = 8,       /* at least, in a valid answer; parsing one with fewer needs many times its size */

@@ -132,7 +132,7 @@ static const struct {
     { "Dropped Peers", "dropped_peers", false },
 };
 
-/* Finds the same adapter of the same process in another reading, and that process; NULL if there is none. */
+/* Finds the adapter in another reading, and stores its process in *of_process. Returns NULL if it is not there. */
 static const json_t *show_find_adapter(const json_t *processes, unsigned long long pid, unsigned long long number,
                           const json_t **of_process)
 {

@@ -36,8 +36,8 @@ typedef struct _CLIENT_ID {
 #define THREAD_ALL_ACCESS 0x001fffff
 
 /*
- * Creates a thread at PASSIVE_LEVEL. The caller must close the handle. DesiredAccess, attributes and process have no
- * effect. PASSIVE_LEVEL.
+ * Creates a thread, which begins at PASSIVE_LEVEL. The caller must close the handle. DesiredAccess, ObjectAttributes
+ * and ProcessHandle have no effect. Requires PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS PsCreateSystemThread(_Out_ PHANDLE ThreadHandle, _In_ ULONG DesiredAccess,
                                           _In_opt_ POBJECT_ATTRIBUTES ObjectAttributes, _In_opt_ HANDLE ProcessHandle,
