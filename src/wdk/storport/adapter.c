@@ -303,7 +303,10 @@ static void port_adapter_free_resources(struct port_adapter *a)
     port_exit(&inside, "HwFreeAdapterResources", (const void *)(uintptr_t)a->miniport.HwFreeAdapterResources);
 }
 
-/* Starts the miniport. Returns NULL, or the reason of the failure; the caller frees the devices and the number. */
+/*
+ * Starts the miniport. Returns NULL, or the reason of the failure. After a failure the caller frees the devices and the
+ * number.
+ */
 static const char *port_adapter_start(struct port_adapter *a)
 {
     const char *refused = port_adapter_call_find(a);
@@ -328,8 +331,8 @@ struct port_start {
 };
 
 /*
- * Stops timers, DPCs and work items for good: `removing` prevents new ones, and the flush waits for running DPCs. Fails
- * the waiting requests, because a reset that waits has no sender who would end it.
+ * Stops timers, DPCs and work items for good: `removing` prevents new ones, and the flush waits for running DPCs. Also
+ * fails the waiting requests: nothing else would end a unit reset of the watch, for which no sender waits.
  */
 static void port_adapter_stop_work(struct port_adapter *a)
 {
@@ -344,7 +347,10 @@ static void port_adapter_stop_work(struct port_adapter *a)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* Requires the lock, and unlocks it meanwhile. Flushes the DPCs last, because the last user may have queued one. */
+/*
+ * Waits until `users` is 0, and stops the timers and DPCs. Requires the lock, and unlocks it meanwhile. Flushes the
+ * DPCs last, because the last user may have queued one.
+ */
 static void port_adapter_wait_for_users(struct port_adapter *a)
 {
     a->removing = true;

@@ -142,7 +142,9 @@ static NTSTATUS port_device_pass_through_direct(struct port_adapter *a, struct p
 
 /* ---- The others -------------------------------------------------------------------------------------------------- */
 
-/* Passes the whole buffer to the miniport and back. Length must fit into the larger of input and output. */
+/*
+ * Passes the whole buffer to the miniport and back. The header's Length must fit into the larger of input and output.
+ */
 static NTSTATUS port_device_miniport_control(struct port_adapter *a, struct port_control *c)
 {
     const SRB_IO_CONTROL *s = c->buffer;

@@ -189,7 +189,7 @@ ULONG StorPortFreeTimer(PVOID HwDeviceExtension, PVOID TimerHandle)
 struct port_worker {
     WORK_QUEUE_ITEM item;
     void *extension;
-    bool queued; /* this and what follows: under the adapter's lock */
+    bool queued; /* this and the members below: under the adapter's lock */
     PHW_WORKITEM callback;
     void *context;
 };

@@ -47,11 +47,11 @@ enum port_rescue { RESCUE_NONE, RESCUE_UNIT_RESET, RESCUE_BUS_RESET };
 
 struct port_request {
     LIST_ENTRY link;      /* in `waiting` or `started` */
-    int references;       /* the queue's, the sender's, a call's into the miniport; under the adapter's lock */
+    int references;       /* the queue's, the sender's, one during HwStartIo; under the adapter's lock */
     enum port_state state;
     enum port_rescue rescue;
     bool completed;       /* `call` has the results */
-    bool abandoned;       /* the watch has given up: no sender waits for it */
+    bool abandoned;       /* the watch has given up the request: no sender waits for it */
     int64_t deadline;     /* interrupt time */
     struct port_unit *unit;
     struct port_call call;
@@ -70,7 +70,7 @@ struct port_adapter {
     unsigned number;
     bool supports[ScsiAdapterControlMax];
     PHW_PASSIVE_INITIALIZE_ROUTINE passive;
-    KSPIN_LOCK start_io_lock, interrupt_lock; /* the miniport's to acquire */
+    KSPIN_LOCK start_io_lock, interrupt_lock; /* for StorPortAcquireSpinLock and StorPortSynchronizeAccess */
     KTIMER watch;         /* set while a request waits or is started */
     KDPC watch_dpc;
     KTIMER timer;         /* RequestTimerCall */
@@ -87,7 +87,7 @@ struct port_adapter {
     bool removing;        /* no timer is set and no work item queued any more */
     ULONG users;          /* work items, and threads that start or complete requests; the removal waits for them */
     bool scanning, scan_again, no_scan;
-    bool refused;         /* HwStartIo has returned FALSE: no request is started until a completion, reset or tick */
+    bool refused;         /* HwStartIo returned FALSE: no request is started until a completion, a reset or port_watch */
     WORK_QUEUE_ITEM scan_item;
     struct port_unit *units;
     struct {
@@ -108,7 +108,10 @@ static inline struct port_adapter *port_of(PVOID extension)
     return CONTAINING_RECORD(extension, struct port_extension, data)->adapter;
 }
 
-/* port_enter and port_exit surround a call into the miniport at an IRQL. port_exit reports a changed IRQL or lock. */
+/*
+ * These surround a call into the miniport. port_enter sets the IRQL of the call. port_exit reports a changed IRQL and
+ * locks that are still held, and restores the IRQL from before port_enter.
+ */
 struct port_inside {
     KIRQL before;
     struct thread_mark mark;
@@ -118,7 +121,10 @@ void port_exit(const struct port_inside *inside, const char *routine, const void
 
 /* ---- request.c: a request's memory --------------------------------------------------------------------- */
 
-/* Allocates a request with SRB and extension, and two references. Returns NULL if out of memory. */
+/*
+ * Allocates a request with SRB and extension, and two references: the queue's and the sender's. Returns NULL if out of
+ * memory.
+ */
 struct port_request *port_request_alloc(struct port_adapter *a, const struct port_call *call);
 /* Replaces the SRB and its extension for a retry. Returns false, and keeps them, if out of memory. */
 bool port_request_renew(struct port_adapter *a, struct port_request *r);
@@ -138,13 +144,16 @@ bool port_send(struct port_adapter *a, struct port_call *call);
 void port_pump(struct port_adapter *a);
 /* Decrements `users`. Requires the lock. */
 void port_unref(struct port_adapter *a);
-/* The miniport has completed the SRB; `by` is the return address of its call. */
+/* Handles the miniport's completion of the SRB; `by` is the return address of the miniport's call. */
 void port_complete(struct port_adapter *a, void *srb, const void *by);
 /* Completes all started requests for an address: path, target, unit, each of which may be SP_UNTAGGED for all. */
 void port_complete_all(struct port_adapter *a, const UCHAR address[3], UCHAR status, const void *by);
 /* Returns the started request of the SRB, or NULL. Requires the lock. */
 struct port_request *port_find(struct port_adapter *a, const void *srb);
-/* Returns the unit, which `make` creates if needed, or NULL. Requires the lock. */
+/*
+ * Returns the unit, or NULL if it does not exist. If `make` is set, creates it; NULL then means out of memory. Requires
+ * the lock.
+ */
 struct port_unit *port_unit_get(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, bool make);
 /* Calls HwResetBus; no request is started meanwhile. */
 void port_reset_bus(struct port_adapter *a, UCHAR path);
@@ -152,16 +161,16 @@ void port_reset_bus(struct port_adapter *a, UCHAR path);
 void port_pause_after_reset(struct port_adapter *a);
 /* Runs four times a second while a request waits or is started (watch.c). */
 KDEFERRED_ROUTINE port_watch;
-/* Requires the lock. */
+/* Sets the timer of the watch, unless it is set. Requires the lock. */
 void port_watch_arm(struct port_adapter *a);
-/* Fails the waiting requests whose time is over; on removal, all waiting requests. Requires the lock. */
+/* Fails the waiting requests whose deadline has passed; on removal, all waiting requests. Requires the lock. */
 void port_end_waiting(struct port_adapter *a);
 
 /* ---- scan.c, device.c, adapter.c ----------------------------------------------------- */
 
 /* Scans on the caller's thread. PASSIVE_LEVEL. */
 void port_scan(struct port_adapter *a);
-/* Scans in a work item, or once more after a scan that runs. */
+/* Queues a work item that scans. If a scan runs already, another one follows it instead. */
 void port_scan_later(struct port_adapter *a);
 struct port_adapter *port_of_device(PDEVICE_OBJECT device);
 DRIVER_DISPATCH port_device_control;

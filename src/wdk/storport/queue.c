@@ -19,8 +19,8 @@
 enum { BUSY_PAUSE = CLOCK_UNITS / 10 };
 
 /*
- * The adapter whose queue this thread sends from. Initial-exec, because a driver loads this library: LeakSanitizer of
- * GCC 12 often crashes at thread variables that the dynamic loader allocates later.
+ * The adapter whose requests this thread is starting, or NULL. Initial-exec, because a driver loads this library:
+ * LeakSanitizer of GCC 12 often crashes at thread variables that the dynamic loader allocates later.
  */
 static _Thread_local struct port_adapter *pumping __attribute__((tls_model("initial-exec")));
 
@@ -121,7 +121,10 @@ static void port_add_live(struct port_adapter *a, const void *srb)
         live_add_made(LIVE_SRB, srb, "passed to HwStartIo", &start_io);
 }
 
-/* Makes a request that HwStartIo refused the first to wait, unless the miniport has completed it. Requires the lock. */
+/*
+ * Puts a request that HwStartIo refused back at the head of `waiting`, unless the miniport has completed it. Requires
+ * the lock.
+ */
 static void port_requeue_refused(struct port_adapter *a, struct port_request *r, const void *srb)
 {
     if (r->state == REQUEST_STARTED && r->srb == srb) {
@@ -258,7 +261,7 @@ static void port_remove_started(struct port_adapter *a, struct port_request *r)
     (void)live_remove(LIVE_SRB, r->srb);
 }
 
-/* Does not shorten a longer pause of the miniport. */
+/* Pauses for `time` from now on. Does not shorten a longer pause, which the miniport may have requested. */
 static void port_pause_until(int64_t *paused_until, int64_t time)
 {
     int64_t deadline = clock_interrupt() + time;
@@ -272,7 +275,10 @@ void port_pause_after_reset(struct port_adapter *a)
     port_pause_until(&a->paused_until, a->config.BusResetHoldTime * 10LL);
 }
 
-/* Lets a request with SRB_STATUS_BUSY wait again, with a new SRB, until its deadline. Requires the lock. */
+/*
+ * Lets a request with SRB_STATUS_BUSY wait again, with a new SRB. Returns false if the request must end, for example
+ * because its deadline has passed. Requires the lock.
+ */
 static bool port_retry(struct port_adapter *a, struct port_request *r)
 {
     if (SRB_STATUS(port_srb_status(r->srb)) != SRB_STATUS_BUSY || r->abandoned || a->removing ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the units. The scan sends INQUIRY to unit 0 of every target. If a target has one, REPORT LUNS lists its other
- * units, or INQUIRY tries them all. The miniport receives StorRemoveDevice for each unit that has disappeared. At most
- * one scan runs at a time.
+ * Finds the units. The scan sends INQUIRY to unit 0 of every target. If that unit exists, REPORT LUNS lists the
+ * target's other units. If the target does not support REPORT LUNS, INQUIRY tries all of them. The miniport receives
+ * StorRemoveDevice for each unit that has disappeared. At most one scan runs at a time.
  */
 #include <pthread.h>
 #include <string.h>
@@ -143,7 +143,7 @@ static VOID port_scan_run(PVOID context)
     } while (again);
 }
 
-/* `scanning` makes a bus change during the scan lead to another scan after it, not beside it. */
+/* Sets `scanning`, so that a bus change during the scan causes another scan after it, not at the same time. */
 void port_scan(struct port_adapter *a)
 {
     pthread_mutex_lock(&a->lock);

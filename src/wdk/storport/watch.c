@@ -34,7 +34,10 @@ static struct port_request *port_watch_find_late(struct port_adapter *a, int64_t
     return NULL;
 }
 
-/* Inserts a reset of the late request's unit. No sender waits for it. NULL: no memory. Requires the lock. */
+/*
+ * Inserts a reset of the late request's unit, for which no sender waits. Returns NULL if out of memory. Requires the
+ * lock.
+ */
 static struct port_request *port_watch_insert_reset(struct port_adapter *a, const struct port_request *late)
 {
     struct port_call call = { .function = SRB_FUNCTION_RESET_LOGICAL_UNIT,
