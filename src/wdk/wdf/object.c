@@ -11,13 +11,16 @@
 #include "wdk/mm/pool.h"
 #include "wdk/wdf/object.h"
 
-/* An object's last context has the callbacks of the object's attributes, even if it has no type. */
+/*
+ * The last context in an object's list is the one that was created with the object. It has the callbacks of the
+ * object's attributes, even if it has no type.
+ */
 struct wdf_context {
     struct wdf_context *next;
     PCWDF_OBJECT_CONTEXT_TYPE_INFO type;
     PFN_WDF_OBJECT_CONTEXT_CLEANUP cleanup;
     PFN_WDF_OBJECT_CONTEXT_DESTROY destroy;
-    void *data; /* from the pool, which detects overruns */
+    void *data; /* from pool_alloc, so that overruns are detected */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for trees, references, contexts */
@@ -254,7 +257,7 @@ void wdf_object_unref(struct wdf_object *o)
         if (!last)
             return;
         wdf_object_destroy(o);
-        o = parent; /* the child's reference to it */
+        o = parent; /* drop the child's reference to its parent */
     }
 }
 
@@ -297,7 +300,9 @@ static void wdf_object_clean(struct wdf_object *o)
     wdf_object_call_cleanups(o);
 }
 
-/* Releases the references of the creation: those of all objects below, then that of the object. */
+/*
+ * Drops the reference that each object has had since its creation: those of all objects below, then that of the object.
+ */
 static void wdf_object_release(struct wdf_object *o)
 {
     struct wdf_object *child;

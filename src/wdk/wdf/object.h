@@ -30,7 +30,10 @@ struct wdf_object {
 /* Allocates `size` zeroed bytes that begin with a struct wdf_object, and inserts the object below `parent`. */
 NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, struct wdf_object *parent,
                         struct wdf_object **out);
-/* The same below the attributes' parent or, if they name none, the driver whose code contains `caller`. */
+/*
+ * Like wdf_object_new, below the attributes' parent or, if they name none, below the driver whose code contains
+ * `caller`.
+ */
 NTSTATUS wdf_object_new_for(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, const void *caller,
                            struct wdf_object **out);
 /*
@@ -42,7 +45,10 @@ void *wdf_object_lookup(const char *routine, const void *handle, enum wdf_kind k
 struct wdf_object *wdf_parent_of(PWDF_OBJECT_ATTRIBUTES attributes);
 /* Returns true for a device and all objects below one. */
 bool wdf_is_below_device(const struct wdf_object *o);
-/* Cleans up the object and all objects below it. Returns false if it is deleted already. */
+/*
+ * Deletes the object and all objects below it: calls their cleanup callbacks, then drops the references of their
+ * creation. Returns false if the object is deleted already.
+ */
 bool wdf_object_delete(struct wdf_object *o);
 void wdf_object_ref(struct wdf_object *o);
 void wdf_object_unref(struct wdf_object *o);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The framework's timers and work items. After their deletion no callback runs, but one that deletes its own item. */
+/*
+ * The framework's timers and work items. After the deletion of one no callback of it runs, except a callback that
+ * deletes its own work item.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -34,7 +37,7 @@ static VOID wdf_timer_run(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument
     t->routine((WDFTIMER)t);
 }
 
-/* Cancels and waits twice, because a callback may have started the timer before `stopping` was set. */
+/* Cancels and waits twice, because a running callback may have restarted the timer before `stopping` was set. */
 static bool wdf_timer_stop_and_wait(struct wdf_timer *t)
 {
     bool was;
