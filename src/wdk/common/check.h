@@ -22,14 +22,14 @@ static inline bool check_on(void)
 }
 
 /*
- * check.c has the name, bug check and text of each rule. docs/driver-checks.md lists them. The comments here describe
- * the misuse, and p1 to p4, the parameters of the report.
+ * check.c has the name, bug check and text of each rule. docs/driver-checks.md lists them. A comment here describes the
+ * misuse, or names the report's parameters p1 to p4.
  */
 enum check_rule {
-    CHECK_WAIT_AT_DISPATCH,      /* KeWait..., KeDelayExecutionThread, a mutex, at or above DISPATCH_LEVEL */
+    CHECK_WAIT_AT_DISPATCH,      /* KeWait... or KeDelayExecutionThread at or above DISPATCH_LEVEL */
     CHECK_PAGED_CODE,            /* PAGED_CODE() above APC_LEVEL */
     CHECK_IRQL_TOO_LOW,          /* p1 IRQL now, p2 lowest allowed */
-    CHECK_IRQL_LOWERED_WRONG,    /* KeLowerIrql to a higher one, KeRaiseIrql to a lower one */
+    CHECK_IRQL_LOWERED_WRONG,    /* KeLowerIrql to a higher IRQL, KeRaiseIrql to a lower one */
     CHECK_IRQL_CHANGED,          /* a callback or thread routine returned at another IRQL */
     CHECK_LOCK_RECURSIVE,        /* p1 lock */
     CHECK_LOCK_NOT_HELD,         /* released by a thread that does not hold it: p1 lock, p2 owner or 0 */
@@ -41,7 +41,7 @@ enum check_rule {
     CHECK_POOL_WRONG_TAG,        /* p1 block, p2 its tag, p3 the caller's tag */
     CHECK_POOL_BAD_ADDRESS,      /* freed, but never allocated */
     CHECK_POOL_BAD_REQUEST,      /* zero size, zero tag, paged pool above APC_LEVEL */
-    CHECK_LIST_CORRUPT,          /* p1 3, as Windows has it; p2 the entry whose neighbours do not point back at it */
+    CHECK_LIST_CORRUPT,          /* p1 3, as on Windows; p2 the entry whose neighbours do not point back at it */
     CHECK_OBJECT_FREED_IN_USE,   /* pool freed with an object in it that is waited for, queued or held */
     CHECK_OBJECT_REINITIALIZED,  /* initialized again while a thread waits for it or it is queued or held */
     CHECK_OBJECT_NOT_INITIALIZED,

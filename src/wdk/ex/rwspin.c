@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reader-writer spin locks. The word has the number of readers, a bit for the writer, and a bit that blocks new readers
- * while a writer waits. It has no room for the owner, which is recorded only while checks are on.
+ * while a writer waits. The word has no room for the owner, which is recorded only while checks are on.
  */
 #include "wdm.h"
 

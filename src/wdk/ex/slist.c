@@ -21,7 +21,7 @@ static void slist_pause(unsigned tries)
         YieldProcessor();
 }
 
-/* Returns Region without the lock's bit, which is the address of the first entry. */
+/* Acquires the lock. Returns the address of the first entry, which is Region without the lock's bit. */
 static ULONGLONG slist_lock(PSLIST_HEADER head)
 {
     for (unsigned tries = 1;; tries++) {

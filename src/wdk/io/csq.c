@@ -8,9 +8,7 @@
 #include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
 
-/*
- * Values of Type, the first member of a queue and of a context. A TYPE_QUEUE_EX has an insert routine of the Ex kind.
- */
+/* Values of Type, the first member of a queue and of a context. TYPE_QUEUE_EX: the insert routine returns a status. */
 enum { TYPE_QUEUE = 1, TYPE_CONTEXT = 2, TYPE_QUEUE_EX = 3 };
 
 static PIO_CSQ csq_from_irp(PIRP irp)

@@ -169,7 +169,7 @@ static int file_open_beneath(int below, const char *name, int flags)
     return result;
 }
 
-/* Creates the directory. It may exist if the disposition is FILE_OPEN_IF. */
+/* Creates the directory. The directory may exist if the disposition is FILE_OPEN_IF. */
 static NTSTATUS file_make_directory(int below, char *name, ULONG disposition)
 {
     char *base = strrchr(name, '/');

@@ -18,17 +18,17 @@
 enum irp_from { IRP_FROM_KERNEL, IRP_FROM_USER };
 
 struct irp_block {
-    bool system;              /* its completion frees the IRP; otherwise IoFreeIrp does */
+    bool system;              /* the completion frees the IRP; otherwise IoFreeIrp does */
     bool completed;           /* completed through all locations, so that `result` is valid */
     bool completing;          /* the output is being copied to the sender's buffer, so that the sender must wait */
-    bool abandoned;           /* irp_send has returned before the completion: its buffers must not be used */
+    bool abandoned;           /* irp_send has returned before the completion: the sender's buffers must not be used */
     atomic_int references;    /* the owner's, and the sender's while it waits */
     atomic_int pending_facts; /* see irp_check_pending */
     PDEVICE_OBJECT device;    /* the device for which it was allocated; NULL for an IRP of IoAllocateIrp */
     IO_STATUS_BLOCK result;
     void *out_buffer;         /* buffered output is copied here on completion, at most out_capacity bytes */
     ULONG out_capacity;
-    PFILE_OBJECT file;        /* the file for which irp_send has sent it, while irp_send waits */
+    PFILE_OBJECT file;        /* the request's file, while irp_send waits */
     struct irp_block *sending_next;
     struct stack released;    /* the stack of IoCompleteRequest or IoFreeIrp, while checks are on */
 };
@@ -70,9 +70,9 @@ void irp_cancel_all(PFILE_OBJECT file);
 void irp_free_unsent(PIRP irp);
 
 /*
- * Set the request's buffers by the method of the control code or of the device: buffered, direct or neither. The
- * completion copies buffered output back and frees the system's buffer and MDL. If they fail, for example because a
- * buffer cannot be locked, they free the IRP.
+ * These set the request's buffers by the method of the control code or of the device: buffered, direct or neither. The
+ * completion copies buffered output back and frees the system's buffer and MDL. If one of them fails, for example
+ * because a buffer cannot be locked, it frees the IRP.
  */
 struct irp_buffers {
     const void *in;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel's state of each thread: its IRQL, its wait, the locks that it holds. A driver's thread
- * (PsCreateSystemThread) has it from its start. Every other thread receives it with its first call of a routine: a
- * thread of the provider, which calls completion callbacks, at DISPATCH_LEVEL, others at PASSIVE_LEVEL.
+ * (PsCreateSystemThread) has the state from its start. Every other thread receives it when it first calls a routine. It
+ * then starts at DISPATCH_LEVEL if it is a thread of the provider, which calls completion callbacks, and at
+ * PASSIVE_LEVEL otherwise.
  */
 #ifndef WDK_THREAD_H
 #define WDK_THREAD_H
@@ -23,8 +24,9 @@ enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };
 struct lock_kind {
     const char *name; /* its name in reports: "KSPIN_LOCK" */
     /*
-     * NULL unless another thread may release the lock for its holder. Then the holder's list still contains the lock.
-     * Returns true if the calling thread, whose list contains the lock, holds it no longer, or if the lock was deleted.
+     * NULL unless another thread may release the lock for its holder. After such a release the holder's list still
+     * contains the lock. Returns true if the calling thread, whose list contains the lock, holds it no longer, or if
+     * the lock was deleted.
      */
     bool (*is_released)(const void *lock);
 };
@@ -57,13 +59,13 @@ struct kernel_thread {
     LIST_ENTRY waiting;        /* in the list of threads that wait */
     LIST_ENTRY mutants;        /* mutexes that it holds */
     struct kernel_thread *wake_next;
-    /* Written by the thread itself, except for `priority` and `pulls`. */
+    /* Written by the thread itself or before it begins, except for `priority` and `pulls`. */
     int critical, guarded;     /* regions entered; a KMUTEX counts as one */
     KPRIORITY priority;
     enum thread_kind kind;     /* set when the thread begins */
     bool system;               /* made by PsCreateSystemThread */
-    GROUP_AFFINITY affinity;   /* Mask 0: not changed by the driver */
-    atomic_uint pulls;         /* wakers that have bound it to their processor and will unbind it */
+    GROUP_AFFINITY affinity;   /* the driver's choice; Mask 0: none */
+    atomic_uint pulls;         /* wakers that have bound the thread to their processor and will unbind it */
     atomic_uint id;            /* the host's ID of the thread; 0: the thread has not begun */
     PKSTART_ROUTINE start;
     PVOID context;

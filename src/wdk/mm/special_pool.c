@@ -68,7 +68,7 @@ static void fault_pass_on(int number, siginfo_t *info, void *context)
     } else {
         signal(number, SIG_DFL);
         if (info->si_code <= 0)
-            raise(number); /* it was sent by kill or the like, and the return does not repeat it */
+            raise(number); /* the signal was sent by kill or the like, and the return does not repeat it */
     }
 }
 
@@ -256,7 +256,7 @@ void special_free(struct pool_block *block)
     block->run = NULL;
 }
 
-/* Closes the page behind the run as well if special_open_page has opened any. */
+/* Also closes the page behind the run if special_open_page has opened a page of the run. */
 void special_close(struct pool_block *block)
 {
     struct special_run *r = block->run;

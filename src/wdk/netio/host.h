@@ -28,8 +28,8 @@ struct netio_address {
 };
 
 /*
- * Both set *all to an array that the caller frees, or to NULL if it is empty. They return false if the host or memory
- * fails.
+ * Both set *all to an array that the caller frees, or to NULL if there are no entries. They return false if the host's
+ * call fails or memory runs out.
  */
 bool netio_host_interfaces(struct netio_interface **all, size_t *count);
 bool netio_host_addresses(struct netio_address **all, size_t *count);

@@ -29,7 +29,7 @@ enum { DEFAULT_TIMEOUT_S = 10 }; /* for a program that sets no timeout */
 
 struct port_control {
     void *buffer;     /* input and output */
-    ULONG in, out;    /* sizes */
+    ULONG in, out;    /* sizes of input and output */
     ULONG_PTR filled; /* bytes of output */
 };
 

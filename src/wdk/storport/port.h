@@ -35,7 +35,7 @@ struct port_unit {
     UCHAR path, target, lun;
     bool found;           /* the last INQUIRY found a device */
     UCHAR inquiry[INQUIRYDATABUFFERSIZE];
-    void *extension;      /* the miniport's */
+    void *extension;      /* the miniport's memory for the unit */
     ULONG active, depth;
     ULONG busy_until;     /* busy until `active` is as low as this; UINT32_MAX: not busy */
     int64_t paused_until; /* interrupt time; 0: not paused */
@@ -87,7 +87,7 @@ struct port_adapter {
     bool removing;        /* no timer is set and no work item queued any more */
     ULONG users;          /* work items, and threads that start or complete requests; the removal waits for them */
     bool scanning, scan_again, no_scan;
-    bool refused;         /* HwStartIo returned FALSE: no request is started until a completion, a reset or port_watch */
+    bool refused;         /* HwStartIo returned FALSE: no request starts until a completion, a reset or port_watch */
     WORK_QUEUE_ITEM scan_item;
     struct port_unit *units;
     struct {
@@ -170,7 +170,7 @@ void port_end_waiting(struct port_adapter *a);
 
 /* Scans on the caller's thread. PASSIVE_LEVEL. */
 void port_scan(struct port_adapter *a);
-/* Queues a work item that scans. If a scan runs already, another one follows it instead. */
+/* Queues a work item that scans. If a scan is running, requests another scan after it instead. */
 void port_scan_later(struct port_adapter *a);
 struct port_adapter *port_of_device(PDEVICE_OBJECT device);
 DRIVER_DISPATCH port_device_control;

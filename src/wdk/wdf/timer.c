@@ -149,7 +149,7 @@ static struct wdf_object *wdf_root_of(struct wdf_object *o)
     return o;
 }
 
-/* The callback may delete its item; wdf_work_stop then makes a reference, which is released after the callback. */
+/* The callback may delete its item. wdf_work_stop then adds a reference, which is released here after the callback. */
 static VOID wdf_work_run(PVOID context)
 {
     struct wdf_work *w = context;

@@ -65,8 +65,8 @@ ssize_t wsk_host_receive(int fd, const struct iovec *parts, int count, bool peek
 ssize_t wsk_host_discard(int fd, size_t max);
 
 /*
- * Packet information of a datagram. Received: its destination and the interface it arrived on. Sent: the source address
- * and the interface to use. truncated is valid even if present is false.
+ * Packet information of a datagram. Received: its destination and the interface that received it. Sent: the source
+ * address and the interface to use. truncated is valid even if present is false.
  */
 struct wsk_packet_info {
     bool present, v6, truncated, broadcast, multicast;

@@ -227,7 +227,7 @@ void wsk_connect_start(struct wsk_request *r);  /* connect.c */
 void wsk_connect_cancel(struct wsk_request *r);
 /* The driver has received the connection: watches it, and handles the data and errors that arrived before. */
 void wsk_connect_handle_delivered(struct wsk_socket *s);
-/* Handles the end of the host's connect. host_error is 0 if the connect succeeded or has not ended yet. */
+/* Finishes the connect request if the host's connect has ended. host_error is the error, or 0 if there is none. */
 void wsk_connect_handle_result(struct wsk_socket *s, int host_error);
 /*
  * Handles the loss of the connection: pending sends and receives complete with `pending`, later calls with `lost`.
