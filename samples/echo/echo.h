@@ -42,7 +42,10 @@ NTSTATUS EchoOpenAdapter(ULONG Interface, NDK_ADAPTER **Adapter);
 VOID EchoCloseAdapter(NDK_ADAPTER *Adapter);
 
 /* ---- wait.c ---- */
-/* Must live as long as its request: on the waiter's stack, or in memory that outlives the request. */
+/*
+ * The state of a wait for one request. It must exist until the request has completed: on the stack of a thread that
+ * waits so long, or in other memory.
+ */
 typedef struct _ECHO_WAIT {
     KEVENT Done;
     NTSTATUS Status;

@@ -65,7 +65,7 @@ enum net_use {
 struct net_liveness {
     uint32_t idle_ms;     /* silence before the peer is probed; rounded up to seconds */
     uint32_t interval_ms; /* between probes; rounded up to seconds */
-    uint32_t unacked_ms;  /* how long data or a probe may stay unacknowledged. 0: three unanswered probes end it */
+    uint32_t unacked_ms;  /* how long data or probes may stay unacknowledged. 0: until three probes are unanswered */
 };
 
 struct net_ops {

@@ -18,7 +18,7 @@
 
 enum {
     MAX_NOTICE_SIZE = 8192,
-    MAX_NOTICES = 64, /* that one call reads; the socket stays readable for the others */
+    MAX_NOTICES = 64, /* notices that one call reads; the socket stays readable for the others */
 };
 
 static bool interface_exists(int fd, uint32_t index)

@@ -101,7 +101,7 @@ static socklen_t name_make_further(struct sockaddr_un *name, socklen_t len)
 
 /* ---- TCP sockets at the address ---- */
 
-/* The users of the TCP sockets at an address that a process has open. */
+/* The users who own TCP sockets at an address. Sockets that no process has open do not count. */
 struct tcp_users {
     uid_t uids[MAX_USERS];
     unsigned count;

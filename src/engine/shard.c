@@ -33,7 +33,7 @@ enum {
     MAX_THREAD_ROUNDS = 16,    /* of work in the thread's turn, before it delivers callbacks */
     MAX_CALLS = 64,            /* callbacks between two turns */
     DEFAULT_SOCKET_BATCH = 8,  /* small, so that the sockets' data is still cached when the callbacks run */
-    MIN_LEASE_POLLS = 4,       /* in a row that begin a lease; one poll before NdkArmCq begins none */
+    MIN_LEASE_POLLS = 4,       /* polls in a row that begin a lease; one poll before NdkArmCq begins none */
     MAX_POLL_GAP_NS = 200000,  /* a longer gap between two polls begins a new row */
     TOKEN_SPINS = 200,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A histogram of durations: Durations below 256 ns have a class each, longer ones 128 classes for each power of two. So
+ * A histogram of durations. Durations below 256 ns have a class each, longer ones 128 classes for each power of two. So
  * a quantile is accurate to 0.8 %. Minimum, maximum, mean and deviation are exact. The memory does not grow with the
  * count.
  */
