@@ -102,7 +102,7 @@ static void sink_pad(struct sink *s, char c, long n)
 
 /* ---- Strings ---------------------------------------------------------------------------------------------------- */
 
-/* The length of text in the sink's units. */
+/* Returns the length of text in the sink's units. */
 static size_t sink_narrow_length(const struct sink *s, const char *text, size_t n)
 {
     return s->is_wide ? text_to_utf16(NULL, 0, text, n, NULL, NULL) : n;

@@ -40,7 +40,7 @@ enum live_kind {
 
 /* `what` is a static string: "NDK_QP", "IO_WORKITEM". Stores the caller's stack if checks are on. Idempotent. */
 void live_add(enum live_kind kind, const void *thing, const char *what) PRIVATE_EXPORT(live_add);
-/* The same with an earlier stack, for a thing that the driver receives in a callback. */
+/* Like live_add with an earlier stack, for a thing that the driver receives in a callback. */
 void live_add_made(enum live_kind kind, const void *thing, const char *what, const struct stack *made)
     PRIVATE_EXPORT(live_add_made);
 /* Returns false if the thing was not registered. */
@@ -64,14 +64,14 @@ typedef void live_on_entry(void *context, enum live_kind kind, const void *thing
 typedef void live_walk(live_on_entry *visit, void *context);
 void live_add_source(live_walk *walk);
 void live_walk_sources(live_on_entry *visit, void *context);
-/* The same for things that are never in the driver's memory, so that inuse.h does not search them. */
+/* Like live_add_source for things that are never in the driver's memory, so that inuse.h does not search them. */
 void live_add_foreign_source(live_walk *walk);
 
 /* Prints each thing. Returns their number. */
 uint32_t live_report(FILE *out);
 /*
- * The same for things whose stack has a frame in the module at [start, start + size). Finds none while checks are off,
- * because no stacks are stored then.
+ * Like live_report for things whose stack has a frame in the module at [start, start + size). Finds none while checks
+ * are off, because no stacks are stored then.
  */
 uint32_t live_report_of(FILE *out, const void *start, uint64_t size);
 

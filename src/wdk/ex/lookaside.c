@@ -14,7 +14,10 @@
 #include "wdk/ke/thread.h"
 #include "wdk/mm/checked_pool.h"
 
-/* Returns true if the list can store another entry. Smaller entries have no room for the list's link. */
+/*
+ * Returns true if the list can store another entry. An entry below LOOKASIDE_MINIMUM_BLOCK_SIZE has no room for the
+ * list's link.
+ */
 static bool lookaside_has_room(const GENERAL_LOOKASIDE *l)
 {
     return l->Size >= LOOKASIDE_MINIMUM_BLOCK_SIZE &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ERESOURCE. The dispatcher's lock guards its state. A thread that cannot acquire the resource waits in a queue. A
- * release grants the resource to waiting threads. After an exclusive owner, these are all that wait for shared access
- * or, if there are none, the first that waits for exclusive access. After the last shared owner, it is the first that
- * waits for exclusive access.
+ * ERESOURCE. The dispatcher's lock guards its state. A thread that cannot acquire the resource waits in a queue. When
+ * an exclusive owner releases the resource, all threads that wait for shared access receive it or, if there are none,
+ * the first thread that waits for exclusive access. When the last shared owner releases the resource, the first thread
+ * that waits for exclusive access receives it.
  */
 #include <stdlib.h>
 

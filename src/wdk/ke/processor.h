@@ -16,9 +16,9 @@ struct processor_set {
 
 uint32_t processor_count(void);
 uint32_t processor_now(void);
-/* The mask of the group's existing processors. */
+/* Returns a mask of the group's existing processors. */
 uint64_t processor_group(uint32_t group);
-/* The host's number of a processor. */
+/* Returns the host's number of a processor. */
 uint32_t processor_host(uint32_t index);
 /* Reads a list of processors from a file of sysfs. Returns false if it names no processor of this process. */
 bool processor_read_set(const char *path, struct processor_set *set);

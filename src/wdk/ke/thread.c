@@ -118,7 +118,7 @@ struct kernel_thread *thread_adopt(void)
     struct kernel_thread *t = thread_objects->create();
 
     if (!t)
-        abort(); /* every routine needs it */
+        abort(); /* every routine needs the thread's state */
     t->irql = ondk_on_provider_thread() ? DISPATCH_LEVEL : PASSIVE_LEVEL;
     thread_begin(t);
     return t;

@@ -37,7 +37,7 @@ ULONG64 KeQueryInterruptTimePrecise(PULONG64 QpcTimeStamp)
     return KeQueryInterruptTime();
 }
 
-/* Without the time that the machine has slept. */
+/* Returns the interrupt time without the time that the machine has slept. */
 ULONGLONG KeQueryUnbiasedInterruptTime(VOID)
 {
     return (ULONGLONG)clock_interrupt();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Timers. Set timers are in two lists, sorted by due time: one by the interrupt time, one by the system time, which the
- * host's user may change. One thread sleeps until the first timer is due; the first set timer starts it. The
+ * host's user may change. One thread, which starts with the first timer, sleeps until the next timer is due. The
  * dispatcher's lock protects the lists. The search for a new timer's place begins at the end of the list, because a new
  * timer is nearly always the last.
  */

@@ -236,7 +236,7 @@ static bool wait_sleep(struct kernel_thread *t, struct deadline *until)
     return true;
 }
 
-/* The caller holds the lock; this unlocks it. */
+/* Requires the lock and releases it. */
 static NTSTATUS wait_block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all,
                            const LARGE_INTEGER *timeout)
 {
@@ -339,7 +339,7 @@ __attribute__((constructor)) static void wait_register(void)
     inuse_add_source(wait_find_use);
 }
 
-/* Such memory is often zero, so the list pointer of an object that was not initialized is NULL. */
+/* The list pointer of an object that was not initialized is usually NULL, because such memory is often zero. */
 bool dispatch_check(const char *routine, DISPATCHER_HEADER *h)
 {
     bool made;

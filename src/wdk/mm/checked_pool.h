@@ -31,7 +31,7 @@ struct pool_block {
     unsigned tag_index;
     bool counted, paged;
     bool live;                /* false: freed, and in quarantine */
-    bool reported;            /* an access outside of it or after its free was reported */
+    bool reported;            /* an access outside of the block or after its free was reported */
     struct stack allocated, freed;
     struct special_run *run;  /* NULL if the block is not in special pool */
     char *raw;                /* without run: malloc's pointer, guards included */
@@ -59,7 +59,7 @@ static inline bool checked_pool_is_on(void)
     return check_on() || checked_pool_under_asan;
 }
 
-/* Returns NULL if out of memory. Counts the block for its tag if request->counted. */
+/* Allocates and records a block. Counts the block for its tag if request->counted. Returns NULL if out of memory. */
 void *checked_pool_alloc(const struct pool_request *request);
 
 /*
@@ -79,7 +79,7 @@ bool checked_pool_find(const void *address, struct pool_block *copy);
 
 /* Prints the live counted blocks with their stacks, and reports quarantined blocks that were written to. */
 void checked_pool_report(FILE *out);
-/* The same for the blocks that code in [start, start + size) allocated. Returns their number. */
+/* Like checked_pool_report for the blocks that code in [start, start + size) allocated. Returns their number. */
 uint32_t checked_pool_report_of(FILE *out, const void *start, uint64_t size);
 
 /*

@@ -48,8 +48,8 @@ static uint32_t netio_host_read_mtu(const char *name)
 }
 
 /*
- * Reads the speed from sysfs, in megabits per second there. Reading fails for a loopback, and gives -1 if the
- * interface's driver has no speed. Returns 0 then.
+ * Reads the speed, which sysfs has in megabits per second. Returns 0 if the speed is not known: the file of a loopback
+ * cannot be read, and it contains -1 if the interface's driver has no speed.
  */
 static uint64_t netio_host_read_speed(const char *name)
 {

@@ -24,7 +24,7 @@ enum { INITIAL_DEPTH = 250, MAX_IOS = 1000, MAX_IOS_PER_UNIT = 255, REMOVE_TIMEO
 struct port_driver {
     HW_INITIALIZATION_DATA miniport;
     bool is_virtual;
-    UNICODE_STRING registry_path; /* of DriverEntry */
+    UNICODE_STRING registry_path; /* the argument of DriverEntry */
     struct port_adapter *adapter;
 };
 

@@ -138,7 +138,10 @@ void port_srb_set_status(void *srb, UCHAR status);
 
 /* ---- queue.c ------------------------------------------------------------------------------------------- */
 
-/* Sends a request and waits until it is completed. Returns false if that fails or takes too long. PASSIVE_LEVEL. */
+/*
+ * Sends a request and waits until it is completed. Returns false if that fails or takes too long. Requires
+ * PASSIVE_LEVEL.
+ */
 bool port_send(struct port_adapter *a, struct port_call *call);
 /* Starts every request that can be started. */
 void port_pump(struct port_adapter *a);
@@ -168,7 +171,7 @@ void port_end_waiting(struct port_adapter *a);
 
 /* ---- scan.c, device.c, adapter.c ----------------------------------------------------- */
 
-/* Scans on the caller's thread. PASSIVE_LEVEL. */
+/* Scans on the caller's thread. Requires PASSIVE_LEVEL. */
 void port_scan(struct port_adapter *a);
 /* Queues a work item that scans. If a scan is running, requests another scan after it instead. */
 void port_scan_later(struct port_adapter *a);

@@ -185,7 +185,7 @@ void port_unref(struct port_adapter *a)
         pthread_cond_broadcast(&a->changed);
 }
 
-/* Requires the lock, and unlocks it meanwhile. */
+/* Starts every request that can be started. Requires the lock, and unlocks it during each call into the miniport. */
 static void port_pump_locked(struct port_adapter *a)
 {
     struct port_adapter *outer = pumping;

@@ -126,7 +126,10 @@ static void port_srb_init_extended(const struct port_adapter *a, struct port_req
 
 /* ---- Allocating -------------------------------------------------------------------------------------------------- */
 
-/* The contents of an extension are undefined. While checks are on, it is filled so that no miniport relies on zeros. */
+/*
+ * The contents of an extension are undefined. While checks are on, an extension is filled so that no miniport relies on
+ * zeros.
+ */
 static bool port_request_alloc_srb(struct port_adapter *a, struct port_request *r)
 {
     r->srb = pool_alloc(port_srb_is_extended(a) ? sizeof(struct port_extended_srb) : sizeof(SCSI_REQUEST_BLOCK));

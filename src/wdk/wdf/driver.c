@@ -61,7 +61,9 @@ struct wdf_object *wdf_driver_of_code(const void *address)
     return d ? &d->object : NULL;
 }
 
-/* Calls EvtDriverUnload if requested, then deletes the driver's object with all below, and waits for work items. */
+/*
+ * Calls EvtDriverUnload if requested, deletes the driver's object and all objects below it, and waits for work items.
+ */
 static void wdf_driver_delete(struct wdf_driver *d, bool call_unload)
 {
     struct wdf_driver **at = &drivers;

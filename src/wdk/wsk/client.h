@@ -12,7 +12,7 @@ struct wsk_client;
 
 /*
  * Begins a call through the provider's table. WskDeregister waits until wsk_client_end_call. Returns NULL and reports
- * the handle if it is no client, or a client that has neither captured the provider nor an adapter open.
+ * the handle if it is no client, or a client that has not captured the provider and has no adapter open.
  */
 struct wsk_client *wsk_client_begin_call(const char *routine, PWSK_CLIENT handle);
 void wsk_client_end_call(struct wsk_client *c);

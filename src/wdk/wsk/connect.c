@@ -60,7 +60,8 @@ static void wsk_connect_succeed(struct wsk_request *r)
 }
 
 /*
- * Does nothing if the host has neither connected the socket nor reported an error: then it reported an earlier change.
+ * Does nothing if the host has neither connected the socket nor reported an error. The socket then became ready because
+ * of an earlier change.
  */
 void wsk_connect_handle_result(struct wsk_socket *s, int host_error)
 {

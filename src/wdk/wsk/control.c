@@ -38,8 +38,8 @@ static bool wsk_control_is_packet_info(const struct wsk_control *c)
 }
 
 /*
- * Stores the driver's value: a send with WSK_FLAG_NODELAY sets the host's option, and restores the stored value after
- * it.
+ * Stores the driver's value, because a send with WSK_FLAG_NODELAY sets the host's option and restores the stored value
+ * afterwards.
  */
 static NTSTATUS wsk_control_set_no_delay(struct wsk_control *c)
 {

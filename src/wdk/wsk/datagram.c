@@ -21,7 +21,7 @@ enum { MAX_LIST = 16, MAX_DATAGRAM = 65536, HEADERS_SIZE = 42, CONTROL_SIZE = WS
 
 struct wsk_datagram {
     WSK_DATAGRAM_INDICATION indication; /* must be first: the driver's PWSK_DATAGRAM_INDICATION points at it */
-    struct wsk_datagram *next;          /* the list; the driver may change indication.Next */
+    struct wsk_datagram *next;          /* the list's link, because the driver may change indication.Next */
     SIZE_T bytes;
     struct wsk_address from;
     struct wsk_packet_info info;
@@ -131,6 +131,7 @@ static bool wsk_datagram_is_same_address(const struct wsk_address *a, const stru
     return !memcmp(a->bytes + PORT, b->bytes + PORT, 2) && !memcmp(a->bytes + at, b->bytes + at, size);
 }
 
+/* Returns true if the datagram comes from the fixed remote address, or if no remote address is fixed. */
 static bool wsk_datagram_is_wanted(struct wsk_socket *s, const struct wsk_address *from)
 {
     bool wanted;
