@@ -37,9 +37,9 @@ typedef struct ondk_config {
     uint32_t reply_ms;       /* NdkConnect: from the MPA request to the reply. Default 10000 */
     uint32_t establish_ms;   /* NdkAccept: until the ready-to-receive message arrives. NdkCompleteConnect: until that
                                 message has been sent; if it is a read, until the peer has answered it. Default 10000 */
-    uint32_t disconnect_ms;  /* NdkDisconnect: until the peer has ended its stream too. When the time has passed, it
-                                starts again if the disconnect has made progress meanwhile, usually 16 KiB
-                                (docs/timeouts.md). Default 10000 */
+    uint32_t disconnect_ms;  /* NdkDisconnect: until the peer has ended its stream too. When the limit is reached, a
+                                new one starts if the disconnect has made progress meanwhile, usually if 16 KiB more
+                                were sent (docs/timeouts.md). Default 10000 */
     /* Listeners. */
     uint32_t backlog;        /* requests of one listener that the consumer has neither accepted nor rejected. Further
                                 requests are refused. Requests whose peer has left are counted separately, with a limit

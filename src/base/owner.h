@@ -145,7 +145,7 @@ bool owner_wake(struct owner *o);
 void owner_thread_acquire(struct owner *o);
 /* Only the shard's thread, without the token. */
 enum owner_sleep owner_sleep_begin(struct owner *o);
-/* Only the shard's thread, after the wait for its sockets. Returns true if it was woken, so it must check everything. */
+/* Only the shard's thread, after the wait for its sockets. Returns true if it was woken and must check everything. */
 bool owner_sleep_end(struct owner *o);
 
 /* The owner. Returns true if the lease is new, false if it was renewed. */

@@ -87,7 +87,7 @@ struct rdma_completion {
     uint32_t token;   /* RDMA_OP_RECEIVE_AND_INVALIDATE: what the send invalidated */
     /* If the request failed, the protocol sets `error`. The fabric then replaces it, and sets `reason`. */
     uint32_t error;   /* the protocol's: enum wire_error; the fabric's: a Terminate's code, or FABRIC_NO_TERMINATE */
-    uint16_t reason;  /* enum fabric_reason: the cause, or what ended the connection; never FABRIC_OK */
+    uint16_t reason;  /* enum fabric_reason: why it failed, or why the stream ended before it could succeed */
     bool solicited;   /* it meets an arm for solicited events */
 };
 

@@ -2,9 +2,9 @@
 /*
  * Reserves local addresses. The kernel does not decide who owns an address: SO_REUSEADDR, which reconnecting at once
  * needs, lets a second socket bind and listen at a bound address. The invariant: a process owns an address while it has
- * bound the abstract AF_UNIX name of the address (reservation_name.c). Every OpenNDK process in the network namespace
- * sees that name. The name disappears when the last reference is dropped, after the TCP sockets at the address, or when
- * the process dies.
+ * bound an abstract AF_UNIX name for it (reservation_name.c), which every OpenNDK process in the network namespace
+ * sees. The name disappears when the process dies, or when the last reference to the reservation is dropped. Each TCP socket
+ * at the address is closed before its reference is dropped, so the name disappears last.
  *
  * Sockets that are not OpenNDK's: bind without SO_REUSEADDR succeeds only if the kernel has nothing at the address. If
  * it fails and bind with SO_REUSEADDR succeeds, there are either remains of closed connections (TIME_WAIT), which do
@@ -15,8 +15,8 @@
  *
  * Port 0 selects one of the dynamic ports. Each host address has three kinds of bitmaps of these ports: those that this
  * process has reserved; those that were found to be used by others, for up to about two seconds, so that a nearly full
- * range costs no more than an empty one; and those that had connections, for as long as remains may exist. With the
- * last kind, a fresh port (one without remains) is found without system calls.
+ * range costs no more than an empty one; and those that this process has used or found used, for as long as remains may
+ * exist. With the last kind, a fresh port (one without remains) is found without system calls.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

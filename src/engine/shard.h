@@ -81,8 +81,8 @@ void shard_timer_set(struct shard *s, struct shard_timer *timer, uint64_t deadli
 void shard_timer_stop(struct shard *s, struct shard_timer *timer);
 
 /*
- * Returns nanoseconds of the executor's monotonic clock, which is virtual in a simulation. The owner reads the clock for it
- * at most twice in a turn, so the result may be as old as the turn.
+ * Returns nanoseconds of the executor's monotonic clock, which is virtual in a simulation. For it, the owner reads
+ * the clock at most twice in a turn, so the result may be as old as the turn.
  */
 uint64_t shard_now(struct shard *s);
 uint64_t shard_clock(struct shard *s); /* always reads the clock, for turns that may take long */

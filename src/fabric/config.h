@@ -35,7 +35,7 @@ struct fabric_config {
     /* When the peer's host counts as silent. */
     uint32_t keepalive_idle_ms;     /* from the peer's last packet to the first probe; 0: no probes */
     uint32_t keepalive_interval_ms; /* between probes */
-    uint32_t unacked_ms;            /* how long data or a probe may stay unacknowledged; 0: for three probes */
+    uint32_t unacked_ms;            /* how long data or probes may stay unacknowledged; 0: TCP's own limits */
     /* Listeners. */
     uint32_t backlog;        /* the most requests of a listener that the consumer has not answered */
     uint32_t max_unfinished; /* the most connections of the process without a complete request; 0: automatic */

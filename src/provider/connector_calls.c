@@ -342,7 +342,7 @@ static NTSTATUS connector_ndk_get_peer_address(NDK_CONNECTOR *pub, PSOCKADDR buf
     return connector_get_address(connector_of(pub), false, buffer, len);
 }
 
-/* ---- the table, and its creation ---- */
+/* ---- the dispatch table, and NdkCreateConnector ---- */
 
 const NDK_CONNECTOR_DISPATCH connector_dispatch = {
     .NdkCloseConnector = object_ndk_close,

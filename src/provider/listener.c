@@ -2,7 +2,7 @@
 /*
  * The listener, and the arrival of connection requests.
  *
- *   phase       NdkListen                    listening OK   listening failed   the failure completes
+ *   phase       NdkListen                    listening OK   listening failed   before the failed call completes
  *   IDLE        STARTING                     -              -                  -
  *   STARTING    STATUS_INVALID_DEVICE_STATE  LISTENING      FAILED             -
  *   FAILED      STATUS_INVALID_DEVICE_STATE  -              -                  IDLE
@@ -10,8 +10,8 @@
  *
  * Close is not a phase. It closes the fabric's listener, which completes a pending NdkListen. The fabric's closed()
  * then drops the fabric's reference. Each request becomes a connector, which depends on the listener and which
- * NdkConnectEventCallback passes to the consumer. The invariant: if the consumer closes the listener before it has
- * received a request, the request is refused.
+ * NdkConnectEventCallback passes to the consumer. The invariant: a request that
+ * NdkConnectEventCallback has not passed to the consumer when the consumer closes the listener is refused.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -36,7 +36,10 @@ void pending_remove(struct pending *p);
  * is the caller's frame; a context below it on the same stack is dead.
  */
 void pending_complete(struct pending *p, const void *frame);
-/* Must be called at each NDK call; frame is the caller's. Reports a dead context on the calling thread's stack. */
+/*
+ * Must be called at each NDK call. frame: the stack frame of the function called. A pending context below it on the
+ * same stack is dead, and is reported once.
+ */
 void pending_check_stack(const char *routine, const void *frame);
 /* See verify_find_use. */
 bool pending_find_use(const void *start, size_t size, struct verify_use *use);

@@ -81,9 +81,9 @@ static NTSTATUS verify_qp_bind(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *m
 }
 
 /*
- * Fills runs with the memory that NdkFastRegister names. Returns how many. real is the provider's region, or NULL. If
- * there are more pages than the region was initialized for, this does not read the array, which may be shorter: the
- * provider refuses the request without reading the array.
+ * Stores the pages of an NdkFastRegister in `runs`, as SGEs of adjacent pages. Returns the number of SGEs. real is the
+ * provider's region, or NULL. If there are more pages than the region was initialized for, returns 0 without reading
+ * the array, because the array may be shorter; the provider then refuses the request.
  */
 static ULONG qp_fast_register_sges(const struct posted *posted, NDK_MR *mr, const NDK_MR *real, ULONG page_count,
                                    const NDK_LOGICAL_ADDRESS *pages, NDK_SGE *runs)

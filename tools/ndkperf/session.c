@@ -98,7 +98,7 @@ uint32_t session_window(const NDK_ADAPTER_INFO *info, uint32_t want, uint32_t qp
 
     most = min_u64(most, info->MaxCqDepth / (2 * qps));
     most = most ? most - 1 : 0;
-    if (check) { /* each area has as many messages as the window; receives have one more */
+    if (check) { /* in messages: the receives need window + 1, the target and the source of writes window each */
         memory = min_u64(MAX_CHECK_BYTES / qps, info->MaxRegistrationSize) / size;
         most = min_u64(most, memory > 4 ? (memory - 1) / 3 : 1);
     }

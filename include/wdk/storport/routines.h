@@ -37,7 +37,7 @@ typedef enum _SCSI_NOTIFICATION_TYPE {
     RequestComplete,       /* PSCSI_REQUEST_BLOCK or PSTORAGE_REQUEST_BLOCK */
     NextRequest,           /* these two have no effect in Storport */
     NextLuRequest,
-    ResetDetected,         /* sends no requests for BusResetHoldTime */
+    ResetDetected,         /* the port driver sends no requests for BusResetHoldTime */
     _obsolete1,
     _obsolete2,
     RequestTimerCall,      /* PHW_TIMER, ULONG microseconds, 0 cancels; one timer for each adapter */

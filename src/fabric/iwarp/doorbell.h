@@ -29,7 +29,7 @@ struct doorbell {
 bool doorbell_may_wait(struct fabric_qp *qp, const struct rdma_request *r);
 /* Leaves the transmission to the consumer's polls. If the consumer does not poll, the shard transmits. Any thread. */
 void doorbell_defer_to_poll(struct fabric_qp *qp);
-/* Must be called before everything that was posted is transmitted. Owner. */
+/* Records, for the rules, what has been posted. Called just before the posted requests are transmitted. Owner. */
 void doorbell_note_transmission(struct fabric_qp *qp);
 /* Prints the rules as a Markdown table. */
 void doorbell_print_table(FILE *out);
