@@ -33,9 +33,9 @@ void worker_call_run(const struct worker_call *c);
 bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *context) PRIVATE_EXPORT(worker_queue);
 
 /*
- * Registers a routine of the kernel's own work items, at most four. Such a routine calls the driver and then signals a
- * thread that waits for it before it returns. live.h does not report it as running, because what it does after the
- * signal does not concern the driver. Idempotent.
+ * Registers a routine of the kernel's own work items, at most four. Such a routine calls the driver, then signals a
+ * thread that waits for the call's end, and then returns. live.h does not report the routine as running, because what
+ * it does after the signal does not concern the driver. Idempotent.
  */
 void worker_add_own_routine(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worker_add_own_routine);
 

@@ -22,7 +22,10 @@
  */
 void *pool_alloc(size_t size) PRIVATE_EXPORT(pool_alloc);
 void pool_free(const char *routine, void *object) PRIVATE_EXPORT(pool_free);
-/* Allocates memory that begins at a page's start whatever its size, not zeroed, and counted. pool_free frees it. */
+/*
+ * Allocates memory that begins at the start of a page, even if it is smaller than a page. The memory is counted for the
+ * tag and not zeroed. pool_free frees it.
+ */
 void *pool_alloc_pages(size_t size, uint32_t tag);
 
 /* The number of blocks that the driver has not freed. Exact if no thread allocates or frees meanwhile. */

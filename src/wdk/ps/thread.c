@@ -85,7 +85,7 @@ static struct kernel_thread *ps_thread_create(PKSTART_ROUTINE routine, PVOID con
     t->kind = THREAD_DRIVERS;
     t->start = routine;
     t->context = context;
-    t->critical = 1; /* as documented for system threads */
+    t->critical = 1; /* normal kernel APCs are disabled in system threads, as documented */
     live_add(LIVE_THREAD, t, "PsCreateSystemThread");
     ob_ref(t); /* for the handle */
     pthread_attr_init(&attr);

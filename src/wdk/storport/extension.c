@@ -294,7 +294,7 @@ ULONG StorPortFreeWorker(PVOID HwDeviceExtension, PVOID Worker)
 
 VOID StorPortInitializeDpc(PVOID DeviceExtension, PSTOR_DPC Dpc, PHW_DPC_ROUTINE HwDpcRoutine)
 {
-    /* A STOR_DPC begins with its KDPC, so the routine's PSTOR_DPC may be the PKDPC. */
+    /* The KDPC is the first member of a STOR_DPC, so the routine can receive its address as a PSTOR_DPC. */
     KeInitializeDpc(&Dpc->Dpc, (PKDEFERRED_ROUTINE)(uintptr_t)HwDpcRoutine, DeviceExtension);
     KeInitializeSpinLock(&Dpc->Lock);
 }

@@ -82,7 +82,7 @@ ssize_t wsk_host_receive_from(int fd, const struct iovec *parts, int count, stru
 
 /* Both return -ENOPROTOOPT if the option is not supported. */
 int wsk_host_set_option(int fd, unsigned family, uint32_t level, uint32_t name, const void *value, size_t size);
-/* *size: the size of the buffer when called, then the size of the value. */
+/* *size: in, the size of the buffer; out, the size of the value. */
 int wsk_host_get_option(int fd, unsigned family, uint32_t level, uint32_t name, void *value, size_t *size);
 void wsk_host_set_no_delay(int fd, bool on);
 bool wsk_host_has_no_delay(int fd);
