@@ -3,8 +3,8 @@
  * Reserves local addresses. The kernel does not decide who owns an address: SO_REUSEADDR, which reconnecting at once
  * needs, lets a second socket bind and listen at a bound address. The invariant: a process owns an address while it has
  * bound an abstract AF_UNIX name for it (reservation_name.c), which every OpenNDK process in the network namespace
- * sees. The name disappears when the process dies, or when the last reference to the reservation is dropped. Each TCP socket
- * at the address is closed before its reference is dropped, so the name disappears last.
+ * sees. The name disappears when the process dies, or when the last reference to the reservation is dropped. Each TCP
+ * socket at the address is closed before its reference is dropped, so the name disappears last.
  *
  * Sockets that are not OpenNDK's: bind without SO_REUSEADDR succeeds only if the kernel has nothing at the address. If
  * it fails and bind with SO_REUSEADDR succeeds, there are either remains of closed connections (TIME_WAIT), which do
