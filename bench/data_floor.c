@@ -147,8 +147,11 @@ static void floor_add_message(struct floor *f, struct ddp_header h, const uint8_
 static void floor_add_read(struct floor *f, const struct link *l)
 {
     struct ddp_header h = { .opcode = RDMAP_READ_REQ, .queue = DDP_QUEUE_READ, .msn = ++f->msn[1] };
-    struct rdmap_read_request r = { .sink_stag = 1, .sink_to = (uintptr_t)link_landing(l), .length = (uint32_t)l->size,
-                                    .source_stag = (uint32_t)l->peer.token, .source_to = l->peer.address };
+    struct rdmap_read_request r = { .sink_stag = 1,
+                                    .sink_to = (uintptr_t)link_landing(l),
+                                    .length = (uint32_t)l->size,
+                                    .source_stag = (uint32_t)l->peer.token,
+                                    .source_to = l->peer.address };
     uint8_t *start = f->frames + f->framed;
 
     h.last = true;
@@ -170,8 +173,9 @@ static void floor_post(struct link *l, enum link_op op, bool more)
 {
     struct floor *f = l->own;
     struct ddp_header send = { .opcode = RDMAP_SEND_SE, .queue = DDP_QUEUE_SEND };
-    struct ddp_header write = { .tagged = true, .opcode = RDMAP_WRITE, .stag = (uint32_t)l->peer.token,
-                                .to = l->peer.address + LINK_AREA };
+    struct ddp_header write = {
+        .tagged = true, .opcode = RDMAP_WRITE, .stag = (uint32_t)l->peer.token, .to = l->peer.address + LINK_AREA
+    };
 
     if (op == LINK_READ) {
         floor_add_read(f, l);
@@ -328,8 +332,7 @@ static void floor_open(struct link *l, int control)
     f->stage = bench_pages(STAGE);
     f->frames = bench_pages(FRAMES);
     f->fd = floor_connect(l, control);
-    if (f->fd < 0 || fcntl(f->fd, F_SETFL, O_NONBLOCK) ||
-        getsockopt(f->fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &len))
+    if (f->fd < 0 || fcntl(f->fd, F_SETFL, O_NONBLOCK) || getsockopt(f->fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &len))
         bench_die("a connection: %s", strerror(errno));
     f->max_ulpdu = mpa_max_ulpdu((size_t)segment);
     sem_init(&f->never, 0, 0);

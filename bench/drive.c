@@ -96,7 +96,7 @@ static void run_on_message(struct link *l)
 
 static void drive_ping_pong(struct link *l, struct run *r)
 {
-    void (*pump)(struct link *l) = !strcmp(r->job->test, "poll") ? l->ops->poll : l->ops->wait;
+    void (*pump)(struct link * l) = !strcmp(r->job->test, "poll") ? l->ops->poll : l->ops->wait;
 
     link_handle(l); /* the first message may have arrived in drive_synchronize */
     if (!strcmp(r->job->test, "sleep") && l->ops->notify) {
@@ -342,16 +342,20 @@ int drive(const struct job *j, const struct link_ops *ops)
 
 struct job job_parse(int argc, char **argv)
 {
-    static const char *const tests[] = { "poll", "wait", "sleep", "memory", "passive", "fetch", "sends", "writes",
-                                         "reads" };
+    static const char *const tests[] = { "poll",  "wait",  "sleep",  "memory", "passive",
+                                         "fetch", "sends", "writes", "reads" };
     bool known = false;
     struct job j = { 0 };
 
     for (size_t i = 0; argc == 7 && i < sizeof tests / sizeof *tests; i++)
         known |= !strcmp(argv[2], tests[i]);
     if (known)
-        j = (struct job){ argv[1], argv[2], strtoul(argv[3], NULL, 10), (unsigned)strtoul(argv[4], NULL, 10),
-                          (unsigned)strtoul(argv[5], NULL, 10), strtod(argv[6], NULL) };
+        j = (struct job){ argv[1],
+                          argv[2],
+                          strtoul(argv[3], NULL, 10),
+                          (unsigned)strtoul(argv[4], NULL, 10),
+                          (unsigned)strtoul(argv[5], NULL, 10),
+                          strtod(argv[6], NULL) };
     if (!known || !j.size || j.size > 1 << 20 || !j.burst || j.window < j.burst || j.window > LINK_WINDOW - FEW ||
         j.seconds <= 0)
         bench_die("usage: %s <kind> <test> <size> <window> <burst> <seconds>", argv[0]);

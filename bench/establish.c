@@ -55,8 +55,11 @@ static void establish_serve(const char *kind, unsigned window, int control)
         else
             tcp_side_serve(s, control);
     } else {
-        struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = 2 * window + SPARE,
-                                 .accept_data = PRIVATE, .accept_len = sizeof PRIVATE };
+        struct ndk_options o = { .depth = DEPTH,
+                                 .cq_depth = CQ_DEPTH,
+                                 .conns = 2 * window + SPARE,
+                                 .accept_data = PRIVATE,
+                                 .accept_len = sizeof PRIVATE };
         struct ndk_side *s;
 
         o.waiting = !strcmp(kind, "ndk-waiting");
@@ -80,8 +83,7 @@ static void establish_churn_ndk(struct ndk_side *s, struct load *l, double secon
 
 static void establish_ndk(const char *kind, struct load *l, uint16_t port, double seconds, struct figures *f)
 {
-    struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = l->slots,
-                             .private_len = sizeof PRIVATE };
+    struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = l->slots, .private_len = sizeof PRIVATE };
     struct ndk_side *s;
 
     o.waiting = !strcmp(kind, "ndk-waiting");

@@ -44,15 +44,15 @@ struct link_target {
 
 struct link {
     const struct link_ops *ops;
-    void *own;                /* for the implementation of ops */
-    bool client, sleeps;      /* sleeps: wait or notify will be used */
-    size_t size, message;     /* bytes of a write or read, and of a message */
-    uint8_t *memory;          /* source, landing (the peer writes there), messages */
+    void *own;            /* for the implementation of ops */
+    bool client, sleeps;  /* sleeps: wait or notify will be used */
+    size_t size, message; /* bytes of a write or read, and of a message */
+    uint8_t *memory;      /* source, landing (the peer writes there), messages */
     struct link_target peer;
     uint64_t completed, received, handled; /* handled: messages passed to on_message */
     atomic_bool ending;                    /* the peer may disconnect now, so requests may fail */
     void (*on_message)(struct link *l);
-    void *context;            /* on_message's */
+    void *context; /* on_message's */
 };
 
 static inline uint8_t *link_source(const struct link *l)
@@ -91,7 +91,7 @@ struct job {
 };
 
 struct outcome {
-    struct samples trips;     /* nanoseconds */
+    struct samples trips; /* nanoseconds */
     uint64_t ops, from, ended;
     struct bench_sockets sockets;
 };

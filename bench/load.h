@@ -29,7 +29,7 @@ struct load_backend {
 
 struct load {
     const struct load_backend *backend;
-    void *context;               /* the backend's */
+    void *context; /* the backend's */
     unsigned slots, window;
     bool churns;              /* load_churn runs; otherwise load_open_all or load_close_all */
     uint64_t deadline;        /* of load_churn */

@@ -19,8 +19,7 @@
 #include "ndk_side.h"
 #include "tcp_side.h"
 
-enum { DEPTH = 16, CQ_DEPTH = 64, SPARE = 256, QPS = 1000, SECONDS = 60, LISTENERS = 6000, SERVERS = 8,
-       WARM_UP = 100 };
+enum { DEPTH = 16, CQ_DEPTH = 64, SPARE = 256, QPS = 1000, SECONDS = 60, LISTENERS = 6000, SERVERS = 8, WARM_UP = 100 };
 
 /* The other processes. */
 struct servers {
@@ -30,10 +29,10 @@ struct servers {
 };
 
 struct figures {
-    double open_us, close_us;           /* for each connection */
-    double open_cpu_us, close_cpu_us;   /* of all processes */
-    double heap[2], rss[2];             /* bytes for each connection: of the connecting and of the listening process */
-    double queues;                      /* bytes of both queues of one connection, of depth DEPTH */
+    double open_us, close_us;         /* for each connection */
+    double open_cpu_us, close_cpu_us; /* of all processes */
+    double heap[2], rss[2];           /* bytes for each connection: of the connecting and of the listening process */
+    double queues;                    /* bytes of both queues of one connection, of depth DEPTH */
     struct bench_sockets sockets;
 };
 
@@ -50,8 +49,12 @@ static void many_serve(const char *kind, unsigned count, int control)
         tcp_side_serve(s, control);
     } else {
         static const char data[TCP_PRIVATE];
-        struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = count + SPARE,
-                                 .listeners = listeners, .accept_data = data, .accept_len = sizeof data };
+        struct ndk_options o = { .depth = DEPTH,
+                                 .cq_depth = CQ_DEPTH,
+                                 .conns = count + SPARE,
+                                 .listeners = listeners,
+                                 .accept_data = data,
+                                 .accept_len = sizeof data };
         struct ndk_side *s = ndk_side_open(&o);
 
         ndk_side_listen(s, ports);
@@ -171,8 +174,9 @@ static void many_wait_tcp(struct load *l)
 static void many_client_ndk(bool shared, struct load *l, const uint16_t *ports, const struct servers *others,
                             struct figures *f)
 {
-    struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = l->slots, .shared = shared,
-                             .private_len = TCP_PRIVATE };
+    struct ndk_options o = {
+        .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = l->slots, .shared = shared, .private_len = TCP_PRIVATE
+    };
     struct ndk_side *s = ndk_side_open(&o);
 
     f->queues = many_queue_heap(s);

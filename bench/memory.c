@@ -54,9 +54,10 @@ static void work_fast_register(struct work *w, bool more)
     NDK_QP *qp = w->pairs.active.qps[0];
     ULONG defer = more ? NDK_OP_FLAG_DEFER : 0;
 
-    pairs_require(qp->Dispatch->NdkFastRegister(qp, NULL, w->mr, w->size, w->pages, 0, (SIZE_T)w->size * PAGE_SIZE,
-                                                (PVOID)0x100000, NDK_OP_FLAG_ALLOW_REMOTE_WRITE |
-                                                NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_DEFER), "NdkFastRegister");
+    pairs_require(qp->Dispatch->NdkFastRegister(
+                      qp, NULL, w->mr, w->size, w->pages, 0, (SIZE_T)w->size * PAGE_SIZE, (PVOID)0x100000,
+                      NDK_OP_FLAG_ALLOW_REMOTE_WRITE | NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_DEFER),
+                  "NdkFastRegister");
     pairs_require(qp->Dispatch->NdkInvalidate(qp, NULL, &w->mr->Header, defer), "NdkInvalidate");
 }
 
@@ -66,18 +67,20 @@ static void work_bind(struct work *w, bool more)
     NDK_QP *qp = e->qps[0];
     ULONG defer = more ? NDK_OP_FLAG_DEFER : 0;
 
-    pairs_require(qp->Dispatch->NdkBind(qp, NULL, e->region.mr, w->mw, e->region.memory, w->size,
-                                        NDK_OP_FLAG_ALLOW_REMOTE_WRITE | NDK_OP_FLAG_SILENT_SUCCESS |
-                                        NDK_OP_FLAG_DEFER), "NdkBind");
+    pairs_require(
+        qp->Dispatch->NdkBind(qp, NULL, e->region.mr, w->mw, e->region.memory, w->size,
+                              NDK_OP_FLAG_ALLOW_REMOTE_WRITE | NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_DEFER),
+        "NdkBind");
     pairs_require(qp->Dispatch->NdkInvalidate(qp, NULL, &w->mw->Header, defer), "NdkInvalidate");
 }
 
 static void work_register(struct work *w, bool more)
 {
     (void)more;
-    pairs_require(sync_wait(&w->sync, w->mr->Dispatch->NdkRegisterMr(w->mr, &w->mdl, w->size,
-                                                                     NDK_MR_FLAG_ALLOW_REMOTE_WRITE, sync_on_request,
-                                                                     &w->sync)), "NdkRegisterMr");
+    pairs_require(
+        sync_wait(&w->sync, w->mr->Dispatch->NdkRegisterMr(w->mr, &w->mdl, w->size, NDK_MR_FLAG_ALLOW_REMOTE_WRITE,
+                                                           sync_on_request, &w->sync)),
+        "NdkRegisterMr");
     pairs_require(sync_wait(&w->sync, w->mr->Dispatch->NdkDeregisterMr(w->mr, sync_on_request, &w->sync)),
                   "NdkDeregisterMr");
 }
@@ -95,7 +98,8 @@ static void work_create_pages(struct work *w, bool scattered)
     if (!w->lam || !w->pages)
         bench_die("no memory");
     pairs_require(sync_wait(&w->sync, a->Dispatch->NdkBuildLAM(a, &w->mdl, PAIRS_MEMORY, sync_on_request, &w->sync,
-                                                               w->lam, &size, &w->fbo)), "NdkBuildLAM");
+                                                               w->lam, &size, &w->fbo)),
+                  "NdkBuildLAM");
     for (unsigned i = 0; i < w->size; i++)
         w->pages[i] = w->lam->AdapterPageArray[scattered ? w->size - 1 - i : i];
     pairs_require(sync_create_mr(e->pd, TRUE, &w->mr), "NdkCreateMr");

@@ -15,7 +15,7 @@ enum { LOOPBACK = 1, CQ_SLACK = 64, READS = 4 };
 
 static void pair_end_on_notify(void *end, NTSTATUS status)
 {
-    void (*notified)(struct pair_end *e) = atomic_load(&((struct pair_end *)end)->notified);
+    void (*notified)(struct pair_end * e) = atomic_load(&((struct pair_end *)end)->notified);
 
     if (notified && status == STATUS_SUCCESS)
         notified(end);
@@ -29,8 +29,13 @@ void pairs_require(NTSTATUS status, const char *what)
 
 static void pair_end_create_qp(struct pair_end *e, unsigned i, unsigned depth)
 {
-    const struct sync_qp options = { .cq = e->cq, .srq = e->srq, .context = (void *)(uintptr_t)i, .receives = depth,
-                                     .requests = depth, .receive_sges = 1, .request_sges = 1 };
+    const struct sync_qp options = { .cq = e->cq,
+                                     .srq = e->srq,
+                                     .context = (void *)(uintptr_t)i,
+                                     .receives = depth,
+                                     .requests = depth,
+                                     .receive_sges = 1,
+                                     .request_sges = 1 };
 
     pairs_require(sync_create_qp(e->pd, &options, &e->qps[i]), "NdkCreateQp");
 }
@@ -92,8 +97,9 @@ static void pairs_connect(struct pairs *p, unsigned i, const struct sockaddr_in 
     accepting = c->Dispatch->NdkAccept(c, p->passive.qps[i], READS, READS, NULL, 0, pairs_on_disconnect, NULL,
                                        sync_on_request, &passive);
     pairs_require(sync_wait(&active, connecting), "NdkConnect");
-    pairs_require(sync_wait(&active, a->Dispatch->NdkCompleteConnect(a, pairs_on_disconnect, NULL, sync_on_request,
-                                                                     &active)), "NdkCompleteConnect");
+    pairs_require(
+        sync_wait(&active, a->Dispatch->NdkCompleteConnect(a, pairs_on_disconnect, NULL, sync_on_request, &active)),
+        "NdkCompleteConnect");
     pairs_require(sync_wait(&passive, accepting), "NdkAccept");
     sync_fini(&active);
     sync_fini(&passive);

@@ -20,7 +20,7 @@ struct pair_end {
     NDK_SRQ *srq;
     NDK_QP **qps;
     NDK_CONNECTOR **connectors;
-    struct consumer_region region; /* PAIRS_MEMORY bytes */
+    struct consumer_region region;                /* PAIRS_MEMORY bytes */
     void (*_Atomic notified)(struct pair_end *e); /* called for each notification of the queue; or NULL */
 };
 

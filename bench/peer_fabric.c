@@ -65,7 +65,8 @@ static struct side *fabric_open(const char *port, uint64_t flags, bool sleeps)
 {
     struct side *s = bench_pages(sizeof *s);
     struct fi_eq_attr eq = { .size = EQ_DEPTH, .wait_obj = FI_WAIT_UNSPEC };
-    struct fi_cq_attr cq = { .size = CQ_DEPTH, .format = FI_CQ_FORMAT_MSG,
+    struct fi_cq_attr cq = { .size = CQ_DEPTH,
+                             .format = FI_CQ_FORMAT_MSG,
                              .wait_obj = sleeps ? FI_WAIT_UNSPEC : FI_WAIT_NONE };
 
     s->info = fabric_get_info(port, flags);
@@ -157,8 +158,9 @@ static void fabric_link_open(struct link *l, int control)
                                           FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
                                           1, 0, &s->mr, NULL));
     l->own = s;
-    link_exchange(l, control, (struct link_target){
-        s->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)l->memory : 0, fi_mr_key(s->mr) });
+    link_exchange(l, control,
+                  (struct link_target){ s->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)l->memory : 0,
+                                        fi_mr_key(s->mr) });
 }
 
 static void fabric_count_completions(struct link *l, const struct fi_cq_msg_entry *entries, ssize_t n)
@@ -214,11 +216,11 @@ static ssize_t fabric_try_post(struct link *l, enum link_op op, uint64_t flags)
     struct side *s = l->own;
     void *desc = fi_mr_desc(s->mr);
     struct iovec piece = { op == LINK_READ ? link_landing(l) : link_source(l), op == LINK_SEND ? l->message : l->size };
-    struct fi_rma_iov there = { .addr = l->peer.address + (op == LINK_READ ? 0 : LINK_AREA), .len = piece.iov_len,
+    struct fi_rma_iov there = { .addr = l->peer.address + (op == LINK_READ ? 0 : LINK_AREA),
+                                .len = piece.iov_len,
                                 .key = l->peer.token };
     struct fi_msg message = { .msg_iov = &piece, .desc = &desc, .iov_count = 1 };
-    struct fi_msg_rma rma = { .msg_iov = &piece, .desc = &desc, .iov_count = 1, .rma_iov = &there,
-                              .rma_iov_count = 1 };
+    struct fi_msg_rma rma = { .msg_iov = &piece, .desc = &desc, .iov_count = 1, .rma_iov = &there, .rma_iov_count = 1 };
 
     if (op == LINK_SEND)
         return fi_sendmsg(s->ep, &message, flags);

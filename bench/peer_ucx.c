@@ -83,7 +83,8 @@ static uint16_t ucx_listen(struct side *s, ucp_listener_conn_callback_t callback
 static ucp_ep_h ucx_create_ep(struct side *s, ucp_conn_request_h request, ucp_err_handler_cb_t failed, void *context)
 {
     ucp_ep_params_t params = { .field_mask = UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
-                               .err_mode = UCP_ERR_HANDLING_MODE_PEER, .err_handler = { failed, context } };
+                               .err_mode = UCP_ERR_HANDLING_MODE_PEER,
+                               .err_handler = { failed, context } };
     ucp_ep_h ep;
 
     if (request) {
@@ -181,7 +182,8 @@ static void ucx_link_open(struct link *l, int control)
 {
     struct side *s = l->own = ucx_open();
     ucp_mem_map_params_t params = { .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
-                                    .address = l->memory, .length = LINK_BYTES };
+                                    .address = l->memory,
+                                    .length = LINK_BYTES };
 
     ucx_require("ucp_mem_map", ucp_mem_map(s->context, &params, &s->memory));
     ucx_connect(l, control);

@@ -53,11 +53,12 @@ static void train_post(struct pair_end *e, enum op op, size_t size, ULONG flags)
         pairs_require(qp->Dispatch->NdkSend(qp, NULL, &piece, 1, flags), "NdkSend");
     else if (op == WRITE)
         pairs_require(qp->Dispatch->NdkWrite(qp, NULL, &piece, 1, (uintptr_t)to->region.memory + FAR,
-                                             to->region.remote_token,
-                                             flags), "NdkWrite");
+                                             to->region.remote_token, flags),
+                      "NdkWrite");
     else
-        pairs_require(qp->Dispatch->NdkRead(qp, NULL, &piece, 1, (uintptr_t)to->region.memory,
-                                            to->region.remote_token, flags), "NdkRead");
+        pairs_require(
+            qp->Dispatch->NdkRead(qp, NULL, &piece, 1, (uintptr_t)to->region.memory, to->region.remote_token, flags),
+            "NdkRead");
 }
 
 static void train_poll(struct pair_end *e, struct counts *s)

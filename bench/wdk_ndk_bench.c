@@ -93,8 +93,8 @@ struct driver {
     NDK_PD *pd;
     NDK_LISTENER *listener;
     SOCKADDR_IN at;
-    struct end ends[ENDS];     /* connected */
-    NDK_QP *idle;              /* never connected */
+    struct end ends[ENDS]; /* connected */
+    NDK_QP *idle;          /* never connected */
     UCHAR *memory;
     PMDL mdl;
     NDK_MR *mr;

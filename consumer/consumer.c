@@ -128,7 +128,10 @@ static ULONG min_ulong(ULONG a, ULONG b)
 static NTSTATUS consumer_create_queues(struct consumer *c, NDK_CQ *cq, uint32_t cq_depth,
                                        const struct consumer_queues *queues, const char **step)
 {
-    struct sync_qp options = { .cq = cq, .context = c, .receives = queues->receives, .requests = queues->requests,
+    struct sync_qp options = { .cq = cq,
+                               .context = c,
+                               .receives = queues->receives,
+                               .requests = queues->requests,
                                .receive_sges = min_ulong(SGES, c->info.MaxReceiveRequestSge),
                                .request_sges = min_ulong(SGES, c->info.MaxInitiatorRequestSge),
                                .inline_size = queues->inline_size };

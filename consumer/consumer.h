@@ -31,18 +31,18 @@ struct consumer {
     NDK_ADAPTER *adapter;
     NDK_ADAPTER_INFO info;
     NDK_PD *pd;
-    NDK_CQ *cq;                   /* NULL: the QP completes on the CQ of another consumer */
+    NDK_CQ *cq; /* NULL: the QP completes on the CQ of another consumer */
     NDK_QP *qp;
     NDK_CONNECTOR *connector;
     NDK_LISTENER *listener;
-    struct event notified;        /* CQ notifications, and the peer's disconnect */
-    struct event *wake;           /* `notified` of this consumer, or of the one whose PD it uses */
+    struct event notified; /* CQ notifications, and the peer's disconnect */
+    struct event *wake;    /* `notified` of this consumer, or of the one whose PD it uses */
     struct event disconnected;
-    uint32_t disconnect_reason;   /* valid after disconnected */
-    struct event requested;       /* connect requests; its lock guards the fields below */
+    uint32_t disconnect_reason;                     /* valid after disconnected */
+    struct event requested;                         /* connect requests; its lock guards the fields below */
     NDK_CONNECTOR *requests[CONSUMER_MAX_REQUESTS]; /* a ring: connectors that wait for consumer_next_request */
     unsigned requests_popped;
-    bool is_closing;              /* further connect requests are refused */
+    bool is_closing; /* further connect requests are refused */
 };
 
 /*

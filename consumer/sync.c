@@ -81,8 +81,8 @@ NTSTATUS sync_create_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATIO
     struct sync s;
 
     sync_init(&s);
-    return sync_end_create(&s, adapter->Dispatch->NdkCreateCq(adapter, depth, notify, context, NULL, sync_on_create, &s,
-                                                              cq), cq);
+    return sync_end_create(
+        &s, adapter->Dispatch->NdkCreateCq(adapter, depth, notify, context, NULL, sync_on_create, &s, cq), cq);
 }
 
 NTSTATUS sync_create_connector(NDK_ADAPTER *adapter, NDK_CONNECTOR **connector)
@@ -100,8 +100,8 @@ NTSTATUS sync_create_listener(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBAC
     struct sync s;
 
     sync_init(&s);
-    return sync_end_create(&s, adapter->Dispatch->NdkCreateListener(adapter, on_request, context, sync_on_create, &s,
-                                                                    listener), listener);
+    return sync_end_create(
+        &s, adapter->Dispatch->NdkCreateListener(adapter, on_request, context, sync_on_create, &s, listener), listener);
 }
 
 NTSTATUS sync_create_shared_endpoint(NDK_ADAPTER *adapter, const struct sockaddr *address,
@@ -110,9 +110,10 @@ NTSTATUS sync_create_shared_endpoint(NDK_ADAPTER *adapter, const struct sockaddr
     struct sync s;
 
     sync_init(&s);
-    return sync_end_create(&s, adapter->Dispatch->NdkCreateSharedEndpoint(adapter, (PSOCKADDR)address,
-                                                                          sync_address_len(address), sync_on_create,
-                                                                          &s, endpoint), endpoint);
+    return sync_end_create(&s,
+                           adapter->Dispatch->NdkCreateSharedEndpoint(
+                               adapter, (PSOCKADDR)address, sync_address_len(address), sync_on_create, &s, endpoint),
+                           endpoint);
 }
 
 NTSTATUS sync_create_srq(NDK_PD *pd, ULONG depth, ULONG sges, NDK_SRQ **srq)
@@ -120,8 +121,8 @@ NTSTATUS sync_create_srq(NDK_PD *pd, ULONG depth, ULONG sges, NDK_SRQ **srq)
     struct sync s;
 
     sync_init(&s);
-    return sync_end_create(&s, pd->Dispatch->NdkCreateSrq(pd, depth, sges, 0, NULL, NULL, NULL, sync_on_create, &s,
-                                                          srq), srq);
+    return sync_end_create(
+        &s, pd->Dispatch->NdkCreateSrq(pd, depth, sges, 0, NULL, NULL, NULL, sync_on_create, &s, srq), srq);
 }
 
 NTSTATUS sync_create_mr(NDK_PD *pd, BOOLEAN fast_register, NDK_MR **mr)

@@ -49,10 +49,10 @@ NTSTATUS sync_create_mr(NDK_PD *pd, BOOLEAN fast_register, NDK_MR **mr);
 NTSTATUS sync_create_mw(NDK_PD *pd, NDK_MW **mw);
 
 struct sync_qp {
-    NDK_CQ *cq;                          /* of receives and of requests */
-    NDK_SRQ *srq;                        /* NULL: a receive queue of its own */
+    NDK_CQ *cq;   /* of receives and of requests */
+    NDK_SRQ *srq; /* NULL: a receive queue of its own */
     void *context;
-    ULONG receives, requests;            /* queue depths */
+    ULONG receives, requests; /* queue depths */
     ULONG receive_sges, request_sges;
     ULONG inline_size;
 };

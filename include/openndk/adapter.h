@@ -65,7 +65,7 @@ typedef struct ondk_adapter_entry {
     uint32_t if_index;
     char name[16];
     uint8_t up, loopback;
-    uint32_t address_count;   /* the number of valid entries in addresses */
+    uint32_t address_count; /* the number of valid entries in addresses */
     struct sockaddr_storage addresses[16];
 } ondk_adapter_entry_t;
 

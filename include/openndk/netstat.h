@@ -41,8 +41,8 @@ static inline uint32_t ondk_adapter_connections(NDK_ADAPTER *adapter_, ondk_conn
 }
 
 typedef struct ondk_listener {
-    struct sockaddr_storage local;          /* family 0 before NdkListen has succeeded */
-    const char *state;                      /* "idle", "starting", "listening", "closing". Static storage */
+    struct sockaddr_storage local; /* family 0 before NdkListen has succeeded */
+    const char *state;             /* "idle", "starting", "listening", "closing". Static storage */
     uint32_t if_index;
     uint32_t owner_pid;
 } ondk_listener_t;

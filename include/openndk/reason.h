@@ -26,8 +26,8 @@ extern "C" {
 
 #define ONDK_REASON_CAUSE(code) ((code) >> 16 & 0xffu)
 #define ONDK_REASON_CLASS(code) ((code) >> 16 & 0xf0u)
-#define ONDK_REASON_BY(code) ((code) >> 24 & 0xfu)         /* which side sent the Terminate: enum ondk_reason_by */
-#define ONDK_REASON_TERMINATE(code) ((code) & 0xffffu)     /* layer << 12 | type << 8 | code */
+#define ONDK_REASON_BY(code) ((code) >> 24 & 0xfu)   /* which side sent the Terminate: enum ondk_reason_by */
+#define ONDK_REASON_TERMINATE(code) ((code)&0xffffu) /* layer << 12 | type << 8 | code */
 
 enum ondk_reason_by {
     ONDK_BY_NOBODY = 0, /* there was no Terminate */

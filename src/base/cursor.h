@@ -115,7 +115,7 @@ static inline void cursor_put32(struct cursor_out *c, uint32_t v)
 static inline void cursor_put64(struct cursor_out *c, uint64_t v)
 {
     uint8_t b[8] = { (uint8_t)(v >> 56), (uint8_t)(v >> 48), (uint8_t)(v >> 40), (uint8_t)(v >> 32),
-                     (uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v };
+                     (uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8),  (uint8_t)v };
     cursor_put(c, b, sizeof b);
 }
 

@@ -93,7 +93,7 @@ static void fork_in_child(void)
     atomic_fetch_add(&generation, 1);
     fork_unlock_guards();
     for (int i = 0; i < MAX_HOOKS && atomic_load(&hooks[i]); i++)
-        atomic_load(&hooks[i])();
+        atomic_load (&hooks[i])();
 }
 
 __attribute__((constructor(FORK_FIRST))) static void fork_install(void)

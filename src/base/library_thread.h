@@ -48,7 +48,7 @@ __attribute__((noinline, unused)) static void library_thread_set_stack(struct li
     mapping = mmap(NULL, page + size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED)
         return; /* the thread works without it: only an overflow of its stack is not reported */
-    stack = (stack_t){.ss_sp = (char *)mapping + page, .ss_size = size};
+    stack = (stack_t){ .ss_sp = (char *)mapping + page, .ss_size = size };
     if (mprotect(stack.ss_sp, size, PROT_READ | PROT_WRITE) || sigaltstack(&stack, NULL)) {
         munmap(mapping, page + size);
         return;
@@ -60,7 +60,7 @@ __attribute__((noinline, unused)) static void library_thread_set_stack(struct li
 static inline void library_thread_free_stack(void *argument)
 {
     struct library_thread *t = argument;
-    stack_t none = {.ss_flags = SS_DISABLE};
+    stack_t none = { .ss_flags = SS_DISABLE };
 
     if (t->mapping && !sigaltstack(&none, NULL))
         munmap(t->mapping, t->mapping_size);
@@ -81,7 +81,7 @@ static inline void *library_thread_run(void *argument)
 
 static inline void library_thread_signals(sigset_t *blocked)
 {
-    static const int received[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT, SIGPROF};
+    static const int received[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT, SIGPROF };
 
     sigfillset(blocked);
     for (size_t i = 0; i < sizeof received / sizeof received[0]; i++)
@@ -98,7 +98,7 @@ static inline int library_thread_create(pthread_t *thread, const pthread_attr_t 
 
     if (!t)
         return ENOMEM;
-    *t = (struct library_thread){.routine = routine, .argument = argument};
+    *t = (struct library_thread){ .routine = routine, .argument = argument };
     library_thread_signals(&blocked);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
     err = pthread_create(thread, attr, library_thread_run, t);

@@ -276,8 +276,7 @@ enum owner_lease owner_lease_wait(struct owner *o, uint64_t deadline)
         if (owner_lease_wait_is_over(o, w, deadline, &limit, &why)) {
             if (owner_word_exchange(o, &w, w & ~(OWNER_SLEEP_MASK | OWNER_WAKE)))
                 return why;
-        } else if (owner_word_sleep(w) == OWNER_SLEEP_LEASED ||
-                   owner_word_exchange(o, &w, w | OWNER_SLEEP_LEASED)) {
+        } else if (owner_word_sleep(w) == OWNER_SLEEP_LEASED || owner_word_exchange(o, &w, w | OWNER_SLEEP_LEASED)) {
             o->ops->futex_wait(o->ctx, &o->wake_count, wake_count, limit);
         }
     }

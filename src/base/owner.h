@@ -74,15 +74,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define OWNER_OWNED         0x01u
-#define OWNER_DOORBELL      0x02u
-#define OWNER_WAKE          0x04u
-#define OWNER_LEASE         0x08u
-#define OWNER_SLEEP_MASK    0x30u
-#define OWNER_SLEEP_AWAKE   0x00u
-#define OWNER_SLEEP_WATCH   0x10u
-#define OWNER_SLEEP_LEASED  0x20u
-#define OWNER_SLEEP_TOKEN   0x30u
+#define OWNER_OWNED 0x01u
+#define OWNER_DOORBELL 0x02u
+#define OWNER_WAKE 0x04u
+#define OWNER_LEASE 0x08u
+#define OWNER_SLEEP_MASK 0x30u
+#define OWNER_SLEEP_AWAKE 0x00u
+#define OWNER_SLEEP_WATCH 0x10u
+#define OWNER_SLEEP_LEASED 0x20u
+#define OWNER_SLEEP_TOKEN 0x30u
 
 /* A lease ends this long after its last renewal: 1 ms, less the timer slack (50 us) and the time of a wake-up. */
 #define OWNER_LEASE_NS 900000u
@@ -92,7 +92,7 @@
 
 /* The system calls of the protocol. Deadlines and `now` are nanoseconds of one monotonic clock. */
 struct owner_ops {
-    void (*wake)(void *ctx);            /* ends the thread's current or next wait for its sockets, by an eventfd */
+    void (*wake)(void *ctx); /* ends the thread's current or next wait for its sockets, by an eventfd */
     void (*futex_wait)(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline);
     void (*futex_wake)(void *ctx, _Atomic uint32_t *word);
     uint64_t (*now)(void *ctx);
@@ -100,21 +100,21 @@ struct owner_ops {
 
 struct owner {
     _Alignas(64) _Atomic uint32_t word; /* the bits above */
-    _Atomic uint32_t wake_count;             /* the futex: counts the wake-ups of a thread that slept there */
+    _Atomic uint32_t wake_count;        /* the futex: counts the wake-ups of a thread that slept there */
     _Atomic uint64_t renewed;           /* when the lease was last renewed */
     const struct owner_ops *ops;
-    void *ctx;                          /* the argument of ops */
-    unsigned spins;                     /* how often thread_acquire tries before it sleeps */
+    void *ctx;      /* the argument of ops */
+    unsigned spins; /* how often thread_acquire tries before it sleeps */
 };
 
 enum owner_sleep {
     OWNER_SLEEP_GO,       /* sleep in epoll, then owner_sleep_end */
-    OWNER_SLEEP_WOKEN,     /* a wake was pending and is now consumed: check again */
+    OWNER_SLEEP_WOKEN,    /* a wake was pending and is now consumed: check again */
     OWNER_SLEEP_IN_LEASE, /* a poller watches the sockets: owner_lease_wait */
 };
 
 enum owner_lease {
-    OWNER_LEASE_WOKEN,     /* woken: check queues, timers and callbacks */
+    OWNER_LEASE_WOKEN,    /* woken: check queues, timers and callbacks */
     OWNER_LEASE_ENDED,    /* the thread must watch the sockets again */
     OWNER_LEASE_EXPIRED,  /* not renewed in time: owner_lease_end_expired */
     OWNER_LEASE_DEADLINE, /* the caller's deadline has passed */

@@ -44,7 +44,7 @@ static uint64_t random_mix(uint64_t v)
 static uint64_t random_without_kernel(void)
 {
     static _Atomic uint64_t calls;
-    struct timespec now = {0};
+    struct timespec now = { 0 };
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
     return random_mix((uint64_t)now.tv_nsec * golden_ratio ^ (uint64_t)now.tv_sec ^ (uintptr_t)&now) +

@@ -79,16 +79,16 @@ enum rdma_status {
 };
 
 struct rdma_completion {
-    void *context;    /* the request's */
+    void *context; /* the request's */
     void *qp_context;
     enum rdma_op op;
     enum rdma_status status;
-    uint32_t length;  /* receives: bytes delivered */
-    uint32_t token;   /* RDMA_OP_RECEIVE_AND_INVALIDATE: what the send invalidated */
+    uint32_t length; /* receives: bytes delivered */
+    uint32_t token;  /* RDMA_OP_RECEIVE_AND_INVALIDATE: what the send invalidated */
     /* If the request failed, the protocol sets `error`. The fabric then replaces it, and sets `reason`. */
-    uint32_t error;   /* the protocol's: enum wire_error; the fabric's: a Terminate's code, or FABRIC_NO_TERMINATE */
-    uint16_t reason;  /* enum fabric_reason: why it failed, or why the stream ended before it could succeed */
-    bool solicited;   /* it meets an arm for solicited events */
+    uint32_t error;  /* the protocol's: enum wire_error; the fabric's: a Terminate's code, or FABRIC_NO_TERMINATE */
+    uint16_t reason; /* enum fabric_reason: why it failed, or why the stream ended before it could succeed */
+    bool solicited;  /* it meets an arm for solicited events */
 };
 
 #endif

@@ -24,12 +24,12 @@
 #include "engine/shard.h"
 
 enum {
-    MAX_LAST_TURNS = 10000,   /* of a stopping thread, to finish what is queued */
-    MAX_VAIN_SPINS = 4,       /* in a row; after that only each SPIN_RETRY_INTERVAL-th sleep begins with spinning */
+    MAX_LAST_TURNS = 10000, /* of a stopping thread, to finish what is queued */
+    MAX_VAIN_SPINS = 4,     /* in a row; after that only each SPIN_RETRY_INTERVAL-th sleep begins with spinning */
     SPIN_RETRY_INTERVAL = 16,
-    PREEMPTED_NS = 1000000,   /* a longer gap means that the thread lost its processor */
-    SLEEP_FACTOR = 2,         /* after such a gap it does not spin for this many times the gap's length */
-    NO_YIELD_FACTOR = 32,     /* after such a gap in sched_yield, it does not yield for this many times its length */
+    PREEMPTED_NS = 1000000, /* a longer gap means that the thread lost its processor */
+    SLEEP_FACTOR = 2,       /* after such a gap it does not spin for this many times the gap's length */
+    NO_YIELD_FACTOR = 32,   /* after such a gap in sched_yield, it does not yield for this many times its length */
 };
 
 struct worker {
@@ -45,7 +45,7 @@ struct worker {
  * a sleeping thread at once. A gap between two turns shows that the thread lost its processor.
  */
 struct spin_policy {
-    unsigned n_vain;         /* how often the thread slept since an event last ended its spinning */
+    unsigned n_vain; /* how often the thread slept since an event last ended its spinning */
     bool is_spinning;
     uint64_t last_ns;        /* the time of the last turn */
     uint64_t no_spin_until;  /* 0, or set because the thread lost its processor while it was spinning */

@@ -36,9 +36,9 @@ static bool ifaddrs_is_inet(const struct ifaddrs *i)
 
 static bool ifaddrs_get_addr(const struct ifaddrs *i, struct addr *a)
 {
-    return ifaddrs_is_inet(i) && addr_from(a, i->ifa_addr,
-                                   i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in)
-                                                                     : sizeof(struct sockaddr_in6));
+    return ifaddrs_is_inet(i) &&
+           addr_from(a, i->ifa_addr,
+                     i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
 }
 
 static uint32_t interface_mtu(const char *name)
@@ -154,9 +154,8 @@ static bool ifaddrs_matches(const struct ifaddrs *i, const struct addr *wanted)
 
     if (!ifaddrs_get_addr(i, &a))
         return false;
-    return addr_same_host(&a, wanted) ||
-           ((i->ifa_flags & IFF_LOOPBACK) && addr_is_loopback(&a) && addr_is_loopback(wanted) &&
-            a.sa.sa_family == wanted->sa.sa_family);
+    return addr_same_host(&a, wanted) || ((i->ifa_flags & IFF_LOOPBACK) && addr_is_loopback(&a) &&
+                                          addr_is_loopback(wanted) && a.sa.sa_family == wanted->sa.sa_family);
 }
 
 /* Is this the interface's first address, as it usually is? Returns false also if that could not be found out. */

@@ -42,10 +42,10 @@ enum {
     N_PORTS = 16384,
     BITS_PER_WORD = 64,
     N_WORDS = N_PORTS / BITS_PER_WORD,
-    MAX_SKIPPED = 63,          /* claims in a row that try no fresh port, because hardly any exists */
+    MAX_SKIPPED = 63,        /* claims in a row that try no fresh port, because hardly any exists */
     MAX_TRIES = 3 * N_PORTS, /* of one claim; limited, because ports are released and reserved meanwhile */
-    FOREIGN_SECONDS = 1,       /* after this time the map of others' ports is cleared */
-    REMAINS_SECONDS = 60,      /* the length of TIME_WAIT */
+    FOREIGN_SECONDS = 1,     /* after this time the map of others' ports is cleared */
+    REMAINS_SECONDS = 60,    /* the length of TIME_WAIT */
 };
 
 /* The dynamic ports of one host address. Allocated at the first use, never freed. ranges_lock guards it. */
@@ -54,7 +54,7 @@ struct port_range {
     struct addr host; /* port 0 */
     uint64_t own[N_WORDS];
     uint64_t foreign[N_WORDS];
-    uint64_t used[2][N_WORDS];   /* had connections or remains: [0] in this period, [1] in the one before it */
+    uint64_t used[2][N_WORDS]; /* had connections or remains: [0] in this period, [1] in the one before it */
     time_t foreign_since, used_since;
     unsigned max_skips, n_skips; /* claims in a row that try no fresh port: the limit, and so far */
 };
@@ -78,7 +78,7 @@ static struct port_range *port_range_find(const struct addr *host)
 {
     struct port_range *range;
 
-    LIST_FOREACH(range, &ranges, link)
+    LIST_FOREACH (range, &ranges, link)
         if (addr_same_host(&range->host, host))
             break;
     return range;
@@ -311,8 +311,7 @@ static int reservation_claim_port(struct net_reservation *r, const struct addr *
     /* Once more, because remains may have disappeared between bind and sock_diag. */
     if (err == EADDRINUSE)
         err = reservation_claim(r, CLAIM_CHECKED);
-    if (err == EADDRINUSE && r->use == NET_USE_CONNECT && peer &&
-        sock_diag_connected(&r->local, peer))
+    if (err == EADDRINUSE && r->use == NET_USE_CONNECT && peer && sock_diag_connected(&r->local, peer))
         return EEXIST;
     if (!err)
         port_range_set_own(r->range, addr_port(&r->local));
@@ -389,7 +388,7 @@ void reservation_install_fork_handlers(void)
 }
 
 int reservation_create(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
-                     struct net_reservation **out)
+                       struct net_reservation **out)
 {
     struct net_reservation *r;
     int err;

@@ -218,10 +218,11 @@ static bool name_search_run(struct name_search *s)
     struct {
         struct nlmsghdr header;
         struct unix_diag_req request;
-    } q = { .header = { .nlmsg_len = sizeof q, .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+    } q = { .header = { .nlmsg_len = sizeof q,
+                        .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                         .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-            .request = { .sdiag_family = AF_UNIX, .udiag_states = ~0u,
-                         .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_UID } };
+            .request = {
+                .sdiag_family = AF_UNIX, .udiag_states = ~0u, .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_UID } };
 
     return sock_diag_request(&q, sizeof q, sizeof(struct unix_diag_msg), name_search_add, s) == 0;
 }

@@ -26,15 +26,15 @@
 #include "engine/shard_internal.h"
 
 enum {
-    MAX_TASKS = 64,            /* in one round of work */
-    MAX_WORK_NS = 500000,      /* for the work of one turn, before the sockets are served again */
+    MAX_TASKS = 64,       /* in one round of work */
+    MAX_WORK_NS = 500000, /* for the work of one turn, before the sockets are served again */
     TASKS_PER_CLOCK_READ = 8,
-    MAX_ROUNDS = 4,            /* of work in a consumer's call; the thread does the rest */
-    MAX_THREAD_ROUNDS = 16,    /* of work in the thread's turn, before it delivers callbacks */
-    MAX_CALLS = 64,            /* callbacks between two turns */
-    DEFAULT_SOCKET_BATCH = 8,  /* small, so that the sockets' data is still cached when the callbacks run */
-    MIN_LEASE_POLLS = 4,       /* polls in a row that begin a lease; one poll before NdkArmCq begins none */
-    MAX_POLL_GAP_NS = 200000,  /* a longer gap between two polls begins a new row */
+    MAX_ROUNDS = 4,           /* of work in a consumer's call; the thread does the rest */
+    MAX_THREAD_ROUNDS = 16,   /* of work in the thread's turn, before it delivers callbacks */
+    MAX_CALLS = 64,           /* callbacks between two turns */
+    DEFAULT_SOCKET_BATCH = 8, /* small, so that the sockets' data is still cached when the callbacks run */
+    MIN_LEASE_POLLS = 4,      /* polls in a row that begin a lease; one poll before NdkArmCq begins none */
+    MAX_POLL_GAP_NS = 200000, /* a longer gap between two polls begins a new row */
     TOKEN_SPINS = 200,
 };
 
@@ -266,8 +266,7 @@ bool shard_post_lazy(struct shard *s, struct task *task)
 
     if (shard_queue_once(s, task, QUEUED))
         return true;
-    waits = owner_publish_lazy(&s->owner) &&
-            !(atomic_load_explicit(&task->queued, memory_order_relaxed) & URGENT);
+    waits = owner_publish_lazy(&s->owner) && !(atomic_load_explicit(&task->queued, memory_order_relaxed) & URGENT);
     if (!waits)
         shard_drive_or_ring(s);
     return waits;

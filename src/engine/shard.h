@@ -74,7 +74,7 @@ struct shard_timer {
     uint64_t deadline; /* nanoseconds on the executor's clock */
     uint64_t order;    /* timers with the same deadline fire in the order in which they were set */
     bool armed;
-    uint8_t fifo;      /* while armed: the index of the timer's FIFO, or MAX_TIMER_FIFOS if the timer is in the tree */
+    uint8_t fifo; /* while armed: the index of the timer's FIFO, or MAX_TIMER_FIFOS if the timer is in the tree */
     void (*fire)(struct shard_timer *timer); /* called disarmed; may set the timer again */
 };
 void shard_timer_set(struct shard *s, struct shard_timer *timer, uint64_t deadline);

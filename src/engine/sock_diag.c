@@ -112,7 +112,7 @@ static struct diag_request diag_request_make(unsigned family, const struct addr 
 
 /* Handles one datagram of answers. Returns 0 if it had the last answer, EAGAIN if more may come, or another errno. */
 static int diag_handle_answers(const char *answers, size_t len, size_t min_size,
-                          void (*on_answer)(void *context, const struct nlmsghdr *answer), void *context)
+                               void (*on_answer)(void *context, const struct nlmsghdr *answer), void *context)
 {
     const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)answers;
 
@@ -129,7 +129,7 @@ static int diag_handle_answers(const char *answers, size_t len, size_t min_size,
 }
 
 int sock_diag_request(const void *request, size_t size, size_t min_size,
-                  void (*on_answer)(void *context, const struct nlmsghdr *answer), void *context)
+                      void (*on_answer)(void *context, const struct nlmsghdr *answer), void *context)
 {
     _Alignas(struct nlmsghdr) char answers[16384];
     int fd = descriptors_socket(AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG);

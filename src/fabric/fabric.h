@@ -37,16 +37,16 @@ struct fabric_endpoint; /* a shared endpoint's address */
 /* Why a connection or request failed or ended. Each cause that can be observed separately has its own value. */
 enum fabric_reason {
     FABRIC_OK,
-    FABRIC_NO_ROUTE,         /* no route to the network */
-    FABRIC_NO_HOST,          /* no neighbour, ICMP host unreachable */
-    FABRIC_REFUSED,          /* no listener */
-    FABRIC_REJECTED,         /* the peer rejected, maybe with private data */
-    FABRIC_CONNECT_TIMEOUT,  /* the peer's host did not answer */
-    FABRIC_REPLY_TIMEOUT,    /* the host answered, but the request had no reply in time */
+    FABRIC_NO_ROUTE,          /* no route to the network */
+    FABRIC_NO_HOST,           /* no neighbour, ICMP host unreachable */
+    FABRIC_REFUSED,           /* no listener */
+    FABRIC_REJECTED,          /* the peer rejected, maybe with private data */
+    FABRIC_CONNECT_TIMEOUT,   /* the peer's host did not answer */
+    FABRIC_REPLY_TIMEOUT,     /* the host answered, but the request had no reply in time */
     FABRIC_ESTABLISH_TIMEOUT, /* the ready-to-receive message was not sent, received or answered in time */
     FABRIC_DISCONNECT_TIMEOUT,
-    FABRIC_ADDRESS_TAKEN,    /* local address in use */
-    FABRIC_ADDRESS_FOREIGN,  /* not an address of the adapter */
+    FABRIC_ADDRESS_TAKEN,   /* local address in use */
+    FABRIC_ADDRESS_FOREIGN, /* not an address of the adapter */
     FABRIC_PORTS_EXHAUSTED,
     FABRIC_FOUR_TUPLE,       /* a connection with the same four-tuple exists */
     FABRIC_PORT_FORBIDDEN,   /* the user may not bind the local port */
@@ -74,15 +74,15 @@ enum fabric_reason {
     FABRIC_SRQ_SHARE,        /* the same, before that time: unfinished messages occupied too many shared receives */
     FABRIC_INTERFACE_GONE,   /* the adapter's network interface was deleted, or left the network namespace */
     /* Only for requests: */
-    FABRIC_TOKEN,            /* a local token is unknown, or not valid any more */
-    FABRIC_TOKEN_DOMAIN,     /* it is of another protection domain */
-    FABRIC_TOKEN_RIGHT,      /* it lacks the right */
-    FABRIC_TOKEN_RANGE,      /* the range is not inside its region */
-    FABRIC_REGION_GONE,      /* the memory of a fast registration or bind was deregistered before it was carried out */
-    FABRIC_TOKEN_LASTING,    /* it cannot be invalidated, because no fast registration or bind made it */
-    FABRIC_RECEIVE_SHORT,    /* a message longer than the receive */
-    FABRIC_PEER_TOKEN,       /* the peer's token or its rights; the peer's Terminate has the details */
-    FABRIC_PEER_RANGE,       /* the range is not inside the peer's region */
+    FABRIC_TOKEN,         /* a local token is unknown, or not valid any more */
+    FABRIC_TOKEN_DOMAIN,  /* it is of another protection domain */
+    FABRIC_TOKEN_RIGHT,   /* it lacks the right */
+    FABRIC_TOKEN_RANGE,   /* the range is not inside its region */
+    FABRIC_REGION_GONE,   /* the memory of a fast registration or bind was deregistered before it was carried out */
+    FABRIC_TOKEN_LASTING, /* it cannot be invalidated, because no fast registration or bind made it */
+    FABRIC_RECEIVE_SHORT, /* a message longer than the receive */
+    FABRIC_PEER_TOKEN,    /* the peer's token or its rights; the peer's Terminate has the details */
+    FABRIC_PEER_RANGE,    /* the range is not inside the peer's region */
     FABRIC_REASON_COUNT
 };
 const char *fabric_reason_name(enum fabric_reason r);
@@ -172,14 +172,14 @@ struct fabric_connect {
     struct fabric_endpoint *endpoint; /* or NULL; used instead of local, and must exist until `closed` */
     struct addr remote;
     struct fabric_limits limits;
-    const void *private_data;         /* copied by the call */
+    const void *private_data; /* copied by the call */
     size_t private_len;
 };
 
 struct fabric_accept {
     struct fabric_qp *qp;
     struct fabric_limits limits;
-    const void *private_data;         /* copied by the call */
+    const void *private_data; /* copied by the call */
     size_t private_len;
 };
 
@@ -323,7 +323,7 @@ struct fabric_ops {
      * once. Returns 0, EINVAL if depth is less than the number of queued receives, or ENOMEM.
      */
     int (*srq_modify)(struct fabric_srq *srq, uint32_t depth, uint32_t threshold);
-    struct shard *(*srq_shard)(struct fabric_srq *srq); /* of its deliveries */
+    struct shard *(*srq_shard)(struct fabric_srq *srq);                   /* of its deliveries */
     void (*srq_close)(struct fabric_srq *srq, void (*done)(void *owner)); /* as cq_close */
 
     int (*conn_create)(struct fabric *f, const struct fabric_conn_events *events, void *owner,

@@ -301,8 +301,8 @@ int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain
     return error;
 }
 
-int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to,
-                 unsigned access, struct mem_region **out, uint32_t *stag)
+int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to, unsigned access,
+                 struct mem_region **out, uint32_t *stag)
 {
     return mem_register_in(t, NULL, domain, memory, len, base_to, access, out, stag);
 }
@@ -377,8 +377,8 @@ static bool slot_protect_masked(struct mem_region *r, uint32_t generation, uint3
     do {
         if (((uint32_t)(word >> WORD_GENERATION) & mask) != generation || word & hidden)
             return false;
-    } while (!atomic_compare_exchange_weak_explicit(&r->word, &word, word + 1, memory_order_acquire,
-                                                    memory_order_relaxed));
+    } while (
+        !atomic_compare_exchange_weak_explicit(&r->word, &word, word + 1, memory_order_acquire, memory_order_relaxed));
     return true;
 }
 
@@ -491,7 +491,7 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
 
 /* A mapping of logical addresses is a region of the table's own domain, and the address's upper half is its STag. */
 enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
-                                   unsigned access, bool with_prepared, struct mem_ref *ref)
+                                  unsigned access, bool with_prepared, struct mem_ref *ref)
 {
     if (stag == 0)
         return slot_lookup(t, t, (uint32_t)(to >> 32), to, len, access, false, ref);

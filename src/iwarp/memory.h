@@ -40,14 +40,14 @@ void mem_table_destroy(struct mem_table *t);
  * replace each other in the order in which they were made, even if they are activated in another order.
  */
 struct mem_group {
-    struct spin lock; /* guards everything; no other lock is taken while it is held */
+    struct spin lock;                /* guards everything; no other lock is taken while it is held */
     LIST_HEAD(, mem_region) regions; /* the newest is first */
-    uint64_t newest_number;    /* of the newest registration; they are numbered from 1 */
-    uint64_t activated_number; /* the highest number that was ever alive */
-    uint32_t activated_stag;   /* its STag; 0: none yet */
-    uint32_t newest_stag;      /* of the newest registration, even if it has ended, or of `reserved`; 0: none yet */
+    uint64_t newest_number;          /* of the newest registration; they are numbered from 1 */
+    uint64_t activated_number;       /* the highest number that was ever alive */
+    uint32_t activated_stag;         /* its STag; 0: none yet */
+    uint32_t newest_stag;        /* of the newest registration, even if it has ended, or of `reserved`; 0: none yet */
     struct mem_region *reserved; /* the slot of the first registration, see mem_group_reserve; or NULL */
-    unsigned refs;             /* registrations, and windows that are bound to one of them */
+    unsigned refs;               /* registrations, and windows that are bound to one of them */
     bool closed;
     void (*empty)(void *context);
     void *context;
@@ -81,8 +81,8 @@ bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *co
  * protection domain) find the region. The STag is never 0 and unpredictable, and its value is used again only after
  * some million registrations. Returns 0, ENOMEM, or ENOSPC if the table is full (about a million regions). Any thread.
  */
-int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to,
-                 unsigned access, struct mem_region **out, uint32_t *stag);
+int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to, unsigned access,
+                 struct mem_region **out, uint32_t *stag);
 /* Registers as a member of the group. Returns as mem_register, or ECANCELED if the group is closed. */
 int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain, void *memory, uint64_t len,
                     uint64_t base_to, unsigned access, struct mem_region **out, uint32_t *stag);

@@ -46,8 +46,13 @@ static void check_cache_store(struct check_cache_entry *e, const struct mem_tabl
 
     if (r->kind == SLOT_WINDOW || word & WORD_PREPARED)
         return;
-    *e = (struct check_cache_entry){ .table = table_number(t), .region = r, .domain = r->domain, .to = r->base_to,
-                                     .len = r->len, .stag = stag, .generation = (uint32_t)(word >> WORD_GENERATION),
+    *e = (struct check_cache_entry){ .table = table_number(t),
+                                     .region = r,
+                                     .domain = r->domain,
+                                     .to = r->base_to,
+                                     .len = r->len,
+                                     .stag = stag,
+                                     .generation = (uint32_t)(word >> WORD_GENERATION),
                                      .access = r->access };
 }
 
@@ -75,8 +80,7 @@ static enum wire_error check_local(struct mem_table *t, const void *domain, uint
 
     if (check_cache_covers(check_cache_at(named), t, logical ? t : domain, named, to, len, access))
         return WIRE_OK;
-    return check_cache_finish(t, named, slot_lookup_local(t, domain, stag, to, len, access, with_prepared, &ref),
-                              &ref);
+    return check_cache_finish(t, named, slot_lookup_local(t, domain, stag, to, len, access, with_prepared, &ref), &ref);
 }
 
 enum wire_error mem_check(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,

@@ -10,9 +10,9 @@
 
 #include "iwarp/memory.h"
 
-#define WORD_DEAD       ((uint64_t)1 << 31)
-#define WORD_PREPARED   ((uint64_t)1 << 30)
-#define WORD_COUNT      (WORD_PREPARED - 1)
+#define WORD_DEAD ((uint64_t)1 << 31)
+#define WORD_PREPARED ((uint64_t)1 << 30)
+#define WORD_COUNT (WORD_PREPARED - 1)
 #define WORD_GENERATION 32
 
 enum slot_kind { SLOT_FLAT, SLOT_PAGED, SLOT_WINDOW };
@@ -21,20 +21,20 @@ enum slot_kind { SLOT_FLAT, SLOT_PAGED, SLOT_WINDOW };
 struct mem_region {
     _Alignas(64) _Atomic uint64_t word;
     union {
-        uint8_t *memory;  /* flat */
-        uint8_t **pages;  /* paged: an array that the slot owns; the region begins `offset` bytes into the first page */
+        uint8_t *memory; /* flat */
+        uint8_t **pages; /* paged: an array that the slot owns; the region begins `offset` bytes into the first page */
     };
     uint64_t len;
     uint64_t base_to;
     const void *domain;
-    struct mem_region *parent;  /* window: the region to which it is bound, in the generation parent_generation */
+    struct mem_region *parent; /* window: the region to which it is bound, in the generation parent_generation */
     uint32_t parent_generation;
     uint32_t offset;
     uint32_t index;
     uint8_t access, kind;
-    bool revocable;             /* a request made it, so requests may end it */
+    bool revocable; /* a request made it, so requests may end it */
     /* Lookups do not read the rest. */
-    uint32_t generation;        /* of the registration that is being made */
+    uint32_t generation; /* of the registration that is being made */
     void (*done)(void *context);
     void *context;
     struct mem_group *group, *parent_group; /* or NULL */
@@ -42,14 +42,14 @@ struct mem_region {
         LIST_ENTRY(mem_region) link; /* group->regions */
         struct mem_region *next;     /* while free */
     };
-    uint64_t number;                 /* in its group */
+    uint64_t number; /* in its group */
 };
 
 _Static_assert(sizeof(struct mem_region) == 128, "two cache lines");
 _Static_assert(offsetof(struct mem_region, generation) <= 72, "a lookup reads the first line");
 
 uint64_t table_number(const struct mem_table *t); /* unique in the process, also among tables that were destroyed */
-uint32_t slot_stag(struct mem_region *r); /* of its current or last registration */
+uint32_t slot_stag(struct mem_region *r);         /* of its current or last registration */
 /*
  * Allocates a slot and fixes its STag. The caller fills in the other members, and then publishes or abandons the slot.
  * Returns 0, ENOMEM or ENOSPC.

@@ -38,7 +38,7 @@ static uint32_t group_current_stag(const struct mem_group *g)
 {
     struct mem_region *r;
 
-    LIST_FOREACH(r, &g->regions, link) {
+    LIST_FOREACH (r, &g->regions, link) {
         if (!(atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_DEAD))
             break;
     }
@@ -200,7 +200,7 @@ static bool group_kill_one(struct mem_group *g, struct mem_region **last)
     *last = NULL;
     spin_lock(&g->lock);
     g->closed = true;
-    LIST_FOREACH(r, &g->regions, link) {
+    LIST_FOREACH (r, &g->regions, link) {
         uint64_t before = atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel);
         if (before & WORD_DEAD)
             continue;
@@ -478,7 +478,7 @@ static int window_check(const struct mem_region *whole, const void *domain, uint
 }
 
 static int window_create(struct mem_table *t, struct mem_group *g, struct mem_region *whole, uint64_t to, uint64_t len,
-                       unsigned access, uint32_t *stag)
+                         unsigned access, uint32_t *stag)
 {
     struct mem_region *r;
     int error = slot_alloc(t, &r, stag);
@@ -528,7 +528,7 @@ static struct mem_region *group_find_alive(struct mem_group *g)
 {
     struct mem_region *s;
 
-    LIST_FOREACH(s, &g->regions, link) {
+    LIST_FOREACH (s, &g->regions, link) {
         uint64_t word = atomic_load_explicit(&s->word, memory_order_relaxed);
         if (slot_protect(s, (uint32_t)(word >> WORD_GENERATION), false))
             break;

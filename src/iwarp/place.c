@@ -36,7 +36,7 @@ static enum wire_error piece_lookup(const struct iw_qp *qp, struct pieces *p, bo
         return WIRE_OK;
     }
     error = local ? mem_lookup_local(qp->memory, qp->domain, stag, to, len, access, ref)
-                : mem_lookup(qp->memory, qp->domain, stag, to, len, access, ref);
+                  : mem_lookup(qp->memory, qp->domain, stag, to, len, access, ref);
     if (error == WIRE_OK && p->caches && p->count == 0) {
         mem_release(&p->cached.ref);
         p->cached = (struct mem_cached){ .ref = *ref, .stag = stag, .access = access };
@@ -100,7 +100,7 @@ enum wire_error pieces_add_entry(const struct iw_qp *qp, struct pieces *p, const
 }
 
 enum wire_error sges_check(const struct iw_qp *qp, const struct rdma_sge *sges, uint32_t count, unsigned access,
-                            bool posted)
+                           bool posted)
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct rdma_sge *g = &sges[i];

@@ -316,7 +316,7 @@ void requests_complete(struct iw_qp *qp)
         if (e->state != ENTRY_DONE && !failed)
             break;
         if (queue_pop_head(qp, &qp->sq, failed ? e->status : RDMA_STATUS_OK, failed ? e->received : WIRE_OK, false,
-                      &done[n]))
+                           &done[n]))
             n++;
         if (n == MAX_COMPLETIONS) {
             qp->events->complete(qp, done, n);

@@ -37,19 +37,19 @@ struct iw_qp;
 
 /* Why the stream ended. */
 enum iw_end {
-    IW_END_NONE,            /* it has not ended, or the owner stopped it */
-    IW_END_LOCAL_ERROR,     /* what arrived was invalid; a Terminate is queued */
-    IW_END_PEER_TERMINATE,  /* the peer sent a Terminate */
-    IW_END_TRUNCATED,       /* end of stream inside an FPDU or a message */
-    IW_END_LOCAL_REQUEST,   /* a local request failed after a part of its message (RDMA_STATUS_LOCAL_ACCESS) */
-    IW_END_FLUSH,           /* a flush ended a request after a part of its message */
+    IW_END_NONE,           /* it has not ended, or the owner stopped it */
+    IW_END_LOCAL_ERROR,    /* what arrived was invalid; a Terminate is queued */
+    IW_END_PEER_TERMINATE, /* the peer sent a Terminate */
+    IW_END_TRUNCATED,      /* end of stream inside an FPDU or a message */
+    IW_END_LOCAL_REQUEST,  /* a local request failed after a part of its message (RDMA_STATUS_LOCAL_ACCESS) */
+    IW_END_FLUSH,          /* a flush ended a request after a part of its message */
 };
 
 /* A shared receive queue: receives for several queue pairs, used in the order in which they were posted. Any thread. */
 struct iw_srq;
 struct iw_srq_config {
     uint32_t depth, sges;
-    uint32_t threshold;        /* 0: not armed; otherwise armed, and checked when a receive is used */
+    uint32_t threshold; /* 0: not armed; otherwise armed, and checked when a receive is used */
     struct mem_table *memory;
     const void *domain;
     /*
@@ -92,12 +92,12 @@ struct iw_qp_config {
     uint32_t receive_depth, initiator_depth, receive_sges, initiator_sges, inline_size;
     uint16_t max_ird, max_ord; /* reads in flight: the peer's, and own ones */
     struct mem_table *memory;
-    const void *domain;        /* protection domain, for lookups */
-    uint64_t secret;           /* a random number, so that a peer cannot guess the sink STags of reads */
+    const void *domain; /* protection domain, for lookups */
+    uint64_t secret;    /* a random number, so that a peer cannot guess the sink STags of reads */
     const struct iw_qp_events *events;
-    struct iw_srq *srq;        /* or NULL; supplies the receives, and receive_depth is not used */
-    void *owner;               /* for iw_qp_owner */
-    void *qp_context;          /* for completions */
+    struct iw_srq *srq; /* or NULL; supplies the receives, and receive_depth is not used */
+    void *owner;        /* for iw_qp_owner */
+    void *qp_context;   /* for completions */
 };
 
 struct iw_stream {
@@ -190,9 +190,9 @@ bool iw_qp_tx_framed_all(const struct iw_scratch *s);
  * owner makes a mark and a later one, and compares them.
  */
 struct iw_rx_mark {
-    uint64_t fpdus, bytes;                      /* received so far */
-    uint64_t send, read;                        /* the message's number << 32, plus its bytes that have arrived */
-    bool in_fpdu, in_send, in_write, in_read;   /* one is unfinished */
+    uint64_t fpdus, bytes;                    /* received so far */
+    uint64_t send, read;                      /* the message's number << 32, plus its bytes that have arrived */
+    bool in_fpdu, in_send, in_write, in_read; /* one is unfinished */
 };
 enum iw_rx_stall {
     IW_RX_GOES_ON,

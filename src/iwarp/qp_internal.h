@@ -41,21 +41,21 @@
 #include "wire/terminate.h"
 
 enum {
-    BUFFER_SIZE = 65552,          /* bytes; the largest FPDU has 2 + 65,535 + padding + 4 */
-    STAGE_SIZE = 256 * 1024,      /* bytes that one receive call stages at most */
-    SHORT_STAGE_SIZE = 2048,      /* the same if a large FPDU without CRC is expected: its header, and little to copy */
-    MIN_LARGE_FPDU = 8192,        /* bytes of an FPDU that counts as large */
-    MAX_SHORT_FPDUS = 4,          /* so many short FPDUs in a row end the expectation of a large one */
-    MAX_PARTIAL = 128,            /* bytes of an incomplete FPDU that the queue pair stores without a buffer */
-    MAX_SMALL_TAIL = 256,         /* the same for the rest of a half-sent FPDU */
-    ARENA_SIZE = 800 * 1024,      /* bytes for a batch's headers, trailers and copied payload; 12 FPDUs of 64 KiB fit */
+    BUFFER_SIZE = 65552,     /* bytes; the largest FPDU has 2 + 65,535 + padding + 4 */
+    STAGE_SIZE = 256 * 1024, /* bytes that one receive call stages at most */
+    SHORT_STAGE_SIZE = 2048, /* the same if a large FPDU without CRC is expected: its header, and little to copy */
+    MIN_LARGE_FPDU = 8192,   /* bytes of an FPDU that counts as large */
+    MAX_SHORT_FPDUS = 4,     /* so many short FPDUs in a row end the expectation of a large one */
+    MAX_PARTIAL = 128,       /* bytes of an incomplete FPDU that the queue pair stores without a buffer */
+    MAX_SMALL_TAIL = 256,    /* the same for the rest of a half-sent FPDU */
+    ARENA_SIZE = 800 * 1024, /* bytes for a batch's headers, trailers and copied payload; 12 FPDUs of 64 KiB fit */
     MAX_BATCH_FPDUS = 64,
     MAX_BATCH_BYTES = 1024 * 1024, /* a batch ends with the FPDU that reaches it */
-    MIN_EARLY = 24 * 1024,        /* bytes of a message that are sent as a batch of their own, if as many remain */
-    MAX_COPY = 512,               /* bytes of a piece of payload that is copied, because an iovec would cost more */
-    MAX_SPARE_BUFFERS = 8,        /* in a scratch */
-    MAX_SPARE_STAGES = 2,         /* in a scratch, without the one in use */
-    MAX_COMPLETIONS = 16,         /* in one upcall */
+    MIN_EARLY = 24 * 1024,         /* bytes of a message that are sent as a batch of their own, if as many remain */
+    MAX_COPY = 512,                /* bytes of a piece of payload that is copied, because an iovec would cost more */
+    MAX_SPARE_BUFFERS = 8,         /* in a scratch */
+    MAX_SPARE_STAGES = 2,          /* in a scratch, without the one in use */
+    MAX_COMPLETIONS = 16,          /* in one upcall */
     TERMINATE_FPDU = IW_TERMINATE_FPDU,
 };
 
@@ -76,14 +76,14 @@ struct entry {
     uint32_t stag;      /* local requests: see struct rdma_request; receives: what the send invalidated */
     uint32_t sge_count;
     uint8_t opcode, flags, state, status;
-    bool invalidated;   /* receives */
+    bool invalidated;       /* receives */
     struct rdma_sge sges[]; /* with RDMA_FLAG_INLINE the data itself */
 };
 
 struct queue {
     struct spin lock; /* serialises posters, guards `open`; a poster's unlock is its last access to the queue pair */
-    bool open;              /* posts are accepted */
-    atomic_bool deferred;   /* a request was posted with RDMA_FLAG_DEFER, and iw_qp_ring not called since */
+    bool open;        /* posts are accepted */
+    atomic_bool deferred; /* a request was posted with RDMA_FLAG_DEFER, and iw_qp_ring not called since */
     uint32_t depth, mask, max_sges, inline_size;
     size_t stride;
     uint8_t *slots;
@@ -106,8 +106,8 @@ struct tx_state {
     uint32_t response;  /* the position of the response in progress, or of the next one */
     uint32_t offset;    /* bytes of the message in progress that are framed */
     uint32_t send_msn, read_msn;
-    uint32_t reads;     /* in flight */
-    uint32_t sinks;     /* the number of sink STags made so far */
+    uint32_t reads; /* in flight */
+    uint32_t sinks; /* the number of sink STags made so far */
 };
 
 /* The rest of an FPDU of which the transport took only a part. A private copy, so that nothing can change it. */
@@ -129,17 +129,17 @@ struct rx_segment {
 
 struct rx_state {
     bool open;
-    bool has_begun;       /* a valid FPDU has arrived */
-    bool write_open;      /* the last segment of a write has not arrived */
-    bool direct;          /* `segment` is in progress: its payload goes directly to its destination */
+    bool has_begun;        /* a valid FPDU has arrived */
+    bool write_open;       /* the last segment of a write has not arrived */
+    bool direct;           /* `segment` is in progress: its payload goes directly to its destination */
     uint8_t expects_large; /* not 0: a large FPDU is probably next; counts down with each short FPDU */
     uint32_t send_msn, read_msn;
-    uint32_t mo;          /* bytes of the send in progress that are placed */
-    uint32_t partial_len;  /* bytes that have arrived of an incomplete FPDU */
-    uint32_t partial_size; /* its size, if it is in partial_buffer */
+    uint32_t mo;             /* bytes of the send in progress that are placed */
+    uint32_t partial_len;    /* bytes that have arrived of an incomplete FPDU */
+    uint32_t partial_size;   /* its size, if it is in partial_buffer */
     uint8_t *partial_buffer; /* or NULL: the incomplete FPDU is in partial_small */
-    uint64_t limit;       /* the turn ends when fpdus_received reaches it */
-    uint8_t *staged;      /* a staging area with bytes that the last turn did not process, or NULL */
+    uint64_t limit;          /* the turn ends when fpdus_received reaches it */
+    uint8_t *staged;         /* a staging area with bytes that the last turn did not process, or NULL */
     uint32_t staged_at, staged_len;
     uint8_t partial_small[MAX_PARTIAL];
     struct rx_segment segment;
@@ -192,20 +192,20 @@ struct tx_fpdu {
 
 struct tx_batch {
     struct tx_state state;
-    uint32_t tail;        /* of the queue when the batch began; later requests come with the next doorbell */
+    uint32_t tail; /* of the queue when the batch began; later requests come with the next doorbell */
     unsigned fpdu_count, iov_count, iov_limit, ref_count;
-    size_t bytes;         /* of the FPDUs */
-    bool begins_message;  /* the first FPDU begins a message, and no rest of a half-sent one precedes it */
-    size_t ahead_len;     /* bytes ahead of the FPDUs: the rest of a half-sent one, a Terminate */
+    size_t bytes;        /* of the FPDUs */
+    bool begins_message; /* the first FPDU begins a message, and no rest of a half-sent one precedes it */
+    size_t ahead_len;    /* bytes ahead of the FPDUs: the rest of a half-sent one, a Terminate */
     size_t arena_used;
     uint32_t max_ulpdu;
-    uint8_t *source;      /* the rest of the current SGE, or of the current piece of memory */
+    uint8_t *source; /* the rest of the current SGE, or of the current piece of memory */
     uint32_t source_len;
     struct mem_cached cached; /* protects it */
     bool cached_is_listed; /* iov references the cached region, so its protection moves to ref for the batch's length */
-    bool is_summed;       /* the current FPDU's CRC is computed while its payload is copied; sum: so far */
+    bool is_summed;        /* the current FPDU's CRC is computed while its payload is copied; sum: so far */
     uint32_t sum;
-    bool is_complete;     /* everything that can be sent now is framed */
+    bool is_complete;      /* everything that can be sent now is framed */
     enum wire_error error; /* of the lookup that failed */
     struct tx_fpdu fpdu[MAX_BATCH_FPDUS];
     struct iovec iov[IW_MAX_IOV];
@@ -227,7 +227,7 @@ struct iw_scratch {
 /* scratch.c */
 /* Makes sure that the next scratch_alloc_buffer succeeds. Returns false if out of memory. */
 bool scratch_reserve_buffer(struct iw_scratch *s);
-uint8_t *scratch_alloc_buffer(struct iw_scratch *s); /* BUFFER_SIZE bytes, or NULL if out of memory */
+uint8_t *scratch_alloc_buffer(struct iw_scratch *s);             /* BUFFER_SIZE bytes, or NULL if out of memory */
 void scratch_free_buffer(struct iw_scratch *s, uint8_t *buffer); /* NULL is allowed */
 /* Replaces s->stage; the caller now owns the old one. Returns false if out of memory, and changes nothing then. */
 bool scratch_replace_stage(struct iw_scratch *s);
@@ -293,7 +293,7 @@ enum wire_error sges_check(const struct iw_qp *qp, const struct rdma_sge *sges, 
 
 /* reads.c */
 uint32_t reads_sink(const struct iw_qp *qp, uint32_t n); /* the n-th sink STag */
-struct entry *reads_oldest(const struct iw_qp *qp); /* NULL: none is in flight, or the ready-to-receive read */
+struct entry *reads_oldest(const struct iw_qp *qp);      /* NULL: none is in flight, or the ready-to-receive read */
 enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_check_request(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);

@@ -104,8 +104,8 @@ static enum wire_error reads_check_source(const struct iw_qp *qp, const struct r
 {
     if (r->length == 0)
         return WIRE_OK;
-    return mem_error_for_read(mem_check_peer(qp->memory, qp->domain, r->source_stag, r->source_to, r->length,
-                                             RDMA_ACCESS_REMOTE_READ));
+    return mem_error_for_read(
+        mem_check_peer(qp->memory, qp->domain, r->source_stag, r->source_to, r->length, RDMA_ACCESS_REMOTE_READ));
 }
 
 enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload)
@@ -129,7 +129,9 @@ enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload)
 void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error)
 {
     struct ddp_header h = {
-        .last = true, .opcode = RDMAP_READ_REQ, .queue = DDP_QUEUE_READ,
+        .last = true,
+        .opcode = RDMAP_READ_REQ,
+        .queue = DDP_QUEUE_READ,
         .msn = qp->rx.read_msn - (qp->inbound_tail - response),
     };
     uint8_t ulpdu[DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST];

@@ -50,9 +50,7 @@ enum {
 
 enum initiator_state { I_SENDING = 1, I_READING, I_AGREED, I_REJECTED, I_FAILED, I_STATES };
 enum initiator_input { I_SENT, I_GOOD, I_REJECT, I_BAD, I_NO_IRD, I_NO_RTR, I_INPUTS };
-enum responder_state {
-    R_READING = 1, R_DECIDING, R_ACCEPTING, R_REJECTING, R_REFUSING, R_AGREED, R_CLOSED, R_STATES
-};
+enum responder_state { R_READING = 1, R_DECIDING, R_ACCEPTING, R_REJECTING, R_REFUSING, R_AGREED, R_CLOSED, R_STATES };
 enum responder_input { R_GOOD, R_REFUSE, R_BAD, R_ACCEPT, R_REJECT, R_SENT, R_INPUTS };
 
 struct cell {
@@ -82,10 +80,12 @@ struct iw_startup {
     struct iw_startup_result result; /* the limits begin as this side's maximum and only decrease */
     struct mpa_frame peer;           /* private data points into frame until this side's frame overwrites it */
     size_t in_len, in_need, out_len, out_sent;
-    uint8_t frame[MPA_MAX_FRAME];    /* the peer's or this side's, because no state both reads and writes */
+    uint8_t frame[MPA_MAX_FRAME]; /* the peer's or this side's, because no state both reads and writes */
 };
 
+/* clang-format off */
 #define NO { NEVER, IW_STARTUP_NONE }
+/* clang-format on */
 
 static const struct state initiator_states[I_STATES] = {
     [I_SENDING] = { .name = "SENDING", .writes = true },
@@ -96,8 +96,8 @@ static const struct state initiator_states[I_STATES] = {
 };
 
 static const char *const initiator_inputs[I_INPUTS] = {
-    [I_SENT] = "sent", [I_GOOD] = "good", [I_REJECT] = "reject",
-    [I_BAD] = "bad", [I_NO_IRD] = "no ird", [I_NO_RTR] = "no rtr",
+    [I_SENT] = "sent", [I_GOOD] = "good",     [I_REJECT] = "reject",
+    [I_BAD] = "bad",   [I_NO_IRD] = "no ird", [I_NO_RTR] = "no rtr",
 };
 
 static const struct cell initiator_cells[I_STATES][I_INPUTS] = {
@@ -133,7 +133,7 @@ static const struct state responder_states[R_STATES] = {
 };
 
 static const char *const responder_inputs[R_INPUTS] = {
-    [R_GOOD] = "good", [R_REFUSE] = "refuse", [R_BAD] = "bad",
+    [R_GOOD] = "good",     [R_REFUSE] = "refuse", [R_BAD] = "bad",
     [R_ACCEPT] = "accept", [R_REJECT] = "reject", [R_SENT] = "sent",
 };
 
@@ -476,14 +476,22 @@ void iw_startup_result(const struct iw_startup *s, struct iw_startup_result *r)
 static const char *startup_event_name(enum iw_startup_event e)
 {
     switch (e) {
-    case IW_STARTUP_NONE: return "";
-    case IW_STARTUP_REQUEST: return " / REQUEST";
-    case IW_STARTUP_SENT: return " / SENT";
-    case IW_STARTUP_ACCEPTED: return " / ACCEPTED";
-    case IW_STARTUP_REJECTED: return " / REJECTED";
-    case IW_STARTUP_MALFORMED: return " / MALFORMED";
-    case IW_STARTUP_NO_IRD: return " / NO_IRD";
-    case IW_STARTUP_NO_RTR: return " / NO_RTR";
+    case IW_STARTUP_NONE:
+        return "";
+    case IW_STARTUP_REQUEST:
+        return " / REQUEST";
+    case IW_STARTUP_SENT:
+        return " / SENT";
+    case IW_STARTUP_ACCEPTED:
+        return " / ACCEPTED";
+    case IW_STARTUP_REJECTED:
+        return " / REJECTED";
+    case IW_STARTUP_MALFORMED:
+        return " / MALFORMED";
+    case IW_STARTUP_NO_IRD:
+        return " / NO_IRD";
+    case IW_STARTUP_NO_RTR:
+        return " / NO_RTR";
     }
     return "";
 }

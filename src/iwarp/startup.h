@@ -20,8 +20,8 @@
 #include "wire/terminate.h"
 
 struct iw_startup_config {
-    uint8_t revision;      /* initiator: of the request, 0 to 2. The responder replies in the request's revision. */
-    bool crc;              /* initiator: request CRC; responder: use CRC even if the request does not ask for it */
+    uint8_t revision; /* initiator: of the request, 0 to 2. The responder replies in the request's revision. */
+    bool crc;         /* initiator: request CRC; responder: use CRC even if the request does not ask for it */
     /*
      * Set of enum mpa_rtr. Initiator: the forms that it offers; if empty, the request has no flag A (peer-to-peer).
      * Responder: the forms that it accepts; if empty, it rejects requests with flag A. If both sides have several forms
@@ -29,7 +29,7 @@ struct iw_startup_config {
      */
     unsigned rtr;
     uint16_t max_ird, max_ord; /* the adapter's limits; values above 0x3ffe count as 0x3ffe */
-    uint16_t max_private;  /* responder: a request with more bytes of private data is malformed */
+    uint16_t max_private;      /* responder: a request with more bytes of private data is malformed */
 };
 
 enum iw_startup_event {
@@ -48,12 +48,12 @@ enum iw_startup_event {
     IW_STARTUP_NO_RTR, /* the reply has flag A and no form that the request offered */
 };
 
-/* The result of negotiation. ird and ord are the effective limits: ird = min(own inbound, peer's outbound); ord likewise. */
+/* The result of negotiation. ird and ord are the effective limits: ird = min(own inbound, peer's outbound). */
 struct iw_startup_result {
     uint8_t revision;
     bool crc;
     bool peer_to_peer;
-    enum mpa_rtr rtr;     /* the form that the initiator must send; MPA_RTR_NONE without peer_to_peer */
+    enum mpa_rtr rtr; /* the form that the initiator must send; MPA_RTR_NONE without peer_to_peer */
     uint16_t ird, ord;
 };
 

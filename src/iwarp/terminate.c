@@ -39,7 +39,11 @@ static void terminate_header(struct terminate *t, const uint8_t *ulpdu, size_t l
 static size_t terminate_frame(bool crc, const struct terminate *t, uint8_t fpdu[IW_TERMINATE_FPDU])
 {
     struct ddp_header h = {
-        .last = true, .opcode = RDMAP_TERMINATE, .queue = DDP_QUEUE_TERMINATE, .msn = 1, .mo = 0,
+        .last = true,
+        .opcode = RDMAP_TERMINATE,
+        .queue = DDP_QUEUE_TERMINATE,
+        .msn = 1,
+        .mo = 0,
     };
     uint8_t *at = fpdu + MPA_FPDU_LENGTH;
     size_t size = ddp_header_encode(&h, at, DDP_UNTAGGED_HEADER);

@@ -7,10 +7,11 @@
  *                              |<------>|<-- the tail -->|                a half-sent FPDU: committed too, because
  *                                                                         its rest is copied to the queue pair
  *
- * The invariant: registered memory is accessed only between want and done (inline data in the post). So the bytes of an FPDU that has begun
- * cannot change, and a flush or an invalidation never leaves a part of one. A request is done when its last byte has
- * been sent or copied. The source of a Read Response may change at any time, because its owner may write to it. With
- * CRC its payload is therefore copied to the arena, so that the CRC is that of the bytes sent.
+ * The invariant: registered memory is accessed only between want and done, and inline data only in the post. So the
+ * bytes of an FPDU that has begun cannot change, and a flush or an invalidation never leaves a part of one. A request
+ * is done when its last byte has been sent or copied. The source of a Read Response may change at any time, because its
+ * owner may write to it. With CRC its payload is therefore copied to the arena, so that the CRC is that of the bytes
+ * sent.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -155,7 +156,7 @@ static enum wire_error source_lookup(const struct iw_qp *qp, struct tx_batch *b,
     b->cached.stag = stag;
     b->cached.access = access;
     error = local ? mem_lookup_local(qp->memory, qp->domain, stag, to, len, access, ref)
-                : mem_lookup(qp->memory, qp->domain, stag, to, len, access, ref);
+                  : mem_lookup(qp->memory, qp->domain, stag, to, len, access, ref);
     b->source = ref->at;
     b->source_len = (uint32_t)ref->run;
     return error;
@@ -289,7 +290,10 @@ static void frame_put_headers(uint8_t *fpdu, struct tx_plan *p, size_t headers, 
     p->h.last = payload == p->bytes_left;
     if (p->read) {
         struct rdmap_read_request r = {
-            .sink_stag = p->sink, .length = p->length, .source_stag = p->stag, .source_to = p->to,
+            .sink_stag = p->sink,
+            .length = p->length,
+            .source_stag = p->stag,
+            .source_to = p->to,
         };
         rdmap_read_fpdu(&p->h, &r, fpdu);
     } else if (p->header > 0) {

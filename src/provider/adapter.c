@@ -25,7 +25,7 @@
 #include "provider/status.h"
 
 /* The highest minor version of each supported major version. All lower minor versions are supported, too. */
-static const NDK_VERSION adapter_versions[] = {{1, 2}, {2, 1}};
+static const NDK_VERSION adapter_versions[] = { { 1, 2 }, { 2, 1 } };
 
 /* Sets *found to the highest version with the major number of `asked`. Returns false if `asked` is not supported. */
 static bool adapter_find_version(NDK_VERSION asked, NDK_VERSION *found)
@@ -170,7 +170,7 @@ static bool adapter_retire(struct object *o)
     return false;
 }
 
-static const struct object_type adapter_type = {.ndk_type = NdkObjectTypeAdapter, .retire = adapter_retire};
+static const struct object_type adapter_type = { .ndk_type = NdkObjectTypeAdapter, .retire = adapter_retire };
 
 NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_config_t *config, NDK_ADAPTER **out)
 {

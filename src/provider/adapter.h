@@ -20,18 +20,18 @@
 struct adapter {
     NDK_ADAPTER pub;
     struct object obj;
-    NDK_VERSION version;       /* in every object's header: the highest of the major version that was opened */
+    NDK_VERSION version; /* in every object's header: the highest of the major version that was opened */
     struct fabric *fabric;
     struct fabric_info limits; /* the fabric's, reduced by config; reported and enforced */
     ondk_config_t config;
-    bool windows_families;     /* returned IPv6 addresses have Windows' AF_INET6 */
-    struct lams lams;          /* logical address mappings that are not released */
-    uint32_t if_index;         /* of the interface that was opened; 0: opened without one */
-    struct live_list live;          /* the objects of this adapter */
+    bool windows_families;         /* returned IPv6 addresses have Windows' AF_INET6 */
+    struct lams lams;              /* logical address mappings that are not released */
+    uint32_t if_index;             /* of the interface that was opened; 0: opened without one */
+    struct live_list live;         /* the objects of this adapter */
     LIST_ENTRY(adapter) published; /* stat_server.c uses this and the next */
-    uint32_t number;           /* from 1 in the order in which this process published adapters; 0: not published */
-    unsigned generation;       /* fork_generation() of the process that opened it */
-    struct gate ended;         /* opened when no reference is left */
+    uint32_t number;               /* from 1 in the order in which this process published adapters; 0: not published */
+    unsigned generation;           /* fork_generation() of the process that opened it */
+    struct gate ended;             /* opened when no reference is left */
 };
 OBJECT_ASSERT_LAYOUT(adapter);
 

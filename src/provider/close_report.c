@@ -21,6 +21,7 @@
 enum { MAX_SHOWN = 4, MAX_WHERE = 3 * ADDR_TEXT };
 
 /* A type comes before the types that its objects depend on. */
+/* clang-format off */
 static const struct {
     NDK_OBJECT_TYPE type;
     const char *name;
@@ -29,6 +30,7 @@ static const struct {
     {NdkObjectTypeSharedEndpoint, "shared endpoint"}, {NdkObjectTypeQp, "QP"}, {NdkObjectTypeSrq, "SRQ"},
     {NdkObjectTypeCq, "CQ"}, {NdkObjectTypeMw, "MW"}, {NdkObjectTypeMr, "MR"}, {NdkObjectTypePd, "PD"},
 };
+/* clang-format on */
 enum { N_TYPES = sizeof(report_types) / sizeof(report_types[0]) };
 
 struct shown_object {
@@ -96,7 +98,7 @@ static void report_collect(struct adapter *a, struct open_objects *all)
 
     spin_lock(&a->live.lock);
     for (int t = 0; t < N_TYPES; t++) {
-        LIST_FOREACH(o, &a->live.lists[report_types[t].type], live_link) {
+        LIST_FOREACH (o, &a->live.lists[report_types[t].type], live_link) {
             if (all->shown_counts[t] < MAX_SHOWN)
                 report_describe(o, &all->shown[t][all->shown_counts[t]++]);
             all->counts[t]++;

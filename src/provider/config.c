@@ -14,6 +14,7 @@
 #include "provider/config.h"
 #include "provider/environment.h"
 
+/* clang-format off */
 static const struct config_field {
     struct environment_number variable;
     size_t offset;
@@ -65,6 +66,7 @@ static const struct config_field {
     FIELD(close_abort_ms, "ONDK_CLOSE_ABORT_MS", 0, 0, 3600000),
 #undef FIELD
 };
+/* clang-format on */
 enum { N_FIELDS = sizeof(config_fields) / sizeof(config_fields[0]) };
 static_assert(sizeof(ondk_config_t) == (N_FIELDS + 1) * sizeof(uint32_t), "a field without a row");
 
@@ -94,7 +96,7 @@ uint32_t ondk_config_check_environment(void)
 void ondk_config_init_sized(ondk_config_t *config, size_t size)
 {
     const char *profile = getenv("ONDK_PROFILE");
-    ondk_config_t ours = {.size = sizeof(ours)};
+    ondk_config_t ours = { .size = sizeof(ours) };
 
     (void)ondk_config_check_environment();
     for (const struct config_field *f = config_fields; f < config_fields + N_FIELDS; f++)

@@ -101,7 +101,7 @@ static uint16_t read_limit_min(uint16_t a, uint16_t b)
 static struct fabric_limits connector_min_limits(struct fabric_limits a, struct fabric_limits b)
 {
     return (struct fabric_limits){ .inbound = read_limit_min(a.inbound, b.inbound),
-                                  .outbound = read_limit_min(a.outbound, b.outbound) };
+                                   .outbound = read_limit_min(a.outbound, b.outbound) };
 }
 
 /* Copies *peer, which is valid only during the event. Returns false if out of memory. */
@@ -202,15 +202,15 @@ static void connector_fail_connect(struct connector *c, enum fabric_reason why)
 static void connector_on_connected(void *owner, enum fabric_reason why, const struct fabric_peer *peer)
 {
     struct connector *c = owner;
-    struct connector_peer copy = {0};
+    struct connector_peer copy = { 0 };
 
     if (peer && !connector_copy_peer(&copy, peer, c->own))
         why = FABRIC_RESOURCES;
     copy.has_addresses = why == FABRIC_OK;
     connector_lock(c);
     struct connector_peer old = c->peer;
-    enum connector_action action =
-        connector_advance(c, why == FABRIC_OK ? CONNECTOR_CONNECT_DONE : CONNECTOR_CONNECT_FAILED);
+    enum connector_action action = connector_advance(c, why == FABRIC_OK ? CONNECTOR_CONNECT_DONE
+                                                                         : CONNECTOR_CONNECT_FAILED);
     struct fabric_conn *ends = action == CONNECTOR_RETIRE ? connector_claim_end(c) : NULL;
     c->peer = copy;
     c->reason = why;
@@ -289,15 +289,14 @@ static void connector_on_established(void *owner, enum fabric_reason why, uint16
     struct connector *c = owner;
 
     connector_lock(c);
-    enum connector_action action =
-        connector_advance(c, why == FABRIC_OK ? CONNECTOR_ESTABLISH_DONE : CONNECTOR_ESTABLISH_FAILED);
+    enum connector_action action = connector_advance(c, why == FABRIC_OK ? CONNECTOR_ESTABLISH_DONE
+                                                                         : CONNECTOR_ESTABLISH_FAILED);
     if (why == FABRIC_OK && limits)
         c->peer.limits = connector_min_limits(*limits, c->own);
     c->reason = why;
     c->terminate = terminate;
     connector_unlock(c);
-    request_complete(&c->establish,
-                     action == CONNECTOR_REPORT_ESTABLISHED ? status_of_reason(why) : STATUS_CANCELLED);
+    request_complete(&c->establish, action == CONNECTOR_REPORT_ESTABLISHED ? status_of_reason(why) : STATUS_CANCELLED);
 }
 
 /* ---- the disconnect callback ---- */
@@ -396,6 +395,7 @@ static void connector_cancel(struct object *o)
 
 /* ---- for lists ---- */
 
+/* clang-format off */
 static const char *const connector_state_names[CONNECTOR_PHASES] = {
     [CONNECTOR_CONNECTING] = "connecting",
     [CONNECTOR_REPLIED] = "replied",
@@ -408,6 +408,7 @@ static const char *const connector_state_names[CONNECTOR_PHASES] = {
     [CONNECTOR_ENDED] = "ended",
     [CONNECTOR_CLOSING] = "closing",
 };
+/* clang-format on */
 
 bool connector_describe(struct object *o, ondk_connection_t *entry)
 {

@@ -34,8 +34,8 @@ struct disconnect_callback {
 
 /* The peer's limits, private data and addresses. The connector owns private_data, which is a copy. */
 struct connector_peer {
-    bool has_data;            /* limits and private data are valid */
-    bool has_addresses;       /* local and remote are the connection's; false: they are the requested ones */
+    bool has_data;      /* limits and private data are valid */
+    bool has_addresses; /* local and remote are the connection's; false: they are the requested ones */
     struct fabric_limits limits;
     void *private_data;
     size_t private_len;
@@ -45,15 +45,15 @@ struct connector_peer {
 struct connector {
     NDK_CONNECTOR pub;
     struct object obj;
-    struct spin lock;          /* guards the members from phase to terminate; a leaf */
+    struct spin lock; /* guards the members from phase to terminate; a leaf */
     enum connector_phase phase;
-    unsigned n_calls;          /* calls of the consumer between connector_enter and connector_exit */
-    bool end_is_due;           /* the last of these calls must call conn_close */
-    bool qp_is_used;           /* establishment began: the queue pair cannot be connected again */
-    struct fabric_conn *conn;  /* from its creation to its closed(); else NULL */
-    struct qp *qp;             /* bound to this connector, or NULL */
-    struct object *endpoint;   /* the shared endpoint that this attempt uses, or NULL */
-    struct fabric_limits own;  /* read limits that the consumer requested, capped by the adapter's */
+    unsigned n_calls;         /* calls of the consumer between connector_enter and connector_exit */
+    bool end_is_due;          /* the last of these calls must call conn_close */
+    bool qp_is_used;          /* establishment began: the queue pair cannot be connected again */
+    struct fabric_conn *conn; /* from its creation to its closed(); else NULL */
+    struct qp *qp;            /* bound to this connector, or NULL */
+    struct object *endpoint;  /* the shared endpoint that this attempt uses, or NULL */
+    struct fabric_limits own; /* read limits that the consumer requested, capped by the adapter's */
     struct connector_peer peer;
     struct disconnect_callback disconnect_callback;
     enum fabric_reason reason; /* why NdkConnect failed, later why the connection ended */

@@ -102,8 +102,9 @@ static NTSTATUS connector_ndk_connect(NDK_CONNECTOR *pub, NDK_QP *qp, CONST PSOC
                                       CONST PVOID data, ULONG len, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     struct connector *c = connector_of(pub);
-    struct fabric_connect params = {
-        .limits = connector_cap_limits(c, inbound, outbound), .private_data = data, .private_len = len };
+    struct fabric_connect params = { .limits = connector_cap_limits(c, inbound, outbound),
+                                     .private_data = data,
+                                     .private_len = len };
 
     if (!done || !connector_qp_is_valid(c, qp) ||
         !private_data_is_valid(data, len, c->obj.adapter->limits.max_caller_data))
@@ -123,8 +124,9 @@ static NTSTATUS connector_ndk_connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, NDK
 {
     struct connector *c = connector_of(pub);
     struct shared_endpoint *endpoint = shared_endpoint_of(pub_endpoint);
-    struct fabric_connect params = {
-        .limits = connector_cap_limits(c, inbound, outbound), .private_data = data, .private_len = len };
+    struct fabric_connect params = { .limits = connector_cap_limits(c, inbound, outbound),
+                                     .private_data = data,
+                                     .private_len = len };
 
     if (!done || !connector_qp_is_valid(c, qp) ||
         !private_data_is_valid(data, len, c->obj.adapter->limits.max_caller_data))
@@ -228,8 +230,9 @@ static NTSTATUS connector_ndk_accept(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbou
 {
     struct connector *c = connector_of(pub);
     struct disconnect_callback callback = { .plain = event, .context = event_context };
-    struct fabric_accept params = {
-        .limits = connector_cap_limits(c, inbound, outbound), .private_data = data, .private_len = len };
+    struct fabric_accept params = { .limits = connector_cap_limits(c, inbound, outbound),
+                                    .private_data = data,
+                                    .private_len = len };
 
     return connector_accept(c, qp, &params, &callback, done, context);
 }
@@ -240,8 +243,9 @@ static NTSTATUS connector_ndk_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG in
 {
     struct connector *c = connector_of(pub);
     struct disconnect_callback callback = { .ex = event, .context = event_context };
-    struct fabric_accept params = {
-        .limits = connector_cap_limits(c, inbound, outbound), .private_data = data, .private_len = len };
+    struct fabric_accept params = { .limits = connector_cap_limits(c, inbound, outbound),
+                                    .private_data = data,
+                                    .private_len = len };
 
     return connector_accept(c, qp, &params, &callback, done, context);
 }

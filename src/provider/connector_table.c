@@ -41,9 +41,10 @@
 /* A row has one cell for each event, in the order of enum connector_event. A row of fewer cells does not compile. */
 #define ROW(phase, connect, complete, accept, reject, disconnect, close, connect_done, connect_failed, establish_done, \
             establish_failed, peer_ended, disconnect_done, fabric_closed, not_started, reporting)                      \
-    [CONNECTOR_##phase] = { connect, complete, accept, reject, disconnect, close, connect_done, connect_failed,        \
-                            establish_done, establish_failed, peer_ended, disconnect_done, fabric_closed, not_started, \
-                            reporting }
+    [CONNECTOR_##phase] = { connect,    complete,        accept,         reject,         disconnect,                   \
+                            close,      connect_done,    connect_failed, establish_done, establish_failed,             \
+                            peer_ended, disconnect_done, fabric_closed,  not_started,    reporting }
+/* clang-format off */
 #define GO(phase, action) { CONNECTOR_##phase, CONNECTOR_##action }
 #define TO(phase) { CONNECTOR_##phase, CONNECTOR_NOTHING }
 #define DO(action) { SAME, CONNECTOR_##action }
@@ -51,6 +52,7 @@
 #define WRONG { SAME, CONNECTOR_REFUSE_INVALID }
 #define NEVER { SAME, CONNECTOR_IMPOSSIBLE }
 #define PASS { SAME, CONNECTOR_NOTHING }
+/* clang-format on */
 
 /*
  * The three lines of cells in each row:
@@ -58,6 +60,7 @@
  *   events of the fabric: connect done or failed, establish done or failed, peer ended, disconnect done, fabric closed
  *   events of the connector itself: not started, reporting
  */
+/* clang-format off */
 static const struct connector_cell connector_table[CONNECTOR_PHASES][CONNECTOR_EVENTS] = {
     ROW(IDLE,
         GO(CONNECTING, START_CONNECT), WRONG, STATE, STATE, WRONG, TO(CLOSING),
@@ -115,6 +118,7 @@ static const struct connector_cell connector_table[CONNECTOR_PHASES][CONNECTOR_E
         DO(REPORT_DISCONNECTED), PASS,
         PASS, PASS),
 };
+/* clang-format on */
 
 struct connector_cell connector_cell(enum connector_phase phase, enum connector_event event)
 {
@@ -169,8 +173,7 @@ static bool cell_reports(enum connector_action action)
 static bool cell_starts(enum connector_action action)
 {
     return action == CONNECTOR_START_CONNECT || action == CONNECTOR_START_COMPLETE ||
-           action == CONNECTOR_START_ACCEPT || action == CONNECTOR_START_REJECT ||
-           action == CONNECTOR_START_DISCONNECT;
+           action == CONNECTOR_START_ACCEPT || action == CONNECTOR_START_REJECT || action == CONNECTOR_START_DISCONNECT;
 }
 
 static bool cell_may_start(enum connector_phase phase, enum connector_event event)
@@ -270,6 +273,7 @@ const char *connector_check_table(void)
 /* ---- names ---- */
 
 #define NAME(name) [CONNECTOR_##name] = #name
+/* clang-format off */
 static const char *const connector_phase_names[CONNECTOR_PHASES] = {
     NAME(IDLE), NAME(CONNECTING), NAME(FAILING), NAME(FAILED), NAME(REPLIED), NAME(COMPLETING), NAME(REQUESTED),
     NAME(ACCEPTING), NAME(ESTABLISHED), NAME(PEER_GONE), NAME(DISCONNECTING), NAME(ENDED), NAME(CLOSING),
@@ -311,6 +315,7 @@ static const char *const connector_action_names[CONNECTOR_ACTIONS] = {
     [CONNECTOR_END_FABRIC] = "end fabric",
     [CONNECTOR_IMPOSSIBLE] = "-",
 };
+/* clang-format on */
 
 const char *connector_phase_name(enum connector_phase phase)
 {

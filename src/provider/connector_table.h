@@ -11,14 +11,14 @@
 #include <stdio.h>
 
 enum connector_phase {
-    CONNECTOR_IDLE,          /* NdkConnect is possible */
-    CONNECTOR_CONNECTING,    /* NdkConnect is pending */
-    CONNECTOR_FAILING,       /* NdkConnect has failed; the fabric's connection is being closed */
-    CONNECTOR_FAILED,        /* the fabric's connection is closed; NdkConnect is about to complete */
-    CONNECTOR_REPLIED,       /* the peer has accepted; NdkCompleteConnect and NdkReject are possible */
-    CONNECTOR_COMPLETING,    /* NdkCompleteConnect is pending */
-    CONNECTOR_REQUESTED,     /* a peer requests a connection; NdkAccept and NdkReject are possible */
-    CONNECTOR_ACCEPTING,     /* NdkAccept is pending */
+    CONNECTOR_IDLE,       /* NdkConnect is possible */
+    CONNECTOR_CONNECTING, /* NdkConnect is pending */
+    CONNECTOR_FAILING,    /* NdkConnect has failed; the fabric's connection is being closed */
+    CONNECTOR_FAILED,     /* the fabric's connection is closed; NdkConnect is about to complete */
+    CONNECTOR_REPLIED,    /* the peer has accepted; NdkCompleteConnect and NdkReject are possible */
+    CONNECTOR_COMPLETING, /* NdkCompleteConnect is pending */
+    CONNECTOR_REQUESTED,  /* a peer requests a connection; NdkAccept and NdkReject are possible */
+    CONNECTOR_ACCEPTING,  /* NdkAccept is pending */
     CONNECTOR_ESTABLISHED,
     CONNECTOR_PEER_GONE,     /* the peer has disconnected, or the connection broke; this side has not disconnected */
     CONNECTOR_DISCONNECTING, /* NdkDisconnect is pending */
@@ -44,8 +44,8 @@ enum connector_event {
     CONNECTOR_DISCONNECT_DONE,
     CONNECTOR_FABRIC_CLOSED,
     /* Events of the connector itself. */
-    CONNECTOR_NOT_STARTED,   /* connect or accept failed for lack of memory */
-    CONNECTOR_REPORTING,       /* the completion routine of a failed NdkConnect is about to be called */
+    CONNECTOR_NOT_STARTED, /* connect or accept failed for lack of memory */
+    CONNECTOR_REPORTING,   /* the completion routine of a failed NdkConnect is about to be called */
     CONNECTOR_EVENTS
 };
 
@@ -61,15 +61,15 @@ enum connector_action {
     CONNECTOR_START_REJECT,
     CONNECTOR_START_DISCONNECT,
     /* For an event. */
-    CONNECTOR_REPORT_CONNECTED,   /* NdkConnect has succeeded */
-    CONNECTOR_RETIRE,           /* NdkConnect has failed: end the fabric's connection, then report */
-    CONNECTOR_REPORT_FAILED,      /* NdkConnect has failed: complete it */
-    CONNECTOR_REPORT_CANCELLED,   /* close came before NdkConnect completed */
-    CONNECTOR_REPORT_ESTABLISHED, /* NdkCompleteConnect or NdkAccept has succeeded or failed */
+    CONNECTOR_REPORT_CONNECTED,       /* NdkConnect has succeeded */
+    CONNECTOR_RETIRE,                 /* NdkConnect has failed: end the fabric's connection, then report */
+    CONNECTOR_REPORT_FAILED,          /* NdkConnect has failed: complete it */
+    CONNECTOR_REPORT_CANCELLED,       /* close came before NdkConnect completed */
+    CONNECTOR_REPORT_ESTABLISHED,     /* NdkCompleteConnect or NdkAccept has succeeded or failed */
     CONNECTOR_REPORT_NOT_ESTABLISHED, /* close came before NdkCompleteConnect or NdkAccept completed */
-    CONNECTOR_REPORT_PEER_ENDED,  /* queue the disconnect callback */
+    CONNECTOR_REPORT_PEER_ENDED,      /* queue the disconnect callback */
     CONNECTOR_REPORT_DISCONNECTED,
-    CONNECTOR_END_FABRIC,       /* end the fabric's connection */
+    CONNECTOR_END_FABRIC, /* end the fabric's connection */
     /* The event cannot occur in this phase. If it does, the fabric or connector.c has a bug. */
     CONNECTOR_IMPOSSIBLE,
     CONNECTOR_ACTIONS

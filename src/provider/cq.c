@@ -49,7 +49,7 @@ static bool cq_retire(struct object *o)
     return false;
 }
 
-static const struct object_type cq_type = {.ndk_type = NdkObjectTypeCq, .retire = cq_retire};
+static const struct object_type cq_type = { .ndk_type = NdkObjectTypeCq, .retire = cq_retire };
 
 static NTSTATUS cq_ndk_resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {

@@ -43,7 +43,7 @@ static struct lam *lams_remove(struct lams *l, const void *context)
     struct lam *lam;
 
     spin_lock(&l->lock);
-    LIST_FOREACH(lam, &l->lists[lams_index(context)], link) {
+    LIST_FOREACH (lam, &l->lists[lams_index(context)], link) {
         if (lam == context) {
             LIST_REMOVE(lam, link);
             break;

@@ -37,8 +37,8 @@ struct listener {
     struct spin lock; /* guards the members from phase to end_is_due; a leaf */
     enum listener_phase phase;
     struct addr local;
-    unsigned n_calls;  /* calls of the consumer between listener_enter and listener_exit */
-    bool end_is_due;      /* the last of these calls must close the fabric's listener */
+    unsigned n_calls; /* calls of the consumer between listener_enter and listener_exit */
+    bool end_is_due;  /* the last of these calls must close the fabric's listener */
     struct request listen;
     NDK_FN_REQUEST_COMPLETION listen_done; /* the consumer's; constant while listen is pending */
     void *listen_context;

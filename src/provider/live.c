@@ -52,7 +52,7 @@ uint32_t ondk_adapter_connections_sized(NDK_ADAPTER *adapter, ondk_connection_t 
     uint32_t count = 0, pid = (uint32_t)getpid();
 
     spin_lock(&a->live.lock);
-    LIST_FOREACH(o, &a->live.lists[NdkObjectTypeConnector], live_link) {
+    LIST_FOREACH (o, &a->live.lists[NdkObjectTypeConnector], live_link) {
         if (o->live_hidden || !connector_describe(o, &one))
             continue;
         one.if_index = a->if_index;
@@ -74,7 +74,7 @@ uint32_t ondk_adapter_listeners_sized(NDK_ADAPTER *adapter, ondk_listener_t *ent
     uint32_t count = 0, pid = (uint32_t)getpid();
 
     spin_lock(&a->live.lock);
-    LIST_FOREACH(o, &a->live.lists[NdkObjectTypeListener], live_link) {
+    LIST_FOREACH (o, &a->live.lists[NdkObjectTypeListener], live_link) {
         if (o->live_hidden)
             continue;
         if (count < capacity) {
@@ -98,7 +98,7 @@ uint32_t ondk_adapter_endpoints_sized(NDK_ADAPTER *adapter, ondk_endpoint_t *ent
     uint32_t count = 0, pid = (uint32_t)getpid();
 
     spin_lock(&a->live.lock);
-    LIST_FOREACH(o, &a->live.lists[NdkObjectTypeSharedEndpoint], live_link) {
+    LIST_FOREACH (o, &a->live.lists[NdkObjectTypeSharedEndpoint], live_link) {
         if (o->live_hidden)
             continue;
         if (count < capacity) {

@@ -244,8 +244,7 @@ static UINT32 mr_ndk_get_token(NDK_MR *pub)
     return region_ndk_token(mr_region(pub));
 }
 
-static const struct object_type mr_type = {
-    .ndk_type = NdkObjectTypeMr, .cancel = mr_cancel, .retire = mr_retire};
+static const struct object_type mr_type = { .ndk_type = NdkObjectTypeMr, .cancel = mr_cancel, .retire = mr_retire };
 
 static const NDK_MR_DISPATCH mr_dispatch = {
     .NdkCloseMr = object_ndk_close,

@@ -45,8 +45,7 @@ static UINT32 mw_ndk_get_token(NDK_MW *pub)
     return region_ndk_token(mw_region(pub));
 }
 
-static const struct object_type mw_type = {
-    .ndk_type = NdkObjectTypeMw, .cancel = mw_cancel, .retire = mw_retire};
+static const struct object_type mw_type = { .ndk_type = NdkObjectTypeMw, .cancel = mw_cancel, .retire = mw_retire };
 
 static const NDK_MW_DISPATCH mw_dispatch = {
     .NdkCloseMw = object_ndk_close,

@@ -54,14 +54,14 @@ struct adapter;
 struct object {
     const struct object_type *type;
     NDK_OBJECT_HEADER *header;
-    void *memory;                 /* the object's struct, which is freed at the end */
+    void *memory; /* the object's struct, which is freed at the end */
     struct adapter *adapter;
-    struct shard *_Atomic shard;  /* its thread runs the object's callbacks */
-    struct spin lock;             /* guards antecedents and `closing`; a leaf */
+    struct shard *_Atomic shard; /* its thread runs the object's callbacks */
+    struct spin lock;            /* guards antecedents and `closing`; a leaf */
     atomic_uint refs;
     atomic_uint kinds[REF_KINDS]; /* only for reports and assertions */
     atomic_bool closing;
-    bool close_pended;            /* close returned STATUS_PENDING; set before close drops the handle */
+    bool close_pended; /* close returned STATUS_PENDING; set before close drops the handle */
     struct object *antecedents[MAX_ANTECEDENTS];
     unsigned antecedent_count;
     NDK_FN_CREATE_COMPLETION create_done;
@@ -71,7 +71,7 @@ struct object {
     struct task finish;           /* delivers a pended creation, later ends the object */
     LIST_ENTRY(object) live_link; /* live.c uses this and the next two */
     bool live_inserted;
-    bool live_hidden;             /* the object is ending: only this struct of it may be accessed */
+    bool live_hidden; /* the object is ending: only this struct of it may be accessed */
 };
 
 /* Initializes the header (version, type, NdkReserved zero) and the object with its HANDLE reference. */
@@ -135,7 +135,7 @@ static inline struct object *object_of(NDK_OBJECT_HEADER *header)
 {
     return (struct object *)((char *)header + OBJECT_OFFSET);
 }
-#define OBJECT_ASSERT_LAYOUT(tag) \
+#define OBJECT_ASSERT_LAYOUT(tag)                                                                                      \
     static_assert(offsetof(struct tag, pub) == 0 && offsetof(struct tag, obj) == OBJECT_OFFSET, #tag)
 
 /* NDK_FN_CLOSE_OBJECT and NDK_FN_QUERY_EXTENSION_INTERFACE. */

@@ -20,7 +20,7 @@ static void pd_ndk_privileged_token(NDK_PD *pd, UINT32 *token)
     *token = FABRIC_PRIVILEGED_TOKEN;
 }
 
-static const struct object_type pd_type = {.ndk_type = NdkObjectTypePd};
+static const struct object_type pd_type = { .ndk_type = NdkObjectTypePd };
 
 static const NDK_PD_DISPATCH pd_dispatch = {
     .NdkClosePd = object_ndk_close,

@@ -15,6 +15,7 @@
 
 enum { ALL = -1 }; /* no limit but the provider's own */
 
+/* clang-format off */
 static const struct profile {
     const char *name, *text;
     int64_t values[N_PROFILE_LIMITS];
@@ -33,8 +34,10 @@ static const struct profile {
                 "data.",
      {0, 1, 1, 1, 1, 1, 0, 16, 16, 32, 0, 0, 0, 1 << 16, 1 << 20, 0, 0, 0}},
 };
+/* clang-format on */
 enum { N_PROFILES = sizeof(profiles) / sizeof(profiles[0]) };
 
+/* clang-format off */
 static const struct {
     const char *name;
     size_t offset;
@@ -47,6 +50,7 @@ static const struct {
     LIMIT(cq_moderation),     LIMIT(read_local_invalidate),
 #undef LIMIT
 };
+/* clang-format on */
 
 int32_t ondk_config_profile(ondk_config_t *config, const char *name)
 {

@@ -41,8 +41,7 @@ static bool qp_retire(struct object *o)
     return false;
 }
 
-static const struct object_type qp_type = {
-    .ndk_type = NdkObjectTypeQp, .cancel = qp_cancel, .retire = qp_retire};
+static const struct object_type qp_type = { .ndk_type = NdkObjectTypeQp, .cancel = qp_cancel, .retire = qp_retire };
 
 /* ---- Creation ---- */
 
@@ -124,7 +123,7 @@ NTSTATUS qp_create(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, PVOID q
 
     if (!receive_cq || !initiator_cq)
         return STATUS_INVALID_PARAMETER;
-    struct qp_parts parts = {.pd = pd_of(pd), .receive_cq = cq_of(receive_cq), .initiator_cq = cq_of(initiator_cq)};
+    struct qp_parts parts = { .pd = pd_of(pd), .receive_cq = cq_of(receive_cq), .initiator_cq = cq_of(initiator_cq) };
     return qp_create_from(&parts, &config, done, context, out);
 }
 
@@ -147,7 +146,8 @@ NTSTATUS qp_create_with_srq(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq
         return STATUS_NOT_SUPPORTED;
     if (!receive_cq || !initiator_cq || !srq || srq_of(srq)->pd != pd_of(pd))
         return STATUS_INVALID_PARAMETER;
-    struct qp_parts parts = {.pd = pd_of(pd), .receive_cq = cq_of(receive_cq), .initiator_cq = cq_of(initiator_cq),
-                          .srq = srq_of(srq)};
+    struct qp_parts parts = {
+        .pd = pd_of(pd), .receive_cq = cq_of(receive_cq), .initiator_cq = cq_of(initiator_cq), .srq = srq_of(srq)
+    };
     return qp_create_from(&parts, &config, done, context, out);
 }

@@ -109,7 +109,7 @@ static NTSTATUS post_initiator(struct qp *qp, struct rdma_request *r, const NDK_
 
 static NTSTATUS qp_ndk_send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, ULONG flags)
 {
-    struct rdma_request r = {.op = RDMA_OP_SEND, .context = context};
+    struct rdma_request r = { .op = RDMA_OP_SEND, .context = context };
 
     return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_SEND);
 }
@@ -117,8 +117,9 @@ static NTSTATUS qp_ndk_send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULON
 static NTSTATUS qp_ndk_send_and_invalidate(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, ULONG flags,
                                            UINT32 token)
 {
-    struct rdma_request r = {.op = RDMA_OP_SEND, .flags = RDMA_FLAG_SEND_INVALIDATE, .context = context,
-                               .remote_token = token};
+    struct rdma_request r = {
+        .op = RDMA_OP_SEND, .flags = RDMA_FLAG_SEND_INVALIDATE, .context = context, .remote_token = token
+    };
 
     return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_SEND);
 }
@@ -126,7 +127,7 @@ static NTSTATUS qp_ndk_send_and_invalidate(NDK_QP *pub, PVOID context, CONST NDK
 static NTSTATUS qp_ndk_receive(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
 {
     struct qp *qp = qp_of(pub);
-    struct rdma_request r = {.op = RDMA_OP_RECEIVE, .context = context};
+    struct rdma_request r = { .op = RDMA_OP_RECEIVE, .context = context };
     NTSTATUS status = request_set_sges(&r, qp->obj.adapter, sgl, count, qp->receive_sges);
 
     return status ? status : status_of_errno(qp_ops(qp)->qp_post(qp->fabric, &r));
@@ -137,7 +138,8 @@ static NTSTATUS qp_ndk_read(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULON
                             ULONG flags)
 {
     struct rdma_request r = {
-        .op = RDMA_OP_READ, .context = context, .remote_address = address, .remote_token = token};
+        .op = RDMA_OP_READ, .context = context, .remote_address = address, .remote_token = token
+    };
 
     if (flags & NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE && qp_of(pub)->obj.adapter->limits.read_local_invalidate)
         r.flags = RDMA_FLAG_READ_INVALIDATE;
@@ -148,7 +150,8 @@ static NTSTATUS qp_ndk_write(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULO
                              ULONG flags)
 {
     struct rdma_request r = {
-        .op = RDMA_OP_WRITE, .context = context, .remote_address = address, .remote_token = token};
+        .op = RDMA_OP_WRITE, .context = context, .remote_address = address, .remote_token = token
+    };
 
     return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_WRITE);
 }

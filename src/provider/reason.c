@@ -12,6 +12,7 @@
 #include "openndk/reason.h"
 #include "provider/connector.h"
 
+/* clang-format off */
 static const struct cause {
     uint8_t number, by; /* enum ondk_cause; enum ondk_reason_by, the side that sends a Terminate for it, if any */
     const char *text, *advice;
@@ -142,9 +143,10 @@ static const struct cause {
                                 "Check whether the peer's process is stopped; stall_ms is the limit "
                                 "(docs/timeouts.md)."},
 };
+/* clang-format on */
 
-static const struct fabric_terminate unknown_terminate = {
-    0, "other", "The code is not one of the protocol's.", "Read the documentation of the side that sent it."};
+static const struct fabric_terminate unknown_terminate = { 0, "other", "The code is not one of the protocol's.",
+                                                           "Read the documentation of the side that sent it." };
 
 /* ---- Codes ---- */
 
@@ -252,7 +254,7 @@ const char *ondk_reason_advice(uint32_t code)
 
 static void reason_print_cause(FILE *out, unsigned number)
 {
-    static const char *const by[] = {"", "this side's", "the peer's"};
+    static const char *const by[] = { "", "this side's", "the peer's" };
 
     for (int why = FABRIC_OK + 1; why < FABRIC_REASON_COUNT; why++) {
         const struct cause *c = &reason_causes[why];
@@ -271,7 +273,7 @@ void reason_print_tables(FILE *out)
     for (unsigned number = 1; number <= UINT8_MAX; number++)
         reason_print_cause(out, number);
     fprintf(out, "\n## Terminate codes\n\n| lower 16 bits | name | what was found | what to check |\n"
-            "|---|---|---|---|\n");
+                 "|---|---|---|---|\n");
     for (unsigned i = 0; i < count; i++)
         fprintf(out, "| 0x%04x | %s | %s | %s |\n", terminates[i].code, terminates[i].name, terminates[i].text,
                 terminates[i].advice);

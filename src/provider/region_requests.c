@@ -116,7 +116,7 @@ static NTSTATUS region_post_fast_register(struct qp *qp, struct rdma_request *r,
         return STATUS_ACCESS_VIOLATION;
     pages->access = region_access(flags);
     r->flags = request_flags(flags);
-    return region_post_token(qp, r, &(struct token_source){.region = mr_region(mr), .pages = pages});
+    return region_post_token(qp, r, &(struct token_source){ .region = mr_region(mr), .pages = pages });
 }
 
 static NTSTATUS region_check_and_fast_register(struct qp *qp, struct rdma_request *r, NDK_MR *mr,
@@ -137,7 +137,7 @@ NTSTATUS region_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page
                               CONST NDK_LOGICAL_ADDRESS *logical, ULONG fbo, SIZE_T length, PVOID base, ULONG flags)
 {
     struct qp *qp = qp_of(pub);
-    struct rdma_request r = {.op = RDMA_OP_FAST_REGISTER, .context = context};
+    struct rdma_request r = { .op = RDMA_OP_FAST_REGISTER, .context = context };
     struct rdma_pages pages = {
         .logical = (const uint64_t *)(const void *)logical,
         .count = page_count,
@@ -155,7 +155,7 @@ static NTSTATUS region_post_bind(struct qp *qp, struct rdma_request *r, const st
                                  ULONG flags)
 {
     bool half = (flags & REMOTE_WRITE_ONLY) ? !(flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE)
-                                      : (flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE) != 0;
+                                            : (flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE) != 0;
 
     if (flags & ~(ULONG)FLAGS_BIND || half || m->len > region_limits(qp)->max_window)
         return STATUS_INVALID_PARAMETER;
@@ -192,8 +192,8 @@ static NTSTATUS region_check_and_bind(struct qp *qp, struct rdma_request *r, NDK
 NTSTATUS region_bind(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID address, SIZE_T length, ULONG flags)
 {
     struct qp *qp = qp_of(pub);
-    struct rdma_request r = {.op = RDMA_OP_BIND, .context = context};
-    struct token_source m = {.address = (uintptr_t)address, .len = length};
+    struct rdma_request r = { .op = RDMA_OP_BIND, .context = context };
+    struct token_source m = { .address = (uintptr_t)address, .len = length };
 
     post_begin(qp);
     return post_end(qp, region_check_and_bind(qp, &r, mr, mw, &m, flags));
@@ -238,7 +238,7 @@ static NTSTATUS region_check_and_invalidate(struct qp *qp, struct rdma_request *
 NTSTATUS region_invalidate(NDK_QP *pub, PVOID context, NDK_OBJECT_HEADER *object, ULONG flags)
 {
     struct qp *qp = qp_of(pub);
-    struct rdma_request r = {.op = RDMA_OP_INVALIDATE, .context = context};
+    struct rdma_request r = { .op = RDMA_OP_INVALIDATE, .context = context };
 
     post_begin(qp);
     return post_end(qp, region_check_and_invalidate(qp, &r, object, flags));

@@ -49,7 +49,7 @@ static bool srq_retire(struct object *o)
     return false;
 }
 
-static const struct object_type srq_type = {.ndk_type = NdkObjectTypeSrq, .retire = srq_retire};
+static const struct object_type srq_type = { .ndk_type = NdkObjectTypeSrq, .retire = srq_retire };
 
 /* The reference: before srq_modify returns, the notification may run, and the consumer may close the queue in it. */
 static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUEST_COMPLETION done,
@@ -71,7 +71,7 @@ static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_F
 static NTSTATUS srq_ndk_receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
 {
     struct srq *srq = srq_of(pub);
-    struct rdma_request r = {.op = RDMA_OP_RECEIVE, .context = context};
+    struct rdma_request r = { .op = RDMA_OP_RECEIVE, .context = context };
     NTSTATUS status = request_set_sges(&r, srq->obj.adapter, sgl, count, srq->sges);
     int error;
 

@@ -19,7 +19,7 @@ enum { MAX_ENTRIES = 65536, SPARE_ENTRIES = 16 };
 
 void stat_json_begin(FILE *out)
 {
-    struct timespec now = {0};
+    struct timespec now = { 0 };
 
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     fprintf(out, "{\"format\":1,\"pid\":%ld,\"provider\":\"OpenNDK %s\",\"time_ns\":%" PRIu64 ",\"adapters\":[",

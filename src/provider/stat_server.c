@@ -85,7 +85,7 @@ static char *stat_server_snapshot(size_t *size)
         return NULL;
     stat_json_begin(out);
     pthread_mutex_lock(&server.list);
-    LIST_FOREACH(a, &server.adapters, published) {
+    LIST_FOREACH (a, &server.adapters, published) {
         is_complete = stat_json_adapter(out, a, first) && is_complete;
         first = false;
     }
@@ -111,7 +111,7 @@ static bool reader_is_allowed(int reader)
 
 static int64_t stat_server_now_ms(void)
 {
-    struct timespec now = {0};
+    struct timespec now = { 0 };
 
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;

@@ -146,6 +146,7 @@ uint32_t status_provider_error(const struct rdma_completion *c)
     return c->status == RDMA_STATUS_OK ? 0 : reason_code(c->reason, (uint16_t)c->error);
 }
 
+/* clang-format off */
 static const struct status_entry {
     NTSTATUS status;
     const char *name, *advice;
@@ -206,6 +207,7 @@ static const struct status_entry {
     ENTRY(NDIS_STATUS_ADAPTER_NOT_READY, "The interface is down; bring it up (ip link set up) and try again."),
 #undef ENTRY
 };
+/* clang-format on */
 
 static const struct status_entry *status_find(NTSTATUS status)
 {

@@ -12,8 +12,8 @@ struct async_call {
     async_call_completed *on_completed;
 };
 
-struct async_call *async_call_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done,
-                                    void *context, async_call_completed *on_completed)
+struct async_call *async_call_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done, void *context,
+                                    async_call_completed *on_completed)
 {
     struct async_call *c = done ? calloc(1, sizeof *c) : NULL;
 

@@ -13,8 +13,8 @@ typedef void async_call_completed(struct proxy *p, NTSTATUS status);
  * Must be called before the provider's call. on_completed may be NULL. Returns NULL if out of memory or if the consumer
  * gave no routine: the call then passes through unchecked.
  */
-struct async_call *async_call_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done,
-                                    void *context, async_call_completed *on_completed);
+struct async_call *async_call_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done, void *context,
+                                    async_call_completed *on_completed);
 /* Return the routine and the context to pass to the provider. done and context are the consumer's. */
 NDK_FN_REQUEST_COMPLETION async_call_routine(const struct async_call *c, NDK_FN_REQUEST_COMPLETION done);
 void *async_call_context(struct async_call *c, void *context);

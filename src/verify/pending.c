@@ -132,7 +132,7 @@ void pending_check_stack(const char *routine, const void *frame)
         return;
     thread = pending_this_thread();
     spin_lock(&list_lock);
-    TAILQ_FOREACH(p, &on_stacks, list)
+    TAILQ_FOREACH (p, &on_stacks, list)
         if (p->thread == thread && !p->reported && (uintptr_t)p->context < (uintptr_t)frame)
             break;
     if (p) {
@@ -150,7 +150,7 @@ bool pending_find_use(const void *start, size_t size, struct verify_use *use)
     struct pending *p;
 
     spin_lock(&list_lock);
-    TAILQ_FOREACH(p, &elsewhere, list)
+    TAILQ_FOREACH (p, &elsewhere, list)
         if ((uintptr_t)p->context - (uintptr_t)start < size)
             break;
     if (p) {
@@ -167,7 +167,7 @@ static unsigned pending_copy_list(const struct pending_list *list, struct verify
 {
     const struct pending *p;
 
-    TAILQ_FOREACH(p, list, list) {
+    TAILQ_FOREACH (p, list, list) {
         if (n < room)
             out[n] = (struct verify_open){ .is_call = true, .object = p, .what = p->routine, .by = p->by };
         n++;

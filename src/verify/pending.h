@@ -17,9 +17,9 @@
 /* Embedded in the struct that represents the call. */
 struct pending {
     TAILQ_ENTRY(pending) list;
-    const char *routine;  /* "NdkConnect"; NULL: not in the list */
+    const char *routine; /* "NdkConnect"; NULL: not in the list */
     const void *context;
-    int thread;           /* ID of the calling thread if the context is on its stack, else 0 */
+    int thread; /* ID of the calling thread if the context is on its stack, else 0 */
     bool reported;
     struct stack by;
 };

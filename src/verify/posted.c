@@ -108,8 +108,7 @@ static void posted_fill(struct posted_record *record, const char *routine, void 
     }
 }
 
-void *posted_add(struct posted *posted, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges,
-                 ULONG flags)
+void *posted_add(struct posted *posted, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges, ULONG flags)
 {
     struct posted_record *record = NULL;
 
@@ -247,7 +246,8 @@ ULONG posted_page_sges(const struct posted *posted, const NDK_LOGICAL_ADDRESS *p
 
     for (ULONG i = 0; pages && i < count && n < POSTED_MAX_SGES; i += run) {
         run = posted_page_run(pages + i, count - i);
-        sges[n++] = (NDK_SGE){ .LogicalAddress = pages[i], .Length = run * PAGE_SIZE,
+        sges[n++] = (NDK_SGE){ .LogicalAddress = pages[i],
+                               .Length = run * PAGE_SIZE,
                                .MemoryRegionToken = posted->privileged };
     }
     return n;

@@ -28,10 +28,10 @@ struct posted {
     struct posted_chunk *chunks; /* the newest first */
     struct posted_record *free;
     unsigned record_count;
-    unsigned used;               /* how many records of the newest chunk were ever used */
+    unsigned used; /* how many records of the newest chunk were ever used */
     unsigned outstanding;
-    bool retired;                /* the queue is closed */
-    UINT32 privileged;           /* the privileged token: addresses with it are logical */
+    bool retired;      /* the queue is closed */
+    UINT32 privileged; /* the privileged token: addresses with it are logical */
 };
 
 void posted_init(struct posted *posted, UINT32 privileged_token);

@@ -19,12 +19,14 @@ static struct proxy_list closed_list = TAILQ_HEAD_INITIALIZER(closed_list);
 static unsigned closed_count;
 static _Atomic uint64_t last_serial;
 
+/* clang-format off */
 static const char *const type_names[NdkObjectTypeMax] = {
     [NdkObjectTypeAdapter] = "NDK_ADAPTER", [NdkObjectTypeQp] = "NDK_QP", [NdkObjectTypeCq] = "NDK_CQ",
     [NdkObjectTypeMr] = "NDK_MR", [NdkObjectTypeMw] = "NDK_MW", [NdkObjectTypePd] = "NDK_PD",
     [NdkObjectTypeSharedEndpoint] = "NDK_SHARED_ENDPOINT", [NdkObjectTypeConnector] = "NDK_CONNECTOR",
     [NdkObjectTypeListener] = "NDK_LISTENER", [NdkObjectTypeSrq] = "NDK_SRQ",
 };
+/* clang-format on */
 
 void proxy_lock_all(void)
 {
@@ -107,10 +109,10 @@ bool proxy_exists(const void *pub)
     struct proxy *p, *q;
 
     spin_lock(&list_lock);
-    TAILQ_FOREACH(p, &open_list, list)
+    TAILQ_FOREACH (p, &open_list, list)
         if (p == pub)
             break;
-    TAILQ_FOREACH(q, &closed_list, list)
+    TAILQ_FOREACH (q, &closed_list, list)
         if (q == pub)
             break;
     spin_unlock(&list_lock);
@@ -292,9 +294,14 @@ static void proxy_on_closed(PVOID proxy)
 static const char *proxy_close_name(NDK_OBJECT_TYPE type)
 {
     static const char *const close_names[NdkObjectTypeMax] = {
-        [NdkObjectTypeQp] = "NdkCloseQp", [NdkObjectTypeCq] = "NdkCloseCq", [NdkObjectTypeMr] = "NdkCloseMr",
-        [NdkObjectTypeMw] = "NdkCloseMw", [NdkObjectTypePd] = "NdkClosePd", [NdkObjectTypeSrq] = "NdkCloseSrq",
-        [NdkObjectTypeSharedEndpoint] = "NdkCloseSharedEndpoint", [NdkObjectTypeConnector] = "NdkCloseConnector",
+        [NdkObjectTypeQp] = "NdkCloseQp",
+        [NdkObjectTypeCq] = "NdkCloseCq",
+        [NdkObjectTypeMr] = "NdkCloseMr",
+        [NdkObjectTypeMw] = "NdkCloseMw",
+        [NdkObjectTypePd] = "NdkClosePd",
+        [NdkObjectTypeSrq] = "NdkCloseSrq",
+        [NdkObjectTypeSharedEndpoint] = "NdkCloseSharedEndpoint",
+        [NdkObjectTypeConnector] = "NdkCloseConnector",
         [NdkObjectTypeListener] = "NdkCloseListener",
     };
 
@@ -377,10 +384,11 @@ unsigned proxy_copy_open(struct verify_open *out, unsigned room)
     unsigned n = 0;
 
     spin_lock(&list_lock);
-    TAILQ_FOREACH(p, &open_list, list) {
+    TAILQ_FOREACH (p, &open_list, list) {
         if (n < room)
-            out[n] = (struct verify_open){ .object = p, .what = type_names[p->type], .serial = p->serial,
-                                           .by = p->created_by };
+            out[n] = (struct verify_open){
+                .object = p, .what = type_names[p->type], .serial = p->serial, .by = p->created_by
+            };
         n++;
     }
     spin_unlock(&list_lock);

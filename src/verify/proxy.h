@@ -27,17 +27,17 @@ struct proxy {
     struct {
         NDK_OBJECT_HEADER header;
         const void *dispatch;
-    } pub;                     /* first: what the consumer holds */
-    void *real;                /* the provider's object */
+    } pub;      /* first: what the consumer holds */
+    void *real; /* the provider's object */
     NDK_OBJECT_TYPE type;
-    uint64_t serial;           /* see struct verify_open */
+    uint64_t serial; /* see struct verify_open */
     atomic_int state, refs;
-    struct proxy *adapter;     /* NULL for an adapter */
-    atomic_int children;       /* an adapter's: its objects that are not closed */
+    struct proxy *adapter;            /* NULL for an adapter */
+    atomic_int children;              /* an adapter's: its objects that are not closed */
     void (*on_end)(struct proxy *p);  /* called when the object is closed or its creation failed; may be NULL */
     void (*on_free)(struct proxy *p); /* called before the proxy is freed; may be NULL */
-    TAILQ_ENTRY(proxy) list;   /* in the list of open proxies, then in that of closed ones */
-    bool watched;              /* may use the consumer's memory; watched proxies come first in the list of open ones */
+    TAILQ_ENTRY(proxy) list;          /* in the list of open proxies, then in that of closed ones */
+    bool watched; /* may use the consumer's memory; watched proxies come first in the list of open ones */
     struct stack created_by, closed_by;
 
     NDK_FN_CREATE_COMPLETION created;
@@ -45,15 +45,15 @@ struct proxy {
     void *created_context, *closed_context;
     struct pending creating, closing;
 
-    union {                    /* the consumer's callback, from the object's creation */
+    union { /* the consumer's callback, from the object's creation */
         NDK_FN_CQ_NOTIFICATION_CALLBACK cq;
         NDK_FN_SRQ_NOTIFICATION_CALLBACK srq;
         NDK_FN_CONNECT_EVENT_CALLBACK connect;
     } notify;
-    void *context;             /* that callback's context; a queue pair's QPContext */
+    void *context;                   /* that callback's context; a queue pair's QPContext */
     const MDL *mdls[PROXY_MAX_MDLS]; /* a registered region's; under the proxies' lock */
     unsigned mdl_count;
-    atomic_uint fast_pages;    /* a region's: the page count of the last NdkInitializeFastRegisterMr */
+    atomic_uint fast_pages; /* a region's: the page count of the last NdkInitializeFastRegisterMr */
 };
 
 /* ---- Creation ---- */
@@ -93,12 +93,12 @@ void *proxy_real_at(const void *pub, const char *routine);
 NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION version, NDK_EXTENSION_INTERFACE *out);
 
 /* Calls a routine of the consumer's, between the host's callback_begin and callback_end. */
-#define PROXY_CALLBACK(name, routine, ...)                                                     \
-    do {                                                                                       \
-        const struct verify_host *host_ = verify_host();                                       \
-        uint64_t mark_ = host_->callback_begin();                                              \
-        (routine)(__VA_ARGS__);                                                                \
-        host_->callback_end(mark_, name, (const void *)(uintptr_t)(routine));                  \
+#define PROXY_CALLBACK(name, routine, ...)                                                                             \
+    do {                                                                                                               \
+        const struct verify_host *host_ = verify_host();                                                               \
+        uint64_t mark_ = host_->callback_begin();                                                                      \
+        (routine)(__VA_ARGS__);                                                                                        \
+        host_->callback_end(mark_, name, (const void *)(uintptr_t)(routine));                                          \
     } while (0)
 
 /* ---- Close ---- */

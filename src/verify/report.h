@@ -53,12 +53,12 @@ struct breach {
  * Reports a broken rule with the stack of the caller: formats the message, calls the printer, counts. In VERIFY_STOP it
  * does not return. The caller must hold no lock that printing needs. Allocates nothing.
  */
-__attribute__((format(printf, 7, 8)))
-void report_breach(const struct rule *rule, const char *routine, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4,
-                   const char *format, ...);
+__attribute__((format(printf, 7, 8))) void report_breach(const struct rule *rule, const char *routine, uint64_t p1,
+                                                         uint64_t p2, uint64_t p3, uint64_t p4, const char *format,
+                                                         ...);
 /* The same with a va_list. The printed stack begins at the return address `by`. */
-__attribute__((format(printf, 3, 0)))
-void report_breach_args(const struct breach *breach, const void *by, const char *format, va_list args);
+__attribute__((format(printf, 3, 0))) void report_breach_args(const struct breach *breach, const void *by,
+                                                              const char *format, va_list args);
 
 /* Adds an earlier stack, titled for example "closed by", to this thread's next report. A report has at most two. */
 void report_add_stack(const char *title, const struct stack *s) PRIVATE_EXPORT(report_add_stack);

@@ -9,6 +9,7 @@ enum {
     DRIVER_CORRUPTED_EXPOOL = 0xc5,
 };
 
+/* clang-format off */
 const struct rule verify_rules[VERIFY_RULES] = {
     [RULE_IRQL_TOO_HIGH] = { "irql-too-high", IRQL_NOT_LESS_OR_EQUAL,
         "The routine's reference names the highest IRQL at which it may be called." },
@@ -26,3 +27,4 @@ const struct rule verify_rules[VERIFY_RULES] = {
     [RULE_LAM_RELEASED] = { "ndk-lam-released", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "A logical address mapping is released when all work requests that use it have completed." },
 };
+/* clang-format on */

@@ -49,13 +49,14 @@ static struct bounds stack_thread_bounds(void)
 enum { MAX_WALK = 10 + STACK_FRAMES };
 
 /* Returns the frame of the caller; NULL at the end of the chain. */
-__attribute__((no_sanitize("address")))
-static const uintptr_t *stack_next_frame(const uintptr_t *frame, struct bounds b)
+__attribute__((no_sanitize("address"))) static const uintptr_t *stack_next_frame(const uintptr_t *frame,
+                                                                                 struct bounds b)
 {
     uintptr_t next = frame[0];
 
     return next > (uintptr_t)frame && next % sizeof next == 0 && next - b.low < b.size - 2 * sizeof next
-               ? (const uintptr_t *)next : NULL;
+               ? (const uintptr_t *)next
+               : NULL;
 }
 
 __attribute__((no_sanitize("address"))) void stack_walk(struct stack *s, const void *by)

@@ -81,9 +81,9 @@ bool verify_find_use(const void *start, size_t size, struct verify_use *use);
 struct verify_open {
     bool is_call;
     const void *object;
-    const char *what;        /* "NDK_QP", "NdkConnect" */
-    uint64_t serial;         /* an object's number in the order of creation, from 1 */
-    struct stack by;         /* the call that created the object, or the pending call */
+    const char *what; /* "NDK_QP", "NdkConnect" */
+    uint64_t serial;  /* an object's number in the order of creation, from 1 */
+    struct stack by;  /* the call that created the object, or the pending call */
 };
 
 /* Visits copies of all open objects, in the order of creation, then of all pending calls. No lock is held. */

@@ -24,7 +24,6 @@
 #include <immintrin.h>
 #endif
 
-
 /* crc32_iscsi takes an int. */
 #define MAX_ISAL_CHUNK ((size_t)1 << 30)
 
@@ -41,14 +40,15 @@ enum { VECTOR_SIZE = 32, VECTORS = 4, FOLD_SIZE = VECTORS * VECTOR_SIZE, MAX_SHO
  * Loads an unaligned number and, if copies is set, stores it at the same place of the copy. The asm keeps the compiler
  * from loading the source a second time.
  */
-#define LOAD_AND_COPY(type, at) ({                     \
-    type value;                                        \
-    memcpy(&value, from + (at), sizeof value);         \
-    __asm__("" : "+r"(value));                         \
-    if (copies)                                        \
-        memcpy(to + (at), &value, sizeof value);       \
-    value;                                             \
-})
+#define LOAD_AND_COPY(type, at)                                                                                        \
+    ({                                                                                                                 \
+        type value;                                                                                                    \
+        memcpy(&value, from + (at), sizeof value);                                                                     \
+        __asm__("" : "+r"(value));                                                                                     \
+        if (copies)                                                                                                    \
+            memcpy(to + (at), &value, sizeof value);                                                                   \
+        value;                                                                                                         \
+    })
 
 TARGET_SSE42 ALWAYS_INLINE uint32_t crc32c_short(bool copies, uint32_t crc, uint8_t *to, const uint8_t *from,
                                                  size_t len)

@@ -126,8 +126,7 @@ size_t rdmap_read_encode(const struct rdmap_read_request *r, uint8_t *bytes, siz
     return c.failed ? 0 : size - c.remaining;
 }
 
-void rdmap_read_fpdu(const struct ddp_header *h, const struct rdmap_read_request *r,
-                     uint8_t fpdu[RDMAP_READ_FPDU])
+void rdmap_read_fpdu(const struct ddp_header *h, const struct rdmap_read_request *r, uint8_t fpdu[RDMAP_READ_FPDU])
 {
     (void)ddp_fpdu_begin(h, DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST, fpdu);
     store_be32_pair(fpdu + 16, h->mo, r->sink_stag);

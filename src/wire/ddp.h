@@ -40,11 +40,11 @@ enum rdmap_opcode {
 struct ddp_header {
     bool tagged;
     bool last;
-    uint8_t ddp_version;   /* as decoded; encode writes 1 */
-    uint8_t rdmap_version; /* as decoded; encode writes 1 */
-    uint8_t opcode;        /* enum rdmap_opcode, or a reserved one as decoded */
-    uint32_t stag;         /* tagged: the target; untagged: the STag to invalidate */
-    uint64_t to;           /* tagged */
+    uint8_t ddp_version;     /* as decoded; encode writes 1 */
+    uint8_t rdmap_version;   /* as decoded; encode writes 1 */
+    uint8_t opcode;          /* enum rdmap_opcode, or a reserved one as decoded */
+    uint32_t stag;           /* tagged: the target; untagged: the STag to invalidate */
+    uint64_t to;             /* tagged */
     uint32_t queue, msn, mo; /* untagged */
 };
 

@@ -10,11 +10,11 @@
 #include <stdint.h>
 
 enum {
-    MPA_FRAME_HEADER = 20,       /* key 16, flags 1, revision 1, private data length 2 */
-    MPA_MAX_PRIVATE_DATA = 512,  /* RFC 5044, IRD and ORD included */
+    MPA_FRAME_HEADER = 20,      /* key 16, flags 1, revision 1, private data length 2 */
+    MPA_MAX_PRIVATE_DATA = 512, /* RFC 5044, IRD and ORD included */
     MPA_MAX_FRAME = MPA_FRAME_HEADER + MPA_MAX_PRIVATE_DATA,
-    MPA_LIMITS = 4,              /* the IRD and ORD words of an enhanced (S) frame */
-    MPA_LIMIT_NONE = 0x3fff,     /* "no limit stated" in IRD or ORD */
+    MPA_LIMITS = 4,          /* the IRD and ORD words of an enhanced (S) frame */
+    MPA_LIMIT_NONE = 0x3fff, /* "no limit stated" in IRD or ORD */
     MPA_FPDU_LENGTH = 2,
     MPA_FPDU_CRC = 4,
     MPA_FPDU_OVERHEAD = 2 + 3 + 4, /* length, at most 3 bytes of padding, CRC */
@@ -35,10 +35,10 @@ struct mpa_frame {
     bool rejected; /* R, replies only */
     bool enhanced; /* S: IRD and ORD precede the private data */
     uint8_t revision;
-    bool has_limits;   /* S is set, and the four bytes are present */
-    bool peer_to_peer; /* A */
-    unsigned rtr;      /* set of enum mpa_rtr: flags B, C, D */
-    uint16_t ird, ord; /* 14 bits */
+    bool has_limits;             /* S is set, and the four bytes are present */
+    bool peer_to_peer;           /* A */
+    unsigned rtr;                /* set of enum mpa_rtr: flags B, C, D */
+    uint16_t ird, ord;           /* 14 bits */
     const uint8_t *private_data; /* the user's part; points into the decoded bytes */
     size_t private_len;
 };

@@ -87,40 +87,74 @@ bool terminate_decode(struct terminate *t, const uint8_t *bytes, size_t len)
 const char *wire_error_name(enum wire_error e)
 {
     switch (e) {
-    case WIRE_OK: return "no error";
-    case WIRE_RDMAP_CATASTROPHIC: return "RDMAP: local catastrophic error";
-    case WIRE_RDMAP_INVALID_STAG: return "RDMAP: invalid STag";
-    case WIRE_RDMAP_BOUNDS: return "RDMAP: base or bounds violation";
-    case WIRE_RDMAP_ACCESS: return "RDMAP: access rights violation";
-    case WIRE_RDMAP_STAG_NOT_ASSOCIATED: return "RDMAP: STag not associated with the stream";
-    case WIRE_RDMAP_TO_WRAP: return "RDMAP: tagged offset wraps";
-    case WIRE_RDMAP_STAG_NOT_INVALIDATED: return "RDMAP: STag cannot be invalidated (protection)";
-    case WIRE_RDMAP_PROTECTION: return "RDMAP: unspecified protection error";
-    case WIRE_RDMAP_VERSION: return "RDMAP: invalid version";
-    case WIRE_RDMAP_OPCODE: return "RDMAP: unexpected opcode";
-    case WIRE_RDMAP_STREAM_CATASTROPHIC: return "RDMAP: catastrophic error, this stream";
-    case WIRE_RDMAP_GLOBAL_CATASTROPHIC: return "RDMAP: catastrophic error, global";
-    case WIRE_RDMAP_CANNOT_INVALIDATE: return "RDMAP: STag cannot be invalidated (operation)";
-    case WIRE_RDMAP_OPERATION: return "RDMAP: unspecified operation error";
-    case WIRE_DDP_CATASTROPHIC: return "DDP: local catastrophic error";
-    case WIRE_DDP_TAGGED_STAG: return "DDP tagged: invalid STag";
-    case WIRE_DDP_TAGGED_BOUNDS: return "DDP tagged: base or bounds violation";
-    case WIRE_DDP_TAGGED_STREAM: return "DDP tagged: STag not associated with the stream";
-    case WIRE_DDP_TAGGED_WRAP: return "DDP tagged: tagged offset wraps";
-    case WIRE_DDP_TAGGED_VERSION: return "DDP tagged: invalid version";
-    case WIRE_DDP_UNTAGGED_QN: return "DDP untagged: invalid queue number";
-    case WIRE_DDP_UNTAGGED_NO_BUFFER: return "DDP untagged: no buffer available";
-    case WIRE_DDP_UNTAGGED_MSN_RANGE: return "DDP untagged: message number out of range";
-    case WIRE_DDP_UNTAGGED_MO: return "DDP untagged: invalid message offset";
-    case WIRE_DDP_UNTAGGED_TOO_LONG: return "DDP untagged: message too long for the buffer";
-    case WIRE_DDP_UNTAGGED_VERSION: return "DDP untagged: invalid version";
-    case WIRE_MPA_TCP_LOST: return "MPA: TCP connection closed or lost";
-    case WIRE_MPA_CRC: return "MPA: CRC error";
-    case WIRE_MPA_MARKER: return "MPA: marker and length disagree";
-    case WIRE_MPA_FRAME: return "MPA: invalid request or reply frame";
-    case WIRE_MPA_LOCAL_CATASTROPHIC: return "MPA: local catastrophic error";
-    case WIRE_MPA_INSUFFICIENT_IRD: return "MPA: insufficient IRD resources";
-    case WIRE_MPA_NO_RTR: return "MPA: no matching ready-to-receive option";
+    case WIRE_OK:
+        return "no error";
+    case WIRE_RDMAP_CATASTROPHIC:
+        return "RDMAP: local catastrophic error";
+    case WIRE_RDMAP_INVALID_STAG:
+        return "RDMAP: invalid STag";
+    case WIRE_RDMAP_BOUNDS:
+        return "RDMAP: base or bounds violation";
+    case WIRE_RDMAP_ACCESS:
+        return "RDMAP: access rights violation";
+    case WIRE_RDMAP_STAG_NOT_ASSOCIATED:
+        return "RDMAP: STag not associated with the stream";
+    case WIRE_RDMAP_TO_WRAP:
+        return "RDMAP: tagged offset wraps";
+    case WIRE_RDMAP_STAG_NOT_INVALIDATED:
+        return "RDMAP: STag cannot be invalidated (protection)";
+    case WIRE_RDMAP_PROTECTION:
+        return "RDMAP: unspecified protection error";
+    case WIRE_RDMAP_VERSION:
+        return "RDMAP: invalid version";
+    case WIRE_RDMAP_OPCODE:
+        return "RDMAP: unexpected opcode";
+    case WIRE_RDMAP_STREAM_CATASTROPHIC:
+        return "RDMAP: catastrophic error, this stream";
+    case WIRE_RDMAP_GLOBAL_CATASTROPHIC:
+        return "RDMAP: catastrophic error, global";
+    case WIRE_RDMAP_CANNOT_INVALIDATE:
+        return "RDMAP: STag cannot be invalidated (operation)";
+    case WIRE_RDMAP_OPERATION:
+        return "RDMAP: unspecified operation error";
+    case WIRE_DDP_CATASTROPHIC:
+        return "DDP: local catastrophic error";
+    case WIRE_DDP_TAGGED_STAG:
+        return "DDP tagged: invalid STag";
+    case WIRE_DDP_TAGGED_BOUNDS:
+        return "DDP tagged: base or bounds violation";
+    case WIRE_DDP_TAGGED_STREAM:
+        return "DDP tagged: STag not associated with the stream";
+    case WIRE_DDP_TAGGED_WRAP:
+        return "DDP tagged: tagged offset wraps";
+    case WIRE_DDP_TAGGED_VERSION:
+        return "DDP tagged: invalid version";
+    case WIRE_DDP_UNTAGGED_QN:
+        return "DDP untagged: invalid queue number";
+    case WIRE_DDP_UNTAGGED_NO_BUFFER:
+        return "DDP untagged: no buffer available";
+    case WIRE_DDP_UNTAGGED_MSN_RANGE:
+        return "DDP untagged: message number out of range";
+    case WIRE_DDP_UNTAGGED_MO:
+        return "DDP untagged: invalid message offset";
+    case WIRE_DDP_UNTAGGED_TOO_LONG:
+        return "DDP untagged: message too long for the buffer";
+    case WIRE_DDP_UNTAGGED_VERSION:
+        return "DDP untagged: invalid version";
+    case WIRE_MPA_TCP_LOST:
+        return "MPA: TCP connection closed or lost";
+    case WIRE_MPA_CRC:
+        return "MPA: CRC error";
+    case WIRE_MPA_MARKER:
+        return "MPA: marker and length disagree";
+    case WIRE_MPA_FRAME:
+        return "MPA: invalid request or reply frame";
+    case WIRE_MPA_LOCAL_CATASTROPHIC:
+        return "MPA: local catastrophic error";
+    case WIRE_MPA_INSUFFICIENT_IRD:
+        return "MPA: insufficient IRD resources";
+    case WIRE_MPA_NO_RTR:
+        return "MPA: no matching ready-to-receive option";
     }
     return "unknown wire error";
 }

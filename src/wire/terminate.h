@@ -58,7 +58,6 @@ enum wire_error {
     WIRE_MPA_NO_RTR = TERMINATE_CODE(2, 0, 0x07),
 };
 
-
 enum {
     /* control 4, DDP segment length 2, DDP header 18, RDMAP header (a Read Request) 28 */
     TERMINATE_MAX_PAYLOAD = 4 + 2 + DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST,

@@ -29,7 +29,8 @@ int main(void)
     puts("\n"
          "## The doorbell\n"
          "\n"
-         "A post that rings the doorbell transmits, or waits for a poll of the consumer (`src/fabric/iwarp/doorbell.c`).\n"
+         "A post that rings the doorbell transmits, or waits for a poll of the consumer "
+         "(`src/fabric/iwarp/doorbell.c`).\n"
          "`docs/threads.md` has what ends the wait.\n");
     doorbell_print_table(stdout);
     return 0;

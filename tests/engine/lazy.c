@@ -337,7 +337,9 @@ static int serve_ready(struct net *net, void *poller, unsigned max, bool leased,
 static void callbacks_between_sockets(unsigned batch, int expected)
 {
     static const struct net_ops ops = {
-        .poller_create = create_nothing, .poller_destroy = destroy_nothing, .poll = serve_ready,
+        .poller_create = create_nothing,
+        .poller_destroy = destroy_nothing,
+        .poll = serve_ready,
     };
     struct shard_config config = { .batch = batch, .cpu = -1 };
 

@@ -387,7 +387,9 @@ static void *hop_rounds(void *arg)
     struct shard **shards = arg;
 
     for (int i = 0; i < ROUNDS; i++) {
-        struct hop h = { .task.run = hop_run, .call.run = hop_call, .timer.fire = hop_fire,
+        struct hop h = { .task.run = hop_run,
+                         .call.run = hop_call,
+                         .timer.fire = hop_fire,
                          .shards = { shards[i % 2], shards[(i + 1) % 2] } };
 
         if (i % 4 == 1)
@@ -456,8 +458,9 @@ static void post_block(struct task *call)
 
 static bool gives_way(struct shard *s, int polls)
 {
-    struct rival r = { .call.run = post_block, .task.run = block_callback, .timer.fire = see_lease, .shard = s,
-                       .enough = polls };
+    struct rival r = {
+        .call.run = post_block, .task.run = block_callback, .timer.fire = see_lease, .shard = s, .enough = polls
+    };
 
     shard_call(s, &r.call);
     while (!atomic_load(&r.held))

@@ -12,12 +12,12 @@
 #include "engine/net.h"
 #include "engine/shard.h"
 
-#define CHECK(condition)                                                            \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            _Exit(1);                                                               \
-        }                                                                           \
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                                    \
+            _Exit(1);                                                                                                  \
+        }                                                                                                              \
     } while (0)
 
 struct shard *support_shard(uint64_t spin_ns);
@@ -36,10 +36,10 @@ struct stream {
     struct net_socket socket;
     struct shard *home; /* the shard of the socket, or to which it moves */
     uint64_t size, sent, received;
-    int error;          /* of connecting, or of the connection; -1: an early end of stream */
+    int error; /* of connecting, or of the connection; -1: an early end of stream */
     bool connected;
-    bool ended;         /* the peer's end of stream came after all bytes */
-    bool half_close;    /* shuts down writing when all is sent */
+    bool ended;      /* the peer's end of stream came after all bytes */
+    bool half_close; /* shuts down writing when all is sent */
     _Atomic uint32_t finished;
     struct gate done;
 };
@@ -53,12 +53,12 @@ struct server {
     struct net_socket socket;
     struct net_reservation *reservation;
     struct addr local;
-    uint64_t size;       /* of each stream */
-    int max;             /* number of streams, which the test provides */
+    uint64_t size; /* of each stream */
+    int max;       /* number of streams, which the test provides */
     struct stream *streams;
     _Atomic int accepted;
-    _Atomic int refused; /* errors of accept, without EAGAIN */
-    _Atomic int ready_calls;   /* calls of ready */
+    _Atomic int refused;     /* errors of accept, without EAGAIN */
+    _Atomic int ready_calls; /* calls of ready */
 };
 void server_start(struct server *server, struct shard *s, const struct addr *at);
 void server_stop(struct server *server, struct shard *s);

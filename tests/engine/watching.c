@@ -44,7 +44,7 @@ struct end {
     _Atomic size_t received, sent;
     _Atomic bool ended, has_room;
     bool connected;
-    bool floods; /* sends while there is room */
+    bool floods;                /* sends while there is room */
     struct end *other, *victim; /* closes at the next input */
 };
 

@@ -25,8 +25,7 @@ static enum fabric_reason can_listen(struct fabric *f, const struct addr *at)
     return why;
 }
 
-static enum fabric_reason connects(struct link *l, struct fabric_qp *qp, const struct addr *from,
-                                   const struct addr *to)
+static enum fabric_reason connects(struct link *l, struct fabric_qp *qp, const struct addr *from, const struct addr *to)
 {
     link_connect(l, qp, from, to, NULL, 0);
     AWAIT(atomic_load(&l->connected));

@@ -206,12 +206,12 @@ static void serve(struct server *s, unsigned *seed)
     }
 }
 
-#define SERVE_UNTIL(c, what)                             \
-    do {                                                 \
-        uint64_t serve_end = now_ms() + WAIT_MS;         \
-        while (!(what) && now_ms() < serve_end)          \
-            serve((c)->server, &(c)->seed);              \
-        CHECK(what);                                     \
+#define SERVE_UNTIL(c, what)                                                                                           \
+    do {                                                                                                               \
+        uint64_t serve_end = now_ms() + WAIT_MS;                                                                       \
+        while (!(what) && now_ms() < serve_end)                                                                        \
+            serve((c)->server, &(c)->seed);                                                                            \
+        CHECK(what);                                                                                                   \
     } while (0)
 
 static void one_connection(struct client *c, struct side *s)

@@ -144,8 +144,12 @@ static void set_closed(void *context)
 /* A post is refused at once, even before the queue pair's own connection has ended. */
 static void refused_for_overflow(struct side *s)
 {
-    struct fabric_qp_config config = { .receive_cq = s->cq, .initiator_cq = s->cq, .receive_depth = 1,
-                                       .initiator_depth = 1, .receive_sges = 1, .initiator_sges = 1 };
+    struct fabric_qp_config config = { .receive_cq = s->cq,
+                                       .initiator_cq = s->cq,
+                                       .receive_depth = 1,
+                                       .initiator_depth = 1,
+                                       .receive_sges = 1,
+                                       .initiator_sges = 1 };
     struct rdma_request r = { .op = RDMA_OP_SEND };
     atomic_bool closed = false;
     struct fabric_qp *qp;
@@ -307,11 +311,13 @@ static void close_waits(void)
     f->ops->destroy(f);
 }
 
+/* clang-format off */
 static const struct test tests[] = {
     { "only_when_armed", only_when_armed }, { "arm_finds_old", arm_finds_old }, { "kinds", kinds },
     { "overflow", overflow },               { "resize", resize },                 { "moderation", moderation },
     { "close_waits", close_waits },
 };
+/* clang-format on */
 
 int main(int argc, char **argv)
 {

@@ -123,8 +123,9 @@ static void moves(void)
 static void connect_limited(struct world *w, uint16_t a_in, uint16_t a_out, uint16_t b_in, uint16_t b_out)
 {
     struct addr local = loopback(AF_INET, 0);
-    struct fabric_connect c = { .qp = w->sa.qp, .local = local, .remote = w->acceptor.local,
-                                .limits = { a_in, a_out } };
+    struct fabric_connect c = {
+        .qp = w->sa.qp, .local = local, .remote = w->acceptor.local, .limits = { a_in, a_out }
+    };
     struct fabric_accept p = { .qp = w->sb.qp, .limits = { b_in, b_out } };
 
     CHECK(w->a->ops->conn_connect(w->active.c, &c) == 0);
@@ -145,7 +146,7 @@ static void limits(void)
     w.config_b.max_inbound_reads = 6;
     world_open(&w, AF_INET);
     connect_limited(&w, 3, 60000, 60000, 4);
-    CHECK(w.passive->limits.inbound == 6);  /* the peer offers 32, its adapter's limit; capped by this adapter */
+    CHECK(w.passive->limits.inbound == 6); /* the peer offers 32, its adapter's limit; capped by this adapter */
     CHECK(w.passive->limits.outbound == 3);
     CHECK(w.active.limits.inbound == 3 && w.active.limits.outbound == 6);
     CHECK(w.active.effective.inbound == 3 && w.active.effective.outbound == 6);
@@ -210,6 +211,7 @@ static void deferred(void)
     world_close(&w);
 }
 
+/* clang-format off */
 static const struct test tests[] = {
     { "forms", forms },
     { "moves", moves },
@@ -219,6 +221,7 @@ static const struct test tests[] = {
     { "ipv4", ipv4 },
     { "ipv6", ipv6 },
 };
+/* clang-format on */
 
 int main(int argc, char **argv)
 {

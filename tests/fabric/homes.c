@@ -59,8 +59,13 @@ static void on_qp_closed(void *closed)
 static struct fabric_qp *pair_up(void *domain, struct queue *receive, struct queue *initiator)
 {
     struct fabric_qp_config config = {
-        .domain = domain, .receive_depth = DEPTH, .initiator_depth = DEPTH, .receive_sges = 1, .initiator_sges = 1,
-        .receive_cq = receive->cq, .initiator_cq = initiator->cq,
+        .domain = domain,
+        .receive_depth = DEPTH,
+        .initiator_depth = DEPTH,
+        .receive_sges = 1,
+        .initiator_sges = 1,
+        .receive_cq = receive->cq,
+        .initiator_cq = initiator->cq,
     };
     struct fabric_qp *qp;
 

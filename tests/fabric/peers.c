@@ -10,7 +10,12 @@
 #include "wire/terminate.h"
 
 static const struct mpa_frame request = {
-    .revision = 2, .enhanced = true, .has_limits = true, .ird = 4, .ord = 4, .private_data = (const uint8_t *)"hello",
+    .revision = 2,
+    .enhanced = true,
+    .has_limits = true,
+    .ird = 4,
+    .ord = 4,
+    .private_data = (const uint8_t *)"hello",
     .private_len = 5,
 };
 
@@ -320,8 +325,15 @@ static void respond_end(struct responder *r)
 static void reply(struct responder *r, bool p2p, unsigned rtr, uint16_t ird, uint16_t ord, enum fabric_reason why)
 {
     struct mpa_frame f = {
-        .reply = true, .revision = 2, .enhanced = true, .has_limits = true, .peer_to_peer = p2p, .rtr = rtr,
-        .ird = ird, .ord = ord, .crc = r->got.crc,
+        .reply = true,
+        .revision = 2,
+        .enhanced = true,
+        .has_limits = true,
+        .peer_to_peer = p2p,
+        .rtr = rtr,
+        .ird = ird,
+        .ord = ord,
+        .crc = r->got.crc,
     };
 
     raw_send_frame(r->fd, &f);

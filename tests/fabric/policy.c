@@ -155,8 +155,8 @@ static void filling(void)
     open_connected(&w);
     fill_window(&w);
     CHECK(count_sent(&w, 8) == 0);
-    CHECK(poll(&w, DEPTH) == 8); /* finds none, sends, and then finds the new completions */
-    CHECK(count_sent(&w, 1) == 1);    /* eight requests in one call are not many */
+    CHECK(poll(&w, DEPTH) == 8);   /* finds none, sends, and then finds the new completions */
+    CHECK(count_sent(&w, 1) == 1); /* eight requests in one call are not many */
     CHECK(poll(&w, DEPTH) == 1);
     fill_window(&w);
     CHECK(count_sent(&w, MANY) == 0); /* MANY are */
@@ -278,8 +278,12 @@ struct queues {
 static void open_queues(struct world *w, struct queues *q, int receive, int initiator)
 {
     struct fabric_cq_config cq = { .depth = DEPTH, .affinity = receive, .notify = note, .owner = &q->closed[0] };
-    struct fabric_qp_config config = { .receive_depth = DEPTH, .initiator_depth = DEPTH, .receive_sges = 4,
-                                       .initiator_sges = 4, .inline_size = 256, .domain = &w->sa,
+    struct fabric_qp_config config = { .receive_depth = DEPTH,
+                                       .initiator_depth = DEPTH,
+                                       .receive_sges = 4,
+                                       .initiator_sges = 4,
+                                       .inline_size = 256,
+                                       .domain = &w->sa,
                                        .qp_context = &w->sa };
     struct rdma_completion c;
     const struct fabric_ops *ops;
@@ -362,8 +366,9 @@ static void queues_on_one_shard(void)
  */
 static void arming_before_the_queue_pair(void)
 {
-    struct fabric_qp_config config = { .receive_depth = DEPTH, .initiator_depth = DEPTH, .receive_sges = 1,
-                                       .initiator_sges = 1 };
+    struct fabric_qp_config config = {
+        .receive_depth = DEPTH, .initiator_depth = DEPTH, .receive_sges = 1, .initiator_sges = 1
+    };
     atomic_bool closed[4] = { false, false, false, false };
     struct fabric_cq_config cq = { .depth = DEPTH, .affinity = -1, .notify = note };
     struct fabric_qp *qp[2];
@@ -569,6 +574,7 @@ static void slow_and_filling(void)
     slow(fill_window, 0);
 }
 
+/* clang-format off */
 static const struct test tests[] = {
     { "who does not poll", who_does_not_poll }, { "lonely", lonely }, { "behind", behind },
     { "filling", filling },                     { "full call", full_call }, { "large", large },
@@ -583,6 +589,7 @@ static const struct test tests[] = {
     { "arming before the queue pair", arming_before_the_queue_pair },
     { "refused", refused },
 };
+/* clang-format on */
 
 int main(int argc, char **argv)
 {

@@ -199,10 +199,12 @@ static void flush(void)
     world_close(&w);
 }
 
+/* clang-format off */
 static const struct test tests[] = {
     { "nothing", nothing }, { "poll", poll },             { "arm", arm },     { "large", large },
     { "refusal", refusal }, { "disconnect", disconnect }, { "flush", flush },
 };
+/* clang-format on */
 
 int main(int argc, char **argv)
 {

@@ -51,8 +51,13 @@ static void set_true(void *context)
 static void peer_use_shared(struct service *s, struct side *side)
 {
     struct fabric_qp_config qp = {
-        .initiator_depth = DEPTH, .initiator_sges = 4, .receive_cq = side->cq, .initiator_cq = side->cq,
-        .domain = s, .srq = s->srq, .qp_context = side,
+        .initiator_depth = DEPTH,
+        .initiator_sges = 4,
+        .receive_cq = side->cq,
+        .initiator_cq = side->cq,
+        .domain = s,
+        .srq = s->srq,
+        .qp_context = side,
     };
     atomic_bool closed = false;
 
@@ -149,7 +154,12 @@ void service_post_shared(struct service *s, uintptr_t slot)
 void service_open_shared(struct service *s)
 {
     struct fabric_srq_config c = {
-        .depth = SLOTS, .sges = 1, .affinity = 0, .domain = s, .notify = on_low, .owner = s,
+        .depth = SLOTS,
+        .sges = 1,
+        .affinity = 0,
+        .domain = s,
+        .notify = on_low,
+        .owner = s,
     };
 
     service_open(s);

@@ -24,7 +24,7 @@ struct service {
     uint32_t token;
     uint8_t *memory;
     atomic_bool closed;
-    uint64_t sent;          /* bytes of FPDUs from all peers */
+    uint64_t sent; /* bytes of FPDUs from all peers */
 };
 
 struct peer {

@@ -34,8 +34,13 @@ static void on_queue_closed(void *owner)
 static void shared_open(struct shared *s, struct fabric *f, const void *domain, uint32_t depth, uint32_t threshold)
 {
     struct fabric_srq_config c = {
-        .depth = depth, .sges = 2, .threshold = threshold, .affinity = -1,
-        .domain = domain, .notify = on_low, .owner = s,
+        .depth = depth,
+        .sges = 2,
+        .threshold = threshold,
+        .affinity = -1,
+        .domain = domain,
+        .notify = on_low,
+        .owner = s,
     };
 
     memset(s, 0, sizeof *s);
@@ -53,7 +58,10 @@ static int share(struct shared *s, uintptr_t context, const struct side *to)
 {
     struct rdma_sge sge = { to ? (uintptr_t)to->memory + context * 1000 : 0, 1000, to ? to->token : 0 };
     struct rdma_request r = {
-        .op = RDMA_OP_RECEIVE, .context = (void *)context, .sges = &sge, .sge_count = to ? 1 : 0,
+        .op = RDMA_OP_RECEIVE,
+        .context = (void *)context,
+        .sges = &sge,
+        .sge_count = to ? 1 : 0,
     };
 
     return s->f->ops->srq_post(s->srq, &r);

@@ -6,8 +6,8 @@
 #include "fabric/iwarp/conn_table.h"
 #include "fabric/world.h"
 
-static const unsigned reports =
-    REPORT_CONNECTED | REPORT_REQUEST | REPORT_ESTABLISHED | REPORT_PEER_ENDED | REPORT_DISCONNECTED;
+static const unsigned reports = REPORT_CONNECTED | REPORT_REQUEST | REPORT_ESTABLISHED | REPORT_PEER_ENDED |
+                                REPORT_DISCONNECTED;
 
 static void every_cell(void (*check)(enum conn_state s, enum conn_event e, const struct conn_cell *c))
 {
@@ -149,8 +149,8 @@ static void printed(void)
 }
 
 static const struct test tests[] = {
-    { "written", written },   { "resources", resources }, { "requests", requests },
-    { "answers", answers },   { "reaches", reaches },     { "printed", printed },
+    { "written", written }, { "resources", resources }, { "requests", requests },
+    { "answers", answers }, { "reaches", reaches },     { "printed", printed },
 };
 
 int main(int argc, char **argv)

@@ -341,10 +341,8 @@ int main(int argc, char **argv)
 {
     static const struct test tests[] = {
         { "no_descriptors", no_descriptors }, /* forks, so it must run before any thread */
-        { "automatic_limit", automatic_limit },
-        { "end_under_attack", end_under_attack },
-        { "shared_by_shards", shared_by_shards },
-        { "shared_by_adapters", shared_by_adapters },
+        { "automatic_limit", automatic_limit },   { "end_under_attack", end_under_attack },
+        { "shared_by_shards", shared_by_shards }, { "shared_by_adapters", shared_by_adapters },
     };
 
     return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);

@@ -167,8 +167,13 @@ void side_open(struct side *s, struct fabric *f, int affinity, uint32_t cq_depth
 {
     struct fabric_cq_config cq = { .depth = cq_depth, .affinity = affinity, .notify = on_notify, .owner = s };
     struct fabric_qp_config qp = {
-        .domain = s, .receive_depth = DEPTH, .initiator_depth = DEPTH, .receive_sges = 4, .initiator_sges = 4,
-        .inline_size = 256, .qp_context = s,
+        .domain = s,
+        .receive_depth = DEPTH,
+        .initiator_depth = DEPTH,
+        .receive_sges = 4,
+        .initiator_sges = 4,
+        .inline_size = 256,
+        .qp_context = s,
     };
 
     memset(s, 0, sizeof *s);
@@ -199,7 +204,11 @@ void post(struct side *s, enum rdma_op op, unsigned flags, void *context, size_t
 {
     struct rdma_sge sge = { (uintptr_t)s->memory + offset, len, s->token };
     struct rdma_request r = {
-        .op = op, .flags = flags, .context = context, .sges = &sge, .sge_count = len ? 1 : 0,
+        .op = op,
+        .flags = flags,
+        .context = context,
+        .sges = &sge,
+        .sge_count = len ? 1 : 0,
         .remote_address = remote ? (uintptr_t)remote->memory + remote_offset : 0,
         .remote_token = remote ? remote->token : 0,
     };
@@ -320,7 +329,11 @@ void link_connect(struct link *l, struct fabric_qp *qp, const struct addr *local
                   const void *private_data, size_t len)
 {
     struct fabric_connect p = {
-        .qp = qp, .local = *local, .remote = *remote, .limits = { reads, reads }, .private_data = private_data,
+        .qp = qp,
+        .local = *local,
+        .remote = *remote,
+        .limits = { reads, reads },
+        .private_data = private_data,
         .private_len = len,
     };
 

@@ -20,12 +20,12 @@ enum { WAIT_MS = 20000, BUFFER = 65536, DEPTH = 64, PRIVATE = 512 };
 #define CHECK(what) check_that((what), #what, __FILE__, __LINE__)
 void check_that(bool ok, const char *what, const char *file, int line);
 /* Waits until the condition holds. */
-#define AWAIT(what)                                                           \
-    do {                                                                      \
-        uint64_t await_end = now_ms() + WAIT_MS;                              \
-        while (!(what) && now_ms() < await_end)                               \
-            world_pause();                                                    \
-        check_that((what), "awaited: " #what, __FILE__, __LINE__);            \
+#define AWAIT(what)                                                                                                    \
+    do {                                                                                                               \
+        uint64_t await_end = now_ms() + WAIT_MS;                                                                       \
+        while (!(what) && now_ms() < await_end)                                                                        \
+            world_pause();                                                                                             \
+        check_that((what), "awaited: " #what, __FILE__, __LINE__);                                                     \
     } while (0)
 uint64_t now_ms(void);
 void world_pause(void); /* sleeps a moment, or with manual shards runs a turn of each */
@@ -95,12 +95,12 @@ struct world {
 struct addr loopback(int family, uint16_t port);
 struct addr world_address(const char *text); /* a numeric address, with port 9 */
 void world_defaults(struct world *w);
-void world_open(struct world *w, int family);      /* fabrics, sides, acceptor */
-void world_request(struct world *w);               /* connects, and waits for the request */
-void world_accept(struct world *w);                /* accepts it, and waits for `connected` */
-void world_complete(struct world *w);              /* completes, and waits until both are established */
-void world_connect(struct world *w);               /* all three */
-void world_disconnect(struct world *w);            /* disconnects both sides, and waits for both */
+void world_open(struct world *w, int family); /* fabrics, sides, acceptor */
+void world_request(struct world *w);          /* connects, and waits for the request */
+void world_accept(struct world *w);           /* accepts it, and waits for `connected` */
+void world_complete(struct world *w);         /* completes, and waits until both are established */
+void world_connect(struct world *w);          /* all three */
+void world_disconnect(struct world *w);       /* disconnects both sides, and waits for both */
 void world_close(struct world *w);
 
 void world_config_defaults(struct fabric_config *config);

@@ -98,7 +98,11 @@ static void on_ended(struct iw_qp *qp, enum iw_end why, enum wire_error error)
 }
 
 static const struct iw_qp_events events = {
-    .complete = on_complete, .first_fpdu = nothing, .rtr_answered = nothing, .peer_closed = nothing, .ended = on_ended,
+    .complete = on_complete,
+    .first_fpdu = nothing,
+    .rtr_answered = nothing,
+    .peer_closed = nothing,
+    .ended = on_ended,
 };
 
 /* ---- the other end ---- */
@@ -230,7 +234,10 @@ static void segment(struct fuzz *f, struct input *in)
     memset(body, (int)input_number(in, 1), payload);
     if (h.opcode == RDMAP_READ_REQ && !(wrong & 32)) {
         struct rdmap_read_request r = {
-            .sink_stag = 7, .length = payload, .source_stag = token(f, in), .source_to = h.to,
+            .sink_stag = 7,
+            .length = payload,
+            .source_stag = token(f, in),
+            .source_to = h.to,
         };
         payload = (uint32_t)rdmap_read_encode(&r, body, RDMAP_READ_REQUEST);
         h.last = true;
@@ -260,8 +267,12 @@ static void request(struct fuzz *f, struct input *in)
         { (uint64_t)(uintptr_t)f->memory[LOCAL], input_number(in, 1), f->tokens[LOCAL] },
     };
     struct rdma_request r = {
-        .op = (enum rdma_op)(kind % 4), .flags = kind & 8 ? RDMA_FLAG_READ_FENCE : 0, .sges = sges,
-        .sge_count = kind >> 4 & 1 ? 2 : 1, .remote_token = 5, .remote_address = 9,
+        .op = (enum rdma_op)(kind % 4),
+        .flags = kind & 8 ? RDMA_FLAG_READ_FENCE : 0,
+        .sges = sges,
+        .sge_count = kind >> 4 & 1 ? 2 : 1,
+        .remote_token = 5,
+        .remote_address = 9,
     };
 
     if (kind & 32 && r.op == RDMA_OP_SEND)
@@ -333,19 +344,32 @@ static void step(struct fuzz *f, struct input *in)
         in->at += n;
         in->bytes_left -= n;
         return;
-    case 1: case 2: request(f, in); return;
-    case 3: fast_register(f, in); return;
-    case 4: bind_window(f, in); return;
-    case 5: invalidate(f, in); return;
+    case 1:
+    case 2:
+        request(f, in);
+        return;
+    case 3:
+        fast_register(f, in);
+        return;
+    case 4:
+        bind_window(f, in);
+        return;
+    case 5:
+        invalidate(f, in);
+        return;
     case 6:
         transmit(f, input_number(in, 2));
         return;
-    case 7: transmit(f, SIZE_MAX); return;
+    case 7:
+        transmit(f, SIZE_MAX);
+        return;
     case 8:
         if (input_number(in, 1) == 8)
             iw_qp_flush(f->qp, RDMA_STATUS_FLUSHED);
         return;
-    default: segment(f, in); return;
+    default:
+        segment(f, in);
+        return;
     }
 }
 
@@ -411,16 +435,34 @@ static void low(void *owner)
 static void open_queue_pair(struct fuzz *f, unsigned options)
 {
     struct iw_srq_config shared = {
-        .depth = DEPTH, .sges = 4, .threshold = 3, .memory = f->table, .domain = &f->domain, .low = low,
+        .depth = DEPTH,
+        .sges = 4,
+        .threshold = 3,
+        .memory = f->table,
+        .domain = &f->domain,
+        .low = low,
     };
     struct iw_qp_config c = {
-        .receive_depth = DEPTH, .initiator_depth = DEPTH, .receive_sges = 4, .initiator_sges = 4, .inline_size = 64,
-        .max_ird = 4, .max_ord = 4, .memory = f->table, .domain = &f->domain, .secret = 1, .events = &events,
+        .receive_depth = DEPTH,
+        .initiator_depth = DEPTH,
+        .receive_sges = 4,
+        .initiator_sges = 4,
+        .inline_size = 64,
+        .max_ird = 4,
+        .max_ord = 4,
+        .memory = f->table,
+        .domain = &f->domain,
+        .secret = 1,
+        .events = &events,
         .owner = f,
     };
     struct iw_stream s = {
-        .crc = options & 1, .ird = options >> 1 & 3, .ord = 4, .max_segment = options & 8 ? 256 : 1448,
-        .send_after_first_fpdu = options & 16, .post_after_first_fpdu = options & 32,
+        .crc = options & 1,
+        .ird = options >> 1 & 3,
+        .ord = 4,
+        .max_segment = options & 8 ? 256 : 1448,
+        .send_after_first_fpdu = options & 16,
+        .post_after_first_fpdu = options & 32,
     };
 
     f->crc = s.crc;

@@ -91,8 +91,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     struct iw_startup_config c = {
-        .revision = data[0] % 3, .crc = data[0] & 4, .rtr = data[0] >> 3 & 7,
-        .max_ird = 16, .max_ord = 16, .max_private = data[0] & 64 ? 508 : 252,
+        .revision = data[0] % 3,
+        .crc = data[0] & 4,
+        .rtr = data[0] >> 3 & 7,
+        .max_ird = 16,
+        .max_ord = 16,
+        .max_private = data[0] & 64 ? 508 : 252,
     };
     size_t piece = data[1] % 32 + 1;
 

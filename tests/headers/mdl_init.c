@@ -27,8 +27,13 @@ int main(void)
         size_t start;
         ULONG length;
     } cases[] = {
-        {0, 0}, {0, 1}, {0, sizeof(memory)}, {1, PAGE_SIZE}, {PAGE_SIZE - 1, 2}, {PAGE_SIZE, PAGE_SIZE},
-        {2 * PAGE_SIZE + 4095, 1},
+        { 0, 0 },
+        { 0, 1 },
+        { 0, sizeof(memory) },
+        { 1, PAGE_SIZE },
+        { PAGE_SIZE - 1, 2 },
+        { PAGE_SIZE, PAGE_SIZE },
+        { 2 * PAGE_SIZE + 4095, 1 },
     };
     MDL tail;
     MDL head;

@@ -15,10 +15,15 @@
 #define SAME(type, ...) static_assert(__builtin_types_compatible_p(type, __VA_ARGS__), #type)
 #define MEMBER(type, member, ...) SAME(__typeof__(((type *)0)->member), __VA_ARGS__)
 /* A dispatch slot: place and function type. */
-#define SLOT(table, index, member, type) AT(table, member, 8 * (index)); MEMBER(table, member, type)
+#define SLOT(table, index, member, type)                                                                               \
+    AT(table, member, 8 * (index));                                                                                    \
+    MEMBER(table, member, type)
 /* Every object: header, then the pointer to its constant table. */
-#define OBJECT(type) \
-    SIZE(type, 0x30); AT(type, Header, 0); MEMBER(type, Header, NDK_OBJECT_HEADER); AT(type, Dispatch, 0x28); \
+#define OBJECT(type)                                                                                                   \
+    SIZE(type, 0x30);                                                                                                  \
+    AT(type, Header, 0);                                                                                               \
+    MEMBER(type, Header, NDK_OBJECT_HEADER);                                                                           \
+    AT(type, Dispatch, 0x28);                                                                                          \
     MEMBER(type, Dispatch, const type##_DISPATCH *)
 #define FUNCTION(type, result, ...) SAME(type, result (*)(__VA_ARGS__))
 
@@ -367,8 +372,8 @@ FUNCTION(NDK_FN_CREATE_SRQ, LONG, NDK_PD *, ULONG, ULONG, ULONG, NDK_FN_SRQ_NOTI
          GROUP_AFFINITY *, CREATED, NDK_SRQ **);
 FUNCTION(NDK_FN_CREATE_QP, LONG, NDK_PD *, NDK_CQ *, NDK_CQ *, void *, ULONG, ULONG, ULONG, ULONG, ULONG, CREATED,
          NDK_QP **);
-FUNCTION(NDK_FN_CREATE_QP_WITH_SRQ, LONG, NDK_PD *, NDK_CQ *, NDK_CQ *, NDK_SRQ *, void *, ULONG, ULONG, ULONG,
-         CREATED, NDK_QP **);
+FUNCTION(NDK_FN_CREATE_QP_WITH_SRQ, LONG, NDK_PD *, NDK_CQ *, NDK_CQ *, NDK_SRQ *, void *, ULONG, ULONG, ULONG, CREATED,
+         NDK_QP **);
 FUNCTION(NDK_FN_GET_PRIVILEGED_MEMORY_REGION_TOKEN, void, NDK_PD *, UINT32 *);
 FUNCTION(NDK_FN_REGISTER_MR, LONG, NDK_MR *, MDL *, size_t, ULONG, DONE);
 FUNCTION(NDK_FN_DEREGISTER_MR, LONG, NDK_MR *, DONE);
@@ -383,8 +388,8 @@ FUNCTION(NDK_FN_SEND, LONG, NDK_QP *, void *, SGL, ULONG);
 FUNCTION(NDK_FN_SEND_AND_INVALIDATE, LONG, NDK_QP *, void *, SGL, ULONG, UINT32);
 FUNCTION(NDK_FN_RECEIVE, LONG, NDK_QP *, void *, SGL);
 FUNCTION(NDK_FN_BIND, LONG, NDK_QP *, void *, NDK_MR *, NDK_MW *, void *, size_t, ULONG);
-FUNCTION(NDK_FN_FAST_REGISTER, LONG, NDK_QP *, void *, NDK_MR *, ULONG, const PHYSICAL_ADDRESS *, ULONG, size_t,
-         void *, ULONG);
+FUNCTION(NDK_FN_FAST_REGISTER, LONG, NDK_QP *, void *, NDK_MR *, ULONG, const PHYSICAL_ADDRESS *, ULONG, size_t, void *,
+         ULONG);
 FUNCTION(NDK_FN_INVALIDATE, LONG, NDK_QP *, void *, NDK_OBJECT_HEADER *, ULONG);
 FUNCTION(NDK_FN_READ, LONG, NDK_QP *, void *, SGL, UINT64, UINT32, ULONG);
 FUNCTION(NDK_FN_WRITE, LONG, NDK_QP *, void *, SGL, UINT64, UINT32, ULONG);

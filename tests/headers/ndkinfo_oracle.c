@@ -27,7 +27,8 @@ int main(void)
     size_t count = sizeof(ours) / sizeof(ours[0]);
     /* mingw's structure may be that of NDK 1.x, which ends before RdmaTechnology. */
     size_t info_size = ndkinfo_theirs_info_size == sizeof(NDK_ADAPTER_INFO)
-        ? sizeof(NDK_ADAPTER_INFO) : offsetof(NDK_ADAPTER_INFO, RdmaTechnology);
+                           ? sizeof(NDK_ADAPTER_INFO)
+                           : offsetof(NDK_ADAPTER_INFO, RdmaTechnology);
     int failures = 0;
 
     for (size_t i = 0; i < count; i++) {

@@ -11,8 +11,8 @@ struct ndkinfo_fact {
     size_t size;
 };
 
-#define CONSTANT(name) {#name, (name), 0},
-#define FIELD(type, member) {#type "." #member, offsetof(type, member), sizeof(((type *)0)->member)},
+#define CONSTANT(name) { #name, (name), 0 },
+#define FIELD(type, member) { #type "." #member, offsetof(type, member), sizeof(((type *)0)->member) },
 
 extern const struct ndkinfo_fact ndkinfo_theirs[];
 extern const size_t ndkinfo_theirs_info_size;

@@ -17,10 +17,10 @@
 
 enum { ROOM = 4, GUARD = 512, GUARD_BYTE = 0xa5 };
 
-#define GUARDED(type)           \
-    struct {                    \
-        type entries[ROOM];     \
-        uint8_t guard[GUARD];   \
+#define GUARDED(type)                                                                                                  \
+    struct {                                                                                                           \
+        type entries[ROOM];                                                                                            \
+        uint8_t guard[GUARD];                                                                                          \
     }
 #define GUARD_ALL(guarded) memset(&(guarded), GUARD_BYTE, sizeof(guarded))
 /* Checks that nothing behind the first n entries was written, and that members unknown to the library are zero. */
@@ -31,7 +31,7 @@ enum { ROOM = 4, GUARD = 512, GUARD_BYTE = 0xa5 };
             CHECK_ADDED(&(guarded).entries[checked]);                                                                  \
     } while (0)
 #ifdef SIZED_NEWER
-#define CHECK_ADDED(entry) check_bytes((entry)->added, sizeof (entry)->added, 0)
+#define CHECK_ADDED(entry) check_bytes((entry)->added, sizeof(entry)->added, 0)
 #else
 #define CHECK_ADDED(entry) ((void)(entry))
 #endif
@@ -45,11 +45,11 @@ static void check_bytes(const void *bytes, size_t size, uint8_t value)
 /* Returns whether creates of a newly opened adapter pend. */
 static bool creates_pend(void)
 {
-    struct kit_call create = {0};
+    struct kit_call create = { 0 };
     NDK_ADAPTER *adapter;
     NDK_PD *pd = NULL;
 
-    CHECK_STATUS(ondk_open_adapter((NDK_VERSION){2, 1}, kit_loopback(), &adapter), STATUS_SUCCESS);
+    CHECK_STATUS(ondk_open_adapter((NDK_VERSION){ 2, 1 }, kit_loopback(), &adapter), STATUS_SUCCESS);
     NTSTATUS status = adapter->Dispatch->NdkCreatePd(adapter, kit_create_done, &create, &pd);
     CHECK_STATUS(kit_final(&create, status), STATUS_SUCCESS);
     (void)kit_close(status == STATUS_PENDING ? (void *)create.object : pd);
@@ -123,7 +123,7 @@ CASE(config_of_any_version, 0)
 /* A size that no version of the struct has is refused, and nothing changes. */
 CASE(config_of_no_version, 0)
 {
-    static const uint32_t sizes[] = {0, 4, 9, 4100, 0xfffffffc};
+    static const uint32_t sizes[] = { 0, 4, 9, 4100, 0xfffffffc };
     ondk_config_t c;
 
     ondk_config_init(&c);
@@ -217,7 +217,7 @@ CASE(listeners_of_any_version, KIT_FAMILIES)
     NDK_ADAPTER *adapter = kit_open(2, 1);
     GUARDED(ondk_listener_t) got;
     ondk_listener_t *at = got.entries;
-    bool seen[3] = {false};
+    bool seen[3] = { false };
 
     for (int i = 0; i < 3; i++)
         kit_listen(&l[i], adapter);
@@ -240,7 +240,7 @@ CASE(listeners_of_any_version, KIT_FAMILIES)
 
 CASE(endpoints_of_any_version, KIT_FAMILIES)
 {
-    struct sockaddr_storage any = kit_host(0), local[2] = {{0}};
+    struct sockaddr_storage any = kit_host(0), local[2] = { { 0 } };
     NDK_ADAPTER *adapter = kit_open(2, 1);
     GUARDED(ondk_endpoint_t) got;
     NDK_SHARED_ENDPOINT *e[2];

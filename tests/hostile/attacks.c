@@ -11,8 +11,15 @@ static const uint8_t text[FRAME_PAYLOAD_MAX] = "a small message of a hostile pee
 
 /* ---- abrupt: small messages, then the end at once ---- */
 
-enum { ABRUPT_CLOSE, ABRUPT_RESET, ABRUPT_HALF_CLOSE, ABRUPT_UNREAD, ABRUPT_REQUEST_CLOSE, ABRUPT_REQUEST_RESET,
-       ABRUPT_WAYS };
+enum {
+    ABRUPT_CLOSE,
+    ABRUPT_RESET,
+    ABRUPT_HALF_CLOSE,
+    ABRUPT_UNREAD,
+    ABRUPT_REQUEST_CLOSE,
+    ABRUPT_REQUEST_RESET,
+    ABRUPT_WAYS
+};
 
 static unsigned way(const struct peer *p, unsigned ways)
 {
@@ -326,8 +333,11 @@ static const struct attack quiet = {
 static void ask_read(struct peer *p)
 {
     uint8_t ulpdu[DDP_MAX_HEADER + RDMAP_READ_REQUEST];
-    struct rdmap_read_request r = { .sink_stag = 1, .sink_to = 0, .length = p->memory.length,
-                                    .source_stag = p->memory.token, .source_to = p->memory.address };
+    struct rdmap_read_request r = { .sink_stag = 1,
+                                    .sink_to = 0,
+                                    .length = p->memory.length,
+                                    .source_stag = p->memory.token,
+                                    .source_to = p->memory.address };
 
     peer_send_ulpdu(p, ulpdu, frame_read(ulpdu, p->read_msn++, &r));
 }
@@ -498,8 +508,19 @@ static const struct attack client = {
 
 /* ---- a server that ends as it likes, for consumers that connect ---- */
 
-enum { SERVER_CLOSE, SERVER_RESET, SERVER_REQUEST_CLOSE, SERVER_REQUEST_RESET, SERVER_REPLY_CLOSE, SERVER_REPLY_RESET,
-       SERVER_REPLY_HALF_CLOSE, SERVER_REPLY_GARBAGE, SERVER_REPLY_HALF_FPDU, SERVER_GARBAGE, SERVER_WAYS };
+enum {
+    SERVER_CLOSE,
+    SERVER_RESET,
+    SERVER_REQUEST_CLOSE,
+    SERVER_REQUEST_RESET,
+    SERVER_REPLY_CLOSE,
+    SERVER_REPLY_RESET,
+    SERVER_REPLY_HALF_CLOSE,
+    SERVER_REPLY_GARBAGE,
+    SERVER_REPLY_HALF_FPDU,
+    SERVER_GARBAGE,
+    SERVER_WAYS
+};
 
 static void server_garbage(struct peer *p)
 {
@@ -563,6 +584,6 @@ static const struct attack server = {
     .opened = server_opened,
 };
 
-const struct attack *const attacks[] = { &abrupt, &idle, &slow_request, &ghosts, &living, &mute, &flood, &burst,
-                                         &starve, &stall, &deaf, &quiet, &unread, &cling, &linger, &reads, &large,
-                                         &garbage, &client, &server, NULL };
+const struct attack *const attacks[] = { &abrupt, &idle,   &slow_request, &ghosts,  &living, &mute,   &flood,
+                                         &burst,  &starve, &stall,        &deaf,    &quiet,  &unread, &cling,
+                                         &linger, &reads,  &large,        &garbage, &client, &server, NULL };

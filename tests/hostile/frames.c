@@ -30,8 +30,12 @@ bool frame_crc_is_right(const uint8_t *fpdu, size_t size)
 
 static struct ddp_header untagged(uint8_t opcode, uint32_t queue, uint32_t msn)
 {
-    return (struct ddp_header){ .last = true, .ddp_version = DDP_VERSION, .rdmap_version = RDMAP_VERSION,
-                                .opcode = opcode, .queue = queue, .msn = msn };
+    return (struct ddp_header){ .last = true,
+                                .ddp_version = DDP_VERSION,
+                                .rdmap_version = RDMAP_VERSION,
+                                .opcode = opcode,
+                                .queue = queue,
+                                .msn = msn };
 }
 
 struct ddp_header frame_send_header(uint32_t msn, uint32_t mo, bool last)
@@ -50,8 +54,13 @@ struct ddp_header frame_read_header(uint32_t msn)
 
 struct ddp_header frame_write_header(uint32_t stag, uint64_t to, bool last)
 {
-    return (struct ddp_header){ .tagged = true, .last = last, .ddp_version = DDP_VERSION,
-                                .rdmap_version = RDMAP_VERSION, .opcode = RDMAP_WRITE, .stag = stag, .to = to };
+    return (struct ddp_header){ .tagged = true,
+                                .last = last,
+                                .ddp_version = DDP_VERSION,
+                                .rdmap_version = RDMAP_VERSION,
+                                .opcode = RDMAP_WRITE,
+                                .stag = stag,
+                                .to = to };
 }
 
 size_t frame_ulpdu(uint8_t *out, const struct ddp_header *h, const void *payload, size_t len)
@@ -77,9 +86,17 @@ size_t frame_read(uint8_t *out, uint32_t msn, const struct rdmap_read_request *r
 
 size_t frame_mpa(uint8_t *out, bool reply, bool crc, const void *private_data, size_t len)
 {
-    struct mpa_frame f = { .reply = reply, .crc = crc, .enhanced = true, .revision = 2, .has_limits = true,
-                           .peer_to_peer = true, .rtr = MPA_RTR_ZERO_FPDU, .ird = 8, .ord = 8,
-                           .private_data = private_data, .private_len = len };
+    struct mpa_frame f = { .reply = reply,
+                           .crc = crc,
+                           .enhanced = true,
+                           .revision = 2,
+                           .has_limits = true,
+                           .peer_to_peer = true,
+                           .rtr = MPA_RTR_ZERO_FPDU,
+                           .ird = 8,
+                           .ord = 8,
+                           .private_data = private_data,
+                           .private_len = len };
 
     return mpa_frame_encode(&f, out, MPA_MAX_FRAME);
 }

@@ -17,25 +17,26 @@
 #include "number.h"
 #include "openndk/reason.h"
 
-static const char usage[] =
-    "good [options] ADDRESS:PORT\n"
-    "\n"
-    "  --threads N       clients at a time (1)\n"
-    "  --rounds N        connections of each (1)\n"
-    "  --count N         messages of each connection (4)\n"
-    "  --size N          bytes of a message (64)\n"
-    "  --until-stdin     messages go on till standard input ends, --count at least\n"
-    "  --from ADDRESS    source address\n";
+static const char usage[] = "good [options] ADDRESS:PORT\n"
+                            "\n"
+                            "  --threads N       clients at a time (1)\n"
+                            "  --rounds N        connections of each (1)\n"
+                            "  --count N         messages of each connection (4)\n"
+                            "  --size N          bytes of a message (64)\n"
+                            "  --until-stdin     messages go on till standard input ends, --count at least\n"
+                            "  --from ADDRESS    source address\n";
 
 enum { PATIENCE_S = 120, THREADS_MAX = 1024, FAILURES_MAX = 32, TIMES_MAX = 1 << 16 };
 enum { THREADS = 1, ROUNDS, COUNT, SIZE, UNTIL_STDIN, FROM };
 
+/* clang-format off */
 static const struct option long_options[] = {
     { "threads", required_argument, NULL, THREADS }, { "rounds", required_argument, NULL, ROUNDS },
     { "count", required_argument, NULL, COUNT },     { "size", required_argument, NULL, SIZE },
     { "until-stdin", no_argument, NULL, UNTIL_STDIN }, { "from", required_argument, NULL, FROM },
     { NULL, 0, NULL, 0 },
 };
+/* clang-format on */
 
 static struct {
     uint32_t threads, rounds, count, size;
@@ -218,8 +219,9 @@ static void *run(void *context)
 
 static bool set_option(int option)
 {
-    uint32_t *const numbers[] = { [THREADS] = &options.threads, [ROUNDS] = &options.rounds, [COUNT] = &options.count,
-                                  [SIZE] = &options.size };
+    uint32_t *const numbers[] = {
+        [THREADS] = &options.threads, [ROUNDS] = &options.rounds, [COUNT] = &options.count, [SIZE] = &options.size
+    };
 
     if (option == UNTIL_STDIN)
         return options.until_stdin = true;
@@ -253,9 +255,10 @@ static void print_totals(void)
 
     qsort(totals.times_us, n, sizeof totals.times_us[0], compare_times);
     printf("{\"tried\": %u, \"connected\": %u, \"served\": %u, \"messages\": %llu, \"wrong_bytes\": %llu, "
-           "\"p50_us\": %u, \"p99_us\": %u, \"failures\": {", totals.tried, totals.connected, totals.served,
-           (unsigned long long)totals.messages, (unsigned long long)totals.wrong_bytes,
-           n ? totals.times_us[(n - 1) / 2] : 0, n ? totals.times_us[(uint64_t)(n - 1) * 99 / 100] : 0);
+           "\"p50_us\": %u, \"p99_us\": %u, \"failures\": {",
+           totals.tried, totals.connected, totals.served, (unsigned long long)totals.messages,
+           (unsigned long long)totals.wrong_bytes, n ? totals.times_us[(n - 1) / 2] : 0,
+           n ? totals.times_us[(uint64_t)(n - 1) * 99 / 100] : 0);
     for (uint32_t i = 0; i < totals.failure_count; i++)
         printf("%s\"%s\": %u", i ? ", " : "", totals.failures[i].name, totals.failures[i].count);
     printf("}}\n");

@@ -35,9 +35,25 @@ static const char usage[] =
     "Prints `ready` when the attack is in place, and counts as one line of JSON at the end.\n"
     "\n";
 
-enum { CONNECTIONS = 1, TOTAL, RECONNECT, SECONDS, UNTIL_STDIN, FROM, SOURCES, COUNT, SIZE, DELAY_MS, MSS, HOW, NO_CRC,
-              SEED, HELP };
+enum {
+    CONNECTIONS = 1,
+    TOTAL,
+    RECONNECT,
+    SECONDS,
+    UNTIL_STDIN,
+    FROM,
+    SOURCES,
+    COUNT,
+    SIZE,
+    DELAY_MS,
+    MSS,
+    HOW,
+    NO_CRC,
+    SEED,
+    HELP
+};
 
+/* clang-format off */
 static const struct option long_options[] = {
     { "connections", required_argument, NULL, CONNECTIONS }, { "total", required_argument, NULL, TOTAL },
     { "reconnect", no_argument, NULL, RECONNECT }, { "seconds", required_argument, NULL, SECONDS },
@@ -48,6 +64,7 @@ static const struct option long_options[] = {
     { "mss", required_argument, NULL, MSS },           { "seed", required_argument, NULL, SEED },
     { "help", no_argument, NULL, HELP }, { NULL, 0, NULL, 0 },
 };
+/* clang-format on */
 
 static void print_usage(FILE *to)
 {
@@ -58,10 +75,11 @@ static void print_usage(FILE *to)
 
 static bool set_number(int option, const char *text)
 {
-    uint32_t *const numbers[] = { [CONNECTIONS] = &options.connections, [TOTAL] = &options.total,
-                                  [SECONDS] = &options.seconds, [SOURCES] = &options.sources,
-                                  [COUNT] = &options.count, [SIZE] = &options.size, [DELAY_MS] = &options.delay_ms,
-                                  [MSS] = &options.mss };
+    uint32_t *const numbers[] = {
+        [CONNECTIONS] = &options.connections, [TOTAL] = &options.total, [SECONDS] = &options.seconds,
+        [SOURCES] = &options.sources,         [COUNT] = &options.count, [SIZE] = &options.size,
+        [DELAY_MS] = &options.delay_ms,       [MSS] = &options.mss
+    };
     uint32_t value;
 
     if (!number_parse(text, 0, option == SIZE ? FRAME_PAYLOAD_MAX : MANY, &value))
@@ -142,9 +160,9 @@ static void print_totals(const struct attack *attack)
 {
     qsort(totals.times_us, totals.times_count, sizeof totals.times_us[0], compare_times);
     printf("{\"attack\": \"%s\", \"seed\": %llu, \"started\": %u, \"connected\": %u, \"refused\": %u, \"failed\": %u, "
-           "\"replied\": %u, \"rejected\": %u, \"closed\": %u, \"served\": %u, ", attack->name,
-           (unsigned long long)options.seed, totals.started, totals.connected, totals.refused, totals.failed,
-           totals.replied, totals.rejected, totals.closed, totals.served);
+           "\"replied\": %u, \"rejected\": %u, \"closed\": %u, \"served\": %u, ",
+           attack->name, (unsigned long long)options.seed, totals.started, totals.connected, totals.refused,
+           totals.failed, totals.replied, totals.rejected, totals.closed, totals.served);
     printf("\"messages\": %llu, \"frames\": %llu, \"bytes\": %llu, \"received_frames\": %llu, \"wrong_bytes\": %llu, "
            "\"wrong_crc\": %llu, \"unexpected\": %u, \"p50_us\": %u, \"p99_us\": %u, \"ended\": {",
            (unsigned long long)totals.messages, (unsigned long long)totals.frames, (unsigned long long)totals.bytes,

@@ -157,8 +157,7 @@ static struct peer *add_peer(int fd, enum peer_state state)
     struct peer *p = &all.peers[slot];
     struct epoll_event e = { .events = EPOLLIN | EPOLLOUT, .data.ptr = p };
 
-    *p = (struct peer){ .fd = fd, .state = state, .slot = slot, .number = totals.started++,
-                        .since_ns = clock_ns() };
+    *p = (struct peer){ .fd = fd, .state = state, .slot = slot, .number = totals.started++, .since_ns = clock_ns() };
     if (state != PEER_CONNECTING)
         e.events = EPOLLIN | EPOLLRDHUP;
     epoll_ctl(all.epoll, EPOLL_CTL_ADD, fd, &e);

@@ -24,7 +24,7 @@ enum peer_state {
 
 /* The victim's memory, from the private data of its reply; zero for another service. */
 struct victim_memory {
-    uint64_t address;       /* readable and writable for peers */
+    uint64_t address; /* readable and writable for peers */
     uint32_t token, length;
     uint64_t fixed_address; /* readable, of the same length */
     uint32_t fixed_token;
@@ -38,14 +38,14 @@ struct peer {
     bool arrived;    /* peer_arrived was called */
     bool deaf;       /* does not read any more */
     bool crc;
-    uint64_t due_ms;     /* when attack->due is called; 0: never */
-    uint8_t *out;        /* bytes that wait to be sent */
+    uint64_t due_ms; /* when attack->due is called; 0: never */
+    uint8_t *out;    /* bytes that wait to be sent */
     size_t out_len, out_size;
     uint8_t *in; /* an incomplete frame */
     size_t in_len, in_size;
     bool has_terminate;
     uint16_t terminate;
-    uint32_t msn;        /* of the next send */
+    uint32_t msn; /* of the next send */
     uint32_t read_msn;
     struct victim_memory memory;
     /* For the attack. */
@@ -59,22 +59,22 @@ struct options {
     unsigned sources;               /* the number of addresses (IPv4) or of /64 networks (IPv6) */
     unsigned connections, total;
     unsigned seconds;
-    unsigned count;            /* of messages, or of whatever the attack sends */
-    unsigned size;             /* of a message */
-    unsigned mss;              /* TCP_MAXSEG; 0: the system's */
-    unsigned delay_ms;         /* before the request; between bytes */
-    int how;                   /* -1: all in turn */
+    unsigned count;    /* of messages, or of whatever the attack sends */
+    unsigned size;     /* of a message */
+    unsigned mss;      /* TCP_MAXSEG; 0: the system's */
+    unsigned delay_ms; /* before the request; between bytes */
+    int how;           /* -1: all in turn */
     bool reconnect, no_crc;
-    bool until_stdin;          /* ends when standard input does */
+    bool until_stdin; /* ends when standard input does */
     uint64_t seed;
 };
 
 struct attack {
     const char *name, *text;
     bool is_server;
-    unsigned receive_buffer;                    /* SO_RCVBUF; 0: the system's */
-    void (*connected)(struct peer *);           /* NULL: peer_request */
-    void (*requested)(struct peer *);           /* server: a request was received */
+    unsigned receive_buffer;          /* SO_RCVBUF; 0: the system's */
+    void (*connected)(struct peer *); /* NULL: peer_request */
+    void (*requested)(struct peer *); /* server: a request was received */
     void (*opened)(struct peer *);
     void (*received)(struct peer *, const uint8_t *ulpdu, size_t len);
     void (*writable)(struct peer *); /* called whenever nothing waits to be sent; or NULL */

@@ -32,10 +32,10 @@ enum state { WAITING, ACCEPTING, OPEN, DISCONNECTING };
 struct conn {
     TAILQ_ENTRY(conn) link;
     TAILQ_ENTRY(conn) noted;
-    bool is_noted;            /* lock */
-    unsigned notes;           /* lock */
-    NTSTATUS accepted;        /* lock */
-    uint32_t reason;          /* lock */
+    bool is_noted;     /* lock */
+    unsigned notes;    /* lock */
+    NTSTATUS accepted; /* lock */
+    uint32_t reason;   /* lock */
     uint64_t answer_at_ms;
     enum state state;
     bool is_gone;
@@ -58,13 +58,13 @@ static struct {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t change;
-    struct conns all, noted, arrived;  /* lock */
-    bool stopping, delays_answers;     /* lock */
+    struct conns all, noted, arrived; /* lock */
+    bool stopping, delays_answers;    /* lock */
     struct {
         char name[SERVICE_REASON_NAME];
         uint32_t count;
-    } reasons[SERVICE_REASONS_MAX];  /* lock */
-    uint32_t reasons_count;          /* lock */
+    } reasons[SERVICE_REASONS_MAX]; /* lock */
+    uint32_t reasons_count;         /* lock */
     atomic_uint requests, rejects, opened, now;
     atomic_ullong messages_echoed;
 } s;
@@ -235,8 +235,9 @@ static void conn_close(struct conn *c)
 static NTSTATUS conn_make_queues(struct conn *c)
 {
     uint32_t depth = s.options.srq ? s.options.srq : s.options.receives;
-    struct sync_qp options = { .srq = s.srq, .context = c, .receives = depth, .requests = depth, .receive_sges = 1,
-                               .request_sges = 1 };
+    struct sync_qp options = {
+        .srq = s.srq, .context = c, .receives = depth, .requests = depth, .receive_sges = 1, .request_sges = 1
+    };
     NTSTATUS status = sync_create_cq(s.adapter, 2 * depth, on_results, c, &c->cq);
 
     if (!NT_SUCCESS(status))
@@ -512,7 +513,7 @@ static void note_all(void)
 {
     struct conn *c;
 
-    TAILQ_FOREACH(c, &s.all, link) {
+    TAILQ_FOREACH (c, &s.all, link) {
         if (!c->is_noted)
             TAILQ_INSERT_TAIL(&s.noted, c, noted);
         c->is_noted = true;

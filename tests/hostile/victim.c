@@ -34,17 +34,22 @@ static const char usage[] =
 
 enum { LISTENERS = 1, CONNECTIONS, RECEIVES, SIZE, SRQ, ANSWER_MS, HOLD };
 
+/* clang-format off */
 static const struct option long_options[] = {
     { "listeners", required_argument, NULL, LISTENERS }, { "connections", required_argument, NULL, CONNECTIONS },
     { "receives", required_argument, NULL, RECEIVES },   { "size", required_argument, NULL, SIZE },
     { "srq", required_argument, NULL, SRQ },             { "answer-ms", required_argument, NULL, ANSWER_MS },
     { "hold", no_argument, NULL, HOLD },                 { NULL, 0, NULL, 0 },
 };
+/* clang-format on */
 
 static bool parse(int argc, char **argv, struct service_options *o)
 {
-    uint32_t *const numbers[] = { [LISTENERS] = &o->listeners, [CONNECTIONS] = &o->connections,
-                                  [RECEIVES] = &o->receives, [SIZE] = &o->receive_size, [SRQ] = &o->srq,
+    uint32_t *const numbers[] = { [LISTENERS] = &o->listeners,
+                                  [CONNECTIONS] = &o->connections,
+                                  [RECEIVES] = &o->receives,
+                                  [SIZE] = &o->receive_size,
+                                  [SRQ] = &o->srq,
                                   [ANSWER_MS] = &o->answer_ms };
     int option;
 

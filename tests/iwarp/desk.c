@@ -31,8 +31,11 @@ void desk_open_with(struct desk *d, const struct pump_config *c)
 void desk_open(struct desk *d, uint64_t seed)
 {
     desk_open_with(d, &(struct pump_config){
-        .crc = seed & 1, .seed = seed, .whole = seed < 2, .max_segment = seed % 3 ? 1448 : 30000,
-    });
+                          .crc = seed & 1,
+                          .seed = seed,
+                          .whole = seed < 2,
+                          .max_segment = seed % 3 ? 1448 : 30000,
+                      });
 }
 
 void desk_close(struct desk *d)

@@ -45,8 +45,9 @@ static void *destroy(void *arg)
  */
 static void destroyed_under_a_post(bool receives)
 {
-    struct iw_qp_config config = { .receive_depth = 4, .initiator_depth = 4, .receive_sges = 1, .initiator_sges = 1,
-                                   .events = &events };
+    struct iw_qp_config config = {
+        .receive_depth = 4, .initiator_depth = 4, .receive_sges = 1, .initiator_sges = 1, .events = &events
+    };
     struct closer c = { .qp = iw_qp_create(&config) };
     struct queue *q = receives ? &c.qp->rq : &c.qp->sq;
     pthread_t thread;

@@ -21,13 +21,14 @@
 struct fault {
     const char *name;
     struct ddp_header h;
-    int region;       /* 1 target, 2 source, 3 foreign: h.stag and h.to are relative to it */
+    int region; /* 1 target, 2 source, 3 foreign: h.stag and h.to are relative to it */
     uint32_t payload;
-    uint8_t flip[2];  /* XORed into the two control bytes */
+    uint8_t flip[2]; /* XORed into the two control bytes */
     enum wire_error error;
-    bool too_long;    /* the receive completes as RDMA_STATUS_TOO_LONG */
+    bool too_long; /* the receive completes as RDMA_STATUS_TOO_LONG */
 };
 
+/* clang-format off */
 static const struct fault faults[] = {
     { "DDP version, tagged", TAGGED(RDMAP_WRITE, true, 0, 0), 1, 8, { 0x01, 0 }, WIRE_DDP_TAGGED_VERSION, false },
     { "DDP version, untagged", UNTAGGED(RDMAP_SEND, true, 0, 1, 0), 0, 8, { 0x03, 0 }, WIRE_DDP_UNTAGGED_VERSION,
@@ -89,6 +90,7 @@ static const struct fault faults[] = {
     { "write to another domain", TAGGED(RDMAP_WRITE, true, 0, 0), 3, 8, { 0, 0 }, WIRE_DDP_TAGGED_STREAM, false },
     { "response to nothing", TAGGED(RDMAP_READ_RESP, true, 0, 0), 1, 8, { 0, 0 }, WIRE_DDP_TAGGED_STAG, false },
 };
+/* clang-format on */
 
 /* Makes the ULPDU at out + 2, and returns its length. */
 static size_t fault_build(const struct stage *s, const struct fault *f, uint8_t *out)
@@ -152,12 +154,9 @@ static void test_read_sources(void **state)
         uint64_t to;
         enum wire_error error;
     } reads[] = {
-        { 0, 0x5a5a5a5a, 8, 0, WIRE_RDMAP_INVALID_STAG },
-        { 2, 0, LEN + 1, 0, WIRE_RDMAP_BOUNDS },
-        { 2, 0, 8, LEN - 7, WIRE_RDMAP_BOUNDS },
-        { 2, 0, 8, (uint64_t)-1, WIRE_RDMAP_BOUNDS },
-        { 2, 0, UINT32_MAX, 0, WIRE_RDMAP_BOUNDS },
-        { 1, 0, 8, 0, WIRE_RDMAP_ACCESS },
+        { 0, 0x5a5a5a5a, 8, 0, WIRE_RDMAP_INVALID_STAG }, { 2, 0, LEN + 1, 0, WIRE_RDMAP_BOUNDS },
+        { 2, 0, 8, LEN - 7, WIRE_RDMAP_BOUNDS },          { 2, 0, 8, (uint64_t)-1, WIRE_RDMAP_BOUNDS },
+        { 2, 0, UINT32_MAX, 0, WIRE_RDMAP_BOUNDS },       { 1, 0, 8, 0, WIRE_RDMAP_ACCESS },
         { 3, 0, 8, 0, WIRE_RDMAP_STAG_NOT_ASSOCIATED },
     };
     uint8_t fpdu[256];
@@ -194,8 +193,8 @@ static void test_sequences(void **state)
     (void)state;
     for (unsigned i = 0; i < 16; i++) {
         /* There is no receive for the second send. */
-        struct ddp_header first = UNTAGGED(RDMAP_SEND, true, 0, 1, 0), second = UNTAGGED(RDMAP_SEND, true, 0, 2,
-                0), again = UNTAGGED(RDMAP_SEND, true, 0, 1, 0);
+        struct ddp_header first = UNTAGGED(RDMAP_SEND, true, 0, 1, 0), second = UNTAGGED(RDMAP_SEND, true, 0, 2, 0),
+                          again = UNTAGGED(RDMAP_SEND, true, 0, 1, 0);
         uint8_t ulpdu[64];
         stage_open(&s, i & 1, i);
         inject(&s, &first, LEN);
@@ -448,10 +447,9 @@ static void test_refused_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_segments),      cmocka_unit_test(test_read_sources),
-        cmocka_unit_test(test_sequences),     cmocka_unit_test(test_framing),
-        cmocka_unit_test(test_ird),           cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_answer_twice),  cmocka_unit_test(test_refused_read),
+        cmocka_unit_test(test_segments),     cmocka_unit_test(test_read_sources), cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_framing),      cmocka_unit_test(test_ird),          cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_answer_twice), cmocka_unit_test(test_refused_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

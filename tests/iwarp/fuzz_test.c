@@ -70,7 +70,7 @@ static void play_close(struct play *g)
     mem_unmap(g->mapping);
     assert_guarded(g->memory, MEM_PAGE);
     assert_guarded(g->memory + 2 * MEM_PAGE - 16, 16); /* behind the end of the range, in its second page */
-    assert_guarded(g->memory + 2 * MEM_PAGE, OFFSET); /* before the beginning of the range */
+    assert_guarded(g->memory + 2 * MEM_PAGE, OFFSET);  /* before the beginning of the range */
     assert_guarded(g->memory + 3 * MEM_PAGE, MEM_PAGE);
     free(g->memory);
     pump_close(&g->p);
@@ -97,10 +97,15 @@ static void play_post(struct play *g, unsigned side, const struct rdma_request *
 
 static void prepare(struct play *g, struct rdma_request *r, const struct region *plain)
 {
-    unsigned access =
-        RDMA_ACCESS_LOCAL_WRITE | (pump_random(&g->p, 4) ? RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE : 0);
+    unsigned access = RDMA_ACCESS_LOCAL_WRITE |
+                      (pump_random(&g->p, 4) ? RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE : 0);
     struct rdma_pages p = {
-        .logical = g->logical, .count = 2, .offset = OFFSET, .len = SPAN, .base_address = base, .access = access,
+        .logical = g->logical,
+        .count = 2,
+        .offset = OFFSET,
+        .len = SPAN,
+        .base_address = base,
+        .access = access,
     };
     int error = 0;
 
@@ -177,7 +182,9 @@ static void make_up(struct play *g, const struct region *r)
         .tagged = pump_random(p, 2),
         .last = pump_random(p, 2),
         .opcode = (uint8_t)pump_random(p, 9),
-        .stag = plain ? r->stag : pump_random(p, 4) ? any_stag(g, r) : pump_random(p, UINT32_MAX),
+        .stag = plain               ? r->stag
+                : pump_random(p, 4) ? any_stag(g, r)
+                                    : pump_random(p, UINT32_MAX),
         .to = (plain ? (uint64_t)(uintptr_t)r->at : base) + pump_random(p, 2 * LEN) - LEN / 2,
         .queue = pump_random(p, 4),
         .msn = pump_random(p, 6),

@@ -11,7 +11,12 @@
 #include "iwarp/handshake.h"
 
 const struct iw_startup_config usual = {
-    .revision = 2, .crc = false, .rtr = ALL_FORMS, .max_ird = 16, .max_ord = 16, .max_private = 252,
+    .revision = 2,
+    .crc = false,
+    .rtr = ALL_FORMS,
+    .max_ird = 16,
+    .max_ord = 16,
+    .max_private = 252,
 };
 
 enum iw_startup_event feed(struct iw_startup *s, const uint8_t *bytes, size_t len, size_t piece)

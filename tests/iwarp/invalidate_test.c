@@ -118,12 +118,9 @@ static uint32_t wrong_stag(struct desk *d, enum wrong kind)
 static void test_wrong_stags(void **state)
 {
     static const enum wire_error errors[KINDS] = {
-        [NONE] = WIRE_RDMAP_INVALID_STAG,
-        [PREPARED] = WIRE_RDMAP_INVALID_STAG,
-        [ENDED] = WIRE_RDMAP_INVALID_STAG,
-        [LOCAL_ONLY] = WIRE_RDMAP_CANNOT_INVALIDATE,
-        [LASTING] = WIRE_RDMAP_CANNOT_INVALIDATE,
-        [FOREIGN] = WIRE_RDMAP_STAG_NOT_ASSOCIATED,
+        [NONE] = WIRE_RDMAP_INVALID_STAG,         [PREPARED] = WIRE_RDMAP_INVALID_STAG,
+        [ENDED] = WIRE_RDMAP_INVALID_STAG,        [LOCAL_ONLY] = WIRE_RDMAP_CANNOT_INVALIDATE,
+        [LASTING] = WIRE_RDMAP_CANNOT_INVALIDATE, [FOREIGN] = WIRE_RDMAP_STAG_NOT_ASSOCIATED,
     };
     static const uint32_t sizes[] = { 0, 100, 9000 };
     static struct desk d;
@@ -235,7 +232,7 @@ static void test_read_invalidate(void **state)
             desk_open(&d, seed);
             uint32_t stag = prepare(&d, RDMA_ACCESS_LOCAL_WRITE), second = make_alive(&d, RDMA_ACCESS_LOCAL_WRITE);
             struct rdma_sge into[2] = { sge_at(stag, 0, sizes[k] / 2),
-                                      sge_at(second, sizes[k] / 2, sizes[k] - sizes[k] / 2) };
+                                        sge_at(second, sizes[k] / 2, sizes[k] - sizes[k] / 2) };
 
             fill(&d.far, (uint32_t)seed + k);
             assert_int_equal(post_local(&d.p.a, RDMA_OP_FAST_REGISTER, RDMA_FLAG_SILENT, 1, stag), 0);
@@ -281,12 +278,9 @@ static void test_read_invalidate_too_late(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_send_invalidate),
-        cmocka_unit_test(test_wrong_stags),
-        cmocka_unit_test(test_ended_meanwhile),
-        cmocka_unit_test(test_too_long_invalidates_nothing),
-        cmocka_unit_test(test_read_invalidate),
-        cmocka_unit_test(test_read_invalidate_too_late),
+        cmocka_unit_test(test_send_invalidate), cmocka_unit_test(test_wrong_stags),
+        cmocka_unit_test(test_ended_meanwhile), cmocka_unit_test(test_too_long_invalidates_nothing),
+        cmocka_unit_test(test_read_invalidate), cmocka_unit_test(test_read_invalidate_too_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

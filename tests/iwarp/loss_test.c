@@ -13,7 +13,7 @@
 static void test_eof(void **state)
 {
     struct ddp_header open[3] = { UNTAGGED(RDMAP_SEND, false, 0, 1, 0), TAGGED(RDMAP_WRITE, false, 0, 0),
-            UNTAGGED(RDMAP_SEND, true, 0, 1, 0) };
+                                  UNTAGGED(RDMAP_SEND, true, 0, 1, 0) };
     struct stage s;
 
     (void)state;
@@ -109,8 +109,8 @@ static void test_invalidated_under_way(void **state)
     assert_int_equal(iw_qp_rx_want(s.p.b.qp, s.p.scratch, iov, IW_MAX_IOV), 0);
     assert_terminated(&s, &s.p.b, WIRE_DDP_TAGGED_STAG, HEADERS_DDP, fpdu + 2, DDP_TAGGED_HEADER + sizeof payload);
 
-    assert_int_equal(mem_register(s.p.memory, &s.p.domain, big.at, big.len, (uint64_t)(uintptr_t)big.at, 0, &big.mr,
-                                  &big.stag), 0);
+    assert_int_equal(
+        mem_register(s.p.memory, &s.p.domain, big.at, big.len, (uint64_t)(uintptr_t)big.at, 0, &big.mr, &big.stag), 0);
     struct rdma_sge from = one_sge(&big);
     assert_int_equal(post(&s.p.a, RDMA_OP_WRITE, 0, 1, &from, 1, &s.target), 0);
     assert_true(iw_qp_tx_want(s.p.a.qp, s.p.scratch, iov, IW_MAX_IOV) > 0);

@@ -327,11 +327,8 @@ static void test_race_kill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_revoke_waits),
-        cmocka_unit_test(test_race_revoke),
-        cmocka_unit_test(test_race_revokers),
-        cmocka_unit_test(test_race_turns),
-        cmocka_unit_test(test_race_kill),
+        cmocka_unit_test(test_revoke_waits), cmocka_unit_test(test_race_revoke), cmocka_unit_test(test_race_revokers),
+        cmocka_unit_test(test_race_turns),   cmocka_unit_test(test_race_kill),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@ static int teardown(void **state)
 }
 
 static enum wire_error lookup(struct fixture *f, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
-                            unsigned access)
+                              unsigned access)
 {
     struct mem_ref ref;
     enum wire_error e = mem_lookup(f->t, domain, stag, to, len, access, &ref);

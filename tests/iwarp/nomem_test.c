@@ -205,11 +205,8 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_create),
-        cmocka_unit_test(test_shared_queue),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_send),
-        cmocka_unit_test(test_receive),
+        cmocka_unit_test(test_create), cmocka_unit_test(test_shared_queue), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_send),   cmocka_unit_test(test_receive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ enum { POSTERS = 3, POSTS = 20000 };
 struct poster {
     struct race *race;
     enum rdma_op opcode;
-    unsigned posted;            /* written by the poster's thread */
+    unsigned posted;              /* written by the poster's thread */
     unsigned completed, disorder; /* written by the owner */
 };
 
@@ -87,7 +87,9 @@ static int post_one(struct poster *p)
     struct race *r = p->race;
     bool unstable = p->opcode == RDMA_OP_WRITE && p->posted % 2;
     struct rdma_sge comings = {
-        r->transient_to, sizeof r->unstable, atomic_load_explicit(&r->transient_stag, memory_order_relaxed),
+        r->transient_to,
+        sizeof r->unstable,
+        atomic_load_explicit(&r->transient_stag, memory_order_relaxed),
     };
     struct rdma_request q = {
         .op = p->opcode,
@@ -178,8 +180,16 @@ static void carry(struct iw_qp *from, struct iw_qp *to, struct iw_scratch *s)
 static struct iw_qp *open_qp(struct race *r)
 {
     struct iw_qp_config c = {
-        .receive_depth = 32, .initiator_depth = 32, .receive_sges = 1, .initiator_sges = 1, .max_ird = 4,
-        .max_ord = 4, .memory = r->memory, .domain = &r->domain, .events = &events, .owner = r,
+        .receive_depth = 32,
+        .initiator_depth = 32,
+        .receive_sges = 1,
+        .initiator_sges = 1,
+        .max_ird = 4,
+        .max_ord = 4,
+        .memory = r->memory,
+        .domain = &r->domain,
+        .events = &events,
+        .owner = r,
     };
     return iw_qp_create(&c);
 }
@@ -220,8 +230,8 @@ static void test_race(void **state)
     r->memory = mem_table_create(1);
     r->sge = (struct rdma_sge){ (uint64_t)(uintptr_t)r->data, sizeof r->data, 0 };
     r->transient_to = (uint64_t)(uintptr_t)r->unstable;
-    assert_int_equal(mem_register(r->memory, &r->domain, r->data, sizeof r->data, r->sge.address, 7, &mr,
-                                  &r->sge.token), 0);
+    assert_int_equal(
+        mem_register(r->memory, &r->domain, r->data, sizeof r->data, r->sge.address, 7, &mr, &r->sge.token), 0);
     r->a = open_qp(r);
     r->b = open_qp(r);
     atomic_store(&r->running, POSTERS);

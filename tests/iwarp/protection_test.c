@@ -61,7 +61,8 @@ static void send_alternately(struct pump *p, enum rdma_op op, unsigned from_orde
     }
     for (unsigned n = 0; n < MESSAGES; n++) {
         const struct alike *f = &from[from_order >> n & 1], *t = &to[to_order >> n & 1];
-        struct region remote = { .at = (uint8_t *)(uintptr_t)(BASE + n * SIZE), .len = SIZE,
+        struct region remote = { .at = (uint8_t *)(uintptr_t)(BASE + n * SIZE),
+                                 .len = SIZE,
                                  .stag = op == RDMA_OP_READ ? f->stag : t->stag };
         struct rdma_sge there = at(t, n), here = op == RDMA_OP_READ ? there : at(f, n);
 
@@ -194,8 +195,8 @@ static void test_listed_lasts(void **state)
     for (unsigned i = 0; i < 2; i++) {
         struct rdma_sge from = { .address = BASE, .length = 1000 };
 
-        assert_int_equal(mem_register(p.memory, &p.domain, memory[i], LARGE, BASE, RDMA_ACCESS_LOCAL_READ, &mr[i],
-                                      &from.token), 0);
+        assert_int_equal(
+            mem_register(p.memory, &p.domain, memory[i], LARGE, BASE, RDMA_ACCESS_LOCAL_READ, &mr[i], &from.token), 0);
         assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, i, &from, 1, NULL), 0);
     }
     int n = iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_MAX_IOV);
@@ -229,8 +230,9 @@ static void test_pieces_last(void **state)
     }
     assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 1, into, 2, NULL), 0);
     pieces_set_caching(pieces, true);
-    assert_int_equal(pieces_add_entry(p.b.qp, pieces, queue_at(&p.b.qp->rq, 0), 0, 2 * SIZE, RDMA_ACCESS_LOCAL_WRITE,
-                                     IW_MAX_IOV), WIRE_OK);
+    assert_int_equal(
+        pieces_add_entry(p.b.qp, pieces, queue_at(&p.b.qp->rq, 0), 0, 2 * SIZE, RDMA_ACCESS_LOCAL_WRITE, IW_MAX_IOV),
+        WIRE_OK);
     for (unsigned i = 0; i < 2; i++)
         assert_false(mem_invalidate(r[i].mr, on_done, &done));
     assert_int_equal(done, 0);
@@ -243,10 +245,8 @@ static void test_pieces_last(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_regions_alike),
-        cmocka_unit_test(test_different_rights),
-        cmocka_unit_test(test_ends_with_the_batch),
-        cmocka_unit_test(test_listed_lasts),
+        cmocka_unit_test(test_regions_alike),       cmocka_unit_test(test_different_rights),
+        cmocka_unit_test(test_ends_with_the_batch), cmocka_unit_test(test_listed_lasts),
         cmocka_unit_test(test_pieces_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

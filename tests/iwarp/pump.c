@@ -322,8 +322,8 @@ void region_open(struct pump *p, struct region *r, uint32_t len, unsigned access
     memset(all, 0xca, (size_t)len + 2 * CANARY);
     r->at = all + CANARY;
     r->len = len;
-    assert_int_equal(mem_register(p->memory, &p->domain, r->at, len, (uint64_t)(uintptr_t)r->at, access, &r->mr,
-                                  &r->stag), 0);
+    assert_int_equal(
+        mem_register(p->memory, &p->domain, r->at, len, (uint64_t)(uintptr_t)r->at, access, &r->mr, &r->stag), 0);
 }
 
 void region_close(struct region *r)
@@ -370,8 +370,8 @@ struct rdma_sge one_sge(const struct region *r)
     return (struct rdma_sge){ (uint64_t)(uintptr_t)r->at, r->len, r->stag };
 }
 
-int post(struct side *s, enum rdma_op op, unsigned flags, unsigned context, const struct rdma_sge *sges,
-         uint32_t count, const struct region *remote)
+int post(struct side *s, enum rdma_op op, unsigned flags, unsigned context, const struct rdma_sge *sges, uint32_t count,
+         const struct region *remote)
 {
     struct rdma_request r = {
         .op = op,

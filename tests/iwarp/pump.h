@@ -41,17 +41,17 @@ struct pump {
     unsigned low;       /* how often its `low` was called */
     struct side a, b;
     uint64_t seed;
-    bool whole;        /* no splits */
+    bool whole; /* no splits */
     bool shares;
-    char domain;       /* its address is the protection domain */
+    char domain; /* its address is the protection domain */
 };
 
 struct pump_config {
-    struct pump *share;        /* its table and domain are used, and must outlive this pump; or NULL */
+    struct pump *share; /* its table and domain are used, and must outlive this pump; or NULL */
     bool crc, whole, hold;
     uint64_t seed;
-    size_t max_segment;        /* 0: 1448 */
-    uint16_t ird, ord;         /* 0: 4 */
+    size_t max_segment;          /* 0: 1448 */
+    uint16_t ird, ord;           /* 0: 4 */
     uint32_t depth, inline_size; /* 0: 64, 256 */
     uint32_t shared, threshold;  /* the depth of a shared receive queue; 0: none */
 };
@@ -91,8 +91,8 @@ void fill(struct region *r, uint32_t seed);
 /* Cuts [0, len) of a region into at most max SGEs of uneven sizes, empty ones among them. */
 uint32_t split_sges(struct pump *p, const struct region *r, uint32_t len, struct rdma_sge *sges, uint32_t max);
 struct rdma_sge one_sge(const struct region *r); /* the whole region as one SGE */
-int post(struct side *s, enum rdma_op op, unsigned flags, unsigned context, const struct rdma_sge *sges,
-         uint32_t count, const struct region *remote);
+int post(struct side *s, enum rdma_op op, unsigned flags, unsigned context, const struct rdma_sge *sges, uint32_t count,
+         const struct region *remote);
 void assert_completed(const struct side *s, unsigned at, enum rdma_op op, unsigned context, enum rdma_status status);
 
 #endif

@@ -68,8 +68,11 @@ static void one_round(struct pump *p, uint32_t len)
 static void sizes(bool crc, bool whole, size_t segment, uint64_t seed)
 {
     uint32_t ulpdu = (uint32_t)mpa_max_ulpdu(segment);
-    uint32_t lens[] = { 0, 1, 2, 3, 4, 5, 64, 511, 512, 513, ulpdu - 19, ulpdu - 18, ulpdu - 17, ulpdu - 15, ulpdu - 14,
-                        ulpdu - 13, 3 * ulpdu + 1, 100000, MEGABYTE };
+    uint32_t lens[] = {
+        0,       1,          2,          3,          4,          5,          64,         511,           512,
+        513,     ulpdu - 19, ulpdu - 18, ulpdu - 17, ulpdu - 15, ulpdu - 14, ulpdu - 13, 3 * ulpdu + 1, 100000,
+        MEGABYTE
+    };
     struct pump p;
 
     pump_open(&p, &(struct pump_config){ .crc = crc, .whole = whole, .max_segment = segment, .seed = seed });
@@ -94,7 +97,6 @@ static void test_sizes(void **state)
         sizes(false, true, segments[i], 9);
     }
 }
-
 
 /* Sends what one call would send, after the source has changed behind the framing. */
 static void send_changed(struct side *s, struct region *source)
@@ -201,8 +203,8 @@ static void test_crossing(void **state)
 
     (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
-        pump_open(&p, &(struct pump_config){ .crc = seed & 1, .seed = seed, .ird = 3, .ord = 3,
-                                             .max_segment = seed % 3 ? 1448 : 20000 });
+        pump_open(&p, &(struct pump_config){
+                          .crc = seed & 1, .seed = seed, .ird = 3, .ord = 3, .max_segment = seed % 3 ? 1448 : 20000 });
         struct side *sides[2] = { &p.a, &p.b };
         for (int i = 0; i < 2; i++) {
             region_open(&p, &src[i], 40000, RDMA_ACCESS_REMOTE_READ);
@@ -218,7 +220,8 @@ static void test_crossing(void **state)
                 enum rdma_op op = (enum rdma_op)pump_random(&p, 3);
                 count = split_sges(&p, op == RDMA_OP_READ ? &dst[i] : &src[i], len, sges, 7);
                 assert_int_equal(post(sides[i], op, pump_random(&p, 4) ? 0 : RDMA_FLAG_READ_FENCE, n, sges, count,
-                                      op == RDMA_OP_READ ? &src[!i] : &dst[!i]), 0);
+                                      op == RDMA_OP_READ ? &src[!i] : &dst[!i]),
+                                 0);
             }
         }
         pump_run(&p);
@@ -570,14 +573,11 @@ static void test_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),         cmocka_unit_test(test_order),
-        cmocka_unit_test(test_crossing),      cmocka_unit_test(test_silent),
-        cmocka_unit_test(test_ord),           cmocka_unit_test(test_fence),
-        cmocka_unit_test(test_inline),        cmocka_unit_test(test_solicited),
-        cmocka_unit_test(test_refused_posts), cmocka_unit_test(test_rtr),
-        cmocka_unit_test(test_hold),          cmocka_unit_test(test_idle_and_clean),
-        cmocka_unit_test(test_many),          cmocka_unit_test(test_wraparound),
-        cmocka_unit_test(test_source_changes),
+        cmocka_unit_test(test_sizes),  cmocka_unit_test(test_order),      cmocka_unit_test(test_crossing),
+        cmocka_unit_test(test_silent), cmocka_unit_test(test_ord),        cmocka_unit_test(test_fence),
+        cmocka_unit_test(test_inline), cmocka_unit_test(test_solicited),  cmocka_unit_test(test_refused_posts),
+        cmocka_unit_test(test_rtr),    cmocka_unit_test(test_hold),       cmocka_unit_test(test_idle_and_clean),
+        cmocka_unit_test(test_many),   cmocka_unit_test(test_wraparound), cmocka_unit_test(test_source_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

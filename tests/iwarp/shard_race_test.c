@@ -62,7 +62,10 @@ static void turn(struct pump *p, unsigned a, unsigned b)
 static uint32_t make(unsigned which)
 {
     struct rdma_pages pages = {
-        .logical = &race.logical[which], .count = 1, .len = SIZE, .base_address = base,
+        .logical = &race.logical[which],
+        .count = 1,
+        .len = SIZE,
+        .base_address = base,
         .access = RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE,
     };
     uint32_t stag;

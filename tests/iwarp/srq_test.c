@@ -295,8 +295,8 @@ static void test_posts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),     cmocka_unit_test(test_flush), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_empty),     cmocka_unit_test(test_threshold), cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_order), cmocka_unit_test(test_flush),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_empty), cmocka_unit_test(test_threshold), cmocka_unit_test(test_depth),
         cmocka_unit_test(test_posts),
     };
 

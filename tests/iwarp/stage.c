@@ -47,8 +47,8 @@ void receive_all(struct side *s)
         continue;
 }
 
-void assert_terminated(struct stage *g, struct side *s, enum wire_error error, int headers,
-                              const uint8_t *ulpdu, size_t len)
+void assert_terminated(struct stage *g, struct side *s, enum wire_error error, int headers, const uint8_t *ulpdu,
+                       size_t len)
 {
     struct terminate t;
     size_t ddp = ulpdu && ulpdu[0] & 0x80 ? DDP_TAGGED_HEADER : DDP_UNTAGGED_HEADER;

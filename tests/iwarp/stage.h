@@ -39,7 +39,9 @@ void assert_terminated(struct stage *g, struct side *s, enum wire_error error, i
 /* Sends side b a segment with this header and so many bytes of payload. */
 void inject(struct stage *s, const struct ddp_header *h, uint32_t payload);
 
+/* clang-format off */
 #define UNTAGGED(o, l, q, number, offset) { .opcode = (o), .last = (l), .queue = (q), .msn = (number), .mo = (offset) }
 #define TAGGED(o, l, s, t) { .tagged = true, .opcode = (o), .last = (l), .stag = (s), .to = (t) }
+/* clang-format on */
 
 #endif

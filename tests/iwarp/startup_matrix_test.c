@@ -26,8 +26,7 @@ static uint16_t min(uint16_t a, uint16_t b)
     return a < b ? a : b;
 }
 
-static void check_agreement(const struct sides *m, const struct iw_startup_result *a,
-                            const struct iw_startup_result *p)
+static void check_agreement(const struct sides *m, const struct iw_startup_result *a, const struct iw_startup_result *p)
 {
     uint16_t a_ird = min(m->a_ird, m->a.max_ird), a_ord = min(m->a_ord, m->a.max_ord);
     uint16_t p_ird = min(m->p_ird, m->p.max_ird), p_ord = min(m->p_ord, m->p.max_ord);

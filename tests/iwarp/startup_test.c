@@ -179,7 +179,7 @@ static const struct reply_case replies[] = {
     { "10 02 0004 80084004", IW_STARTUP_ACCEPTED, 2, false, true, MPA_RTR_READ, 4, 8, 0 },
     { "10 02 0004 8008c004", IW_STARTUP_ACCEPTED, 2, false, true, MPA_RTR_WRITE, 4, 8, 0 },
     { "10 02 0004 c0084004", IW_STARTUP_ACCEPTED, 2, false, true, MPA_RTR_READ, 4, 8, 0 }, /* B was not offered */
-    { "10 02 0004 4008c004", IW_STARTUP_ACCEPTED, 2, false, false, 0, 4, 8, 0 }, /* forms without A */
+    { "10 02 0004 4008c004", IW_STARTUP_ACCEPTED, 2, false, false, 0, 4, 8, 0 },           /* forms without A */
     /* a lower revision, or no S: the missing limits do not change this side's */
     { "00 02 0000", IW_STARTUP_ACCEPTED, 2, false, false, 0, 4, 8, 0 },
     { "40 01 0000", IW_STARTUP_ACCEPTED, 1, true, false, 0, 4, 8, 0 },
@@ -285,8 +285,12 @@ static void test_requests_of_ours(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct iw_startup_config config = {
-            .revision = cases[i].revision, .crc = cases[i].crc, .rtr = cases[i].rtr,
-            .max_ird = cases[i].max_ird, .max_ord = cases[i].max_ord, .max_private = 252,
+            .revision = cases[i].revision,
+            .crc = cases[i].crc,
+            .rtr = cases[i].rtr,
+            .max_ird = cases[i].max_ird,
+            .max_ord = cases[i].max_ord,
+            .max_private = 252,
         };
         iw_startup_free(initiator(&config, cases[i].request));
     }
@@ -312,7 +316,9 @@ static void test_large_limits(void **state)
 static void test_higher_revision(void **state)
 {
     static const char *const bad[][2] = {
-        { "00 01 0000", "10 02 0004 00010001" }, { "00 01 0000", "00 02 0000" }, { "00 00 0000", "00 01 0000" },
+        { "00 01 0000", "10 02 0004 00010001" },
+        { "00 01 0000", "00 02 0000" },
+        { "00 00 0000", "00 01 0000" },
     };
 
     (void)state;

@@ -48,8 +48,8 @@ CASE(counters_of_connections, KIT_FAMILIES)
     static struct kit_pair p;
 
     kit_pair_open_idle(&p);
-    check(&p.active, (struct expected){0});
-    check(&p.passive, (struct expected){0});
+    check(&p.active, (struct expected){ 0 });
+    check(&p.passive, (struct expected){ 0 });
     kit_establish(&p.active, &p.passive, &p.listener);
     check(&p.active, (struct expected){ .initiated = 1, .active = 1 });
     check(&p.passive, (struct expected){ .accepted = 1, .active = 1 });
@@ -67,7 +67,7 @@ CASE(counters_of_connections, KIT_FAMILIES)
 CASE(counters_of_failures, KIT_FAMILIES)
 {
     static struct kit_pair p;
-    struct kit_call call = {0};
+    struct kit_call call = { 0 };
     struct sockaddr_storage source = kit_host(0), nobody = kit_free_address();
 
     kit_pair_open_idle(&p);
@@ -79,7 +79,7 @@ CASE(counters_of_failures, KIT_FAMILIES)
     CHECK_STATUS(kit_final(&call, connecting), STATUS_CONNECTION_REFUSED);
     CHECK_STATUS(kit_close(asking), STATUS_SUCCESS);
     check(&p.active, (struct expected){ .failed = 2 });
-    check(&p.passive, (struct expected){0});
+    check(&p.passive, (struct expected){ 0 });
     CHECK_STATUS(kit_connect(&p.active, &source, &p.listener.address, NULL, 5), STATUS_INVALID_PARAMETER);
     check(&p.active, (struct expected){ .failed = 2 }); /* refused inline, which does not count as an attempt */
     kit_pair_close(&p);
@@ -89,7 +89,7 @@ CASE(counters_of_failures, KIT_FAMILIES)
 CASE(counters_of_a_failed_accept, KIT_FAMILIES)
 {
     static struct kit_pair p;
-    struct kit_call accept = {0};
+    struct kit_call accept = { 0 };
     struct raw_frame request = raw_enhanced(true, 1, 1), reply;
 
     kit_pair_open_idle(&p);
@@ -145,7 +145,7 @@ CASE(counters_of_an_abrupt_end, KIT_FAMILIES)
 CASE(counters_of_a_notice, KIT_FAMILIES)
 {
     static struct kit_pair p;
-    struct kit_call call = {0};
+    struct kit_call call = { 0 };
 
     kit_pair_open(&p);
     NDK_CONNECTOR *c = p.active.connector;
@@ -191,13 +191,13 @@ CASE(counters_of_an_overflow, 0)
 
     s.depth = KIT_DEPTH;
     kit_side_open(&s, NULL);
-    struct kit_call call = {0};
+    struct kit_call call = { 0 };
     NDK_QP *qp;
     NDK_CQ *cq;
-    NTSTATUS status = s.adapter->Dispatch->NdkCreateCq(s.adapter, 2, kit_on_notify, &s, NULL, kit_create_done,
-                                                       &call, &cq);
+    NTSTATUS status = s.adapter->Dispatch->NdkCreateCq(s.adapter, 2, kit_on_notify, &s, NULL, kit_create_done, &call,
+                                                       &cq);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
-    call = (struct kit_call){0};
+    call = (struct kit_call){ 0 };
     status = s.pd->Dispatch->NdkCreateQp(s.pd, cq, cq, NULL, 4, 1, 1, 1, 0, kit_create_done, &call, &qp);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
     for (uintptr_t i = 0; i < 2; i++)

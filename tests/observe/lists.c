@@ -30,7 +30,7 @@ static void check_state(const ondk_connection_t *c, const char *state)
 CASE(list_of_connections, KIT_FAMILIES)
 {
     static struct kit_pair p;
-    struct kit_call connect = {0}, accept = {0}, ending = {0};
+    struct kit_call connect = { 0 }, accept = { 0 }, ending = { 0 };
     struct sockaddr_storage source = kit_host(0);
     ondk_connection_t a, b;
 
@@ -61,8 +61,9 @@ CASE(list_of_connections, KIT_FAMILIES)
     CHECK(kit_address_equal(&a.local, &local) && kit_address_equal(&b.foreign, &local));
     CHECK(kit_address_equal(&a.foreign, &p.listener.address) && kit_address_equal(&b.local, &p.listener.address));
     ULONG inbound, outbound;
-    CHECK_STATUS(p.active.connector->Dispatch->NdkGetConnectionData(p.active.connector, &inbound, &outbound, NULL,
-                                                                    NULL), STATUS_SUCCESS);
+    CHECK_STATUS(
+        p.active.connector->Dispatch->NdkGetConnectionData(p.active.connector, &inbound, &outbound, NULL, NULL),
+        STATUS_SUCCESS);
     CHECK_EQ(a.inbound_reads, inbound);
     CHECK_EQ(a.outbound_reads, outbound);
     NTSTATUS disconnecting = p.active.connector->Dispatch->NdkDisconnect(p.active.connector, kit_request_done, &ending);
@@ -87,7 +88,7 @@ CASE(list_of_connections, KIT_FAMILIES)
 CASE(list_while_connecting, KIT_FAMILIES)
 {
     static struct kit_side s;
-    struct kit_call call = {0};
+    struct kit_call call = { 0 };
     struct sockaddr_storage source = kit_host(0), silent = kit_host(0), nobody = kit_free_address();
     int listener = raw_listen(&silent);
 
@@ -140,7 +141,7 @@ CASE(list_of_listeners, KIT_FAMILIES)
 
 CASE(list_of_endpoints, KIT_FAMILIES)
 {
-    struct sockaddr_storage any = kit_host(0), local = {0};
+    struct sockaddr_storage any = kit_host(0), local = { 0 };
     ULONG size = sizeof local;
     ondk_endpoint_t all[ROOM];
     NDK_SHARED_ENDPOINT *e;
@@ -214,6 +215,7 @@ CASE(list_during_churn, 0)
     for (int i = 0; i < MAKERS; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
     CHECK_EQ(ondk_adapter_connections(adapter, NULL, 0) + ondk_adapter_listeners(adapter, NULL, 0) +
-             ondk_adapter_endpoints(adapter, NULL, 0), 0);
+                 ondk_adapter_endpoints(adapter, NULL, 0),
+             0);
     ondk_close_adapter(adapter);
 }

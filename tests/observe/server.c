@@ -226,7 +226,7 @@ static bool opens_with(uint32_t if_index, rlim_t descriptors, uint32_t stat)
     config.stat = stat;
     CHECK_STATUS(ondk_configure(&config), STATUS_SUCCESS);
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-    NTSTATUS status = ondk_open_adapter((NDK_VERSION){2, 1}, if_index, &adapter);
+    NTSTATUS status = ondk_open_adapter((NDK_VERSION){ 2, 1 }, if_index, &adapter);
     if (status == STATUS_SUCCESS)
         ondk_close_adapter(adapter);
     return status == STATUS_SUCCESS;
@@ -383,7 +383,7 @@ CASE(server_with_readers_that_leave, 0)
         int s = reader_of(getpid());
         CHECK(s >= 0);
         if (i % 2)
-            CHECK(recv(s, &(char){0}, 1, 0) == 1);
+            CHECK(recv(s, &(char){ 0 }, 1, 0) == 1);
         close(s);
     }
     free(published(&size));

@@ -25,10 +25,10 @@ struct actor {
     bool fresh;
     bool timed_out;
     bool (*ready)(unsigned actor);
-    uint64_t before;        /* the history without the last result */
-    struct shown {          /* the part that belongs to the state */
+    uint64_t before; /* the history without the last result */
+    struct shown {   /* the part that belongs to the state */
         uint64_t history;
-        uint64_t next;      /* the access before which it has stopped */
+        uint64_t next; /* the access before which it has stopped */
         uint32_t status;
         uint32_t timed;
     } shown;
@@ -41,12 +41,12 @@ struct move {
 struct frame {
     struct move moves[MAX_MOVES];
     unsigned count, chosen;
-    size_t slot;            /* of the state in the table */
+    size_t slot; /* of the state in the table */
 };
 
 struct entry {
-    uint64_t hash;          /* 0: free */
-    double paths;           /* negative: the state is on the path */
+    uint64_t hash; /* 0: free */
+    double paths;  /* negative: the state is on the path */
 };
 
 static const struct explore_world *world;

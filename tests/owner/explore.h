@@ -19,34 +19,34 @@
 #define EXPLORE_ACTORS 5
 
 struct explore_world {
-    void *bytes;                           /* all shared state; hashed as bytes, so padding must be zero */
+    void *bytes; /* all shared state; hashed as bytes, so padding must be zero */
     size_t size;
     unsigned actors;
-    void (*reset)(void);                   /* restores the initial state */
+    void (*reset)(void); /* restores the initial state */
     void (*body)(unsigned actor);
-    const char *(*check)(void);            /* called after each step; returns what is wrong, or NULL */
-    const char *(*check_end)(void);        /* the same, when no actor can move */
-    bool (*can_flush)(unsigned actor);     /* does the actor have a store that others do not see yet? */
-    void (*flush)(unsigned actor);         /* makes the oldest of these stores visible */
+    const char *(*check)(void);        /* called after each step; returns what is wrong, or NULL */
+    const char *(*check_end)(void);    /* the same, when no actor can move */
+    bool (*can_flush)(unsigned actor); /* does the actor have a store that others do not see yet? */
+    void (*flush)(unsigned actor);     /* makes the oldest of these stores visible */
     const char *(*name)(unsigned actor);
 };
 
 struct explore_result {
-    const char *wrong;      /* NULL: nothing found */
+    const char *wrong; /* NULL: nothing found */
     size_t states;
-    size_t steps;           /* edges of the state graph */
-    size_t ends;            /* states in which no actor can move */
+    size_t steps; /* edges of the state graph */
+    size_t ends;  /* states in which no actor can move */
     size_t depth;
-    double interleavings;   /* paths through the state graph */
+    double interleavings; /* paths through the state graph */
 };
 
 void explore_run(const struct explore_world *world, size_t max_states, bool verbose, struct explore_result *result);
 
 /* Called by the actors. */
 unsigned explore_self(void);
-void explore_point(const char *what, uint64_t number);        /* others may run here, before the next access */
-void explore_saw(const char *what, uint64_t value);           /* the result of that access */
-void explore_saw_instead(const char *what, uint64_t value);   /* the same, and replaces the last result */
+void explore_point(const char *what, uint64_t number);      /* others may run here, before the next access */
+void explore_saw(const char *what, uint64_t value);         /* the result of that access */
+void explore_saw_instead(const char *what, uint64_t value); /* the same, and replaces the last result */
 void explore_label(unsigned place, uint64_t a, uint64_t b);
 /* Waits until ready(actor) or, if timed is set, perhaps until a timeout. Returns whether it is ready. */
 bool explore_block(const char *what, bool (*ready)(unsigned actor), bool timed);

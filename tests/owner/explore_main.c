@@ -10,6 +10,7 @@
 #include "model.h"
 
 #define MAX_STATES (1u << 23)
+/* clang-format off */
 #define THREAD { .role = ROLE_THREAD }
 #define PRODUCER(n, w) { .role = ROLE_PRODUCER, .count = (n), .work = (w) }
 #define LAZY(n) { .role = ROLE_PRODUCER, .count = (n), .work = WORK_PLAIN, .lazy = true }
@@ -17,7 +18,9 @@
 #define WAKER(n) { .role = ROLE_WAKER, .count = (n) }
 #define NETWORK(n) { .role = ROLE_NETWORK, .count = (n) }
 #define POLLER(n, a) { .role = ROLE_POLLER, .count = (n), .arms = (a) }
+/* clang-format on */
 
+/* clang-format off */
 static const struct scenario scenarios[] = {
     { .name = "one producer, two works",
       .plan = { THREAD, PRODUCER(2, WORK_PLAIN) }, .deferred = true, .spurious = 1 },
@@ -44,8 +47,10 @@ static const struct scenario scenarios[] = {
       .deferred = true },
     { .name = "two leases", .plan = { THREAD, POLLER(1, true), POLLER(1, false) }, .spins = 1 },
 };
+/* clang-format on */
 
 /* Minutes, not seconds. */
+/* clang-format off */
 static const struct scenario long_scenarios[] = {
     { .name = "three producers, stores deferred",
       .plan = { THREAD, PRODUCER(1, WORK_PLAIN), PRODUCER(1, WORK_PLAIN), PRODUCER(1, WORK_PLAIN) },
@@ -56,6 +61,7 @@ static const struct scenario long_scenarios[] = {
     { .name = "two polls and a waker, stores deferred",
       .plan = { THREAD, POLLER(2, true), WAKER(1) }, .deferred = true },
 };
+/* clang-format on */
 
 static const char *const role_names[] = { "nobody", "thread", "producer", "poster", "waker", "poller", "network" };
 
@@ -76,8 +82,15 @@ static void reset(void)
 static bool explore(const struct scenario *s, bool verbose)
 {
     struct explore_world world = {
-        .bytes = &model, .size = sizeof(model), .reset = reset, .body = model_body, .check = model_check,
-        .check_end = model_check_end, .can_flush = model_can_flush, .flush = model_flush, .name = name_of,
+        .bytes = &model,
+        .size = sizeof(model),
+        .reset = reset,
+        .body = model_body,
+        .check = model_check,
+        .check_end = model_check_end,
+        .can_flush = model_can_flush,
+        .flush = model_flush,
+        .name = name_of,
     };
     struct explore_result r;
 

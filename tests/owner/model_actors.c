@@ -272,13 +272,26 @@ static void run_thread(void)
 void model_body(unsigned me)
 {
     switch (plan_of(me)->role) {
-    case ROLE_NONE: break;
-    case ROLE_THREAD: run_thread(); break;
-    case ROLE_PRODUCER: produce(me, NOBODY_ELSE); break;
-    case ROLE_POSTER: produce(me, me); break;
-    case ROLE_WAKER: post_to_thread(me); break;
-    case ROLE_POLLER: poll(me); break;
-    case ROLE_NETWORK: send_messages(me); break;
+    case ROLE_NONE:
+        break;
+    case ROLE_THREAD:
+        run_thread();
+        break;
+    case ROLE_PRODUCER:
+        produce(me, NOBODY_ELSE);
+        break;
+    case ROLE_POSTER:
+        produce(me, me);
+        break;
+    case ROLE_WAKER:
+        post_to_thread(me);
+        break;
+    case ROLE_POLLER:
+        poll(me);
+        break;
+    case ROLE_NETWORK:
+        send_messages(me);
+        break;
     }
     model_label(10, 0, 0);
 }

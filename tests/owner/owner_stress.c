@@ -240,8 +240,8 @@ int main(void)
     REQUIRE(shard.received == MESSAGES);
     REQUIRE(!owner_is_owned(&shard.o) && !owner_is_leased(&shard.o));
     printf("%llu drives, %llu sleeps in epoll, %llu waits in a lease, %llu leases expired\n",
-           (unsigned long long)shard.drives, (unsigned long long)shard.sleeps,
-           (unsigned long long)shard.leases_waited, (unsigned long long)shard.leases_expired);
+           (unsigned long long)shard.drives, (unsigned long long)shard.sleeps, (unsigned long long)shard.leases_waited,
+           (unsigned long long)shard.leases_expired);
     close(shard.epoll);
     close(shard.bell);
     close(shard.socket);

@@ -28,7 +28,7 @@
 #include "openndk/adapter.h"
 #include "openndk/mdl.h"
 
-static const NDK_VERSION version = {2, 1};
+static const NDK_VERSION version = { 2, 1 };
 
 struct waited {
     struct gate gate;
@@ -56,7 +56,7 @@ static void on_event(void *context, NTSTATUS status)
 static void close_object(void *object)
 {
     NDK_PD *any = object;
-    struct waited w = {0};
+    struct waited w = { 0 };
 
     if (any->Dispatch->NdkClosePd(&any->Header, on_close, &w) == STATUS_PENDING)
         executor_wait(executor_threads(), &w.gate);
@@ -84,7 +84,7 @@ static void test_wrong_index(void **state)
 
 static int set_loopback(short set, short clear)
 {
-    struct ifreq r = {.ifr_name = "lo"};
+    struct ifreq r = { .ifr_name = "lo" };
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     int rc = fd < 0 ? -1 : ioctl(fd, SIOCGIFFLAGS, &r);
 
@@ -97,8 +97,8 @@ static int set_loopback(short set, short clear)
 
 static int address_loopback(void)
 {
-    struct ifreq r = {.ifr_name = "lo"};
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct ifreq r = { .ifr_name = "lo" };
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
     memcpy(&r.ifr_addr, &a, sizeof(a));
@@ -167,7 +167,7 @@ static int with_few_descriptors(void)
         NDK_ADAPTER *adapter = NULL;
         NTSTATUS status;
 
-        few = (struct rlimit){(rlim_t)(first + room), old.rlim_max};
+        few = (struct rlimit){ (rlim_t)(first + room), old.rlim_max };
         if (setrlimit(RLIMIT_NOFILE, &few))
             return 101;
         status = ondk_open_adapter(version, lo, &adapter);
@@ -235,9 +235,8 @@ static void test_limits_can_be_had(void **state)
     assert_int_equal(i.MaxCallerData, 252);
     assert_int_equal(i.MaxCalleeData, 252);
     assert_int_equal(adapter->Dispatch->NdkCreatePd(adapter, on_create, NULL, &pd), STATUS_SUCCESS);
-    assert_int_equal(
-        adapter->Dispatch->NdkCreateCq(adapter, i.MaxCqDepth, on_event, NULL, NULL, on_create, NULL, &cq),
-        STATUS_SUCCESS);
+    assert_int_equal(adapter->Dispatch->NdkCreateCq(adapter, i.MaxCqDepth, on_event, NULL, NULL, on_create, NULL, &cq),
+                     STATUS_SUCCESS);
     assert_int_equal(pd->Dispatch->NdkCreateQp(pd, cq, cq, NULL, i.MaxReceiveQueueDepth, i.MaxInitiatorQueueDepth,
                                                i.MaxReceiveRequestSge, i.MaxInitiatorRequestSge, i.MaxInlineDataSize,
                                                on_create, NULL, &qp),
@@ -256,7 +255,7 @@ static void test_receives_at_depth(void **state)
     enum { DEPTH = 100 };
     NDK_ADAPTER *adapter = open_loopback();
     NDK_RESULT results[DEPTH];
-    NDK_SGE sge = {{memory}, 64, 0};
+    NDK_SGE sge = { { memory }, 64, 0 };
     ULONG got = 0;
     NDK_PD *pd;
     NDK_CQ *cq;
@@ -272,9 +271,9 @@ static void test_receives_at_depth(void **state)
     assert_int_equal(pd->Dispatch->NdkCreateQp(pd, cq, cq, (void *)7, DEPTH, 1, 1, 1, 0, on_create, NULL, &qp),
                      STATUS_SUCCESS);
     ondk_mdl_init(&mdl, memory, sizeof(memory), NULL);
-    assert_int_equal(mr->Dispatch->NdkRegisterMr(mr, &mdl, sizeof(memory), NDK_MR_FLAG_ALLOW_LOCAL_WRITE, on_event,
-                                                 NULL),
-                     STATUS_SUCCESS);
+    assert_int_equal(
+        mr->Dispatch->NdkRegisterMr(mr, &mdl, sizeof(memory), NDK_MR_FLAG_ALLOW_LOCAL_WRITE, on_event, NULL),
+        STATUS_SUCCESS);
     sge.MemoryRegionToken = mr->Dispatch->NdkGetLocalTokenFromMr(mr);
     for (uintptr_t i = 0; i < DEPTH; i++)
         assert_int_equal(qp->Dispatch->NdkReceive(qp, (void *)i, &sge, 1), STATUS_SUCCESS);
@@ -303,7 +302,7 @@ static void *churn(void *arg)
     intptr_t wrong = 0;
 
     for (int round = 0; round < 200; round++) {
-        struct waited w[3] = {{{0}, 0}};
+        struct waited w[3] = { { { 0 }, 0 } };
         NDK_PD *pd;
         NDK_CQ *cq;
         NDK_QP *qp;
@@ -311,7 +310,7 @@ static void *churn(void *arg)
             adapter->Dispatch->NdkCreateCq(adapter, 16, on_event, NULL, NULL, on_create, NULL, &cq) ||
             pd->Dispatch->NdkCreateQp(pd, cq, cq, NULL, 4, 4, 1, 1, 0, on_create, NULL, &qp))
             return (void *)1;
-        void *objects[3] = {pd, cq, qp};
+        void *objects[3] = { pd, cq, qp };
         NTSTATUS answers[3];
         for (int i = 0; i < 3; i++) {
             NDK_PD *any = objects[(i + round) % 3];
@@ -366,9 +365,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         /* First, because it forks, and a process should fork before it has threads. */
         cmocka_unit_test(test_interface_states),
-        cmocka_unit_test(test_no_descriptors), cmocka_unit_test(test_wrong_index),
-        cmocka_unit_test(test_nothing_at_all),   cmocka_unit_test(test_limits_can_be_had),
-        cmocka_unit_test(test_receives_at_depth), cmocka_unit_test(test_churn),
+        cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_wrong_index),
+        cmocka_unit_test(test_nothing_at_all),
+        cmocka_unit_test(test_limits_can_be_had),
+        cmocka_unit_test(test_receives_at_depth),
+        cmocka_unit_test(test_churn),
         cmocka_unit_test(test_enumeration),
     };
 

@@ -21,7 +21,7 @@ enum { REPORT_ROOM = 1 << 16, TRANSFER = 1 << 20, DATA = 1 << 16 };
 static void call_back(void (*run)(struct kit_call *call))
 {
     struct kit_config c = kit_config();
-    struct kit_call create = {.inside = run};
+    struct kit_call create = { .inside = run };
     NDK_PD *pd = NULL;
 
     c.pend_creates = 1;
@@ -35,14 +35,14 @@ static void call_back(void (*run)(struct kit_call *call))
 
 static void handle(int number, void (*handler)(int number, siginfo_t *info, void *context))
 {
-    struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 
     CHECK_EQ(sigaction(number, &action, NULL), 0);
 }
 
 /* ---- which signals ---- */
 
-static const int received[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT, SIGPROF};
+static const int received[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT, SIGPROF };
 static _Thread_local volatile sig_atomic_t handled;
 
 static void on_signal(int number, siginfo_t *info, void *context)
@@ -98,8 +98,8 @@ static void jump_back(int number, siginfo_t *info, void *context)
 }
 
 /* Not instrumented, so that the sanitizers report the fault and not the access. */
-__attribute__((noinline, no_sanitize("undefined", "address", "thread")))
-static void null_in_callback(struct kit_call *c)
+__attribute__((noinline, no_sanitize("undefined", "address", "thread"))) static void
+null_in_callback(struct kit_call *c)
 {
     volatile int *volatile nothing = NULL; /* hides the value from the compiler */
 

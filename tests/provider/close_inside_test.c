@@ -71,8 +71,7 @@ static void ordered_complete(struct fabric_conn *c)
     wrapped_call_end();
 }
 
-static int ordered_accept(struct fabric_conn *c, const struct fabric_conn_events *events,
-                          const struct fabric_accept *p)
+static int ordered_accept(struct fabric_conn *c, const struct fabric_conn_events *events, const struct fabric_accept *p)
 {
     wrapped_call_begin();
     int error = atomic_exchange(&fails, false) ? ENOMEM : real->conn_accept(c, events, p);
@@ -169,7 +168,7 @@ static NTSTATUS connect_of(struct kit_pair *p, struct kit_call *call)
 
 static void connect_and_close(struct kit_pair *p, NTSTATUS final)
 {
-    struct kit_call connect = {0};
+    struct kit_call connect = { 0 };
 
     p->active.connector = kit_connector(p->active.adapter);
     victim = &p->active.connector->Header;
@@ -212,7 +211,7 @@ CASE(close_inside_connect_without_memory, 0)
     connect_and_close(&p, STATUS_INSUFFICIENT_RESOURCES);
     ordered.conn_create = real->conn_create;
     ordered.conn_connect = ordered_connect;
-    closing = (struct kit_call){0};
+    closing = (struct kit_call){ 0 };
     atomic_store(&fails, true);
     connect_and_close(&p, STATUS_CANCELLED);
     check_free_again(&p);
@@ -235,7 +234,7 @@ CASE(close_inside_connect, 0)
 /* Until the active side may complete or reject. */
 static NTSTATUS reply(struct kit_pair *p, struct kit_call *accept)
 {
-    struct kit_call connect = {0};
+    struct kit_call connect = { 0 };
     NTSTATUS connecting = connect_of(p, &connect);
 
     p->passive.connector = kit_next_request(&p->listener);
@@ -248,7 +247,7 @@ static NTSTATUS reply(struct kit_pair *p, struct kit_call *accept)
 CASE(close_inside_complete, 0)
 {
     static struct kit_pair p;
-    struct kit_call accept = {0}, complete = {0};
+    struct kit_call accept = { 0 }, complete = { 0 };
 
     open_wrapped(&p, true);
     ordered.conn_complete = ordered_complete;
@@ -265,7 +264,7 @@ CASE(close_inside_complete, 0)
 CASE(close_inside_reject_by_the_active_side, 0)
 {
     static struct kit_pair p;
-    struct kit_call accept = {0}, none = {0};
+    struct kit_call accept = { 0 }, none = { 0 };
 
     open_wrapped(&p, true);
     ordered.conn_reject = ordered_reject;
@@ -281,7 +280,7 @@ CASE(close_inside_reject_by_the_active_side, 0)
 CASE(close_inside_disconnect, 0)
 {
     static struct kit_pair p;
-    struct kit_call disconnect = {0};
+    struct kit_call disconnect = { 0 };
 
     open_wrapped(&p, true);
     ordered.conn_disconnect = ordered_disconnect;
@@ -292,8 +291,7 @@ CASE(close_inside_disconnect, 0)
     CHECK_STATUS(answer, STATUS_PENDING);
     /* The peer may have answered before the close reached the fabric. */
     kit_wait_calls(&disconnect, 1);
-    check_closed(&disconnect, answer,
-                 disconnect.status == STATUS_SUCCESS ? STATUS_SUCCESS : STATUS_CANCELLED);
+    check_closed(&disconnect, answer, disconnect.status == STATUS_SUCCESS ? STATUS_SUCCESS : STATUS_CANCELLED);
     p.active.connector = NULL;
     kit_pair_close(&p);
 }
@@ -302,7 +300,7 @@ CASE(close_inside_disconnect, 0)
 static void accept_and_close(bool without_memory)
 {
     static struct kit_pair p;
-    struct kit_call connect = {0}, accept = {0};
+    struct kit_call connect = { 0 }, accept = { 0 };
 
     open_wrapped(&p, false);
     ordered.conn_accept = ordered_accept;
@@ -330,7 +328,7 @@ CASE(close_inside_accept_without_memory, 0)
 CASE(close_inside_reject_by_the_passive_side, 0)
 {
     static struct kit_pair p;
-    struct kit_call connect = {0}, none = {0};
+    struct kit_call connect = { 0 }, none = { 0 };
 
     open_wrapped(&p, false);
     ordered.conn_reject = ordered_reject;
@@ -346,7 +344,7 @@ CASE(close_inside_reject_by_the_passive_side, 0)
 CASE(close_inside_listen_and_control, 0)
 {
     static struct kit_listener one, two;
-    struct kit_call listen = {0}, none = {0};
+    struct kit_call listen = { 0 }, none = { 0 };
     struct sockaddr_storage address = kit_host(0);
     NDK_ADAPTER *adapter = kit_open(2, 1);
 
@@ -359,7 +357,7 @@ CASE(close_inside_listen_and_control, 0)
     check_closed(&listen, answer, STATUS_SUCCESS);
     ordered.listener_listen = real->listener_listen;
     ordered.listener_pause = ordered_pause;
-    closing = (struct kit_call){0};
+    closing = (struct kit_call){ 0 };
     kit_listen(&two, adapter);
     victim = &two.listener->Header;
     two.listener->Dispatch->NdkControlConnectEvents(two.listener, TRUE);
@@ -430,11 +428,11 @@ static void meet(struct kit_pair *p, struct closer *b, enum step step, int round
 {
     struct kit_side *s = step < ACCEPT ? &p->active : &p->passive;
     struct object *o = object_of(&s->connector->Header);
-    struct kit_call call = {0};
+    struct kit_call call = { 0 };
 
     object_ref(o, REF_INTERNAL);
     b->connector = s->connector;
-    b->call = (struct kit_call){0};
+    b->call = (struct kit_call){ 0 };
     atomic_store(&b->round, round);
     spin(round * 101 % 1500);
     NTSTATUS answer = run_step(p, step, &call);
@@ -450,7 +448,7 @@ static void meet(struct kit_pair *p, struct closer *b, enum step step, int round
 /* From the begin to the step, the step, and the end of the rest. */
 static void one_round(struct kit_pair *p, struct closer *b, enum step step, int round)
 {
-    struct kit_call connect = {0}, accept = {0};
+    struct kit_call connect = { 0 }, accept = { 0 };
     NTSTATUS connecting = STATUS_SUCCESS, accepting = STATUS_SUCCESS;
 
     p->active.connector = kit_connector(p->active.adapter);

@@ -92,7 +92,7 @@ static void wrap(NDK_ADAPTER *adapter)
 
 static void make_victim(struct kit_side *s, bool is_registered)
 {
-    victim.call = (struct kit_call){0};
+    victim.call = (struct kit_call){ 0 };
     if (is_registered) {
         UINT32 token;
         victim.mr = kit_mr(s, memory, sizeof memory, NDK_MR_FLAG_ALLOW_REMOTE_WRITE, &victim.mdl, &token);
@@ -122,7 +122,7 @@ static void check_closed_inside(struct kit_side *s)
 static void meet_by_order(bool is_registered)
 {
     static struct kit_side s;
-    struct kit_call call = {0};
+    struct kit_call call = { 0 };
 
     kit_side_open(&s, NULL);
     make_victim(&s, is_registered);
@@ -255,7 +255,7 @@ static void *close_rounds(void *arg)
 /* A reference keeps the memory, as an earlier call would. */
 static void meet_once(struct kit_side *s, bool is_registered, int round)
 {
-    struct kit_call call = {0};
+    struct kit_call call = { 0 };
 
     make_victim(s, is_registered);
     struct object *o = object_of(&victim.mr->Header);

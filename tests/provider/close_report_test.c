@@ -177,7 +177,7 @@ CASE(report_of_a_create_callback, 0)
 /* The object's callback runs, so its close cannot end before that. */
 static void close_inside(struct kit_call *create)
 {
-    static struct kit_call call = {.inside = block};
+    static struct kit_call call = { .inside = block };
     NDK_PD *pd = (NDK_PD *)create->object;
 
     CHECK_STATUS(pd->Dispatch->NdkClosePd(&pd->Header, kit_close_done, &call), STATUS_PENDING);

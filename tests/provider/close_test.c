@@ -20,7 +20,7 @@ static void test_request_completes_once(void **state)
     NDK_ADAPTER *adapter = fake_open(version_2_1, NULL);
     NDK_PD *pd = make_pd(adapter);
     NDK_MR *mr = make_mr(pd);
-    struct call none = {0}, one = {0};
+    struct call none = { 0 }, one = { 0 };
 
     (void)state;
     assert_int_equal(register_buffer(mr, buffer, sizeof(buffer), 0), STATUS_SUCCESS);
@@ -57,7 +57,7 @@ static void test_close_in_completion(void **state)
     NDK_ADAPTER *adapter = fake_open(version_2_1, NULL);
     NDK_PD *pd = make_pd(adapter);
     NDK_MR *mr = make_mr(pd);
-    struct call closed = {.argument = mr}, request = {.inside = close_argument, .argument = &closed};
+    struct call closed = { .argument = mr }, request = { .inside = close_argument, .argument = &closed };
 
     (void)state;
     assert_int_equal(register_buffer(mr, buffer, sizeof(buffer), 0), STATUS_SUCCESS);
@@ -78,7 +78,7 @@ static void test_close_in_completion(void **state)
 /* The returned status agrees with the callback. */
 static void check_close(void *object)
 {
-    struct call closed = {0};
+    struct call closed = { 0 };
     NTSTATUS status = close_object(object, &closed);
 
     assert_true(status == STATUS_SUCCESS || status == STATUS_PENDING);
@@ -114,7 +114,7 @@ static void test_close_after_its_requests(void **state)
     NDK_ADAPTER *adapter = fake_open(version_2_1, NULL);
     NDK_PD *pd = make_pd(adapter);
     NDK_MR *mr = make_mr(pd);
-    struct call request = {0}, closed = {0};
+    struct call request = { 0 }, closed = { 0 };
 
     (void)state;
     assert_int_equal(register_buffer(mr, buffer, sizeof(buffer), 0), STATUS_SUCCESS);
@@ -140,7 +140,7 @@ static void test_close_cancels(void **state)
     NDK_CQ *cq = make_cq(adapter, NULL);
     NDK_QP *qp = make_qp(pd, cq, cq);
     NDK_MR *mr = make_mr(pd);
-    struct call closed = {0};
+    struct call closed = { 0 };
 
     (void)state;
     assert_int_equal(register_buffer(mr, buffer, sizeof(buffer), 0), STATUS_SUCCESS);
@@ -164,8 +164,8 @@ static void test_close_cancels(void **state)
 static void test_close_waits_for_callback(void **state)
 {
     NDK_ADAPTER *adapter = fake_open(version_2_1, NULL);
-    struct gate go = {0};
-    struct call notified = {.blocks = &go}, closed = {0};
+    struct gate go = { 0 };
+    struct call notified = { .blocks = &go }, closed = { 0 };
     NDK_CQ *cq = make_cq(adapter, &notified);
 
     (void)state;
@@ -183,7 +183,7 @@ static void test_close_waits_for_callback(void **state)
 static void test_close_in_notification(void **state)
 {
     NDK_ADAPTER *adapter = fake_open(version_2_1, NULL);
-    struct call closed = {0}, notified = {.inside = close_argument, .argument = &closed};
+    struct call closed = { 0 }, notified = { .inside = close_argument, .argument = &closed };
     NDK_CQ *cq = make_cq(adapter, &notified);
 
     (void)state;
@@ -201,7 +201,7 @@ static void test_close_in_notification(void **state)
 /* Closes the antecedent, then the successor; the first close ends last. */
 static void check_pair(void *antecedent, void *successor)
 {
-    struct call first = {0}, second = {0};
+    struct call first = { 0 }, second = { 0 };
 
     assert_int_equal(close_object(antecedent, &first), STATUS_PENDING);
     fake_drain();
@@ -245,8 +245,8 @@ static void test_antecedent_after_callback(void **state)
 {
     NDK_ADAPTER *adapter = fake_open(version_2_1, NULL);
     NDK_PD *pd = make_pd(adapter);
-    struct gate go = {0};
-    struct call antecedent = {0}, successor = {.blocks = &go};
+    struct gate go = { 0 };
+    struct call antecedent = { 0 }, successor = { .blocks = &go };
 
     (void)state;
     fake_next_shard(1);
@@ -276,7 +276,7 @@ static void test_dependence_given_back(void **state)
     NDK_PD *pd = make_pd(adapter);
     NDK_MR *mr = make_mr(pd), *other = make_mr(pd);
     struct object *holder = object_of(&mr->Header), *held = object_of(&other->Header);
-    struct call first = {0};
+    struct call first = { 0 };
 
     (void)state;
     for (int i = 0; i < 3 * MAX_ANTECEDENTS; i++) {
@@ -318,14 +318,14 @@ static void assert_still_closing(struct closer *c)
 {
     for (int i = 0; i < 50; i++) {
         assert_int_equal(atomic_load(&c->order), 0);
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     }
 }
 
 /* covers: OBJ-12, OBJ-14 */
 static void test_adapter_waits_for_objects(void **state)
 {
-    struct closer closer = {.adapter = fake_open(version_2_1, NULL)};
+    struct closer closer = { .adapter = fake_open(version_2_1, NULL) };
     NDK_PD *pd = make_pd(closer.adapter);
 
     (void)state;
@@ -339,10 +339,10 @@ static void test_adapter_waits_for_objects(void **state)
 /* covers: OBJ-13, OBJ-14 */
 static void test_adapter_waits_for_callbacks(void **state)
 {
-    struct closer closer = {.adapter = fake_open(version_2_1, NULL)};
+    struct closer closer = { .adapter = fake_open(version_2_1, NULL) };
     NDK_CQ *cq = make_cq(closer.adapter, NULL);
-    struct gate go = {0};
-    struct call closed = {.blocks = &go};
+    struct gate go = { 0 };
+    struct call closed = { .blocks = &go };
 
     (void)state;
     assert_int_equal(close_object(cq, &closed), STATUS_PENDING);
@@ -377,7 +377,7 @@ static void *run_releaser(void *arg)
 static void test_close_races_completion(void **state)
 {
     NDK_ADAPTER *adapter = fake_open(version_2_1, NULL);
-    struct race race = {.pd = make_pd(adapter)};
+    struct race race = { .pd = make_pd(adapter) };
     int inline_closes = 0;
     pthread_t releaser;
 
@@ -385,7 +385,7 @@ static void test_close_races_completion(void **state)
     fake.defers_ends = true;
     assert_int_equal(pthread_create(&releaser, NULL, run_releaser, &race), 0);
     for (int i = 0; i < ROUNDS; i++) {
-        struct call request = {0}, closed = {0};
+        struct call request = { 0 }, closed = { 0 };
         NDK_MR *mr = make_mr(race.pd);
         assert_int_equal(register_buffer(mr, buffer, sizeof(buffer), 0), STATUS_SUCCESS);
         assert_int_equal(mr->Dispatch->NdkDeregisterMr(mr, on_request, &request), STATUS_PENDING);
@@ -424,7 +424,7 @@ static void test_closes_race(void **state)
     for (int i = 0; i < ROUNDS / 4; i++) {
         NDK_PD *pd = make_pd(adapter);
         NDK_CQ *cq = make_cq(adapter, NULL);
-        struct call closed_pd = {.argument = pd}, closed_qp = {0};
+        struct call closed_pd = { .argument = pd }, closed_qp = { 0 };
         NDK_QP *qp = make_qp(pd, cq, cq);
         pthread_t thread;
 

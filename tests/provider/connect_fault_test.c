@@ -47,7 +47,7 @@ static void open_pair(struct kit_pair *p)
 CASE(connect_without_memory_for_a_connection, 0)
 {
     static struct kit_pair p;
-    struct kit_call call = {0};
+    struct kit_call call = { 0 };
     struct sockaddr_storage source = kit_host(0);
 
     open_pair(&p);
@@ -63,7 +63,7 @@ CASE(connect_without_memory_for_a_connection, 0)
 CASE(connect_without_memory_to_begin, 0)
 {
     static struct kit_pair p;
-    struct kit_call call = {0};
+    struct kit_call call = { 0 };
     struct sockaddr_storage source = kit_host(0);
 
     open_pair(&p);
@@ -79,7 +79,7 @@ CASE(connect_without_memory_to_begin, 0)
 CASE(connect_accept_without_memory, 0)
 {
     static struct kit_pair p;
-    struct kit_call connect = {0}, accept = {0};
+    struct kit_call connect = { 0 }, accept = { 0 };
     struct sockaddr_storage source = kit_host(0);
 
     open_pair(&p);

@@ -34,7 +34,7 @@ static void pair_without_connection(struct kit_pair *p)
 
 static void check_ends(NDK_CONNECTOR *one, NDK_CONNECTOR *other)
 {
-    struct sockaddr_storage local = {0}, peer = {0};
+    struct sockaddr_storage local = { 0 }, peer = { 0 };
     ULONG local_len = sizeof local, peer_len = sizeof peer, needed = 0;
 
     CHECK_STATUS(one->Dispatch->NdkGetLocalAddress(one, (PSOCKADDR)&local, &local_len), STATUS_SUCCESS);
@@ -48,7 +48,7 @@ static void check_ends(NDK_CONNECTOR *one, NDK_CONNECTOR *other)
 
 static void check_peer_is(NDK_CONNECTOR *c, const struct sockaddr_storage *address)
 {
-    struct sockaddr_storage peer = {0};
+    struct sockaddr_storage peer = { 0 };
     ULONG len = sizeof peer;
 
     CHECK_STATUS(c->Dispatch->NdkGetPeerAddress(c, (PSOCKADDR)&peer, &len), STATUS_SUCCESS);
@@ -92,7 +92,7 @@ CASE(connect_life_of_a_connection, KIT_FAMILIES)
 {
     static struct kit_pair p;
     struct kit_side *a = &p.active, *s = &p.passive;
-    struct kit_call connect = {0}, accept = {0};
+    struct kit_call connect = { 0 }, accept = { 0 };
     struct sockaddr_storage source = kit_host(0);
     uint8_t caller[200], callee[252];
 
@@ -125,7 +125,7 @@ CASE(connect_life_of_a_connection, KIT_FAMILIES)
 CASE(connect_both_disconnect_at_once, KIT_FAMILIES)
 {
     static struct kit_pair p;
-    struct kit_call one = {0}, other = {0};
+    struct kit_call one = { 0 }, other = { 0 };
 
     kit_pair_open(&p);
     NDK_CONNECTOR *a = p.active.connector, *s = p.passive.connector;
@@ -163,7 +163,7 @@ static bool may_have_ended_first(int one, int other)
 /* Closes all handles of a side in one order, waiting for none, then waits for all. */
 static void close_in_order(struct kit_side *s, const int *order)
 {
-    void *objects[HANDLES] = {s->connector, s->qp, s->mr, s->cq, s->pd};
+    void *objects[HANDLES] = { s->connector, s->qp, s->mr, s->cq, s->pd };
     NTSTATUS status[HANDLES];
 
     memset(closes, 0, sizeof closes);
@@ -216,7 +216,7 @@ CASE(connect_closed_in_every_order, 0)
 {
     static struct kit_pair p;
     NDK_ADAPTER *adapter = kit_open(2, 1);
-    int order[HANDLES] = {0, 1, 2, 3, 4}, orders = 0;
+    int order[HANDLES] = { 0, 1, 2, 3, 4 }, orders = 0;
 
     kit_side_open(&p.passive, NULL);
     kit_listen(&p.listener, p.passive.adapter);
@@ -239,7 +239,7 @@ CASE(connect_closed_in_every_order, 0)
 /* A pending request of a connector completes with STATUS_CANCELLED, and before the close. */
 static void close_cancels(NDK_CONNECTOR *c, struct kit_call *pending, NTSTATUS status)
 {
-    struct kit_call call = {0};
+    struct kit_call call = { 0 };
 
     CHECK_STATUS(status, STATUS_PENDING);
     CHECK_EQ(atomic_load(&pending->calls), 0);
@@ -252,7 +252,7 @@ CASE(connect_closed_while_idle, 0)
 {
     NDK_ADAPTER *adapter = kit_open(2, 1);
     NDK_CONNECTOR *c = kit_connector(adapter);
-    struct kit_call call = {0};
+    struct kit_call call = { 0 };
 
     CHECK_STATUS(c->Dispatch->NdkCloseConnector(&c->Header, kit_close_done, &call), STATUS_SUCCESS);
     CHECK_EQ(atomic_load(&call.calls), 0);
@@ -263,7 +263,7 @@ CASE(connect_closed_while_connecting, KIT_FAMILIES)
 {
     static struct kit_side a;
     struct sockaddr_storage source = kit_host(0), peer = kit_host(0);
-    struct kit_call connect = {0};
+    struct kit_call connect = { 0 };
     int listener = raw_listen(&peer);
 
     kit_side_open(&a, NULL);
@@ -281,7 +281,7 @@ CASE(connect_with_the_queue_pair_of_a_cancelled_one, KIT_FAMILIES)
 {
     static struct kit_pair p;
     struct sockaddr_storage source = kit_host(0), silent = kit_host(0);
-    struct kit_call connect = {0};
+    struct kit_call connect = { 0 };
     int listener = raw_listen(&silent);
 
     pair_without_connection(&p);
@@ -297,7 +297,7 @@ CASE(connect_closed_before_complete, KIT_FAMILIES)
 {
     static struct kit_pair p;
     struct sockaddr_storage source = kit_host(0);
-    struct kit_call connect = {0}, accept = {0};
+    struct kit_call connect = { 0 }, accept = { 0 };
 
     pair_without_connection(&p);
     NTSTATUS connecting = kit_connect_start(&p.active, &connect, &source, &p.listener.address, NULL, 0);
@@ -315,7 +315,7 @@ CASE(connect_closed_while_accepting, KIT_FAMILIES)
 {
     static struct kit_pair p;
     struct sockaddr_storage source = kit_host(0);
-    struct kit_call connect = {0}, accept = {0};
+    struct kit_call connect = { 0 }, accept = { 0 };
 
     pair_without_connection(&p);
     NTSTATUS connecting = kit_connect_start(&p.active, &connect, &source, &p.listener.address, NULL, 0);
@@ -334,7 +334,7 @@ CASE(connect_closed_unanswered, KIT_FAMILIES)
 {
     static struct kit_pair p;
     struct sockaddr_storage source = kit_host(0);
-    struct kit_call connect = {0};
+    struct kit_call connect = { 0 };
 
     pair_without_connection(&p);
     NTSTATUS connecting = kit_connect_start(&p.active, &connect, &source, &p.listener.address, NULL, 0);
@@ -347,7 +347,7 @@ CASE(connect_closed_unanswered, KIT_FAMILIES)
 CASE(connect_closed_while_disconnecting, KIT_FAMILIES)
 {
     static struct kit_pair p;
-    struct kit_call call = {0};
+    struct kit_call call = { 0 };
 
     kit_pair_open(&p);
     NDK_CONNECTOR *a = p.active.connector;
@@ -365,7 +365,7 @@ CASE(connect_rejected_with_data, KIT_FAMILIES)
 {
     static struct kit_pair p;
     struct sockaddr_storage source = kit_host(0);
-    struct kit_call connect = {0};
+    struct kit_call connect = { 0 };
     uint8_t no[33], data[64];
     ULONG len = sizeof data;
 
@@ -389,7 +389,7 @@ CASE(connect_rejected_by_the_active_side, KIT_FAMILIES)
 {
     static struct kit_pair p;
     struct sockaddr_storage source = kit_host(0);
-    struct kit_call connect = {0}, accept = {0};
+    struct kit_call connect = { 0 }, accept = { 0 };
 
     pair_without_connection(&p);
     NTSTATUS connecting = kit_connect_start(&p.active, &connect, &source, &p.listener.address, NULL, 0);
@@ -406,7 +406,7 @@ CASE(connect_rejected_by_the_active_side, KIT_FAMILIES)
 CASE(connect_calls_in_wrong_phases, KIT_FAMILIES)
 {
     static struct kit_pair p;
-    struct kit_call call = {0};
+    struct kit_call call = { 0 };
     struct sockaddr_storage source = kit_host(0);
     ULONG len = 0;
 
@@ -435,7 +435,7 @@ CASE(connect_with_a_queue_pair_in_use, KIT_FAMILIES)
 {
     static struct kit_pair p;
     struct sockaddr_storage source = kit_host(0);
-    struct kit_call connect = {0};
+    struct kit_call connect = { 0 };
 
     kit_pair_open(&p);
     NDK_CONNECTOR *first = p.active.connector, *first_passive = p.passive.connector;
@@ -492,7 +492,8 @@ static void complete_inside(struct kit_call *call)
 
         atomic_fetch_sub(&call->calls, 1);
         CHECK_STATUS(kit_connect_start(&in.pair.active, call, &in.source,
-                                       right ? &in.pair.listener.address : &in.nobody, NULL, 0), STATUS_PENDING);
+                                       right ? &in.pair.listener.address : &in.nobody, NULL, 0),
+                     STATUS_PENDING);
         return;
     }
     CHECK_STATUS(call->status, STATUS_SUCCESS);
@@ -547,26 +548,27 @@ static void on_notice(void *context, ULONG reason)
 
 static void establish_ex(struct kit_pair *p, struct notice *active, struct notice *passive)
 {
-    struct kit_call connect = {0}, accept = {0}, complete = {0};
+    struct kit_call connect = { 0 }, accept = { 0 }, complete = { 0 };
     struct sockaddr_storage source = kit_host(0);
 
     pair_without_connection(p);
     NTSTATUS connecting = kit_connect_start(&p->active, &connect, &source, &p->listener.address, NULL, 0);
     NDK_CONNECTOR *s = p->passive.connector = kit_next_request(&p->listener);
-    NTSTATUS accepting = s->Dispatch->NdkAcceptEx(s, p->passive.qp, 1, 1, NULL, 0, on_notice, passive,
-                                                  kit_request_done, &accept);
+    NTSTATUS accepting = s->Dispatch->NdkAcceptEx(s, p->passive.qp, 1, 1, NULL, 0, on_notice, passive, kit_request_done,
+                                                  &accept);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
     NDK_CONNECTOR *a = p->active.connector;
-    CHECK_STATUS(kit_final(&complete, a->Dispatch->NdkCompleteConnectEx(a, on_notice, active, kit_request_done,
-                                                                        &complete)), STATUS_SUCCESS);
+    CHECK_STATUS(
+        kit_final(&complete, a->Dispatch->NdkCompleteConnectEx(a, on_notice, active, kit_request_done, &complete)),
+        STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
 }
 
 CASE(connect_tells_why_the_peer_disconnected, KIT_FAMILIES)
 {
     static struct kit_pair p;
-    struct notice active = {0}, passive = {0};
-    struct kit_call call = {0};
+    struct notice active = { 0 }, passive = { 0 };
+    struct kit_call call = { 0 };
 
     establish_ex(&p, &active, &passive);
     NDK_CONNECTOR *a = p.active.connector;
@@ -585,7 +587,7 @@ CASE(connect_tells_why_the_peer_disconnected, KIT_FAMILIES)
 CASE(connect_tells_an_abrupt_end_too, KIT_FAMILIES)
 {
     static struct kit_pair p;
-    struct notice active = {0}, passive = {0};
+    struct notice active = { 0 }, passive = { 0 };
     establish_ex(&p, &active, &passive);
     CHECK_STATUS(kit_close(p.active.connector), STATUS_SUCCESS);
     p.active.connector = NULL;

@@ -22,7 +22,9 @@ struct transition {
     enum connector_action action;
 };
 
+/* clang-format off */
 #define T(from, event, to, action) { CONNECTOR_##from, CONNECTOR_##event, CONNECTOR_##to, CONNECTOR_##action }
+/* clang-format on */
 
 static const struct transition transitions[] = {
     T(IDLE, CONNECT, CONNECTING, START_CONNECT),

@@ -5,7 +5,7 @@
 
 static void check_ends(NDK_CONNECTOR *one, NDK_CONNECTOR *other)
 {
-    struct sockaddr_storage local = {0}, peer = {0};
+    struct sockaddr_storage local = { 0 }, peer = { 0 };
     ULONG local_len = sizeof local, peer_len = sizeof peer;
 
     CHECK_STATUS(one->Dispatch->NdkGetLocalAddress(one, (PSOCKADDR)&local, &local_len), STATUS_SUCCESS);
@@ -28,11 +28,11 @@ static void move_data(struct kit_side *a, struct kit_side *p)
 
 static NDK_SHARED_ENDPOINT *endpoint_at(NDK_ADAPTER *adapter, struct sockaddr_storage *address)
 {
-    struct kit_call call = {0};
+    struct kit_call call = { 0 };
     NDK_SHARED_ENDPOINT *e = NULL;
     ULONG len = sizeof *address;
-    NTSTATUS status = adapter->Dispatch->NdkCreateSharedEndpoint(adapter, (PSOCKADDR)address,
-                                                                 kit_address_len(address), kit_create_done, &call, &e);
+    NTSTATUS status = adapter->Dispatch->NdkCreateSharedEndpoint(adapter, (PSOCKADDR)address, kit_address_len(address),
+                                                                 kit_create_done, &call, &e);
 
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
     CHECK_STATUS(e->Dispatch->NdkGetLocalAddress(e, (PSOCKADDR)address, &len), STATUS_SUCCESS);
@@ -45,14 +45,13 @@ static NTSTATUS connect_from(struct kit_side *s, NDK_SHARED_ENDPOINT *e, const s
 {
     if (!s->connector)
         s->connector = kit_connector(s->adapter);
-    return s->connector->Dispatch->NdkConnectWithSharedEndpoint(s->connector, s->qp, e, (PSOCKADDR)to,
-                                                                kit_address_len(to), 1, 1, NULL, 0, kit_request_done,
-                                                                call);
+    return s->connector->Dispatch->NdkConnectWithSharedEndpoint(
+        s->connector, s->qp, e, (PSOCKADDR)to, kit_address_len(to), 1, 1, NULL, 0, kit_request_done, call);
 }
 
 static void establish_from(struct kit_side *a, struct kit_side *s, NDK_SHARED_ENDPOINT *e, struct kit_listener *l)
 {
-    struct kit_call connect = {0}, accept = {0};
+    struct kit_call connect = { 0 }, accept = { 0 };
     NTSTATUS connecting = connect_from(a, e, &l->address, &connect);
 
     s->connector = kit_next_request(l);
@@ -67,7 +66,7 @@ CASE(connect_many_from_one_shared_endpoint, KIT_FAMILIES)
     static struct kit_side a[2], s[2], again;
     static struct kit_listener l[2];
     struct sockaddr_storage shared = kit_host(0), elsewhere = kit_host(9);
-    struct kit_call closing = {0}, second = {0};
+    struct kit_call closing = { 0 }, second = { 0 };
     NDK_ADAPTER *adapter = kit_open(2, 1);
     NDK_SHARED_ENDPOINT *e = endpoint_at(adapter, &shared);
 
@@ -108,7 +107,7 @@ CASE(connect_from_an_endpoint_of_the_other_family, 0)
 {
     static struct kit_side a;
     struct sockaddr_storage shared = kit_address("127.0.0.1", 0), six = kit_address("::1", 50000);
-    struct kit_call call = {0};
+    struct kit_call call = { 0 };
 
     kit_side_open(&a, NULL);
     NDK_SHARED_ENDPOINT *e = endpoint_at(a.adapter, &shared);
@@ -142,7 +141,7 @@ CASE(connect_listener_listens_again_after_a_failure, KIT_FAMILIES)
 CASE(connect_listener_closed_before_its_connections, KIT_FAMILIES)
 {
     static struct kit_pair p;
-    struct kit_call closing = {0}, connect = {0};
+    struct kit_call closing = { 0 }, connect = { 0 };
     struct sockaddr_storage source = kit_host(0);
     static struct kit_side late;
 
@@ -208,8 +207,8 @@ static void one_shard(void)
 CASE(connect_listener_closed_while_its_event_runs, KIT_FAMILIES)
 {
     static struct kit_side a, s;
-    static struct kit_listener l = {.inside = block_inside};
-    struct kit_call connect = {0}, going = {0}, closing = {.inside = check_returned};
+    static struct kit_listener l = { .inside = block_inside };
+    struct kit_call connect = { 0 }, going = { 0 }, closing = { .inside = check_returned };
     struct sockaddr_storage source = kit_host(0);
 
     one_shard();
@@ -252,7 +251,7 @@ CASE(connect_notice_overtaken_by_disconnect, KIT_FAMILIES)
 {
     static struct kit_pair p;
     static struct kit_listener other;
-    struct kit_call listen = {.inside = block}, mine = {0}, theirs = {0};
+    struct kit_call listen = { .inside = block }, mine = { 0 }, theirs = { 0 };
     struct sockaddr_storage any = kit_host(0);
 
     one_shard();
@@ -260,7 +259,8 @@ CASE(connect_notice_overtaken_by_disconnect, KIT_FAMILIES)
     NDK_CONNECTOR *a = p.active.connector, *s = p.passive.connector;
     kit_listener_create(&other, p.active.adapter);
     CHECK_STATUS(other.listener->Dispatch->NdkListen(other.listener, (PSOCKADDR)&any, kit_address_len(&any),
-                                                     kit_request_done, &listen), STATUS_PENDING);
+                                                     kit_request_done, &listen),
+                 STATUS_PENDING);
     while (!atomic_load(&shut.entered))
         kit_pause();
     NTSTATUS their_status = s->Dispatch->NdkDisconnect(s, kit_request_done, &theirs);
@@ -280,11 +280,12 @@ CASE(connect_notice_overtaken_by_disconnect, KIT_FAMILIES)
 
 static sa_family_t family_of(NDK_CONNECTOR *c, bool local)
 {
-    struct sockaddr_storage address = {0};
+    struct sockaddr_storage address = { 0 };
     ULONG len = sizeof address;
 
     CHECK_STATUS(local ? c->Dispatch->NdkGetLocalAddress(c, (PSOCKADDR)&address, &len)
-                       : c->Dispatch->NdkGetPeerAddress(c, (PSOCKADDR)&address, &len), STATUS_SUCCESS);
+                       : c->Dispatch->NdkGetPeerAddress(c, (PSOCKADDR)&address, &len),
+                 STATUS_SUCCESS);
     return address.ss_family;
 }
 
@@ -292,7 +293,7 @@ CASE(connect_with_windows_families, KIT_FAMILIES)
 {
     static struct kit_side a, s;
     static struct kit_listener l;
-    struct sockaddr_storage shared = kit_host(0), seen = {0};
+    struct sockaddr_storage shared = kit_host(0), seen = { 0 };
     sa_family_t expected = kit_family() == AF_INET6 ? 23 : AF_INET;
     ULONG len = sizeof seen;
 

@@ -52,7 +52,7 @@ bool fake_defer_end(void (*done)(void *), void *context)
     spin_lock(&deferred_lock);
     if (waits) {
         assert(deferred_count < FAKE_MAX_DEFERRED);
-        deferred[deferred_count++] = (struct fake_deferred){done, context};
+        deferred[deferred_count++] = (struct fake_deferred){ done, context };
     }
     spin_unlock(&deferred_lock);
     return waits;
@@ -374,7 +374,7 @@ NDK_ADAPTER *fake_open(NDK_VERSION version, const ondk_config_t *config)
         .large_request_threshold = 4096,
     };
     for (int i = 0; i < FAKE_SHARDS; i++) {
-        struct shard_config shard = {.cpu = -1};
+        struct shard_config shard = { .cpu = -1 };
         if (shard_create(executor_threads(), net_kernel(), &shard, &fake.shards[i]))
             abort();
     }
@@ -461,7 +461,7 @@ static void fake_run_drain_mark(struct task *task)
 
 void fake_drain_shard(int shard)
 {
-    struct mark mark = {.task = {.run = fake_run_drain_mark}};
+    struct mark mark = { .task = { .run = fake_run_drain_mark } };
 
     shard_call(fake.shards[shard], &mark.task);
     fake_wait(&mark.gate);

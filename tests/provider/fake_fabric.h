@@ -31,10 +31,10 @@ struct fake {
     struct shard *shards[FAKE_SHARDS];
     atomic_int cqs, qps, mrs, lams, srqs; /* that exist */
     atomic_int flushes;
-    int error;                          /* the result of the next creation, registration or post */
-    int prepare_error;                  /* the result of the next preparation of a token */
-    atomic_bool defers_ends;            /* ends of queues, queue pairs and regions wait for fake_run_deferred */
-    void (*inside_post)(void);          /* runs in the next post before it returns */
+    int error;                 /* the result of the next creation, registration or post */
+    int prepare_error;         /* the result of the next preparation of a token */
+    atomic_bool defers_ends;   /* ends of queues, queue pairs and regions wait for fake_run_deferred */
+    void (*inside_post)(void); /* runs in the next post before it returns */
     struct fabric_info info;
     /* The arguments of the last calls. */
     struct fabric_cq_config cq_config;
@@ -44,16 +44,16 @@ struct fake {
     unsigned char inline_data[2048];
     size_t inline_length;
     enum fabric_arm armed;
-    uint32_t interval_us, count;        /* moderation */
+    uint32_t interval_us, count; /* moderation */
     struct fabric_srq_config srq_config;
-    uint32_t srq_depth, srq_threshold;  /* of a modification */
+    uint32_t srq_depth, srq_threshold; /* of a modification */
     const void *domain;
     void *memory;
     uint64_t length, base;
     unsigned access;
-    struct rdma_pages pages;          /* page_list has the list itself */
+    struct rdma_pages pages; /* page_list has the list itself */
     uint64_t page_list[FAKE_MAX_PAGES];
-    uint32_t prepared, of, discarded;   /* tokens */
+    uint32_t prepared, of, discarded; /* tokens */
 };
 
 extern struct fake fake;

@@ -17,9 +17,9 @@
 
 enum {
     ATTACKERS = 5000,
-    SOURCES = 1000,     /* of the attack that has many */
-    THREADS = 32,       /* of clients of each kind; each thread has an address of its own */
-    SHORT_RUN = 100,    /* clients of each kind in a short case */
+    SOURCES = 1000,  /* of the attack that has many */
+    THREADS = 32,    /* of clients of each kind; each thread has an address of its own */
+    SHORT_RUN = 100, /* clients of each kind in a short case */
     LONG_RUN = 1000,
     PERCENT = 99,       /* of the clients must connect */
     THINK_MS = 200,     /* of a slow client, from TCP connect to the request */
@@ -270,8 +270,9 @@ static void run_flood(rlim_t descriptors, unsigned sources, bool reconnects, uns
     kit_wire_send(connecting.wire, &order, sizeof order);
     kit_wire_receive(connecting.wire, &result, sizeof result);
     printf("  %llu descriptors, %u address(es)%s: of %u clients each, %u that sent at once and %u that waited %d ms "
-           "connected\n", (unsigned long long)descriptors, sources, reconnects ? ", reconnecting" : "", count,
-           result.quick, result.slow, THINK_MS);
+           "connected\n",
+           (unsigned long long)descriptors, sources, reconnects ? ", reconnecting" : "", count, result.quick,
+           result.slow, THINK_MS);
     CHECK(percent(result.quick, count) >= PERCENT);
     CHECK(percent(result.slow, count) >= slow_percent);
     kit_join(&connecting);

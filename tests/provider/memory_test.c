@@ -22,8 +22,9 @@ static struct {
     NDK_MW *mw;
 } t;
 
-static const NDK_LOGICAL_ADDRESS pages[PAGES + 1] = {{.QuadPart = 0x10000}, {.QuadPart = 0x90000},
-                                                     {.QuadPart = 0x50000}};
+static const NDK_LOGICAL_ADDRESS pages[PAGES + 1] = { { .QuadPart = 0x10000 },
+                                                      { .QuadPart = 0x90000 },
+                                                      { .QuadPart = 0x50000 } };
 static unsigned char buffer[8 * PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
 
 static NDK_MR *make_fast(NDK_PD *pd)
@@ -67,7 +68,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    void *objects[] = {t.mw, t.fast, t.mr, t.qp, t.cq, t.other_pd, t.pd};
+    void *objects[] = { t.mw, t.fast, t.mr, t.qp, t.cq, t.other_pd, t.pd };
 
     (void)state;
     fake.defers_ends = false;
@@ -134,9 +135,13 @@ static NTSTATUS fast_register(const struct fast *f)
 /* covers: INV-04 */
 static void test_fast_register_is_passed_on(void **state)
 {
-    const struct fast f = {t.fast, 3, 100, 8000, 7 * PAGE_SIZE + 100,
-                           NDK_OP_FLAG_ALLOW_REMOTE_WRITE | NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_READ_FENCE |
-                               NDK_OP_FLAG_DEFER | NDK_OP_FLAG_RDMA_READ_SINK};
+    const struct fast f = { t.fast,
+                            3,
+                            100,
+                            8000,
+                            7 * PAGE_SIZE + 100,
+                            NDK_OP_FLAG_ALLOW_REMOTE_WRITE | NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_READ_FENCE |
+                                NDK_OP_FLAG_DEFER | NDK_OP_FLAG_RDMA_READ_SINK };
 
     (void)state;
     assert_int_equal(fast_register(&f), STATUS_SUCCESS);
@@ -164,21 +169,21 @@ static void test_fast_register_is_refused(void **state)
         struct fast f;
         NTSTATUS status;
     } cases[] = {
-        {{t.fast, PAGES, 0, 1, page, 0}, STATUS_SUCCESS},
-        {{t.fast, 1, 0, 1, 0, 0}, STATUS_SUCCESS},
-        {{t.fast, 1, 5, 1, 5, 0}, STATUS_SUCCESS},
-        {{t.fast, PAGES + 1, 0, 1, page, 0}, STATUS_INVALID_PARAMETER},
-        {{t.fast, 1, 0, 0, page, 0}, STATUS_INVALID_PARAMETER},
-        {{t.fast, 1, 5, 1, page, 0}, STATUS_INVALID_PARAMETER},
-        {{t.fast, 1, 5, 1, page + 4, 0}, STATUS_INVALID_PARAMETER},
-        {{t.fast, 1, 5, 1, 0, 0}, STATUS_INVALID_PARAMETER},
-        {{t.fast, 1, 0, page + 1, UINTPTR_MAX - page + 1, 0}, STATUS_INVALID_PARAMETER},
-        {{NULL, 1, 0, 1, page, 0}, STATUS_INVALID_PARAMETER},
-        {{foreign, 1, 0, 1, page, 0}, STATUS_INVALID_PARAMETER},
-        {{t.mr, 1, 0, 1, page, 0}, STATUS_INVALID_DEVICE_STATE},
-        {{t.fast, 1, 0, 1, page, 0x20}, STATUS_INVALID_PARAMETER},
-        {{t.fast, 1, 0, 1, page, NDK_OP_FLAG_INLINE}, STATUS_INVALID_PARAMETER},
-        {{t.fast, 1, 0, 1, page, 0x80000000}, STATUS_INVALID_PARAMETER},
+        { { t.fast, PAGES, 0, 1, page, 0 }, STATUS_SUCCESS },
+        { { t.fast, 1, 0, 1, 0, 0 }, STATUS_SUCCESS },
+        { { t.fast, 1, 5, 1, 5, 0 }, STATUS_SUCCESS },
+        { { t.fast, PAGES + 1, 0, 1, page, 0 }, STATUS_INVALID_PARAMETER },
+        { { t.fast, 1, 0, 0, page, 0 }, STATUS_INVALID_PARAMETER },
+        { { t.fast, 1, 5, 1, page, 0 }, STATUS_INVALID_PARAMETER },
+        { { t.fast, 1, 5, 1, page + 4, 0 }, STATUS_INVALID_PARAMETER },
+        { { t.fast, 1, 5, 1, 0, 0 }, STATUS_INVALID_PARAMETER },
+        { { t.fast, 1, 0, page + 1, UINTPTR_MAX - page + 1, 0 }, STATUS_INVALID_PARAMETER },
+        { { NULL, 1, 0, 1, page, 0 }, STATUS_INVALID_PARAMETER },
+        { { foreign, 1, 0, 1, page, 0 }, STATUS_INVALID_PARAMETER },
+        { { t.mr, 1, 0, 1, page, 0 }, STATUS_INVALID_DEVICE_STATE },
+        { { t.fast, 1, 0, 1, page, 0x20 }, STATUS_INVALID_PARAMETER },
+        { { t.fast, 1, 0, 1, page, NDK_OP_FLAG_INLINE }, STATUS_INVALID_PARAMETER },
+        { { t.fast, 1, 0, 1, page, 0x80000000 }, STATUS_INVALID_PARAMETER },
     };
 
     (void)state;
@@ -188,10 +193,10 @@ static void test_fast_register_is_refused(void **state)
     assert_int_equal(t.qp->Dispatch->NdkFastRegister(t.qp, NULL, t.fast, 1, NULL, 0, 1, (void *)PAGE_SIZE, 0),
                      STATUS_INVALID_PARAMETER);
     assert_int_equal(initialize(t.fast, 1, FALSE), STATUS_SUCCESS);
-    assert_int_equal(fast_register(&(struct fast){t.fast, 1, 0, 1, page, read}), STATUS_ACCESS_VIOLATION);
-    assert_int_equal(fast_register(&(struct fast){t.fast, 1, 0, 1, page, 0x30}), STATUS_ACCESS_VIOLATION);
-    assert_int_equal(fast_register(&(struct fast){t.fast, 2, 0, 1, page, 0}), STATUS_INVALID_PARAMETER);
-    assert_int_equal(fast_register(&(struct fast){t.fast, 1, 0, 1, page, 0x10}), STATUS_SUCCESS);
+    assert_int_equal(fast_register(&(struct fast){ t.fast, 1, 0, 1, page, read }), STATUS_ACCESS_VIOLATION);
+    assert_int_equal(fast_register(&(struct fast){ t.fast, 1, 0, 1, page, 0x30 }), STATUS_ACCESS_VIOLATION);
+    assert_int_equal(fast_register(&(struct fast){ t.fast, 2, 0, 1, page, 0 }), STATUS_INVALID_PARAMETER);
+    assert_int_equal(fast_register(&(struct fast){ t.fast, 1, 0, 1, page, 0x10 }), STATUS_SUCCESS);
     close_and_wait(foreign);
 }
 
@@ -201,10 +206,10 @@ static void test_failed_fast_register(void **state)
     static const struct {
         int prepare, post;
         NTSTATUS status;
-    } cases[] = {{EFAULT, 0, STATUS_ACCESS_VIOLATION},      {EINVAL, 0, STATUS_INVALID_PARAMETER},
-                 {ENOMEM, 0, STATUS_INSUFFICIENT_RESOURCES}, {ECANCELED, 0, STATUS_INVALID_DEVICE_STATE},
-                 {0, ENOTCONN, STATUS_CONNECTION_INVALID},   {0, ENOSPC, STATUS_INSUFFICIENT_RESOURCES}};
-    const struct fast f = {t.fast, 1, 0, 1, PAGE_SIZE, 0};
+    } cases[] = { { EFAULT, 0, STATUS_ACCESS_VIOLATION },       { EINVAL, 0, STATUS_INVALID_PARAMETER },
+                  { ENOMEM, 0, STATUS_INSUFFICIENT_RESOURCES }, { ECANCELED, 0, STATUS_INVALID_DEVICE_STATE },
+                  { 0, ENOTCONN, STATUS_CONNECTION_INVALID },   { 0, ENOSPC, STATUS_INSUFFICIENT_RESOURCES } };
+    const struct fast f = { t.fast, 1, 0, 1, PAGE_SIZE, 0 };
     UINT32 first, latest;
 
     (void)state;
@@ -228,7 +233,7 @@ static UINT32 made_meanwhile;
 
 static void *register_meanwhile(void *unused)
 {
-    assert_int_equal(fast_register(&(struct fast){t.fast, 1, 0, 1, PAGE_SIZE, 0}), STATUS_SUCCESS);
+    assert_int_equal(fast_register(&(struct fast){ t.fast, 1, 0, 1, PAGE_SIZE, 0 }), STATUS_SUCCESS);
     made_meanwhile = fake.prepared;
     return unused;
 }
@@ -245,7 +250,7 @@ static void post_another(void)
 /* A post that fails discards its own token, and no other. covers: INV-09 */
 static void test_two_fast_registers(void **state)
 {
-    const struct fast f = {t.fast, 1, 0, 1, PAGE_SIZE, 0};
+    const struct fast f = { t.fast, 1, 0, 1, PAGE_SIZE, 0 };
 
     (void)state;
     assert_int_equal(fast_register(&f), STATUS_SUCCESS);
@@ -281,7 +286,7 @@ static void test_bind_is_passed_on(void **state)
     assert_int_equal(fake.access, RDMA_ACCESS_REMOTE_WRITE);
     token = t.mw->Dispatch->NdkGetRemoteTokenFromMw(t.mw);
     assert_int_equal(token, fake.request.token);
-    assert_int_equal(fast_register(&(struct fast){t.fast, 1, 0, 1, PAGE_SIZE, 0}), STATUS_SUCCESS);
+    assert_int_equal(fast_register(&(struct fast){ t.fast, 1, 0, 1, PAGE_SIZE, 0 }), STATUS_SUCCESS);
     assert_int_equal(bind_window(t.fast, t.mw, WINDOW, NDK_OP_FLAG_ALLOW_REMOTE_READ), STATUS_SUCCESS);
     assert_int_equal(fake.of, t.fast->Dispatch->NdkGetLocalTokenFromMr(t.fast));
     assert_int_equal(fake.access, RDMA_ACCESS_REMOTE_READ);
@@ -294,10 +299,10 @@ static void test_bind_is_refused(void **state)
     static const struct {
         int prepare, post;
         NTSTATUS status;
-    } cases[] = {{EACCES, 0, STATUS_ACCESS_VIOLATION},
-                 {ERANGE, 0, STATUS_INVALID_PARAMETER},
-                 {ENOENT, 0, STATUS_INVALID_DEVICE_STATE},
-                 {0, ENOTCONN, STATUS_CONNECTION_INVALID}};
+    } cases[] = { { EACCES, 0, STATUS_ACCESS_VIOLATION },
+                  { ERANGE, 0, STATUS_INVALID_PARAMETER },
+                  { ENOENT, 0, STATUS_INVALID_DEVICE_STATE },
+                  { 0, ENOTCONN, STATUS_CONNECTION_INVALID } };
     UINT32 token = t.mw->Dispatch->NdkGetRemoteTokenFromMw(t.mw);
 
     (void)state;
@@ -322,7 +327,7 @@ static void test_bind_is_refused(void **state)
 /* covers: OBJ-12 */
 static void test_window_and_region_close(void **state)
 {
-    struct call region = {0}, window = {0};
+    struct call region = { 0 }, window = { 0 };
 
     (void)state;
     fake.defers_ends = true;
@@ -357,7 +362,7 @@ static void test_invalidate(void **state)
     assert_int_equal(invalidate(&foreign->Header, 0), STATUS_INVALID_PARAMETER);
     assert_int_equal(invalidate(&t.fast->Header, 0), STATUS_INVALID_DEVICE_STATE);
     assert_int_equal(invalidate(&t.mw->Header, 0), STATUS_INVALID_DEVICE_STATE);
-    assert_int_equal(fast_register(&(struct fast){t.fast, 1, 0, 1, PAGE_SIZE, 0}), STATUS_SUCCESS);
+    assert_int_equal(fast_register(&(struct fast){ t.fast, 1, 0, 1, PAGE_SIZE, 0 }), STATUS_SUCCESS);
     assert_int_equal(bind_window(t.fast, t.mw, 1, 0), STATUS_SUCCESS);
     assert_int_equal(invalidate(&t.fast->Header, NDK_OP_FLAG_INLINE), STATUS_INVALID_PARAMETER);
     assert_int_equal(invalidate(&t.fast->Header, NDK_OP_FLAG_SILENT_SUCCESS), STATUS_SUCCESS);
@@ -375,7 +380,7 @@ static void test_invalidate(void **state)
 /* covers: INV-01, QPR-15 */
 static void test_requests_that_invalidate(void **state)
 {
-    const NDK_SGE sge = {{(void *)0x1000}, 10, 7};
+    const NDK_SGE sge = { { (void *)0x1000 }, 10, 7 };
     const NDK_QP_DISPATCH *d = t.qp->Dispatch;
 
     (void)state;
@@ -403,7 +408,7 @@ static void test_lam(void **state)
     union {
         NDK_LOGICAL_ADDRESS_MAPPING lam;
         unsigned char bytes[256];
-    } out = {.lam = {0}};
+    } out = { .lam = { 0 } };
     MDL chain[3], before[3];
     ULONG size = 0x10 + 3 * 8 - 1, fbo = 99;
 
@@ -466,7 +471,7 @@ static void test_lam_is_refused(void **state)
 /* covers: QPR-18 */
 static void test_privileged_token(void **state)
 {
-    NDK_SGE sges[2] = {{.Length = 10}, {{(void *)0x1000}, 5, 7}};
+    NDK_SGE sges[2] = { { .Length = 10 }, { { (void *)0x1000 }, 5, 7 } };
 
     (void)state;
     sges[0].LogicalAddress.QuadPart = (LONGLONG)0x9000000012345678;

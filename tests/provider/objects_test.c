@@ -20,7 +20,11 @@ static void test_headers(void **state)
 {
     static const struct {
         NDK_VERSION asked, got;
-    } cases[] = {{{1, 0}, {1, 2}}, {{1, 1}, {1, 2}}, {{1, 2}, {1, 2}}, {{2, 0}, {2, 1}}, {{2, 1}, {2, 1}}};
+    } cases[] = { { { 1, 0 }, { 1, 2 } },
+                  { { 1, 1 }, { 1, 2 } },
+                  { { 1, 2 }, { 1, 2 } },
+                  { { 2, 0 }, { 2, 1 } },
+                  { { 2, 1 }, { 2, 1 } } };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -50,7 +54,7 @@ static void test_headers(void **state)
 /* covers: ADP-04 */
 static void test_other_versions(void **state)
 {
-    static const NDK_VERSION wrong[] = {{0, 0}, {0, 9}, {1, 3}, {2, 2}, {3, 0}, {65535, 0}, {1, 65535}};
+    static const NDK_VERSION wrong[] = { { 0, 0 }, { 0, 9 }, { 1, 3 }, { 2, 2 }, { 3, 0 }, { 65535, 0 }, { 1, 65535 } };
     NDK_ADAPTER *adapter = NULL;
 
     (void)state;
@@ -64,7 +68,7 @@ static void test_other_versions(void **state)
 static void test_inline_creation(void **state)
 {
     NDK_ADAPTER *adapter = fake_open(version_2_1, NULL);
-    struct call created = {0};
+    struct call created = { 0 };
     NDK_PD *pd = NULL;
 
     (void)state;
@@ -89,7 +93,7 @@ static NDK_ADAPTER *open_pending(void)
 static void test_pending_creation(void **state)
 {
     NDK_ADAPTER *adapter = open_pending();
-    struct call created = {0};
+    struct call created = { 0 };
     NDK_PD *const untouched = (NDK_PD *)0x1234, *pd = untouched;
 
     (void)state;
@@ -113,7 +117,7 @@ static void close_created(struct call *call)
 static void test_close_in_creation(void **state)
 {
     NDK_ADAPTER *adapter = open_pending();
-    struct call closed = {0}, created = {.inside = close_created, .argument = &closed};
+    struct call closed = { 0 }, created = { .inside = close_created, .argument = &closed };
     NDK_PD *pd;
 
     (void)state;
@@ -141,9 +145,9 @@ static void test_every_slot_is_filled(void **state)
         const void *table;
         size_t size;
     } tables[] = {
-        {adapter->Dispatch, sizeof(*adapter->Dispatch)}, {pd->Dispatch, sizeof(*pd->Dispatch)},
-        {cq->Dispatch, sizeof(*cq->Dispatch)},           {mr->Dispatch, sizeof(*mr->Dispatch)},
-        {qp->Dispatch, sizeof(*qp->Dispatch)},
+        { adapter->Dispatch, sizeof(*adapter->Dispatch) }, { pd->Dispatch, sizeof(*pd->Dispatch) },
+        { cq->Dispatch, sizeof(*cq->Dispatch) },           { mr->Dispatch, sizeof(*mr->Dispatch) },
+        { qp->Dispatch, sizeof(*qp->Dispatch) },
     };
 
     (void)state;
@@ -208,15 +212,15 @@ static NTSTATUS counted_query(NDK_OBJECT_HEADER *o, GUID *id, NDK_VERSION versio
 /* covers: OBJ-03 */
 static void test_dispatch_replaced(void **state)
 {
-    static const NDK_PD_DISPATCH pd_table = {.NdkClosePd = counted_close, .NdkQueryExtension = counted_query};
-    static const NDK_QP_DISPATCH qp_table = {.NdkCloseQp = counted_close, .NdkQueryExtension = counted_query};
+    static const NDK_PD_DISPATCH pd_table = { .NdkClosePd = counted_close, .NdkQueryExtension = counted_query };
+    static const NDK_QP_DISPATCH qp_table = { .NdkCloseQp = counted_close, .NdkQueryExtension = counted_query };
     NDK_ADAPTER *adapter = fake_open(version_2_1, NULL);
     NDK_PD *pd = make_pd(adapter);
     NDK_CQ *cq = make_cq(adapter, NULL);
     NDK_QP *qp = make_qp(pd, cq, cq);
     const NDK_PD_DISPATCH *pd_ours = pd->Dispatch;
     const NDK_QP_DISPATCH *qp_ours = qp->Dispatch;
-    struct call closed = {0};
+    struct call closed = { 0 };
 
     (void)state;
     counted_calls = 0;
@@ -240,7 +244,7 @@ static void test_unknown_extension(void **state)
     NDK_CQ *cq = make_cq(adapter, NULL);
     NDK_MR *mr = make_mr(pd);
     NDK_QP *qp = make_qp(pd, cq, cq);
-    GUID id = {.Data1 = 0x12345678};
+    GUID id = { .Data1 = 0x12345678 };
     NDK_EXTENSION_INTERFACE found;
 
     (void)state;

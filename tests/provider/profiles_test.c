@@ -25,8 +25,10 @@ static ULONG min_u32(uint64_t a, uint64_t b)
 
 static struct data_qp most(void)
 {
-    return (struct data_qp){ .receives = info.MaxReceiveQueueDepth, .initiators = info.MaxInitiatorQueueDepth,
-                             .receive_sges = info.MaxReceiveRequestSge, .initiator_sges = info.MaxInitiatorRequestSge,
+    return (struct data_qp){ .receives = info.MaxReceiveQueueDepth,
+                             .initiators = info.MaxInitiatorQueueDepth,
+                             .receive_sges = info.MaxReceiveRequestSge,
+                             .initiator_sges = info.MaxInitiatorRequestSge,
                              .inline_size = info.MaxInlineDataSize };
 }
 
@@ -221,9 +223,9 @@ static void check_reads(struct kit_side *from, struct kit_side *to)
 
     for (ULONG i = 0; i <= count; i++)
         sges[i] = kit_sge(from, i * 64, 10);
-    CHECK_STATUS(from->qp->Dispatch->NdkRead(from->qp, NULL, sges, count + 1, (uintptr_t)to->memory,
-                                             to->remote_token, 0),
-                 STATUS_INVALID_PARAMETER);
+    CHECK_STATUS(
+        from->qp->Dispatch->NdkRead(from->qp, NULL, sges, count + 1, (uintptr_t)to->memory, to->remote_token, 0),
+        STATUS_INVALID_PARAMETER);
     CHECK_STATUS(from->qp->Dispatch->NdkRead(from->qp, NULL, sges, count, (uintptr_t)to->memory, to->remote_token, 0),
                  STATUS_SUCCESS);
     CHECK_STATUS(kit_result(from).Status, STATUS_SUCCESS);

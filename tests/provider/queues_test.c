@@ -87,7 +87,7 @@ static void test_moderation(void **state)
 
 static NTSTATUS create(ULONG depth, ULONG sges, ULONG threshold, struct call *notified, NDK_SRQ **srq)
 {
-    GROUP_AFFINITY affinity = {.Mask = 0x6};
+    GROUP_AFFINITY affinity = { .Mask = 0x6 };
 
     *srq = NULL;
     return t.pd->Dispatch->NdkCreateSrq(t.pd, depth, sges, threshold, notified ? on_notify : NULL, notified, &affinity,
@@ -139,8 +139,8 @@ static void test_srq_limits(void **state)
 static void test_srq_requests(void **state)
 {
     NDK_SRQ *srq = make_srq(NULL);
-    NDK_SGE sges[3] = {{.VirtualAddress = (PVOID)0x1000, .Length = 10, .MemoryRegionToken = 5},
-                       {.VirtualAddress = (PVOID)0x2000, .Length = 20, .MemoryRegionToken = 6}};
+    NDK_SGE sges[3] = { { .VirtualAddress = (PVOID)0x1000, .Length = 10, .MemoryRegionToken = 5 },
+                        { .VirtualAddress = (PVOID)0x2000, .Length = 20, .MemoryRegionToken = 6 } };
 
     (void)state;
     assert_int_equal(srq->Dispatch->NdkSrqReceive(srq, (void *)0x99, sges, 2), STATUS_SUCCESS);
@@ -194,7 +194,8 @@ static void test_qp_with_srq(void **state)
     assert_int_equal(create_qp(t.pd, NULL, t.cq, srq, &qp), STATUS_INVALID_PARAMETER);
     assert_int_equal(create_qp(t.pd, t.cq, NULL, srq, &qp), STATUS_INVALID_PARAMETER);
     assert_int_equal(t.pd->Dispatch->NdkCreateQpWithSrq(t.pd, t.cq, t.cq, srq, NULL, t.info.MaxInitiatorQueueDepth + 1,
-                                                        1, 0, on_create, NULL, &qp), STATUS_INVALID_PARAMETER);
+                                                        1, 0, on_create, NULL, &qp),
+                     STATUS_INVALID_PARAMETER);
     assert_int_equal(create_qp(t.pd, t.cq, t.cq, srq, &qp), STATUS_SUCCESS);
     assert_ptr_equal(fake.qp_config.srq, srq_of(srq)->fabric);
     assert_ptr_equal(fake.qp_config.qp_context, (void *)0x77);
@@ -212,7 +213,7 @@ static void test_qp_with_srq(void **state)
 /* covers: OBJ-12 */
 static void test_srq_order(void **state)
 {
-    struct call pd_closed = {0}, srq_closed = {0}, qp_closed = {0};
+    struct call pd_closed = { 0 }, srq_closed = { 0 }, qp_closed = { 0 };
     NDK_PD *pd = make_pd(t.adapter);
     NDK_SRQ *srq = NULL;
     NDK_QP *qp;
@@ -239,7 +240,7 @@ static void test_srq_order(void **state)
 /* covers: OBJ-15 */
 static void test_srq_notification(void **state)
 {
-    struct call notified = {0}, closed = {0};
+    struct call notified = { 0 }, closed = { 0 };
     NDK_SRQ *srq = make_srq(&notified);
     NDK_QP *qp;
 
@@ -264,8 +265,8 @@ static void test_srq_notification(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_moderation),    TEST(test_srq_limits), TEST(test_srq_requests),     TEST(test_srq_modify),
-        TEST(test_qp_with_srq),   TEST(test_srq_order),  TEST(test_srq_notification),
+        TEST(test_moderation),  TEST(test_srq_limits), TEST(test_srq_requests),     TEST(test_srq_modify),
+        TEST(test_qp_with_srq), TEST(test_srq_order),  TEST(test_srq_notification),
     };
 
     return cmocka_run_group_tests_name("queues", tests, NULL, NULL);

@@ -27,7 +27,7 @@ static void check_texts(uint32_t code)
 
 static void test_every_reason_has_a_code(void **state)
 {
-    bool taken[256] = {false};
+    bool taken[256] = { false };
 
     (void)state;
     assert_int_equal(reason_code(FABRIC_OK, FABRIC_NO_TERMINATE), 0);
@@ -93,8 +93,8 @@ static void test_every_wire_error_is_told(void **state)
 
 static void test_codes_that_do_not_exist(void **state)
 {
-    static const uint32_t codes[] = {1, 0xffff, 0x00100000, 0x00ff0000, 0x01230000, 0x02310000, 0x03260000, 0x10230000,
-                                     0x00230001, UINT32_MAX};
+    static const uint32_t codes[] = { 1,          0xffff,     0x00100000, 0x00ff0000, 0x01230000,
+                                      0x02310000, 0x03260000, 0x10230000, 0x00230001, UINT32_MAX };
 
     (void)state;
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
@@ -111,18 +111,21 @@ static void test_completions(void **state)
         enum wire_error error;
         enum fabric_reason why;
     } memory[] = {
-        {WIRE_DDP_TAGGED_STAG, FABRIC_TOKEN},          {WIRE_RDMAP_INVALID_STAG, FABRIC_TOKEN},
-        {WIRE_DDP_TAGGED_STREAM, FABRIC_TOKEN_DOMAIN}, {WIRE_RDMAP_STAG_NOT_ASSOCIATED, FABRIC_TOKEN_DOMAIN},
-        {WIRE_RDMAP_ACCESS, FABRIC_TOKEN_RIGHT},       {WIRE_DDP_TAGGED_BOUNDS, FABRIC_TOKEN_RANGE},
-        {WIRE_DDP_TAGGED_WRAP, FABRIC_TOKEN_RANGE},    {WIRE_RDMAP_CANNOT_INVALIDATE, FABRIC_TOKEN_LASTING},
-        {WIRE_RDMAP_PROTECTION, FABRIC_REGION_GONE},
+        { WIRE_DDP_TAGGED_STAG, FABRIC_TOKEN },          { WIRE_RDMAP_INVALID_STAG, FABRIC_TOKEN },
+        { WIRE_DDP_TAGGED_STREAM, FABRIC_TOKEN_DOMAIN }, { WIRE_RDMAP_STAG_NOT_ASSOCIATED, FABRIC_TOKEN_DOMAIN },
+        { WIRE_RDMAP_ACCESS, FABRIC_TOKEN_RIGHT },       { WIRE_DDP_TAGGED_BOUNDS, FABRIC_TOKEN_RANGE },
+        { WIRE_DDP_TAGGED_WRAP, FABRIC_TOKEN_RANGE },    { WIRE_RDMAP_CANNOT_INVALIDATE, FABRIC_TOKEN_LASTING },
+        { WIRE_RDMAP_PROTECTION, FABRIC_REGION_GONE },
     };
     static const enum fabric_reason ends[] = {
-        [IW_END_NONE] = FABRIC_PEER_RESET,          [IW_END_LOCAL_ERROR] = FABRIC_PROTOCOL,
-        [IW_END_PEER_TERMINATE] = FABRIC_PEER_TERMINATE, [IW_END_TRUNCATED] = FABRIC_PEER_RESET,
-        [IW_END_LOCAL_REQUEST] = FABRIC_LOCAL_ERROR, [IW_END_FLUSH] = FABRIC_LOCAL_FLUSH,
+        [IW_END_NONE] = FABRIC_PEER_RESET,
+        [IW_END_LOCAL_ERROR] = FABRIC_PROTOCOL,
+        [IW_END_PEER_TERMINATE] = FABRIC_PEER_TERMINATE,
+        [IW_END_TRUNCATED] = FABRIC_PEER_RESET,
+        [IW_END_LOCAL_REQUEST] = FABRIC_LOCAL_ERROR,
+        [IW_END_FLUSH] = FABRIC_LOCAL_FLUSH,
     };
-    struct rdma_completion c = {.status = RDMA_STATUS_LOCAL_ACCESS};
+    struct rdma_completion c = { .status = RDMA_STATUS_LOCAL_ACCESS };
 
     (void)state;
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) {
@@ -134,7 +137,7 @@ static void test_completions(void **state)
         assert_int_equal(iwarp_reason_completion(&c, (enum iw_end)end, FABRIC_PEER_RESET), ends[end]);
     }
     for (int status = RDMA_STATUS_OK; status <= RDMA_STATUS_REMOTE_RANGE; status++) {
-        c = (struct rdma_completion){.status = status, .error = WIRE_OK};
+        c = (struct rdma_completion){ .status = status, .error = WIRE_OK };
         assert_int_equal(iwarp_reason_completion(&c, IW_END_NONE, FABRIC_LOCAL_CLOSE) == FABRIC_OK,
                          status == RDMA_STATUS_OK);
     }
@@ -143,8 +146,10 @@ static void test_completions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_reason_has_a_code),  cmocka_unit_test(test_numbers_stay),
-        cmocka_unit_test(test_every_wire_error_is_told), cmocka_unit_test(test_codes_that_do_not_exist),
+        cmocka_unit_test(test_every_reason_has_a_code),
+        cmocka_unit_test(test_numbers_stay),
+        cmocka_unit_test(test_every_wire_error_is_told),
+        cmocka_unit_test(test_codes_that_do_not_exist),
         cmocka_unit_test(test_completions),
     };
 

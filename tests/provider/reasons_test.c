@@ -178,8 +178,12 @@ CASE(reasons_a_flush_that_tears, KIT_FAMILIES)
     uint8_t ulpdu[128];
 
     end_open(&e, true);
-    CHECK_STATUS(e.p.side.qp->Dispatch->NdkRead(e.p.side.qp, NULL, &(NDK_SGE){ .VirtualAddress = e.p.side.memory,
-                 .Length = 8, .MemoryRegionToken = e.p.side.local_token }, 1, 0, 77, 0), STATUS_SUCCESS);
+    CHECK_STATUS(
+        e.p.side.qp->Dispatch->NdkRead(
+            e.p.side.qp, NULL,
+            &(NDK_SGE){ .VirtualAddress = e.p.side.memory, .Length = 8, .MemoryRegionToken = e.p.side.local_token }, 1,
+            0, 77, 0),
+        STATUS_SUCCESS);
     CHECK_EQ(raw_recv_fpdu(e.p.s, ulpdu, sizeof ulpdu, true), 46);
     raw_send_fpdu(e.p.s, ulpdu, raw_untagged(ulpdu, 3, 0, 1, 0, false, "1234", 4), true); /* half a message */
     kit_pause();
@@ -436,8 +440,9 @@ CASE(reasons_of_a_send_that_cannot_invalidate, KIT_FAMILIES)
         CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, 64), STATUS_SUCCESS);
         CHECK_STATUS(kit_post_receive(&p.active, 1, 0, 64), STATUS_SUCCESS);
         sge = kit_sge(&p.active, 0, 8);
-        CHECK_STATUS(p.active.qp->Dispatch->NdkSendAndInvalidate(p.active.qp, NULL, &sge, 1,
-                                                                 NDK_OP_FLAG_SILENT_SUCCESS, token), STATUS_SUCCESS);
+        CHECK_STATUS(
+            p.active.qp->Dispatch->NdkSendAndInvalidate(p.active.qp, NULL, &sge, 1, NDK_OP_FLAG_SILENT_SUCCESS, token),
+            STATUS_SUCCESS);
         seen = kit_result(&p.passive).ProviderErrorCode;
         CHECK_EQ(seen, 0x01310000u | code);
         CHECK_EQ(kit_result(&p.active).ProviderErrorCode, 0x02260000u | code);
@@ -461,8 +466,9 @@ CASE(reasons_of_a_bind_whose_region_went, KIT_FAMILIES)
     data_region_open(&r, p.active.pd, 0, 64, DATA_ALL);
     CHECK_STATUS(kit_final(&create, p.active.pd->Dispatch->NdkCreateMw(p.active.pd, kit_create_done, &create, &mw)),
                  STATUS_SUCCESS);
-    CHECK_STATUS(qp->Dispatch->NdkBind(qp, (void *)7, r.mr, mw, r.memory, 64, NDK_OP_FLAG_ALLOW_REMOTE_READ |
-                                       NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
+    CHECK_STATUS(
+        qp->Dispatch->NdkBind(qp, (void *)7, r.mr, mw, r.memory, 64, NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_DEFER),
+        STATUS_SUCCESS);
     deregistering = r.mr->Dispatch->NdkDeregisterMr(r.mr, kit_request_done, &gone);
     CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, 8), STATUS_SUCCESS);
     CHECK_STATUS(kit_post_send(&p.active, 1, 0, 8), STATUS_SUCCESS);

@@ -52,7 +52,7 @@ static void test_completions(void **state)
 {
     (void)state;
     for (int status = RDMA_STATUS_OK; status <= RDMA_STATUS_REMOTE_RANGE; status++) {
-        struct rdma_completion c = {.status = status, .error = 0, .reason = FABRIC_LOCAL_FLUSH};
+        struct rdma_completion c = { .status = status, .error = 0, .reason = FABRIC_LOCAL_FLUSH };
         check_named(status_of_completion(status));
         assert_int_equal(status_provider_error(&c) == 0, status == RDMA_STATUS_OK);
         assert_int_equal(NT_SUCCESS(status_of_completion(status)), status == RDMA_STATUS_OK);
@@ -93,13 +93,13 @@ static void test_environment(void **state)
     (void)state;
     setenv("ONDK_CONNECT_MS", "2000", 1);
     setenv("ONDK_CRC", "0", 1);
-    setenv("ONDK_MAX_PRIVATE", "509", 1);     /* beyond the range */
-    setenv("ONDK_BACKLOG", "12 pieces", 1);   /* not a number */
+    setenv("ONDK_MAX_PRIVATE", "509", 1);   /* beyond the range */
+    setenv("ONDK_BACKLOG", "12 pieces", 1); /* not a number */
     setenv("ONDK_SHARDS", "-1", 1);
     setenv("ONDK_SPIN_US", "99999999999999999999999", 1);
-    setenv("ONDK_REPLY_MS", "", 1);           /* counts as not set */
+    setenv("ONDK_REPLY_MS", "", 1); /* counts as not set */
     assert_int_equal(ondk_config_check_environment(), 4);
-    setenv("ONDK_CONECT_MS", "5", 1);         /* an unknown name */
+    setenv("ONDK_CONECT_MS", "5", 1); /* an unknown name */
     assert_int_equal(ondk_config_check_environment(), 5);
     ondk_config_init(&c);
     assert_int_equal(c.connect_ms, 2000);

@@ -2,7 +2,7 @@
 /* The kit of the provider's tests, see support.h. */
 #include "provider/support.h"
 
-const NDK_VERSION version_2_1 = {2, 1};
+const NDK_VERSION version_2_1 = { 2, 1 };
 
 int next_order(void)
 {
@@ -91,7 +91,7 @@ NTSTATUS close_object(void *object, struct call *call)
 
 void close_and_wait(void *object)
 {
-    struct call call = {0};
+    struct call call = { 0 };
 
     if (close_object(object, &call) == STATUS_PENDING) {
         fake_wait(&call.returned);

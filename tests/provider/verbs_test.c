@@ -107,8 +107,8 @@ static NTSTATUS try_qp(ULONG receives, ULONG requests, ULONG receive_sges, ULONG
 static void test_qp_limits(void **state)
 {
     const NDK_ADAPTER_INFO *i = &t.info;
-    const ULONG max[5] = {i->MaxReceiveQueueDepth, i->MaxInitiatorQueueDepth, i->MaxReceiveRequestSge,
-                           i->MaxInitiatorRequestSge, i->MaxInlineDataSize};
+    const ULONG max[5] = { i->MaxReceiveQueueDepth, i->MaxInitiatorQueueDepth, i->MaxReceiveRequestSge,
+                           i->MaxInitiatorRequestSge, i->MaxInlineDataSize };
 
     (void)state;
     assert_int_equal(try_qp(max[0], max[1], max[2], max[3], max[4]), STATUS_SUCCESS);
@@ -132,19 +132,19 @@ static void test_qp_needs_queues(void **state)
     NDK_QP *qp = NULL;
 
     (void)state;
-    assert_int_equal(
-        t.pd->Dispatch->NdkCreateQp(t.pd, NULL, t.cq, NULL, 1, 1, 1, 1, 0, on_create, NULL, &qp),
-        STATUS_INVALID_PARAMETER);
-    assert_int_equal(
-        t.pd->Dispatch->NdkCreateQp(t.pd, t.cq, NULL, NULL, 1, 1, 1, 1, 0, on_create, NULL, &qp),
-        STATUS_INVALID_PARAMETER);
+    assert_int_equal(t.pd->Dispatch->NdkCreateQp(t.pd, NULL, t.cq, NULL, 1, 1, 1, 1, 0, on_create, NULL, &qp),
+                     STATUS_INVALID_PARAMETER);
+    assert_int_equal(t.pd->Dispatch->NdkCreateQp(t.pd, t.cq, NULL, NULL, 1, 1, 1, 1, 0, on_create, NULL, &qp),
+                     STATUS_INVALID_PARAMETER);
     assert_null(qp);
 }
 
 /* covers: QPR-19, CQX-09 */
 static void test_posts_are_forwarded(void **state)
 {
-    const NDK_SGE sges[3] = {{{(void *)0x1000}, 10, 7}, {{(void *)0x2000}, 0, 8}, {{(void *)0x3000}, 5, 9}};
+    const NDK_SGE sges[3] = { { { (void *)0x1000 }, 10, 7 },
+                              { { (void *)0x2000 }, 0, 8 },
+                              { { (void *)0x3000 }, 5, 9 } };
     const NDK_QP_DISPATCH *d = t.qp->Dispatch;
 
     (void)state;
@@ -182,7 +182,7 @@ static void test_posts_are_forwarded(void **state)
 /* The fabric receives none of these requests. covers: QPR-01, ADP-02 */
 static void test_posts_refused(void **state)
 {
-    NDK_SGE sges[9] = {{{(void *)0x1000}, 1, 7}};
+    NDK_SGE sges[9] = { { { (void *)0x1000 }, 1, 7 } };
     const NDK_QP_DISPATCH *d = t.qp->Dispatch;
 
     (void)state;
@@ -211,11 +211,11 @@ static void test_post_errors(void **state)
     static const struct {
         int error;
         NTSTATUS status;
-    } cases[] = {{ENOTCONN, STATUS_CONNECTION_INVALID},
-                 {ENOSPC, STATUS_INSUFFICIENT_RESOURCES},
-                 {EINVAL, STATUS_INVALID_PARAMETER},
-                 {EFAULT, STATUS_ACCESS_VIOLATION}};
-    const NDK_SGE sge = {{(void *)0x1000}, 1, 7};
+    } cases[] = { { ENOTCONN, STATUS_CONNECTION_INVALID },
+                  { ENOSPC, STATUS_INSUFFICIENT_RESOURCES },
+                  { EINVAL, STATUS_INVALID_PARAMETER },
+                  { EFAULT, STATUS_ACCESS_VIOLATION } };
+    const NDK_SGE sge = { { (void *)0x1000 }, 1, 7 };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -235,7 +235,7 @@ static void test_inline_data(void **state)
     for (int i = 0; i < 100; i++)
         data[i] = (unsigned char)(i * 7);
     for (int i = 0; i < 20; i++)
-        sges[i] = (NDK_SGE){{&data[i * 5]}, 5, FABRIC_PRIVILEGED_TOKEN};
+        sges[i] = (NDK_SGE){ { &data[i * 5] }, 5, FABRIC_PRIVILEGED_TOKEN };
     assert_int_equal(d->NdkSend(t.qp, NULL, sges, 20, NDK_OP_FLAG_INLINE), STATUS_SUCCESS);
     assert_int_equal(fake.request.flags, RDMA_FLAG_INLINE);
     assert_int_equal(fake.inline_length, 100);
@@ -322,13 +322,13 @@ static void test_rights(void **state)
         ULONG flags;
         unsigned access;
     } cases[] = {
-        {NDK_MR_FLAG_ALLOW_LOCAL_READ, 0},
-        {NDK_MR_FLAG_ALLOW_LOCAL_WRITE, RDMA_ACCESS_LOCAL_WRITE},
-        {NDK_MR_FLAG_ALLOW_REMOTE_READ, RDMA_ACCESS_REMOTE_READ},
-        {NDK_MR_FLAG_ALLOW_REMOTE_WRITE, RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_LOCAL_WRITE},
-        {NDK_MR_FLAG_RDMA_READ_SINK, 0},
-        {NDK_MR_FLAG_RDMA_READ_SINK | NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_REMOTE_WRITE,
-         RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_LOCAL_WRITE},
+        { NDK_MR_FLAG_ALLOW_LOCAL_READ, 0 },
+        { NDK_MR_FLAG_ALLOW_LOCAL_WRITE, RDMA_ACCESS_LOCAL_WRITE },
+        { NDK_MR_FLAG_ALLOW_REMOTE_READ, RDMA_ACCESS_REMOTE_READ },
+        { NDK_MR_FLAG_ALLOW_REMOTE_WRITE, RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_LOCAL_WRITE },
+        { NDK_MR_FLAG_RDMA_READ_SINK, 0 },
+        { NDK_MR_FLAG_RDMA_READ_SINK | NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_REMOTE_WRITE,
+          RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_LOCAL_WRITE },
     };
     NDK_MR *mr = t.mr;
 
@@ -363,7 +363,7 @@ static void test_region_states(void **state)
 {
     NDK_MR *mr = t.mr;
     const NDK_MR_DISPATCH *d = mr->Dispatch;
-    struct call call = {0};
+    struct call call = { 0 };
     UINT32 first;
 
     (void)state;
@@ -390,7 +390,7 @@ static void test_region_states(void **state)
 static void test_deregister_waits(void **state)
 {
     NDK_MR *mr = t.mr;
-    struct call call = {0};
+    struct call call = { 0 };
 
     (void)state;
     assert_int_equal(register_buffer(mr, memory, 100, NDK_MR_FLAG_ALLOW_REMOTE_WRITE), STATUS_SUCCESS);
@@ -407,21 +407,11 @@ static void test_deregister_waits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_info_size),
-        TEST(test_info_unsupported),
-        TEST(test_qp_limits),
-        TEST(test_qp_needs_queues),
-        TEST(test_posts_are_forwarded),
-        TEST(test_posts_refused),
-        TEST(test_post_errors),
-        TEST(test_inline_data),
-        TEST(test_flush),
-        TEST(test_mdl_chains),
-        TEST(test_registration_size),
-        TEST(test_rights),
-        TEST(test_domains_differ),
-        TEST(test_region_states),
-        TEST(test_deregister_waits),
+        TEST(test_info_size),       TEST(test_info_unsupported),    TEST(test_qp_limits),
+        TEST(test_qp_needs_queues), TEST(test_posts_are_forwarded), TEST(test_posts_refused),
+        TEST(test_post_errors),     TEST(test_inline_data),         TEST(test_flush),
+        TEST(test_mdl_chains),      TEST(test_registration_size),   TEST(test_rights),
+        TEST(test_domains_differ),  TEST(test_region_states),       TEST(test_deregister_waits),
     };
 
     return cmocka_run_group_tests_name("verbs", tests, NULL, NULL);

@@ -165,16 +165,23 @@ static void open_host(unsigned host)
     ondk_config_init(&defaults);
     config_for_fabric(&defaults, &config);
     config.shards = 1;
-    sim_check(iwarp_fabric_create(sim_executor(), sim_net(), sim_interfaces(host), host + 1, &config,
-                                  &fabrics[host]) == 0, "no fabric");
+    sim_check(iwarp_fabric_create(sim_executor(), sim_net(), sim_interfaces(host), host + 1, &config, &fabrics[host]) ==
+                  0,
+              "no fabric");
     sim_check(fabrics[host]->ops->cq_create(fabrics[host], &cq, &cqs[host]) == 0, "no completion queue");
 }
 
 static void make_qp(struct link *l, unsigned host)
 {
     struct fabric_qp_config config = {
-        .receive_cq = cqs[host], .initiator_cq = cqs[host], .domain = fabrics[host], .receive_depth = 4,
-        .initiator_depth = FRAMES + 4, .receive_sges = 1, .initiator_sges = 1, .inline_size = 16,
+        .receive_cq = cqs[host],
+        .initiator_cq = cqs[host],
+        .domain = fabrics[host],
+        .receive_depth = 4,
+        .initiator_depth = FRAMES + 4,
+        .receive_sges = 1,
+        .initiator_sges = 1,
+        .inline_size = 16,
     };
 
     sim_check(fabrics[host]->ops->qp_create(fabrics[host], &config, &l->qp[host]) == 0, "no queue pair");
@@ -184,7 +191,7 @@ static void widen(void)
 {
     struct endpoint *e;
 
-    TAILQ_FOREACH(e, wire_all(), link)
+    TAILQ_FOREACH (e, wire_all(), link)
         e->window = WINDOW;
 }
 
@@ -215,8 +222,9 @@ static void establish(struct link *l)
 static void set_up(unsigned hogs)
 {
     sim_seed(hogs);
-    sim_scenario = (struct sim_scenario){ .name = "fair", .orderly = true, .delay = 1000, .ports = 1000,
-                                          .window = WINDOW };
+    sim_scenario = (struct sim_scenario){
+        .name = "fair", .orderly = true, .delay = 1000, .ports = 1000, .window = WINDOW
+    };
     for (unsigned host = 0; host < SIM_HOSTS; host++)
         open_host(host);
     sim_check(fabrics[1]->ops->listener_create(fabrics[1], &listener_events, &passive_events, NULL, &listener) == 0,
@@ -372,6 +380,7 @@ static void work_beside_sockets(unsigned unused)
     tear_down(1);
 }
 
+/* clang-format off */
 static const struct {
     const char *name;
     void (*run)(unsigned n);
@@ -379,6 +388,7 @@ static const struct {
 } tests[] = {
     { "1", ping_beside, 1 }, { "7", ping_beside, 7 }, { "64", ping_beside, 64 }, { "work", work_beside_sockets, 0 },
 };
+/* clang-format on */
 
 /* Runs one test, because a process has only one simulation. */
 int main(int argc, char **argv)

@@ -39,7 +39,7 @@ static _Noreturn void run_child(uint64_t seed, int out)
 
 static struct result run(uint64_t seed)
 {
-    struct result r = {false, 0};
+    struct result r = { false, 0 };
     int pipe_fds[2], status = 0;
     pid_t child;
 

@@ -8,6 +8,7 @@
 #include "sim/sim_net.h"
 #include "sim/sim_traffic.h"
 
+/* clang-format off */
 static const struct sim_scenario scenarios[] = {
     {.name = "orderly", .orderly = true, .actions = 600, .haste = 250, .inside = 150, .interrupt = 5, .overlap = 100,
      .delay = 2 * SIM_MS, .split = 200, .ports = 16384, .window = 20000},
@@ -20,6 +21,7 @@ static const struct sim_scenario scenarios[] = {
      .bad = 800, .hopeless = 150, .delay = 5 * SIM_MS, .split = 400, .stall = 20, .reset = 15, .cut = 8, .corrupt = 10,
      .lose = 80, .shortage = 60, .ports = 6, .window = 3000},
 };
+/* clang-format on */
 enum { SCENARIOS = sizeof scenarios / sizeof scenarios[0] };
 
 static uint32_t any_of(const uint32_t *values, unsigned count)
@@ -27,7 +29,7 @@ static uint32_t any_of(const uint32_t *values, unsigned count)
     return values[sim_below(count)];
 }
 
-#define ANY_OF(...) any_of((const uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+#define ANY_OF(...) any_of((const uint32_t[]){ __VA_ARGS__ }, sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 
 static void choose_config(ondk_config_t *c, bool orderly)
 {

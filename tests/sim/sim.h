@@ -46,8 +46,8 @@ void sim_scenario_choose(void); /* chosen by the seed */
 
 /* Choices. */
 void sim_seed(uint64_t seed);
-uint64_t sim_below(uint64_t n);   /* 0 to n-1; n > 0 */
-bool sim_chance(unsigned odds);   /* true with `odds` in a thousand */
+uint64_t sim_below(uint64_t n); /* 0 to n-1; n > 0 */
+bool sim_chance(unsigned odds); /* true with `odds` in a thousand */
 
 /* The clock: nanoseconds; never 0. */
 extern uint64_t sim_clock;

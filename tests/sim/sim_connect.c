@@ -10,6 +10,7 @@
 #include "sim/sim_net.h"
 #include "sim/sim_traffic.h"
 
+/* clang-format off */
 static const NTSTATUS connect_ends[] = {
     STATUS_SUCCESS, STATUS_NETWORK_UNREACHABLE, STATUS_HOST_UNREACHABLE, STATUS_CONNECTION_REFUSED, STATUS_IO_TIMEOUT,
     STATUS_SHARING_VIOLATION, STATUS_INVALID_ADDRESS, STATUS_TOO_MANY_ADDRESSES, STATUS_ADDRESS_ALREADY_EXISTS,
@@ -198,3 +199,5 @@ void conn_complete(struct conn *c)
     else
         req_returned(q, n->Dispatch->NdkCompleteConnect(n, conn_peer_gone, c, req_done, q));
 }
+
+/* clang-format on */

@@ -10,6 +10,7 @@
 #include "sim/sim_net.h"
 #include "sim/sim_traffic.h"
 
+/* clang-format off */
 const NTSTATUS conn_establish_ends[] = {
     STATUS_SUCCESS, STATUS_CONNECTION_ABORTED, STATUS_IO_TIMEOUT, STATUS_CANCELLED, STATUS_PENDING};
 static const NTSTATUS disconnect_ends[] = {
@@ -315,3 +316,5 @@ bool connection_all_left(void)
     }
     return true;
 }
+
+/* clang-format on */

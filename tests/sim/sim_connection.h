@@ -37,8 +37,8 @@ struct conn {
     bool answered;                           /* passive side: reply_len is valid */
     bool left;                               /* the disconnect has taken effect */
     bool notified;                           /* the disconnect callback was called */
-    unsigned posted_before;          /* when disconnect was called */
-    NTSTATUS parted;                 /* the status of the disconnect */
+    unsigned posted_before;                  /* when disconnect was called */
+    NTSTATUS parted;                         /* the status of the disconnect */
 };
 
 struct listening {

@@ -176,6 +176,7 @@ static void early(unsigned host)
         post_early(qp);
 }
 
+/* clang-format off */
 static const struct action {
     void (*act)(unsigned host);
     unsigned weight;
@@ -191,6 +192,7 @@ static const struct action {
     {regions_make, 12, true}, {map_memory, 2, true}, {register_pages, 16, true}, {bind_window, 12, true},
     {invalidate_one, 10, true}, {be_wrong, 3, true},
 };
+/* clang-format on */
 enum { ACTIONS = sizeof actions / sizeof actions[0] };
 
 /* ---- rude ones ---- */
@@ -306,7 +308,7 @@ static void idle(void)
 
 static void open_host(unsigned host)
 {
-    static const NDK_VERSION versions[] = {{2, 1}, {1, 2}};
+    static const NDK_VERSION versions[] = { { 2, 1 }, { 1, 2 } };
     const ondk_config_t *c = &sim_scenario.config[host];
     struct obj *o = obj_new(ADAPTER, host, sizeof *o);
     struct fabric_config config;

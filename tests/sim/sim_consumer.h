@@ -26,8 +26,8 @@ void connection_endpoint(unsigned host);
 void connection_connect(unsigned host);
 void connection_answer(unsigned host); /* completes, rejects or accepts a waiting connection */
 void connection_disconnect(unsigned host);
-void connection_ask(unsigned host);        /* queries addresses and private data */
-void connection_wrong(unsigned host);      /* a call at the wrong time */
+void connection_ask(unsigned host);   /* queries addresses and private data */
+void connection_wrong(unsigned host); /* a call at the wrong time */
 struct qp *connection_any_qp(unsigned host);
 void connection_disconnect_all(bool disconnect); /* disconnects all connections, in order */
 bool connection_all_answered(bool explain);      /* explain: prints the unanswered ones */

@@ -25,10 +25,10 @@ static unsigned results_of(struct cq *cq, unsigned most, bool *failed)
     sim_check(got <= most, "%s: %u results, room for %u", obj_name(&cq->o), got, most);
     for (ULONG i = 0; i < got; i++) {
         if (!use_ex)
-            ex[i] = (NDK_RESULT_EX){.Status = plain[i].Status,
-                                    .BytesTransferred = plain[i].BytesTransferred,
-                                    .QPContext = plain[i].QPContext,
-                                    .RequestContext = plain[i].RequestContext};
+            ex[i] = (NDK_RESULT_EX){ .Status = plain[i].Status,
+                                     .BytesTransferred = plain[i].BytesTransferred,
+                                     .QPContext = plain[i].QPContext,
+                                     .RequestContext = plain[i].RequestContext };
         *failed = *failed || ex[i].Status != STATUS_SUCCESS;
         traffic_complete(cq, &ex[i], use_ex);
     }
@@ -86,7 +86,7 @@ struct cq *cq_new(unsigned host)
     struct cq *cq = obj_new(CQ, host, sizeof *cq);
     NDK_CQ *out = (NDK_CQ *)&obj_unwritten;
     struct obj *adapter = consumer_adapter(host);
-    GROUP_AFFINITY affinity = {.Mask = (KAFFINITY)1 << sim_below(4)};
+    GROUP_AFFINITY affinity = { .Mask = (KAFFINITY)1 << sim_below(4) };
 
     if (!cq)
         return NULL;
@@ -124,8 +124,8 @@ void cq_arm(struct cq *cq)
 
 void cq_resize(struct cq *cq)
 {
-    static const NTSTATUS allowed[] = {STATUS_SUCCESS, STATUS_INVALID_PARAMETER, STATUS_INSUFFICIENT_RESOURCES,
-                                       STATUS_PENDING};
+    static const NTSTATUS allowed[] = { STATUS_SUCCESS, STATUS_INVALID_PARAMETER, STATUS_INSUFFICIENT_RESOURCES,
+                                        STATUS_PENDING };
     ULONG depth = CQ_DEPTH / 2 + (ULONG)sim_below(CQ_DEPTH);
     struct req *q;
     NTSTATUS status;
@@ -151,7 +151,7 @@ static bool is_moderated(const struct cq *cq)
 /* The latest setting applies to a waiting notification, too. */
 void cq_moderate(struct cq *cq)
 {
-    static const ULONG intervals[] = {0, 1, 100, 20000, MAXULONG};
+    static const ULONG intervals[] = { 0, 1, 100, 20000, MAXULONG };
     ULONG interval = intervals[sim_below(5)], count = sim_chance(200) ? MAXULONG : (ULONG)sim_below(6);
     bool nonsense = interval == MAXULONG && count == MAXULONG;
     NTSTATUS status;

@@ -74,8 +74,9 @@ static bool sim_gate_wait(struct executor *e, struct gate *g, uint64_t deadline)
 struct executor *sim_executor(void)
 {
     static const struct executor_ops ops = {
-        .now = sim_now, .start = start, .stop = stop, .wake = wake, .gate_wait = sim_gate_wait};
-    static struct executor executor = {.ops = &ops};
+        .now = sim_now, .start = start, .stop = stop, .wake = wake, .gate_wait = sim_gate_wait
+    };
+    static struct executor executor = { .ops = &ops };
 
     return &executor;
 }

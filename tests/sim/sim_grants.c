@@ -77,7 +77,7 @@ static bool is_wished(const struct grant *g, const void *context)
 
 struct grant *grant_pick_for(const struct qp *qp, enum use use, bool early)
 {
-    struct wish wish = {qp, use, early};
+    struct wish wish = { qp, use, early };
 
     return grant_pick(is_wished, &wish);
 }
@@ -114,8 +114,8 @@ static uint8_t expected(const struct region *r, uint32_t i)
 static void check_bytes(const struct region *r, size_t from, size_t to, uint8_t value, const char *what)
 {
     for (size_t i = from; i < to; i++)
-        sim_check(r->memory[i] == value, "%s: %s: byte %zd is 0x%02x", obj_name(&r->o), what,
-                  (ptrdiff_t)i - GUARD, r->memory[i]);
+        sim_check(r->memory[i] == value, "%s: %s: byte %zd is 0x%02x", obj_name(&r->o), what, (ptrdiff_t)i - GUARD,
+                  r->memory[i]);
 }
 
 static void check_inside(const struct region *r)

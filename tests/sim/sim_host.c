@@ -9,8 +9,8 @@
 
 static struct addr make_address(const char *text)
 {
-    struct sockaddr_in v4 = {.sin_family = AF_INET};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+    struct sockaddr_in v4 = { .sin_family = AF_INET };
+    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
     struct addr a;
     bool good;
 
@@ -24,14 +24,15 @@ static struct addr make_address(const char *text)
 
 struct addr sim_net_address(unsigned host, bool v6)
 {
-    static const char *const text[SIM_HOSTS][SIM_NET_ADDRESSES] = {{"10.0.0.1", "fd00::1"}, {"10.0.0.2", "fd00::2"}};
+    static const char *const text[SIM_HOSTS][SIM_NET_ADDRESSES] = { { "10.0.0.1", "fd00::1" },
+                                                                    { "10.0.0.2", "fd00::2" } };
 
     return make_address(text[host][v6]);
 }
 
 struct addr sim_net_nobody(unsigned which)
 {
-    static const char *const text[] = {"10.0.0.99", "10.0.0.77", "192.0.2.1"};
+    static const char *const text[] = { "10.0.0.99", "10.0.0.77", "192.0.2.1" };
 
     return make_address(text[which % 3]);
 }
@@ -64,7 +65,7 @@ static int list(struct interfaces *self, struct interface_info *info, int max)
     unsigned host = ((struct sim_host *)self)->host;
 
     if (max > 0)
-        *info = (struct interface_info){.index = host + 1, .name = "sim", .up = true, .mtu = 1500};
+        *info = (struct interface_info){ .index = host + 1, .name = "sim", .up = true, .mtu = 1500 };
     return 1;
 }
 
@@ -81,7 +82,7 @@ static int addresses(struct interfaces *self, uint32_t index, struct addr *addrs
 
 int net_shortage(void)
 {
-    static const int errors[] = {EMFILE, ENFILE, ENOMEM, ENOBUFS};
+    static const int errors[] = { EMFILE, ENFILE, ENOMEM, ENOBUFS };
 
     return sim_chance(sim_scenario.shortage) ? errors[sim_below(4)] : 0;
 }
@@ -102,6 +103,6 @@ struct interfaces *sim_interfaces(unsigned host)
 {
     static struct sim_host hosts[SIM_HOSTS];
 
-    hosts[host] = (struct sim_host){{.list = list, .addresses = addresses, .owns = owns}, host};
+    hosts[host] = (struct sim_host){ { .list = list, .addresses = addresses, .owns = owns }, host };
     return &hosts[host].interfaces;
 }

@@ -10,6 +10,7 @@
 #include "sim/sim_net.h"
 #include "sim/sim_traffic.h"
 
+/* clang-format off */
 static const NTSTATUS listen_ends[] = {
     STATUS_SUCCESS, STATUS_INSUFFICIENT_RESOURCES, STATUS_SHARING_VIOLATION, STATUS_INVALID_ADDRESS,
     STATUS_TOO_MANY_ADDRESSES, STATUS_CANCELLED, STATUS_PENDING};
@@ -203,3 +204,5 @@ void connection_endpoint(unsigned host)
                                                                         obj_create_done, o, &out),
                 &out);
 }
+
+/* clang-format on */

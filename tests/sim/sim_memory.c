@@ -11,8 +11,8 @@
 
 bool traffic_reclaimed;
 
-static const NTSTATUS good_or_short[] = {STATUS_SUCCESS, STATUS_INSUFFICIENT_RESOURCES, STATUS_PENDING};
-static const NTSTATUS good[] = {STATUS_SUCCESS, STATUS_PENDING};
+static const NTSTATUS good_or_short[] = { STATUS_SUCCESS, STATUS_INSUFFICIENT_RESOURCES, STATUS_PENDING };
+static const NTSTATUS good[] = { STATUS_SUCCESS, STATUS_PENDING };
 
 uint8_t traffic_byte(unsigned who, unsigned message, size_t i)
 {

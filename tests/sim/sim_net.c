@@ -52,7 +52,7 @@ bool sim_net_is_ready(void *poller)
 {
     const struct endpoint *e;
 
-    TAILQ_FOREACH(e, wire_all(), link)
+    TAILQ_FOREACH (e, wire_all(), link)
         if (is_ready(e, poller))
             return true;
     return false;
@@ -67,7 +67,7 @@ static struct endpoint *pick_first(const void *poller, unsigned round)
 {
     struct endpoint *first = NULL, *e;
 
-    TAILQ_FOREACH(e, wire_all(), link) {
+    TAILQ_FOREACH (e, wire_all(), link) {
         if (!is_ready(e, poller))
             continue;
         if (!e->turn)
@@ -84,7 +84,7 @@ static struct endpoint *pick_ready(const void *poller, unsigned round)
     struct endpoint *ready[MAX_READY], *e;
     unsigned count = 0;
 
-    TAILQ_FOREACH(e, wire_all(), link)
+    TAILQ_FOREACH (e, wire_all(), link)
         if (e->round != round && count < MAX_READY && is_ready(e, poller))
             ready[count++] = e;
     return count ? ready[sim_below(count)] : NULL;
@@ -164,7 +164,7 @@ static const struct net_reservation *holder(const struct addr *local)
 {
     const struct net_reservation *r;
 
-    LIST_FOREACH(r, &reservations, link)
+    LIST_FOREACH (r, &reservations, link)
         if (addr_equal(&r->local, local))
             return r;
     return NULL;
@@ -174,7 +174,7 @@ static bool is_connected(const struct addr *local, const struct addr *remote)
 {
     const struct endpoint *e;
 
-    TAILQ_FOREACH(e, wire_all(), link)
+    TAILQ_FOREACH (e, wire_all(), link)
         if (e->socket && !(e->socket->flags & LISTENING) && addr_equal(&e->local, local) &&
             addr_equal(&e->remote, remote))
             return true;
@@ -304,7 +304,7 @@ struct endpoint *net_listener_at(const struct addr *a)
 {
     struct endpoint *e;
 
-    TAILQ_FOREACH(e, wire_all(), link)
+    TAILQ_FOREACH (e, wire_all(), link)
         if (e->socket && (e->socket->flags & (LISTENING | PAUSED)) == LISTENING && addr_equal(&e->local, a))
             return e;
     return NULL;
@@ -581,7 +581,7 @@ struct net *sim_net(void)
         .attach = attach,
         .close = net_close,
     };
-    static struct net net = {.ops = &ops};
+    static struct net net = { .ops = &ops };
 
     return &net;
 }
@@ -590,7 +590,7 @@ void sim_net_end(void)
 {
     const struct endpoint *e;
 
-    TAILQ_FOREACH(e, wire_all(), link)
+    TAILQ_FOREACH (e, wire_all(), link)
         sim_check(!e->socket, "the socket #%u is left open", e->id);
     sim_check(LIST_EMPTY(&reservations), "a local address is left reserved");
     wire_end();

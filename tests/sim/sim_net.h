@@ -28,8 +28,8 @@ struct addr sim_net_nobody(unsigned which);
 
 /* Executes the events that are due. */
 void sim_net_advance(void);
-uint64_t sim_net_next(void);           /* the time of the next event; UINT64_MAX: none */
-bool sim_net_is_ready(void *poller);   /* has sockets to report */
+uint64_t sim_net_next(void);         /* the time of the next event; UINT64_MAX: none */
+bool sim_net_is_ready(void *poller); /* has sockets to report */
 /*
  * Reports sockets in the order in which they became ready, as net.h promises, and not in one that the seed decides.
  * Calls `reported` after each of them.

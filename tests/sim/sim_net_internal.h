@@ -37,16 +37,16 @@ struct endpoint {
     TAILQ_ENTRY(endpoint) queue_link;
     struct endpoint_list queue; /* of a listener: waiting to be accepted */
     unsigned id, round;
-    unsigned turn;                /* its position among the ready ones; 0: not ready */
-    struct net_socket *socket;    /* until the provider closes it */
-    bool queued;                  /* in its listener's queue */
+    unsigned turn;             /* its position among the ready ones; 0: not ready */
+    struct net_socket *socket; /* until the provider closes it */
+    bool queued;               /* in its listener's queue */
     struct endpoint *peer;
     struct addr local, remote;
     int error; /* reported once, before the end of the stream */
     bool connected, closed, fin_sent, fin_here, dead;
-    bool cut;                     /* sent data vanishes */
-    bool dying;                   /* cut off: fails after some time */
-    uint8_t *in;                  /* arrived, not read yet */
+    bool cut;    /* sent data vanishes */
+    bool dying;  /* cut off: fails after some time */
+    uint8_t *in; /* arrived, not read yet */
     size_t in_len, in_room, under_way, window, mss;
     uint64_t last_arrival;
     uint64_t sent, protected_from; /* bytes sent, and the offset from which CRCs cover them */
@@ -60,17 +60,17 @@ void wire_connect_fails(struct endpoint *e, int error, uint64_t after);
 void wire_data(struct endpoint *from, const uint8_t *data, size_t len);
 void wire_fin(struct endpoint *from);
 void wire_reset(struct endpoint *from);
-void wire_room(struct endpoint *to, uint64_t after);       /* its owner may send again */
-size_t wire_window(const struct endpoint *from);           /* what may be sent now */
-void wire_faults(struct endpoint *from);                   /* random faults of the network, at a send */
-void wire_kill(struct endpoint *e, int error);             /* both directions are over here */
+void wire_room(struct endpoint *to, uint64_t after); /* its owner may send again */
+size_t wire_window(const struct endpoint *from);     /* what may be sent now */
+void wire_faults(struct endpoint *from);             /* random faults of the network, at a send */
+void wire_kill(struct endpoint *e, int error);       /* both directions are over here */
 void wire_end(void);
 struct endpoint_list *wire_all(void);
-void wire_update(struct endpoint *e);                      /* readiness, after something arrived */
+void wire_update(struct endpoint *e); /* readiness, after something arrived */
 
 /* sim_host.c */
-bool net_is_host(const struct addr *a);              /* one of the hosts */
-int net_shortage(void);                              /* an errno, or 0 */
+bool net_is_host(const struct addr *a); /* one of the hosts */
+int net_shortage(void);                 /* an errno, or 0 */
 
 /* sim_net.c */
 struct endpoint *net_listener_at(const struct addr *a);

@@ -19,6 +19,7 @@ char obj_unwritten;
 static struct req *requests;
 static unsigned depth;
 
+/* clang-format off */
 static const char *const kind_names[KINDS] = {
     "adapter", "pd", "cq", "mr", "mw", "qp", "srq", "lam", "endpoint", "listener", "connector"};
 
@@ -331,3 +332,5 @@ void obj_end(void)
     }
     object_count = 0;
 }
+
+/* clang-format on */

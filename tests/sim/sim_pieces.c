@@ -21,7 +21,7 @@ bool piece_acquire(struct grant *g, uint32_t len, enum user user, struct piece *
         if (memchr(g->region->busy + at, 1, len))
             continue;
         memset(g->region->busy + at, 1, len);
-        *out = (struct piece){g, g->region, user, at, len};
+        *out = (struct piece){ g, g->region, user, at, len };
         use(g, user, 1);
         return true;
     }

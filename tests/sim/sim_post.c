@@ -31,7 +31,7 @@ static bool wr_drop(struct wr *w)
 unsigned post_sges(const struct wr *w, NDK_SGE *sges)
 {
     for (unsigned i = 0; i < w->piece_count; i++) {
-        sges[i] = (NDK_SGE){.Length = w->pieces[i].len, .MemoryRegionToken = w->pieces[i].grant->local};
+        sges[i] = (NDK_SGE){ .Length = w->pieces[i].len, .MemoryRegionToken = w->pieces[i].grant->local };
         if (w->pieces[i].region->o.kind == LAM)
             sges[i].LogicalAddress.QuadPart = (LONGLONG)piece_address(&w->pieces[i]);
         else
@@ -118,7 +118,7 @@ bool wr_may_lack_memory(const struct wr *w)
  */
 bool post_it(struct wr *w, ULONG flags)
 {
-    static const char *const names[] = {"send", "receive", "read", "write", "fast register", "bind", "invalidate"};
+    static const char *const names[] = { "send", "receive", "read", "write", "fast register", "bind", "invalidate" };
     struct qp *qp = w->qp;
     struct wr_list *list = w->op == RECEIVE ? &qp->receives : &qp->initiated;
     struct cq *cq = w->op == RECEIVE ? qp->receive_cq : qp->initiator_cq;
@@ -218,7 +218,7 @@ static bool is_being_read(const struct qp *qp, const struct grant *g)
 {
     const struct wr *w;
 
-    TAILQ_FOREACH(w, &qp->initiated, link)
+    TAILQ_FOREACH (w, &qp->initiated, link)
         if (w->op == READ && w->remote.grant == g)
             return true;
     return false;
@@ -301,7 +301,7 @@ bool post_read(struct qp *qp)
     from = grant_pick_for(qp->peer, READABLE_REGION, false);
     if (!from || !wr_acquire_memory(w, qp->sges, any_length(from->len < LARGE ? from->len : LARGE), LOCAL))
         return wr_drop(w);
-    w->remote = (struct piece){from, from->region, BY_PEER, 0, w->len};
+    w->remote = (struct piece){ from, from->region, BY_PEER, 0, w->len };
     w->remote.offset = from->offset + (uint32_t)sim_below(from->len - w->len + 1);
     from->users[BY_PEER]++;
     flags = choose_local_end(w);
@@ -405,7 +405,7 @@ void post_bad(struct qp *qp)
         (void)wr_drop(w);
         return;
     }
-    w->remote = (struct piece){g, g->region, BY_PEER, g->offset, w->len};
+    w->remote = (struct piece){ g, g->region, BY_PEER, g->offset, w->len };
     if (sim_chance(500))
         w->remote.offset += g->len - w->len / 2;
     traffic_bad = true;

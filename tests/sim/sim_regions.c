@@ -13,7 +13,7 @@
 #include "sim/sim_consumer.h"
 #include "sim/sim_traffic_internal.h"
 
-static const NTSTATUS good[] = {STATUS_SUCCESS, STATUS_PENDING};
+static const NTSTATUS good[] = { STATUS_SUCCESS, STATUS_PENDING };
 
 /* ---- logical address mappings ---- */
 
@@ -261,7 +261,7 @@ static ULONG rights(enum use use)
 /* Chooses the pages of a new registration. No request uses the memory of the old one. */
 static struct grant *lay_out(struct region *r, struct qp *qp)
 {
-    static const enum use uses[] = {LOCAL, BEHIND, READABLE_REGION, WRITABLE_REGION};
+    static const enum use uses[] = { LOCAL, BEHIND, READABLE_REGION, WRITABLE_REGION };
     struct grant *g;
 
     shuffle(r);
@@ -331,8 +331,7 @@ void regions_unbind(struct grant *g)
 
 static bool is_to_be_bound(const struct grant *g, const void *context)
 {
-    return g->use == BEHIND && g->region->grant == g && is_over(g->region->window) &&
-           grant_is_usable(g, context, true);
+    return g->use == BEHIND && g->region->grant == g && is_over(g->region->window) && grant_is_usable(g, context, true);
 }
 
 static struct grant *place(struct window *mw, struct grant *under, struct qp *qp)
@@ -437,7 +436,7 @@ static ULONG fence(const struct qp *qp, const struct grant *g)
 {
     const struct wr *w;
 
-    TAILQ_FOREACH(w, &qp->initiated, link)
+    TAILQ_FOREACH (w, &qp->initiated, link)
         for (unsigned p = 0; w->op == READ && p < w->piece_count; p++)
             if (w->pieces[p].grant == g)
                 return NDK_OP_FLAG_READ_FENCE;
@@ -498,7 +497,7 @@ NTSTATUS regions_call(struct wr *w, ULONG flags)
 }
 
 /*
- * From now on the region cannot be closed before the window is invalidated. Before, a flush may have prevented the bind.
+ * From now on the region cannot be closed before the window is invalidated. A flush may have prevented the bind.
  */
 static void made(struct grant *g, struct grant *replaced)
 {

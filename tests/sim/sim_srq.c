@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shared receive queues: receives are used in the order of their posts, none is lost, none is used twice, and each arm
- * has a notification. The consumer learns of a used receive only from its completion. Therefore the queue may have fewer
+ * has a notification. The consumer learns of a used receive only from its completion. So the queue may have fewer
  * receives than the consumer counts, but never more.
  */
 #include <stdlib.h>
@@ -149,8 +149,8 @@ static void arm(struct srq *s, unsigned threshold)
 /* Zeros change nothing. A depth that is too small for the counted receives may be enough for the actual ones. */
 static bool rearm(struct srq *s, ULONG depth, ULONG threshold)
 {
-    static const NTSTATUS allowed[] = {STATUS_SUCCESS, STATUS_INSUFFICIENT_RESOURCES, STATUS_INVALID_PARAMETER,
-                                       STATUS_PENDING};
+    static const NTSTATUS allowed[] = { STATUS_SUCCESS, STATUS_INSUFFICIENT_RESOURCES, STATUS_INVALID_PARAMETER,
+                                        STATUS_PENDING };
     struct req *q = req_new(&s->o, "modify", allowed, SIM_SECOND, NULL);
     struct arming before = s->arming;
     unsigned notified = s->notified;
@@ -185,7 +185,7 @@ static void srq_ended(struct obj *o)
 {
     struct wr *w;
 
-    TAILQ_FOREACH(w, &((struct srq *)o)->receives, link)
+    TAILQ_FOREACH (w, &((struct srq *)o)->receives, link)
         wr_release(w);
 }
 
@@ -193,7 +193,7 @@ void srq_new(unsigned host)
 {
     struct obj *pd = obj_pick(PD, host, NULL);
     NDK_SRQ *out = (NDK_SRQ *)&obj_unwritten;
-    GROUP_AFFINITY affinity = {.Mask = (KAFFINITY)1 << sim_below(4)};
+    GROUP_AFFINITY affinity = { .Mask = (KAFFINITY)1 << sim_below(4) };
     struct srq *s;
 
     if (!pd || !(s = obj_new(SRQ, host, sizeof *s)))
@@ -264,7 +264,7 @@ static void check_order(const struct srq *s, bool orderly_end)
     unsigned holes = 0, busy = 0;
     const struct wr *w;
 
-    TAILQ_FOREACH(w, &s->receives, link)
+    TAILQ_FOREACH (w, &s->receives, link)
         holes += w->number < s->used;
     for (unsigned i = 0; i < object_count; i++)
         busy += is_of(objects[i], s);

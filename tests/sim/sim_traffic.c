@@ -25,7 +25,7 @@ static void release_all(struct wr_list *list)
 {
     struct wr *w;
 
-    TAILQ_FOREACH(w, list, link)
+    TAILQ_FOREACH (w, list, link)
         wr_release(w);
 }
 
@@ -135,7 +135,7 @@ static void check_writes(struct qp *from, unsigned before)
 {
     struct wr *w, *next;
 
-    TAILQ_FOREACH(w, &from->initiated, link)
+    TAILQ_FOREACH (w, &from->initiated, link)
         if (w->op == WRITE && !w->bad && w->number < before && w->number >= from->flushed && source_is_there(w))
             check_write(w);
     for (w = TAILQ_FIRST(&from->writes); w; w = next) {
@@ -262,7 +262,7 @@ static struct wr *find_in(struct wr_list *list, const void *context)
 {
     struct wr *w;
 
-    TAILQ_FOREACH(w, list, link)
+    TAILQ_FOREACH (w, list, link)
         if (w == context)
             break;
     return w;
@@ -279,8 +279,12 @@ static struct wr *find(struct qp *qp, const struct cq *cq, const void *context)
 static void check_type(const struct wr *w, const NDK_RESULT_EX *r)
 {
     static const NDK_OPERATION_TYPE types[] = {
-        [SEND] = NdkOperationTypeSend, [RECEIVE] = NdkOperationTypeReceive, [READ] = NdkOperationTypeRead,
-        [WRITE] = NdkOperationTypeWrite, [FAST_REGISTER] = NdkOperationTypeFastRegister, [BIND] = NdkOperationTypeBind,
+        [SEND] = NdkOperationTypeSend,
+        [RECEIVE] = NdkOperationTypeReceive,
+        [READ] = NdkOperationTypeRead,
+        [WRITE] = NdkOperationTypeWrite,
+        [FAST_REGISTER] = NdkOperationTypeFastRegister,
+        [BIND] = NdkOperationTypeBind,
         [INVALIDATE] = NdkOperationTypeInvalidate,
     };
     bool right = r->Type == types[w->op];
@@ -367,7 +371,7 @@ bool qp_is_drained(const struct qp *qp)
 {
     const struct wr *w;
 
-    TAILQ_FOREACH(w, &qp->initiated, link)
+    TAILQ_FOREACH (w, &qp->initiated, link)
         if (!w->silent)
             return false;
     return qp->peer && qp->peer->delivered == qp->sent;

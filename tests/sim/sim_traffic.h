@@ -78,14 +78,14 @@ struct region {
     enum use use;
     bool fast, remote_too; /* fast: registered by requests; remote_too: initialised for remote rights */
     uint8_t *memory;
-    uint8_t *busy;          /* for each byte: a request uses it */
-    struct grant *grant;    /* the latest */
-    struct grant *window;   /* the latest window on it */
+    uint8_t *busy;        /* for each byte: a request uses it */
+    struct grant *grant;  /* the latest */
+    struct grant *window; /* the latest window on it */
     bool registered, reclaimed;
     uint32_t len;
     struct qp *qp; /* fast: the queue pair that uses it, until that is closed */
     unsigned order[FAST_PAGES];
-    uint32_t first;         /* offset in the first page */
+    uint32_t first; /* offset in the first page */
     union mapping mapping;
     bool mapped;
 };
@@ -144,11 +144,11 @@ struct qp {
     struct srq *srq;
     unsigned receive_depth, initiator_depth, sges, inline_size;
     struct qp *peer;
-    bool in_use;          /* a connector uses it; permanent after a connection */
-    bool connected;       /* as the consumer has observed */
-    bool disturbed;       /* flushed, disconnected, closed or lost: any request may be cancelled */
-    bool deferred;        /* the last request may wait for the next one */
-    unsigned reads;       /* the effective outbound limit */
+    bool in_use;    /* a connector uses it; permanent after a connection */
+    bool connected; /* as the consumer has observed */
+    bool disturbed; /* flushed, disconnected, closed or lost: any request may be cancelled */
+    bool deferred;  /* the last request may wait for the next one */
+    unsigned reads; /* the effective outbound limit */
     struct wr_list receives, initiated;
     unsigned posted, flushed; /* numbers of requests; those before `flushed` existed at a flush */
     unsigned sent, received, delivered;
@@ -217,7 +217,7 @@ void regions_wrong(struct qp *qp); /* requests that must be refused at once */
 void srq_new(unsigned host);
 struct srq *srq_any(struct obj *pd);
 bool srq_post(struct srq *s);
-void srq_fill(void);          /* all of them */
+void srq_fill(void); /* all of them */
 void srq_modify(unsigned host);
 bool srq_has_credit(const struct srq *s); /* a message to it would have a receive */
 void srq_sending(struct srq *s);          /* a message was queued */

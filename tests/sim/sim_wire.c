@@ -67,7 +67,7 @@ static void send_packet(enum packet_kind kind, struct endpoint *to, uint64_t at,
     p->len = len;
     if (len)
         memcpy(p->data, data, len);
-    TAILQ_FOREACH_REVERSE(after, &packets, packet_list, link)
+    TAILQ_FOREACH_REVERSE (after, &packets, packet_list, link)
         if (after->at <= at)
             break;
     if (after)
@@ -323,7 +323,7 @@ uint64_t sim_net_next(void)
 {
     const struct packet *p;
 
-    TAILQ_FOREACH(p, &packets, link)
+    TAILQ_FOREACH (p, &packets, link)
         if (p->to->socket || p->kind != GIVE_UP)
             return p->at;
     return UINT64_MAX;

@@ -89,7 +89,7 @@ static void wrong_local(struct qp *qp)
 
     if (!g)
         return;
-    sge = (NDK_SGE){.VirtualAddress = (void *)(uintptr_t)g->base, .Length = 1, .MemoryRegionToken = g->local};
+    sge = (NDK_SGE){ .VirtualAddress = (void *)(uintptr_t)g->base, .Length = 1, .MemoryRegionToken = g->local };
     expect(qp, "a send by a token that has ended", n->Dispatch->NdkSend(n, NULL, &sge, 1, 0), STATUS_ACCESS_VIOLATION);
 }
 

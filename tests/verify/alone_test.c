@@ -244,11 +244,11 @@ static void test_host(void **state)
     assert_int_equal(close_cq(cq), STATUS_SUCCESS);
 
     assert_int_equal(adapter->Dispatch->NdkCreateSharedEndpoint(adapter, (PSOCKADDR)(void *)address, sizeof address,
-                                                                NULL, NULL, &endpoint), STATUS_SUCCESS);
+                                                                NULL, NULL, &endpoint),
+                     STATUS_SUCCESS);
     assert_int_equal(fake->address[4], 'p');
     assert_int_equal(address[4], 'l');
-    assert_int_equal(endpoint->Dispatch->NdkCloseSharedEndpoint(&endpoint->Header, ignore_close, NULL),
-                     STATUS_SUCCESS);
+    assert_int_equal(endpoint->Dispatch->NdkCloseSharedEndpoint(&endpoint->Header, ignore_close, NULL), STATUS_SUCCESS);
 
     irql = VERIFY_DISPATCH_LEVEL;
     assert_int_equal(adapter->Dispatch->NdkQueryAdapterInfo(adapter, NULL, &size), STATUS_SUCCESS);

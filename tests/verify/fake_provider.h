@@ -11,10 +11,10 @@ struct fake_provider {
     NDK_ADAPTER adapter;
     NDK_CQ cq;
     NDK_SHARED_ENDPOINT endpoint;
-    const void *called;      /* the object of the latest call */
-    unsigned open;           /* objects that are not closed */
-    bool pend;               /* creates and closes complete by fake_provider_complete */
-    char address[32];        /* of the latest NdkCreateSharedEndpoint */
+    const void *called; /* the object of the latest call */
+    unsigned open;      /* objects that are not closed */
+    bool pend;          /* creates and closes complete by fake_provider_complete */
+    char address[32];   /* of the latest NdkCreateSharedEndpoint */
     NDK_FN_CREATE_COMPLETION created;
     NDK_FN_CLOSE_COMPLETION closed;
     NDK_FN_CQ_NOTIFICATION_CALLBACK notify;

@@ -371,14 +371,22 @@ static void test_cancel_lock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_DEVICE(test_methods),        WITH_DEVICE(test_outcomes),
-        WITH_DEVICE(test_transfers),      WITH_DEVICE(test_names),
-        WITH_DEVICE(test_built),          WITH_DEVICE(test_busy),
-        WITH_DEVICE(test_pending),        WITH_DEVICE(test_cancel),
-        WITH_DEVICE(test_filter),         WITH_DEVICE(test_handle),
-        cmocka_unit_test(test_deleted_open), cmocka_unit_test(test_unload_race),
-        cmocka_unit_test(test_rules),     cmocka_unit_test(test_cancel_lock),
-        cmocka_unit_test(test_error_log), cmocka_unit_test(test_completed_late),
+        WITH_DEVICE(test_methods),
+        WITH_DEVICE(test_outcomes),
+        WITH_DEVICE(test_transfers),
+        WITH_DEVICE(test_names),
+        WITH_DEVICE(test_built),
+        WITH_DEVICE(test_busy),
+        WITH_DEVICE(test_pending),
+        WITH_DEVICE(test_cancel),
+        WITH_DEVICE(test_filter),
+        WITH_DEVICE(test_handle),
+        cmocka_unit_test(test_deleted_open),
+        cmocka_unit_test(test_unload_race),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_cancel_lock),
+        cmocka_unit_test(test_error_log),
+        cmocka_unit_test(test_completed_late),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,8 +80,9 @@ static void unload_leaving_alone(void)
 /* Also while another driver is loaded: the creator's stack identifies the owner. */
 static void test_leaves(void **state)
 {
-    static const char *kinds[] = { "left: IRP 0x",           "Left",           "left: device object 0x",
-                                   "left: symbolic link 0x", "left: handle 0x", "left: object reference 0x" };
+    static const char *kinds[] = { "left: IRP 0x",           "Left",
+                                   "left: device object 0x", "left: symbolic link 0x",
+                                   "left: handle 0x",        "left: object reference 0x" };
     char *text;
 
     (void)state;

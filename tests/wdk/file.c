@@ -44,9 +44,10 @@ static int make_root(void **state)
 
 static int remove_root(void **state)
 {
-    static const char *names[] = { "C/out", "C/file.txt", "C/log.txt", "C/new/sub/file", "C/new/sub/deep", "C/new/sub",
-                                   "C/new", "SystemRoot/log",
-                                   "C",     "SystemRoot", "" };
+    static const char *names[] = {
+        "C/out", "C/file.txt", "C/log.txt", "C/new/sub/file", "C/new/sub/deep", "C/new/sub", "C/new", "SystemRoot/log",
+        "C",     "SystemRoot", ""
+    };
     char path[200];
 
     (void)state;
@@ -108,8 +109,7 @@ static void test_read_write(void **state)
     assert_int_equal(block.Information, 4);
     assert_memory_equal(buffer, "efgh", 4);
     assert_int_equal(ZwReadFile(file, NULL, NULL, NULL, &block, buffer, 16, NULL, NULL), STATUS_END_OF_FILE);
-    assert_int_equal(ZwQueryInformationFile(file, &block, &info, sizeof info, FileStandardInformation),
-                     STATUS_SUCCESS);
+    assert_int_equal(ZwQueryInformationFile(file, &block, &info, sizeof info, FileStandardInformation), STATUS_SUCCESS);
     assert_int_equal(info.EndOfFile.QuadPart, 8);
     assert_false(info.Directory);
     assert_int_equal(ZwQueryInformationFile(file, &block, &position, sizeof position, FilePositionInformation),
@@ -126,8 +126,7 @@ static void test_read_write(void **state)
     assert_int_equal(ZwClose(file), STATUS_SUCCESS);
     assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ, FILE_CREATE, 0, &file, NULL),
                      STATUS_OBJECT_NAME_COLLISION);
-    assert_int_equal(open_file(L"\\DosDevices\\C:\\file.txt", GENERIC_READ, FILE_OPEN, 0, &file, &how),
-                     STATUS_SUCCESS);
+    assert_int_equal(open_file(L"\\DosDevices\\C:\\file.txt", GENERIC_READ, FILE_OPEN, 0, &file, &how), STATUS_SUCCESS);
     assert_int_equal(how, FILE_OPENED);
     assert_int_equal(ZwWriteFile(file, NULL, NULL, NULL, &block, "x", 1, NULL, NULL), STATUS_ACCESS_DENIED);
     ZwClose(file);
@@ -286,9 +285,9 @@ static void test_one_position(void **state)
     (void)state;
     for (uint32_t i = 0; i < TAKEN; i++)
         numbers[i] = i;
-    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ | GENERIC_WRITE, FILE_OVERWRITE_IF, 0, &t.file,
-                               NULL),
-                     STATUS_SUCCESS);
+    assert_int_equal(
+        open_file(L"\\??\\C:\\file.txt", GENERIC_READ | GENERIC_WRITE, FILE_OVERWRITE_IF, 0, &t.file, NULL),
+        STATUS_SUCCESS);
     assert_int_equal(ZwWriteFile(t.file, NULL, NULL, NULL, &block, numbers, sizeof numbers, &start, NULL),
                      STATUS_SUCCESS);
     assert_int_equal(ZwSetInformationFile(t.file, &block, &start, sizeof start, FilePositionInformation),
@@ -336,11 +335,13 @@ static void test_bad_handle(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_read_write), cmocka_unit_test(test_places),
-                                        cmocka_unit_test(test_append), cmocka_unit_test(test_directories),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_read_write),
+                                        cmocka_unit_test(test_places),
+                                        cmocka_unit_test(test_append),
+                                        cmocka_unit_test(test_directories),
                                         cmocka_unit_test(test_below_a_directory),
-        cmocka_unit_test(test_one_position),
-        cmocka_unit_test(test_zero_in_name),
+                                        cmocka_unit_test(test_one_position),
+                                        cmocka_unit_test(test_zero_in_name),
                                         cmocka_unit_test(test_bad_handle) };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);

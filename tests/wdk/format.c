@@ -46,13 +46,12 @@ static size_t wide(size_t cap, const WCHAR *format, ...)
 }
 
 #define IS(expected, ...) (narrow(500, __VA_ARGS__), assert_string_equal(got, expected))
-#define IS_WIDE(expected, ...) \
-    (wide(500, __VA_ARGS__), assert_memory_equal(got_wide, expected, sizeof(expected)))
-#define AS_HOST(...)                                        \
-    do {                                                    \
-        char host[500];                                     \
-        snprintf(host, sizeof host, __VA_ARGS__);           \
-        IS(host, __VA_ARGS__);                              \
+#define IS_WIDE(expected, ...) (wide(500, __VA_ARGS__), assert_memory_equal(got_wide, expected, sizeof(expected)))
+#define AS_HOST(...)                                                                                                   \
+    do {                                                                                                               \
+        char host[500];                                                                                                \
+        snprintf(host, sizeof host, __VA_ARGS__);                                                                      \
+        IS(host, __VA_ARGS__);                                                                                         \
     } while (0)
 
 static void test_like_c(void **state)
@@ -86,13 +85,13 @@ static void test_like_c(void **state)
 static void test_windows(void **state)
 {
     UNICODE_STRING u = { 6, 8, (PWSTR)(uintptr_t)L"wide!" };
-    ANSI_STRING a = { 4, 8, (PCHAR)(uintptr_t)"narrow" };
+    ANSI_STRING a = { 4, 8, (PCHAR)(uintptr_t) "narrow" };
 
     (void)state;
     /* long has 32 bits: the following argument is correct */
     IS("-1 4294967295 ffffffff 7", "%ld %lu %lx %d", (LONG)-1, (ULONG)-1, (ULONG)-1, 7);
-    IS("-2 18446744073709551614 fffffffffffffffe 8", "%I64d %I64u %I64x %d", (LONGLONG)-2, (ULONGLONG)-2,
-       (ULONGLONG)-2, 8);
+    IS("-2 18446744073709551614 fffffffffffffffe 8", "%I64d %I64u %I64x %d", (LONGLONG)-2, (ULONGLONG)-2, (ULONGLONG)-2,
+       8);
     IS("12 0xc 5", "%Iu %#Ix %I32d", (SIZE_T)12, (SIZE_T)12, 5);
     IS("wid|narr|(null)|  wid", "%wZ|%Z|%wZ|%5wZ", &u, &a, NULL, &u);
     IS("w\xc3\xa9 w\xc3\xa9 n x\xe2\x82\xac", "%ws %S %hs x%lc", L"w\xe9", L"w\xe9", "n", 0x20ac);
@@ -101,7 +100,7 @@ static void test_windows(void **state)
     IS("00007FFF00001234 0000000000000000", "%p %p", (void *)0x7fff00001234, NULL);
     IS("a%b!S!", "a%%b%!S!");
     IS("[]", "[%n]", NULL);
-    IS_WIDE(L"w n w n Z", L"%s %S %ls %hs %Z", L"w", "n", L"w", "n", &(ANSI_STRING){ 1, 1, (PCHAR)(uintptr_t)"Z" });
+    IS_WIDE(L"w n w n Z", L"%s %S %ls %hs %Z", L"w", "n", L"w", "n", &(ANSI_STRING){ 1, 1, (PCHAR)(uintptr_t) "Z" });
     IS_WIDE(L"\xe9\xd83d\xde00 -5 00000000000000AB", L"%S %d %p", "\xc3\xa9\xf0\x9f\x98\x80", -5, (void *)0xab);
     IS_WIDE(L"A B    C", L"%c %C %4c", L'A', 'B', L'C');
 }

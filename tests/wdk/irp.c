@@ -431,12 +431,11 @@ static void test_buffer_that_is_not_there(void **state)
     assert_true(pages != MAP_FAILED);
     KeInitializeEvent(&event, NotificationEvent, FALSE);
     __try {
-        assert_null(IoBuildDeviceIoControlRequest(DIRECT, &device, in, sizeof in, pages, PAGE_SIZE, FALSE, &event,
-                                                  &block));
+        assert_null(
+            IoBuildDeviceIoControlRequest(DIRECT, &device, in, sizeof in, pages, PAGE_SIZE, FALSE, &event, &block));
         assert_null(IoBuildSynchronousFsdRequest(IRP_MJ_READ, &device, pages, PAGE_SIZE, &offset, &event, &block));
         assert_null(IoBuildAsynchronousFsdRequest(IRP_MJ_READ, &device, pages, PAGE_SIZE, &offset, &block));
-    }
-    __except (EXCEPTION_EXECUTE_HANDLER) {
+    } __except (EXCEPTION_EXECUTE_HANDLER) {
         raised = GetExceptionCode();
     }
     assert_int_equal(raised, STATUS_SUCCESS);

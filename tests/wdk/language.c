@@ -20,28 +20,23 @@ typedef enum _LANGUAGE_STATE { LanguageIdle, LanguageBusy } LANGUAGE_STATE;
 
 /* Names of the host's library that a driver may define. */
 static ULONG index, called;
-typedef struct _ulong { ULONG value; } ulong, uint;
+typedef struct _ulong {
+    ULONG value;
+} ulong, uint;
 
 static VOID wait(ULONG seconds)
 {
     index = seconds;
 }
 
-_Use_decl_annotations_
-VOID
-LanguageCallback(
-    PVOID Context,
-    CONST VOID *Data,
-    ULONG Length
-    )
+_Use_decl_annotations_ VOID LanguageCallback(PVOID Context, CONST VOID *Data, ULONG Length)
 {
     UNREFERENCED_PARAMETER(Context);
     UNREFERENCED_PARAMETER(Data);
     called += Length;
 }
 
-__declspec(noinline) VOID
-static called_late(LANGUAGE_CALLBACK callback)
+__declspec(noinline) VOID static called_late(LANGUAGE_CALLBACK callback)
 {
     callback(NULL, NULL, 5);
 }
@@ -73,7 +68,7 @@ static void test_several_files(void **state)
     (void)state;
     LanguageCommon = 1;
     LANGUAGE_BEGIN
-        assert_int_equal(LanguageOther(), STATUS_SUCCESS);
+    assert_int_equal(LanguageOther(), STATUS_SUCCESS);
     LANGUAGE_END;
     assert_int_equal(LanguageCommon, 81);
     assert_int_equal(LanguageForced(1) + LanguageStaticForced(1) + LanguageInline(1), 9);

@@ -426,14 +426,10 @@ static void test_resource_misuse(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exclusion),
-        cmocka_unit_test(test_fast_mutex),
-        cmocka_unit_test(test_fast_mutex_misuse),
-        cmocka_unit_test(test_push_lock_misuse),
-        cmocka_unit_test(test_resource_modes),
-        cmocka_unit_test(test_resource_order),
-        cmocka_unit_test(test_resource_for_thread),
-        cmocka_unit_test(test_resource_kept_for_oneself),
+        cmocka_unit_test(test_exclusion),           cmocka_unit_test(test_fast_mutex),
+        cmocka_unit_test(test_fast_mutex_misuse),   cmocka_unit_test(test_push_lock_misuse),
+        cmocka_unit_test(test_resource_modes),      cmocka_unit_test(test_resource_order),
+        cmocka_unit_test(test_resource_for_thread), cmocka_unit_test(test_resource_kept_for_oneself),
         cmocka_unit_test(test_resource_misuse),
     };
 

@@ -126,7 +126,8 @@ static void test_ex(void **state)
     assert_int_equal(ExInitializeLookasideListEx(&c.list, NULL, NULL, PagedPool, 3, 8, TAG, 0),
                      STATUS_INVALID_PARAMETER_5);
     assert_int_equal(ExInitializeLookasideListEx(&c.list, ex_allocate, ex_free, NonPagedPoolNx,
-                                                 EX_LOOKASIDE_LIST_EX_FLAGS_RAISE_ON_FAIL, 64, TAG, 0), STATUS_SUCCESS);
+                                                 EX_LOOKASIDE_LIST_EX_FLAGS_RAISE_ON_FAIL, 64, TAG, 0),
+                     STATUS_SUCCESS);
     entry = ExAllocateFromLookasideListEx(&c.list);
     assert_int_equal(c.type, NonPagedPoolNx | POOL_RAISE_IF_ALLOCATION_FAILURE);
     ExFreeToLookasideListEx(&c.list, entry);
@@ -192,11 +193,8 @@ static void test_entry_freed_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_BOTH(test_nonpaged),
-        IN_BOTH(test_paged_with_functions),
-        IN_BOTH(test_ex),
-        CHECKED(test_misuse),
-        CHECKED(test_entry_freed_twice),
+        IN_BOTH(test_nonpaged), IN_BOTH(test_paged_with_functions), IN_BOTH(test_ex),
+        CHECKED(test_misuse),   CHECKED(test_entry_freed_twice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -383,9 +383,9 @@ static bool find_used(const void *start, size_t size, struct inuse_found *out)
 {
     if (!used || (uintptr_t)used - (uintptr_t)start >= size)
         return false;
-    *out = (struct inuse_found){
-        .rule = &verify_rules[RULE_MDL_FREED], .object = used, .what = "MDL of a registered region"
-    };
+    *out = (struct inuse_found){ .rule = &verify_rules[RULE_MDL_FREED],
+                                 .object = used,
+                                 .what = "MDL of a registered region" };
     return true;
 }
 

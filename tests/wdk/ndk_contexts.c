@@ -232,7 +232,8 @@ static void map(struct mapping *m)
     MmBuildMdlForNonPagedPool(m->mdl);
     call_init(&c);
     assert_int_equal(finish(&c, adapter->Dispatch->NdkBuildLAM(adapter, m->mdl, LAM_PAGES * PAGE_SIZE, request_done, &c,
-                                                               &m->lam, &size, &offset)), STATUS_SUCCESS);
+                                                               &m->lam, &size, &offset)),
+                     STATUS_SUCCESS);
     assert_int_equal(m->lam.AdapterPageCount, LAM_PAGES);
 }
 

@@ -90,8 +90,8 @@ VOID cq_notified(PVOID context, NTSTATUS status)
 
 void open_end(struct end *e)
 {
-    MADE(NDK_CQ, e->cq, adapter->Dispatch->NdkCreateCq(adapter, 2 * DEPTH, cq_notified, NULL, NULL, create_done, &c_,
-                                                       &inline_));
+    MADE(NDK_CQ, e->cq,
+         adapter->Dispatch->NdkCreateCq(adapter, 2 * DEPTH, cq_notified, NULL, NULL, create_done, &c_, &inline_));
     MADE(NDK_QP, e->qp,
          pd->Dispatch->NdkCreateQp(pd, e->cq, e->cq, e, DEPTH, DEPTH, 2, 2, 0, create_done, &c_, &inline_));
     e->buffer = ExAllocatePoolWithTag(NonPagedPoolNx, BYTES, TAG);
@@ -130,11 +130,10 @@ void listen_at(PSOCKADDR at, ULONG length)
 {
     struct call c;
 
-    MADE(NDK_LISTENER, listener, adapter->Dispatch->NdkCreateListener(adapter, connect_asked, NULL, create_done, &c_,
-                                                                      &inline_));
+    MADE(NDK_LISTENER, listener,
+         adapter->Dispatch->NdkCreateListener(adapter, connect_asked, NULL, create_done, &c_, &inline_));
     call_init(&c);
-    assert_int_equal(finish(&c, listener->Dispatch->NdkListen(listener, at, length, request_done, &c)),
-                     STATUS_SUCCESS);
+    assert_int_equal(finish(&c, listener->Dispatch->NdkListen(listener, at, length, request_done, &c)), STATUS_SUCCESS);
     assert_int_equal(listener->Dispatch->NdkGetLocalAddress(listener, at, &length), STATUS_SUCCESS);
 }
 
@@ -146,7 +145,8 @@ void open_adapter(void)
     assert_int_equal(WskRegister(&client, &registration), STATUS_SUCCESS);
     assert_int_equal(WskCaptureProviderNPI(&registration, WSK_INFINITE_WAIT, &npi), STATUS_SUCCESS);
     assert_int_equal(npi.Dispatch->WskControlClient(npi.Client, WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, 0, NULL,
-                                                    sizeof ndk, &ndk, NULL, NULL), STATUS_SUCCESS);
+                                                    sizeof ndk, &ndk, NULL, NULL),
+                     STATUS_SUCCESS);
     assert_int_equal(ndk.WskOpenNdkAdapter(npi.Client, (NDK_VERSION){ 2, 1 }, LOOPBACK, &adapter), STATUS_SUCCESS);
 }
 
@@ -234,8 +234,9 @@ NDK_MR *register_buffer(UCHAR *buffer, PMDL *mdl)
     assert_non_null(*mdl);
     MmBuildMdlForNonPagedPool(*mdl);
     call_init(&c);
-    assert_int_equal(finish(&c, mr->Dispatch->NdkRegisterMr(mr, *mdl, BYTES, NDK_MR_FLAG_ALLOW_LOCAL_WRITE,
-                                                            request_done, &c)), STATUS_SUCCESS);
+    assert_int_equal(
+        finish(&c, mr->Dispatch->NdkRegisterMr(mr, *mdl, BYTES, NDK_MR_FLAG_ALLOW_LOCAL_WRITE, request_done, &c)),
+        STATUS_SUCCESS);
     return mr;
 }
 

@@ -39,14 +39,14 @@ NTSTATUS finish(struct call *c, NTSTATUS status);
 void *made(struct call *c, NTSTATUS status, void *inline_object);
 
 /* A create call, which completes inline or later. c_ and inline_ are its context and its out parameter. */
-#define MADE(type, variable, call_)                                        \
-    do {                                                                   \
-        struct call c_;                                                    \
-        type *inline_ = NULL;                                              \
-        NTSTATUS status_;                                                  \
-        call_init(&c_);                                                    \
-        status_ = call_;                                                   \
-        (variable) = made(&c_, status_, inline_);                          \
+#define MADE(type, variable, call_)                                                                                    \
+    do {                                                                                                               \
+        struct call c_;                                                                                                \
+        type *inline_ = NULL;                                                                                          \
+        NTSTATUS status_;                                                                                              \
+        call_init(&c_);                                                                                                \
+        status_ = call_;                                                                                               \
+        (variable) = made(&c_, status_, inline_);                                                                      \
     } while (0)
 
 void close_object(void *object);

@@ -96,9 +96,9 @@ static void serve(struct served *s, bool ex)
     NTSTATUS status;
 
     KeInitializeEvent(&s->gone, NotificationEvent, FALSE);
-    MADE(NDK_QP, s->qp,
-         pd->Dispatch->NdkCreateQpWithSrq(pd, server_cq, server_cq, srq, s, MESSAGES, 1, 0, create_done, &c_,
-                                          &inline_));
+    MADE(
+        NDK_QP, s->qp,
+        pd->Dispatch->NdkCreateQpWithSrq(pd, server_cq, server_cq, srq, s, MESSAGES, 1, 0, create_done, &c_, &inline_));
     if (NT_SUCCESS(accept(s, ex))) {
         for (uintptr_t i = 0; i < MESSAGES; i++)
             (void)s->qp->Dispatch->NdkSend(s->qp, s, NULL, 0, i ? 0 : NDK_OP_FLAG_SILENT_SUCCESS);
@@ -198,13 +198,12 @@ static NTSTATUS connect_shared(struct round *r, NDK_SHARED_ENDPOINT **endpoint)
     SOCKADDR_IN from = any_port();
     struct call c;
 
-    MADE(NDK_SHARED_ENDPOINT, *endpoint,
-         adapter->Dispatch->NdkCreateSharedEndpoint(adapter, (PSOCKADDR)&from, sizeof from, create_done, &c_,
-                                                    &inline_));
+    MADE(
+        NDK_SHARED_ENDPOINT, *endpoint,
+        adapter->Dispatch->NdkCreateSharedEndpoint(adapter, (PSOCKADDR)&from, sizeof from, create_done, &c_, &inline_));
     call_init(&c);
-    return finish(&c,
-                  r->connector->Dispatch->NdkConnectWithSharedEndpoint(r->connector, r->qp, *endpoint, (PSOCKADDR)&at,
-                                                                       sizeof at, 1, 1, NULL, 0, request_done, &c));
+    return finish(&c, r->connector->Dispatch->NdkConnectWithSharedEndpoint(
+                          r->connector, r->qp, *endpoint, (PSOCKADDR)&at, sizeof at, 1, 1, NULL, 0, request_done, &c));
 }
 
 static NTSTATUS complete(struct round *r, bool ex)
@@ -222,8 +221,7 @@ static void open_round(struct client *own, struct round *r)
     KeInitializeEvent(&r->gone, NotificationEvent, FALSE);
     MADE(NDK_CONNECTOR, r->connector, adapter->Dispatch->NdkCreateConnector(adapter, create_done, &c_, &inline_));
     MADE(NDK_QP, r->qp,
-         pd->Dispatch->NdkCreateQp(pd, own->cq, own->cq, r, MESSAGES, MESSAGES, 1, 1, 0, create_done, &c_,
-                                   &inline_));
+         pd->Dispatch->NdkCreateQp(pd, own->cq, own->cq, r, MESSAGES, MESSAGES, 1, 1, 0, create_done, &c_, &inline_));
     r->buffer = ExAllocatePoolWithTag(NonPagedPoolNx, BYTES, TAG);
     r->mr = register_buffer(r->buffer, &r->mdl);
     for (int i = 0; i < MESSAGES; i++) {
@@ -301,8 +299,8 @@ static VOID client(PVOID context)
     struct client *own = context;
 
     MADE(NDK_CQ, own->cq,
-         adapter->Dispatch->NdkCreateCq(adapter, 2 * MESSAGES * ROUNDS, cq_notified, NULL, NULL, create_done,
-                                        &c_, &inline_));
+         adapter->Dispatch->NdkCreateCq(adapter, 2 * MESSAGES * ROUNDS, cq_notified, NULL, NULL, create_done, &c_,
+                                        &inline_));
     for (int i = 0; i < ROUNDS; i++)
         run_round(own, &own->rounds[i], i);
     while (drain(own))
@@ -319,14 +317,14 @@ static void open_servers(void)
 
     KeInitializeSemaphore(&requests, 0, MAXLONG);
     MADE(NDK_PD, pd, adapter->Dispatch->NdkCreatePd(adapter, create_done, &c_, &inline_));
-    MADE(NDK_CQ, server_cq, adapter->Dispatch->NdkCreateCq(adapter, 1024, cq_notified, NULL, NULL, create_done, &c_,
-                                                           &inline_));
+    MADE(NDK_CQ, server_cq,
+         adapter->Dispatch->NdkCreateCq(adapter, 1024, cq_notified, NULL, NULL, create_done, &c_, &inline_));
     MADE(NDK_SRQ, srq, pd->Dispatch->NdkCreateSrq(pd, RING, 1, 0, NULL, NULL, NULL, create_done, &c_, &inline_));
     for (int i = 0; i < RING; i++)
         post_shared(&ring[i]);
     at = (SOCKADDR_IN){ .sin_family = AF_INET, .sin_addr.S_un.S_addr = 0x0100007f };
-    MADE(NDK_LISTENER, listener, adapter->Dispatch->NdkCreateListener(adapter, request_came, NULL, create_done, &c_,
-                                                                      &inline_));
+    MADE(NDK_LISTENER, listener,
+         adapter->Dispatch->NdkCreateListener(adapter, request_came, NULL, create_done, &c_, &inline_));
     call_init(&c);
     assert_int_equal(finish(&c, listener->Dispatch->NdkListen(listener, (PSOCKADDR)&at, sizeof at, request_done, &c)),
                      STATUS_SUCCESS);

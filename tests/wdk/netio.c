@@ -259,10 +259,9 @@ static void test_mapped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),     cmocka_unit_test(test_no_such_name), cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_interfaces), cmocka_unit_test(test_addresses),   cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_route),
-        cmocka_unit_test(test_notices),   cmocka_unit_test(test_mapped),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_no_such_name), cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_interfaces), cmocka_unit_test(test_addresses),    cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_route),      cmocka_unit_test(test_notices),      cmocka_unit_test(test_mapped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

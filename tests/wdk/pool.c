@@ -151,8 +151,8 @@ static void test_too_large(void **state)
     (void)state;
     assert_null(ExAllocatePoolWithTag(NonPagedPoolNx, MAXSIZE_T, TAG));
     assert_null(ExAllocatePoolWithTag(NonPagedPoolNx, MAXSIZE_T - 5000, TAG));
-    assert_null(ExAllocatePoolWithQuotaTag((POOL_TYPE)(PagedPool | POOL_QUOTA_FAIL_INSTEAD_OF_RAISE), MAXSIZE_T / 4,
-                                           TAG));
+    assert_null(
+        ExAllocatePoolWithQuotaTag((POOL_TYPE)(PagedPool | POOL_QUOTA_FAIL_INSTEAD_OF_RAISE), MAXSIZE_T / 4, TAG));
     assert_null(ExAllocatePool2(POOL_FLAG_NON_PAGED, MAXSIZE_T - 16, TAG));
     assert_int_equal(pool_block_count(), 0);
 }

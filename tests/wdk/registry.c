@@ -199,11 +199,11 @@ static void fill(void)
     assert_int_equal(ondk_wdk_registry_set("HKLM\\System\\CurrentControlSet\\Services\\sample\\Parameters", "Number",
                                            REG_DWORD, &number, 4),
                      0);
-    assert_int_equal(ondk_wdk_registry_set_text("HKLM\\System\\CurrentControlSet\\Services\\sample\\Parameters",
-                                                "Text", REG_SZ, "w\xc3\xa9", 3),
+    assert_int_equal(ondk_wdk_registry_set_text("HKLM\\System\\CurrentControlSet\\Services\\sample\\Parameters", "Text",
+                                                REG_SZ, "w\xc3\xa9", 3),
                      0);
-    assert_int_equal(ondk_wdk_registry_set_text("HKLM\\System\\CurrentControlSet\\Services\\sample\\Parameters",
-                                                "List", REG_MULTI_SZ, "one\0two\0", 8),
+    assert_int_equal(ondk_wdk_registry_set_text("HKLM\\System\\CurrentControlSet\\Services\\sample\\Parameters", "List",
+                                                REG_MULTI_SZ, "one\0two\0", 8),
                      0);
 }
 
@@ -359,15 +359,16 @@ static void test_callbacks(void **state)
     };
     RTL_QUERY_REGISTRY_TABLE sub[] = {
         { NULL, RTL_QUERY_REGISTRY_SUBKEY, (PWSTR)(uintptr_t)L"Parameters", NULL, REG_NONE, NULL, 0 },
-        { see, 0, (PWSTR)(uintptr_t)L"Number", (PVOID)(uintptr_t)"s", REG_NONE, NULL, 0 },
-        { see, RTL_QUERY_REGISTRY_TOPKEY, (PWSTR)(uintptr_t)L"Number", (PVOID)(uintptr_t)"t", REG_NONE, NULL, 0 },
+        { see, 0, (PWSTR)(uintptr_t)L"Number", (PVOID)(uintptr_t) "s", REG_NONE, NULL, 0 },
+        { see, RTL_QUERY_REGISTRY_TOPKEY, (PWSTR)(uintptr_t)L"Number", (PVOID)(uintptr_t) "t", REG_NONE, NULL, 0 },
         { 0 },
     };
 
     (void)state;
     fill();
     assert_int_equal(RtlQueryRegistryValues(RTL_REGISTRY_SERVICES, SERVICE, table, &seen, NULL), STATUS_SUCCESS);
-    assert_string_equal(seen.text, "N4:4:\x05" "a T1:6:wa L1:8:oa L1:8:ta -0:0:-b L7:18:oc O1:6:ze ");
+    assert_string_equal(seen.text, "N4:4:\x05"
+                                   "a T1:6:wa L1:8:oa L1:8:ta -0:0:-b L7:18:oc O1:6:ze ");
     seen.text[0] = 0;
     assert_int_equal(RtlQueryRegistryValues(RTL_REGISTRY_SERVICES, L"sample", sub, &seen, NULL), STATUS_SUCCESS);
     assert_string_equal(seen.text, "N4:4:\x05s ");
@@ -416,7 +417,8 @@ static void test_file(void **state)
     assert_int_equal(LOAD(HEAD "; a comment\r\n[HKEY_LOCAL_MACHINE\\File\\Sub]\r\n@=\"default\"\r\n"
                                "\"a \\\"name\\\"\"=\"C:\\\\x\"\r\n\"n\"=dword:0000ff10\r\n"
                                "\"b\"=hex:01,02,\\\r\n  ff\r\n\"q\"=hex(b):01,00,00,00,00,00,00,80\r\n"
-                               "[HKLM\\Gone]\r\n\"x\"=dword:1\r\n[-HKEY_LOCAL_MACHINE\\Gone]\r\n"), 0);
+                               "[HKLM\\Gone]\r\n\"x\"=dword:1\r\n[-HKEY_LOCAL_MACHINE\\Gone]\r\n"),
+                     0);
     assert_int_equal(open_key(NULL, L"\\Registry\\Machine\\Gone", false, &key, NULL), STATUS_OBJECT_NAME_NOT_FOUND);
     assert_int_equal(open_key(NULL, L"\\Registry\\Machine\\File\\Sub", false, &key, NULL), STATUS_SUCCESS);
     assert_int_equal(get(key, L"", &type, out, sizeof out, &size), STATUS_SUCCESS);
@@ -463,11 +465,10 @@ static void test_bad_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys), cmocka_unit_test(test_values), cmocka_unit_test(test_key_information),
-        cmocka_unit_test(test_bad_handles), cmocka_unit_test(test_direct), cmocka_unit_test(test_direct_room),
-        cmocka_unit_test(test_expand),
-        cmocka_unit_test(test_callbacks),
-        cmocka_unit_test(test_by_path), cmocka_unit_test(test_file), cmocka_unit_test(test_bad_file),
+        cmocka_unit_test(test_keys),        cmocka_unit_test(test_values),    cmocka_unit_test(test_key_information),
+        cmocka_unit_test(test_bad_handles), cmocka_unit_test(test_direct),    cmocka_unit_test(test_direct_room),
+        cmocka_unit_test(test_expand),      cmocka_unit_test(test_callbacks), cmocka_unit_test(test_by_path),
+        cmocka_unit_test(test_file),        cmocka_unit_test(test_bad_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

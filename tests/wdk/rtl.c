@@ -31,7 +31,7 @@ static ANSI_STRING narrow(PCSZ text)
     return s;
 }
 
-#define IS_WIDE(s, text) \
+#define IS_WIDE(s, text)                                                                                               \
     (assert_int_equal((s).Length, sizeof(text) - sizeof(WCHAR)), assert_memory_equal((s).Buffer, text, (s).Length))
 
 static void test_init(void **state)
@@ -268,8 +268,8 @@ static void test_time(void **state)
         gmtime_r(&at, &tm);
         t.QuadPart = (at + 11644473600LL) * 10000000 + 450000;
         RtlTimeToTimeFields(&t, &f);
-        if (f.Year != tm.tm_year + 1900 || f.Month != tm.tm_mon + 1 || f.Day != tm.tm_mday ||
-            f.Weekday != tm.tm_wday || f.Hour != 1 || f.Minute != 2 || f.Second != 3 || f.Milliseconds != 45)
+        if (f.Year != tm.tm_year + 1900 || f.Month != tm.tm_mon + 1 || f.Day != tm.tm_mday || f.Weekday != tm.tm_wday ||
+            f.Hour != 1 || f.Minute != 2 || f.Second != 3 || f.Milliseconds != 45)
             fail_msg("day %d: %d-%d-%d", (int)day, f.Year, f.Month, f.Day);
         assert_true(RtlTimeFieldsToTime(&f, &back));
         assert_int_equal(back.QuadPart, t.QuadPart);
@@ -322,8 +322,9 @@ static void test_bitmap(void **state)
 
 static NTSTATUS verify(ULONG major, ULONG minor, ULONG build, ULONG mask, UCHAR condition)
 {
-    RTL_OSVERSIONINFOEXW v = { .dwOSVersionInfoSize = sizeof v, .dwMajorVersion = major, .dwMinorVersion = minor,
-                               .dwBuildNumber = build };
+    RTL_OSVERSIONINFOEXW v = {
+        .dwOSVersionInfoSize = sizeof v, .dwMajorVersion = major, .dwMinorVersion = minor, .dwBuildNumber = build
+    };
 
     return RtlVerifyVersionInfo(&v, mask, VerSetConditionMask(0, mask, condition));
 }
@@ -352,9 +353,9 @@ static void test_version(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_init), cmocka_unit_test(test_copy_append), cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_convert), cmocka_unit_test(test_utf8_n), cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_guid), cmocka_unit_test(test_time), cmocka_unit_test(test_bitmap),
+        cmocka_unit_test(test_init),    cmocka_unit_test(test_copy_append), cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_convert), cmocka_unit_test(test_utf8_n),      cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_guid),    cmocka_unit_test(test_time),        cmocka_unit_test(test_bitmap),
         cmocka_unit_test(test_version),
     };
 

@@ -282,10 +282,9 @@ static void test_write_special(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ipv4_strict), cmocka_unit_test(test_ipv4_loose), cmocka_unit_test(test_ipv4_port),
-        cmocka_unit_test(test_long_text),
-        cmocka_unit_test(test_ipv6), cmocka_unit_test(test_ipv6_whole), cmocka_unit_test(test_write),
-        cmocka_unit_test(test_write_special),
+        cmocka_unit_test(test_ipv4_strict), cmocka_unit_test(test_ipv4_loose),    cmocka_unit_test(test_ipv4_port),
+        cmocka_unit_test(test_long_text),   cmocka_unit_test(test_ipv6),          cmocka_unit_test(test_ipv6_whole),
+        cmocka_unit_test(test_write),       cmocka_unit_test(test_write_special),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -269,12 +269,9 @@ static void test_rundown_misuse(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run_down),
-        cmocka_unit_test(test_remove_states),
-        cmocka_unit_test(test_rundown_states),
-        cmocka_unit_test(test_cache_aware_states),
-        cmocka_unit_test(test_two_wait),
-        cmocka_unit_test(test_rundown_misuse),
+        cmocka_unit_test(test_run_down),       cmocka_unit_test(test_remove_states),
+        cmocka_unit_test(test_rundown_states), cmocka_unit_test(test_cache_aware_states),
+        cmocka_unit_test(test_two_wait),       cmocka_unit_test(test_rundown_misuse),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -369,16 +369,11 @@ static void test_freed_while_held(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exclusion),
-        cmocka_unit_test(test_exclusion_without_checks),
-        cmocka_unit_test(test_irql),
-        cmocka_unit_test(test_rw_modes),
-        cmocka_unit_test(test_wrong_irql),
-        cmocka_unit_test(test_recursive),
-        cmocka_unit_test(test_not_held),
-        cmocka_unit_test(test_held_at_end),
-        cmocka_unit_test(test_many_at_once),
-        cmocka_unit_test(test_freed_while_held),
+        cmocka_unit_test(test_exclusion),    cmocka_unit_test(test_exclusion_without_checks),
+        cmocka_unit_test(test_irql),         cmocka_unit_test(test_rw_modes),
+        cmocka_unit_test(test_wrong_irql),   cmocka_unit_test(test_recursive),
+        cmocka_unit_test(test_not_held),     cmocka_unit_test(test_held_at_end),
+        cmocka_unit_test(test_many_at_once), cmocka_unit_test(test_freed_while_held),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

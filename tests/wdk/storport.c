@@ -110,8 +110,9 @@ static void test_levels(void **state)
 static void test_inquiry(void **state)
 {
     uint8_t data[64] = { 0 };
-    ondk_wdk_scsi_command_t c = { .cdb_length = 6, .cdb = { 0x12, 0, 0, 0, 36 }, .data = data,
-                                  .data_length = sizeof data };
+    ondk_wdk_scsi_command_t c = {
+        .cdb_length = 6, .cdb = { 0x12, 0, 0, 0, 36 }, .data = data, .data_length = sizeof data
+    };
 
     (void)state;
     start();
@@ -126,8 +127,10 @@ static void test_inquiry(void **state)
 
 static ondk_wdk_scsi_command_t transfer(bool out, uint8_t lba, uint8_t count, void *data)
 {
-    return (ondk_wdk_scsi_command_t){ .cdb_length = 10, .cdb = { out ? 0x2a : 0x28, 0, 0, 0, 0, lba, 0, 0, count },
-                                      .out = out, .data = data,
+    return (ondk_wdk_scsi_command_t){ .cdb_length = 10,
+                                      .cdb = { out ? 0x2a : 0x28, 0, 0, 0, 0, lba, 0, 0, count },
+                                      .out = out,
+                                      .data = data,
                                       .data_length = count * (uint32_t)RAMDISK_BLOCK };
 }
 
@@ -146,8 +149,9 @@ static void test_transfers(void **state)
     assert_int_equal(send(&c), OK);
     assert_int_equal(c.data_length, sizeof in);
     assert_memory_equal(in, out, sizeof in);
-    c = (ondk_wdk_scsi_command_t){ .cdb_length = 10, .cdb = { 0x25 }, .data = capacity,
-                                   .data_length = sizeof capacity };
+    c = (ondk_wdk_scsi_command_t){
+        .cdb_length = 10, .cdb = { 0x25 }, .data = capacity, .data_length = sizeof capacity
+    };
     assert_int_equal(send(&c), OK);
     assert_memory_equal(capacity, ((uint8_t[]){ 0, 0, 0, RAMDISK_BLOCKS - 1, 0, 0, 2, 0 }), 8);
     stop();
@@ -374,9 +378,8 @@ static void test_controls(void **state)
     assert_int_equal(status, OK);
     assert_int_equal(length, HEADER);
     assert_int_equal(c.returned, 42);
-    assert_int_equal(ondk_wdk_device_control(port, 0x41010, NULL, 0, capabilities, sizeof capabilities, &length,
-                                             &status),
-                     0);
+    assert_int_equal(
+        ondk_wdk_device_control(port, 0x41010, NULL, 0, capabilities, sizeof capabilities, &length, &status), 0);
     assert_int_equal(status, OK);
     assert_int_equal(capabilities[1], RAMDISK_BLOCKS * RAMDISK_BLOCK);
     c.header_length = 5;
@@ -394,7 +397,7 @@ static void test_no_room(void **state)
     uint32_t length = 1, status = 1;
 
     (void)state;
-    request[6] = 6; /* CdbLength */
+    request[6] = 6;           /* CdbLength */
     request[17] = NEVER >> 8; /* TimeOutValue, as good as */
     start();
     assert_int_equal(ondk_wdk_device_control(port, 0x4d004, request, sizeof request, NULL, 0, &length, &status), 0);
@@ -597,14 +600,14 @@ static void test_removal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks),      cmocka_unit_test(test_works),      cmocka_unit_test(test_lingers),
-        cmocka_unit_test(test_rules),      cmocka_unit_test(test_removal),    cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_inquiry),    cmocka_unit_test(test_transfers),  cmocka_unit_test(test_sense),
-        cmocka_unit_test(test_later),      cmocka_unit_test(test_busy),       cmocka_unit_test(test_held),
-        cmocka_unit_test(test_timeouts),   cmocka_unit_test(test_bus_change), cmocka_unit_test(test_controls),
-        cmocka_unit_test(test_service),    cmocka_unit_test(test_no_room),    cmocka_unit_test(test_scans),
-        cmocka_unit_test(test_all_at_once), cmocka_unit_test(test_control_room),
-        cmocka_unit_test(test_leaves_late), cmocka_unit_test(test_busy_while_away),
+        cmocka_unit_test(test_ticks),           cmocka_unit_test(test_works),        cmocka_unit_test(test_lingers),
+        cmocka_unit_test(test_rules),           cmocka_unit_test(test_removal),      cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_inquiry),         cmocka_unit_test(test_transfers),    cmocka_unit_test(test_sense),
+        cmocka_unit_test(test_later),           cmocka_unit_test(test_busy),         cmocka_unit_test(test_held),
+        cmocka_unit_test(test_timeouts),        cmocka_unit_test(test_bus_change),   cmocka_unit_test(test_controls),
+        cmocka_unit_test(test_service),         cmocka_unit_test(test_no_room),      cmocka_unit_test(test_scans),
+        cmocka_unit_test(test_all_at_once),     cmocka_unit_test(test_control_room), cmocka_unit_test(test_leaves_late),
+        cmocka_unit_test(test_busy_while_away),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,8 +23,9 @@ static void test_command(void **state)
 
     (void)state;
     memset(&c, GUARD_BYTE, sizeof c);
-    c.command = (ondk_wdk_scsi_command_t){ .cdb_length = 6, .cdb = { 0x12, 0, 0, 0, 36 }, .data = data,
-                                           .data_length = sizeof data };
+    c.command = (ondk_wdk_scsi_command_t){
+        .cdb_length = 6, .cdb = { 0x12, 0, 0, 0, 36 }, .data = data, .data_length = sizeof data
+    };
     assert_int_equal(ondk_wdk_open("\\Device\\RaidPort0", &port, &status), 0);
     assert_int_equal(ondk_wdk_scsi(port, &c.command, &status), 0);
     assert_int_equal(status, OK);

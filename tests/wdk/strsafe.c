@@ -199,16 +199,16 @@ static void test_security(void **state)
     assert_int_equal(secure(L"D:P(A;;GA;;SY)"), STATUS_INVALID_PARAMETER);
     assert_int_equal(secure(L"D:P(A;;GA;;;)"), STATUS_INVALID_PARAMETER);
     assert_int_equal(secure(L"D:P(A;;GA;;;SY)x y"), STATUS_INVALID_PARAMETER);
-    assert_int_equal(IoCreateDeviceSecure(NULL, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &SDDL_DEVOBJ_SYS_ALL, NULL,
-                                          &device),
-                     STATUS_INVALID_PARAMETER);
+    assert_int_equal(
+        IoCreateDeviceSecure(NULL, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &SDDL_DEVOBJ_SYS_ALL, NULL, &device),
+        STATUS_INVALID_PARAMETER);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy), cmocka_unit_test(test_cat_length), cmocka_unit_test(test_print),
-        cmocka_unit_test(test_ex), cmocka_unit_test(test_unicode_string), cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_copy),     cmocka_unit_test(test_cat_length),     cmocka_unit_test(test_print),
+        cmocka_unit_test(test_ex),       cmocka_unit_test(test_unicode_string), cmocka_unit_test(test_integers),
         cmocka_unit_test(test_security),
     };
 

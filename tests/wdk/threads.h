@@ -11,10 +11,10 @@ static LARGE_INTEGER zero __attribute__((unused));
 static LARGE_INTEGER ms __attribute__((unused)) = { .QuadPart = -10000 };
 
 /* Waits have no limit, because the machine may be slow. ctest ends a test that waits for ever. */
-#define UNTIL(condition)                                    \
-    do {                                                    \
-        while (!(condition))                                \
-            KeDelayExecutionThread(KernelMode, FALSE, &ms); \
+#define UNTIL(condition)                                                                                               \
+    do {                                                                                                               \
+        while (!(condition))                                                                                           \
+            KeDelayExecutionThread(KernelMode, FALSE, &ms);                                                            \
     } while (0)
 
 static inline NTSTATUS wait1(PVOID object, PLARGE_INTEGER timeout)

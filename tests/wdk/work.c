@@ -344,14 +344,10 @@ static void test_irql(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_io_item),
-        cmocka_unit_test(test_own_memory),
-        cmocka_unit_test(test_try_at_once),
-        cmocka_unit_test(test_item_queues_and_frees_itself),
-        cmocka_unit_test(test_blocked_items),
-        cmocka_unit_test(test_misuse_while_queued),
-        cmocka_unit_test(test_what_comes_back),
-        cmocka_unit_test(test_irql),
+        cmocka_unit_test(test_io_item),         cmocka_unit_test(test_own_memory),
+        cmocka_unit_test(test_try_at_once),     cmocka_unit_test(test_item_queues_and_frees_itself),
+        cmocka_unit_test(test_blocked_items),   cmocka_unit_test(test_misuse_while_queued),
+        cmocka_unit_test(test_what_comes_back), cmocka_unit_test(test_irql),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

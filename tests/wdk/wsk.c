@@ -124,7 +124,7 @@ static void test_versions(void **state)
         USHORT version;
         NTSTATUS status;
     } rows[] = {
-        { MAKE_WSK_VERSION(1, 0), STATUS_SUCCESS }, { MAKE_WSK_VERSION(1, 1), STATUS_SUCCESS },
+        { MAKE_WSK_VERSION(1, 0), STATUS_SUCCESS },     { MAKE_WSK_VERSION(1, 1), STATUS_SUCCESS },
         { MAKE_WSK_VERSION(0, 9), STATUS_NOINTERFACE }, { MAKE_WSK_VERSION(1, 9), STATUS_NOINTERFACE },
         { MAKE_WSK_VERSION(2, 0), STATUS_NOINTERFACE },
     };

@@ -53,8 +53,10 @@ static SIZE_T receive_from(PWSK_SOCKET s, SIZE_T room, SIZE_T from, kit_address 
 
     buf = kit_buffer(&m, room);
     memset(sender, 0, sizeof *sender);
-    assert_int_equal(kit_end(&c, KIT_DATAGRAM(s)->WskReceiveFrom(s, &buf, 0, &sender->any, &control, NULL, flags,
-                                                                 kit_irp(&c)), &got), expected);
+    assert_int_equal(
+        kit_end(&c, KIT_DATAGRAM(s)->WskReceiveFrom(s, &buf, 0, &sender->any, &control, NULL, flags, kit_irp(&c)),
+                &got),
+        expected);
     kit_verify(&m, 0, got, from);
     kit_memory_free(&m);
     return got;
@@ -248,8 +250,9 @@ static NTSTATUS send_info(PWSK_SOCKET s, PWSK_BUF buf, const kit_address *to, IN
 
     *out = (CMSGHDR){ WSA_CMSG_LEN(sizeof *info), IPPROTO_IP, type };
     memcpy(WSA_CMSG_DATA(out), info, sizeof *info);
-    return kit_end(&c, KIT_DATAGRAM(s)->WskSendTo(s, buf, 0, (PSOCKADDR)&to->any, WSA_CMSG_SPACE(sizeof *info), out,
-                                                  kit_irp(&c)), NULL);
+    return kit_end(
+        &c, KIT_DATAGRAM(s)->WskSendTo(s, buf, 0, (PSOCKADDR)&to->any, WSA_CMSG_SPACE(sizeof *info), out, kit_irp(&c)),
+        NULL);
 }
 
 /* The destination of a received datagram, on request; and the source of a sent one. */
@@ -389,8 +392,8 @@ static NTSTATUS WSKAPI on_receive_from(PVOID context, ULONG flags, PWSK_DATAGRAM
     if (status == STATUS_PENDING)
         atomic_store(&s->kept, list);
     for (PWSK_DATAGRAM_INDICATION d = list; d && status != STATUS_DATA_NOT_ACCEPTED; d = d->Next) {
-        const UCHAR *data =
-            (const UCHAR *)MmGetSystemAddressForMdlSafe(d->Buffer.Mdl, NormalPagePriority) + d->Buffer.Offset;
+        const UCHAR *data = (const UCHAR *)MmGetSystemAddressForMdlSafe(d->Buffer.Mdl, NormalPagePriority) +
+                            d->Buffer.Offset;
         int n = atomic_fetch_add(&s->datagrams, 1);
 
         if (d->Buffer.Length != 10 + (SIZE_T)n % 50 || data[0] != kit_pattern((SIZE_T)n) ||

@@ -345,10 +345,12 @@ static void test_static_events(void **state)
     record_init();
     kit_attach();
     assert_int_equal(kit_npi.Dispatch->WskControlClient(kit_npi.Client, WSK_SET_STATIC_EVENT_CALLBACKS, sizeof control,
-                                                        &control, 0, NULL, NULL, NULL), STATUS_SUCCESS);
+                                                        &control, 0, NULL, NULL, NULL),
+                     STATUS_SUCCESS);
     p = kit_pair_make(AF_INET, &record, &record_dispatch);
     assert_int_equal(kit_npi.Dispatch->WskControlClient(kit_npi.Client, WSK_SET_STATIC_EVENT_CALLBACKS, sizeof control,
-                                                        &control, 0, NULL, NULL, NULL), STATUS_INVALID_DEVICE_STATE);
+                                                        &control, 0, NULL, NULL, NULL),
+                     STATUS_INVALID_DEVICE_STATE);
     kit_send(p.client, 100, 0);
     KIT_UNTIL(atomic_load(&record.bytes) == 100);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, NULL), STATUS_INVALID_PARAMETER);

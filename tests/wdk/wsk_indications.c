@@ -17,7 +17,7 @@
 struct record {
     atomic_size_t bytes; /* all in the pattern's order */
     atomic_int wrong;
-    atomic_int status;    /* of the next events */
+    atomic_int status; /* of the next events */
     _Atomic(PVOID) kept[16];
     atomic_int kept_count;
 };
@@ -203,7 +203,8 @@ static void enable_for_all(ULONG events)
     WSK_EVENT_CALLBACK_CONTROL control = { &NPI_WSK_INTERFACE_ID, events };
 
     assert_int_equal(kit_npi.Dispatch->WskControlClient(kit_npi.Client, WSK_SET_STATIC_EVENT_CALLBACKS, sizeof control,
-                                                        &control, 0, NULL, NULL, NULL), STATUS_SUCCESS);
+                                                        &control, 0, NULL, NULL, NULL),
+                     STATUS_SUCCESS);
 }
 
 /*

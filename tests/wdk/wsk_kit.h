@@ -32,12 +32,12 @@ static inline void kit_pause(long milliseconds)
     nanosleep(&time, NULL);
 }
 
-#define KIT_UNTIL(condition)                                    \
-    do {                                                        \
-        int patience_ = KIT_PATIENCE_SECONDS * 1000;            \
-        while (!(condition) && patience_-- > 0)                 \
-            kit_pause(1);                                       \
-        assert_true(condition);                                 \
+#define KIT_UNTIL(condition)                                                                                           \
+    do {                                                                                                               \
+        int patience_ = KIT_PATIENCE_SECONDS * 1000;                                                                   \
+        while (!(condition) && patience_-- > 0)                                                                        \
+            kit_pause(1);                                                                                              \
+        assert_true(condition);                                                                                        \
     } while (0)
 
 /* ---- The client ---- */
@@ -489,8 +489,9 @@ static inline void kit_send_datagrams(const kit_address *to, int count, SIZE_T f
     assert_int_equal(kit_bind(s, &any), STATUS_SUCCESS);
     for (int i = 0; i < count; i++) {
         kit_fill(&m, 0, 100, from + (SIZE_T)i * 100);
-        assert_int_equal(kit_end(&c, KIT_DATAGRAM(s)->WskSendTo(s, &buf, 0, (PSOCKADDR)&to->any, 0, NULL, kit_irp(&c)),
-                                 NULL), STATUS_SUCCESS);
+        assert_int_equal(
+            kit_end(&c, KIT_DATAGRAM(s)->WskSendTo(s, &buf, 0, (PSOCKADDR)&to->any, 0, NULL, kit_irp(&c)), NULL),
+            STATUS_SUCCESS);
     }
     assert_int_equal(kit_close(s), STATUS_SUCCESS);
     kit_memory_free(&m);

@@ -26,8 +26,8 @@ static void leaves(const char *name, const char *const *left)
 
 static void test_socket(void **state)
 {
-    static const char *const left[] = { "(WSK_SOCKET)", "(WSK_REGISTRATION)", "WSK_PROVIDER_NPI", "IRP",
-                                        "wsk_left.so", NULL };
+    static const char *const left[] = { "(WSK_SOCKET)", "(WSK_REGISTRATION)", "WSK_PROVIDER_NPI",
+                                        "IRP",          "wsk_left.so",        NULL };
 
     (void)state;
     leaves("wsk_left", left);
@@ -35,8 +35,8 @@ static void test_socket(void **state)
 
 static void test_ndk_objects(void **state)
 {
-    static const char *const left[] = { "NDK_PD", "NDK_ADAPTER", "WSK_REGISTRATION", "WSK_PROVIDER_NPI",
-                                        "ndk_left.so", NULL };
+    static const char *const left[] = { "NDK_PD",           "NDK_ADAPTER", "WSK_REGISTRATION",
+                                        "WSK_PROVIDER_NPI", "ndk_left.so", NULL };
 
     (void)state;
     leaves("ndk_left", left);

@@ -125,9 +125,12 @@ static void test_route(void **state)
     (void)state;
     kit_attach();
     s = kit_socket(AF_INET, WSK_FLAG_BASIC_SOCKET, NULL, NULL);
-    assert_int_equal(kit_end(&c, KIT_LISTEN(s)->WskControlSocket(s, WskIoctl, SIO_ROUTING_INTERFACE_QUERY, 0,
-                                                                 sizeof(SOCKADDR_IN), &to, sizeof from, &from, NULL,
-                                                                 kit_irp(&c)), &size), STATUS_SUCCESS);
+    assert_int_equal(
+        kit_end(&c,
+                KIT_LISTEN(s)->WskControlSocket(s, WskIoctl, SIO_ROUTING_INTERFACE_QUERY, 0, sizeof(SOCKADDR_IN), &to,
+                                                sizeof from, &from, NULL, kit_irp(&c)),
+                &size),
+        STATUS_SUCCESS);
     assert_int_equal(size, sizeof(SOCKADDR_IN));
     assert_int_equal(from.v4.sin_addr.S_un.S_un_b.s_b1, 127);
     assert_int_equal(kit_close(s), STATUS_SUCCESS);

@@ -495,9 +495,11 @@ static void test_no_descriptors(void **state)
     few.rlim_cur = 64;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     while (n < MOST) {
-        status = kit_end(&c, kit_npi.Dispatch->WskSocket(kit_npi.Client, AF_INET, SOCK_STREAM, IPPROTO_TCP,
-                                                         WSK_FLAG_CONNECTION_SOCKET, NULL, NULL, NULL, NULL, NULL,
-                                                         kit_irp(&c)), &socket);
+        status = kit_end(&c,
+                         kit_npi.Dispatch->WskSocket(kit_npi.Client, AF_INET, SOCK_STREAM, IPPROTO_TCP,
+                                                     WSK_FLAG_CONNECTION_SOCKET, NULL, NULL, NULL, NULL, NULL,
+                                                     kit_irp(&c)),
+                         &socket);
         if (!NT_SUCCESS(status))
             break;
         sockets[n++] = (PWSK_SOCKET)socket;

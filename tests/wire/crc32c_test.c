@@ -175,11 +175,8 @@ static void test_changing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published),
-        cmocka_unit_test(test_every_length),
-        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_changing),
+        cmocka_unit_test(test_published), cmocka_unit_test(test_every_length), cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_copies),    cmocka_unit_test(test_changing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

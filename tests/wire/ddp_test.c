@@ -17,6 +17,7 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Whole FPDUs with CRC. */
+/* clang-format off */
 static const struct {
     const char *hex;
     struct ddp_header want;
@@ -38,6 +39,7 @@ static const struct {
         .queue = DDP_QUEUE_SEND, .msn = 1 },
       DDP_UNTAGGED_HEADER, 16 },
 };
+/* clang-format on */
 
 static void assert_same_header(const struct ddp_header *a, const struct ddp_header *b)
 {
@@ -99,12 +101,22 @@ static void test_control_bits(void **state)
 static void test_fields(void **state)
 {
     static const struct ddp_header tagged = {
-        .tagged = true, .ddp_version = 1, .rdmap_version = 1, .opcode = RDMAP_WRITE,
-        .stag = 0x01020304, .to = 0x05060708090a0b0cu,
+        .tagged = true,
+        .ddp_version = 1,
+        .rdmap_version = 1,
+        .opcode = RDMAP_WRITE,
+        .stag = 0x01020304,
+        .to = 0x05060708090a0b0cu,
     };
     static const struct ddp_header untagged = {
-        .last = true, .ddp_version = 1, .rdmap_version = 1, .opcode = RDMAP_SEND_SE_INV,
-        .stag = 0x01020304, .queue = 0x05060708, .msn = 0x090a0b0c, .mo = 0x0d0e0f10,
+        .last = true,
+        .ddp_version = 1,
+        .rdmap_version = 1,
+        .opcode = RDMAP_SEND_SE_INV,
+        .stag = 0x01020304,
+        .queue = 0x05060708,
+        .msn = 0x090a0b0c,
+        .mo = 0x0d0e0f10,
     };
     uint8_t want[DDP_MAX_HEADER], b[DDP_MAX_HEADER];
     struct ddp_header h;
@@ -131,10 +143,19 @@ static void test_fpdu(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 64; i++) {
-        struct ddp_header h = { .tagged = i & 1, .last = i & 2, .opcode = (uint8_t)(i >> 2), .stag = 0x89abcdef,
-                                .to = to, .queue = 0x80000001, .msn = 0x90000002, .mo = 0xa0000003 };
-        struct rdmap_read_request r = { .sink_stag = 0xb0000004, .sink_to = to + 1, .length = 0xc0000005,
-                                        .source_stag = 0xd0000006, .source_to = to + 2 };
+        struct ddp_header h = { .tagged = i & 1,
+                                .last = i & 2,
+                                .opcode = (uint8_t)(i >> 2),
+                                .stag = 0x89abcdef,
+                                .to = to,
+                                .queue = 0x80000001,
+                                .msn = 0x90000002,
+                                .mo = 0xa0000003 };
+        struct rdmap_read_request r = { .sink_stag = 0xb0000004,
+                                        .sink_to = to + 1,
+                                        .length = 0xc0000005,
+                                        .source_stag = 0xd0000006,
+                                        .source_to = to + 2 };
         size_t ulpdu = i * 1040, size;
 
         memset(want, 0x5a, sizeof want);
@@ -178,8 +199,11 @@ static void test_truncated(void **state)
 static void test_read_request(void **state)
 {
     static const struct rdmap_read_request r = {
-        .sink_stag = 0x01020304, .sink_to = 0x05060708090a0b0cu, .length = 0x0d0e0f10,
-        .source_stag = 0x11121314, .source_to = 0x15161718191a1b1cu,
+        .sink_stag = 0x01020304,
+        .sink_to = 0x05060708090a0b0cu,
+        .length = 0x0d0e0f10,
+        .source_stag = 0x11121314,
+        .source_to = 0x15161718191a1b1cu,
     };
     uint8_t b[RDMAP_READ_REQUEST + 1] = { 0 };
     struct rdmap_read_request again;
@@ -204,12 +228,8 @@ static void test_read_request(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recorded),
-        cmocka_unit_test(test_control_bits),
-        cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_fpdu),
-        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_read_request),
+        cmocka_unit_test(test_recorded), cmocka_unit_test(test_control_bits), cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_fpdu),     cmocka_unit_test(test_truncated),    cmocka_unit_test(test_read_request),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

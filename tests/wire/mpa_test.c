@@ -22,9 +22,10 @@ struct vector {
     bool reply;
     const char *hex; /* behind the key */
     struct mpa_frame want;
-    bool exact;      /* encoding returns the same bytes: no reserved bit, and limits with S */
+    bool exact; /* encoding returns the same bytes: no reserved bit, and limits with S */
 };
 
+/* clang-format off */
 static const struct vector vectors[] = {
     { false, "40010000", { .crc = true, .revision = 1 }, true },
     { false, "00010000", { .revision = 1 }, true },
@@ -66,6 +67,7 @@ static const struct vector vectors[] = {
     { true, "90020004 00010001",
       { .markers = true, .revision = 2, .enhanced = true, .has_limits = true, .ird = 1, .ord = 1 }, true },
 };
+/* clang-format on */
 
 static size_t frame_bytes(uint8_t *b, bool reply, const char *hex)
 {
@@ -159,8 +161,7 @@ static void test_keys(void **state)
             frame_bytes(b, reply, "40010000");
             b[wrong]++;
             for (size_t len = 1; len <= 20; len++)
-                assert_int_equal(mpa_frame_decode(&f, reply, b, len, &need),
-                                 len <= wrong ? MPA_MORE : MPA_BAD_KEY);
+                assert_int_equal(mpa_frame_decode(&f, reply, b, len, &need), len <= wrong ? MPA_MORE : MPA_BAD_KEY);
         }
         /* The two keys differ in their tenth byte. */
         frame_bytes(b, reply, "40010000");
@@ -268,12 +269,8 @@ static void test_fpdu_sizes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recorded),
-        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_more_than_the_frame),
-        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_recorded),   cmocka_unit_test(test_truncated), cmocka_unit_test(test_more_than_the_frame),
+        cmocka_unit_test(test_keys),       cmocka_unit_test(test_lengths),   cmocka_unit_test(test_round_trips),
         cmocka_unit_test(test_fpdu_sizes),
     };
 

@@ -94,6 +94,7 @@ static void test_names(void **state)
     }
 }
 
+/* clang-format off */
 static const struct {
     const char *hex;
     struct terminate want;
@@ -115,6 +116,7 @@ static const struct {
       { .error = WIRE_RDMAP_ACCESS, .has_header = true, .segment_len = 46,
         .header_len = DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST } },
 };
+/* clang-format on */
 
 static void test_layouts(void **state)
 {
@@ -192,11 +194,8 @@ static void test_not_encodable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_codes),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_all_controls),
-        cmocka_unit_test(test_not_encodable),
+        cmocka_unit_test(test_codes),        cmocka_unit_test(test_names),         cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_all_controls), cmocka_unit_test(test_not_encodable),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,10 +16,10 @@ struct client {
     struct session *s;
     const struct options *o;
     struct result *result;
-    uint64_t completed, from, deadline;  /* of this run; deadline 0: it ends after the iterations */
-    uint64_t lap;                        /* --check: the number of the first message of this lap (one window) */
+    uint64_t completed, from, deadline; /* of this run; deadline 0: it ends after the iterations */
+    uint64_t lap;                       /* --check: the number of the first message of this lap (one window) */
     uint64_t slice_at, slice_completed, live_at;
-    bool warmup, over;                   /* over: no further run or lap begins */
+    bool warmup, over; /* over: no further run or lap begins */
     struct outcome outcome;
 };
 
@@ -118,9 +118,9 @@ static bool client_begin_run(struct client *c, uint32_t size, bool warmup)
         return false;
     c->from = c->slice_at = c->live_at = session_now();
     c->slice_completed = 0;
-    c->deadline = warmup                ? c->from + c->o->warmup_ms * NS_PER_MS
-                  : c->o->iterations    ? 0
-                                        : c->from + c->o->seconds_ms * NS_PER_MS;
+    c->deadline = warmup             ? c->from + c->o->warmup_ms * NS_PER_MS
+                  : c->o->iterations ? 0
+                                     : c->from + c->o->seconds_ms * NS_PER_MS;
     return true;
 }
 
@@ -432,7 +432,7 @@ static bool client_handle_refusal(struct session *s, const struct answer *a)
 
 /* Connects a queue pair with a hello, and receives the server's answer. */
 static bool client_connect_qp(struct session *s, struct consumer *k, const struct sockaddr_storage *from,
-                        const struct hello *h, struct answer *a)
+                              const struct hello *h, struct answer *a)
 {
     const struct consumer_limits limits = { s->options->ird, s->options->ord };
     struct sockaddr_storage own = *from;
@@ -507,8 +507,12 @@ static bool client_plan(struct session *s)
 
 static bool client_connect_all(struct session *s, const struct sockaddr_storage *from)
 {
-    struct hello h = { .version = s->options->version, .qps = s->qps, .size = s->max_size, .window = s->window,
-                       .check = s->check, .session = (uint32_t)(session_now() / 1000) ^ (uint32_t)getpid() << 16 };
+    struct hello h = { .version = s->options->version,
+                       .qps = s->qps,
+                       .size = s->max_size,
+                       .window = s->window,
+                       .check = s->check,
+                       .session = (uint32_t)(session_now() / 1000) ^ (uint32_t)getpid() << 16 };
     struct answer a;
 
     if (!client_connect_qp(s, &s->control, from, &h, &a))

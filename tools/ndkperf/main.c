@@ -39,7 +39,7 @@ static bool ndkperf_prepare(struct session *s, uint32_t index)
     room = info->MaxCallerData < info->MaxCalleeData ? info->MaxCallerData : info->MaxCalleeData;
     if (room < WIRE_PRIVATE) {
         print_line("this adapter supports %u bytes of private data; ndkperf needs %u", (unsigned)room,
-            (unsigned)WIRE_PRIVATE);
+                   (unsigned)WIRE_PRIVATE);
         return session_set_failed(s, NDKPERF_PEER);
     }
     status = consumer_region_create(&s->orders, s->control.pd, 2 * WIRE_ORDER, CONSUMER_ALL_RIGHTS);

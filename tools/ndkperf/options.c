@@ -61,11 +61,33 @@ static const char help[] =
     "printed.\n";
 
 enum {
-    OPT_ADDRESS = 256, OPT_SERVER_IF, OPT_CLIENT_ADDR, OPT_CLIENT_IF, OPT_LOG, OPT_IRD, OPT_ORD, OPT_CRC, OPT_PROFILE,
-    OPT_FORMAT, OPT_PROTOCOL, OPT_TEST, OPT_BANDWIDTH, OPT_LATENCY, OPT_LIMIT, OPT_WARMUP, OPT_BURST, OPT_CHECK,
-    OPT_CORRUPT, OPT_LIVE, OPT_HISTOGRAM, OPT_MODERATION, OPT_MEMORY, OPT_HELP
+    OPT_ADDRESS = 256,
+    OPT_SERVER_IF,
+    OPT_CLIENT_ADDR,
+    OPT_CLIENT_IF,
+    OPT_LOG,
+    OPT_IRD,
+    OPT_ORD,
+    OPT_CRC,
+    OPT_PROFILE,
+    OPT_FORMAT,
+    OPT_PROTOCOL,
+    OPT_TEST,
+    OPT_BANDWIDTH,
+    OPT_LATENCY,
+    OPT_LIMIT,
+    OPT_WARMUP,
+    OPT_BURST,
+    OPT_CHECK,
+    OPT_CORRUPT,
+    OPT_LIVE,
+    OPT_HISTOGRAM,
+    OPT_MODERATION,
+    OPT_MEMORY,
+    OPT_HELP
 };
 
+/* clang-format off */
 static const struct option known_options[] = {
     { "address", required_argument, NULL, OPT_ADDRESS }, { "ServerAddr", required_argument, NULL, OPT_ADDRESS },
     { "server-addr", required_argument, NULL, OPT_ADDRESS },
@@ -94,11 +116,14 @@ static const struct option known_options[] = {
     { "live", no_argument, NULL, OPT_LIVE }, { "histogram", no_argument, NULL, OPT_HISTOGRAM },
     { "memory", required_argument, NULL, OPT_MEMORY }, { "help", no_argument, NULL, OPT_HELP }, { NULL, 0, NULL, 0 },
 };
+/* clang-format on */
 
+/* clang-format off */
 static const struct { const char *name; enum test test; } tests[] = {
     { "send", TEST_SEND }, { "write", TEST_WRITE }, { "read", TEST_READ }, { "rperf", TEST_MIXED },
     { "rsend", TEST_SEND }, { "rwrite", TEST_WRITE }, { "rread", TEST_READ },
 };
+/* clang-format on */
 
 const char *options_test_name(enum test test)
 {
@@ -117,8 +142,9 @@ static bool options_set_test(struct options *o, const char *arg)
 
 static bool options_set_format(struct options *o, const char *arg)
 {
-    static const char *const names[] = { [FORMAT_PERFTEST] = "perftest", [FORMAT_WINOF] = "winof",
-                                         [FORMAT_JSON] = "json" };
+    static const char *const names[] = {
+        [FORMAT_PERFTEST] = "perftest", [FORMAT_WINOF] = "winof", [FORMAT_JSON] = "json"
+    };
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(arg, names[i]) == 0) {
@@ -163,50 +189,99 @@ static bool options_set_moderation(struct options *o, const char *arg)
 static bool options_set_value(struct options *o, int option, const char *arg)
 {
     switch (option) {
-    case OPT_ADDRESS: return address_parse(arg, true, &o->server_address);
-    case OPT_CLIENT_ADDR: return o->has_client_address = address_parse(arg, false, &o->client_address);
-    case OPT_SERVER_IF: return number_parse(arg, 1, INT32_MAX, &o->server_if);
-    case OPT_CLIENT_IF: return number_parse(arg, 1, INT32_MAX, &o->client_if);
-    case OPT_TEST: return options_set_test(o, arg);
-    case OPT_LOG: return (o->log_file = arg) != NULL;
-    case OPT_IRD: return number_parse(arg, 0, 16383, &o->ird);
-    case OPT_ORD: return number_parse(arg, 0, 16383, &o->ord);
-    case OPT_CRC: return options_set_crc(o, arg);
-    case OPT_PROFILE: return ondk_config_profile(&o->config, arg) == 0;
-    case OPT_FORMAT: return options_set_format(o, arg);
-    case OPT_PROTOCOL: return number_parse(arg, 0, 255, &o->version);
-    case OPT_MEMORY: return number_parse(arg, 1, 1048576, &o->memory_mib);
-    case OPT_LIMIT: return number_parse(arg, 2, MAX_SIZE, &o->limit);
-    case OPT_WARMUP: return options_parse_ms(arg, 0, &o->warmup_ms);
-    case OPT_BURST: return number_parse(arg, 1, 65536, &o->burst);
-    case OPT_MODERATION: return options_set_moderation(o, arg);
-    case 'W': return number_parse(arg, 0, INT32_MAX, &o->wait_seconds);
-    case 's': return number_parse(arg, 1, MAX_SIZE, &o->size);
-    case 'q': return number_parse(arg, 1, MAX_QPS, &o->qps);
-    case 't': return number_parse(arg, 1, 65536, &o->window);
-    case 'n': return number_parse(arg, 1, UINT32_MAX, &o->iterations);
-    case 'D': return options_parse_ms(arg, 0.001, &o->seconds_ms);
-    case 'I': return number_parse(arg, 0, 65536, &o->inline_size);
-    default: return false;
+    case OPT_ADDRESS:
+        return address_parse(arg, true, &o->server_address);
+    case OPT_CLIENT_ADDR:
+        return o->has_client_address = address_parse(arg, false, &o->client_address);
+    case OPT_SERVER_IF:
+        return number_parse(arg, 1, INT32_MAX, &o->server_if);
+    case OPT_CLIENT_IF:
+        return number_parse(arg, 1, INT32_MAX, &o->client_if);
+    case OPT_TEST:
+        return options_set_test(o, arg);
+    case OPT_LOG:
+        return (o->log_file = arg) != NULL;
+    case OPT_IRD:
+        return number_parse(arg, 0, 16383, &o->ird);
+    case OPT_ORD:
+        return number_parse(arg, 0, 16383, &o->ord);
+    case OPT_CRC:
+        return options_set_crc(o, arg);
+    case OPT_PROFILE:
+        return ondk_config_profile(&o->config, arg) == 0;
+    case OPT_FORMAT:
+        return options_set_format(o, arg);
+    case OPT_PROTOCOL:
+        return number_parse(arg, 0, 255, &o->version);
+    case OPT_MEMORY:
+        return number_parse(arg, 1, 1048576, &o->memory_mib);
+    case OPT_LIMIT:
+        return number_parse(arg, 2, MAX_SIZE, &o->limit);
+    case OPT_WARMUP:
+        return options_parse_ms(arg, 0, &o->warmup_ms);
+    case OPT_BURST:
+        return number_parse(arg, 1, 65536, &o->burst);
+    case OPT_MODERATION:
+        return options_set_moderation(o, arg);
+    case 'W':
+        return number_parse(arg, 0, INT32_MAX, &o->wait_seconds);
+    case 's':
+        return number_parse(arg, 1, MAX_SIZE, &o->size);
+    case 'q':
+        return number_parse(arg, 1, MAX_QPS, &o->qps);
+    case 't':
+        return number_parse(arg, 1, 65536, &o->window);
+    case 'n':
+        return number_parse(arg, 1, UINT32_MAX, &o->iterations);
+    case 'D':
+        return options_parse_ms(arg, 0.001, &o->seconds_ms);
+    case 'I':
+        return number_parse(arg, 0, 65536, &o->inline_size);
+    default:
+        return false;
     }
 }
 
 static bool options_set_flag(struct options *o, int option, bool *client)
 {
     switch (option) {
-    case 'S': o->server = true; return true;
-    case 'C': *client = true; return true;
-    case 'A': o->append = true; return true;
-    case 'V': return true; /* NDKPerfCmd prints to the screen only with it; ndkperf always prints */
-    case 'e': o->events = true; return true;
-    case 'a': o->all = true; return true;
-    case OPT_BANDWIDTH: o->latency = false; return true;
-    case OPT_LATENCY: o->latency = true; return true;
-    case OPT_CHECK: o->check = true; return true;
-    case OPT_CORRUPT: o->corrupt = true; return true;
-    case OPT_LIVE: o->live = true; return true;
-    case OPT_HISTOGRAM: o->histogram = true; return true;
-    default: return false;
+    case 'S':
+        o->server = true;
+        return true;
+    case 'C':
+        *client = true;
+        return true;
+    case 'A':
+        o->append = true;
+        return true;
+    case 'V':
+        return true; /* NDKPerfCmd prints to the screen only with it; ndkperf always prints */
+    case 'e':
+        o->events = true;
+        return true;
+    case 'a':
+        o->all = true;
+        return true;
+    case OPT_BANDWIDTH:
+        o->latency = false;
+        return true;
+    case OPT_LATENCY:
+        o->latency = true;
+        return true;
+    case OPT_CHECK:
+        o->check = true;
+        return true;
+    case OPT_CORRUPT:
+        o->corrupt = true;
+        return true;
+    case OPT_LIVE:
+        o->live = true;
+        return true;
+    case OPT_HISTOGRAM:
+        o->histogram = true;
+        return true;
+    default:
+        return false;
     }
 }
 

@@ -12,12 +12,12 @@
 /* Exit codes; --help lists them. */
 enum ndkperf_exit {
     NDKPERF_OK = 0,
-    NDKPERF_FAILED = 1,  /* a connection or a request failed: the status was printed */
+    NDKPERF_FAILED = 1, /* a connection or a request failed: the status was printed */
     NDKPERF_USAGE = 2,
-    NDKPERF_DATA = 3,    /* data differed */
-    NDKPERF_NOBODY = 4,  /* server: nobody connected in time */
-    NDKPERF_PEER = 5,    /* the peer is not ndkperf, has another version, or does not support the request */
-    NDKPERF_LOST = 6,    /* the output could not be written completely */
+    NDKPERF_DATA = 3,   /* data differed */
+    NDKPERF_NOBODY = 4, /* server: nobody connected in time */
+    NDKPERF_PEER = 5,   /* the peer is not ndkperf, has another version, or does not support the request */
+    NDKPERF_LOST = 6,   /* the output could not be written completely */
     NDKPERF_INTERRUPTED = 130,
 };
 
@@ -31,13 +31,13 @@ struct options {
     struct sockaddr_storage server_address, client_address;
     bool has_client_address;
     uint32_t server_if, client_if;
-    unsigned wait_seconds;   /* server; 0: no limit */
+    unsigned wait_seconds; /* server; 0: no limit */
     const char *log_file;
     bool append;
     enum test test;
     bool has_test;
     bool latency, all;
-    uint32_t size, limit;    /* limit: the largest size of --all */
+    uint32_t size, limit; /* limit: the largest size of --all */
     uint32_t qps, window, burst, inline_size;
     uint32_t seconds_ms, iterations, warmup_ms; /* iterations: for each queue pair; 0: seconds_ms decides */
     uint32_t moderation_count, moderation_us;
@@ -45,8 +45,8 @@ struct options {
     bool live, histogram;
     enum format format;
     uint32_t ird, ord;
-    uint32_t memory_mib;     /* server: the most memory that a client may request */
-    uint32_t version;        /* of ndkperf's own protocol */
+    uint32_t memory_mib; /* server: the most memory that a client may request */
+    uint32_t version;    /* of ndkperf's own protocol */
     ondk_config_t config;
 };
 

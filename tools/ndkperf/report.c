@@ -24,11 +24,15 @@ const char *report_refusal(uint32_t code, uint32_t value, uint32_t version)
 
     switch (code) {
     case ANSWER_VERSION:
-        snprintf(text, sizeof text, "the peer uses version %u of ndkperf's protocol, this end another one: install "
-                 "the same release on both", (unsigned)version);
+        snprintf(text, sizeof text,
+                 "the peer uses version %u of ndkperf's protocol, this end another one: install "
+                 "the same release on both",
+                 (unsigned)version);
         return text;
-    case ANSWER_BUSY: return "the server serves another client";
-    case ANSWER_SESSION: return "the server has no such session";
+    case ANSWER_BUSY:
+        return "the server serves another client";
+    case ANSWER_SESSION:
+        return "the server has no such session";
     case ANSWER_QPS:
         snprintf(text, sizeof text, "the queue pairs exceed the server's adapter (limit %u)", (unsigned)value);
         return text;
@@ -41,7 +45,8 @@ const char *report_refusal(uint32_t code, uint32_t value, uint32_t version)
     case ANSWER_TOTAL:
         snprintf(text, sizeof text,
                  "these queue pairs and messages need more memory than the server's limit of %u MiB: use a smaller "
-                 "--size, --limit, --qp or --window, or a larger --memory at the server", (unsigned)value);
+                 "--size, --limit, --qp or --window, or a larger --memory at the server",
+                 (unsigned)value);
         return text;
     default:
         snprintf(text, sizeof text, "the reason is unknown to this version (%u)", (unsigned)code);
@@ -51,7 +56,9 @@ const char *report_refusal(uint32_t code, uint32_t value, uint32_t version)
 
 static const char *report_title(const struct session *s)
 {
-    static const char *const names[] = { [TEST_SEND] = "Send", [TEST_WRITE] = "RDMA_Write", [TEST_READ] = "RDMA_Read",
+    static const char *const names[] = { [TEST_SEND] = "Send",
+                                         [TEST_WRITE] = "RDMA_Write",
+                                         [TEST_READ] = "RDMA_Read",
                                          [TEST_MIXED] = "rperf (Send, RDMA_Write, RDMA_Read in turn)" };
 
     return names[s->options->test];
@@ -105,7 +112,7 @@ static void report_head(const struct session *s)
     print_line("%s", line);
     print_line("                    %s %s Test", report_title(s), o->latency ? "Latency" : "BW");
     print_line(" Queue pairs     : %-6u Window : %u%s", (unsigned)s->qps, (unsigned)s->window,
-        s->window < o->window ? " (limited by the adapters)" : "");
+               s->window < o->window ? " (limited by the adapters)" : "");
     print_line(" Inline          : %-6u Burst  : %u", (unsigned)s->inline_size, (unsigned)o->burst);
     print_line(" CRC             : %-6s Waiting: %s", o->config.crc ? "on" : "off", o->events ? "events" : "polling");
     print_line(" Read limits     : inbound %u, outbound %u", (unsigned)at.ird, (unsigned)at.ord);
@@ -115,12 +122,12 @@ static void report_head(const struct session *s)
     print_line("%s", line);
     if (o->format == FORMAT_WINOF)
         print_line(o->latency ? " #qp #bytes #iterations    Latency [usec]    CPU Util."
-                       : " #qp #bytes #iterations    MR [Mmps]     Gb/s     CPU Util.");
+                              : " #qp #bytes #iterations    MR [Mmps]     Gb/s     CPU Util.");
     else
         print_line("%s CPU client[us/msg]  CPU server[us/msg]",
-            o->latency ? " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    "
-                         "t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] "
-                       : " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps] ");
+                   o->latency ? " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    "
+                                "t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] "
+                              : " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps] ");
 }
 
 static void report_perftest(const struct session *s, const struct result *r)
@@ -132,13 +139,14 @@ static void report_perftest(const struct session *s, const struct result *r)
     report_server_cpu(r, "-", 3, server, sizeof server);
     if (s->options->latency)
         print_line(" %-7u %-10llu      %-7.2f        %-7.2f      %-7.2f            %-7.2f        %-7.2f         %-7.2f"
-            "                %-7.2f                 %-7.3f             %s", (unsigned)r->size,
-            (unsigned long long)r->messages, times_quantile(t, 0), times_quantile(t, 1), times_quantile(t, 0.5),
-            times_mean(t), times_deviation(t), times_quantile(t, 0.99), times_quantile(t, 0.999), client, server);
+                   "                %-7.2f                 %-7.3f             %s",
+                   (unsigned)r->size, (unsigned long long)r->messages, times_quantile(t, 0), times_quantile(t, 1),
+                   times_quantile(t, 0.5), times_mean(t), times_deviation(t), times_quantile(t, 0.99),
+                   times_quantile(t, 0.999), client, server);
     else
         print_line(" %-7u    %-10llu     %-7.2f            %-7.2f              %-7.6f      %-7.3f             %s",
-            (unsigned)r->size, (unsigned long long)r->messages, r->peak / MIB, report_rate(r) * r->size / MIB,
-            report_rate(r) / MILLION, client, server);
+                   (unsigned)r->size, (unsigned long long)r->messages, r->peak / MIB, report_rate(r) * r->size / MIB,
+                   report_rate(r) / MILLION, client, server);
 }
 
 static void report_winof(const struct session *s, const struct result *r)
@@ -150,7 +158,8 @@ static void report_winof(const struct session *s, const struct result *r)
                    (unsigned long long)r->messages, times_quantile(&r->times, 0.5), utilization);
     else
         print_line(" %-3u %-9u %-14llu %-12.3f %-10.2f %.2f", (unsigned)s->qps, (unsigned)r->size,
-            (unsigned long long)r->messages, report_rate(r) / MILLION, report_rate(r) * r->size * 8 / 1e9, utilization);
+                   (unsigned long long)r->messages, report_rate(r) / MILLION, report_rate(r) * r->size * 8 / 1e9,
+                   utilization);
 }
 
 /* Prints a line for each power of two that has entries. */
@@ -166,8 +175,8 @@ static void report_histogram(const struct times *t)
     for (unsigned i = 0; i < 64; i++)
         if (counts[i])
             print_line("   %12.3f to %12.3f usec %12llu  %6.2f %%", (double)((uint64_t)1 << i) / 1000,
-                (double)((uint64_t)1 << i) / 500, (unsigned long long)counts[i],
-                100 * (double)counts[i] / (double)t->count);
+                       (double)((uint64_t)1 << i) / 500, (unsigned long long)counts[i],
+                       100 * (double)counts[i] / (double)t->count);
 }
 
 /* ---- JSON ---- */
@@ -195,11 +204,12 @@ static void json_begin(const struct session *s)
     if (!json)
         return;
     report_describe(s, &at);
-    fprintf(json, ", \"test\": \"%s\", \"mode\": \"%s\", \"local\": \"%s\", \"server\": \"%s\", \"qps\": %u, "
+    fprintf(json,
+            ", \"test\": \"%s\", \"mode\": \"%s\", \"local\": \"%s\", \"server\": \"%s\", \"qps\": %u, "
             "\"window\": %u, \"burst\": %u, \"inline\": %u, \"crc\": %s, \"events\": %s, \"check\": %s, "
-            "\"inbound_reads\": %u, \"outbound_reads\": %u", options_test_name(o->test),
-            o->latency ? "latency" : "bandwidth", at.local, at.peer, (unsigned)s->qps, (unsigned)s->window,
-            (unsigned)o->burst, (unsigned)s->inline_size, json_bool(o->config.crc),
+            "\"inbound_reads\": %u, \"outbound_reads\": %u",
+            options_test_name(o->test), o->latency ? "latency" : "bandwidth", at.local, at.peer, (unsigned)s->qps,
+            (unsigned)s->window, (unsigned)o->burst, (unsigned)s->inline_size, json_bool(o->config.crc),
             json_bool(o->events), json_bool(s->check), (unsigned)at.ird, (unsigned)at.ord);
 }
 
@@ -227,16 +237,19 @@ static void json_result(const struct session *s, const struct result *r)
     if (!json)
         return;
     report_server_cpu(r, "null", 4, server, sizeof server);
-    fprintf(json, "%s{\"size\": %u, \"messages\": %llu, \"seconds\": %.6f, \"messages_per_second\": %.1f, "
+    fprintf(json,
+            "%s{\"size\": %u, \"messages\": %llu, \"seconds\": %.6f, \"messages_per_second\": %.1f, "
             "\"bytes_per_second\": %.1f, \"peak_bytes_per_second\": %.1f, \"client_cpu_us_per_message\": %.4f, "
-            "\"server_cpu_us_per_message\": %s", json_results++ ? ", " : ", \"results\": [", (unsigned)r->size,
-            (unsigned long long)r->messages, r->seconds, report_rate(r), report_rate(r) * r->size, r->peak,
-            report_per_message(r->client_cpu_us, r->messages), server);
+            "\"server_cpu_us_per_message\": %s",
+            json_results++ ? ", " : ", \"results\": [", (unsigned)r->size, (unsigned long long)r->messages, r->seconds,
+            report_rate(r), report_rate(r) * r->size, r->peak, report_per_message(r->client_cpu_us, r->messages),
+            server);
     if (s->options->latency) {
-        fprintf(json, ", \"latency_us\": {\"min\": %.3f, \"median\": %.3f, \"avg\": %.3f, \"stdev\": %.3f, "
-                "\"p99\": %.3f, \"p99.9\": %.3f, \"max\": %.3f}", times_quantile(t, 0), times_quantile(t, 0.5),
-                times_mean(t), times_deviation(t), times_quantile(t, 0.99), times_quantile(t, 0.999),
-                times_quantile(t, 1));
+        fprintf(json,
+                ", \"latency_us\": {\"min\": %.3f, \"median\": %.3f, \"avg\": %.3f, \"stdev\": %.3f, "
+                "\"p99\": %.3f, \"p99.9\": %.3f, \"max\": %.3f}",
+                times_quantile(t, 0), times_quantile(t, 0.5), times_mean(t), times_deviation(t),
+                times_quantile(t, 0.99), times_quantile(t, 0.999), times_quantile(t, 1));
         if (s->options->histogram)
             json_histogram(t);
     }
@@ -271,9 +284,15 @@ void report_begin(const struct session *s)
 void report_result(const struct session *s, const struct result *r)
 {
     switch (s->options->format) {
-    case FORMAT_JSON: json_result(s, r); return;
-    case FORMAT_WINOF: report_winof(s, r); break;
-    case FORMAT_PERFTEST: report_perftest(s, r); break;
+    case FORMAT_JSON:
+        json_result(s, r);
+        return;
+    case FORMAT_WINOF:
+        report_winof(s, r);
+        break;
+    case FORMAT_PERFTEST:
+        report_perftest(s, r);
+        break;
     }
     if (s->options->histogram)
         report_histogram(&r->times);
@@ -291,7 +310,7 @@ void report_server(const struct session *s, uint64_t messages, uint64_t cpu_us)
 {
     if (s->options->format != FORMAT_JSON) {
         print_line("%s of %u bytes: %llu messages, %.3f us of CPU time each", options_test_name(s->run.test),
-            (unsigned)s->run.size, (unsigned long long)messages, report_per_message(cpu_us, messages));
+                   (unsigned)s->run.size, (unsigned long long)messages, report_per_message(cpu_us, messages));
         return;
     }
     if (!json)

@@ -9,12 +9,12 @@
 /* The result of one size. */
 struct result {
     uint32_t size;
-    uint64_t messages;       /* of all queue pairs */
+    uint64_t messages; /* of all queue pairs */
     double seconds;
-    double peak;             /* bytes per second in the best tenth of a second */
+    double peak; /* bytes per second in the best tenth of a second */
     uint64_t client_cpu_us, server_cpu_us;
-    bool has_server_cpu;        /* false: the run failed before the server sent its part */
-    struct times times;      /* latency */
+    bool has_server_cpu; /* false: the run failed before the server sent its part */
+    struct times times;  /* latency */
 };
 
 /* Returns why a server refused a client. */

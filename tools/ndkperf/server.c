@@ -13,10 +13,10 @@ enum { POLL_SECONDS = 1, LANE_SECONDS = 30 };
 
 struct server {
     struct session *s;
-    uint32_t number;         /* of the session: identifies its lanes */
+    uint32_t number; /* of the session: identifies its lanes */
     struct outcome outcome;
     uint64_t cpu_from, flushes, messages;
-    uint32_t turn;           /* write latency: the lane that the client writes to next */
+    uint32_t turn; /* write latency: the lane that the client writes to next */
     bool flushing, ended, different;
     struct order flush;
 };
@@ -55,7 +55,7 @@ static void server_check_written(struct server *v)
         for (uint64_t m = v->flush.first; m < v->flush.first + v->flush.count; m++)
             if (s->run.test == TEST_WRITE || m % 3 == 1)
                 server_check(v, &s->lanes[i], lane_memory(s, &s->lanes[i], AREA_TARGET, (uint32_t)(m % s->window)), m,
-                      s->run.size);
+                             s->run.size);
 }
 
 /*

@@ -26,7 +26,7 @@ static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* memory for --check, of all
 static const uint64_t IDLE_NS = 100000000;         /* no measured round trip takes as long */
 static const uint64_t REQUEST_BYTES = 256;         /* approximate memory of the provider for a request and its result */
 static const uint64_t CONNECTION_BYTES = 128 << 10; /* and for a connection's partial frames */
-static const uint64_t WRITTEN_NS = 1000000000; /* time for a message to become complete after its last byte */
+static const uint64_t WRITTEN_NS = 1000000000;      /* time for a message to become complete after its last byte */
 
 volatile int session_interrupted;
 
@@ -43,8 +43,8 @@ uint64_t session_cpu_us(void)
     struct rusage u;
 
     getrusage(RUSAGE_SELF, &u);
-    return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 + (uint64_t)(u.ru_utime.tv_usec +
-                                                                                    u.ru_stime.tv_usec);
+    return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 +
+           (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
 /* ---- failures ---- */
@@ -125,7 +125,8 @@ uint64_t session_memory(const struct session *s)
 
 static uint64_t session_offset(const struct session *s, enum area area, uint32_t slot)
 {
-    uint64_t first[] = { [AREA_RECEIVE] = 0, [AREA_TARGET] = session_receive_slots(s),
+    uint64_t first[] = { [AREA_RECEIVE] = 0,
+                         [AREA_TARGET] = session_receive_slots(s),
                          [AREA_SOURCE] = session_receive_slots(s) + s->slots };
 
     return (first[area] + slot % (area == AREA_RECEIVE ? session_receive_slots(s) : s->slots)) * s->stride;
@@ -228,8 +229,11 @@ bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uin
                                         l->peer_token, flags);
     else
         status = qp->Dispatch->NdkSend(qp, context, &sge, len ? 1 : 0, flags);
-    return NT_SUCCESS(status) ||
-           session_post_failed(s, &l->c, id == ID_READ ? "NdkRead" : id == ID_WRITE ? "NdkWrite" : "NdkSend", status);
+    return NT_SUCCESS(status) || session_post_failed(s, &l->c,
+                                                     id == ID_READ    ? "NdkRead"
+                                                     : id == ID_WRITE ? "NdkWrite"
+                                                                      : "NdkSend",
+                                                     status);
 }
 
 bool control_receive(struct session *s)
@@ -309,7 +313,7 @@ void session_close(struct session *s)
 {
     for (uint32_t i = 0; i < s->lane_count; i++)
         consumer_close_connector(&s->lanes[i].c);
-    for (uint32_t i = s->lane_count; i-- > 0; ) { /* the first lane is closed last, because it owns the CQ */
+    for (uint32_t i = s->lane_count; i-- > 0;) { /* the first lane is closed last, because it owns the CQ */
         consumer_region_destroy(&s->lanes[i].memory);
         consumer_close(&s->lanes[i].c);
     }
@@ -327,8 +331,11 @@ static bool session_handle_result(struct session *s, const NDK_RESULT_EX *r)
     struct lane *l = r->QPContext;
     enum id id = (enum id)((uintptr_t)r->RequestContext & ((1 << ID_BITS) - 1));
     uint32_t slot = (uint32_t)((uintptr_t)r->RequestContext >> ID_BITS);
-    static const char *const steps[] = { [ID_RECEIVE] = "NdkReceive", [ID_SEND] = "NdkSend", [ID_WRITE] = "NdkWrite",
-                                         [ID_READ] = "NdkRead", [ID_FLUSH] = "NdkSend" };
+    static const char *const steps[] = { [ID_RECEIVE] = "NdkReceive",
+                                         [ID_SEND] = "NdkSend",
+                                         [ID_WRITE] = "NdkWrite",
+                                         [ID_READ] = "NdkRead",
+                                         [ID_FLUSH] = "NdkSend" };
 
     if (!NT_SUCCESS(r->Status))
         return session_fail(s, steps[id], r->Status, r->ProviderErrorCode);

@@ -23,16 +23,16 @@ enum area { AREA_RECEIVE, AREA_TARGET, AREA_SOURCE };
 enum id { ID_RECEIVE, ID_SEND, ID_WRITE, ID_READ, ID_FLUSH };
 
 struct lane {
-    struct consumer c;            /* first: its address is the QPContext */
+    struct consumer c; /* first: its address is the QPContext */
     struct consumer_region memory;
     uint32_t index, peer_token;
     uint64_t peer_address;
-    uint64_t posted, completed;   /* requests; client: of this run */
-    uint64_t received;            /* messages of this run */
-    uint64_t sent, credited;      /* sends since the start, and those that the peer has confirmed */
-    uint32_t uncredited;          /* messages received since the last credit */
-    uint32_t owed;                /* answers that wait until an earlier answer has completed */
-    uint64_t flushes;             /* empty messages received */
+    uint64_t posted, completed; /* requests; client: of this run */
+    uint64_t received;          /* messages of this run */
+    uint64_t sent, credited;    /* sends since the start, and those that the peer has confirmed */
+    uint32_t uncredited;        /* messages received since the last credit */
+    uint32_t owed;              /* answers that wait until an earlier answer has completed */
+    uint64_t flushes;           /* empty messages received */
 };
 
 struct session;
@@ -46,16 +46,16 @@ struct session_events {
 struct session {
     const struct options *options;
     const struct session_events *events;
-    void *role;                   /* the struct client or struct server */
+    void *role; /* the struct client or struct server */
     struct consumer control;
-    struct consumer_region orders;         /* one order or outcome to send, one to receive */
+    struct consumer_region orders; /* one order or outcome to send, one to receive */
     bool order_received, order_sending;
     struct lane *lanes;
-    uint32_t lane_count, qps;       /* qps: the number of lanes to create */
+    uint32_t lane_count, qps; /* qps: the number of lanes to create */
     uint32_t window, inline_size, max_size;
-    uint32_t stride, slots;       /* slots: messages in each area; with --check the window */
+    uint32_t stride, slots; /* slots: messages in each area; with --check the window */
     bool check;
-    struct order run;             /* the current run */
+    struct order run; /* the current run */
     uint64_t idle, idle_since;
     uint64_t traffic, traffic_at; /* bytes that the adapter has transferred, and when they last increased */
     bool is_idle;                 /* no traffic and no completions for a tenth of a second */
@@ -66,8 +66,8 @@ struct session {
 
 extern volatile int session_interrupted;
 
-uint64_t session_now(void);       /* ns */
-uint64_t session_cpu_us(void);    /* of this process */
+uint64_t session_now(void);    /* ns */
+uint64_t session_cpu_us(void); /* of this process */
 
 /* Returns how many requests this adapter can have in progress on each lane, at most `want`. 0: not even one. */
 uint32_t session_window(const NDK_ADAPTER_INFO *info, uint32_t want, uint32_t qps, uint32_t size, bool check);

@@ -18,27 +18,34 @@ enum { MAX_SIZE = 268435456, MAX_QPS = 1024 };
 /* With a connect. */
 struct hello {
     uint32_t version;
-    uint32_t index;     /* 0: control; else the lane's number */
-    uint32_t session;   /* the same for all connections of a run */
+    uint32_t index;   /* 0: control; else the lane's number */
+    uint32_t session; /* the same for all connections of a run */
     uint32_t qps;
-    uint32_t size;      /* the largest message */
+    uint32_t size; /* the largest message */
     uint32_t window;
     uint32_t check;
-    uint32_t token;     /* a lane's memory that the peer may write to */
+    uint32_t token; /* a lane's memory that the peer may write to */
     uint64_t address;
 };
 
 enum answer_code {
-    ANSWER_YES, ANSWER_VERSION, ANSWER_BUSY, ANSWER_QPS, ANSWER_SIZE, ANSWER_TRANSFER, ANSWER_MEMORY, ANSWER_SESSION,
-    ANSWER_TOTAL        /* the queue pairs need more memory than the server allows; value: the limit in MiB */
+    ANSWER_YES,
+    ANSWER_VERSION,
+    ANSWER_BUSY,
+    ANSWER_QPS,
+    ANSWER_SIZE,
+    ANSWER_TRANSFER,
+    ANSWER_MEMORY,
+    ANSWER_SESSION,
+    ANSWER_TOTAL /* the queue pairs need more memory than the server allows; value: the limit in MiB */
 };
 
 /* With an accept or a reject. The address is the base of the lane's memory; session.h has its areas. */
 struct answer {
     uint32_t version;
-    uint32_t code;      /* enum answer_code */
-    uint32_t value;     /* the limit that was exceeded */
-    uint32_t window;    /* in the answer to the control connection: the granted window */
+    uint32_t code;   /* enum answer_code */
+    uint32_t value;  /* the limit that was exceeded */
+    uint32_t window; /* in the answer to the control connection: the granted window */
     uint32_t token;
     uint64_t address;
 };
@@ -48,10 +55,10 @@ enum { ORDER_LATENCY = 1, ORDER_CORRUPT = 2, ORDER_WARMUP = 4 };
 
 /* Client to server. */
 struct order {
-    uint32_t kind;      /* enum order_kind */
+    uint32_t kind; /* enum order_kind */
     uint32_t test, flags, size;
-    uint64_t first;     /* flush: the number of messages before it */
-    uint64_t count;     /* flush: the number since the last flush; with --check of each lane, otherwise of all */
+    uint64_t first; /* flush: the number of messages before it */
+    uint64_t count; /* flush: the number since the last flush; with --check of each lane, otherwise of all */
 };
 
 /* Server to client, for each order. */
@@ -60,7 +67,7 @@ struct outcome {
     uint32_t different; /* 1: a message differed; the fields below name it */
     uint32_t lane, offset;
     uint64_t message;
-    uint64_t cpu_us;    /* used by the server since the start of the run */
+    uint64_t cpu_us; /* used by the server since the start of the run */
 };
 
 void hello_put(const struct hello *h, uint8_t bytes[WIRE_PRIVATE]);

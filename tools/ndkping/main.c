@@ -77,11 +77,12 @@ static int ndkping_print_end(struct rping *r, enum rping_end end, uint32_t clien
         print_failed_for(r->step, r->status, r->reason);
         if (client_bytes && !r->pings && ONDK_REASON_CAUSE(r->reason) == ONDK_CAUSE_PEER_CLOSED)
             print_line("  A server disconnects if a ping is larger than the server's --size: this one has %u bytes "
-                       "(--size)", (unsigned)client_bytes);
+                       "(--size)",
+                       (unsigned)client_bytes);
         return NDKPING_FAILED;
     }
     print_line("%u ping%s, %llu bytes read and written by RDMA", r->pings, r->pings == 1 ? "" : "s",
-        (unsigned long long)r->bytes);
+               (unsigned long long)r->bytes);
     return NDKPING_OK;
 }
 

@@ -65,8 +65,14 @@ static bool options_parse_hex(const char *text, uint8_t *bytes, uint32_t room, u
 
 static bool options_parse_rtr(const char *text, uint32_t *set)
 {
-    static const struct { const char *name; uint32_t bit; } known[] = {
-        { "none", 0 }, { "zero", ONDK_RTR_ZERO_FPDU }, { "write", ONDK_RTR_WRITE }, { "read", ONDK_RTR_READ },
+    static const struct {
+        const char *name;
+        uint32_t bit;
+    } known[] = {
+        { "none", 0 },
+        { "zero", ONDK_RTR_ZERO_FPDU },
+        { "write", ONDK_RTR_WRITE },
+        { "read", ONDK_RTR_READ },
     };
     char list[64];
 
@@ -85,8 +91,24 @@ static bool options_parse_rtr(const char *text, uint32_t *set)
 }
 
 enum {
-    OPT_SERVER_ADDR = 256, OPT_SERVER_IF, OPT_CLIENT_ADDR, OPT_CLIENT_IF, OPT_TEST_TYPE, OPT_LOG, OPT_COUNT, OPT_SIZE,
-    OPT_IRD, OPT_ORD, OPT_PRIVATE, OPT_REJECT, OPT_CRC, OPT_REV, OPT_RTR, OPT_TIMEOUT, OPT_PROFILE, OPT_HELP
+    OPT_SERVER_ADDR = 256,
+    OPT_SERVER_IF,
+    OPT_CLIENT_ADDR,
+    OPT_CLIENT_IF,
+    OPT_TEST_TYPE,
+    OPT_LOG,
+    OPT_COUNT,
+    OPT_SIZE,
+    OPT_IRD,
+    OPT_ORD,
+    OPT_PRIVATE,
+    OPT_REJECT,
+    OPT_CRC,
+    OPT_REV,
+    OPT_RTR,
+    OPT_TIMEOUT,
+    OPT_PROFILE,
+    OPT_HELP
 };
 
 static const struct option known_options[] = {
@@ -142,24 +164,42 @@ static bool options_set_timeout(struct options *o, const char *arg)
 static bool options_set_value(struct options *o, int option, const char *arg)
 {
     switch (option) {
-    case OPT_SERVER_ADDR: return address_parse(arg, true, &o->server_address);
-    case OPT_CLIENT_ADDR: return o->has_client_address = address_parse(arg, false, &o->client_address);
-    case OPT_SERVER_IF: return number_parse(arg, 1, INT32_MAX, &o->server_if);
-    case OPT_CLIENT_IF: return number_parse(arg, 1, INT32_MAX, &o->client_if);
-    case OPT_TEST_TYPE: return strcasecmp(arg, "rping") == 0;
-    case OPT_LOG: return (o->log_file = arg) != NULL;
-    case OPT_COUNT: return number_parse(arg, 1, UINT32_MAX, &o->count);
-    case OPT_SIZE: return number_parse(arg, RPING_MIN_DATA, RPING_MAX_DATA, &o->size);
-    case OPT_IRD: return number_parse(arg, 0, 16383, &o->ird);
-    case OPT_ORD: return number_parse(arg, 0, 16383, &o->ord);
-    case OPT_PRIVATE: return options_parse_hex(arg, o->private_data, sizeof o->private_data, &o->private_len);
-    case OPT_CRC: return options_set_crc(o, arg);
-    case OPT_REV: return number_parse(arg, 0, 2, &o->config.mpa_revision);
-    case OPT_RTR: return options_parse_rtr(arg, &o->config.rtr);
-    case OPT_TIMEOUT: return options_set_timeout(o, arg);
-    case OPT_PROFILE: return ondk_config_profile(&o->config, arg) == 0;
-    case 'W': return number_parse(arg, 0, INT32_MAX, &o->wait_seconds);
-    default: return false;
+    case OPT_SERVER_ADDR:
+        return address_parse(arg, true, &o->server_address);
+    case OPT_CLIENT_ADDR:
+        return o->has_client_address = address_parse(arg, false, &o->client_address);
+    case OPT_SERVER_IF:
+        return number_parse(arg, 1, INT32_MAX, &o->server_if);
+    case OPT_CLIENT_IF:
+        return number_parse(arg, 1, INT32_MAX, &o->client_if);
+    case OPT_TEST_TYPE:
+        return strcasecmp(arg, "rping") == 0;
+    case OPT_LOG:
+        return (o->log_file = arg) != NULL;
+    case OPT_COUNT:
+        return number_parse(arg, 1, UINT32_MAX, &o->count);
+    case OPT_SIZE:
+        return number_parse(arg, RPING_MIN_DATA, RPING_MAX_DATA, &o->size);
+    case OPT_IRD:
+        return number_parse(arg, 0, 16383, &o->ird);
+    case OPT_ORD:
+        return number_parse(arg, 0, 16383, &o->ord);
+    case OPT_PRIVATE:
+        return options_parse_hex(arg, o->private_data, sizeof o->private_data, &o->private_len);
+    case OPT_CRC:
+        return options_set_crc(o, arg);
+    case OPT_REV:
+        return number_parse(arg, 0, 2, &o->config.mpa_revision);
+    case OPT_RTR:
+        return options_parse_rtr(arg, &o->config.rtr);
+    case OPT_TIMEOUT:
+        return options_set_timeout(o, arg);
+    case OPT_PROFILE:
+        return ondk_config_profile(&o->config, arg) == 0;
+    case 'W':
+        return number_parse(arg, 0, INT32_MAX, &o->wait_seconds);
+    default:
+        return false;
     }
 }
 
@@ -180,13 +220,26 @@ enum ndkping_exit options_parse(struct options *o, int argc, char **argv, bool *
     *done = true;
     for (int option; (option = getopt_long_only(argc, argv, "SCVAW:", known_options, NULL)) != -1;) {
         switch (option) {
-        case 'S': o->server = true; break;
-        case 'C': client = true; break;
-        case 'V': o->verbose = true; break;
-        case 'A': o->append = true; break;
-        case OPT_REJECT: o->reject = true; break;
-        case OPT_HELP: fputs(help, stdout); return NDKPING_OK;
-        case '?': return options_error("unknown option, or its value is missing");
+        case 'S':
+            o->server = true;
+            break;
+        case 'C':
+            client = true;
+            break;
+        case 'V':
+            o->verbose = true;
+            break;
+        case 'A':
+            o->append = true;
+            break;
+        case OPT_REJECT:
+            o->reject = true;
+            break;
+        case OPT_HELP:
+            fputs(help, stdout);
+            return NDKPING_OK;
+        case '?':
+            return options_error("unknown option, or its value is missing");
         default:
             if (!options_set_value(o, option, optarg)) {
                 fprintf(stderr, "ndkping: '%s' is not a value for this option\n", optarg);

@@ -12,11 +12,11 @@
 /* Exit codes; --help lists them. */
 enum ndkping_exit {
     NDKPING_OK = 0,
-    NDKPING_FAILED = 1,  /* a connection or a request failed: the status was printed */
+    NDKPING_FAILED = 1, /* a connection or a request failed: the status was printed */
     NDKPING_USAGE = 2,
-    NDKPING_DATA = 3,    /* data differed */
-    NDKPING_NOBODY = 4,  /* server: nobody connected in time */
-    NDKPING_LOST = 6,    /* the output could not be written completely */
+    NDKPING_DATA = 3,   /* data differed */
+    NDKPING_NOBODY = 4, /* server: nobody connected in time */
+    NDKPING_LOST = 6,   /* the output could not be written completely */
 };
 
 struct options {
@@ -28,7 +28,7 @@ struct options {
     bool verbose, reject;
     const char *log_file;
     bool append;
-    uint32_t count, size;  /* server: size is the largest ping that it accepts */
+    uint32_t count, size; /* server: size is the largest ping that it accepts */
     uint32_t ird, ord;
     uint8_t private_data[512];
     uint32_t private_len;

@@ -185,7 +185,7 @@ static bool rping_server_ping(struct rping *r, const struct message *from)
 
     if (from->size == 0 || from->size > r->source.len) {
         r->print("the client requests a ping of %u bytes; this server accepts 1 to %u (--size at the server)",
-               (unsigned)from->size, (unsigned)r->source.len);
+                 (unsigned)from->size, (unsigned)r->source.len);
         return rping_fail(r, "the client's ping", STATUS_INVALID_PARAMETER);
     }
     if (!rping_read_source(r, from))

@@ -23,16 +23,16 @@ enum rping_end {
 
 struct rping {
     struct consumer *consumer;
-    struct consumer_region messages; /* one message to send, one to receive */
+    struct consumer_region messages;     /* one message to send, one to receive */
     struct consumer_region source, sink; /* server: no sink */
-    unsigned seconds;       /* time limit of each step; 0: none */
+    unsigned seconds;                    /* time limit of each step; 0: none */
     bool verbose;
     void (*print)(const char *format, ...) __attribute__((format(printf, 1, 2)));
-    uint32_t pings;         /* completed so far */
-    uint64_t bytes;         /* transferred; the client has also verified them */
+    uint32_t pings; /* completed so far */
+    uint64_t bytes; /* transferred; the client has also verified them */
     NTSTATUS status;
     const char *step;
-    uint32_t reason;        /* ProviderErrorCode of the failed request, or the reason of the disconnect; 0: neither */
+    uint32_t reason; /* ProviderErrorCode of the failed request, or the reason of the disconnect; 0: neither */
 };
 
 /*

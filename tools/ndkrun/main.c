@@ -24,8 +24,14 @@
 #include "registry.h"
 #include "scsi.h"
 
-enum { STEP_MS = 20, IDLE_STEPS = 5, CALL_TIMEOUT_SECONDS = 10, CRASH_FRAMES = 32, CRASH_OWN_FRAMES = 2,
-       CRASH_STACK = 1 << 17 };
+enum {
+    STEP_MS = 20,
+    IDLE_STEPS = 5,
+    CALL_TIMEOUT_SECONDS = 10,
+    CRASH_FRAMES = 32,
+    CRASH_OWN_FRAMES = 2,
+    CRASH_STACK = 1 << 17
+};
 
 static FILE *out;
 static volatile sig_atomic_t interrupted;

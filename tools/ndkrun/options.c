@@ -112,8 +112,17 @@ static bool options_parse_checks(const char *word, ondk_wdk_checks_t *checks)
 }
 
 enum {
-    OPT_NET = 256, OPT_MAP, OPT_REG, OPT_REG_FILE, OPT_IOCTL, OPT_SCSI, OPT_RUN_FOR, OPT_UNTIL_IDLE, OPT_UNTIL_PRINT,
-    OPT_CHECKS, OPT_HELP
+    OPT_NET = 256,
+    OPT_MAP,
+    OPT_REG,
+    OPT_REG_FILE,
+    OPT_IOCTL,
+    OPT_SCSI,
+    OPT_RUN_FOR,
+    OPT_UNTIL_IDLE,
+    OPT_UNTIL_PRINT,
+    OPT_CHECKS,
+    OPT_HELP
 };
 
 static const struct option long_options[] = {
@@ -134,17 +143,30 @@ static const struct option long_options[] = {
 static bool options_set(struct options *o, int option, char *word)
 {
     switch (option) {
-    case OPT_NET: return options_add_net(o, word);
-    case OPT_MAP: return options_add_map(word);
-    case OPT_REG: return options_add(o->reg, &o->reg_count, word);
-    case OPT_REG_FILE: o->reg_file = word; return true;
-    case OPT_IOCTL: return options_add(o->ioctl, &o->ioctl_count, word);
-    case OPT_SCSI: return options_add(o->scsi, &o->scsi_count, word);
-    case OPT_RUN_FOR: return number_parse_seconds(word, 0, 1e9, &o->run_for);
-    case OPT_UNTIL_IDLE: return o->until_idle = true;
-    case OPT_UNTIL_PRINT: o->until_print = word; return true;
-    case OPT_CHECKS: return options_parse_checks(word, &o->checks);
-    default: return false;
+    case OPT_NET:
+        return options_add_net(o, word);
+    case OPT_MAP:
+        return options_add_map(word);
+    case OPT_REG:
+        return options_add(o->reg, &o->reg_count, word);
+    case OPT_REG_FILE:
+        o->reg_file = word;
+        return true;
+    case OPT_IOCTL:
+        return options_add(o->ioctl, &o->ioctl_count, word);
+    case OPT_SCSI:
+        return options_add(o->scsi, &o->scsi_count, word);
+    case OPT_RUN_FOR:
+        return number_parse_seconds(word, 0, 1e9, &o->run_for);
+    case OPT_UNTIL_IDLE:
+        return o->until_idle = true;
+    case OPT_UNTIL_PRINT:
+        o->until_print = word;
+        return true;
+    case OPT_CHECKS:
+        return options_parse_checks(word, &o->checks);
+    default:
+        return false;
     }
 }
 

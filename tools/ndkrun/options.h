@@ -30,7 +30,7 @@ struct options {
     const char *scsi[MAX_OPTIONS];
     uint32_t scsi_count;
     const char *until_print;
-    double run_for;     /* seconds; negative: not given */
+    double run_for; /* seconds; negative: not given */
     bool until_idle;
     ondk_wdk_checks_t checks;
 };

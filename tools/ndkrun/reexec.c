@@ -55,9 +55,11 @@ static bool reexec_check_tsan(const struct options *o)
     for (uint32_t i = 0; i < o->driver_count && !reexec_has_symbol("__tsan_init"); i++)
         if (elf_needs(o->drivers[i], "libtsan.so", name, sizeof name) ||
             elf_needs(o->drivers[i], "libclang_rt.tsan", name, sizeof name)) {
-            fprintf(stderr, "ndkrun: %s is built for ThreadSanitizer, and this ndkrun is not: its kernel's locks "
+            fprintf(stderr,
+                    "ndkrun: %s is built for ThreadSanitizer, and this ndkrun is not: its kernel's locks "
                     "would be invisible to it. Use one that is: cmake --preset tsan && cmake --build build/tsan, then "
-                    "build/tsan/tools/ndkrun\n", o->drivers[i]);
+                    "build/tsan/tools/ndkrun\n",
+                    o->drivers[i]);
             return false;
         }
     return true;
@@ -115,7 +117,7 @@ static bool reexec_create_network(const struct options *o)
     if (reexec_create_interfaces(o, "dummy") || reexec_create_interfaces(o, "veth"))
         return true;
     fprintf(stderr, "ndkrun: --net: `ip` could not make the interfaces. Has the kernel the driver dummy or veth, are "
-            "index and address right? The commands were:\n");
+                    "index and address right? The commands were:\n");
     reexec_write_commands(o, "veth", stderr);
     return false;
 }
@@ -137,8 +139,10 @@ static bool reexec_add_unshare(char **words, int *count)
 
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
         if (!program_is_installed(needed[i][0])) {
-            fprintf(stderr, "ndkrun: --net needs the program `%s`, which is in no folder of PATH: install the package "
-                    "%s, or use --map\n", needed[i][0], needed[i][1]);
+            fprintf(stderr,
+                    "ndkrun: --net needs the program `%s`, which is in no folder of PATH: install the package "
+                    "%s, or use --map\n",
+                    needed[i][0], needed[i][1]);
             return false;
         }
     if (reexec_command_succeeds("unshare -n true 2>/dev/null")) {
@@ -152,7 +156,7 @@ static bool reexec_add_unshare(char **words, int *count)
         return true;
     }
     fprintf(stderr, "ndkrun: --net needs a network namespace, and this system gives none without root (`unshare -r -n "
-            "true` fails): run as root, or use --map\n");
+                    "true` fails): run as root, or use --map\n");
     return false;
 }
 

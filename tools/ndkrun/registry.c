@@ -34,8 +34,7 @@ static bool registry_set_bytes(const char *key, const char *name, const char *he
     uint8_t data[MAX_DATA];
     uint32_t length;
 
-    return hex_parse(hex, data, sizeof data, &length) &&
-           !ondk_wdk_registry_set(key, name, REG_BYTES, data, length);
+    return hex_parse(hex, data, sizeof data, &length) && !ondk_wdk_registry_set(key, name, REG_BYTES, data, length);
 }
 
 /* The texts are separated by '|', so a text cannot contain it. */

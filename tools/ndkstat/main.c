@@ -83,25 +83,44 @@ static int ndkstat_parse_watch(struct options *o, int argc, char **argv)
 static int ndkstat_parse(struct options *o, int argc, char **argv, bool *done)
 {
     static const struct option known[] = {
-        { "state", no_argument, NULL, 's' },     { "counters", no_argument, NULL, 'c' },
-        { "json", no_argument, NULL, 'j' },      { "pid", required_argument, NULL, 'p' },
+        { "state", no_argument, NULL, 's' },       { "counters", no_argument, NULL, 'c' },
+        { "json", no_argument, NULL, 'j' },        { "pid", required_argument, NULL, 'p' },
         { "watch", optional_argument, NULL, 'w' }, { "rounds", required_argument, NULL, 'r' },
-        { "help", no_argument, NULL, 'h' },      { NULL, 0, NULL, 0 },
+        { "help", no_argument, NULL, 'h' },        { NULL, 0, NULL, 0 },
     };
     int code = OK, c;
 
     *o = (struct options){ .seconds = 1 };
     while (code == OK && (c = getopt_long(argc, argv, "scjp:w::r:hxan", known, NULL)) != -1) {
         switch (c) {
-        case 's': o->state = true; break;
-        case 'c': o->counters = true; break;
-        case 'j': o->json = true; break;
-        case 'p': code = ndkstat_parse_number("not a process id", &o->pid); break;
-        case 'w': code = ndkstat_parse_watch(o, argc, argv); break;
-        case 'r': code = ndkstat_parse_number("not a number of rounds", &o->rounds); break;
-        case 'h': fputs(help, stdout); *done = true; return OK;
-        case 'x': case 'a': case 'n': break;
-        default: return ndkstat_usage_error("unknown option", NULL);
+        case 's':
+            o->state = true;
+            break;
+        case 'c':
+            o->counters = true;
+            break;
+        case 'j':
+            o->json = true;
+            break;
+        case 'p':
+            code = ndkstat_parse_number("not a process id", &o->pid);
+            break;
+        case 'w':
+            code = ndkstat_parse_watch(o, argc, argv);
+            break;
+        case 'r':
+            code = ndkstat_parse_number("not a number of rounds", &o->rounds);
+            break;
+        case 'h':
+            fputs(help, stdout);
+            *done = true;
+            return OK;
+        case 'x':
+        case 'a':
+        case 'n':
+            break;
+        default:
+            return ndkstat_usage_error("unknown option", NULL);
         }
     }
     if (code == OK && optind < argc)

@@ -123,9 +123,11 @@ static bool names_from_diag(struct list *l)
     struct {
         struct nlmsghdr header;
         struct unix_diag_req request;
-    } q = { .header = { .nlmsg_len = sizeof q, .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+    } q = { .header = { .nlmsg_len = sizeof q,
+                        .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                         .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-            .request = { .sdiag_family = AF_UNIX, .udiag_states = 1u << TCP_LISTEN,
+            .request = { .sdiag_family = AF_UNIX,
+                         .udiag_states = 1u << TCP_LISTEN,
                          .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_UID } };
     int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG), more = 1;
 

@@ -30,10 +30,10 @@ enum {
     MAX_OWN_BYTES = 256 << 20, /* in the answers of all processes of this user */
     MAX_USER_BYTES = 16 << 20, /* in the answers of all processes of one other user */
     MAX_FOREIGN_BYTES = 64 << 20,
-    MAX_USER_PEERS = 128,      /* processes of one other user that are read */
+    MAX_USER_PEERS = 128, /* processes of one other user that are read */
     MAX_USERS = 256,
     MAX_MESSAGES = 10,
-    BYTES_PER_VALUE = 8,       /* at least, in a valid answer; parsing one with fewer needs many times its size */
+    BYTES_PER_VALUE = 8, /* at least, in a valid answer; parsing one with fewer needs many times its size */
 };
 
 enum peer_state { PEER_CONNECTING, PEER_READING, PEER_READ, PEER_GONE, PEER_FOREIGN, PEER_FAILED };
@@ -68,7 +68,7 @@ struct round {
 
 static long reader_now_ms(void)
 {
-    struct timespec now = {0};
+    struct timespec now = { 0 };
 
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000;

@@ -13,8 +13,8 @@
  */
 struct snapshots {
     json_t *processes;
-    unsigned foreign;   /* processes of other users that were not read */
-    bool failed;        /* a process of this user, or the requested one, could not be read; stderr has the reason */
+    unsigned foreign; /* processes of other users that were not read */
+    bool failed;      /* a process of this user, or the requested one, could not be read; stderr has the reason */
 };
 
 /*

@@ -82,18 +82,21 @@ static void show_adapter(const json_t *process, const json_t *adapter, bool stat
     size_t i;
 
     row.type = "Connection";
-    json_array_foreach(json_object_get(adapter, "connections"), i, entry) {
+    json_array_foreach(json_object_get(adapter, "connections"), i, entry)
+    {
         row.entry = entry;
         if (state || !show_has_ended(entry))
             show_row(&row, show_text(entry, "foreign", foreign));
     }
     row.type = "Listener";
-    json_array_foreach(json_object_get(adapter, "listeners"), i, entry) {
+    json_array_foreach(json_object_get(adapter, "listeners"), i, entry)
+    {
         row.entry = entry;
         show_row(&row, "NA");
     }
     row.type = "Shared endpoint";
-    json_array_foreach(json_object_get(adapter, "shared_endpoints"), i, entry) {
+    json_array_foreach(json_object_get(adapter, "shared_endpoints"), i, entry)
+    {
         row.entry = entry;
         show_row(&row, "NA");
     }
@@ -107,9 +110,8 @@ void show_lists(const json_t *processes, bool state)
     printf("\nActive NetworkDirect Connections, Listeners, SharedEndpoints\n\n");
     printf("  %-6s %7s %-15s %-22s %-22s %s%s\n\n", "Mode", "IfIndex", "Type", "Local Address", "Foreign Address",
            "PID", state ? "\tState" : "");
-    json_array_foreach(processes, i, process)
-        json_array_foreach(json_object_get(process, "adapters"), k, adapter)
-            show_adapter(process, adapter, state);
+    json_array_foreach(processes, i, process) json_array_foreach(json_object_get(process, "adapters"), k, adapter)
+        show_adapter(process, adapter, state);
 }
 
 /* ---- counters ---- */
@@ -134,15 +136,17 @@ static const struct {
 
 /* Finds the adapter in another reading, and stores its process in *of_process. Returns NULL if it is not there. */
 static const json_t *show_find_adapter(const json_t *processes, unsigned long long pid, unsigned long long number,
-                          const json_t **of_process)
+                                       const json_t **of_process)
 {
     json_t *process, *adapter;
     size_t i, k;
 
-    json_array_foreach(processes, i, process) {
+    json_array_foreach(processes, i, process)
+    {
         if (show_number(process, "pid") != pid)
             continue;
-        json_array_foreach(json_object_get(process, "adapters"), k, adapter) {
+        json_array_foreach(json_object_get(process, "adapters"), k, adapter)
+        {
             if (show_number(adapter, "adapter") != number)
                 continue;
             *of_process = process;
@@ -182,9 +186,8 @@ void show_counters(const json_t *processes, const json_t *before)
 
     if (json_array_size(processes) == 0)
         printf("\nRDMA Activity\n\n");
-    json_array_foreach(processes, i, process)
-        json_array_foreach(json_object_get(process, "adapters"), k, adapter)
-            show_block(process, adapter, before);
+    json_array_foreach(processes, i, process) json_array_foreach(json_object_get(process, "adapters"), k, adapter)
+        show_block(process, adapter, before);
 }
 
 void show_json(const json_t *processes)

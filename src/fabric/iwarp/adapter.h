@@ -27,9 +27,18 @@ enum {
 
 /* Counts that the shard's owner writes and any thread reads. Exception: any thread adds to COUNT_CQ_ERRORS. */
 enum iwarp_count_kind {
-    COUNT_CONNECTS, COUNT_ACCEPTS, COUNT_FAILURES, COUNT_REFUSED, COUNT_DROPPED,
-    COUNT_ACTIVE, COUNT_CONNECTION_ERRORS, COUNT_CQ_ERRORS,
-    COUNT_FPDUS_SENT, COUNT_FPDUS_RECEIVED, COUNT_BYTES_SENT, COUNT_BYTES_RECEIVED,
+    COUNT_CONNECTS,
+    COUNT_ACCEPTS,
+    COUNT_FAILURES,
+    COUNT_REFUSED,
+    COUNT_DROPPED,
+    COUNT_ACTIVE,
+    COUNT_CONNECTION_ERRORS,
+    COUNT_CQ_ERRORS,
+    COUNT_FPDUS_SENT,
+    COUNT_FPDUS_RECEIVED,
+    COUNT_BYTES_SENT,
+    COUNT_BYTES_RECEIVED,
     SHARD_COUNTS
 };
 
@@ -37,7 +46,7 @@ TAILQ_HEAD(conn_list, fabric_conn);
 
 struct iwarp_shard {
     struct shard *shard;
-    struct conn_list conns;     /* owner; connections with a socket */
+    struct conn_list conns; /* owner; connections with a socket */
     struct task interface_removed;
     struct iw_scratch *scratch; /* owner */
     uint8_t *sink;              /* owner; IWARP_SINK_SIZE bytes for discarded input */

@@ -136,6 +136,7 @@ static struct conn_outcome conn_pump_nothing(struct fabric_conn *c)
     return conn_nothing;
 }
 
+/* clang-format off */
 static struct conn_outcome (*const conn_pumps[CONN_STATES])(struct fabric_conn *c) = {
     [CONN_IDLE] = conn_pump_nothing,
     [CONN_TCP_CONNECTING] = active_tcp,
@@ -156,6 +157,7 @@ static struct conn_outcome (*const conn_pumps[CONN_STATES])(struct fabric_conn *
     [CONN_LAST_WORDS] = linger_pump,
     [CONN_CLOSED] = conn_pump_nothing,
 };
+/* clang-format on */
 
 /*
  * Runs the state's function and takes the step that it returns, until the state does not change. This ends, because no
@@ -368,8 +370,8 @@ static void conn_move(struct fabric_conn *c, struct iwarp_shard *to, unsigned op
  */
 static bool conn_join_qp_shard(struct fabric_conn *c, unsigned ops)
 {
-    bool needs_qp_shard =
-        (ops & OP_CONNECT && c->state == CONN_IDLE) || (ops & OP_ACCEPT && c->state == CONN_REQUESTED);
+    bool needs_qp_shard = (ops & OP_CONNECT && c->state == CONN_IDLE) ||
+                          (ops & OP_ACCEPT && c->state == CONN_REQUESTED);
     int error;
 
     if (!needs_qp_shard)

@@ -26,7 +26,7 @@
 
 enum {
     IWARP_MIN_PROGRESS = 16 * 1024, /* a peer that moves fewer bytes within a time limit has stalled */
-    IWARP_MAX_TURN_FPDUS = 2048, /* FPDUs of one connection in one turn; 100 us if they are empty */
+    IWARP_MAX_TURN_FPDUS = 2048,    /* FPDUs of one connection in one turn; 100 us if they are empty */
 };
 
 static inline size_t iwarp_iov_len(const struct iovec *iov, int n)
@@ -39,7 +39,13 @@ static inline size_t iwarp_iov_len(const struct iovec *iov, int n)
 }
 
 enum conn_op {
-    OP_CONNECT = 1, OP_ACCEPT = 2, OP_REJECT = 4, OP_COMPLETE = 8, OP_DISCONNECT = 16, OP_CLOSE = 32, OP_DROP = 64,
+    OP_CONNECT = 1,
+    OP_ACCEPT = 2,
+    OP_REJECT = 4,
+    OP_COMPLETE = 8,
+    OP_DISCONNECT = 16,
+    OP_CLOSE = 32,
+    OP_DROP = 64,
 };
 
 /* How a connection counts among the listener's unanswered requests (listener.c). */
@@ -47,58 +53,61 @@ enum unanswered { UNANSWERED_NOT, UNANSWERED_LIVE, UNANSWERED_ABANDONED };
 
 /* Events of the queue pair. Its upcalls only record them. stream.c processes them after the call has returned. */
 enum conn_signal {
-    SIGNAL_FIRST = 1, SIGNAL_ANSWERED = 2, SIGNAL_CLOSED = 4, SIGNAL_ENDED = 8,
+    SIGNAL_FIRST = 1,
+    SIGNAL_ANSWERED = 2,
+    SIGNAL_CLOSED = 4,
+    SIGNAL_ENDED = 8,
 };
 
 struct fabric_conn {
     struct iwarp_fabric *fabric;
-    atomic_uint refs;                  /* see conn_object.c */
-    struct spin lock;                  /* guards ops, scheduled, posted_to, arguments of ops; writes of home, state */
+    atomic_uint refs; /* see conn_object.c */
+    struct spin lock; /* guards ops, scheduled, posted_to, arguments of ops; writes of home, state */
     unsigned ops;
     bool scheduled;
-    atomic_int unanswered;             /* enum unanswered */
-    struct iwarp_shard *posted_to;     /* the shard on which the task is queued */
+    atomic_int unanswered;         /* enum unanswered */
+    struct iwarp_shard *posted_to; /* the shard on which the task is queued */
     struct iwarp_shard *home;
     enum conn_state state;
-    enum fabric_reason ended;          /* from DEAD or LINGERING on: why the connection ended */
+    enum fabric_reason ended; /* from DEAD or LINGERING on: why the connection ended */
     /* Arguments of ops: */
     struct fabric_qp *qp;
     const struct fabric_conn_events *accept_events;
     struct fabric_endpoint *endpoint;
     struct addr connect_local, connect_remote;
     struct fabric_limits limits;
-    size_t private_len;                /* of private_data, below */
-    struct fabric_listener *drop_for;  /* the listener that OP_DROP resumes, or NULL */
+    size_t private_len;               /* of private_data, below */
+    struct fabric_listener *drop_for; /* the listener that OP_DROP resumes, or NULL */
     /* Only the owner uses these: */
     const struct fabric_conn_events *events;
     void *owner;
     bool active;
     struct task task;
     struct shard_timer timer, nudge;
-    struct shard_timer stall;          /* armed when a receive turn ends inside an FPDU or a message */
-    struct iw_rx_mark mark;            /* the position when `stall` was armed */
+    struct shard_timer stall; /* armed when a receive turn ends inside an FPDU or a message */
+    struct iw_rx_mark mark;   /* the position when `stall` was armed */
     TAILQ_ENTRY(fabric_conn) shard_link;
     struct net_socket socket;
     struct net_reservation *reservation; /* of the local address, until closed */
     struct fabric_listener *listener;
     TAILQ_ENTRY(fabric_conn) unfinished_link;
-    bool is_unfinished;                /* in the listener's list */
-    struct unfinished unfinished;      /* guarded by the table's lock */
+    bool is_unfinished;           /* in the listener's list */
+    struct unfinished unfinished; /* guarded by the table's lock */
     struct addr local, remote;
     struct iw_startup *startup;
     struct iw_startup_result result;
     bool has_socket, streams, readable, blocked, shut, eof;
-    bool short_linger;                 /* the last frame is a reject of a valid request: the peer sends nothing */
-    bool sent_all;                     /* the queue pair has nothing that could be sent now */
+    bool short_linger; /* the last frame is a reject of a valid request: the peer sends nothing */
+    bool sent_all;     /* the queue pair has nothing that could be sent now */
     unsigned signals;
     enum iw_end end;
-    uint16_t terminate;                /* the Terminate that ended the connection, or FABRIC_NO_TERMINATE */
-    uint64_t progress;                 /* if measured: bytes that a disconnect had moved when its time limit began */
+    uint16_t terminate; /* the Terminate that ended the connection, or FABRIC_NO_TERMINATE */
+    uint64_t progress;  /* if measured: bytes that a disconnect had moved when its time limit began */
     bool measured;
-    struct iw_counters counted;        /* the part of the queue pair's counters that the shard's counts include */
-    struct iw_counters at_start;       /* the queue pair's counters when the stream began */
+    struct iw_counters counted;  /* the part of the queue pair's counters that the shard's counts include */
+    struct iw_counters at_start; /* the queue pair's counters when the stream began */
     unsigned nudges_left;
-    size_t early_len;                  /* bytes in `early`, which arrived before complete */
+    size_t early_len; /* bytes in `early`, which arrived before complete */
     /* conn_alloc does not clear these: */
     uint8_t early[128];
     uint8_t private_data[MPA_MAX_PRIVATE_DATA];
@@ -142,7 +151,7 @@ const struct iw_qp_events *stream_events(void);
 
 /* conn_object.c */
 struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
-void conn_ref(struct fabric_conn *c); /* any thread */
+void conn_ref(struct fabric_conn *c);   /* any thread */
 void conn_unref(struct fabric_conn *c); /* any thread; the owner, if it may be the last reference */
 /* Insert c into its home shard's list of connections with a socket, and remove it. */
 void conn_socket_opened(struct fabric_conn *c);

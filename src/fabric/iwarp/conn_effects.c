@@ -88,11 +88,9 @@ static void effects_before_reports(struct fabric_conn *c, unsigned effects, enum
     if (effects & DO_SHUT)
         c->fabric->net->ops->shut_write(&c->socket);
     if (effects & DO_STOP_FLUSHED)
-        stream_stop(c, RDMA_STATUS_FLUSHED,
-                    why == FABRIC_OK ? FABRIC_LOCAL_DISCONNECT : why);
+        stream_stop(c, RDMA_STATUS_FLUSHED, why == FABRIC_OK ? FABRIC_LOCAL_DISCONNECT : why);
     if (effects & DO_STOP_LOST)
-        stream_stop(c, RDMA_STATUS_LOST,
-                    why == FABRIC_OK ? FABRIC_PEER_CLOSED : why);
+        stream_stop(c, RDMA_STATUS_LOST, why == FABRIC_OK ? FABRIC_PEER_CLOSED : why);
     if (effects & DO_CLOSE_TCP)
         effect_close_socket(c, false);
     if (effects & DO_RESET_TCP)

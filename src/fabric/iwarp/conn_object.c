@@ -39,8 +39,7 @@ void conn_ref(struct fabric_conn *c)
 static void conn_destroy(struct fabric_conn *c)
 {
     assert(shard_is_owner(c->home->shard));
-    assert(c->state == CONN_CLOSED && !c->has_socket && !c->timer.armed && !c->nudge.armed &&
-           !c->stall.armed);
+    assert(c->state == CONN_CLOSED && !c->has_socket && !c->timer.armed && !c->nudge.armed && !c->stall.armed);
     if (c->reservation)
         c->fabric->net->ops->reservation_unref(c->reservation);
     if (c->owner)

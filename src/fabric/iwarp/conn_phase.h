@@ -49,7 +49,7 @@ void stream_start(struct fabric_conn *c);
 /* why: the reason of the requests that this completes. Does nothing without a stream. */
 void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_reason why);
 void stream_terminate(struct fabric_conn *c, enum wire_error error);
-void stream_resize(struct fabric_conn *c); /* the segment size may have changed */
+void stream_resize(struct fabric_conn *c);              /* the segment size may have changed */
 struct conn_outcome stream_pump(struct fabric_conn *c); /* input, then output */
 struct conn_outcome stream_send(struct fabric_conn *c); /* output alone */
 bool stream_is_silent(const struct fabric_conn *c);     /* the peer may need a nudge */

@@ -28,9 +28,11 @@
 #include <assert.h>
 #include <string.h>
 
+/* clang-format off */
 #define GO(to, what) { CELL_STEP, CONN_##to, (what) }
 #define IGNORE { CELL_IGNORE, CONN_IDLE, 0 }
 #define NEVER { CELL_NEVER, CONN_IDLE, 0 }
+/* clang-format on */
 
 /* A request in the wrong state is reported with its reason, and changes nothing. */
 #define BUSY_START(here) [CONN_START] = GO(here, REPORT_CONNECTED)
@@ -220,6 +222,7 @@ static const char *const state_names[CONN_STATES] = {
     [CONN_CLOSED] = "CLOSED",
 };
 
+/* clang-format off */
 static const char *const event_names[CONN_EVENTS] = {
     [CONN_START] = "start",
     [CONN_COMPLETE] = "complete",
@@ -240,12 +243,15 @@ static const char *const event_names[CONN_EVENTS] = {
     [CONN_FAULT] = "fault",
     [CONN_LOST] = "lost",
 };
+/* clang-format on */
 
+/* clang-format off */
 static const char *const effect_names[] = {
     "answer", "refuse", "stream", "terminate", "shut", "stop flushed", "stop lost", "close tcp", "reset tcp",
     "free address", "forgive", "report connected", "report request", "report established", "report peer ended",
     "report disconnected", "drop handle",
 };
+/* clang-format on */
 
 const struct conn_cell *conn_table_cell(enum conn_state state, enum conn_event event)
 {

@@ -12,32 +12,32 @@
 
 enum conn_state {
     /* active side, which connects */
-    CONN_IDLE,           /* connect may be called, also after a failed connect */
+    CONN_IDLE, /* connect may be called, also after a failed connect */
     CONN_TCP_CONNECTING,
-    CONN_REQUEST_SENT,   /* sends the MPA request, then waits for the reply */
-    CONN_REPLIED,        /* the peer accepted; waits for complete */
-    CONN_COMPLETING,     /* sends ready-to-receive, or waits for its answer */
+    CONN_REQUEST_SENT, /* sends the MPA request, then waits for the reply */
+    CONN_REPLIED,      /* the peer accepted; waits for complete */
+    CONN_COMPLETING,   /* sends ready-to-receive, or waits for its answer */
     /* passive side, which accepts */
-    CONN_WAIT_REQUEST,   /* accepted by the listener; waits for the MPA request */
-    CONN_REQUESTED,      /* the consumer has the request; waits for accept or reject */
-    CONN_REPLYING,       /* sends the MPA reply */
-    CONN_WAIT_RTR,       /* waits for ready-to-receive */
+    CONN_WAIT_REQUEST, /* accepted by the listener; waits for the MPA request */
+    CONN_REQUESTED,    /* the consumer has the request; waits for accept or reject */
+    CONN_REPLYING,     /* sends the MPA reply */
+    CONN_WAIT_RTR,     /* waits for ready-to-receive */
     /* both roles */
     CONN_ESTABLISHED,
-    CONN_DRAINING,       /* after disconnect: sends what was posted before it */
-    CONN_NOTICE_SENT,    /* this side's output is shut down; waits for the peer's end of stream */
-    CONN_PEER_CLOSED,    /* the peer half-closed first; requests are not flushed before disconnect */
-    CONN_CLOSING,        /* disconnect after the peer's half-close: sends what was posted before disconnect */
-    CONN_LINGERING,      /* over; sends the last frame (Terminate, reject), which a reset must not destroy */
-    CONN_DEAD,           /* over, no socket; waits for close */
-    CONN_LAST_WORDS,     /* as LINGERING, after close or without an owner */
+    CONN_DRAINING,    /* after disconnect: sends what was posted before it */
+    CONN_NOTICE_SENT, /* this side's output is shut down; waits for the peer's end of stream */
+    CONN_PEER_CLOSED, /* the peer half-closed first; requests are not flushed before disconnect */
+    CONN_CLOSING,     /* disconnect after the peer's half-close: sends what was posted before disconnect */
+    CONN_LINGERING,   /* over; sends the last frame (Terminate, reject), which a reset must not destroy */
+    CONN_DEAD,        /* over, no socket; waits for close */
+    CONN_LAST_WORDS,  /* as LINGERING, after close or without an owner */
     CONN_CLOSED,
     CONN_STATES
 };
 
 enum conn_event {
     /* the consumer's requests */
-    CONN_START,      /* connect: the address is reserved, TCP is connecting */
+    CONN_START, /* connect: the address is reserved, TCP is connecting */
     CONN_COMPLETE,
     CONN_ACCEPT,
     CONN_REJECT,
@@ -62,17 +62,17 @@ enum conn_event {
 
 /* The effects of a transition, in the order in which they are carried out. None can fail. */
 enum conn_effect {
-    DO_ANSWER = 1 << 0,        /* make the MPA reply that accepts */
-    DO_REFUSE = 1 << 1,        /* make an MPA reply that rejects, unless start-up has made one */
-    DO_STREAM = 1 << 2,        /* bind the queue pair to the socket */
-    DO_TERMINATE = 1 << 3,     /* send a Terminate for an unfit reply, without a stream */
-    DO_SHUT = 1 << 4,          /* half-close: this side's notice */
-    DO_STOP_FLUSHED = 1 << 5,  /* complete all requests of the queue pair as cancelled */
-    DO_STOP_LOST = 1 << 6,     /* complete all requests of the queue pair as lost */
+    DO_ANSWER = 1 << 0,       /* make the MPA reply that accepts */
+    DO_REFUSE = 1 << 1,       /* make an MPA reply that rejects, unless start-up has made one */
+    DO_STREAM = 1 << 2,       /* bind the queue pair to the socket */
+    DO_TERMINATE = 1 << 3,    /* send a Terminate for an unfit reply, without a stream */
+    DO_SHUT = 1 << 4,         /* half-close: this side's notice */
+    DO_STOP_FLUSHED = 1 << 5, /* complete all requests of the queue pair as cancelled */
+    DO_STOP_LOST = 1 << 6,    /* complete all requests of the queue pair as lost */
     DO_CLOSE_TCP = 1 << 7,
     DO_RESET_TCP = 1 << 8,
     DO_FREE_ADDRESS = 1 << 9,
-    DO_FORGIVE = 1 << 10,      /* a later disconnect succeeds, because the peer had half-closed before the failure */
+    DO_FORGIVE = 1 << 10, /* a later disconnect succeeds, because the peer had half-closed before the failure */
     REPORT_CONNECTED = 1 << 11,
     REPORT_REQUEST = 1 << 12,
     REPORT_ESTABLISHED = 1 << 13,

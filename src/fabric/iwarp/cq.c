@@ -33,11 +33,11 @@ struct fabric_cq {
     enum fabric_arm armed;
     /* Completions are numbered from 1. The numbers of the last completion of each kind: */
     uint64_t pushed, popped, notified, solicited, failed; /* notified: pushed when the last notification began */
-    uint32_t interval_us, moderation_count; /* moderation; zeros: none */
-    uint32_t min_interval_us; /* a minimum for interval_us */
-    bool is_delayed;          /* an arm is met, and moderation delays the notification */
-    uint64_t delays;          /* the number of delays that have begun */
-    uint64_t delayed_from;    /* the number of the last completion that was not new when the last delay began */
+    uint32_t interval_us, moderation_count;               /* moderation; zeros: none */
+    uint32_t min_interval_us;                             /* a minimum for interval_us */
+    bool is_delayed;                                      /* an arm is met, and moderation delays the notification */
+    uint64_t delays;                                      /* the number of delays that have begun */
+    uint64_t delayed_from; /* the number of the last completion that was not new when the last delay began */
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
     struct delivery delivery;
@@ -65,8 +65,8 @@ static void cq_set_moderation(struct fabric_cq *cq, uint32_t interval_us, uint32
 {
     bool is_set = interval_us > 0 && count > 1;
 
-    cq->interval_us =
-        interval_us > cq->min_interval_us && (is_set || !cq->min_interval_us) ? interval_us : cq->min_interval_us;
+    cq->interval_us = interval_us > cq->min_interval_us && (is_set || !cq->min_interval_us) ? interval_us
+                                                                                            : cq->min_interval_us;
     cq->moderation_count = is_set || !cq->min_interval_us ? count : UINT32_MAX;
 }
 
@@ -205,7 +205,7 @@ static bool cq_claim_user(struct fabric_cq *cq, struct cq_user *claimed)
     bool found = false;
 
     spin_lock(&cq->lock);
-    LIST_FOREACH(user, &cq->users, link) {
+    LIST_FOREACH (user, &cq->users, link) {
         found = user->claim_overflow(user->owner);
         if (found) {
             *claimed = *user;

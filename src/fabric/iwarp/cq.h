@@ -45,7 +45,7 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
 
 /* Any thread; the value may be a moment old. */
 bool iwarp_cq_has_overflowed(const struct fabric_cq *cq);
-uint32_t iwarp_cq_unread(const struct fabric_cq *cq);       /* completions not polled yet */
+uint32_t iwarp_cq_unread(const struct fabric_cq *cq);      /* completions not polled yet */
 unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq); /* polls that drove the shard and found nothing */
 /*
  * Leaves the transmission of requests to a poll, which drives the shard: the next poll that finds nothing, or at the

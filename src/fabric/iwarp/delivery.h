@@ -17,7 +17,7 @@ struct delivery {
     void (*deliver)(struct delivery *d); /* in callback context */
     void (*closed)(struct delivery *d);  /* called by the owner of the home shard */
     struct task task, close;
-    struct spin lock;                    /* guards everything below */
+    struct spin lock; /* guards everything below */
     bool due, queued, running, closing;
 };
 

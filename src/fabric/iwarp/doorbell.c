@@ -21,15 +21,16 @@ enum {
 enum verdict { TRANSMIT, WAIT };
 
 /* The first rule whose condition holds decides. If none holds, the request is transmitted. */
-#define DOORBELL_RULES(RULE)                                                                                         \
-    RULE(is_local, TRANSMIT, "It is a fast registration, a bind or an invalidation, which send nothing.")             \
-    RULE(is_full, TRANSMIT, "64 requests wait.")                                                                      \
-    RULE(is_remote, TRANSMIT, "A poll of the initiator CQ does not drive the queue pair's shard.")                    \
-    RULE(is_long, TRANSMIT, "It has more than 4 KiB.")                                                                \
-    RULE(has_unread, WAIT, "The initiator CQ has two or more completions that the consumer has not read.")            \
+#define DOORBELL_RULES(RULE)                                                                                           \
+    RULE(is_local, TRANSMIT, "It is a fast registration, a bind or an invalidation, which send nothing.")              \
+    RULE(is_full, TRANSMIT, "64 requests wait.")                                                                       \
+    RULE(is_remote, TRANSMIT, "A poll of the initiator CQ does not drive the queue pair's shard.")                     \
+    RULE(is_long, TRANSMIT, "It has more than 4 KiB.")                                                                 \
+    RULE(has_unread, WAIT, "The initiator CQ has two or more completions that the consumer has not read.")             \
     RULE(fills_window, WAIT, "The last transmission had 32 or more requests; since then, no poll found the CQ empty.") \
-    RULE(follows_reads, WAIT, "It is a read, more requests are in flight behind a read than wait, and the reads that " \
-                              "wait ask for at most 32 KiB.")
+    RULE(follows_reads, WAIT,                                                                                          \
+         "It is a read, more requests are in flight behind a read than wait, and the reads that "                      \
+         "wait ask for at most 32 KiB.")
 
 static uint32_t doorbell_unsent(struct fabric_qp *qp)
 {

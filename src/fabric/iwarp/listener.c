@@ -63,8 +63,7 @@ bool listener_has_room(struct fabric_listener *l)
     unsigned backlog = l->fabric->config.backlog, abandoned = atomic_load(&l->abandoned);
     unsigned beyond = abandoned > backlog ? abandoned - backlog : 0;
 
-    return !l->closed && !atomic_load(&l->paused) &&
-           atomic_load(&l->live) + beyond < backlog;
+    return !l->closed && !atomic_load(&l->paused) && atomic_load(&l->live) + beyond < backlog;
 }
 
 void listener_count_request(struct fabric_conn *c)

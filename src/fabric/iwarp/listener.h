@@ -16,9 +16,9 @@ struct fabric_listener {
     const struct fabric_listener_events *events;
     const struct fabric_conn_events *conn_events;
     void *owner;
-    atomic_uint refs;        /* the handle, the queued task, a drop on another shard, each accepted connection */
+    atomic_uint refs;            /* the handle, the queued task, a drop on another shard, each accepted connection */
     atomic_uint live, abandoned; /* requests that the consumer has not answered; abandoned: the peer has left */
-    struct spin lock;        /* guards ops, scheduled, requested; writes of listening and paused; listen_pause */
+    struct spin lock;            /* guards ops, scheduled, requested; writes of listening and paused; listen_pause */
     atomic_bool paused;
     unsigned ops;
     bool scheduled;
@@ -28,9 +28,9 @@ struct fabric_listener {
     struct net_reservation *reservation;
     struct net_socket socket;
     bool listening, closed;
-    bool waits_for_drop;     /* for a descriptor: another shard drops a connection, then resumes the listener */
-    bool ending;             /* the consumer has closed it, but `closed` has not been reported */
-    unsigned limit;          /* of unfinished connections in the process */
+    bool waits_for_drop;         /* for a descriptor: another shard drops a connection, then resumes the listener */
+    bool ending;                 /* the consumer has closed it, but `closed` has not been reported */
+    unsigned limit;              /* of unfinished connections in the process */
     struct conn_list unfinished; /* those that this listener accepted */
 };
 

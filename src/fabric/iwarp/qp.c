@@ -147,8 +147,9 @@ int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct f
     qp->flush.run = qp_run_flush;
     qp->overflow.run = qp_run_overflow;
     qp->close.run = qp_run_close;
-    qp->receive_user = qp->initiator_user =
-        (struct cq_user){ .owner = qp, .claim_overflow = qp_claim_overflow, .overflowed = qp_on_overflow };
+    qp->receive_user = qp->initiator_user = (struct cq_user){ .owner = qp,
+                                                              .claim_overflow = qp_claim_overflow,
+                                                              .overflowed = qp_on_overflow };
     iwarp_cq_add(qp->receive_cq, &qp->receive_user);
     iwarp_cq_add(qp->initiator_cq, &qp->initiator_user);
     *out = qp;

@@ -17,15 +17,15 @@
 #include "iwarp/qp.h"
 
 struct fabric_qp {
-    struct iwarp_shard *home;   /* the receive CQ's home shard */
-    bool cq_drives_home;        /* a poll of the initiator CQ drives `home` */
+    struct iwarp_shard *home; /* the receive CQ's home shard */
+    bool cq_drives_home;      /* a poll of the initiator CQ drives `home` */
     struct iw_qp *iw;
     struct fabric_cq *receive_cq, *initiator_cq;
     struct cq_user receive_user, initiator_user;
-    struct fabric_srq *srq;     /* or NULL */
+    struct fabric_srq *srq; /* or NULL */
     struct srq_partial partial;
-    atomic_uint refs;           /* the handle, and each queued overflow or check of a partial message */
-    atomic_bool has_overflow;   /* one of its CQs has overflowed */
+    atomic_uint refs;         /* the handle, and each queued overflow or check of a partial message */
+    atomic_bool has_overflow; /* one of its CQs has overflowed */
     struct doorbell doorbell;
     struct fabric_conn *conn;   /* owner; NULL if no stream runs */
     enum fabric_reason stopped; /* owner; why requests are flushed */
@@ -47,7 +47,7 @@ enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason
 void iwarp_qp_set_reason(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */
 void iwarp_qp_close(struct fabric_qp *qp, void (*done)(void *context), void *context);
 void iwarp_qp_ref(struct fabric_qp *qp);
-void iwarp_qp_unref(struct fabric_qp *qp); /* owner */
+void iwarp_qp_unref(struct fabric_qp *qp);                                                 /* owner */
 void iwarp_qp_flush_now(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */
 
 #endif

@@ -76,8 +76,7 @@ static bool srq_is_crowded(struct fabric_srq *srq, uint32_t posted, uint64_t now
         srq->receives = receives;
         srq->receives_since = now;
     }
-    return srq->partial_count > 1 &&
-           srq->partial_count * UINT64_C(100) > srq->receives * (uint64_t)srq->share_percent;
+    return srq->partial_count > 1 && srq->partial_count * UINT64_C(100) > srq->receives * (uint64_t)srq->share_percent;
 }
 
 /* Lock held. Returns true if the caller must post srq->watch after unlocking. */

@@ -17,11 +17,11 @@
 
 enum {
     MAX_NUDGES = 6,
-    MAX_READS = 16,               /* in one turn */
-    MAX_READ_NS = 200000,         /* after the first read of a turn */
-    MAX_WRITES = 16,              /* in one turn */
+    MAX_READS = 16,                /* in one turn */
+    MAX_READ_NS = 200000,          /* after the first read of a turn */
+    MAX_WRITES = 16,               /* in one turn */
     MAX_WRITE_BYTES = 1024 * 1024, /* in one turn: 0.2 ms, in which other connections wait */
-    LONG_COPY = 32 * 1024,        /* bytes; after a system call that copied as many, the polling lease is renewed */
+    LONG_COPY = 32 * 1024,         /* bytes; after a system call that copied as many, the polling lease is renewed */
 };
 
 /* ---- upcalls ---- */
@@ -391,8 +391,9 @@ static void stream_watch_silence(struct fabric_conn *c)
 
     iw_qp_counters(c->qp->iw, &now);
     if (now.fpdus_sent != c->at_start.fpdus_sent)
-        shard_timer_set(c->home->shard, &c->nudge, shard_now(c->home->shard) +
-                        (c->fabric->config.iwarp.nudge_ms * UINT64_C(1000000) << (MAX_NUDGES - c->nudges_left)));
+        shard_timer_set(c->home->shard, &c->nudge,
+                        shard_now(c->home->shard) +
+                            (c->fabric->config.iwarp.nudge_ms * UINT64_C(1000000) << (MAX_NUDGES - c->nudges_left)));
 }
 
 /*

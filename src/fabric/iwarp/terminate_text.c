@@ -3,6 +3,7 @@
 #include "fabric/fabric.h"
 #include "wire/terminate.h"
 
+/* clang-format off */
 static const struct fabric_terminate terminates[] = {
 #define MEMORY_ADVICE "Check token, address and length that the other side was given, and how long they are valid."
 #define SOFTWARE_ADVICE "An error in one side's protocol software: capture the traffic and report it."
@@ -58,6 +59,7 @@ static const struct fabric_terminate terminates[] = {
 #undef SOFTWARE_ADVICE
 #undef GIVEN_UP_ADVICE
 };
+/* clang-format on */
 
 const struct fabric_terminate *fabric_terminates(unsigned *count)
 {

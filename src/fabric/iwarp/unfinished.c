@@ -81,8 +81,8 @@ static struct {
     struct key_tree by_key;
     struct rank_tree by_rank;
     unsigned count;
-    uint64_t inserted;    /* the number of the next connection */
-    uint64_t first_own;   /* connections with smaller numbers were inserted by the parent, before a fork */
+    uint64_t inserted;  /* the number of the next connection */
+    uint64_t first_own; /* connections with smaller numbers were inserted by the parent, before a fork */
 } table;
 
 /* Not RB_GENERATE_STATIC, which relies on a macro that only BSD's own headers have. */

@@ -35,8 +35,10 @@ static bool registry_host_translate_path(char *out, const char *key)
     static const struct {
         const char *front, *instead;
     } roots[] = {
-        { "HKEY_LOCAL_MACHINE", "\\Registry\\Machine" }, { "HKLM", "\\Registry\\Machine" },
-        { "HKEY_USERS", "\\Registry\\User" }, { "HKU", "\\Registry\\User" },
+        { "HKEY_LOCAL_MACHINE", "\\Registry\\Machine" },
+        { "HKLM", "\\Registry\\Machine" },
+        { "HKEY_USERS", "\\Registry\\User" },
+        { "HKU", "\\Registry\\User" },
     };
 
     if (strlen(key) > MAX_PATH_SIZE - 32)

@@ -111,8 +111,7 @@ static struct registry_key *registry_open_child(struct registry_key *at, const W
 {
     struct registry_key *next = registry_key_find_child(at, name, units);
 
-    if (next || make == REGISTRY_MAKE_NONE ||
-        (more && make == REGISTRY_MAKE_LAST) || at == root)
+    if (next || make == REGISTRY_MAKE_NONE || (more && make == REGISTRY_MAKE_LAST) || at == root)
         return next;
     *made = true;
     return registry_key_add_child(at, name, units);

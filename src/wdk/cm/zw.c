@@ -288,8 +288,9 @@ static NTSTATUS registry_info_full_value(const struct registry_value *v, PVOID o
 {
     ULONG fixed = offsetof(KEY_VALUE_FULL_INFORMATION, Name);
     ULONG at = (fixed + v->name.Length + 7) & ~7u;
-    KEY_VALUE_FULL_INFORMATION full = { .Type = v->type, .DataOffset = at, .DataLength = v->size,
-                                        .NameLength = v->name.Length };
+    KEY_VALUE_FULL_INFORMATION full = {
+        .Type = v->type, .DataOffset = at, .DataLength = v->size, .NameLength = v->name.Length
+    };
     struct registry_info a = { &full, fixed, v->name.Buffer, v->name.Length, at, v->data, v->size };
 
     return registry_info_copy(&a, out, length, result_length);

@@ -30,6 +30,7 @@ enum {
     KERNEL_SECURITY_CHECK_FAILURE = 0x139,
 };
 
+/* clang-format off */
 const struct rule check_rules[CHECK_RULES] = {
     [CHECK_WAIT_AT_DISPATCH] = { "wait-at-dispatch", ATTEMPTED_SWITCH_FROM_DPC,
         "A thread at DISPATCH_LEVEL must not wait: only a wait with a timeout of zero is allowed there." },
@@ -104,6 +105,7 @@ const struct rule check_rules[CHECK_RULES] = {
     [CHECK_ASSERTION] = { "assertion", KMODE_EXCEPTION_NOT_HANDLED,
         "A driver's assertions are true." },
 };
+/* clang-format on */
 
 static void check_print_breach(FILE *out, const struct breach *b)
 {
@@ -111,7 +113,8 @@ static void check_print_breach(FILE *out, const struct breach *b)
 
     fprintf(out,
             "*** driver rule broken: %s in %s: %s\n  bug check 0x%02X (0x%016llX, 0x%016llX, 0x%016llX, 0x%016llX)\n"
-            "  rule: %s\n", b->rule->name, b->routine, b->message, b->rule->bug_check, (unsigned long long)p[0],
+            "  rule: %s\n",
+            b->rule->name, b->routine, b->message, b->rule->bug_check, (unsigned long long)p[0],
             (unsigned long long)p[1], (unsigned long long)p[2], (unsigned long long)p[3], b->rule->text);
 }
 
@@ -135,7 +138,8 @@ __attribute__((constructor(101))) static void check_start(void)
 void ondk_wdk_set_checks(ondk_wdk_checks_t checks)
 {
     _Static_assert((int)ONDK_WDK_CHECKS_OFF == VERIFY_OFF && (int)ONDK_WDK_CHECKS_GO_ON == VERIFY_REPORT &&
-                   (int)ONDK_WDK_CHECKS_STOP == VERIFY_STOP, "the public values are the modes");
+                       (int)ONDK_WDK_CHECKS_STOP == VERIFY_STOP,
+                   "the public values are the modes");
 
     verify_set_mode((enum verify_mode)checks);
 }

@@ -270,8 +270,8 @@ static errno_t crt_copy_s(void *destination, size_t size, const void *source, si
 static errno_t crt_append_s(void *destination, size_t size, const void *source, size_t unit)
 {
     size_t used = destination ? text_length(destination, unit, size) : size;
-    errno_t error =
-        used < size ? crt_copy_s((char *)destination + used * unit, size - used, source, size - used, unit) : EINVAL;
+    errno_t error = used < size ? crt_copy_s((char *)destination + used * unit, size - used, source, size - used, unit)
+                                : EINVAL;
 
     if (error && destination && size)
         crt_terminate(destination, 0, unit);

@@ -13,48 +13,48 @@
  * Each function below exists for narrow and for wide text. `text` prints at most `room` units, then a zero if `ended`.
  * It returns the length of the complete text.
  */
-#define FAMILY(unit, text, format_text, underscored, secure, counted, length)                                  \
-    static size_t text(unit *out, size_t room, bool ended, const unit *format, va_list args)                   \
-    {                                                                                                          \
-        size_t written, whole = format_text(out, room, &written, format, args);                                \
-                                                                                                               \
-        if (ended)                                                                                             \
-            out[written] = 0;                                                                                  \
-        return whole;                                                                                          \
-    }                                                                                                          \
-                                                                                                               \
-    int underscored(unit *out, size_t count, const unit *format, va_list args)                                 \
-    {                                                                                                          \
-        size_t whole = text(out, count, false, format, args);                                                  \
-                                                                                                               \
-        if (whole < count)                                                                                     \
-            out[whole] = 0;                                                                                    \
-        return whole <= count ? (int)whole : -1;                                                               \
-    }                                                                                                          \
-                                                                                                               \
-    int counted(unit *out, size_t size, size_t count, const unit *format, va_list args)                        \
-    {                                                                                                          \
-        size_t room, whole;                                                                                    \
-                                                                                                               \
-        if (!out || !size || !format)                                                                          \
-            return -1;                                                                                         \
-        room = count < size ? count : size - 1;                                                                \
-        whole = text(out, room, true, format, args);                                                           \
-        if (whole <= room)                                                                                     \
-            return (int)whole;                                                                                 \
-        if (count >= size && count != _TRUNCATE)                                                               \
-            out[0] = 0;                                                                                        \
-        return -1;                                                                                             \
-    }                                                                                                          \
-                                                                                                               \
-    int secure(unit *out, size_t size, const unit *format, va_list args)                                       \
-    {                                                                                                          \
-        return counted(out, size, size, format, args);                                                         \
-    }                                                                                                          \
-                                                                                                               \
-    int length(const unit *format, va_list args)                                                               \
-    {                                                                                                          \
-        return (int)format_text(NULL, 0, NULL, format, args);                                                  \
+#define FAMILY(unit, text, format_text, underscored, secure, counted, length)                                          \
+    static size_t text(unit *out, size_t room, bool ended, const unit *format, va_list args)                           \
+    {                                                                                                                  \
+        size_t written, whole = format_text(out, room, &written, format, args);                                        \
+                                                                                                                       \
+        if (ended)                                                                                                     \
+            out[written] = 0;                                                                                          \
+        return whole;                                                                                                  \
+    }                                                                                                                  \
+                                                                                                                       \
+    int underscored(unit *out, size_t count, const unit *format, va_list args)                                         \
+    {                                                                                                                  \
+        size_t whole = text(out, count, false, format, args);                                                          \
+                                                                                                                       \
+        if (whole < count)                                                                                             \
+            out[whole] = 0;                                                                                            \
+        return whole <= count ? (int)whole : -1;                                                                       \
+    }                                                                                                                  \
+                                                                                                                       \
+    int counted(unit *out, size_t size, size_t count, const unit *format, va_list args)                                \
+    {                                                                                                                  \
+        size_t room, whole;                                                                                            \
+                                                                                                                       \
+        if (!out || !size || !format)                                                                                  \
+            return -1;                                                                                                 \
+        room = count < size ? count : size - 1;                                                                        \
+        whole = text(out, room, true, format, args);                                                                   \
+        if (whole <= room)                                                                                             \
+            return (int)whole;                                                                                         \
+        if (count >= size && count != _TRUNCATE)                                                                       \
+            out[0] = 0;                                                                                                \
+        return -1;                                                                                                     \
+    }                                                                                                                  \
+                                                                                                                       \
+    int secure(unit *out, size_t size, const unit *format, va_list args)                                               \
+    {                                                                                                                  \
+        return counted(out, size, size, format, args);                                                                 \
+    }                                                                                                                  \
+                                                                                                                       \
+    int length(const unit *format, va_list args)                                                                       \
+    {                                                                                                                  \
+        return (int)format_text(NULL, 0, NULL, format, args);                                                          \
     }
 
 FAMILY(CHAR, narrow, format_narrow, ondk__vsnprintf, ondk_vsprintf_s, ondk__vsnprintf_s, ondk__vscprintf)
@@ -79,16 +79,16 @@ int ondk_vsprintf(PSTR out, PCSTR format, va_list args)
 
 /* ---- With their arguments one by one ----------------------------------------------------------------------------- */
 
-#define WITH_ARGUMENTS(name, parameters, call) \
-    int name parameters                        \
-    {                                          \
-        int n;                                 \
-        va_list args;                          \
-                                               \
-        va_start(args, format);                \
-        n = (int)(call);                       \
-        va_end(args);                          \
-        return n;                              \
+#define WITH_ARGUMENTS(name, parameters, call)                                                                         \
+    int name parameters                                                                                                \
+    {                                                                                                                  \
+        int n;                                                                                                         \
+        va_list args;                                                                                                  \
+                                                                                                                       \
+        va_start(args, format);                                                                                        \
+        n = (int)(call);                                                                                               \
+        va_end(args);                                                                                                  \
+        return n;                                                                                                      \
     }
 
 WITH_ARGUMENTS(ondk_sprintf, (PSTR out, PCSTR format, ...), ondk_vsprintf(out, format, args))
@@ -104,8 +104,7 @@ WITH_ARGUMENTS(ondk_swprintf_sized, (PWSTR out, size_t size, PCWSTR format, ...)
                ondk_vswprintf(out, size, format, args))
 WITH_ARGUMENTS(ondk__snwprintf, (PWSTR out, size_t count, PCWSTR format, ...),
                ondk__vsnwprintf(out, count, format, args))
-WITH_ARGUMENTS(ondk_swprintf_s, (PWSTR out, size_t size, PCWSTR format, ...),
-               ondk_vswprintf_s(out, size, format, args))
+WITH_ARGUMENTS(ondk_swprintf_s, (PWSTR out, size_t size, PCWSTR format, ...), ondk_vswprintf_s(out, size, format, args))
 WITH_ARGUMENTS(ondk__snwprintf_s, (PWSTR out, size_t size, size_t count, PCWSTR format, ...),
                ondk__vsnwprintf_s(out, size, count, format, args))
 WITH_ARGUMENTS(ondk__scwprintf, (PCWSTR format, ...), ondk__vscwprintf(format, args))

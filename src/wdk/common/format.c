@@ -258,7 +258,10 @@ static uint64_t format_next_unsigned(enum size size, va_list *args)
 static void format_put_signed(struct sink *s, const struct spec *spec, int64_t value)
 {
     format_put_number(s, spec, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 10,
-                      value < 0 ? "-" : spec->plus ? "+" : spec->space ? " " : "");
+                      value < 0     ? "-"
+                      : spec->plus  ? "+"
+                      : spec->space ? " "
+                                    : "");
 }
 
 /* The host's printf formats floating-point numbers as Windows' does. */
@@ -348,9 +351,9 @@ static enum size spec_read_size(struct reader *r)
         const char *word;
         enum size size;
     } words[] = {
-        { "I64", SIZE_64 }, { "I32", SIZE_INT }, { "I", SIZE_64 }, { "ll", SIZE_64 }, { "l", SIZE_LONG },
-        { "hh", SIZE_CHAR }, { "h", SIZE_SHORT }, { "w", SIZE_WIDE }, { "z", SIZE_64 }, { "j", SIZE_64 },
-        { "t", SIZE_64 }, { "L", SIZE_INT },
+        { "I64", SIZE_64 }, { "I32", SIZE_INT }, { "I", SIZE_64 },    { "ll", SIZE_64 },
+        { "l", SIZE_LONG }, { "hh", SIZE_CHAR }, { "h", SIZE_SHORT }, { "w", SIZE_WIDE },
+        { "z", SIZE_64 },   { "j", SIZE_64 },    { "t", SIZE_64 },    { "L", SIZE_INT },
     };
 
     for (size_t i = 0; i < RTL_NUMBER_OF(words); i++)
@@ -450,7 +453,14 @@ static void format_convert(struct sink *s, const struct spec *spec, va_list *arg
     case 'n':
         (void)va_arg(*args, void *);
         break;
-    case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': case 'a': case 'A':
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'F':
+    case 'g':
+    case 'G':
+    case 'a':
+    case 'A':
         format_put_floating(s, spec, va_arg(*args, double));
         break;
     default:

@@ -8,7 +8,6 @@
  * Stores the text for ondk_wdk_error on the calling thread. Always returns -1, which the function that the host program
  * has called returns in turn.
  */
-__attribute__((format(printf, 1, 2)))
-int host_error(const char *text, ...) PRIVATE_EXPORT(host_error);
+__attribute__((format(printf, 1, 2))) int host_error(const char *text, ...) PRIVATE_EXPORT(host_error);
 
 #endif

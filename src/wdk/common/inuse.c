@@ -35,11 +35,16 @@ struct place {
 static const char *inuse_describe(enum live_kind kind)
 {
     switch (kind) {
-    case LIVE_TIMER: return "timer that is set";
-    case LIVE_DPC: return "DPC that is queued";
-    case LIVE_WORK_ITEM: return "work item that is queued";
-    case LIVE_LOCK: return "lock that is held";
-    default: return "object that is in use";
+    case LIVE_TIMER:
+        return "timer that is set";
+    case LIVE_DPC:
+        return "DPC that is queued";
+    case LIVE_WORK_ITEM:
+        return "work item that is queued";
+    case LIVE_LOCK:
+        return "lock that is held";
+    default:
+        return "object that is in use";
     }
 }
 

@@ -156,7 +156,7 @@ struct shown {
         const void *thing;
         const char *what;
         struct stack stack;
-    } *entries;
+    } * entries;
 };
 
 static void live_collect(void *context, enum live_kind kind, const void *thing, const char *what,

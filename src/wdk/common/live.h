@@ -16,25 +16,25 @@
 
 enum live_kind {
     LIVE_THREAD,
-    LIVE_TIMER,      /* set and not yet expired or cancelled */
-    LIVE_DPC,        /* queued */
-    LIVE_WORK_ITEM,  /* IO_WORKITEM: allocated; either kind: queued, or its routine runs */
-    LIVE_LOCK,       /* held */
-    LIVE_RESOURCE,   /* ERESOURCE not deleted */
+    LIVE_TIMER,     /* set and not yet expired or cancelled */
+    LIVE_DPC,       /* queued */
+    LIVE_WORK_ITEM, /* IO_WORKITEM: allocated; either kind: queued, or its routine runs */
+    LIVE_LOCK,      /* held */
+    LIVE_RESOURCE,  /* ERESOURCE not deleted */
     LIVE_LOOKASIDE,
     LIVE_MDL,
     LIVE_HANDLE,
     LIVE_DEVICE,
     LIVE_SYMLINK,
-    LIVE_WSK,        /* registration, captured provider, socket, indication, address list */
+    LIVE_WSK, /* registration, captured provider, socket, indication, address list */
     LIVE_NDK_OBJECT,
     LIVE_NDK_REQUEST,
-    LIVE_REFERENCE,  /* ObReferenceObject... */
-    LIVE_IRP,        /* allocated, not yet freed or completed */
-    LIVE_SRB,        /* sent to a miniport, not completed */
+    LIVE_REFERENCE, /* ObReferenceObject... */
+    LIVE_IRP,       /* allocated, not yet freed or completed */
+    LIVE_SRB,       /* sent to a miniport, not completed */
     LIVE_STORPORT_TIMER,
     LIVE_STORPORT_WORKER,
-    LIVE_WDF,        /* framework object */
+    LIVE_WDF, /* framework object */
     LIVE_KINDS
 };
 
@@ -60,7 +60,7 @@ const void *live_inside(enum live_kind kind, const void *start, uint64_t size, c
  * locks. They are counted and reported like the others, and inuse.h finds them. `visit` must not call live.h.
  */
 typedef void live_on_entry(void *context, enum live_kind kind, const void *thing, const char *what,
-                        const struct stack *made);
+                           const struct stack *made);
 typedef void live_walk(live_on_entry *visit, void *context);
 void live_add_source(live_walk *walk);
 void live_walk_sources(live_on_entry *visit, void *context);

@@ -26,8 +26,11 @@ static struct decoded text_bad_input(size_t used)
 static struct decoded text_decode_utf8(const unsigned char *in, size_t length)
 {
     unsigned char first = in[0];
-    size_t more = first < 0x80 ? 0 : first >= 0xc2 && first < 0xe0 ? 1 : (first & 0xf0) == 0xe0 ? 2
-                  : first >= 0xf0 && first < 0xf5 ? 3 : 4;
+    size_t more = first < 0x80                    ? 0
+                  : first >= 0xc2 && first < 0xe0 ? 1
+                  : (first & 0xf0) == 0xe0        ? 2
+                  : first >= 0xf0 && first < 0xf5 ? 3
+                                                  : 4;
     uint32_t code = first < 0x80 ? first : first & (0x3fu >> more);
 
     if (more == 4)
@@ -51,8 +54,7 @@ static struct decoded text_decode_utf16(const WCHAR *in, size_t length)
         return (struct decoded){ first, 1, false };
     if (first >= SURROGATE_LOW || length < 2 || (uint16_t)in[1] < SURROGATE_LOW || (uint16_t)in[1] >= SURROGATES_END)
         return text_bad_input(1);
-    return (struct decoded){ 0x10000 + ((first - SURROGATE_HIGH) << 10) + ((uint16_t)in[1] - SURROGATE_LOW), 2,
-                             false };
+    return (struct decoded){ 0x10000 + ((first - SURROGATE_HIGH) << 10) + ((uint16_t)in[1] - SURROGATE_LOW), 2, false };
 }
 
 static size_t text_encode_utf16(WCHAR unit[2], uint32_t code)

@@ -100,7 +100,7 @@ static bool lookaside_unregister(const char *routine, GENERAL_LOOKASIDE *l)
 /* ---- Nonpaged, paged --------------------------------------------------------------------------------------------- */
 
 static void lookaside_init_plain(const char *routine, GENERAL_LOOKASIDE *l, ULONG type, PALLOCATE_FUNCTION allocate,
-                             PFREE_FUNCTION free, SIZE_T size, ULONG tag)
+                                 PFREE_FUNCTION free, SIZE_T size, ULONG tag)
 {
     lookaside_init(routine, l, type, size, tag);
     l->Allocate = allocate;
@@ -207,8 +207,8 @@ static void lookaside_ex_flush(PLOOKASIDE_LIST_EX list)
 }
 
 NTSTATUS ExInitializeLookasideListEx(PLOOKASIDE_LIST_EX Lookaside, PALLOCATE_FUNCTION_EX Allocate,
-                                     PFREE_FUNCTION_EX Free,
-                                     POOL_TYPE PoolType, ULONG Flags, SIZE_T Size, ULONG Tag, USHORT Depth)
+                                     PFREE_FUNCTION_EX Free, POOL_TYPE PoolType, ULONG Flags, SIZE_T Size, ULONG Tag,
+                                     USHORT Depth)
 {
     const ULONG known = PagedPoolCacheAligned | NonPagedPoolNx | POOL_COLD_ALLOCATION | NonPagedPoolSession;
     ULONG type = PoolType;

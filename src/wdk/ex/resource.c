@@ -87,8 +87,7 @@ static bool resource_try_acquire(ERESOURCE *r, enum kind kind, ERESOURCE_THREAD 
         r->OwnerCount = 1;
         return true;
     }
-    if (r->NumberOfExclusiveWaiters > 0 &&
-        kind != SHARED_STARVING &&
+    if (r->NumberOfExclusiveWaiters > 0 && kind != SHARED_STARVING &&
         (kind == SHARED_WAITING || !resource_find_owner(r, thread)))
         return false;
     resource_add_shared(r, thread, fresh, 1);

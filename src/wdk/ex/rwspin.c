@@ -147,8 +147,7 @@ LOGICAL ExTryConvertSharedSpinLockExclusive(PEX_SPIN_LOCK SpinLock)
     LONG now = rwspin_load(SpinLock);
 
     irql_check_min("ExTryConvertSharedSpinLockExclusive", DISPATCH_LEVEL);
-    return (now & READERS) == 1 && !(now & WRITER) &&
-           rwspin_change(SpinLock, now, (now & WAITING) | WRITER);
+    return (now & READERS) == 1 && !(now & WRITER) && rwspin_change(SpinLock, now, (now & WAITING) | WRITER);
 }
 
 static LOGICAL rwspin_record(bool acquired, EX_SPIN_LOCK *lock, const void *by)

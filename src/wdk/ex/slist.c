@@ -27,9 +27,8 @@ static ULONGLONG slist_lock(PSLIST_HEADER head)
     for (unsigned tries = 1;; tries++) {
         ULONGLONG region = __atomic_load_n(&head->Region, __ATOMIC_RELAXED);
 
-        if (!(region & SLIST_LOCKED) &&
-            __atomic_compare_exchange_n(&head->Region, &region, region | SLIST_LOCKED, 0, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_RELAXED))
+        if (!(region & SLIST_LOCKED) && __atomic_compare_exchange_n(&head->Region, &region, region | SLIST_LOCKED, 0,
+                                                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return region;
         slist_pause(tries);
     }
@@ -197,9 +196,8 @@ ULONG ExInterlockedAddUlong(PULONG Addend, ULONG Increment, PKSPIN_LOCK Lock)
 }
 
 #if defined(__x86_64__)
-__attribute__((target("cx16")))
-BOOLEAN InterlockedCompareExchange128(LONG64 volatile *Destination, LONG64 ExchangeHigh, LONG64 ExchangeLow,
-                                      LONG64 *ComparandResult)
+__attribute__((target("cx16"))) BOOLEAN InterlockedCompareExchange128(LONG64 volatile *Destination, LONG64 ExchangeHigh,
+                                                                      LONG64 ExchangeLow, LONG64 *ComparandResult)
 {
     unsigned __int128 expected = (unsigned __int128)(ULONG64)ComparandResult[1] << 64 | (ULONG64)ComparandResult[0];
     unsigned __int128 desired = (unsigned __int128)(ULONG64)ExchangeHigh << 64 | (ULONG64)ExchangeLow;

@@ -23,8 +23,8 @@ PIRP IoBuildDeviceIoControlRequest(ULONG IoControlCode, PDEVICE_OBJECT DeviceObj
     irp = irp_new(DeviceObject);
     if (!irp)
         return NULL;
-    IoGetNextIrpStackLocation(irp)->MajorFunction =
-        InternalDeviceIoControl ? IRP_MJ_INTERNAL_DEVICE_CONTROL : IRP_MJ_DEVICE_CONTROL;
+    IoGetNextIrpStackLocation(irp)->MajorFunction = InternalDeviceIoControl ? IRP_MJ_INTERNAL_DEVICE_CONTROL
+                                                                            : IRP_MJ_DEVICE_CONTROL;
     build_set_completion(irp, Event, IoStatusBlock);
     return NT_SUCCESS(irp_set_control(irp, IoControlCode, &buffers)) ? irp : NULL;
 }

@@ -47,8 +47,8 @@ NTSTATUS IoCsqInitialize(PIO_CSQ Csq, PIO_CSQ_INSERT_IRP CsqInsertIrp, PIO_CSQ_R
                          PIO_CSQ_RELEASE_LOCK CsqReleaseLock, PIO_CSQ_COMPLETE_CANCELED_IRP CsqCompleteCanceledIrp)
 {
     irql_check_max("IoCsqInitialize", DISPATCH_LEVEL);
-    *Csq = (IO_CSQ){ TYPE_QUEUE, CsqInsertIrp, CsqRemoveIrp, CsqPeekNextIrp, CsqAcquireLock, CsqReleaseLock,
-                     CsqCompleteCanceledIrp, NULL };
+    *Csq = (IO_CSQ){ TYPE_QUEUE,     CsqInsertIrp,   CsqRemoveIrp,           CsqPeekNextIrp,
+                     CsqAcquireLock, CsqReleaseLock, CsqCompleteCanceledIrp, NULL };
     return STATUS_SUCCESS;
 }
 
@@ -57,8 +57,10 @@ NTSTATUS IoCsqInitializeEx(PIO_CSQ Csq, PIO_CSQ_INSERT_IRP_EX CsqInsertIrp, PIO_
                            PIO_CSQ_RELEASE_LOCK CsqReleaseLock, PIO_CSQ_COMPLETE_CANCELED_IRP CsqCompleteCanceledIrp)
 {
     irql_check_max("IoCsqInitializeEx", DISPATCH_LEVEL);
-    *Csq = (IO_CSQ){ TYPE_QUEUE_EX, (PIO_CSQ_INSERT_IRP)(void (*)(void))CsqInsertIrp, CsqRemoveIrp, CsqPeekNextIrp,
-                     CsqAcquireLock, CsqReleaseLock, CsqCompleteCanceledIrp, NULL };
+    *Csq = (IO_CSQ){ TYPE_QUEUE_EX,          (PIO_CSQ_INSERT_IRP)(void (*)(void))CsqInsertIrp,
+                     CsqRemoveIrp,           CsqPeekNextIrp,
+                     CsqAcquireLock,         CsqReleaseLock,
+                     CsqCompleteCanceledIrp, NULL };
     return STATUS_SUCCESS;
 }
 

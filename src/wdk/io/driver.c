@@ -184,10 +184,11 @@ static int driver_explain_dlopen(const char *path, const char *message)
     symbol += sizeof "undefined symbol: " - 1;
     if (!strncmp(symbol, "StorPort", 8) || !strncmp(symbol, "Wdf", 3))
         return host_error("%s: the driver calls %s but is not linked with its library: add -lopenndk-wdk-%s, or link "
-                          "with ndk-cc or pkg-config's flags for openndk-wdk", path,
-                          *symbol == 'S' ? "Storport" : "KMDF", *symbol == 'S' ? "storport" : "wdf");
+                          "with ndk-cc or pkg-config's flags for openndk-wdk",
+                          path, *symbol == 'S' ? "Storport" : "KMDF", *symbol == 'S' ? "storport" : "wdf");
     return host_error("%s: this kernel has no such routine, and the driver's own sources do not define it. "
-                      "docs/kernel-routines.md lists what there is; is a source file missing from the build?", message);
+                      "docs/kernel-routines.md lists what there is; is a source file missing from the build?",
+                      message);
 }
 
 /*
@@ -243,8 +244,8 @@ static uint32_t driver_open_module(struct ondk_wdk_driver *d, const char *path)
         return (uint32_t)STATUS_DRIVER_UNABLE_TO_LOAD;
     d->object.DriverInit = (PDRIVER_INITIALIZE)(uintptr_t)dlsym(d->handle, "DriverEntry");
     if (!d->object.DriverInit) {
-        host_error(
-            "%s has no DriverEntry that can be seen from outside: does the file that defines it include wdm.h?", path);
+        host_error("%s has no DriverEntry that can be seen from outside: does the file that defines it include wdm.h?",
+                   path);
         return (uint32_t)STATUS_DRIVER_ENTRYPOINT_NOT_FOUND;
     }
     driver_find_extent(d);

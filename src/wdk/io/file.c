@@ -157,7 +157,8 @@ static int file_open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
  */
 static int file_open_beneath(int below, const char *name, int flags)
 {
-    struct open_how how = { .flags = (uint64_t)flags, .mode = flags & O_CREAT ? 0600 : 0,
+    struct open_how how = { .flags = (uint64_t)flags,
+                            .mode = flags & O_CREAT ? 0600 : 0,
                             .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
     int result;
 
@@ -191,7 +192,7 @@ static NTSTATUS file_make_directory(int below, char *name, ULONG disposition)
 }
 
 static NTSTATUS file_open_host(int below, char *name, ACCESS_MASK access, ULONG disposition, ULONG options,
-                          PFILE_OBJECT *file, ULONG_PTR *information)
+                               PFILE_OBJECT *file, ULONG_PTR *information)
 {
     int flags = file_open_flags(access, disposition, options), descriptor;
     int existing = file_open_beneath(below, name, O_PATH | O_CLOEXEC);
@@ -219,8 +220,10 @@ static NTSTATUS file_open_host(int below, char *name, ACCESS_MASK access, ULONG 
         close(descriptor);
         return STATUS_INSUFFICIENT_RESOURCES;
     }
-    *information = existing < 0 ? FILE_CREATED : disposition == FILE_SUPERSEDE ? FILE_SUPERSEDED
-                   : flags & O_TRUNC ? FILE_OVERWRITTEN : FILE_OPENED;
+    *information = existing < 0                    ? FILE_CREATED
+                   : disposition == FILE_SUPERSEDE ? FILE_SUPERSEDED
+                   : flags & O_TRUNC               ? FILE_OVERWRITTEN
+                                                   : FILE_OPENED;
     return STATUS_SUCCESS;
 }
 
@@ -240,7 +243,7 @@ static PFILE_OBJECT file_lookup(const char *routine, HANDLE handle, NTSTATUS *st
 
 /* Opens a file below an open directory. Names below a device are not supported. */
 static NTSTATUS file_open_relative(const OBJECT_ATTRIBUTES *a, ACCESS_MASK access, ULONG disposition, ULONG options,
-                              PFILE_OBJECT *file, ULONG_PTR *information)
+                                   PFILE_OBJECT *file, ULONG_PTR *information)
 {
     NTSTATUS status;
     PFILE_OBJECT below = file_lookup("ZwCreateFile", a->RootDirectory, &status);
@@ -275,7 +278,7 @@ NTSTATUS ZwCreateFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATT
         return IoStatusBlock->Status = STATUS_INVALID_PARAMETER;
     if (ObjectAttributes->RootDirectory)
         status = file_open_relative(ObjectAttributes, DesiredAccess, CreateDisposition, CreateOptions, &file,
-                               &IoStatusBlock->Information);
+                                    &IoStatusBlock->Information);
     else
         status = file_open_named(ObjectAttributes->ObjectName, DesiredAccess, ShareAccess, CreateDisposition,
                                  CreateOptions, &file, &IoStatusBlock->Information);
@@ -347,8 +350,7 @@ static void position_set(PFILE_OBJECT file, int64_t at)
     pthread_mutex_unlock(position_lock(file));
 }
 
-static NTSTATUS file_host_io(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset,
-                              ULONG_PTR *done)
+static NTSTATUS file_host_io(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset, ULONG_PTR *done)
 {
     int descriptor = file_object_descriptor(file);
     ssize_t n;
@@ -365,7 +367,7 @@ static NTSTATUS file_host_io(PFILE_OBJECT file, bool write, void *buffer, ULONG 
 }
 
 static NTSTATUS file_device_io(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset,
-                                ULONG_PTR *done)
+                               ULONG_PTR *done)
 {
     struct irp_buffers buffers = { write ? buffer : NULL, write ? length : 0, write ? NULL : buffer,
                                    write ? 0 : length };

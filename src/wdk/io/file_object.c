@@ -148,7 +148,7 @@ NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share
     f->DeviceObject = name_find(name, &f->FileName, &status);
     if (f->DeviceObject)
         status = ob_type(f->DeviceObject) == *IoDeviceObjectType ? device_count_open(f->DeviceObject)
-                                                                    : STATUS_OBJECT_TYPE_MISMATCH;
+                                                                 : STATUS_OBJECT_TYPE_MISMATCH;
     if (f->DeviceObject && NT_SUCCESS(status)) {
         status = file_object_send_create(f, access, share, options, from, information);
         if (!NT_SUCCESS(status))

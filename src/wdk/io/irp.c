@@ -29,7 +29,7 @@ enum { RETURNED = 1, RETURNED_PENDING = 2, COMPLETED = 4, COMPLETED_MARKED = 8 }
 /* Guards completed, completing, abandoned, result and file of every block, and the lists below. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t any_completed = PTHREAD_COND_INITIALIZER;
-static struct irp_block *sending; /* the requests for which irp_send waits */
+static struct irp_block *sending;                     /* the requests for which irp_send waits */
 static struct irp_block *released_irps[MAX_RELEASED]; /* so that a second completion is found and reported */
 static unsigned released_next;
 
@@ -280,8 +280,8 @@ static bool irp_wants_completion(PIRP irp, UCHAR control)
  */
 static bool irp_call_completion(PIRP irp, const IO_STACK_LOCATION *done)
 {
-    PDEVICE_OBJECT device =
-        irp->CurrentLocation > irp->StackCount ? NULL : IoGetCurrentIrpStackLocation(irp)->DeviceObject;
+    PDEVICE_OBJECT device = irp->CurrentLocation > irp->StackCount ? NULL
+                                                                   : IoGetCurrentIrpStackLocation(irp)->DeviceObject;
     struct thread_mark mark = thread_mark_get();
     NTSTATUS status = done->CompletionRoutine(device, irp, done->Context);
 

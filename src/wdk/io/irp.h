@@ -26,11 +26,11 @@ struct irp_block {
     atomic_int pending_facts; /* see irp_check_pending */
     PDEVICE_OBJECT device;    /* the device for which it was allocated; NULL for an IRP of IoAllocateIrp */
     IO_STATUS_BLOCK result;
-    void *out_buffer;         /* buffered output is copied here on completion, at most out_capacity bytes */
+    void *out_buffer; /* buffered output is copied here on completion, at most out_capacity bytes */
     ULONG out_capacity;
-    PFILE_OBJECT file;        /* the request's file, while irp_send waits */
+    PFILE_OBJECT file; /* the request's file, while irp_send waits */
     struct irp_block *sending_next;
-    struct stack released;    /* the stack of IoCompleteRequest or IoFreeIrp, while checks are on */
+    struct stack released; /* the stack of IoCompleteRequest or IoFreeIrp, while checks are on */
 };
 
 /*

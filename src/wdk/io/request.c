@@ -48,8 +48,7 @@ static NTSTATUS request_lock_pages(PIRP irp, LOCK_OPERATION operation)
 {
     __try {
         MmProbeAndLockPages(irp->MdlAddress, irp->RequestorMode, operation);
-    }
-    __except (EXCEPTION_EXECUTE_HANDLER) {
+    } __except (EXCEPTION_EXECUTE_HANDLER) {
         return GetExceptionCode();
     }
     return STATUS_SUCCESS;
@@ -83,8 +82,9 @@ NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *b)
     case METHOD_IN_DIRECT:
     case METHOD_OUT_DIRECT:
         status = request_set_buffered(irp, &input);
-        return status ? status : request_set_direct(irp, b->out, b->out_capacity,
-                                            method == METHOD_IN_DIRECT ? IoReadAccess : IoWriteAccess);
+        return status ? status
+                      : request_set_direct(irp, b->out, b->out_capacity,
+                                           method == METHOD_IN_DIRECT ? IoReadAccess : IoWriteAccess);
     default:
         next->Parameters.DeviceIoControl.Type3InputBuffer = (void *)(uintptr_t)b->in;
         irp->UserBuffer = b->out;

@@ -37,7 +37,7 @@ static void start_io_next_packet(PDEVICE_OBJECT device, unsigned flags, ULONG ke
     if (flags & CANCELABLE)
         IoAcquireCancelSpinLock(&irql);
     entry = flags & BY_KEY ? KeRemoveByKeyDeviceQueue(&device->DeviceQueue, key)
-                         : KeRemoveDeviceQueue(&device->DeviceQueue);
+                           : KeRemoveDeviceQueue(&device->DeviceQueue);
     irp = entry ? CONTAINING_RECORD(entry, IRP, Tail.Overlay.DeviceQueueEntry) : NULL;
     device->CurrentIrp = irp;
     if (irp && flags & CANCELABLE && device_start_io(device)->not_cancelable)

@@ -55,8 +55,7 @@ BOOLEAN KeInsertDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY Dev
 BOOLEAN KeInsertByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY DeviceQueueEntry, ULONG SortKey)
 {
     DeviceQueueEntry->SortKey = SortKey;
-    return device_queue_insert("KeInsertByKeyDeviceQueue", DeviceQueue, DeviceQueueEntry,
-                               SortKey + 1ULL);
+    return device_queue_insert("KeInsertByKeyDeviceQueue", DeviceQueue, DeviceQueueEntry, SortKey + 1ULL);
 }
 
 static PKDEVICE_QUEUE_ENTRY device_queue_remove(const char *routine, PKDEVICE_QUEUE queue, ULONG key)

@@ -53,8 +53,7 @@ bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const struct stack 
     dpc->SystemArgument1 = argument1;
     dpc->SystemArgument2 = argument2;
     dpc->QueuedBy = by;
-    link_insert_before(dpc->Importance == HighImportance ? q->dpcs.Flink : &q->dpcs,
-                &dpc->DpcListEntry);
+    link_insert_before(dpc->Importance == HighImportance ? q->dpcs.Flink : &q->dpcs, &dpc->DpcListEntry);
     dispatch_set_state(&q->filled.Header, 1);
     dispatch_satisfy(&q->filled.Header, wake);
     return true;
@@ -171,10 +170,9 @@ static void dpc_init(const char *routine, KDPC *dpc, UCHAR type, PKDEFERRED_ROUT
     inuse_check_init(routine, dpc, sizeof *dpc);
     if (check_on())
         dpc_walk_all(dpc_remove_if_same, &dpc);
-    *dpc = (KDPC){ .Type = type,
-                   .Importance = MediumImportance,
-                   .DeferredRoutine = deferred,
-                   .DeferredContext = context };
+    *dpc = (KDPC){
+        .Type = type, .Importance = MediumImportance, .DeferredRoutine = deferred, .DeferredContext = context
+    };
     link_init(&dpc->DpcListEntry);
 }
 

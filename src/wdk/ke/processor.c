@@ -15,8 +15,8 @@
 enum { GROUP = PROCESSOR_GROUP, MAX_NODES = 64 };
 
 static uint32_t count, nodes;
-static uint16_t host_of[MAX_PROCESSORS];      /* each processor's number on the host */
-static uint16_t index_of[MAX_PROCESSORS];     /* the reverse, by the host's number */
+static uint16_t host_of[MAX_PROCESSORS];  /* each processor's number on the host */
+static uint16_t index_of[MAX_PROCESSORS]; /* the reverse, by the host's number */
 static uint8_t node_of[MAX_PROCESSORS];
 static cpu_set_t allowed;
 

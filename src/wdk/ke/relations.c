@@ -136,8 +136,10 @@ static PROCESSOR_CACHE_TYPE cache_read_type(uint32_t index, int cache)
 
     if (!cache_read_text(index, cache, "type", text))
         return CacheUnknown;
-    return text[0] == 'D' ? CacheData : text[0] == 'I' ? CacheInstruction : text[0] == 'U' ? CacheUnified
-                                                                                           : CacheUnknown;
+    return text[0] == 'D'   ? CacheData
+           : text[0] == 'I' ? CacheInstruction
+           : text[0] == 'U' ? CacheUnified
+                            : CacheUnknown;
 }
 
 static void cache_write(struct writer *w, uint32_t index, int cache, const struct processor_set *s)
@@ -210,8 +212,7 @@ static void relation_write_groups(struct writer *w)
     head.Group.MaximumGroupCount = head.Group.ActiveGroupCount = KeQueryActiveGroupCount();
     for (USHORT g = 0; g < head.Group.ActiveGroupCount; g++) {
         groups[g].ActiveProcessorMask = processor_group(g);
-        groups[g].MaximumProcessorCount = groups[g].ActiveProcessorCount =
-            (UCHAR)KeQueryActiveProcessorCountEx(g);
+        groups[g].MaximumProcessorCount = groups[g].ActiveProcessorCount = (UCHAR)KeQueryActiveProcessorCountEx(g);
     }
     relation_write(w, &head, offsetof(information, Group.GroupInfo), groups,
                    head.Group.ActiveGroupCount * sizeof *groups);
@@ -239,9 +240,8 @@ static bool relation_write_type(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP
         return true;
     case RelationAll:
         return relation_write_type(w, RelationProcessorCore) && relation_write_type(w, RelationNumaNodeEx) &&
-               relation_write_type(w, RelationCache) &&
-               relation_write_type(w, RelationProcessorPackage) && relation_write_type(w, RelationGroup) &&
-               relation_write_type(w, RelationProcessorDie);
+               relation_write_type(w, RelationCache) && relation_write_type(w, RelationProcessorPackage) &&
+               relation_write_type(w, RelationGroup) && relation_write_type(w, RelationProcessorDie);
     default:
         return false;
     }

@@ -181,8 +181,7 @@ static inline void queued_lock_release(KSPIN_LOCK_QUEUE *me)
 }
 
 static __attribute__((noinline)) void queued_lock_acquire_checked(const char *routine, KSPIN_LOCK *lock,
-                                                                  KSPIN_LOCK_QUEUE *me,
-                                                                  const void *by)
+                                                                  KSPIN_LOCK_QUEUE *me, const void *by)
 {
     if (lock_check_recursive(routine, &queued_spin_lock, lock, by)) {
         me->Lock = lock;

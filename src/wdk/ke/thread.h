@@ -45,28 +45,28 @@ struct held_lock {
 enum thread_kind { THREAD_OTHER, THREAD_DRIVERS, THREAD_WORKER };
 
 struct kernel_thread {
-    DISPATCHER_HEADER header;  /* first: a PKTHREAD points at it; signalled when the thread has ended */
+    DISPATCHER_HEADER header; /* first: a PKTHREAD points at it; signalled when the thread has ended */
     KIRQL irql;
     /* The wait that the thread is in; under the dispatcher's lock, except for `woken`. */
-    atomic_uint woken;         /* WOKEN_...; the futex that the thread sleeps on */
+    atomic_uint woken; /* WOKEN_...; the futex that the thread sleeps on */
     bool wait_ended, wait_all;
     NTSTATUS wait_status;
     ULONG wait_count;
     KWAIT_BLOCK *wait_blocks;
     KWAIT_BLOCK own_blocks[THREAD_WAIT_OBJECTS];
     const struct stack *wait_by; /* the wait's caller */
-    LIST_ENTRY all;            /* in the list of all threads, through which others read `held` */
-    LIST_ENTRY waiting;        /* in the list of threads that wait */
-    LIST_ENTRY mutants;        /* mutexes that it holds */
+    LIST_ENTRY all;              /* in the list of all threads, through which others read `held` */
+    LIST_ENTRY waiting;          /* in the list of threads that wait */
+    LIST_ENTRY mutants;          /* mutexes that it holds */
     struct kernel_thread *wake_next;
     /* Written by the thread itself or before it begins, except for `priority` and `pulls`. */
-    int critical, guarded;     /* regions entered; a KMUTEX counts as one */
+    int critical, guarded; /* regions entered; a KMUTEX counts as one */
     KPRIORITY priority;
-    enum thread_kind kind;     /* set when the thread begins */
-    bool system;               /* made by PsCreateSystemThread */
-    GROUP_AFFINITY affinity;   /* the driver's choice; Mask 0: none */
-    atomic_uint pulls;         /* wakers that have bound the thread to their processor and will unbind it */
-    atomic_uint id;            /* the host's ID of the thread; 0: the thread has not begun */
+    enum thread_kind kind;   /* set when the thread begins */
+    bool system;             /* made by PsCreateSystemThread */
+    GROUP_AFFINITY affinity; /* the driver's choice; Mask 0: none */
+    atomic_uint pulls;       /* wakers that have bound the thread to their processor and will unbind it */
+    atomic_uint id;          /* the host's ID of the thread; 0: the thread has not begun */
     PKSTART_ROUTINE start;
     PVOID context;
     NTSTATUS exit_status;
@@ -82,7 +82,7 @@ extern _Thread_local struct kernel_thread *thread_current PRIVATE_EXPORT(thread_
  * how such an object is created and released. It does so in a constructor, before any other function is called.
  */
 struct thread_objects {
-    struct kernel_thread *(*create)(void); /* returns one after thread_init, with one reference, or NULL */
+    struct kernel_thread *(*create)(void);    /* returns one after thread_init, with one reference, or NULL */
     void (*release)(struct kernel_thread *t); /* drops a reference; the last one calls thread_fini, then frees */
 };
 void thread_set_objects(const struct thread_objects *objects);

@@ -297,12 +297,17 @@ static const char *wait_describe_use(const DISPATCHER_HEADER *h)
 {
     switch (h->Type) {
     case OBJECT_EVENT_NOTIFICATION:
-    case OBJECT_EVENT_SYNCHRONIZATION: return "event that a thread waits for";
-    case OBJECT_MUTANT: return "mutex that a thread waits for";
-    case OBJECT_SEMAPHORE: return "semaphore that a thread waits for";
+    case OBJECT_EVENT_SYNCHRONIZATION:
+        return "event that a thread waits for";
+    case OBJECT_MUTANT:
+        return "mutex that a thread waits for";
+    case OBJECT_SEMAPHORE:
+        return "semaphore that a thread waits for";
     case OBJECT_TIMER_NOTIFICATION:
-    case OBJECT_TIMER_SYNCHRONIZATION: return "timer that a thread waits for";
-    default: return "object that a thread waits for";
+    case OBJECT_TIMER_SYNCHRONIZATION:
+        return "timer that a thread waits for";
+    default:
+        return "object that a thread waits for";
     }
 }
 

@@ -15,11 +15,11 @@
 #include "wdk/mm/special_pool.h"
 
 enum {
-    GUARD = 64,              /* bytes in front of and behind a block from malloc */
+    GUARD = 64, /* bytes in front of and behind a block from malloc */
     FREED_FILL = 0x6b,
     MAX_QUARANTINE_BLOCKS = 8192,
     MAX_QUARANTINE_BYTES = 64 << 20,
-    MAX_STACKS = 32          /* printed by a report of live blocks */
+    MAX_STACKS = 32 /* printed by a report of live blocks */
 };
 
 /* Defined if any part of the program was built with AddressSanitizer. */
@@ -394,8 +394,8 @@ bool checked_pool_handle_fault(const void *address, bool write)
         return false;
     checked_pool_lock();
     r = special_run_at(address);
-    ours = r && (!r->block || !r->block->live || (const char *)address < r->block->start ||
-                 (const char *)address >= r->end);
+    ours = r &&
+           (!r->block || !r->block->live || (const char *)address < r->block->start || (const char *)address >= r->end);
     b = ours ? fault_find_block(address, &rule) : NULL;
     if (b) {
         b->reported = true;
@@ -421,7 +421,7 @@ static void quarantine_report(void)
     do {
         found = false;
         checked_pool_lock();
-        TAILQ_FOREACH(b, &quarantine, link) {
+        TAILQ_FOREACH (b, &quarantine, link) {
             if (b->reported || !block_written_after_free(b))
                 continue;
             b->reported = found = true;

@@ -30,13 +30,13 @@ struct pool_block {
     uint32_t tag;
     unsigned tag_index;
     bool counted, paged;
-    bool live;                /* false: freed, and in quarantine */
-    bool reported;            /* an access outside of the block or after its free was reported */
+    bool live;     /* false: freed, and in quarantine */
+    bool reported; /* an access outside of the block or after its free was reported */
     struct stack allocated, freed;
-    struct special_run *run;  /* NULL if the block is not in special pool */
-    char *raw;                /* without run: malloc's pointer, guards included */
+    struct special_run *run; /* NULL if the block is not in special pool */
+    char *raw;               /* without run: malloc's pointer, guards included */
     size_t raw_size;
-    UT_hash_handle hh;        /* its key is start */
+    UT_hash_handle hh; /* its key is start */
     TAILQ_ENTRY(pool_block) link;
 };
 

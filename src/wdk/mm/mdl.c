@@ -228,7 +228,8 @@ VOID IoBuildPartialMdl(PMDL SourceMdl, PMDL TargetMdl, PVOID VirtualAddress, ULO
     TargetMdl->MdlFlags = (CSHORT)((TargetMdl->MdlFlags & MDL_ALLOCATED_FIXED_SIZE) | MDL_PARTIAL |
                                    (SourceMdl->MdlFlags & (MDL_SOURCE_IS_NONPAGED_POOL | MDL_MAPPED_TO_SYSTEM_VA)));
     TargetMdl->MappedSystemVa = mdl_has_flags(TargetMdl, MDL_SOURCE_IS_NONPAGED_POOL | MDL_MAPPED_TO_SYSTEM_VA)
-                                    ? (PCHAR)SourceMdl->MappedSystemVa + start : NULL;
+                                    ? (PCHAR)SourceMdl->MappedSystemVa + start
+                                    : NULL;
     memcpy(MmGetMdlPfnArray(TargetMdl),
            MmGetMdlPfnArray(SourceMdl) +
                (((ULONG_PTR)TargetMdl->StartVa - (ULONG_PTR)SourceMdl->StartVa) >> PAGE_SHIFT),
@@ -386,7 +387,7 @@ VOID MmFreePagesFromMdl(PMDL MemoryDescriptorList)
     irql_check_max(__func__, DISPATCH_LEVEL);
     if (!live_remove(LIVE_MDL, pages)) {
         mdl_report(CHECK_MDL_MISUSED, __func__, mdl,
-                "MmAllocatePagesForMdl has not allocated its pages, or they are freed");
+                   "MmAllocatePagesForMdl has not allocated its pages, or they are freed");
         return;
     }
     mdl_set_flags(mdl, 0, MDL_PAGES_LOCKED | MDL_MAPPED_TO_SYSTEM_VA);
@@ -419,7 +420,7 @@ PVOID MmAllocateContiguousMemorySpecifyCache(SIZE_T NumberOfBytes, PHYSICAL_ADDR
                                              PHYSICAL_ADDRESS BoundaryAddressMultiple, MEMORY_CACHING_TYPE CacheType)
 {
     struct limits l = limits_init(LowestAcceptableAddress, HighestAcceptableAddress,
-                                (uint64_t)BoundaryAddressMultiple.QuadPart);
+                                  (uint64_t)BoundaryAddressMultiple.QuadPart);
 
     (void)CacheType;
     return contiguous_alloc(__func__, NumberOfBytes, &l);
@@ -428,11 +429,10 @@ PVOID MmAllocateContiguousMemorySpecifyCache(SIZE_T NumberOfBytes, PHYSICAL_ADDR
 PVOID MmAllocateContiguousMemorySpecifyCacheNode(SIZE_T NumberOfBytes, PHYSICAL_ADDRESS LowestAcceptableAddress,
                                                  PHYSICAL_ADDRESS HighestAcceptableAddress,
                                                  PHYSICAL_ADDRESS BoundaryAddressMultiple,
-                                                 MEMORY_CACHING_TYPE CacheType,
-                                                 NODE_REQUIREMENT PreferredNode)
+                                                 MEMORY_CACHING_TYPE CacheType, NODE_REQUIREMENT PreferredNode)
 {
     struct limits l = limits_init(LowestAcceptableAddress, HighestAcceptableAddress,
-                                (uint64_t)BoundaryAddressMultiple.QuadPart);
+                                  (uint64_t)BoundaryAddressMultiple.QuadPart);
 
     (void)CacheType;
     (void)PreferredNode;
@@ -441,11 +441,11 @@ PVOID MmAllocateContiguousMemorySpecifyCacheNode(SIZE_T NumberOfBytes, PHYSICAL_
 
 PVOID MmAllocateContiguousNodeMemory(SIZE_T NumberOfBytes, PHYSICAL_ADDRESS LowestAcceptableAddress,
                                      PHYSICAL_ADDRESS HighestAcceptableAddress,
-                                     PHYSICAL_ADDRESS BoundaryAddressMultiple,
-                                     ULONG Protect, NODE_REQUIREMENT PreferredNode)
+                                     PHYSICAL_ADDRESS BoundaryAddressMultiple, ULONG Protect,
+                                     NODE_REQUIREMENT PreferredNode)
 {
     struct limits l = limits_init(LowestAcceptableAddress, HighestAcceptableAddress,
-                                (uint64_t)BoundaryAddressMultiple.QuadPart);
+                                  (uint64_t)BoundaryAddressMultiple.QuadPart);
 
     (void)Protect;
     (void)PreferredNode;

@@ -32,9 +32,9 @@ static const size_t MAX_SIZE = (size_t)1 << 39; /* adding a header, an alignment
 
 /* Precedes a block that checked_pool.h does not record. */
 struct header {
-    uint32_t magic;  /* MAGIC ^ the block's address, so that a copy of the header elsewhere is not valid */
-    uint16_t index;  /* of the tag */
-    uint16_t shift;  /* from malloc's pointer to the block, in units of 16 bytes; or OWN_RUN, OWN_PAGE */
+    uint32_t magic; /* MAGIC ^ the block's address, so that a copy of the header elsewhere is not valid */
+    uint16_t index; /* of the tag */
+    uint16_t shift; /* from malloc's pointer to the block, in units of 16 bytes; or OWN_RUN, OWN_PAGE */
     uint64_t size;
 };
 _Static_assert(sizeof(struct header) == ALIGN, "blocks are aligned to 16");
@@ -188,7 +188,7 @@ static size_t pool_alignment(size_t size, bool cache_aligned)
 }
 
 static __attribute__((noinline)) void *pool_alloc_checked(const char *routine, size_t size, uint32_t tag, bool paged,
-                                                         bool cache_aligned, bool zero)
+                                                          bool cache_aligned, bool zero)
 {
     struct pool_request request = {
         .size = size,
@@ -273,7 +273,7 @@ static PVOID pool_alloc_flagged(const char *routine, POOL_FLAGS flags, size_t si
         pool_check_request(routine, size, tag, flags & POOL_FLAG_PAGED);
     } else {
         block = pool_alloc_tagged(routine, size, tag, flags & POOL_FLAG_PAGED, flags & POOL_FLAG_CACHE_ALIGNED,
-                         !(flags & POOL_FLAG_UNINITIALIZED));
+                                  !(flags & POOL_FLAG_UNINITIALIZED));
     }
     if (!block && flags & POOL_FLAG_RAISE_ON_FAILURE)
         ExRaiseStatus(STATUS_INSUFFICIENT_RESOURCES);
@@ -305,7 +305,7 @@ PVOID ExAllocatePool3(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag, PCPOOL_
                       ULONG ExtendedParametersCount)
 {
     bool valid_parameters = (ExtendedParameters || !ExtendedParametersCount) &&
-               pool_parameters_are_valid(Flags, ExtendedParameters, ExtendedParametersCount);
+                            pool_parameters_are_valid(Flags, ExtendedParameters, ExtendedParametersCount);
 
     return pool_alloc_flagged(__func__, Flags, NumberOfBytes, Tag, valid_parameters);
 }
@@ -362,8 +362,9 @@ VOID ExFreePool2(PVOID P, ULONG Tag, PCPOOL_EXTENDED_PARAMETER ExtendedParameter
 
 void *pool_alloc(size_t size)
 {
-    struct pool_request request = { .size = size, .align = pool_alignment(size, false), .tag = TAG_KERNEL,
-                                    .zero = true };
+    struct pool_request request = {
+        .size = size, .align = pool_alignment(size, false), .tag = TAG_KERNEL, .zero = true
+    };
 
     return checked_pool_is_on() ? checked_pool_alloc(&request)
                                 : pool_alloc_plain(size, request.align, NOT_COUNTED, true);
@@ -376,13 +377,14 @@ void pool_free(const char *routine, void *object)
 
 void *pool_alloc_pages(size_t size, uint32_t tag)
 {
-    struct pool_request request = { .size = size, .align = PAGE_SIZE, .tag = tag, .tag_index = pool_tag_index(tag),
-                              .counted = true };
+    struct pool_request request = {
+        .size = size, .align = PAGE_SIZE, .tag = tag, .tag_index = pool_tag_index(tag), .counted = true
+    };
 
     if (size > MAX_SIZE)
         return NULL;
     return checked_pool_is_on() ? checked_pool_alloc(&request)
-                                 : pool_alloc_plain(size, PAGE_SIZE, request.tag_index, false);
+                                : pool_alloc_plain(size, PAGE_SIZE, request.tag_index, false);
 }
 
 uint64_t pool_block_count(void)

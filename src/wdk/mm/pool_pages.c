@@ -120,8 +120,8 @@ static char *unused, *unused_end;                        /* the rest of the newe
 /* Requests huge pages, which become resident ten times as fast. */
 static char *chunk_create(void)
 {
-    char *at = mmap(NULL, CHUNK + HUGE_PAGE, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *at = mmap(NULL, CHUNK + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                    0);
     size_t before;
 
     if (at == MAP_FAILED)

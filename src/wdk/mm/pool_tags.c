@@ -90,7 +90,7 @@ unsigned pool_tag_sums(struct pool_tag_sum sums[MAX_POOL_TAGS])
 
         if (i == OTHERS)
             memcpy(&sum.tag, "****", 4);
-        LIST_FOREACH(s, &all_counts, link) {
+        LIST_FOREACH (s, &all_counts, link) {
             sum.blocks += s->counts[i].blocks;
             sum.bytes += s->counts[i].bytes;
         }

@@ -18,11 +18,11 @@
 #include "wdk/mm/special_pool.h"
 
 enum {
-    MAX_ORDER = 10,           /* blocks of at most 4 MiB */
-    MAX_RESIDENT_PAGES = 4,   /* the memory of larger runs is returned to the host when the block is freed */
-    FRESH_FILL = 0xcd,        /* uninitialized memory */
+    MAX_ORDER = 10,         /* blocks of at most 4 MiB */
+    MAX_RESIDENT_PAGES = 4, /* the memory of larger runs is returned to the host when the block is freed */
+    FRESH_FILL = 0xcd,      /* uninitialized memory */
     DEFAULT_MAPPINGS = 65530,
-    MAPPINGS_PER_BLOCK = 4    /* a block needs two; the others are for the rest of the process */
+    MAPPINGS_PER_BLOCK = 4 /* a block needs two; the others are for the rest of the process */
 };
 
 static const size_t arena_sizes[] = { (size_t)16 << 30, (size_t)1 << 30, (size_t)64 << 20 };
@@ -33,7 +33,7 @@ static struct arena {
     char *unused;                /* from here on no run has been created */
     struct special_run **run_of; /* by page */
     struct special_run *spare[MAX_ORDER + 1];
-    atomic_uint live;            /* open blocks */
+    atomic_uint live; /* open blocks */
     unsigned max_live;
 } arena;
 

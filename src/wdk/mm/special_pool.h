@@ -24,7 +24,7 @@ struct special_run {
     struct special_run *next; /* in the list of free runs */
     char *base;
     unsigned order;
-    char *data;               /* the block's pages are from here to `end` */
+    char *data; /* the block's pages are from here to `end` */
     char *end;
     struct pool_block *block; /* set by the caller of special_alloc; NULL: the run is free */
     atomic_bool opened;       /* special_open_page has opened a page of it */

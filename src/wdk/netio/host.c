@@ -339,9 +339,9 @@ static bool netio_host_parse_change(struct nlmsghdr *message, struct netio_event
         return netio_host_parse_address(message, event);
     if (message->nlmsg_type != RTM_NEWLINK && message->nlmsg_type != RTM_DELLINK)
         return false;
-    event->change = message->nlmsg_type == RTM_DELLINK          ? NETIO_REMOVED
-                    : link->ifi_change == (unsigned int)-1       ? NETIO_ADDED
-                                                                 : NETIO_CHANGED;
+    event->change = message->nlmsg_type == RTM_DELLINK     ? NETIO_REMOVED
+                    : link->ifi_change == (unsigned int)-1 ? NETIO_ADDED
+                                                           : NETIO_CHANGED;
     event->address.index = (uint32_t)link->ifi_index;
     return true;
 }

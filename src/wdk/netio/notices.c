@@ -55,9 +55,9 @@ static void netio_notice_report_interface(const struct netio_notice *n, const st
 
 static void netio_notice_report(const struct netio_notice *n, const struct netio_event *event)
 {
-    static const MIB_NOTIFICATION_TYPE types[] = { [NETIO_CHANGED] = MibParameterNotification,
-                                                   [NETIO_ADDED] = MibAddInstance,
-                                                   [NETIO_REMOVED] = MibDeleteInstance };
+    static const MIB_NOTIFICATION_TYPE types[] = {
+        [NETIO_CHANGED] = MibParameterNotification, [NETIO_ADDED] = MibAddInstance, [NETIO_REMOVED] = MibDeleteInstance
+    };
     MIB_UNICASTIPADDRESS_ROW row;
 
     if (n->on_interface && !event->of_address) {

@@ -33,8 +33,8 @@ VOID FreeMibTable(PVOID Memory)
     if (!Memory)
         return;
     if (!live_remove(LIVE_REFERENCE, Memory))
-        check_failed(CHECK_POOL_BAD_ADDRESS, __func__, (uintptr_t)Memory, 0, 0, 0,
-                     "%p is no table of this kernel's", Memory);
+        check_failed(CHECK_POOL_BAD_ADDRESS, __func__, (uintptr_t)Memory, 0, 0, 0, "%p is no table of this kernel's",
+                     Memory);
     else
         free(Memory);
 }

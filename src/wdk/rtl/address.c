@@ -19,8 +19,10 @@ enum { MAX_TEXT = 128, GROUPS = 8 };
 
 static unsigned rtl_address_digit(char c)
 {
-    return c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
-         : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10) : 99;
+    return c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+           : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
+           : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
+                                  : 99;
 }
 
 /*

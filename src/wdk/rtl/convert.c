@@ -113,8 +113,7 @@ ULONG RtlxAnsiStringToUnicodeSize(PCANSI_STRING AnsiString)
 ULONG RtlxUnicodeStringToAnsiSize(PCUNICODE_STRING UnicodeString)
 {
     irql_check_max("RtlUnicodeStringToAnsiSize", PASSIVE_LEVEL);
-    return (ULONG)(text_to_utf8(NULL, 0, UnicodeString->Buffer, UnicodeString->Length / sizeof(WCHAR), NULL, NULL) +
-                   1);
+    return (ULONG)(text_to_utf8(NULL, 0, UnicodeString->Buffer, UnicodeString->Length / sizeof(WCHAR), NULL, NULL) + 1);
 }
 
 NTSTATUS RtlUTF8ToUnicodeN(PWSTR UnicodeStringDestination, ULONG UnicodeStringMaxByteCount,
@@ -242,7 +241,7 @@ NTSTATUS RtlInt64ToUnicodeString(ULONGLONG Value, ULONG Base, PUNICODE_STRING St
     if (Base != 2 && Base != 8 && Base != 10 && Base != 16)
         return STATUS_INVALID_PARAMETER;
     do {
-        *--at = (WCHAR)"0123456789ABCDEF"[Value % Base];
+        *--at = (WCHAR) "0123456789ABCDEF"[Value % Base];
         Value /= Base;
     } while (Value);
     bytes = (size_t)(digits + RTL_NUMBER_OF(digits) - at) * sizeof(WCHAR);

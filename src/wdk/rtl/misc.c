@@ -33,8 +33,10 @@ static bool rtl_parse_hex(const WCHAR *s, int digits, uint32_t *out)
     *out = 0;
     for (int i = 0; i < digits; i++) {
         unsigned c = (uint16_t)s[i];
-        unsigned value = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                         : c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
+        unsigned value = c >= '0' && c <= '9'   ? c - '0'
+                         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                : 16;
 
         if (value == 16)
             return false;

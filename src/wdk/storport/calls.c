@@ -355,8 +355,7 @@ ULONG StorPortGetCurrentIrql(PVOID HwDeviceExtension, PKIRQL Irql)
 ULONG StorPortGetDeviceObjects(PVOID HwDeviceExtension, PVOID *AdapterDeviceObject, PVOID *PhysicalDeviceObject,
                                PVOID *LowerDeviceObject)
 {
-    if (!HwDeviceExtension || !AdapterDeviceObject || !PhysicalDeviceObject ||
-        !LowerDeviceObject)
+    if (!HwDeviceExtension || !AdapterDeviceObject || !PhysicalDeviceObject || !LowerDeviceObject)
         return STOR_STATUS_INVALID_PARAMETER;
     *AdapterDeviceObject = port_of(HwDeviceExtension)->device;
     *PhysicalDeviceObject = *LowerDeviceObject = port_of(HwDeviceExtension)->lower;

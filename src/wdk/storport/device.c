@@ -151,8 +151,7 @@ static NTSTATUS port_device_miniport_control(struct port_adapter *a, struct port
     struct port_call call = { .function = SRB_FUNCTION_IO_CONTROL, .flags = SRB_FLAGS_DATA_IN, .data = c->buffer };
 
     call.length = c->in > c->out ? c->in : c->out;
-    if (c->in < sizeof *s || s->HeaderLength != sizeof *s ||
-        s->Length > call.length - sizeof *s)
+    if (c->in < sizeof *s || s->HeaderLength != sizeof *s || s->Length > call.length - sizeof *s)
         return STATUS_INVALID_PARAMETER;
     call.timeout = s->Timeout ? s->Timeout : DEFAULT_TIMEOUT_S;
     (void)port_send(a, &call);
@@ -166,9 +165,11 @@ static NTSTATUS port_device_capabilities(struct port_adapter *a, struct port_con
 
     if (c->out < sizeof *s)
         return STATUS_BUFFER_TOO_SMALL;
-    *s = (IO_SCSI_CAPABILITIES){ .Length = sizeof *s, .MaximumTransferLength = a->config.MaximumTransferLength,
+    *s = (IO_SCSI_CAPABILITIES){ .Length = sizeof *s,
+                                 .MaximumTransferLength = a->config.MaximumTransferLength,
                                  .MaximumPhysicalPages = a->config.NumberOfPhysicalBreaks,
-                                 .AlignmentMask = a->config.AlignmentMask, .TaggedQueuing = TRUE };
+                                 .AlignmentMask = a->config.AlignmentMask,
+                                 .TaggedQueuing = TRUE };
     c->filled = sizeof *s;
     return STATUS_SUCCESS;
 }
@@ -191,7 +192,10 @@ static void port_device_list_bus(struct port_adapter *a, struct port_control *c,
 
         if (!u->found || u->path != path)
             continue;
-        *entry = (SCSI_INQUIRY_DATA){ .PathId = path, .TargetId = u->target, .Lun = u->lun, .DeviceClaimed = FALSE,
+        *entry = (SCSI_INQUIRY_DATA){ .PathId = path,
+                                      .TargetId = u->target,
+                                      .Lun = u->lun,
+                                      .DeviceClaimed = FALSE,
                                       .InquiryDataLength = INQUIRYDATABUFFERSIZE };
         memcpy(entry->InquiryData, u->inquiry, sizeof u->inquiry);
         if (last)
@@ -264,7 +268,8 @@ static NTSTATUS port_device_dispatch(struct port_adapter *a, ULONG code, struct 
         return port_device_inquiry_data(a, c);
     case IOCTL_SCSI_RESCAN_BUS:
         return port_device_rescan(a);
-    default: return STATUS_INVALID_DEVICE_REQUEST;
+    default:
+        return STATUS_INVALID_DEVICE_REQUEST;
     }
 }
 

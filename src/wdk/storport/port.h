@@ -20,10 +20,10 @@
 struct port_call {
     UCHAR function, path, target, lun;
     UCHAR cdb_length, cdb[16];
-    ULONG flags;          /* SRB_FLAGS_DATA_IN and so on */
-    ULONG timeout;        /* seconds */
+    ULONG flags;   /* SRB_FLAGS_DATA_IN and so on */
+    ULONG timeout; /* seconds */
     void *data;
-    ULONG length;         /* of data; after the completion, how much was transferred */
+    ULONG length; /* of data; after the completion, how much was transferred */
     STOR_PNP_ACTION pnp_action;
     ULONG pnp_flags;
     UCHAR srb_status, scsi_status, sense_length;
@@ -33,9 +33,9 @@ struct port_call {
 struct port_unit {
     struct port_unit *next;
     UCHAR path, target, lun;
-    bool found;           /* the last INQUIRY found a device */
+    bool found; /* the last INQUIRY found a device */
     UCHAR inquiry[INQUIRYDATABUFFERSIZE];
-    void *extension;      /* the miniport's memory for the unit */
+    void *extension; /* the miniport's memory for the unit */
     ULONG active, depth;
     ULONG busy_until;     /* busy until `active` is as low as this; UINT32_MAX: not busy */
     int64_t paused_until; /* interrupt time; 0: not paused */
@@ -46,13 +46,13 @@ enum port_state { REQUEST_WAITING, REQUEST_STARTED, REQUEST_COMPLETED };
 enum port_rescue { RESCUE_NONE, RESCUE_UNIT_RESET, RESCUE_BUS_RESET };
 
 struct port_request {
-    LIST_ENTRY link;      /* in `waiting` or `started` */
-    int references;       /* the queue's, the sender's, one during HwStartIo; under the adapter's lock */
+    LIST_ENTRY link; /* in `waiting` or `started` */
+    int references;  /* the queue's, the sender's, one during HwStartIo; under the adapter's lock */
     enum port_state state;
     enum port_rescue rescue;
-    bool completed;       /* `call` has the results */
-    bool abandoned;       /* the watch has given up the request: no sender waits for it */
-    int64_t deadline;     /* interrupt time */
+    bool completed;   /* `call` has the results */
+    bool abandoned;   /* the watch has given up the request: no sender waits for it */
+    int64_t deadline; /* interrupt time */
     struct port_unit *unit;
     struct port_call call;
     void *srb, *extension, *data, *sense;
@@ -71,9 +71,9 @@ struct port_adapter {
     bool supports[ScsiAdapterControlMax];
     PHW_PASSIVE_INITIALIZE_ROUTINE passive;
     KSPIN_LOCK start_io_lock, interrupt_lock; /* for StorPortAcquireSpinLock and StorPortSynchronizeAccess */
-    KTIMER watch;         /* set while a request waits or is started */
+    KTIMER watch;                             /* set while a request waits or is started */
     KDPC watch_dpc;
-    KTIMER timer;         /* RequestTimerCall */
+    KTIMER timer; /* RequestTimerCall */
     KDPC timer_dpc;
     _Atomic(PHW_TIMER) timer_routine;
 
@@ -84,10 +84,10 @@ struct port_adapter {
     int64_t paused_until;
     atomic_bool running;
     bool link_down, resetting, watched;
-    bool removing;        /* no timer is set and no work item queued any more */
-    ULONG users;          /* work items, and threads that start or complete requests; the removal waits for them */
+    bool removing; /* no timer is set and no work item queued any more */
+    ULONG users;   /* work items, and threads that start or complete requests; the removal waits for them */
     bool scanning, scan_again, no_scan;
-    bool refused;         /* HwStartIo returned FALSE: no request starts until a completion, a reset or port_watch */
+    bool refused; /* HwStartIo returned FALSE: no request starts until a completion, a reset or port_watch */
     WORK_QUEUE_ITEM scan_item;
     struct port_unit *units;
     struct {

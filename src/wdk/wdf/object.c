@@ -25,8 +25,8 @@ struct wdf_context {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for trees, references, contexts */
 
-static const char *const names[] = { "object", "WDFDRIVER", "WDFDEVICE", "WDFOBJECT", "WDFTIMER", "WDFWORKITEM",
-                                     "WDFSPINLOCK", "WDFWAITLOCK" };
+static const char *const names[] = { "object",   "WDFDRIVER",   "WDFDEVICE",   "WDFOBJECT",
+                                     "WDFTIMER", "WDFWORKITEM", "WDFSPINLOCK", "WDFWAITLOCK" };
 
 static struct wdf_object *wdf_object_of_link(LIST_ENTRY *e)
 {
@@ -333,8 +333,7 @@ VOID WdfObjectDelete(WDFOBJECT Object)
 
     if (!o)
         return;
-    irql_check_max("WdfObjectDelete",
-                   o->kind == WDF_TIMER || o->kind == WDF_WORKITEM ? PASSIVE_LEVEL : DISPATCH_LEVEL);
+    irql_check_max("WdfObjectDelete", o->kind == WDF_TIMER || o->kind == WDF_WORKITEM ? PASSIVE_LEVEL : DISPATCH_LEVEL);
     if ((o->kind == WDF_DRIVER || !wdf_object_delete(o)) && check_on())
         check_failed(CHECK_HANDLE_INVALID, "WdfObjectDelete", (uintptr_t)o, 0, 0, 0, "%s %p %s", names[o->kind],
                      (void *)o, o->kind == WDF_DRIVER ? "must be deleted by the framework" : "is deleted already");

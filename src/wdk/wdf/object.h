@@ -20,8 +20,8 @@ struct wdf_object {
     struct wdf_object *parent;
     LIST_ENTRY children, sibling; /* youngest last */
     int references;
-    bool deleted;  /* its cleanup has begun */
-    bool released; /* the reference of its creation is being released, or has been */
+    bool deleted;                       /* its cleanup has begun */
+    bool released;                      /* the reference of its creation is being released, or has been */
     void (*stop)(struct wdf_object *o); /* called before the cleanup callbacks; may be NULL */
     struct wdf_context *contexts;
     unsigned callbacks; /* of a root: running callbacks of work items below it; under the lock of timer.c */
@@ -35,7 +35,7 @@ NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES 
  * `caller`.
  */
 NTSTATUS wdf_object_new_for(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, const void *caller,
-                           struct wdf_object **out);
+                            struct wdf_object **out);
 /*
  * Returns the object of a handle, or NULL if the handle is NULL or of another kind. While checks are on, also returns
  * NULL for a destroyed object, and reports each failure.

@@ -67,9 +67,8 @@ static NTSTATUS wdf_object_new_below_parent(enum wdf_kind kind, size_t size, PWD
     parent = wdf_parent_of(attributes);
     if (!parent)
         return STATUS_INVALID_PARAMETER;
-    return wdf_is_below_device(parent)
-               ? wdf_object_new(kind, size, attributes, parent, o)
-               : STATUS_INVALID_DEVICE_REQUEST;
+    return wdf_is_below_device(parent) ? wdf_object_new(kind, size, attributes, parent, o)
+                                       : STATUS_INVALID_DEVICE_REQUEST;
 }
 
 NTSTATUS WdfTimerCreate(PWDF_TIMER_CONFIG Config, PWDF_OBJECT_ATTRIBUTES Attributes, WDFTIMER *Timer)

@@ -303,25 +303,51 @@ static NTSTATUS WSKAPI WskReceiveFrom(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG
 const WSK_PROVIDER_BASIC_DISPATCH wsk_basic_dispatch = { wsk_control_socket, WskCloseSocket };
 
 const WSK_PROVIDER_LISTEN_DISPATCH wsk_listen_dispatch = {
-    BASIC, .WskBind = WskBind, .WskAccept = WskAccept, .WskInspectComplete = WskInspectComplete,
+    BASIC,
+    .WskBind = WskBind,
+    .WskAccept = WskAccept,
+    .WskInspectComplete = WskInspectComplete,
     .WskGetLocalAddress = WskGetLocalAddress,
 };
 
 const WSK_PROVIDER_CONNECTION_DISPATCH wsk_connection_dispatch = {
-    BASIC, .WskBind = WskBind, .WskConnect = WskConnect, .WskGetLocalAddress = WskGetLocalAddress,
-    .WskGetRemoteAddress = WskGetRemoteAddress, .WskSend = WskSend, .WskReceive = WskReceive,
-    .WskDisconnect = WskDisconnect, .WskRelease = wsk_receive_release, .WskConnectEx = WskConnectEx,
-    .WskSendEx = WskSendEx, .WskReceiveEx = WskReceiveEx,
+    BASIC,
+    .WskBind = WskBind,
+    .WskConnect = WskConnect,
+    .WskGetLocalAddress = WskGetLocalAddress,
+    .WskGetRemoteAddress = WskGetRemoteAddress,
+    .WskSend = WskSend,
+    .WskReceive = WskReceive,
+    .WskDisconnect = WskDisconnect,
+    .WskRelease = wsk_receive_release,
+    .WskConnectEx = WskConnectEx,
+    .WskSendEx = WskSendEx,
+    .WskReceiveEx = WskReceiveEx,
 };
 
 const WSK_PROVIDER_DATAGRAM_DISPATCH wsk_datagram_dispatch = {
-    BASIC, .WskBind = WskBind, .WskSendTo = WskSendTo, .WskReceiveFrom = WskReceiveFrom,
-    .WskRelease = wsk_datagram_release, .WskGetLocalAddress = WskGetLocalAddress, .WskSendMessages = WskSendMessages,
+    BASIC,
+    .WskBind = WskBind,
+    .WskSendTo = WskSendTo,
+    .WskReceiveFrom = WskReceiveFrom,
+    .WskRelease = wsk_datagram_release,
+    .WskGetLocalAddress = WskGetLocalAddress,
+    .WskSendMessages = WskSendMessages,
 };
 
 const WSK_PROVIDER_STREAM_DISPATCH wsk_stream_dispatch = {
-    BASIC, .WskBind = WskBind, .WskAccept = WskAccept, .WskConnect = WskConnect, .WskListen = WskListen,
-    .WskSend = WskSend, .WskReceive = WskReceive, .WskDisconnect = WskDisconnect, .WskRelease = wsk_receive_release,
-    .WskGetLocalAddress = WskGetLocalAddress, .WskGetRemoteAddress = WskGetRemoteAddress, .WskConnectEx = WskConnectEx,
-    .WskSendEx = WskSendEx, .WskReceiveEx = WskReceiveEx,
+    BASIC,
+    .WskBind = WskBind,
+    .WskAccept = WskAccept,
+    .WskConnect = WskConnect,
+    .WskListen = WskListen,
+    .WskSend = WskSend,
+    .WskReceive = WskReceive,
+    .WskDisconnect = WskDisconnect,
+    .WskRelease = wsk_receive_release,
+    .WskGetLocalAddress = WskGetLocalAddress,
+    .WskGetRemoteAddress = WskGetRemoteAddress,
+    .WskConnectEx = WskConnectEx,
+    .WskSendEx = WskSendEx,
+    .WskReceiveEx = WskReceiveEx,
 };

@@ -150,7 +150,8 @@ static NTSTATUS wsk_control_io(struct wsk_control *c)
         return wsk_control_set_remote(c, &s->send_to, &s->has_send_to);
     case SIO_ROUTING_INTERFACE_QUERY:
         return wsk_control_get_route(c);
-    default: return STATUS_NOT_SUPPORTED;
+    default:
+        return STATUS_NOT_SUPPORTED;
     }
 }
 
@@ -165,7 +166,8 @@ static NTSTATUS wsk_control_dispatch(struct wsk_control *c, WSK_CONTROL_SOCKET_T
         return wsk_control_get_option(c);
     case WskIoctl:
         return wsk_control_io(c);
-    default: return STATUS_INVALID_PARAMETER;
+    default:
+        return STATUS_INVALID_PARAMETER;
     }
 }
 

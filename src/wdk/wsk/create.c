@@ -27,12 +27,16 @@ static bool wsk_create_is_supported(const struct wsk_create_params *w)
     if (w->family != AF_INET && w->family != AF_INET6)
         return false;
     switch (w->category) {
-    case WSK_FLAG_BASIC_SOCKET: return stream || datagram;
-    case WSK_FLAG_DATAGRAM_SOCKET: return datagram;
+    case WSK_FLAG_BASIC_SOCKET:
+        return stream || datagram;
+    case WSK_FLAG_DATAGRAM_SOCKET:
+        return datagram;
     case WSK_FLAG_LISTEN_SOCKET:
     case WSK_FLAG_CONNECTION_SOCKET:
-    case WSK_FLAG_STREAM_SOCKET: return stream;
-    default: return false;
+    case WSK_FLAG_STREAM_SOCKET:
+        return stream;
+    default:
+        return false;
     }
 }
 
@@ -44,14 +48,21 @@ static void wsk_create_set_dispatch(struct wsk_socket *s, const struct wsk_creat
     if (!w->dispatch)
         return;
     switch (w->category) {
-    case WSK_FLAG_LISTEN_SOCKET: s->on_listen = w->dispatch; break;
-    case WSK_FLAG_CONNECTION_SOCKET: s->on_connection = w->dispatch; break;
-    case WSK_FLAG_DATAGRAM_SOCKET: s->on_datagram = w->dispatch; break;
+    case WSK_FLAG_LISTEN_SOCKET:
+        s->on_listen = w->dispatch;
+        break;
+    case WSK_FLAG_CONNECTION_SOCKET:
+        s->on_connection = w->dispatch;
+        break;
+    case WSK_FLAG_DATAGRAM_SOCKET:
+        s->on_datagram = w->dispatch;
+        break;
     case WSK_FLAG_STREAM_SOCKET:
         s->on_listen = both->Listen;
         s->on_connection = both->Connect;
         break;
-    default: break;
+    default:
+        break;
     }
 }
 

@@ -211,8 +211,7 @@ static bool wsk_datagram_serve_request(struct wsk_socket *s, struct wsk_request 
     if (r->remote_out)
         memcpy(r->remote_out, from.bytes, wsk_address_size(s->family));
     wsk_datagram_return_control(s, r);
-    wsk_request_finish(r, r->info.truncated ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS,
-                       (ULONG_PTR)got);
+    wsk_request_finish(r, r->info.truncated ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS, (ULONG_PTR)got);
     return true;
 }
 

@@ -21,10 +21,12 @@ ULONG wsk_event_mask(ULONG category)
         return WSK_EVENT_ACCEPT | CONNECTION_EVENTS; /* accepted sockets inherit CONNECTION_EVENTS */
     case WSK_FLAG_CONNECTION_SOCKET:
         return CONNECTION_EVENTS;
-    case WSK_FLAG_DATAGRAM_SOCKET: return WSK_EVENT_RECEIVE_FROM;
+    case WSK_FLAG_DATAGRAM_SOCKET:
+        return WSK_EVENT_RECEIVE_FROM;
     case WSK_FLAG_STREAM_SOCKET:
         return WSK_EVENT_ACCEPT | CONNECTION_EVENTS;
-    default: return 0;
+    default:
+        return 0;
     }
 }
 

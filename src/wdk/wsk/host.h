@@ -93,8 +93,8 @@ size_t wsk_host_send_room(int fd);
 
 struct wsk_poll;
 struct wsk_ready {
-    void *tag;    /* of wsk_host_watch; NULL: wsk_host_wake was called */
-    bool failed;  /* the socket may have an error: see wsk_host_pop_error */
+    void *tag;   /* of wsk_host_watch; NULL: wsk_host_wake was called */
+    bool failed; /* the socket may have an error: see wsk_host_pop_error */
 };
 
 struct wsk_poll *wsk_host_poll_new(void);

@@ -25,8 +25,8 @@ static bool wsk_listen_has_event(struct wsk_socket *s)
 
 static struct wsk_socket *wsk_listen_create_accepted(struct wsk_socket *listener, int fd, NTSTATUS *status)
 {
-    struct wsk_socket *s =
-        wsk_socket_new(listener->client, WSK_FLAG_CONNECTION_SOCKET, listener->family, true, fd, status);
+    struct wsk_socket *s = wsk_socket_new(listener->client, WSK_FLAG_CONNECTION_SOCKET, listener->family, true, fd,
+                                          status);
 
     if (!s) {
         wsk_host_close(fd, true);

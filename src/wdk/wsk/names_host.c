@@ -37,13 +37,17 @@ static bool wsk_names_translate_flags(const struct flag *flags, size_t count, ui
 static enum wsk_names_result wsk_names_result_of(int error)
 {
     switch (error) {
-    case 0: return WSK_NAMES_FOUND;
+    case 0:
+        return WSK_NAMES_FOUND;
     case EAI_MEMORY:
-    case EAI_OVERFLOW: return WSK_NAMES_NO_MEMORY;
+    case EAI_OVERFLOW:
+        return WSK_NAMES_NO_MEMORY;
     case EAI_BADFLAGS:
     case EAI_FAMILY:
-    case EAI_SOCKTYPE: return WSK_NAMES_INVALID;
-    default: return WSK_NAMES_NO_MATCH;
+    case EAI_SOCKTYPE:
+        return WSK_NAMES_INVALID;
+    default:
+        return WSK_NAMES_NO_MATCH;
     }
 }
 

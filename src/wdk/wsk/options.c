@@ -63,8 +63,7 @@ static const struct option {
 static const struct option *wsk_option_find(unsigned family, uint32_t level, uint32_t name)
 {
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-        if (options[i].level == level && options[i].name == name &&
-            (!options[i].family || options[i].family == family))
+        if (options[i].level == level && options[i].name == name && (!options[i].family || options[i].family == family))
             return &options[i];
     return NULL;
 }

@@ -23,35 +23,52 @@ static pthread_mutex_t quarantine_lock = PTHREAD_MUTEX_INITIALIZER;
 NTSTATUS wsk_status(int host_error)
 {
     switch (host_error < 0 ? -host_error : host_error) {
-    case 0: return STATUS_SUCCESS;
-    case ECONNREFUSED: return STATUS_CONNECTION_REFUSED;
+    case 0:
+        return STATUS_SUCCESS;
+    case ECONNREFUSED:
+        return STATUS_CONNECTION_REFUSED;
     case ECONNRESET:
-    case EPIPE: return STATUS_CONNECTION_RESET;
-    case ECONNABORTED: return STATUS_CONNECTION_ABORTED;
-    case ETIMEDOUT: return STATUS_IO_TIMEOUT;
-    case EADDRINUSE: return STATUS_ADDRESS_ALREADY_EXISTS;
+    case EPIPE:
+        return STATUS_CONNECTION_RESET;
+    case ECONNABORTED:
+        return STATUS_CONNECTION_ABORTED;
+    case ETIMEDOUT:
+        return STATUS_IO_TIMEOUT;
+    case EADDRINUSE:
+        return STATUS_ADDRESS_ALREADY_EXISTS;
     case EADDRNOTAVAIL:
-    case EAFNOSUPPORT: return STATUS_INVALID_ADDRESS_COMPONENT;
+    case EAFNOSUPPORT:
+        return STATUS_INVALID_ADDRESS_COMPONENT;
     case EHOSTUNREACH:
-    case EHOSTDOWN: return STATUS_HOST_UNREACHABLE;
+    case EHOSTDOWN:
+        return STATUS_HOST_UNREACHABLE;
     case ENETUNREACH:
-    case ENETDOWN: return STATUS_NETWORK_UNREACHABLE;
+    case ENETDOWN:
+        return STATUS_NETWORK_UNREACHABLE;
     case EACCES:
-    case EPERM: return STATUS_ACCESS_DENIED;
-    case EISCONN: return STATUS_CONNECTION_ACTIVE;
-    case ENOTCONN: return STATUS_INVALID_DEVICE_STATE;
-    case EMSGSIZE: return STATUS_INVALID_BUFFER_SIZE;
+    case EPERM:
+        return STATUS_ACCESS_DENIED;
+    case EISCONN:
+        return STATUS_CONNECTION_ACTIVE;
+    case ENOTCONN:
+        return STATUS_INVALID_DEVICE_STATE;
+    case EMSGSIZE:
+        return STATUS_INVALID_BUFFER_SIZE;
     case EINVAL:
     case ENODEV:
-    case ENXIO: return STATUS_INVALID_PARAMETER;
+    case ENXIO:
+        return STATUS_INVALID_PARAMETER;
     case ENOPROTOOPT:
-    case EOPNOTSUPP: return STATUS_NOT_SUPPORTED;
+    case EOPNOTSUPP:
+        return STATUS_NOT_SUPPORTED;
     case EMFILE:
     case ENFILE:
     case ENOBUFS:
     case ENOSPC:
-    case ENOMEM: return STATUS_INSUFFICIENT_RESOURCES;
-    default: return STATUS_UNSUCCESSFUL;
+    case ENOMEM:
+        return STATUS_INSUFFICIENT_RESOURCES;
+    default:
+        return STATUS_UNSUCCESSFUL;
     }
 }
 
@@ -60,11 +77,16 @@ NTSTATUS wsk_status(int host_error)
 static const VOID *wsk_socket_dispatch_of(ULONG category)
 {
     switch (category) {
-    case WSK_FLAG_LISTEN_SOCKET: return &wsk_listen_dispatch;
-    case WSK_FLAG_CONNECTION_SOCKET: return &wsk_connection_dispatch;
-    case WSK_FLAG_DATAGRAM_SOCKET: return &wsk_datagram_dispatch;
-    case WSK_FLAG_STREAM_SOCKET: return &wsk_stream_dispatch;
-    default: return &wsk_basic_dispatch;
+    case WSK_FLAG_LISTEN_SOCKET:
+        return &wsk_listen_dispatch;
+    case WSK_FLAG_CONNECTION_SOCKET:
+        return &wsk_connection_dispatch;
+    case WSK_FLAG_DATAGRAM_SOCKET:
+        return &wsk_datagram_dispatch;
+    case WSK_FLAG_STREAM_SOCKET:
+        return &wsk_stream_dispatch;
+    default:
+        return &wsk_basic_dispatch;
     }
 }
 

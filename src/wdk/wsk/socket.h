@@ -54,8 +54,8 @@ struct wsk_socket {
     bool stream;
     int fd;
     struct stack opened, closed_by;
-    atomic_bool closed;    /* WskCloseSocket has been called */
-    atomic_int state;      /* enum wsk_state; only the thread writes it */
+    atomic_bool closed; /* WskCloseSocket has been called */
+    atomic_int state;   /* enum wsk_state; only the thread writes it */
     PVOID context;
     const WSK_CLIENT_LISTEN_DISPATCH *on_listen;
     const WSK_CLIENT_CONNECTION_DISPATCH *on_connection;
@@ -69,7 +69,7 @@ struct wsk_socket {
     ULONG running;       /* the event that is being called, or 0 */
     LIST_ENTRY disables; /* WSK_DISABLE requests that wait until the running event has returned */
     bool pump_posted;
-    bool no_delay;       /* the driver's TCP_NODELAY; the host's option is changed under the lock too */
+    bool no_delay; /* the driver's TCP_NODELAY; the host's option is changed under the lock too */
     struct wsk_post pump_post;
     struct wsk_address fixed_remote, send_to; /* of datagram sockets */
     bool has_fixed_remote, has_send_to;
@@ -78,19 +78,19 @@ struct wsk_socket {
 
     /* Only the socket thread uses these. */
     LIST_ENTRY connects, accepts, sends, receives; /* requests; a disconnect is the last of the sends */
-    LIST_ENTRY pump_again;             /* in the thread's list of sockets that it pumps again */
-    unsigned pending;                  /* requests that are not completed */
-    struct wsk_request *close_request; /* of WskCloseSocket */
-    bool closing;                      /* the host's socket is closed; this socket is freed when pending is 0 */
-    bool fin_received;                 /* the peer has sent its FIN, and all data before it has been received */
-    bool disconnect_queued;            /* a graceful disconnect is among the sends, or has been completed */
-    bool fin_sent;                     /* the host has all data and has been asked to send a FIN */
-    bool disconnect_indicated;         /* WskDisconnectEvent has been called */
-    bool paused;      /* the driver did not accept all data: no WskReceiveEvent until the next WskReceive */
-    NTSTATUS lost;    /* later calls fail with this status */
+    LIST_ENTRY pump_again;                         /* in the thread's list of sockets that it pumps again */
+    unsigned pending;                              /* requests that are not completed */
+    struct wsk_request *close_request;             /* of WskCloseSocket */
+    bool closing;              /* the host's socket is closed; this socket is freed when pending is 0 */
+    bool fin_received;         /* the peer has sent its FIN, and all data before it has been received */
+    bool disconnect_queued;    /* a graceful disconnect is among the sends, or has been completed */
+    bool fin_sent;             /* the host has all data and has been asked to send a FIN */
+    bool disconnect_indicated; /* WskDisconnectEvent has been called */
+    bool paused;               /* the driver did not accept all data: no WskReceiveEvent until the next WskReceive */
+    NTSTATUS lost;             /* later calls fail with this status */
     bool lost_by_peer;
     bool watched;
-    bool delivering;  /* the IRP that returns this socket to the driver is not completed: no events yet */
+    bool delivering; /* the IRP that returns this socket to the driver is not completed: no events yet */
     ULONG backlog_indicated;
     struct wsk_post close_post;
     struct wsk_datagram *refused; /* datagrams that the driver did not accept; the next receives return them first */
@@ -137,8 +137,19 @@ NTSTATUS wsk_status(int host_error);
 /* ---- Requests: request.c ---- */
 
 enum wsk_operation {
-    WSK_BIND, WSK_LISTEN, WSK_CONNECT, WSK_SOCKET_CONNECT, WSK_ACCEPT, WSK_SEND, WSK_DISCONNECT, WSK_ABORT, WSK_RECEIVE,
-    WSK_SEND_TO, WSK_RECEIVE_FROM, WSK_CLOSE, WSK_DISABLE
+    WSK_BIND,
+    WSK_LISTEN,
+    WSK_CONNECT,
+    WSK_SOCKET_CONNECT,
+    WSK_ACCEPT,
+    WSK_SEND,
+    WSK_DISCONNECT,
+    WSK_ABORT,
+    WSK_RECEIVE,
+    WSK_SEND_TO,
+    WSK_RECEIVE_FROM,
+    WSK_CLOSE,
+    WSK_DISABLE
 };
 
 /* A position in a chain of MDLs, and the number of bytes from there to the buffer's end. */
@@ -221,9 +232,9 @@ NTSTATUS wsk_indication_remove(PWSK_SOCKET handle, void *list, const char *event
 
 /* ---- Kinds of requests; only the socket thread calls these. ---- */
 
-void wsk_request_start(struct wsk_request *r);  /* start.c */
+void wsk_request_start(struct wsk_request *r); /* start.c */
 void wsk_request_cancel(struct wsk_request *r);
-void wsk_connect_start(struct wsk_request *r);  /* connect.c */
+void wsk_connect_start(struct wsk_request *r); /* connect.c */
 void wsk_connect_cancel(struct wsk_request *r);
 /* The driver has received the connection: watches it, and handles the data and errors that arrived before. */
 void wsk_connect_handle_delivered(struct wsk_socket *s);
@@ -234,10 +245,10 @@ void wsk_connect_handle_result(struct wsk_socket *s, int host_error);
  * by_peer: WskDisconnectEvent is called.
  */
 void wsk_connect_lose(struct wsk_socket *s, NTSTATUS pending, NTSTATUS lost, bool by_peer);
-void wsk_send_pump(struct wsk_socket *s);       /* send.c */
-void wsk_receive_pump(struct wsk_socket *s);    /* receive.c */
-void wsk_listen_pump(struct wsk_socket *s);     /* listen.c */
-void wsk_datagram_pump(struct wsk_socket *s);   /* datagram.c */
+void wsk_send_pump(struct wsk_socket *s);     /* send.c */
+void wsk_receive_pump(struct wsk_socket *s);  /* receive.c */
+void wsk_listen_pump(struct wsk_socket *s);   /* listen.c */
+void wsk_datagram_pump(struct wsk_socket *s); /* datagram.c */
 void wsk_datagrams_free(struct wsk_datagram *list);
 /* Reads the packet information from a control message. Returns false if it is malformed or of another kind. */
 bool wsk_datagram_parse_control(const CMSGHDR *control, ULONG length, struct wsk_packet_info *info);

@@ -118,7 +118,9 @@ void wsk_request_start(struct wsk_request *r)
         wsk_request_start_listen(r);
         break;
     case WSK_CONNECT:
-    case WSK_SOCKET_CONNECT: wsk_connect_start(r); break;
+    case WSK_SOCKET_CONNECT:
+        wsk_connect_start(r);
+        break;
     case WSK_ACCEPT:
         wsk_request_queue(&s->accepts, r);
         break;

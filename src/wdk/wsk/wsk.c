@@ -78,9 +78,7 @@ static struct wsk_client *wsk_client_find_by_handle(PWSK_CLIENT handle)
 
 static BOOLEAN wsk_client_is_idle(const struct wsk_client *c)
 {
-    return c->captured == 0 && c->calls == 0 &&
-           c->adapters == 0 &&
-           c->sockets == 0;
+    return c->captured == 0 && c->calls == 0 && c->adapters == 0 && c->sockets == 0;
 }
 
 static void wsk_client_signal_if_idle(const struct wsk_client *c)

@@ -194,8 +194,9 @@ static void check_callee_data(ULONG len)
     ask(&a);
     accepting = kit_accept_start(&a.pair.passive, &accept, len ? data : NULL, len);
     CHECK_STATUS(kit_final(&a.connect, a.connecting), STATUS_SUCCESS);
-    CHECK_STATUS(a.pair.active.connector->Dispatch->NdkGetConnectionData(a.pair.active.connector, NULL, NULL, seen,
-                                                                         &have), STATUS_SUCCESS);
+    CHECK_STATUS(
+        a.pair.active.connector->Dispatch->NdkGetConnectionData(a.pair.active.connector, NULL, NULL, seen, &have),
+        STATUS_SUCCESS);
     CHECK_EQ(have, len);
     CHECK(kit_pattern_is(seen, len, len));
     CHECK_STATUS(kit_complete_connect(&a.pair.active), STATUS_SUCCESS);

@@ -85,8 +85,8 @@ CASE(adp_01_the_structure_of_ndk_1, 0)
 static NTSTATUS try_cq(struct kit_side *s, ULONG depth, NDK_CQ **cq)
 {
     struct kit_call call = { 0 };
-    NTSTATUS status = s->adapter->Dispatch->NdkCreateCq(s->adapter, depth, kit_on_notify, s, NULL,
-                                                        kit_create_done, &call, cq);
+    NTSTATUS status = s->adapter->Dispatch->NdkCreateCq(s->adapter, depth, kit_on_notify, s, NULL, kit_create_done,
+                                                        &call, cq);
     NTSTATUS final = kit_final(&call, status);
 
     if (status == STATUS_PENDING)
@@ -172,13 +172,15 @@ CASE(adp_02_segments_at_the_limit, KIT_FAMILIES)
     CHECK_EQ(kit_result(b).BytesTransferred, fewer * 10);
     for (ULONG i = 0; i < fewer; i++)
         CHECK(memcmp(b->memory + i * 20, a->memory + i * 20, 10) == 0);
-    CHECK_STATUS(a->qp->Dispatch->NdkWrite(a->qp, NULL, source, most, (uintptr_t)(b->memory + 8192), b->remote_token,
-                                           0), STATUS_SUCCESS);
+    CHECK_STATUS(
+        a->qp->Dispatch->NdkWrite(a->qp, NULL, source, most, (uintptr_t)(b->memory + 8192), b->remote_token, 0),
+        STATUS_SUCCESS);
     CHECK_STATUS(kit_result(a).Status, STATUS_SUCCESS);
-    CHECK_STATUS(a->qp->Dispatch->NdkRead(a->qp, NULL, read, reads + 1, (uintptr_t)(b->memory + 8192), b->remote_token,
-                                          0), STATUS_INVALID_PARAMETER);
-    CHECK_STATUS(a->qp->Dispatch->NdkRead(a->qp, NULL, read, reads, (uintptr_t)(b->memory + 8192), b->remote_token,
-                                          0), STATUS_SUCCESS);
+    CHECK_STATUS(
+        a->qp->Dispatch->NdkRead(a->qp, NULL, read, reads + 1, (uintptr_t)(b->memory + 8192), b->remote_token, 0),
+        STATUS_INVALID_PARAMETER);
+    CHECK_STATUS(a->qp->Dispatch->NdkRead(a->qp, NULL, read, reads, (uintptr_t)(b->memory + 8192), b->remote_token, 0),
+                 STATUS_SUCCESS);
     CHECK_STATUS(kit_result(a).Status, STATUS_SUCCESS);
     for (ULONG i = 0; i < reads && i < most; i++)
         CHECK(memcmp(a->memory + KIT_MEMORY / 2 + i * 20, a->memory + i * 20, 10) == 0);

@@ -26,8 +26,8 @@ static NTSTATUS build(NDK_ADAPTER *a, MDL *mdl, SIZE_T length, struct mapping *m
 
     memset(&m->at, 0xee, sizeof m->at);
     m->fbo = 0xeeeeeeee;
-    return kit_final(&call, a->Dispatch->NdkBuildLAM(a, mdl, length, kit_request_done, &call, &m->at.lam, &m->size,
-                                                     &m->fbo));
+    return kit_final(&call,
+                     a->Dispatch->NdkBuildLAM(a, mdl, length, kit_request_done, &call, &m->at.lam, &m->size, &m->fbo));
 }
 
 static void build_good(NDK_ADAPTER *a, MDL *mdl, SIZE_T length, struct mapping *m)

@@ -13,8 +13,8 @@ static NTSTATUS complete_ex(struct kit_side *s)
 {
     struct kit_call call = { 0 };
 
-    return kit_final(&call, s->connector->Dispatch->NdkCompleteConnectEx(s->connector, NULL, NULL, kit_request_done,
-                                                                         &call));
+    return kit_final(&call,
+                     s->connector->Dispatch->NdkCompleteConnectEx(s->connector, NULL, NULL, kit_request_done, &call));
 }
 
 /* ---- either side may send first ---- */

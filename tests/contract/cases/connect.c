@@ -404,8 +404,11 @@ CASE(con_18_malformed_arguments, KIT_FAMILIES)
 
     kit_pair_open_idle(&p);
     p.active.connector = kit_connector(p.active.adapter);
-    right = (struct arguments){ .qp = p.active.qp, .source = &source, .destination = &p.listener.address,
-                                .source_len = kit_address_len(&source), .destination_len = kit_address_len(&source),
+    right = (struct arguments){ .qp = p.active.qp,
+                                .source = &source,
+                                .destination = &p.listener.address,
+                                .source_len = kit_address_len(&source),
+                                .destination_len = kit_address_len(&source),
                                 .done = kit_request_done };
     unknown.ss_family = 77;
     REFUSED_WITH(qp, NULL);

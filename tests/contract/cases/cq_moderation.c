@@ -161,8 +161,7 @@ CASE(cqx_08_off, KIT_FAMILIES)
 {
     static const struct {
         ULONG interval, count;
-    } off[] = { { 0, DEPTH }, { 0, MAXULONG }, { 0, 0 }, { MAXULONG, 0 }, { MAXULONG, 1 },
-                { HOURS, 0 }, { HOURS, 1 } };
+    } off[] = { { 0, DEPTH }, { 0, MAXULONG }, { 0, 0 }, { MAXULONG, 0 }, { MAXULONG, 1 }, { HOURS, 0 }, { HOURS, 1 } };
     static struct kit_pair p;
 
     open_moderated(&p, MAXULONG, DEPTH);
@@ -181,8 +180,12 @@ CASE(cqx_08_the_newest_setting_wins, KIT_FAMILIES)
     static const struct {
         ULONG before_interval, before_count, interval, count;
     } changes[] = {
-        { MAXULONG, DEPTH, 0, DEPTH },     { MAXULONG, DEPTH, MAXULONG, 1 },     { MAXULONG, DEPTH, MAXULONG, 2 },
-        { MAXULONG, DEPTH, SHORT, DEPTH }, { HOURS, MAXULONG, SHORT, MAXULONG }, { HOURS, MAXULONG, MAXULONG, 2 },
+        { MAXULONG, DEPTH, 0, DEPTH },
+        { MAXULONG, DEPTH, MAXULONG, 1 },
+        { MAXULONG, DEPTH, MAXULONG, 2 },
+        { MAXULONG, DEPTH, SHORT, DEPTH },
+        { HOURS, MAXULONG, SHORT, MAXULONG },
+        { HOURS, MAXULONG, MAXULONG, 2 },
         { HOURS, DEPTH, 0, 0 },
     };
     static struct kit_pair p;

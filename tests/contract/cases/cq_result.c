@@ -68,8 +68,9 @@ CASE(cqx_10_every_kind_that_fails, KIT_FAMILIES)
         r = next(&p.side);
         CHECK(r.Status < 0);
         CHECK_EQ((uintptr_t)r.RequestContext, i < 0 ? 100 : i == FAST_KINDS ? 200 : (uintptr_t)i);
-        CHECK_EQ(r.Type, i < 0 ? NdkOperationTypeRead : i == FAST_KINDS ? NdkOperationTypeReceive
-                                                                        : fast_type((enum fast_kind)i));
+        CHECK_EQ(r.Type, i < 0             ? NdkOperationTypeRead
+                         : i == FAST_KINDS ? NdkOperationTypeReceive
+                                           : fast_type((enum fast_kind)i));
     }
     fast_kinds_close(&k);
     peer_acceptor_close(&p);

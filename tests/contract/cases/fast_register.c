@@ -91,7 +91,8 @@ static void choose(struct patchwork *w, unsigned round, uint64_t *seed)
         w->base = (uintptr_t)w->memory.memory + w->fbo;
     else
         w->base = ((uint64_t)data_random(seed) << 32 | data_random(seed)) % (UINT64_MAX - extent - PAGE_SIZE) /
-                  PAGE_SIZE * PAGE_SIZE + PAGE_SIZE + w->fbo;
+                      PAGE_SIZE * PAGE_SIZE +
+                  PAGE_SIZE + w->fbo;
 }
 
 /* Sets the expected bytes of the region from `offset` to those at `data`. */
@@ -308,9 +309,19 @@ CASE(inv_04_not_one_byte_beside, KIT_FAMILIES)
     CHECK_STATUS(patchwork_post(&w, &p.passive, 9), STATUS_SUCCESS);
     token = w.mr->Dispatch->NdkGetRemoteTokenFromMr(w.mr);
     CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 9);
-    const struct { uint64_t address; ULONG len; } beside[] = {
-        { w.base - 1, 1 }, { w.base - 1, 2 }, { w.base, w.len + 1 }, { w.base + w.len, 1 }, { w.base + w.len - 1, 2 },
-        { w.base - w.fbo, 10 }, { (uintptr_t)w.memory.memory, 10 }, { w.fbo, 10 }, { UINT64_MAX - 4, 10 },
+    const struct {
+        uint64_t address;
+        ULONG len;
+    } beside[] = {
+        { w.base - 1, 1 },
+        { w.base - 1, 2 },
+        { w.base, w.len + 1 },
+        { w.base + w.len, 1 },
+        { w.base + w.len - 1, 2 },
+        { w.base - w.fbo, 10 },
+        { (uintptr_t)w.memory.memory, 10 },
+        { w.fbo, 10 },
+        { UINT64_MAX - 4, 10 },
     };
     for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
         NDK_SGE sge = { .VirtualAddress = (void *)(uintptr_t)beside[i].address, .Length = beside[i].len };
@@ -376,7 +387,8 @@ static void refused(struct kit_pair *p, struct fast_region *r, NTSTATUS expected
                     uint64_t base, ULONG flags)
 {
     CHECK_STATUS(fast_register(&p->passive, 2, r->mr, r->memory.lam->AdapterPageArray, count, fbo, len,
-                               (void *)(uintptr_t)base, flags), expected);
+                               (void *)(uintptr_t)base, flags),
+                 expected);
     CHECK_EQ(r->mr->Dispatch->NdkGetRemoteTokenFromMr(r->mr), r->token);
 }
 
@@ -424,7 +436,8 @@ CASE(inv_05_remote_rights_without_remote_access, KIT_FAMILIES)
         CHECK_STATUS(fast_register(&p.passive, 1, mr, m.lam->AdapterPageArray, 2, 0, m.len, (void *)0x10000, remote[i]),
                      STATUS_ACCESS_VIOLATION);
     CHECK_STATUS(fast_register(&p.passive, 2, mr, m.lam->AdapterPageArray, 2, 0, m.len, (void *)0x10000,
-                               NDK_OP_FLAG_ALLOW_LOCAL_WRITE | NDK_OP_FLAG_RDMA_READ_SINK), STATUS_SUCCESS);
+                               NDK_OP_FLAG_ALLOW_LOCAL_WRITE | NDK_OP_FLAG_RDMA_READ_SINK),
+                 STATUS_SUCCESS);
     CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 2);
     sge = (NDK_SGE){ .VirtualAddress = (void *)0x10000, .Length = m.len };
     sge.MemoryRegionToken = mr->Dispatch->NdkGetLocalTokenFromMr(mr);

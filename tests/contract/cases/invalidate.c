@@ -10,8 +10,9 @@ enum { PAGES = 3 };
 
 static void bind_middle(struct kit_side *s, struct fast_region *r, NDK_MW *mw)
 {
-    CHECK_STATUS(fast_bind(s, 2, r->mr, mw, r->base + 500, 6000, NDK_OP_FLAG_ALLOW_REMOTE_READ |
-                           NDK_OP_FLAG_ALLOW_REMOTE_WRITE), STATUS_SUCCESS);
+    CHECK_STATUS(
+        fast_bind(s, 2, r->mr, mw, r->base + 500, 6000, NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_ALLOW_REMOTE_WRITE),
+        STATUS_SUCCESS);
     CHECK_EQ(fast_check_result(s, NdkOperationTypeBind), 2);
 }
 
@@ -43,8 +44,9 @@ CASE(inv_03_a_region_is_gone_for_both_sides, KIT_FAMILIES)
     sge = fast_sge(&r, 10, 100);
     invalidated(&p.passive, r.mr);
     fast_check_local_dead(&p.passive, sge);
-    CHECK_STATUS(data_outcome(&p.passive, data_read(&p.passive, 1, &sge, (uintptr_t)p.active.memory,
-                                                    p.active.remote_token)), STATUS_ACCESS_VIOLATION);
+    CHECK_STATUS(
+        data_outcome(&p.passive, data_read(&p.passive, 1, &sge, (uintptr_t)p.active.memory, p.active.remote_token)),
+        STATUS_ACCESS_VIOLATION);
     CHECK(p.passive.qp->Dispatch->NdkReceive(p.passive.qp, NULL, &sge, 1) < 0);
     check_second_fails(&p, r.mr);
     fast_check_dead(&p, &r.memory, r.token, r.base, 100);
@@ -240,8 +242,7 @@ static void end_under_access(bool reads, bool window)
         a.token = r.token;
         if (window) {
             mw = fast_mw(p.passive.pd);
-            CHECK_STATUS(fast_bind(&p.passive, 2, r.mr, mw, r.base, r.len, FAST_ALL),
-                         STATUS_SUCCESS);
+            CHECK_STATUS(fast_bind(&p.passive, 2, r.mr, mw, r.base, r.len, FAST_ALL), STATUS_SUCCESS);
             CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeBind), 2);
             a.token = fast_mw_token(mw);
         }

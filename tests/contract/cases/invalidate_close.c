@@ -7,7 +7,10 @@ enum { BOTH = NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_ALLOW_REMOTE_WRITE };
 
 static NTSTATUS close_start(void *object, struct kit_call *call)
 {
-    struct any { NDK_OBJECT_HEADER header; const NDK_FN_CLOSE_OBJECT *dispatch; } *any = object;
+    struct any {
+        NDK_OBJECT_HEADER header;
+        const NDK_FN_CLOSE_OBJECT *dispatch;
+    } *any = object;
     NTSTATUS status = any->dispatch[0](&any->header, kit_close_done, call);
 
     CHECK(status == STATUS_SUCCESS || status == STATUS_PENDING);
@@ -215,8 +218,10 @@ static void closed_before_their_turn(bool region, bool window)
 
         CHECK_EQ((uintptr_t)got.RequestContext, i);
         CHECK_STATUS(got.Status, fails ? STATUS_ACCESS_VIOLATION : STATUS_SUCCESS);
-        CHECK_EQ(got.Type, i == 1 ? NdkOperationTypeFastRegister : i == 2 ? NdkOperationTypeBind
-                           : i == 3 ? NdkOperationTypeSend : NdkOperationTypeWrite);
+        CHECK_EQ(got.Type, i == 1   ? NdkOperationTypeFastRegister
+                           : i == 2 ? NdkOperationTypeBind
+                           : i == 3 ? NdkOperationTypeSend
+                                    : NdkOperationTypeWrite);
     }
     if (!window)
         CHECK_STATUS(kit_close(mw), STATUS_SUCCESS);
@@ -256,7 +261,8 @@ CASE(inv_03_closing_under_way, KIT_FAMILIES)
             CHECK_STATUS(fast_region_post(&r, &p.passive, posted, FAST_ALL), STATUS_SUCCESS);
             CHECK_STATUS(fast_bind(&p.passive, posted + 1, r.mr, mw, r.base, r.len, BOTH), STATUS_SUCCESS);
             CHECK_STATUS(n & 1 ? fast_invalidate(&p.passive, posted + 2, mw, 0)
-                               : kit_post_write(&p.passive, posted + 2, 0, 3000, &p.active, 0), STATUS_SUCCESS);
+                               : kit_post_write(&p.passive, posted + 2, 0, 3000, &p.active, 0),
+                         STATUS_SUCCESS);
         }
         void *objects[3] = { mw, r.mr, p.passive.qp };
         for (int i = 0, first = (int)data_random_below(&seed, 3); i < 3; i++)
@@ -320,7 +326,8 @@ static void flushed(bool window, bool fails)
     CHECK_STATUS(data_read(&p.side, 2, &sge, 0x1000, 0x1234), STATUS_SUCCESS);
     CHECK_EQ(raw_recv_fpdu(p.s, request, sizeof request, true), 46);
     CHECK_STATUS(window ? fast_bind(&p.side, 3, doomed.mr, mw, doomed.base, 50, BOTH | NDK_OP_FLAG_READ_FENCE)
-                        : fast_region_post(&r, &p.side, 3, FAST_ALL | NDK_OP_FLAG_READ_FENCE), STATUS_SUCCESS);
+                        : fast_region_post(&r, &p.side, 3, FAST_ALL | NDK_OP_FLAG_READ_FENCE),
+                 STATUS_SUCCESS);
     if (fails) { /* the bind's region is closed when it executes */
         status = close_start(doomed.mr, &closing);
         answer_read(&p, request);

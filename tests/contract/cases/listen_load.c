@@ -213,8 +213,8 @@ CASE(lsn_08_the_source_that_has_most_makes_room, KIT_FAMILIES | KIT_NETNS)
         "127.0.0.3", "127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.2", "127.0.0.4", "127.0.0.4", "127.0.0.4",
     };
     static const char *const six[SOURCES_PEERS] = {
-        "fd09:0:0:3::1", "fd09:0:0:2::1", "fd09:0:0:2::2", "fd09:0:0:3::1", "fd09:0:0:2::3", "fd09:0:0:4::1",
-        "fd09:0:0:4::2", "fd09:0:0:4::1",
+        "fd09:0:0:3::1", "fd09:0:0:2::1", "fd09:0:0:2::2", "fd09:0:0:3::1",
+        "fd09:0:0:2::3", "fd09:0:0:4::1", "fd09:0:0:4::2", "fd09:0:0:4::1",
     };
     static const char *const hosts[] = {
         "fd09:0:0:2::1", "fd09:0:0:2::2", "fd09:0:0:2::3", "fd09:0:0:3::1", "fd09:0:0:4::1", "fd09:0:0:4::2",
@@ -267,8 +267,7 @@ static double cpu_seconds(void)
     struct rusage u;
 
     CHECK(getrusage(RUSAGE_SELF, &u) == 0);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 /* Another process: connects as often as each message requests, and reports how many of its connections have ended. */

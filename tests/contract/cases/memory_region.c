@@ -214,8 +214,8 @@ static void local_rights(struct kit_pair *p, struct data_region *r, bool may_wri
     CHECK(memcmp(p->active.memory, r->memory, r->len) == 0);
 
     kit_pattern(p->active.memory, r->len, 1);
-    status = data_outcome(&p->passive, data_read(&p->passive, 1, &sge, (uintptr_t)p->active.memory,
-                                                 p->active.remote_token));
+    status = data_outcome(&p->passive,
+                          data_read(&p->passive, 1, &sge, (uintptr_t)p->active.memory, p->active.remote_token));
     CHECK_STATUS(status, may_write ? STATUS_SUCCESS : STATUS_ACCESS_VIOLATION);
     CHECK(may_write ? kit_pattern_is(r->memory, r->len, 1) : data_is_untouched(r));
     recover(p, status);
@@ -448,8 +448,9 @@ CASE(mem_04_another_domains_region_is_out_of_reach, KIT_FAMILIES)
     data_check_ended(&p.passive);
     data_reconnect(&p);
     sge = data_sge(&r, 0, r.len);
-    CHECK_STATUS(data_outcome(&p.passive, data_read(&p.passive, 1, &sge, (uintptr_t)p.active.memory,
-                                                    p.active.remote_token)), STATUS_ACCESS_VIOLATION);
+    CHECK_STATUS(
+        data_outcome(&p.passive, data_read(&p.passive, 1, &sge, (uintptr_t)p.active.memory, p.active.remote_token)),
+        STATUS_ACCESS_VIOLATION);
     CHECK(data_is_untouched(&r));
     data_region_close(&r);
     CHECK_STATUS(kit_close(other), STATUS_SUCCESS);

@@ -161,9 +161,9 @@ CASE(obj_01_reserved_is_the_consumers, KIT_FAMILIES)
     kit_pair_open(&p);
     check_header(&b->connector->Header, NdkObjectTypeConnector, 2, 1); /* from the connect event */
     NDK_OBJECT_HEADER *headers[MARKED] = {
-        &a->adapter->Header, &a->pd->Header, &a->cq->Header, &a->qp->Header, &a->mr->Header, &a->connector->Header,
-        &b->adapter->Header, &b->pd->Header, &b->cq->Header, &b->qp->Header, &b->connector->Header,
-        &p.listener.listener->Header,
+        &a->adapter->Header, &a->pd->Header,        &a->cq->Header,        &a->qp->Header,
+        &a->mr->Header,      &a->connector->Header, &b->adapter->Header,   &b->pd->Header,
+        &b->cq->Header,      &b->qp->Header,        &b->connector->Header, &p.listener.listener->Header,
     };
     mark(headers, false);
     kit_exchange(a, b);
@@ -280,8 +280,9 @@ CASE(obj_04_unknown_extension, 0)
     struct zoo z;
 
     zoo_open(&z, 2, 1);
-    CHECK_STATUS(z.adapter->Dispatch->NdkQueryExtension(&z.adapter->Header, &unknown, z.adapter->Header.Version,
-                                                        &extension), STATUS_NOT_SUPPORTED);
+    CHECK_STATUS(
+        z.adapter->Dispatch->NdkQueryExtension(&z.adapter->Header, &unknown, z.adapter->Header.Version, &extension),
+        STATUS_NOT_SUPPORTED);
     for (int k = 0; k < KINDS; k++) { /* the second entry of each table */
         NDK_PD *as_pd = (NDK_PD *)z.made[k];
 

@@ -69,7 +69,10 @@ struct closer {
 
 static void close_it(struct closer *c)
 {
-    struct any { NDK_OBJECT_HEADER header; const NDK_FN_CLOSE_OBJECT *dispatch; } *any = c->object;
+    struct any {
+        NDK_OBJECT_HEADER header;
+        const NDK_FN_CLOSE_OBJECT *dispatch;
+    } *any = c->object;
 
     c->status = any->dispatch[0](&any->header, kit_close_done, &c->closing);
 }
@@ -311,8 +314,8 @@ CASE(obj_08_close_inside_listen_completion, KIT_FAMILIES)
 
         kit_listener_create(&l, adapter);
         c.object = l.listener;
-        status = l.listener->Dispatch->NdkListen(l.listener, (PSOCKADDR)&here, kit_address_len(&here),
-                                                 kit_request_done, &call);
+        status = l.listener->Dispatch->NdkListen(l.listener, (PSOCKADDR)&here, kit_address_len(&here), kit_request_done,
+                                                 &call);
         if (status != STATUS_PENDING)
             close_it(&c);
         CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
@@ -335,7 +338,10 @@ CASE(obj_15_nothing_after_close, KIT_FAMILIES)
     p.passive.cq->Dispatch->NdkArmCq(p.passive.cq, NDK_CQ_NOTIFY_ANY);
     void *objects[3] = { p.passive.connector, p.passive.qp, p.passive.cq };
     for (int i = 0; i < 3; i++) {
-        struct any { NDK_OBJECT_HEADER header; const NDK_FN_CLOSE_OBJECT *dispatch; } *any = objects[i];
+        struct any {
+            NDK_OBJECT_HEADER header;
+            const NDK_FN_CLOSE_OBJECT *dispatch;
+        } *any = objects[i];
 
         statuses[i] = any->dispatch[0](&any->header, kit_close_done, &closing[i]);
     }

@@ -53,8 +53,8 @@ static NDK_CQ *another_cq(struct kit_side *s)
 {
     struct kit_call call = { 0 };
     NDK_CQ *cq = NULL;
-    NTSTATUS status = s->adapter->Dispatch->NdkCreateCq(s->adapter, 16, kit_on_notify, s, NULL, kit_create_done,
-                                                        &call, &cq);
+    NTSTATUS status = s->adapter->Dispatch->NdkCreateCq(s->adapter, 16, kit_on_notify, s, NULL, kit_create_done, &call,
+                                                        &cq);
 
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
     return status == STATUS_PENDING ? (NDK_CQ *)call.object : cq;
@@ -71,8 +71,18 @@ CASE(obj_09_close_of_every_object, KIT_FAMILIES)
 
     kit_pair_open(&p);
     void *objects[13] = {
-        kit_connector(p.active.adapter), p.active.connector, p.active.qp, p.active.mr, p.active.cq, p.active.pd,
-        p.listener.listener, p.passive.connector, p.passive.qp, p.passive.mr, p.passive.cq, p.passive.pd,
+        kit_connector(p.active.adapter),
+        p.active.connector,
+        p.active.qp,
+        p.active.mr,
+        p.active.cq,
+        p.active.pd,
+        p.listener.listener,
+        p.passive.connector,
+        p.passive.qp,
+        p.passive.mr,
+        p.passive.cq,
+        p.passive.pd,
         kit_connector(p.passive.adapter),
     };
     for (int i = 0; i < 13; i++)
@@ -425,9 +435,8 @@ CASE(obj_12_shared_endpoint_before_connector, KIT_FAMILIES)
     if (status == STATUS_PENDING)
         e = (NDK_SHARED_ENDPOINT *)create.object;
     s.connector = kit_connector(s.adapter);
-    status = s.connector->Dispatch->NdkConnectWithSharedEndpoint(s.connector, s.qp, e, (PSOCKADDR)&there,
-                                                                 kit_address_len(&there), 8, 8, NULL, 0,
-                                                                 kit_request_done, &connect);
+    status = s.connector->Dispatch->NdkConnectWithSharedEndpoint(
+        s.connector, s.qp, e, (PSOCKADDR)&there, kit_address_len(&there), 8, 8, NULL, 0, kit_request_done, &connect);
     peer = raw_accept(listener);
     CHECK(raw_recv_frame(peer, false, &frame));
     raw_send_frame(peer, true, &reply);
@@ -582,7 +591,8 @@ CASE(obj_12_adapter_before_each_of_its_own, KIT_FAMILIES)
     check_adapter_waits(adapter, l.listener);
     adapter = kit_open(2, 1);
     CHECK_STATUS(adapter->Dispatch->NdkCreateSharedEndpoint(adapter, (PSOCKADDR)&here, kit_address_len(&here),
-                                                            kit_create_done, &call, &e), STATUS_SUCCESS);
+                                                            kit_create_done, &call, &e),
+                 STATUS_SUCCESS);
     check_adapter_waits(adapter, e);
     CHECK_EQ(atomic_load(&call.calls), 0);
 }

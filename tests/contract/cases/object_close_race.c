@@ -105,8 +105,8 @@ static NTSTATUS attempt_connect(struct attempt *a, const struct sockaddr_storage
 
     pthread_mutex_lock(&a->lock);
     status = a->connecting = a->connector->Dispatch->NdkConnect(a->connector, a->qp, (PSOCKADDR)&here, len,
-                                                                (PSOCKADDR)there, len, 4, 4, NULL, 0,
-                                                                kit_request_done, &a->connect);
+                                                                (PSOCKADDR)there, len, 4, 4, NULL, 0, kit_request_done,
+                                                                &a->connect);
     pthread_mutex_unlock(&a->lock);
     return status;
 }

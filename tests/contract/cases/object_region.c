@@ -56,8 +56,9 @@ static void map_page(struct stage *t)
     MDL mdl;
 
     kit_init_mdl(&mdl, page, sizeof page, NULL);
-    CHECK_STATUS(kit_final(&call, a->Dispatch->NdkBuildLAM(a, &mdl, sizeof page, kit_request_done, &call, &t->lam,
-                                                           &size, &fbo)), STATUS_SUCCESS);
+    CHECK_STATUS(
+        kit_final(&call, a->Dispatch->NdkBuildLAM(a, &mdl, sizeof page, kit_request_done, &call, &t->lam, &size, &fbo)),
+        STATUS_SUCCESS);
     CHECK_EQ(fbo, 0);
 }
 
@@ -311,9 +312,9 @@ CASE(inv_09_posted_for_by_several_threads, KIT_FAMILIES)
     for (int i = 0; i < THREADS; i++)
         CHECK_EQ(pthread_join(posters[i].thread, NULL), 0);
     NDK_SGE sge = kit_sge(&t.pair.active, 0, 100);
-    CHECK_STATUS(data_write(&t.pair.active, 1, &sge, (uintptr_t)BASE,
-                            t.fast->Dispatch->NdkGetRemoteTokenFromMr(t.fast)),
-                 STATUS_SUCCESS);
+    CHECK_STATUS(
+        data_write(&t.pair.active, 1, &sge, (uintptr_t)BASE, t.fast->Dispatch->NdkGetRemoteTokenFromMr(t.fast)),
+        STATUS_SUCCESS);
     CHECK_STATUS(data_write(&t.pair.active, 2, &sge, (uintptr_t)page, t.mw->Dispatch->NdkGetRemoteTokenFromMw(t.mw)),
                  STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&t.pair.active).Status, STATUS_SUCCESS);

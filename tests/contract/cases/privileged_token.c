@@ -119,8 +119,13 @@ static size_t ask(uint8_t *ulpdu, uint8_t opcode, UINT32 token, uint64_t address
 /* covers: MEM-05, WIR-04 */
 CASE(mem_05_refused_as_the_transport_prescribes, KIT_FAMILIES)
 {
-    static const struct { uint8_t opcode; uint16_t code; } all[] = {
-        { WRITE, 0x1100 }, { READ_REQUEST, 0x0100 }, { SEND_INVALIDATE, 0x0100 },
+    static const struct {
+        uint8_t opcode;
+        uint16_t code;
+    } all[] = {
+        { WRITE, 0x1100 },
+        { READ_REQUEST, 0x0100 },
+        { SEND_INVALIDATE, 0x0100 },
     };
     static struct peer_initiator p;
     uint64_t addresses[ADDRESSES];

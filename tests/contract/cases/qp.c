@@ -52,8 +52,9 @@ static void open_largest(struct kit_side *s, NDK_ADAPTER_INFO *info)
     CHECK_STATUS(kit_close(s->qp), STATUS_SUCCESS);
     CHECK_STATUS(kit_close(s->cq), STATUS_SUCCESS);
     CHECK(info->MaxCqDepth >= info->MaxReceiveQueueDepth + info->MaxInitiatorQueueDepth);
-    CHECK_STATUS(data_cq(s->adapter, info->MaxReceiveQueueDepth + info->MaxInitiatorQueueDepth, kit_on_notify, s,
-                         &s->cq), STATUS_SUCCESS);
+    CHECK_STATUS(
+        data_cq(s->adapter, info->MaxReceiveQueueDepth + info->MaxInitiatorQueueDepth, kit_on_notify, s, &s->cq),
+        STATUS_SUCCESS);
     how.receives = info->MaxReceiveQueueDepth;
     how.initiators = info->MaxInitiatorQueueDepth;
     how.receive_sges = info->MaxReceiveRequestSge;
@@ -236,8 +237,7 @@ static void check_not_connected(struct kit_side *s, const struct kit_side *far)
 
     CHECK_STATUS(kit_post_send(s, 1, 0, 8), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(s->qp->Dispatch->NdkSend(s->qp, NULL, NULL, 0, 0), STATUS_CONNECTION_INVALID);
-    CHECK_STATUS(s->qp->Dispatch->NdkSend(s->qp, NULL, &sge, 1, NDK_OP_FLAG_SILENT_SUCCESS),
-                 STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(s->qp->Dispatch->NdkSend(s->qp, NULL, &sge, 1, NDK_OP_FLAG_SILENT_SUCCESS), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(kit_post_write(s, 2, 0, 8, far, 0), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(kit_post_read(s, 3, 0, 8, far, 0), STATUS_CONNECTION_INVALID);
 }
@@ -475,8 +475,7 @@ CASE(qpr_10_an_inline_failure_releases_what_was_deferred, KIT_FAMILIES)
     sge = kit_sge(&p.active, 0, 10);
     for (int how = 0; how <= 4; how++) {
         CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, 100), STATUS_SUCCESS);
-        CHECK_STATUS(p.active.qp->Dispatch->NdkSend(p.active.qp, (PVOID)2, &sge, 1, NDK_OP_FLAG_DEFER),
-                     STATUS_SUCCESS);
+        CHECK_STATUS(p.active.qp->Dispatch->NdkSend(p.active.qp, (PVOID)2, &sge, 1, NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
         CHECK(post_bad(&p.active, how) < 0);
         CHECK_STATUS(kit_result(&p.passive).Status, STATUS_SUCCESS);
         CHECK_STATUS(kit_result(&p.active).Status, STATUS_SUCCESS);

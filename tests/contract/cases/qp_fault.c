@@ -141,7 +141,8 @@ CASE(qpr_11_a_read_fills_all_its_pieces, KIT_FAMILIES)
         at += lengths[i] + 10;
     }
     CHECK_STATUS(p.active.qp->Dispatch->NdkRead(p.active.qp, NULL, sges, 4, (uintptr_t)p.passive.memory,
-                                                p.passive.remote_token, 0), STATUS_SUCCESS);
+                                                p.passive.remote_token, 0),
+                 STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&p.active).Status, STATUS_SUCCESS);
     at = 0;
     for (int i = 0; i < 4; i++) {
@@ -165,8 +166,8 @@ struct target {
     bool stale; /* a token that was invalidated */
     ptrdiff_t offset;
     ULONG len;
-    uint64_t address;   /* instead of the offset */
-    NTSTATUS status;    /* of a read */
+    uint64_t address; /* instead of the offset */
+    NTSTATUS status;  /* of a read */
 };
 
 static const struct target targets[] = {
@@ -263,8 +264,8 @@ CASE(qpr_12_the_bad_read_among_good_ones, KIT_FAMILIES)
     sge = kit_sge(&p.active, 1000, 100);
     CHECK_STATUS(kit_post_receive(&p.active, RECEIVE, 3000, 100), STATUS_SUCCESS);
     CHECK_STATUS(kit_post_read(&p.active, GOOD, 0, 100, &p.passive, 0), STATUS_SUCCESS);
-    CHECK_STATUS(data_read(&p.active, BAD, &sge, (uintptr_t)p.passive.memory + KIT_MEMORY - 99,
-                           p.passive.remote_token), STATUS_SUCCESS);
+    CHECK_STATUS(data_read(&p.active, BAD, &sge, (uintptr_t)p.passive.memory + KIT_MEMORY - 99, p.passive.remote_token),
+                 STATUS_SUCCESS);
     kit_results(&p.active, r, 3);
     for (int i = 0, before = 0; i < 3; i++) {
         if ((uintptr_t)r[i].RequestContext == GOOD)

@@ -10,8 +10,9 @@ enum { INLINE = 200, PIECES = 20 };
 /* Opens a side whose QP supports this inline size, and four SGEs otherwise. */
 static void with_inline(struct kit_side *s, NDK_ADAPTER *adapter)
 {
-    struct data_qp how = { .context = s, .receives = 32, .initiators = 32, .receive_sges = 4, .initiator_sges = 4,
-                           .inline_size = INLINE };
+    struct data_qp how = {
+        .context = s, .receives = 32, .initiators = 32, .receive_sges = 4, .initiator_sges = 4, .inline_size = INLINE
+    };
 
     kit_side_open(s, adapter);
     CHECK_STATUS(kit_close(s->qp), STATUS_SUCCESS);
@@ -110,8 +111,9 @@ CASE(qpr_06_taken_before_the_call_returns, KIT_FAMILIES)
 
     for (int invalidates = 0; invalidates < 2; invalidates++) {
         struct raw_frame request = peer_frame(PEER_NONE);
-        struct data_qp how = { .receives = 8, .initiators = 8, .receive_sges = 1, .initiator_sges = 1,
-                               .inline_size = INLINE };
+        struct data_qp how = {
+            .receives = 8, .initiators = 8, .receive_sges = 1, .initiator_sges = 1, .inline_size = INLINE
+        };
 
         peer_initiator_open(&p, &request);
         CHECK_STATUS(kit_close(p.side.qp), STATUS_SUCCESS);
@@ -275,7 +277,8 @@ CASE(qpr_08_no_effect_before_the_read_is_done, KIT_FAMILIES)
             waiting_open(&w);
             if (window)
                 CHECK_STATUS(fast_bind(&w.p.side, 7, r->mr, w.k.mw, r->base, 100,
-                                       NDK_OP_FLAG_ALLOW_REMOTE_WRITE | NDK_OP_FLAG_READ_FENCE), STATUS_SUCCESS);
+                                       NDK_OP_FLAG_ALLOW_REMOTE_WRITE | NDK_OP_FLAG_READ_FENCE),
+                             STATUS_SUCCESS);
             else
                 CHECK_STATUS(fast_region_post(r, &w.p.side, 7, FAST_ALL | NDK_OP_FLAG_READ_FENCE), STATUS_SUCCESS);
             token = window ? fast_mw_token(w.k.mw) : r->token;

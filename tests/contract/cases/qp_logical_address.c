@@ -40,8 +40,9 @@ CASE(qpr_15_the_first_token_is_dead, KIT_FAMILIES)
             sges[1] = fast_sge(&second, 0, 50);
             sges[2] = kit_sge(&p.passive, 0, 50);
             kit_pattern(p.active.memory, lengths[i] + 100, 8);
-            CHECK_STATUS(read_into(&p.passive, 1, sges, 3, &p.active, LOCAL_INVALIDATE |
-                                   (silent ? NDK_OP_FLAG_SILENT_SUCCESS : 0)), STATUS_SUCCESS);
+            CHECK_STATUS(read_into(&p.passive, 1, sges, 3, &p.active,
+                                   LOCAL_INVALIDATE | (silent ? NDK_OP_FLAG_SILENT_SUCCESS : 0)),
+                         STATUS_SUCCESS);
             CHECK_STATUS(kit_post_write(&p.passive, 2, 0, 1, &p.active, KIT_MEMORY - 20), STATUS_SUCCESS);
             if (!silent)
                 CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeRead), 1);
@@ -123,8 +124,9 @@ static void use(struct kit_pair *p, enum use how, const NDK_SGE *sges, ULONG cou
         CHECK_EQ(fast_check_result(s, NdkOperationTypeSend), 2);
         break;
     case WRITE:
-        CHECK_STATUS(s->qp->Dispatch->NdkWrite(s->qp, (PVOID)3, sges, count, (uintptr_t)far->memory, far->remote_token,
-                                               0), STATUS_SUCCESS);
+        CHECK_STATUS(
+            s->qp->Dispatch->NdkWrite(s->qp, (PVOID)3, sges, count, (uintptr_t)far->memory, far->remote_token, 0),
+            STATUS_SUCCESS);
         CHECK_EQ(fast_check_result(s, NdkOperationTypeWrite), 3);
         data_wait_delivered(s, far);
         break;
@@ -144,7 +146,10 @@ static void use(struct kit_pair *p, enum use how, const NDK_SGE *sges, ULONG cou
 /* covers: QPR-18 */
 CASE(qpr_18_logical_addresses_in_every_request, KIT_FAMILIES)
 {
-    static const struct { size_t offset; ULONG len; } parts[] = {
+    static const struct {
+        size_t offset;
+        ULONG len;
+    } parts[] = {
         { 0, LEN }, { 0, 1 }, { LEN - 1, 1 }, { PAGE_SIZE - FIRST, 1 }, { PAGE_SIZE - FIRST - 1, 2 }, { 10, 5000 },
     };
     static struct kit_pair p;
@@ -226,7 +231,8 @@ static void check_bad(struct kit_pair *p, const NDK_SGE *sges, ULONG count, ULON
     memset(far->memory, 0x5c, len + AROUND);
     CHECK_STATUS(data_outcome(s, s->qp->Dispatch->NdkSend(s->qp, NULL, sges, count, 0)), STATUS_ACCESS_VIOLATION);
     CHECK_STATUS(data_outcome(s, s->qp->Dispatch->NdkWrite(s->qp, NULL, sges, count, (uintptr_t)far->memory,
-                                                           far->remote_token, 0)), STATUS_ACCESS_VIOLATION);
+                                                           far->remote_token, 0)),
+                 STATUS_ACCESS_VIOLATION);
     CHECK_STATUS(data_outcome(s, read_into(s, 1, sges, count, far, 0)), STATUS_ACCESS_VIOLATION);
     CHECK_STATUS(s->qp->Dispatch->NdkReceive(s->qp, NULL, sges, count), STATUS_ACCESS_VIOLATION);
     data_wait_delivered(s, far);
@@ -250,7 +256,10 @@ CASE(qpr_18_bad_logical_addresses, KIT_FAMILIES)
     p.passive.pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(p.passive.pd, &token);
     const LONGLONG first = fast_logical(&m, p.passive.pd, 0, 1).LogicalAddress.QuadPart;
     const LONGLONG last = fast_logical(&m, p.passive.pd, LEN - 1, 1).LogicalAddress.QuadPart;
-    const struct { LONGLONG address; ULONG len; UINT32 token;
+    const struct {
+        LONGLONG address;
+        ULONG len;
+        UINT32 token;
     } all[] = {
         { last + 1, 1, token },
         { last, 2, token },

@@ -107,8 +107,9 @@ CASE(qpr_11_a_peer_beyond_the_inbound_limit_is_cut_off, KIT_FAMILIES)
     peer_initiator_connect(&p, PEER_WRITE);
     CHECK_STATUS(kit_post_receive(&p.side, 1, 0, 8), STATUS_SUCCESS);
     for (uint32_t i = 1; i <= PEER_READS + 1 + BUFFERED; i++)
-        size += raw_fpdu(all + size, ulpdu, raw_read_request(ulpdu, i, i, 0, KIT_MEMORY, p.side.remote_token,
-                                                             (uintptr_t)p.side.memory), true);
+        size += raw_fpdu(all + size, ulpdu,
+                         raw_read_request(ulpdu, i, i, 0, KIT_MEMORY, p.side.remote_token, (uintptr_t)p.side.memory),
+                         true);
     raw_send(p.s, all, size);
     CHECK(kit_result(&p.side).Status < 0);
     data_check_ended(&p.side);
@@ -159,8 +160,10 @@ CASE(qpr_11_a_peer_at_the_inbound_limit_is_served, KIT_FAMILIES)
     kit_pattern(p.side.memory, BYTES + PEER_READS, 3);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         for (uint32_t i = 0; i < PEER_READS; i++)
-            raw_send_fpdu(p.s, ulpdu, raw_read_request(ulpdu, round * PEER_READS + i + 1, 100 + i, i, BYTES,
-                                                       p.side.remote_token, (uintptr_t)p.side.memory + i), true);
+            raw_send_fpdu(p.s, ulpdu,
+                          raw_read_request(ulpdu, round * PEER_READS + i + 1, 100 + i, i, BYTES, p.side.remote_token,
+                                           (uintptr_t)p.side.memory + i),
+                          true);
         for (uint32_t i = 0; i < PEER_READS; i++) {
             CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 14 + BYTES);
             CHECK_EQ(ulpdu[1] & 15, 2);

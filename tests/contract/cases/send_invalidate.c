@@ -24,8 +24,9 @@ static void victim_open(struct victim *v, struct kit_side *s, bool window)
         return;
     v->mw = fast_mw(s->pd);
     v->address += 1000;
-    CHECK_STATUS(fast_bind(s, 2, v->r.mr, v->mw, v->address, 5000, NDK_OP_FLAG_ALLOW_REMOTE_READ |
-                           NDK_OP_FLAG_ALLOW_REMOTE_WRITE), STATUS_SUCCESS);
+    CHECK_STATUS(fast_bind(s, 2, v->r.mr, v->mw, v->address, 5000,
+                           NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_ALLOW_REMOTE_WRITE),
+                 STATUS_SUCCESS);
     CHECK_EQ(fast_check_result(s, NdkOperationTypeBind), 2);
     v->token = fast_mw_token(v->mw);
 }
@@ -111,8 +112,9 @@ static void send_and_check(struct kit_pair *p, const struct how *h)
     kit_pattern(p->active.memory, h->len + 1000, h->len);
     gather(source, h->pieces, sent);
     CHECK_STATUS(p->passive.qp->Dispatch->NdkReceive(p->passive.qp, (PVOID)7, sink, h->pieces), STATUS_SUCCESS);
-    CHECK_STATUS(p->active.qp->Dispatch->NdkSendAndInvalidate(p->active.qp, (PVOID)8, source, h->pieces, h->flags,
-                                                              v.token), STATUS_SUCCESS);
+    CHECK_STATUS(
+        p->active.qp->Dispatch->NdkSendAndInvalidate(p->active.qp, (PVOID)8, source, h->pieces, h->flags, v.token),
+        STATUS_SUCCESS);
     if (h->plain)
         check_plain(&p->passive, h->len);
     else
@@ -126,6 +128,7 @@ static void send_and_check(struct kit_pair *p, const struct how *h)
     victim_close(&v);
 }
 
+/* clang-format off */
 static const struct how hows[] = {
     { 1000, 1, 0, false, false }, { 1000, 1, 0, false, true }, { 1000, 2, 0, true, false }, { 1000, 1, 0, true, true },
     { 0, 1, 0, false, false },    { 0, 1, 0, true, true },     { 1, 1, 0, true, false },
@@ -133,6 +136,7 @@ static const struct how hows[] = {
     { 500, 1, NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT, false, false },
     { 200000, 4, NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT, true, false },
 };
+/* clang-format on */
 
 static void every_way(void)
 {
@@ -273,7 +277,8 @@ CASE(inv_01_mixed_with_plain_sends, KIT_FAMILIES)
     }
     for (uintptr_t i = 0; i < ROUNDS; i++)
         CHECK_STATUS(i % 3 == 1 ? kit_post_send(&p.active, i, i, 50)
-                                : fast_send_invalidate(&p.active, i, i, 50, 0, r[i].token), STATUS_SUCCESS);
+                                : fast_send_invalidate(&p.active, i, i, 50, 0, r[i].token),
+                     STATUS_SUCCESS);
     for (uintptr_t i = 0; i < ROUNDS; i++) {
         NDK_RESULT_EX got = kit_result(&p.passive);
 
@@ -297,8 +302,16 @@ CASE(inv_01_mixed_with_plain_sends, KIT_FAMILIES)
 /* ---- INV-02 ---- */
 
 enum wrong {
-    UNKNOWN, OTHER_DOMAIN, NORMAL_REGION, NO_REMOTE_ACCESS, INVALIDATED, REPLACED, UNBOUND_WINDOW, PRIVILEGED,
-    WINDOW_OF_NOTHING, WRONGS
+    UNKNOWN,
+    OTHER_DOMAIN,
+    NORMAL_REGION,
+    NO_REMOTE_ACCESS,
+    INVALIDATED,
+    REPLACED,
+    UNBOUND_WINDOW,
+    PRIVILEGED,
+    WINDOW_OF_NOTHING,
+    WRONGS
 };
 
 /* The objects of the passive side that the token can belong to. */
@@ -324,8 +337,8 @@ static void bind_whole(struct kit_side *s, struct target *t, ULONG flags)
 
 static void target_open(struct target *t, struct kit_side *s, struct kit_side *other, enum wrong w)
 {
-    fast_region_open(&t->r, w == OTHER_DOMAIN ? other : s, PAGES, w == NO_REMOTE_ACCESS ? NDK_OP_FLAG_ALLOW_LOCAL_WRITE
-                                                                                        : FAST_ALL);
+    fast_region_open(&t->r, w == OTHER_DOMAIN ? other : s, PAGES,
+                     w == NO_REMOTE_ACCESS ? NDK_OP_FLAG_ALLOW_LOCAL_WRITE : FAST_ALL);
     data_region_open(&t->normal, s->pd, 60, 5000, DATA_ALL);
     t->mw = fast_mw(s->pd);
     t->token = t->r.token;
@@ -366,16 +379,18 @@ static void target_check(struct kit_pair *p, struct target *t, enum wrong w)
     if (w == NORMAL_REGION || w == PRIVILEGED) {
         NDK_SGE sge = data_sge(&t->normal, 0, 100);
 
-        CHECK_STATUS(data_outcome(&p->passive, data_read(&p->passive, 1, &sge, (uintptr_t)p->active.memory,
-                                                         p->active.remote_token)), STATUS_SUCCESS);
+        CHECK_STATUS(data_outcome(&p->passive,
+                                  data_read(&p->passive, 1, &sge, (uintptr_t)p->active.memory, p->active.remote_token)),
+                     STATUS_SUCCESS);
     }
     if (w == UNKNOWN || w == REPLACED || w == PRIVILEGED)
         fast_check_alive(p, &t->r.memory, t->r.memory.memory, t->r.token, t->r.base, 100);
     if (w == NO_REMOTE_ACCESS) {
         NDK_SGE sge = fast_sge(&t->r, 0, 100);
 
-        CHECK_STATUS(data_outcome(&p->passive, data_read(&p->passive, 1, &sge, (uintptr_t)p->active.memory,
-                                                         p->active.remote_token)), STATUS_SUCCESS);
+        CHECK_STATUS(data_outcome(&p->passive,
+                                  data_read(&p->passive, 1, &sge, (uintptr_t)p->active.memory, p->active.remote_token)),
+                     STATUS_SUCCESS);
     }
 }
 

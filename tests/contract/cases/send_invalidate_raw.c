@@ -67,9 +67,14 @@ CASE(inv_01_alive_until_the_last_segment, KIT_FAMILIES)
 /* covers: INV-01, QPR-09 */
 CASE(inv_01_on_the_wire, KIT_FAMILIES)
 {
-    static const struct { ULONG len, flags; uint8_t opcode; } all[] = {
-        { 0, 0, SEND_INVALIDATE }, { 100, 0, SEND_INVALIDATE },
-        { 100, NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT, SEND_SE_INVALIDATE }, { 5000, 0, SEND_INVALIDATE },
+    static const struct {
+        ULONG len, flags;
+        uint8_t opcode;
+    } all[] = {
+        { 0, 0, SEND_INVALIDATE },
+        { 100, 0, SEND_INVALIDATE },
+        { 100, NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT, SEND_SE_INVALIDATE },
+        { 5000, 0, SEND_INVALIDATE },
         { 5000, NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT | NDK_OP_FLAG_READ_FENCE, SEND_SE_INVALIDATE },
     };
     static struct peer_acceptor p;

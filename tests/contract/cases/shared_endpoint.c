@@ -298,7 +298,9 @@ static void check_all_refused(NDK_ADAPTER *adapter, struct kit_side *s, const st
 /* Another process of this provider: tries all uses of the address, and reports when all were refused. */
 static void other_process(int wire)
 {
-    struct { struct sockaddr_storage at, to; } addresses;
+    struct {
+        struct sockaddr_storage at, to;
+    } addresses;
     static struct kit_side s;
     static struct kit_listener l;
 
@@ -318,7 +320,9 @@ static void other_process(int wire)
 CASE(cse_05_taken_until_endpoint_and_connectors_are_closed, KIT_FAMILIES)
 {
     static struct many m;
-    struct { struct sockaddr_storage at, to; } addresses;
+    struct {
+        struct sockaddr_storage at, to;
+    } addresses;
     struct kit_call closing = { 0 };
     struct kit_child other;
     NTSTATUS status;
@@ -353,7 +357,9 @@ CASE(cse_05_taken_until_endpoint_and_connectors_are_closed, KIT_FAMILIES)
 CASE(cse_05_taken_beside_remains_of_connections, KIT_FAMILIES)
 {
     static struct many m;
-    struct { struct sockaddr_storage at, to; } addresses;
+    struct {
+        struct sockaddr_storage at, to;
+    } addresses;
     struct kit_child other;
     char word;
 

@@ -29,7 +29,8 @@ static void ground_open(struct ground *g, struct kit_side *s, bool fast, ULONG m
         g->base = (uint8_t *)0x600000000000 + g->memory.fbo;
         CHECK_STATUS(fast_initialize(g->mr, lam->AdapterPageCount, TRUE), STATUS_SUCCESS);
         CHECK_STATUS(fast_register(s, 1, g->mr, lam->AdapterPageArray, lam->AdapterPageCount, g->memory.fbo, LEN,
-                                   g->base, op_flags), STATUS_SUCCESS);
+                                   g->base, op_flags),
+                     STATUS_SUCCESS);
         CHECK_EQ(fast_check_result(s, NdkOperationTypeFastRegister), 1);
     }
     g->token = g->mr->Dispatch->NdkGetRemoteTokenFromMr(g->mr);
@@ -57,9 +58,12 @@ static UINT32 bound(struct kit_side *s, const struct ground *g, NDK_MW *mw, size
 
 static void check_ranges(bool fast)
 {
-    static const struct { size_t offset; ULONG len; } parts[] = {
-        { 0, LEN }, { 0, 1 }, { LEN - 1, 1 }, { 0, LEN - 1 }, { 1, LEN - 1 }, { 1, LEN - 2 }, { 3396, 4096 },
-        { 3395, 2 }, { 5000, 5000 }, { 100, 7000 },
+    static const struct {
+        size_t offset;
+        ULONG len;
+    } parts[] = {
+        { 0, LEN },     { 0, 1 },       { LEN - 1, 1 }, { 0, LEN - 1 }, { 1, LEN - 1 },
+        { 1, LEN - 2 }, { 3396, 4096 }, { 3395, 2 },    { 5000, 5000 }, { 100, 7000 },
     };
     static struct kit_pair p;
     struct ground g;

@@ -19,8 +19,8 @@ struct fault {
     const char *name;
     size_t (*build)(const struct fault_case *c, uint8_t *out);
     uint16_t code;
-    uint8_t a, b;       /* arguments of build */
-    bool no_receive;    /* otherwise one of RECEIVE bytes is posted */
+    uint8_t a, b;    /* arguments of build */
+    bool no_receive; /* otherwise one of RECEIVE bytes is posted */
 };
 
 static const uint8_t bytes[2 * RECEIVE] = { 1, 2, 3 };
@@ -124,8 +124,7 @@ static size_t read_unknown(const struct fault_case *c, uint8_t *out)
 
 static size_t read_beyond(const struct fault_case *c, uint8_t *out)
 {
-    return raw_read_request(out, 1, 5, 0, c->fault->b, c->open.token,
-                            (uintptr_t)c->open.memory + REGION - c->fault->a);
+    return raw_read_request(out, 1, 5, 0, c->fault->b, c->open.token, (uintptr_t)c->open.memory + REGION - c->fault->a);
 }
 
 static size_t read_wraps(const struct fault_case *c, uint8_t *out)
@@ -343,8 +342,8 @@ CASE(wir_04_segments_that_do_not_follow, KIT_FAMILIES)
         uint32_t msn, mo;
         size_t len;
         uint16_t code;
-    } second[] = { { 1, 0, 8, 0x1204 }, { 1, 9, 8, 0x1204 }, { 1, 7, 8, 0x1204 }, { 2, 8, 8, 0x1203 },
-                   { 2, 0, 8, 0x1203 }, { 1, 8, RECEIVE, 0x1205 } };
+    } second[] = { { 1, 0, 8, 0x1204 }, { 1, 9, 8, 0x1204 }, { 1, 7, 8, 0x1204 },
+                   { 2, 8, 8, 0x1203 }, { 2, 0, 8, 0x1203 }, { 1, 8, RECEIVE, 0x1205 } };
     static struct fault_case c;
 
     for (size_t i = 0; i < sizeof second / sizeof second[0]; i++) {

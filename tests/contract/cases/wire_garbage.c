@@ -13,8 +13,8 @@
 /* ---- a connection that must not notice ---- */
 
 struct good {
-    struct kit_side active;     /* an adapter of its own */
-    struct kit_side passive;    /* the target of the garbage */
+    struct kit_side active;  /* an adapter of its own */
+    struct kit_side passive; /* the target of the garbage */
     struct kit_listener listener;
     atomic_bool stop;
     atomic_int rounds;

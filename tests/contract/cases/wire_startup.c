@@ -5,8 +5,9 @@
 
 enum { LIMIT = 0x3fff, ALL_FORMS = 3 };
 static const enum peer_form forms[ALL_FORMS] = { PEER_FPDU, PEER_WRITE, PEER_READ };
-static const unsigned config_of[] = { [PEER_FPDU] = NDKCONFORM_RTR_ZERO_FPDU, [PEER_WRITE] = NDKCONFORM_RTR_WRITE,
-                                      [PEER_READ] = NDKCONFORM_RTR_READ };
+static const unsigned config_of[] = {
+    [PEER_FPDU] = NDKCONFORM_RTR_ZERO_FPDU, [PEER_WRITE] = NDKCONFORM_RTR_WRITE, [PEER_READ] = NDKCONFORM_RTR_READ
+};
 
 static void offer(unsigned rtr)
 {
@@ -86,8 +87,8 @@ static void check_ready(struct peer_acceptor *p, enum peer_form form)
 
     CHECK(raw_is_silent(p->s)); /* not before NdkCompleteConnect */
     struct kit_call complete = { 0 };
-    NTSTATUS completing = p->side.connector->Dispatch->NdkCompleteConnect(
-        p->side.connector, kit_on_disconnect, &p->side, kit_request_done, &complete);
+    NTSTATUS completing = p->side.connector->Dispatch->NdkCompleteConnect(p->side.connector, kit_on_disconnect,
+                                                                          &p->side, kit_request_done, &complete);
     peer_acceptor_ready(p, form); /* checks its format; answers a read */
     CHECK_STATUS(kit_final(&complete, completing), STATUS_SUCCESS);
     CHECK_STATUS(kit_post_receive(&p->side, 1, 0, 8), STATUS_SUCCESS);

@@ -124,10 +124,9 @@ NTSTATUS data_qp(struct kit_side *s, const struct data_qp *c, NDK_QP **qp)
     NTSTATUS status;
 
     *qp = NULL;
-    status = s->pd->Dispatch->NdkCreateQp(s->pd, c->receive_cq ? c->receive_cq : s->cq,
-                                          c->initiator_cq ? c->initiator_cq : s->cq, c->context, c->receives,
-                                          c->initiators, c->receive_sges, c->initiator_sges, c->inline_size,
-                                          kit_create_done, &call, qp);
+    status = s->pd->Dispatch->NdkCreateQp(
+        s->pd, c->receive_cq ? c->receive_cq : s->cq, c->initiator_cq ? c->initiator_cq : s->cq, c->context,
+        c->receives, c->initiators, c->receive_sges, c->initiator_sges, c->inline_size, kit_create_done, &call, qp);
     if (status != STATUS_PENDING)
         return status;
     status = kit_final(&call, status);
@@ -135,8 +134,7 @@ NTSTATUS data_qp(struct kit_side *s, const struct data_qp *c, NDK_QP **qp)
     return status;
 }
 
-NTSTATUS data_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, void *context,
-                 NDK_CQ **cq)
+NTSTATUS data_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, void *context, NDK_CQ **cq)
 {
     struct kit_call call = { 0 };
     NTSTATUS status;

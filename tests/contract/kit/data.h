@@ -22,16 +22,18 @@ struct data_region {
     ULONG len;
     UINT32 token;
 };
-enum { DATA_FILL = 0xa5, DATA_ALL = NDK_MR_FLAG_ALLOW_LOCAL_WRITE | NDK_MR_FLAG_ALLOW_REMOTE_READ |
-                                    NDK_MR_FLAG_ALLOW_REMOTE_WRITE };
+enum {
+    DATA_FILL = 0xa5,
+    DATA_ALL = NDK_MR_FLAG_ALLOW_LOCAL_WRITE | NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_REMOTE_WRITE
+};
 /* Registers len bytes that begin at this offset in a page. They and the guards are filled with DATA_FILL. */
 void data_region_open(struct data_region *r, NDK_PD *pd, size_t page_offset, ULONG len, ULONG flags);
-void data_region_close(struct data_region *r);        /* closes the MR too, unless it is NULL */
+void data_region_close(struct data_region *r); /* closes the MR too, unless it is NULL */
 NDK_SGE data_sge(const struct data_region *r, size_t offset, ULONG len);
 NDK_SGE data_mr_sge(NDK_MR *mr, void *address, ULONG len); /* with the current local token */
 bool data_guards_intact(const struct data_region *r);
-bool data_is_untouched(const struct data_region *r);  /* guards and memory */
-void data_protect(const struct data_region *r);       /* any later access ends the process */
+bool data_is_untouched(const struct data_region *r); /* guards and memory */
+void data_protect(const struct data_region *r);      /* any later access ends the process */
 
 NDK_MR *data_mr(NDK_PD *pd);
 NTSTATUS data_register(NDK_MR *mr, MDL *mdl, SIZE_T len, ULONG flags);
@@ -45,8 +47,7 @@ struct data_qp {
     ULONG receives, initiators, receive_sges, initiator_sges, inline_size;
 };
 NTSTATUS data_qp(struct kit_side *s, const struct data_qp *c, NDK_QP **qp);
-NTSTATUS data_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, void *context,
-                 NDK_CQ **cq);
+NTSTATUS data_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, void *context, NDK_CQ **cq);
 /* Closes the connection and both QPs, drops all results, and connects new QPs. */
 void data_reconnect(struct kit_pair *p);
 
@@ -74,11 +75,11 @@ void data_check_not_notified(struct kit_pair *p, int count); /* no more come */
 
 struct data_accesses {
     struct kit_pair *pair;
-    uint64_t at;       /* the peer's address */
+    uint64_t at; /* the peer's address */
     ULONG len;
     UINT32 token;
     bool reads;
-    atomic_int done;   /* completed requests */
+    atomic_int done; /* completed requests */
 };
 void *data_keep_accessing(void *accesses);
 

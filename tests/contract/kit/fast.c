@@ -13,13 +13,15 @@ static void fast_memory_build_lam(struct fast_memory *m)
     struct kit_call call = { 0 };
     ULONG size = 0;
 
-    CHECK_STATUS(kit_final(&call, d->NdkBuildLAM(m->adapter, &m->mdl, m->len, kit_request_done, &call, NULL, &size,
-                                                 &m->fbo)), STATUS_BUFFER_TOO_SMALL);
+    CHECK_STATUS(
+        kit_final(&call, d->NdkBuildLAM(m->adapter, &m->mdl, m->len, kit_request_done, &call, NULL, &size, &m->fbo)),
+        STATUS_BUFFER_TOO_SMALL);
     m->lam = malloc(size);
     CHECK(m->lam != NULL);
     memset(&call, 0, sizeof call);
-    CHECK_STATUS(kit_final(&call, d->NdkBuildLAM(m->adapter, &m->mdl, m->len, kit_request_done, &call, m->lam, &size,
-                                                 &m->fbo)), STATUS_SUCCESS);
+    CHECK_STATUS(
+        kit_final(&call, d->NdkBuildLAM(m->adapter, &m->mdl, m->len, kit_request_done, &call, m->lam, &size, &m->fbo)),
+        STATUS_SUCCESS);
 }
 
 void fast_memory_open(struct fast_memory *m, NDK_ADAPTER *adapter, size_t page_offset, ULONG len)

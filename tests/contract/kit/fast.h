@@ -15,7 +15,7 @@ struct fast_memory {
     MDL mdl;
     uint8_t *map, *memory; /* len bytes at memory are mapped for the adapter */
     size_t map_len;
-    ULONG len, fbo;        /* fbo: the offset in the first page, from NdkBuildLAM */
+    ULONG len, fbo; /* fbo: the offset in the first page, from NdkBuildLAM */
     NDK_LOGICAL_ADDRESS_MAPPING *lam;
 };
 /* Maps len bytes that begin at this offset in a page. They and the guards are filled with DATA_FILL. */
@@ -80,7 +80,14 @@ void fast_check_local_dead(struct kit_side *s, NDK_SGE sge);
 /* ---- a request of any kind ---- */
 
 enum fast_kind {
-    FAST_SEND, FAST_SEND_INVALIDATE, FAST_WRITE, FAST_READ, FAST_REGISTER, FAST_BIND, FAST_INVALIDATE, FAST_KINDS
+    FAST_SEND,
+    FAST_SEND_INVALIDATE,
+    FAST_WRITE,
+    FAST_READ,
+    FAST_REGISTER,
+    FAST_BIND,
+    FAST_INVALIDATE,
+    FAST_KINDS
 };
 /* The objects that requests of all kinds need. A far side without an adapter is not a consumer but a raw peer. */
 struct fast_kinds {

@@ -119,7 +119,7 @@ void fast_post_bad(struct fast_kinds *k, enum fast_kind kind, ULONG flags)
 NDK_OPERATION_TYPE fast_type(enum fast_kind kind)
 {
     static const NDK_OPERATION_TYPE types[FAST_KINDS] = {
-        NdkOperationTypeSend, NdkOperationTypeSend, NdkOperationTypeWrite, NdkOperationTypeRead,
+        NdkOperationTypeSend,         NdkOperationTypeSend, NdkOperationTypeWrite,      NdkOperationTypeRead,
         NdkOperationTypeFastRegister, NdkOperationTypeBind, NdkOperationTypeInvalidate,
     };
 

@@ -161,7 +161,10 @@ NTSTATUS kit_final(struct kit_call *call, NTSTATUS inline_status)
 NTSTATUS kit_close(void *object)
 {
     /* Every table but the adapter's begins with the close function. */
-    struct any { NDK_OBJECT_HEADER header; const NDK_FN_CLOSE_OBJECT *dispatch; } *any = object;
+    struct any {
+        NDK_OBJECT_HEADER header;
+        const NDK_FN_CLOSE_OBJECT *dispatch;
+    } *any = object;
     struct kit_call call = { 0 };
 
     return kit_final(&call, any->dispatch[0](&any->header, kit_close_done, &call));
@@ -277,8 +280,9 @@ void kit_side_open(struct kit_side *s, NDK_ADAPTER *adapter)
     s->memory = aligned_alloc(PAGE_SIZE, KIT_MEMORY);
     CHECK(s->memory != NULL);
     memset(s->memory, 0, KIT_MEMORY);
-    s->mr = kit_mr(s, s->memory, KIT_MEMORY, NDK_MR_FLAG_ALLOW_LOCAL_WRITE | NDK_MR_FLAG_ALLOW_REMOTE_READ |
-                   NDK_MR_FLAG_ALLOW_REMOTE_WRITE, &s->mdl, &s->remote_token);
+    s->mr = kit_mr(s, s->memory, KIT_MEMORY,
+                   NDK_MR_FLAG_ALLOW_LOCAL_WRITE | NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_REMOTE_WRITE,
+                   &s->mdl, &s->remote_token);
     s->local_token = s->mr->Dispatch->NdkGetLocalTokenFromMr(s->mr);
 }
 
@@ -428,8 +432,8 @@ NTSTATUS kit_complete_connect(struct kit_side *s)
 {
     struct kit_call call = { 0 };
 
-    return kit_final(&call, s->connector->Dispatch->NdkCompleteConnect(s->connector, kit_on_disconnect, s,
-                                                                       kit_request_done, &call));
+    return kit_final(
+        &call, s->connector->Dispatch->NdkCompleteConnect(s->connector, kit_on_disconnect, s, kit_request_done, &call));
 }
 
 NTSTATUS kit_accept_start(struct kit_side *s, struct kit_call *call, const void *data, ULONG len)

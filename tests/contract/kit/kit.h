@@ -27,10 +27,10 @@
 /* ---- cases ---- */
 
 enum kit_flags {
-    KIT_FAMILIES = 1,  /* run over 127.0.0.1 and over ::1: uses kit_host() */
-    KIT_NETNS = 2,     /* run in a network namespace of its own (lo is up); skipped with a reason where there is none */
-    KIT_SLOW = 4,      /* takes many seconds: runs only with --slow */
-    KIT_DEFAULTS = 8,  /* run with the provider's own time limits; all other cases run without, except those they set */
+    KIT_FAMILIES = 1, /* run over 127.0.0.1 and over ::1: uses kit_host() */
+    KIT_NETNS = 2,    /* run in a network namespace of its own (lo is up); skipped with a reason where there is none */
+    KIT_SLOW = 4,     /* takes many seconds: runs only with --slow */
+    KIT_DEFAULTS = 8, /* run with the provider's own time limits; all other cases run without, except those they set */
 };
 
 struct kit_case {
@@ -44,14 +44,16 @@ void kit_register(struct kit_case *c);
 #define CASE(case_name, case_flags)                                                                                    \
     static void case_name(void);                                                                                       \
     static struct kit_case kit_case_##case_name = { #case_name, case_name, (case_flags), NULL };                       \
-    __attribute__((constructor)) static void kit_register_##case_name(void) { kit_register(&kit_case_##case_name); }   \
+    __attribute__((constructor)) static void kit_register_##case_name(void)                                            \
+    {                                                                                                                  \
+        kit_register(&kit_case_##case_name);                                                                           \
+    }                                                                                                                  \
     static void case_name(void)
 
 _Noreturn void kit_fail(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 _Noreturn void kit_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-#define CHECK(condition)                                                                                               \
-    ((condition) ? (void)0 : kit_fail(__FILE__, __LINE__, "expected: %s", #condition))
+#define CHECK(condition) ((condition) ? (void)0 : kit_fail(__FILE__, __LINE__, "expected: %s", #condition))
 #define CHECK_EQ(seen, expected)                                                                                       \
     do {                                                                                                               \
         unsigned long long kit_seen = (unsigned long long)(seen), kit_want = (unsigned long long)(expected);           \
@@ -65,16 +67,15 @@ void kit_check_status(const char *file, int line, const char *what, NTSTATUS see
 
 /* The information that an adapter on lo returned before any setting was changed. */
 const NDK_ADAPTER_INFO *kit_info(void);
-#define KIT_NEED(condition, what)                                                                                      \
-    ((condition) ? (void)0 : kit_skip("the adapter has no %s (%s)", (what), #condition))
-void kit_need_flag(ULONG flag); /* NDK_ADAPTER_FLAG_ */
+#define KIT_NEED(condition, what) ((condition) ? (void)0 : kit_skip("the adapter has no %s (%s)", (what), #condition))
+void kit_need_flag(ULONG flag);   /* NDK_ADAPTER_FLAG_ */
 void kit_need_reads(ULONG count); /* in flight on one QP, in and out */
-void kit_need_iwarp(void);      /* for cases whose peer is a plain socket (raw.h) */
+void kit_need_iwarp(void);        /* for cases whose peer is a plain socket (raw.h) */
 
 /* ---- the case's address family ---- */
 
-int kit_family(void);                                          /* AF_INET or AF_INET6 */
-uint32_t kit_loopback(void);                                   /* interface index of lo */
+int kit_family(void);        /* AF_INET or AF_INET6 */
+uint32_t kit_loopback(void); /* interface index of lo */
 /* The loopback address of the family (127.0.0.1 or ::1) with a port in host order. */
 struct sockaddr_storage kit_host(uint16_t port);
 struct sockaddr_storage kit_address(const char *text, uint16_t port); /* numeric, "fe80::1%veth0" too */
@@ -91,8 +92,8 @@ struct kit_call {
     atomic_int calls;
     NTSTATUS status;
     NDK_OBJECT_HEADER *object;
-    pthread_t thread;                     /* that called the completion routine */
-    int order;                            /* number of completions of all calls before this one */
+    pthread_t thread;                      /* that called the completion routine */
+    int order;                             /* number of completions of all calls before this one */
     void (*inside)(struct kit_call *call); /* optional; called in the completion routine */
     void *arg;
 };
@@ -117,15 +118,15 @@ struct kit_side {
     NDK_ADAPTER *adapter;
     bool owns_adapter;
     NDK_PD *pd;
-    NDK_CQ *cq;          /* receives and initiator requests */
+    NDK_CQ *cq; /* receives and initiator requests */
     NDK_QP *qp;
     NDK_CONNECTOR *connector;
     NDK_MR *mr;
     MDL mdl;
-    uint8_t *memory;     /* KIT_MEMORY bytes, registered with all rights */
+    uint8_t *memory; /* KIT_MEMORY bytes, registered with all rights */
     UINT32 local_token, remote_token;
-    atomic_int notified, disconnected; /* callbacks so far */
-    void (*inside_notified)(struct kit_side *s);     /* optional, called in the callbacks */
+    atomic_int notified, disconnected;           /* callbacks so far */
+    void (*inside_notified)(struct kit_side *s); /* optional, called in the callbacks */
     void (*inside_disconnected)(struct kit_side *s);
     void *arg;
     NTSTATUS cq_status;
@@ -138,7 +139,7 @@ NTSTATUS kit_open_status(uint16_t major, uint16_t minor, uint32_t if_index, NDK_
 void kit_close_adapter(NDK_ADAPTER *adapter); /* waits until its objects are closed and callbacks have returned */
 /* Adapter (NULL: opens {2,1} on lo), PD, CQ, QP, MR; no connector yet. */
 void kit_side_open(struct kit_side *s, NDK_ADAPTER *adapter);
-void kit_side_close(struct kit_side *s); /* closes all its objects, the connector first */
+void kit_side_close(struct kit_side *s);            /* closes all its objects, the connector first */
 void kit_on_notify(void *context, NTSTATUS status); /* context: struct kit_side */
 void kit_on_disconnect(void *context);              /* context: struct kit_side */
 
@@ -157,9 +158,9 @@ NDK_MR *kit_mr(struct kit_side *s, void *memory, ULONG len, ULONG flags, MDL *md
 struct kit_listener {
     NDK_LISTENER *listener;
     struct sockaddr_storage address;
-    atomic_int requests;            /* events so far */
-    NDK_CONNECTOR *queue[4096];     /* the connectors of all events, in order of arrival */
-    atomic_int taken;               /* how many of them kit_next_request has returned or waits for */
+    atomic_int requests;        /* events so far */
+    NDK_CONNECTOR *queue[4096]; /* the connectors of all events, in order of arrival */
+    atomic_int taken;           /* how many of them kit_next_request has returned or waits for */
     void (*inside)(struct kit_listener *l, NDK_CONNECTOR *connector); /* optional; called instead of queueing */
     void *arg;
     pthread_mutex_t lock;
@@ -202,8 +203,8 @@ struct kit_pair {
     struct kit_side active, passive;
     struct kit_listener listener;
 };
-void kit_pair_open(struct kit_pair *p);      /* connected */
-void kit_pair_open_idle(struct kit_pair *p); /* not connected */
+void kit_pair_open(struct kit_pair *p);       /* connected */
+void kit_pair_open_idle(struct kit_pair *p);  /* not connected */
 void kit_close_connector(struct kit_side *s); /* if there is one */
 /* Sends a message from one to the other and checks it. */
 void kit_exchange(struct kit_side *from, struct kit_side *to);

@@ -172,8 +172,8 @@ static bool net_is_reachable(const struct sockaddr_storage *from, const struct s
     bool usable = bind(s, (const struct sockaddr *)from, kit_address_len(from)) == 0 &&
                   bind(at, (const struct sockaddr *)to, kit_address_len(to)) == 0 &&
                   getsockname(s, (struct sockaddr *)&here, &len) == 0 && (len = sizeof there) > 0 &&
-                  getsockname(at, (struct sockaddr *)&there, &len) == 0 &&
-                  net_datagram_arrives(s, &there, at) && net_datagram_arrives(at, &here, s);
+                  getsockname(at, (struct sockaddr *)&there, &len) == 0 && net_datagram_arrives(s, &there, at) &&
+                  net_datagram_arrives(at, &here, s);
 
     close(s);
     close(at);

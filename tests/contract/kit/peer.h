@@ -19,7 +19,7 @@ struct raw_frame peer_frame(enum peer_form form);
 /* The provider connects, the case accepts with a socket. */
 struct peer_acceptor {
     struct kit_side side;
-    NDK_SHARED_ENDPOINT *endpoint;  /* optional, to connect from */
+    NDK_SHARED_ENDPOINT *endpoint; /* optional, to connect from */
     int listener, s;
     struct raw_frame request;
     struct kit_call connect;

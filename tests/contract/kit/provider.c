@@ -39,6 +39,7 @@ const NDK_ADAPTER_INFO *kit_info(void)
     return &kit_adapter.info;
 }
 
+/* clang-format off */
 #define FLAG(flag) { flag, #flag }
 static const struct {
     ULONG flag;
@@ -52,6 +53,7 @@ static const struct {
     FLAG(NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED),
     FLAG(NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED),
 };
+/* clang-format on */
 
 void kit_need_flag(ULONG flag)
 {
@@ -80,6 +82,7 @@ void kit_need_iwarp(void)
 
 /* ---- settings ---- */
 
+/* clang-format off */
 #define SETTING(field) { #field, offsetof(struct kit_config, field), false }
 #define OPTIONAL(field) { #field, offsetof(struct kit_config, field), true }
 static const struct {
@@ -93,6 +96,7 @@ static const struct {
     OPTIONAL(breaches), OPTIONAL(max_srq_depth), OPTIONAL(fast_register_pages), OPTIONAL(max_window_kib),
     OPTIONAL(cq_resize), OPTIONAL(cq_moderation),
 };
+/* clang-format on */
 
 struct kit_config kit_config(void)
 {
@@ -121,8 +125,8 @@ void kit_configure(const struct kit_config *c)
 
 void run_without_limits(void)
 {
-    static const char *const limits[] = { "connect_ms", "request_ms", "reply_ms", "establish_ms", "disconnect_ms",
-                                          "stall_ms", "srq_stall_ms", "unacked_ms" };
+    static const char *const limits[] = { "connect_ms",    "request_ms", "reply_ms",     "establish_ms",
+                                          "disconnect_ms", "stall_ms",   "srq_stall_ms", "unacked_ms" };
 
     for (size_t i = 0; kit_provider->set && i < sizeof limits / sizeof limits[0]; i++)
         (void)kit_provider->set(limits[i], 1000000);
@@ -138,6 +142,7 @@ void kit_with_limit(bool (*attempt)(uint32_t ms))
 
 /* ---- statuses by name ---- */
 
+/* clang-format off */
 #define NAME(status) { status, #status }
 static const struct {
     NTSTATUS status;
@@ -156,6 +161,7 @@ static const struct {
     NAME(STATUS_CONNECTION_ABORTED), NAME(STATUS_DEVICE_REMOVED), NAME(STATUS_IMPLEMENTATION_LIMIT),
     NAME(NDIS_STATUS_BAD_VERSION), NAME(NDIS_STATUS_ADAPTER_NOT_READY),
 };
+/* clang-format on */
 
 static const char *provider_status_name(NTSTATUS status, char text[16])
 {

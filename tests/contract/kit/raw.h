@@ -14,14 +14,16 @@
 
 enum raw_flags { RAW_M = 0x80, RAW_C = 0x40, RAW_R = 0x20, RAW_S = 0x10 };
 enum raw_bits {
-    RAW_A = 0x8000, RAW_B = 0x4000,       /* beside IRD */
-    RAW_WRITE = 0x8000, RAW_READ = 0x4000 /* beside ORD */
+    RAW_A = 0x8000,
+    RAW_B = 0x4000, /* beside IRD */
+    RAW_WRITE = 0x8000,
+    RAW_READ = 0x4000 /* beside ORD */
 };
 
 struct raw_frame {
     uint8_t flags, revision;
-    uint16_t ird, ord;       /* with enum raw_bits; only if RAW_S is set and the frame has 4 bytes for them */
-    uint8_t data[512];       /* private data behind IRD and ORD */
+    uint16_t ird, ord; /* with enum raw_bits; only if RAW_S is set and the frame has 4 bytes for them */
+    uint8_t data[512]; /* private data behind IRD and ORD */
     size_t len;
 };
 
@@ -34,7 +36,7 @@ void raw_send(int s, const void *bytes, size_t len);
 size_t raw_recv(int s, void *bytes, size_t len); /* less than len only at the end of the stream or a reset */
 bool raw_wait_end(int s);                        /* waits; true: end of the stream or reset, false: a byte */
 void raw_close(int s, bool reset);
-bool raw_is_silent(int s);                       /* pauses; true: then neither a byte nor the end has arrived */
+bool raw_is_silent(int s); /* pauses; true: then neither a byte nor the end has arrived */
 
 void raw_send_frame(int s, bool reply, const struct raw_frame *f);
 bool raw_recv_frame(int s, bool reply, struct raw_frame *f); /* false: the stream ended first */

@@ -69,8 +69,7 @@ static void sharing_connect_member(struct sharing *s, bool own_queue)
     CHECK(s->members <= SHARING_MAX);
     m->cq = s->passive.cq;
     if (own_queue)
-        CHECK_STATUS(data_cq(s->passive.adapter, 2 * KIT_DEPTH, kit_on_notify, &s->passive, &m->cq),
-                     STATUS_SUCCESS);
+        CHECK_STATUS(data_cq(s->passive.adapter, 2 * KIT_DEPTH, kit_on_notify, &s->passive, &m->cq), STATUS_SUCCESS);
     CHECK_STATUS(sharing_qp(s, s->passive.pd, m->cq, s->srq, m, &m->qp), STATUS_SUCCESS);
     m->peer = kit_qp(&s->active, KIT_DEPTH);
     s->passive.qp = m->qp;

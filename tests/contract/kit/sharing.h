@@ -19,7 +19,7 @@ struct sharing {
     NDK_SRQ *srq;
     struct sharing_member member[SHARING_MAX];
     int members;
-    atomic_int low;                  /* notifications of the shared queue */
+    atomic_int low; /* notifications of the shared queue */
     NTSTATUS low_status;
     void (*inside_low)(struct sharing *s);
 };
@@ -32,7 +32,7 @@ struct sharing_config {
 /* Skips the case if the adapter has no shared receive queues. */
 void sharing_open(struct sharing *s, const struct sharing_config *c);
 void sharing_connect(struct sharing *s, int members, bool own_queues); /* adds members */
-void sharing_close_member(struct sharing *s, int member); /* both QPs and connectors */
+void sharing_close_member(struct sharing *s, int member);              /* both QPs and connectors */
 void sharing_close(struct sharing *s);
 
 void sharing_on_low(void *context, NTSTATUS status); /* context: struct sharing */

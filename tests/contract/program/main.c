@@ -56,28 +56,54 @@ static unsigned seconds(const char *text)
 static struct options parse(int argc, char **argv)
 {
     static const struct option known[] = {
-        { "list", no_argument, NULL, 'l' },           { "rules", no_argument, NULL, 'r' },
-        { "filter", required_argument, NULL, 'f' },   { "family", required_argument, NULL, 'F' },
-        { "slow", no_argument, NULL, 's' },           { "watchdog", required_argument, NULL, 'w' },
-        { "provider", required_argument, NULL, 'p' }, { "json", required_argument, NULL, 'j' },
-        { "junit", required_argument, NULL, 'u' },    { "help", no_argument, NULL, 'h' },
+        { "list", no_argument, NULL, 'l' },
+        { "rules", no_argument, NULL, 'r' },
+        { "filter", required_argument, NULL, 'f' },
+        { "family", required_argument, NULL, 'F' },
+        { "slow", no_argument, NULL, 's' },
+        { "watchdog", required_argument, NULL, 'w' },
+        { "provider", required_argument, NULL, 'p' },
+        { "json", required_argument, NULL, 'j' },
+        { "junit", required_argument, NULL, 'u' },
+        { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
     struct options o = { .families = "both" };
 
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (c) {
-        case 'l': o.list = true; break;
-        case 'r': o.rules = true; break;
-        case 'f': o.filter = optarg; break;
-        case 'F': o.families = optarg; break;
-        case 's': o.slow = true; break;
-        case 'w': o.watchdog = seconds(optarg); break;
-        case 'p': o.provider = optarg; break;
-        case 'j': o.json = optarg; break;
-        case 'u': o.junit = optarg; break;
-        case 'h': fputs(usage_text, stdout); exit(0);
-        default: wrong_usage();
+        case 'l':
+            o.list = true;
+            break;
+        case 'r':
+            o.rules = true;
+            break;
+        case 'f':
+            o.filter = optarg;
+            break;
+        case 'F':
+            o.families = optarg;
+            break;
+        case 's':
+            o.slow = true;
+            break;
+        case 'w':
+            o.watchdog = seconds(optarg);
+            break;
+        case 'p':
+            o.provider = optarg;
+            break;
+        case 'j':
+            o.json = optarg;
+            break;
+        case 'u':
+            o.junit = optarg;
+            break;
+        case 'h':
+            fputs(usage_text, stdout);
+            exit(0);
+        default:
+            wrong_usage();
         }
     }
     if (optind != argc || (strcmp(o.families, "4") && strcmp(o.families, "6") && strcmp(o.families, "both")))

@@ -232,7 +232,8 @@ static void junit_suite(FILE *out, const struct report *report, size_t first, co
         counts[r[i].outcome]++;
         seconds += r[i].seconds;
     }
-    fprintf(out, "  <testsuite name=\"ndkconform.%.*s\" tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"%u\" "
+    fprintf(out,
+            "  <testsuite name=\"ndkconform.%.*s\" tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"%u\" "
             "time=\"%.3f\" timestamp=\"%s\">\n    <properties><property name=\"provider\"",
             (int)section_len(r[first].c->name), r[first].c->name,
             counts[RUN_PASSED] + counts[RUN_FAILED] + counts[RUN_SKIPPED], counts[RUN_FAILED], counts[RUN_SKIPPED],

@@ -27,7 +27,7 @@ static int current_family = AF_INET;
 static struct shared {
     atomic_int has_reason;
     char reason[sizeof((struct run_result *)0)->reason];
-} *shared;
+} * shared;
 
 void kit_register(struct kit_case *c)
 {
@@ -202,8 +202,8 @@ static void run_watch(pid_t child, unsigned seconds, int from, struct run_result
 
 /* ---- its result ---- */
 
-static void __attribute__((format(printf, 3, 4))) run_set_failure(struct run_result *r, FILE *echo,
-                                                                        const char *format, ...)
+static void __attribute__((format(printf, 3, 4)))
+run_set_failure(struct run_result *r, FILE *echo, const char *format, ...)
 {
     char line[sizeof r->reason + 4];
     va_list args;

@@ -30,8 +30,8 @@ struct run_result {
     int family;
     enum run_outcome outcome;
     double seconds;
-    char reason[1024];  /* one line: why it failed or was skipped */
-    char *output;       /* the first RUN_MAX_OUTPUT bytes that it printed; not terminated */
+    char reason[1024]; /* one line: why it failed or was skipped */
+    char *output;      /* the first RUN_MAX_OUTPUT bytes that it printed; not terminated */
     size_t len;
 };
 
@@ -42,7 +42,7 @@ void run_without_limits(void);
 void run_probe(void);
 /* Records what the case prints, and writes it to echo at once. watchdog: seconds; 0 is the default. */
 void run_case(const struct kit_case *c, int family, unsigned watchdog, FILE *echo, struct run_result *r);
-const char *run_outcome_name(enum run_outcome o);       /* "passed", "FAILED", "skipped" */
+const char *run_outcome_name(enum run_outcome o);        /* "passed", "FAILED", "skipped" */
 const char *run_family_name(const struct run_result *r); /* "IPv4", "IPv6"; NULL without KIT_FAMILIES */
 
 /* ---- the rules that a case covers: rules.py makes the table from the comments above the cases ---- */
@@ -59,8 +59,8 @@ const char *rules_of(const char *name); /* "" if there are none */
 struct report {
     const struct run_result *results;
     size_t count;
-    const char *module;  /* --provider, or NULL */
-    long long started;   /* seconds since 1970 */
+    const char *module; /* --provider, or NULL */
+    long long started;  /* seconds since 1970 */
 };
 void report_json(FILE *out, const struct report *r);
 void report_junit(FILE *out, const struct report *r);

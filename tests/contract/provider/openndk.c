@@ -9,8 +9,10 @@
 #include "openndk/mdl.h"
 
 _Static_assert(NDKCONFORM_RTR_ZERO_FPDU == ONDK_RTR_ZERO_FPDU && NDKCONFORM_RTR_WRITE == ONDK_RTR_WRITE &&
-               NDKCONFORM_RTR_READ == ONDK_RTR_READ, "the same bits for the forms of ready-to-receive");
+                   NDKCONFORM_RTR_READ == ONDK_RTR_READ,
+               "the same bits for the forms of ready-to-receive");
 
+/* clang-format off */
 #define SETTING(field) { #field, offsetof(ondk_config_t, field) }
 static const struct {
     const char *name;
@@ -23,6 +25,7 @@ static const struct {
     SETTING(max_srq_depth), SETTING(fast_register_pages), SETTING(max_window_kib), SETTING(cq_resize),
     SETTING(cq_moderation),
 };
+/* clang-format on */
 
 static NTSTATUS set(const char *setting, uint32_t value)
 {

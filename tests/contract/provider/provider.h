@@ -16,7 +16,7 @@
 #define NDKCONFORM_INTERFACE 1u
 
 struct ndkconform_provider {
-    uint32_t interface;        /* NDKCONFORM_INTERFACE: the version of this struct */
+    uint32_t interface; /* NDKCONFORM_INTERFACE: the version of this struct */
     const char *name, *version;
     /*
      * Opens and closes the adapter of a network interface; lo must have one. The close waits until every object of the

@@ -157,7 +157,7 @@ static const char *work_name(enum ibv_wc_opcode opcode)
 static bool wait_completion(struct connection *conn, struct ibv_cq *cq)
 {
     struct ibv_wc wc;
-    struct pollfd fd = {.fd = conn->channel->fd, .events = POLLIN};
+    struct pollfd fd = { .fd = conn->channel->fd, .events = POLLIN };
 
     while (!conn->ended) {
         int n = ibv_poll_cq(cq, 1, &wc);
@@ -201,7 +201,7 @@ static void post_receive(struct connection *conn)
 static void make_resources(struct connection *conn)
 {
     struct ibv_qp_init_attr attr = {
-        .cap = {.max_send_wr = 8, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1},
+        .cap = { .max_send_wr = 8, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
         .qp_type = IBV_QPT_RC,
         .sq_sig_all = 1,
     };
@@ -230,7 +230,7 @@ static struct rdma_conn_param connect_parameters(const struct options *opt)
 
 static void print_read_limits(struct connection *conn)
 {
-    struct ibv_qp_attr attr = {0};
+    struct ibv_qp_attr attr = { 0 };
     struct ibv_qp_init_attr init;
 
     if (ibv_query_qp(conn->id->qp, &attr, IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC, &init))
@@ -327,7 +327,7 @@ static void carry_data_and_end(struct connection *conn)
 static void run_client(struct connection *conn)
 {
     const struct options *opt = conn->opt;
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(opt->port)};
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(opt->port) };
     struct rdma_conn_param param = connect_parameters(opt);
     enum rdma_cm_event_type type;
 
@@ -353,7 +353,7 @@ static void run_client(struct connection *conn)
 static void run_server(struct connection *conn)
 {
     const struct options *opt = conn->opt;
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(opt->port)};
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(opt->port) };
     struct rdma_conn_param param = connect_parameters(opt);
     struct rdma_cm_id *listener;
 
@@ -458,11 +458,15 @@ static void parse_option(struct options *opt, int which)
 static void parse(struct options *opt, int argc, char **argv)
 {
     static const struct option names[] = {
-        {"private-data", required_argument, NULL, 'p'}, {"private-size", required_argument, NULL, 'P'},
-        {"reject", no_argument, NULL, 'r'},             {"ird", required_argument, NULL, 'i'},
-        {"ord", required_argument, NULL, 'o'},          {"iterations", required_argument, NULL, 'n'},
-        {"size", required_argument, NULL, 's'},         {"timeout", required_argument, NULL, 't'},
-        {NULL, 0, NULL, 0},
+        { "private-data", required_argument, NULL, 'p' },
+        { "private-size", required_argument, NULL, 'P' },
+        { "reject", no_argument, NULL, 'r' },
+        { "ird", required_argument, NULL, 'i' },
+        { "ord", required_argument, NULL, 'o' },
+        { "iterations", required_argument, NULL, 'n' },
+        { "size", required_argument, NULL, 's' },
+        { "timeout", required_argument, NULL, 't' },
+        { NULL, 0, NULL, 0 },
     };
     int which;
 
@@ -481,8 +485,8 @@ static void parse(struct options *opt, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct options opt = {.ird = 1, .ord = 1, .size = 64, .timeout = 20};
-    struct connection conn = {.opt = &opt};
+    struct options opt = { .ird = 1, .ord = 1, .size = 64, .timeout = 20 };
+    struct connection conn = { .opt = &opt };
 
     parse(&opt, argc, argv);
     setvbuf(stdout, NULL, _IOLBF, 0);

@@ -99,15 +99,16 @@ static uint32_t sum_of(const uint8_t *data, uint32_t len)
 
 static void post(enum op op, uint32_t offset, uint32_t len, uint64_t address, uint32_t token)
 {
-    struct request r = {.op = op, .area = &work, .offset = offset, .len = len, .remote_address = address,
-                        .remote_token = token};
+    struct request r = {
+        .op = op, .area = &work, .offset = offset, .len = len, .remote_address = address, .remote_token = token
+    };
 
     side_post(&r);
 }
 
 static void post_slot(uint32_t slot)
 {
-    struct request r = {.op = OP_RECEIVE, .id = slot, .area = &inbox, .offset = slot * MAX_DATA, .len = MAX_DATA};
+    struct request r = { .op = OP_RECEIVE, .id = slot, .area = &inbox, .offset = slot * MAX_DATA, .len = MAX_DATA };
 
     side_post(&r);
 }
@@ -181,14 +182,14 @@ static void expect_sum(uint32_t sum)
 
 static void send_sum(uint32_t sum)
 {
-    send_note(OP_SEND, (struct note){.kind = NOTE_SUM, .sum = sum}, 0);
+    send_note(OP_SEND, (struct note){ .kind = NOTE_SUM, .sum = sum }, 0);
 }
 
 /* ---- cases that work ---- */
 
 static void write_with_note(uint32_t seed, uint32_t offset, uint32_t len, enum op op)
 {
-    struct note note = {.kind = NOTE_CHECK, .seed = seed, .offset = offset, .len = len};
+    struct note note = { .kind = NOTE_CHECK, .seed = seed, .offset = offset, .len = len };
 
     fill(work.memory, len, seed, 0);
     post(OP_WRITE, 0, len, offer.address + offset, offer.token);
@@ -214,7 +215,7 @@ static void client_write(void)
 {
     for (uint32_t i = 0; i < SIZES; i++)
         write_with_note(i + 1, SPARE + i, sizes[i], OP_SEND);
-    send_note(OP_SEND, (struct note){.kind = NOTE_END}, 0);
+    send_note(OP_SEND, (struct note){ .kind = NOTE_END }, 0);
     printf("written=%u largest=%u\n", SIZES, MAX_DATA);
 }
 
@@ -254,7 +255,7 @@ static void client_read(void)
     for (uint32_t i = empty_reads ? 0 : 1; i < SIZES; i++)
         read_one(i);
     read_many();
-    send_note(OP_SEND, (struct note){.kind = NOTE_END}, 0);
+    send_note(OP_SEND, (struct note){ .kind = NOTE_END }, 0);
     printf("read=%u largest=%u in-flight=%u\n", SIZES - !empty_reads, MAX_DATA, FLIGHT);
 }
 
@@ -302,7 +303,7 @@ static void server_receive(void)
 
 static void print_all(void)
 {
-    static const char *const names[OP_COUNT] = {"send", "send-invalidate", "write", "read", "receive"};
+    static const char *const names[OP_COUNT] = { "send", "send-invalidate", "write", "read", "receive" };
     struct outcome o;
 
     while (side_wait(&o))
@@ -336,9 +337,18 @@ static void client_bad_token(enum op op)
     print_all();
 }
 
-static void client_write_bad_token(void) { client_bad_token(OP_WRITE); }
-static void client_read_bad_token(void) { client_bad_token(OP_READ); }
-static void client_invalidate_bad_token(void) { client_bad_token(OP_SEND_INVALIDATE); }
+static void client_write_bad_token(void)
+{
+    client_bad_token(OP_WRITE);
+}
+static void client_read_bad_token(void)
+{
+    client_bad_token(OP_READ);
+}
+static void client_invalidate_bad_token(void)
+{
+    client_bad_token(OP_SEND_INVALIDATE);
+}
 
 static void client_beyond(enum op op)
 {
@@ -346,8 +356,14 @@ static void client_beyond(enum op op)
     print_all();
 }
 
-static void client_write_beyond(void) { client_beyond(OP_WRITE); }
-static void client_read_beyond(void) { client_beyond(OP_READ); }
+static void client_write_beyond(void)
+{
+    client_beyond(OP_WRITE);
+}
+static void client_read_beyond(void)
+{
+    client_beyond(OP_READ);
+}
 
 static void client_write_right(void)
 {
@@ -387,9 +403,9 @@ struct exchange_case {
     const char *name;
     void (*client)(void);
     void (*server)(void);
-    unsigned rights;  /* of the memory that the server offers; 0: revocable */
-    bool ends;        /* the case ends the connection: no side disconnects */
-    bool posts_once;  /* the server posts each receive once */
+    unsigned rights; /* of the memory that the server offers; 0: revocable */
+    bool ends;       /* the case ends the connection: no side disconnects */
+    bool posts_once; /* the server posts each receive once */
 };
 
 static const struct exchange_case cases[] = {
@@ -410,7 +426,7 @@ static const struct exchange_case cases[] = {
 
 static void run_client(const struct exchange_case *c)
 {
-    send_note(OP_SEND, (struct note){.kind = NOTE_HELLO}, 0);
+    send_note(OP_SEND, (struct note){ .kind = NOTE_HELLO }, 0);
     offer = receive_note();
     if (offer.kind != NOTE_OFFER)
         exchange_fail("no-offer");
@@ -427,8 +443,11 @@ static void run_server(const struct exchange_case *c)
         exchange_fail("no-hello");
     if (!c->rights)
         side_revocable(&offered, MAX_DATA + 4 * SPARE);
-    offer = (struct note){.kind = NOTE_OFFER, .seed = 7, .len = offered.len, .token = offered.remote,
-                          .address = (uint64_t)(uintptr_t)offered.memory};
+    offer = (struct note){ .kind = NOTE_OFFER,
+                           .seed = 7,
+                           .len = offered.len,
+                           .token = offered.remote,
+                           .address = (uint64_t)(uintptr_t)offered.memory };
     if (c->client == client_read)
         fill(offered.memory, offered.len, offer.seed, 0);
     else
@@ -449,7 +468,9 @@ static void usage(void)
 static const struct exchange_case *parse(struct side_options *opt, int argc, char **argv)
 {
     static const struct option names[] = {
-        {"crc", required_argument, NULL, 'c'}, {"empty", no_argument, NULL, 'e'}, {NULL, 0, NULL, 0},
+        { "crc", required_argument, NULL, 'c' },
+        { "empty", no_argument, NULL, 'e' },
+        { NULL, 0, NULL, 0 },
     };
     int which;
 
@@ -477,7 +498,7 @@ static const struct exchange_case *parse(struct side_options *opt, int argc, cha
 
 int main(int argc, char **argv)
 {
-    struct side_options opt = {.reads = 4, .crc = true};
+    struct side_options opt = { .reads = 4, .crc = true };
     const struct exchange_case *c = parse(&opt, argc, argv);
 
     setvbuf(stdout, NULL, _IOLBF, 0);

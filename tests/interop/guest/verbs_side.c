@@ -49,7 +49,7 @@ static void expect(enum rdma_cm_event_type want, const char *reason)
 static void make_queues(void)
 {
     struct ibv_qp_init_attr attr = {
-        .cap = {.max_send_wr = SIDE_REQUESTS, .max_recv_wr = SIDE_RECEIVES, .max_send_sge = 2, .max_recv_sge = 2},
+        .cap = { .max_send_wr = SIDE_REQUESTS, .max_recv_wr = SIDE_RECEIVES, .max_send_sge = 2, .max_recv_sge = 2 },
         .qp_type = IBV_QPT_RC,
         .sq_sig_all = 1,
     };
@@ -64,7 +64,7 @@ static void make_queues(void)
 
 static void resolve(void)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(opt.port)};
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(opt.port) };
 
     need(inet_pton(AF_INET, opt.host, &to.sin_addr) == 1, "host");
     need(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), "create-id");
@@ -76,7 +76,7 @@ static void resolve(void)
 
 static void await_request(void)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(opt.port)};
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(opt.port) };
 
     need(!rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP), "create-id");
     need(!rdma_bind_addr(listener, (struct sockaddr *)&at) && !rdma_listen(listener, 8), "listen");
@@ -132,7 +132,9 @@ static int make_pieces(const struct request *r, struct ibv_sge pieces[2])
 void side_post(const struct request *r)
 {
     static const enum ibv_wr_opcode opcodes[] = {
-        [OP_SEND] = IBV_WR_SEND, [OP_SEND_INVALIDATE] = IBV_WR_SEND_WITH_INV, [OP_WRITE] = IBV_WR_RDMA_WRITE,
+        [OP_SEND] = IBV_WR_SEND,
+        [OP_SEND_INVALIDATE] = IBV_WR_SEND_WITH_INV,
+        [OP_WRITE] = IBV_WR_RDMA_WRITE,
         [OP_READ] = IBV_WR_RDMA_READ,
     };
     struct ibv_sge pieces[2];
@@ -140,10 +142,10 @@ void side_post(const struct request *r)
     uint64_t wr_id = (uint64_t)r->op << 32 | r->id;
 
     if (r->op == OP_RECEIVE) {
-        struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = pieces, .num_sge = count}, *bad;
+        struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = pieces, .num_sge = count }, *bad;
         need(!ibv_post_recv(id->qp, &wr, &bad), "post-receive");
     } else {
-        struct ibv_send_wr wr = {.wr_id = wr_id, .sg_list = pieces, .num_sge = count, .opcode = opcodes[r->op]}, *bad;
+        struct ibv_send_wr wr = { .wr_id = wr_id, .sg_list = pieces, .num_sge = count, .opcode = opcodes[r->op] }, *bad;
         wr.wr.rdma.remote_addr = r->remote_address;
         /* siw of rdma-core 44 uses this field, not invalidate_rkey, as the token to invalidate. */
         wr.wr.rdma.rkey = r->remote_token;
@@ -155,7 +157,7 @@ void side_post(const struct request *r)
 
 void side_establish(void)
 {
-    struct rdma_conn_param param = {.responder_resources = opt.reads, .initiator_depth = opt.reads};
+    struct rdma_conn_param param = { .responder_resources = opt.reads, .initiator_depth = opt.reads };
 
     if (opt.server)
         need(!rdma_accept(id, &param), "accept");
@@ -167,8 +169,11 @@ void side_establish(void)
 static void set_outcome(struct outcome *o, const struct ibv_wc *wc)
 {
     *o = (struct outcome){
-        .op = (enum op)(wc->wr_id >> 32), .id = (uint32_t)wc->wr_id, .bytes = wc->byte_len,
-        .good = wc->status == IBV_WC_SUCCESS, .invalidated = wc->wc_flags & IBV_WC_WITH_INV,
+        .op = (enum op)(wc->wr_id >> 32),
+        .id = (uint32_t)wc->wr_id,
+        .bytes = wc->byte_len,
+        .good = wc->status == IBV_WC_SUCCESS,
+        .invalidated = wc->wc_flags & IBV_WC_WITH_INV,
         .token = wc->invalidated_rkey,
     };
     snprintf(o->status, sizeof o->status, "%s", ibv_wc_status_str(wc->status));
@@ -184,7 +189,7 @@ static time_t seconds(void)
 
 bool side_wait(struct outcome *o)
 {
-    struct pollfd fd = {.fd = channel->fd, .events = POLLIN};
+    struct pollfd fd = { .fd = channel->fd, .events = POLLIN };
     struct ibv_wc wc;
 
     for (time_t until = seconds() + SIDE_SECONDS; seconds() <= until;) {

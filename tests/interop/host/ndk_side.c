@@ -31,7 +31,7 @@ static void need(const char *what, NTSTATUS status)
 
 static struct sockaddr_in loopback(uint16_t port)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
 
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return a;
@@ -60,11 +60,13 @@ void side_area(struct area *area, uint32_t len, unsigned rights)
 
     if (!r)
         exchange_fail("memory");
-    need("NdkRegisterMr", consumer_region_create(r, consumer.pd, len, NDK_MR_FLAG_ALLOW_LOCAL_WRITE |
-                                        (rights & RIGHT_READ ? NDK_MR_FLAG_ALLOW_REMOTE_READ : 0) |
-                                        (rights & RIGHT_WRITE ? NDK_MR_FLAG_ALLOW_REMOTE_WRITE : 0)));
-    *area = (struct area){.memory = r->memory, .len = len, .own = r,
-                          .local = r->local_token, .remote = r->remote_token};
+    need("NdkRegisterMr", consumer_region_create(r, consumer.pd, len,
+                                                 NDK_MR_FLAG_ALLOW_LOCAL_WRITE |
+                                                     (rights & RIGHT_READ ? NDK_MR_FLAG_ALLOW_REMOTE_READ : 0) |
+                                                     (rights & RIGHT_WRITE ? NDK_MR_FLAG_ALLOW_REMOTE_WRITE : 0)));
+    *area = (struct area){
+        .memory = r->memory, .len = len, .own = r, .local = r->local_token, .remote = r->remote_token
+    };
 }
 
 /* Fills in the SGEs and returns their number. */
@@ -109,7 +111,7 @@ void side_post(const struct request *r)
 
 void side_establish(void)
 {
-    struct consumer_limits limits = {opt.reads, opt.reads};
+    struct consumer_limits limits = { opt.reads, opt.reads };
     struct sockaddr_in from = loopback(0), to = loopback(opt.port);
 
     if (opt.server) {
@@ -142,15 +144,15 @@ static void fast_register(struct revocable *v, uint8_t *memory, uint32_t len)
         exchange_fail("memory");
     sync_init(&s);
     ondk_mdl_init(&v->mdl, memory, len, NULL);
-    need("NdkBuildLAM", sync_wait(&s, a->Dispatch->NdkBuildLAM(a, &v->mdl, len, sync_on_request, &s, v->lam, &size,
-                                                               &fbo)));
+    need("NdkBuildLAM",
+         sync_wait(&s, a->Dispatch->NdkBuildLAM(a, &v->mdl, len, sync_on_request, &s, v->lam, &size, &fbo)));
     need("NdkCreateMr", sync_create_mr(consumer.pd, TRUE, &v->mr));
     need("NdkInitializeFastRegisterMr", sync_wait(&s, v->mr->Dispatch->NdkInitializeFastRegisterMr(
-        v->mr, v->lam->AdapterPageCount, TRUE, sync_on_request, &s)));
+                                                          v->mr, v->lam->AdapterPageCount, TRUE, sync_on_request, &s)));
     sync_fini(&s);
     need("NdkFastRegister", consumer.qp->Dispatch->NdkFastRegister(
-        consumer.qp, NULL, v->mr, v->lam->AdapterPageCount, v->lam->AdapterPageArray, fbo, len, memory,
-        NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_ALLOW_REMOTE_WRITE));
+                                consumer.qp, NULL, v->mr, v->lam->AdapterPageCount, v->lam->AdapterPageArray, fbo, len,
+                                memory, NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_ALLOW_REMOTE_WRITE));
     if (!consumer_next_result(&consumer, &result, SIDE_SECONDS) || result.Type != NdkOperationTypeFastRegister)
         exchange_fail("no-fast-register");
     need("NdkFastRegister's completion", result.Status);
@@ -164,9 +166,11 @@ void side_revocable(struct area *area, uint32_t len)
     if (!v || !memory)
         exchange_fail("memory");
     fast_register(v, memory, len);
-    *area = (struct area){.memory = memory, .len = len, .own = v,
-                          .local = v->mr->Dispatch->NdkGetLocalTokenFromMr(v->mr),
-                          .remote = v->mr->Dispatch->NdkGetRemoteTokenFromMr(v->mr)};
+    *area = (struct area){ .memory = memory,
+                           .len = len,
+                           .own = v,
+                           .local = v->mr->Dispatch->NdkGetLocalTokenFromMr(v->mr),
+                           .remote = v->mr->Dispatch->NdkGetRemoteTokenFromMr(v->mr) };
 }
 
 bool side_wait(struct outcome *o)
@@ -178,8 +182,11 @@ bool side_wait(struct outcome *o)
         return false;
     context = (uint64_t)(uintptr_t)result.RequestContext;
     *o = (struct outcome){
-        .op = (enum op)(context >> 32), .id = (uint32_t)context, .bytes = result.BytesTransferred,
-        .good = NT_SUCCESS(result.Status), .invalidated = result.Type == NdkOperationTypeReceiveAndInvalidate,
+        .op = (enum op)(context >> 32),
+        .id = (uint32_t)context,
+        .bytes = result.BytesTransferred,
+        .good = NT_SUCCESS(result.Status),
+        .invalidated = result.Type == NdkOperationTypeReceiveAndInvalidate,
         .token = (uint32_t)result.TypeSpecificCompletionOutput,
     };
     snprintf(o->status, sizeof o->status, "%s %s", ondk_status_name(result.Status),

@@ -45,12 +45,12 @@ struct test {
 };
 
 static const struct test tests[] = {
-    {.name = "send_bw", .verb = SEND, .before = 4, .end_address = true},
-    {.name = "send_lat", .verb = SEND, .latency = true, .before = 4, .end_address = true},
-    {.name = "write_bw", .verb = WRITE, .before = 3, .end_address = true, .end_reports = true},
-    {.name = "write_lat", .verb = WRITE, .latency = true, .before = 4},
-    {.name = "read_bw", .verb = READ, .before = 3, .end_address = true, .end_reports = true},
-    {.name = "read_lat", .verb = READ, .latency = true, .before = 4, .end_address = true},
+    { .name = "send_bw", .verb = SEND, .before = 4, .end_address = true },
+    { .name = "send_lat", .verb = SEND, .latency = true, .before = 4, .end_address = true },
+    { .name = "write_bw", .verb = WRITE, .before = 3, .end_address = true, .end_reports = true },
+    { .name = "write_lat", .verb = WRITE, .latency = true, .before = 4 },
+    { .name = "read_bw", .verb = READ, .before = 3, .end_address = true, .end_reports = true },
+    { .name = "read_lat", .verb = READ, .latency = true, .before = 4, .end_address = true },
 };
 
 /* One connection, and how many of its requests have completed that no call has waited for yet. */
@@ -184,7 +184,7 @@ static void exchange_addresses(struct peer *p)
 {
     bool credits = p->test->verb == SEND && !p->test->latency;
     const struct consumer_region *r = credits ? &p->credit : &p->data.region;
-    uint8_t mine[ADDRESS_SIZE] = {0}, theirs[ADDRESS_SIZE];
+    uint8_t mine[ADDRESS_SIZE] = { 0 }, theirs[ADDRESS_SIZE];
     uint32_t token = htobe32(r->remote_token);
     uint64_t address = htobe64((uint64_t)(uintptr_t)r->memory);
 
@@ -225,7 +225,7 @@ static uint64_t report_double(double value)
 static void exchange_reports(struct peer *p)
 {
     double rate = p->seconds > 0 ? p->iterations / p->seconds : 0;
-    uint64_t mine[5] = {htobe64(p->size), htobe64(p->iterations), 0, 0, 0}, theirs[5];
+    uint64_t mine[5] = { htobe64(p->size), htobe64(p->iterations), 0, 0, 0 }, theirs[5];
 
     mine[3] = report_double(rate * p->size / (1 << 20));
     mine[4] = report_double(rate / 1e6);
@@ -386,7 +386,7 @@ static void carry_data(struct peer *p)
 
 static struct sockaddr_in loopback(uint16_t port)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
 
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return a;
@@ -401,7 +401,7 @@ static void connect_link(struct peer *p, struct link *l)
         if (i)
             usleep(TRY_MS * 1000);
         status = consumer_connect(&l->c, (struct sockaddr *)&from, (struct sockaddr *)&to,
-                                  (struct consumer_limits){16, 16}, NULL, 0);
+                                  (struct consumer_limits){ 16, 16 }, NULL, 0);
     }
     need("NdkConnect", status);
     need("NdkCompleteConnect", consumer_complete_connect(&l->c));
@@ -411,7 +411,7 @@ static void accept_link(struct peer *p, struct link *l)
 {
     l->c.connector = consumer_next_request(&p->control.c, STEP_SECONDS);
     need_true("a connect request in time", l->c.connector);
-    need("NdkAccept", consumer_accept(&l->c, (struct consumer_limits){16, 16}, NULL, 0));
+    need("NdkAccept", consumer_accept(&l->c, (struct consumer_limits){ 16, 16 }, NULL, 0));
 }
 
 static void open_links(struct peer *p)
@@ -423,11 +423,11 @@ static void open_links(struct peer *p)
     need(what, status);
     status = consumer_open_on_adapter(&p->data.c, &p->control.c, &what);
     need(what, status);
-    need("the control region", consumer_region_create(&p->control.region, p->control.c.pd, 2 * CONTROL_SIZE,
-                                                      CONSUMER_ALL_RIGHTS));
+    need("the control region",
+         consumer_region_create(&p->control.region, p->control.c.pd, 2 * CONTROL_SIZE, CONSUMER_ALL_RIGHTS));
     need("the data region", consumer_region_create(&p->data.region, p->data.c.pd, 2 * MAX_SIZE, CONSUMER_ALL_RIGHTS));
-    need("the credit region", consumer_region_create(&p->credit, p->data.c.pd, 2 * sizeof(uint32_t),
-                                                     CONSUMER_ALL_RIGHTS));
+    need("the credit region",
+         consumer_region_create(&p->credit, p->data.c.pd, 2 * sizeof(uint32_t), CONSUMER_ALL_RIGHTS));
     post_receive(&p->control, CONTROL_SIZE);
     p->data.length = p->size;
     for (uint32_t i = 0; p->test->verb == SEND && i < p->rx_depth; i++)
@@ -518,8 +518,11 @@ static void set_crc(bool on)
 static void parse(struct peer *p, int argc, char **argv)
 {
     static const struct option names[] = {
-        {"size", required_argument, NULL, 's'}, {"iterations", required_argument, NULL, 'n'},
-        {"rx-depth", required_argument, NULL, 'r'}, {"crc", required_argument, NULL, 'c'}, {NULL, 0, NULL, 0},
+        { "size", required_argument, NULL, 's' },
+        { "iterations", required_argument, NULL, 'n' },
+        { "rx-depth", required_argument, NULL, 'r' },
+        { "crc", required_argument, NULL, 'c' },
+        { NULL, 0, NULL, 0 },
     };
     int which;
 
@@ -548,7 +551,7 @@ static void parse(struct peer *p, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    static struct peer p = {.size = 4096, .iterations = 100, .rx_depth = 48};
+    static struct peer p = { .size = 4096, .iterations = 100, .rx_depth = 48 };
 
     parse(&p, argc, argv);
     setvbuf(stdout, NULL, _IOLBF, 0);

@@ -14,37 +14,43 @@
 enum { PORT = 54321, RUN = 0x122000, LENGTH = 4096, ROUNDS = 2, MAGIC = 0x4F484345 };
 
 /* STATUS_... as ntstatus.h has them. */
-enum { SUCCESS = 0, INVALID_NETWORK_RESPONSE = 0xC00000C3, REQUEST_NOT_ACCEPTED = 0xC00000D0,
-       CONNECTION_DISCONNECTED = 0xC000020C, CONNECTION_REFUSED = 0xC0000236 };
+enum {
+    SUCCESS = 0,
+    INVALID_NETWORK_RESPONSE = 0xC00000C3,
+    REQUEST_NOT_ACCEPTED = 0xC00000D0,
+    CONNECTION_DISCONNECTED = 0xC000020C,
+    CONNECTION_REFUSED = 0xC0000236
+};
 
 /* The last step of the service before it ends the connection. */
 enum stage {
-    STAGE_NONE,        /* nobody listens */
+    STAGE_NONE, /* nobody listens */
     STAGE_TCP,
-    STAGE_REQUEST,     /* reads the request */
+    STAGE_REQUEST, /* reads the request */
     STAGE_HALF_REPLY,
-    STAGE_GARBAGE,     /* ... in place of the reply */
+    STAGE_GARBAGE, /* ... in place of the reply */
     STAGE_REJECT,
     STAGE_REPLY,
-    STAGE_READY,       /* waits for the first byte behind the reply */
-    STAGE_MESSAGE,     /* reads the first message */
+    STAGE_READY,   /* waits for the first byte behind the reply */
+    STAGE_MESSAGE, /* reads the first message */
     STAGE_HALF_ANSWER,
     STAGE_FIRST_SEGMENT,
-    STAGE_LONG,        /* an answer that fits into no receive */
+    STAGE_LONG, /* an answer that fits into no receive */
     STAGE_SHORT,
     STAGE_WRONG,
-    STAGE_REFUSING,    /* echo: the answer has a status that no IRP may end with */
-    STAGE_PLAIN,       /* echo: the answer does not invalidate the region */
-    STAGE_STALE,       /* echo: the answer invalidates what is not there */
+    STAGE_REFUSING, /* echo: the answer has a status that no IRP may end with */
+    STAGE_PLAIN,    /* echo: the answer does not invalidate the region */
+    STAGE_STALE,    /* echo: the answer invalidates what is not there */
     STAGE_RIGHT,
-    STAGE_TWICE,       /* answers once more, unasked */
+    STAGE_TWICE, /* answers once more, unasked */
     STAGES
 };
 enum end { END_CLOSE, END_RESET, END_HALF, ENDS };
 
-static const char *const stage_names[STAGES] = { "none", "tcp", "request", "half reply", "garbage", "reject", "reply",
-                                                 "ready", "message", "half answer", "first segment", "long", "short",
-                                                 "wrong", "refusing", "plain", "stale", "right", "twice" };
+static const char *const stage_names[STAGES] = { "none",          "tcp",   "request", "half reply", "garbage",
+                                                 "reject",        "reply", "ready",   "message",    "half answer",
+                                                 "first segment", "long",  "short",   "wrong",      "refusing",
+                                                 "plain",         "stale", "right",   "twice" };
 
 /* As samples/echo/protocol.h has it. */
 struct bulk {
@@ -60,13 +66,20 @@ static bool answer_bytes(struct peer *p, enum stage stage, const uint8_t *bytes,
     static const uint8_t longer[1024];
 
     switch (stage) {
-    case STAGE_HALF_ANSWER: return peer_send_half_message(p, bytes, len);
-    case STAGE_FIRST_SEGMENT: return peer_send_first_segment(p, bytes, len);
-    case STAGE_LONG: return peer_send_message(p, longer, sizeof longer);
-    case STAGE_SHORT: return peer_send_message(p, bytes, len - 1);
-    case STAGE_WRONG: return peer_send_message(p, longer, len);
-    case STAGE_TWICE: return peer_send_message(p, bytes, len) && peer_send_message(p, bytes, len);
-    default: return peer_send_message(p, bytes, len);
+    case STAGE_HALF_ANSWER:
+        return peer_send_half_message(p, bytes, len);
+    case STAGE_FIRST_SEGMENT:
+        return peer_send_first_segment(p, bytes, len);
+    case STAGE_LONG:
+        return peer_send_message(p, longer, sizeof longer);
+    case STAGE_SHORT:
+        return peer_send_message(p, bytes, len - 1);
+    case STAGE_WRONG:
+        return peer_send_message(p, longer, len);
+    case STAGE_TWICE:
+        return peer_send_message(p, bytes, len) && peer_send_message(p, bytes, len);
+    default:
+        return peer_send_message(p, bytes, len);
     }
 }
 
@@ -175,15 +188,23 @@ static uint32_t expected(enum stage stage, enum end end, bool hello)
 {
     switch (stage) {
     case STAGE_NONE:
-    case STAGE_REJECT: return end == END_HALF || stage == STAGE_NONE ? CONNECTION_REFUSED : ANY_FAILURE;
-    case STAGE_MESSAGE: return end == END_HALF ? CONNECTION_DISCONNECTED : ANY_FAILURE;
+    case STAGE_REJECT:
+        return end == END_HALF || stage == STAGE_NONE ? CONNECTION_REFUSED : ANY_FAILURE;
+    case STAGE_MESSAGE:
+        return end == END_HALF ? CONNECTION_DISCONNECTED : ANY_FAILURE;
     case STAGE_SHORT:
-    case STAGE_WRONG: return end == END_HALF ? INVALID_NETWORK_RESPONSE : ANY_FAILURE;
-    case STAGE_REFUSING: return end == END_HALF ? REQUEST_NOT_ACCEPTED : ANY_FAILURE;
-    case STAGE_PLAIN: return end == END_HALF ? INVALID_NETWORK_RESPONSE : ANY_FAILURE;
-    case STAGE_RIGHT: return end == END_RESET && hello ? ANYTHING : SUCCESS;
-    case STAGE_TWICE: return hello ? ANYTHING : ANY_FAILURE;
-    default: return ANY_FAILURE;
+    case STAGE_WRONG:
+        return end == END_HALF ? INVALID_NETWORK_RESPONSE : ANY_FAILURE;
+    case STAGE_REFUSING:
+        return end == END_HALF ? REQUEST_NOT_ACCEPTED : ANY_FAILURE;
+    case STAGE_PLAIN:
+        return end == END_HALF ? INVALID_NETWORK_RESPONSE : ANY_FAILURE;
+    case STAGE_RIGHT:
+        return end == END_RESET && hello ? ANYTHING : SUCCESS;
+    case STAGE_TWICE:
+        return hello ? ANYTHING : ANY_FAILURE;
+    default:
+        return ANY_FAILURE;
     }
 }
 

@@ -62,7 +62,9 @@ static void unload_now(ondk_wdk_driver_t *driver)
 /* Waits until the service has closed every connection that it has. */
 static void wait_closed(void)
 {
-    struct { int32_t connections, open, texts, bulks; } counted;
+    struct {
+        int32_t connections, open, texts, bulks;
+    } counted;
     uint32_t len, status;
 
     do {
@@ -306,9 +308,9 @@ int main(int argc, char **argv)
         seeds = atoi(argv[3]);
     }
     /* A peer that stays ends with the time limit. As in ndkrun, the provider does not spin. */
-    if (setenv("ONDK_DISCONNECT_MS", "20", 1) || setenv("ONDK_SPIN_US", "0", 1) ||
-        !ondk_wdk_map_interface(12, lo) || !ondk_wdk_map_interface(13, lo) ||
-        !ondk_wdk_map_address("192.168.1.1", "127.0.0.1") || !ondk_wdk_map_address("192.168.1.2", "127.0.0.1"))
+    if (setenv("ONDK_DISCONNECT_MS", "20", 1) || setenv("ONDK_SPIN_US", "0", 1) || !ondk_wdk_map_interface(12, lo) ||
+        !ondk_wdk_map_interface(13, lo) || !ondk_wdk_map_address("192.168.1.1", "127.0.0.1") ||
+        !ondk_wdk_map_address("192.168.1.2", "127.0.0.1"))
         return 1;
     signal(SIGABRT, on_abort);
     return cmocka_run_group_tests(tests, NULL, NULL);

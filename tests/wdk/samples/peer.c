@@ -16,7 +16,8 @@ enum { READ_LIMIT = 1, SEGMENT_MAX = 8192 };
 
 static struct sockaddr_in loopback(uint16_t port)
 {
-    return (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port),
+    return (struct sockaddr_in){ .sin_family = AF_INET,
+                                 .sin_port = htons(port),
                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 }
 
@@ -129,9 +130,16 @@ static bool receive_bytes(struct peer *p, uint8_t *bytes, size_t len)
 
 static size_t encode_frame(uint8_t bytes[MPA_MAX_FRAME], bool reply, bool rejected, uint16_t reads)
 {
-    struct mpa_frame f = { .reply = reply, .crc = true, .rejected = rejected, .enhanced = true, .revision = 2,
-                           .has_limits = true, .peer_to_peer = true, .rtr = MPA_RTR_ZERO_FPDU,
-                           .ird = reads, .ord = reads };
+    struct mpa_frame f = { .reply = reply,
+                           .crc = true,
+                           .rejected = rejected,
+                           .enhanced = true,
+                           .revision = 2,
+                           .has_limits = true,
+                           .peer_to_peer = true,
+                           .rtr = MPA_RTR_ZERO_FPDU,
+                           .ird = reads,
+                           .ord = reads };
 
     return mpa_frame_encode(&f, bytes, MPA_MAX_FRAME);
 }

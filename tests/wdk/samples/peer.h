@@ -12,17 +12,17 @@
 #include <stdint.h>
 
 struct peer {
-    int fd;              /* -1: no connection */
-    uint32_t msn;        /* messages begun so far */
-    uint16_t reads;      /* at a time, as the request offers them */
+    int fd;         /* -1: no connection */
+    uint32_t msn;   /* messages begun so far */
+    uint16_t reads; /* at a time, as the request offers them */
 };
 
 /* One FPDU that was received. */
 struct peer_fpdu {
     bool tagged;
-    uint8_t opcode;           /* enum rdmap_opcode */
-    uint32_t stag;            /* tagged: the target; untagged: the STag to invalidate */
-    uint64_t to;              /* tagged: the target's offset */
+    uint8_t opcode; /* enum rdmap_opcode */
+    uint32_t stag;  /* tagged: the target; untagged: the STag to invalidate */
+    uint64_t to;    /* tagged: the target's offset */
     const uint8_t *payload;
     size_t len;
     uint8_t bytes[65536];
@@ -32,11 +32,11 @@ struct peer_fpdu {
 int peer_listen(uint16_t port); /* returns the socket, or -1 */
 bool peer_accept(struct peer *p, int listener);
 bool peer_connect(struct peer *p, uint16_t port); /* false: refused or reset */
-void peer_close(struct peer *p);      /* may be called twice */
-void peer_reset(struct peer *p);      /* ... as a reset */
-void peer_half_close(struct peer *p); /* sends nothing more, goes on receiving */
-bool peer_wait_end(struct peer *p);   /* reads on to the end of the stream; false: that was a reset */
-void peer_wait_byte(struct peer *p);  /* waits for a byte or the end of the stream, and reads neither */
+void peer_close(struct peer *p);                  /* may be called twice */
+void peer_reset(struct peer *p);                  /* ... as a reset */
+void peer_half_close(struct peer *p);             /* sends nothing more, goes on receiving */
+bool peer_wait_end(struct peer *p);               /* reads on to the end of the stream; false: that was a reset */
+void peer_wait_byte(struct peer *p);              /* waits for a byte or the end of the stream, and reads neither */
 
 /* ---- Start-up ---- */
 bool peer_send_request(struct peer *p);

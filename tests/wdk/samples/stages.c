@@ -9,9 +9,9 @@
 
 enum { FEW = 8, FLOOD = 40, BULK = 4096, MAGIC = 0x4F484345 };
 
-const char *const stage_names[STAGES] = { "tcp", "half request", "request", "reply", "ready", "messages", "echoes",
-                                          "half message", "first segment", "bulk", "half bulk", "bulk read",
-                                          "bulk done", "garbage", "flood" };
+const char *const stage_names[STAGES] = { "tcp",       "half request", "request",      "reply",         "ready",
+                                          "messages",  "echoes",       "half message", "first segment", "bulk",
+                                          "half bulk", "bulk read",    "bulk done",    "garbage",       "flood" };
 const char *const end_names[ENDS] = { "close", "reset", "half-close", "stay" };
 
 /* As samples/echo/protocol.h has it; both ends are on this machine. */
@@ -68,14 +68,22 @@ static bool reach_bulk(struct peer *p, enum stage stage, struct peer_fpdu *f)
 static bool reach_message(struct peer *p, enum stage stage, struct peer_fpdu *f)
 {
     switch (stage) {
-    case STAGE_READY: return true;
-    case STAGE_MESSAGES: return send_messages(p, FEW);
-    case STAGE_ECHOES: return send_messages(p, FEW) && receive_echoes(p, f, FEW);
-    case STAGE_HALF_MESSAGE: return send_messages(p, FEW / 2) && peer_send_half_message(p, "hello", 5);
-    case STAGE_FIRST_SEGMENT: return send_messages(p, FEW / 2) && peer_send_first_segment(p, "hello", 5);
-    case STAGE_GARBAGE: return send_messages(p, FEW / 2) && peer_send_garbage(p);
-    case STAGE_FLOOD: return send_messages(p, FLOOD);
-    default: return reach_bulk(p, stage, f);
+    case STAGE_READY:
+        return true;
+    case STAGE_MESSAGES:
+        return send_messages(p, FEW);
+    case STAGE_ECHOES:
+        return send_messages(p, FEW) && receive_echoes(p, f, FEW);
+    case STAGE_HALF_MESSAGE:
+        return send_messages(p, FEW / 2) && peer_send_half_message(p, "hello", 5);
+    case STAGE_FIRST_SEGMENT:
+        return send_messages(p, FEW / 2) && peer_send_first_segment(p, "hello", 5);
+    case STAGE_GARBAGE:
+        return send_messages(p, FEW / 2) && peer_send_garbage(p);
+    case STAGE_FLOOD:
+        return send_messages(p, FLOOD);
+    default:
+        return reach_bulk(p, stage, f);
     }
 }
 

@@ -8,7 +8,7 @@
 enum { ECHO_PORT = 54321 }; /* the samples' default */
 
 enum stage {
-    STAGE_TCP,           /* a TCP connection, nothing sent */
+    STAGE_TCP, /* a TCP connection, nothing sent */
     STAGE_HALF_REQUEST,
     STAGE_REQUEST,       /* the reply is not read: the service may not have accepted yet */
     STAGE_REPLY,         /* no ready-to-receive: NdkAccept pends */
@@ -29,8 +29,8 @@ enum stage {
 enum end {
     END_CLOSE, /* what the peer has not read makes it a reset */
     END_RESET,
-    END_HALF,  /* sends the end of its stream, then waits for the service's */
-    END_STAY,  /* not before the service has been unloaded */
+    END_HALF, /* sends the end of its stream, then waits for the service's */
+    END_STAY, /* not before the service has been unloaded */
     ENDS
 };
 
