@@ -167,7 +167,38 @@ static int request_check(const struct iw_qp *qp, const struct queue *q, const st
     return request_check_read_invalidate(qp, r);
 }
 
-static void entry_fill(struct entry *e, const struct rdma_request *r, uint32_t length)
+/* Copies inline data to the entry. Returns false if the SGEs have not `length` bytes any more. */
+static bool entry_copy_inline(struct entry *e, const struct rdma_request *r, uint32_t length)
+{
+    uint8_t *to = (uint8_t *)e->sges;
+    uint32_t bytes_left = length;
+
+    for (uint32_t i = 0; i < r->sge_count; i++) {
+        uint32_t n = r->sges[i].length;
+
+        if (n > bytes_left)
+            return false;
+        if (n > 0)
+            memcpy(to, (const void *)(uintptr_t)r->sges[i].address, n);
+        to += n;
+        bytes_left -= n;
+    }
+    return bytes_left == 0;
+}
+
+bool entry_copy_sges(struct entry *e, const struct rdma_request *r, uint32_t length)
+{
+    uint64_t sum = 0;
+
+    if (r->sge_count > 0)
+        memcpy(e->sges, r->sges, r->sge_count * sizeof *r->sges);
+    for (uint32_t i = 0; i < r->sge_count; i++)
+        sum += e->sges[i].length;
+    return sum == length;
+}
+
+/* Returns false if the consumer has changed the request's SGEs since they were checked. */
+static bool entry_fill(struct entry *e, const struct rdma_request *r, uint32_t length)
 {
     *e = (struct entry){
         .context = r->context,
@@ -180,20 +211,10 @@ static void entry_fill(struct entry *e, const struct rdma_request *r, uint32_t l
         .flags = (uint8_t)r->flags,
         .state = ENTRY_QUEUED,
     };
-    if (!(r->flags & RDMA_FLAG_INLINE)) {
-        if (r->sge_count > 0)
-            memcpy(e->sges, r->sges, r->sge_count * sizeof *r->sges);
-        return;
-    }
-    uint8_t *to = (uint8_t *)e->sges;
-    for (uint32_t i = 0; i < r->sge_count; i++) {
-        if (r->sges[i].length > 0)
-            memcpy(to, (const void *)(uintptr_t)r->sges[i].address, r->sges[i].length);
-        to += r->sges[i].length;
-    }
+    return r->flags & RDMA_FLAG_INLINE ? entry_copy_inline(e, r, length) : entry_copy_sges(e, r, length);
 }
 
-int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r)
+int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes)
 {
     struct queue *q = r->op == RDMA_OP_RECEIVE ? &qp->rq : &qp->sq;
     uint32_t length;
@@ -201,6 +222,8 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r)
 
     if (result != 0)
         return result;
+    if (bytes)
+        *bytes = length;
     spin_lock(&q->lock);
     uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
     if (!q->open) {
@@ -209,8 +232,9 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r)
         result = EOPNOTSUPP; /* it could never be sent, and a graceful end would wait for it */
     } else if (tail - atomic_load_explicit(&q->head, memory_order_acquire) >= q->depth) {
         result = ENOSPC;
+    } else if (!entry_fill(queue_at(q, tail), r, length)) {
+        result = EINVAL;
     } else {
-        entry_fill(queue_at(q, tail), r, length);
         if (r->op == RDMA_OP_READ)
             atomic_store_explicit(&q->read_bytes, atomic_load_explicit(&q->read_bytes, memory_order_relaxed) + length,
                                   memory_order_relaxed);

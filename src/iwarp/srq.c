@@ -102,7 +102,7 @@ int iw_srq_post(struct iw_srq *srq, const struct rdma_request *r)
     if (srq->count >= srq->depth) {
         result = ENOSPC;
     } else {
-        struct entry *e = srq_at(srq, srq->count++);
+        struct entry *e = srq_at(srq, srq->count);
 
         *e = (struct entry){
             .context = r->context,
@@ -111,8 +111,10 @@ int iw_srq_post(struct iw_srq *srq, const struct rdma_request *r)
             .opcode = RDMA_OP_RECEIVE,
             .state = ENTRY_QUEUED,
         };
-        if (r->sge_count > 0)
-            memcpy(e->sges, r->sges, r->sge_count * sizeof *r->sges);
+        if (entry_copy_sges(e, r, length))
+            srq->count++;
+        else
+            result = EINVAL;
     }
     spin_unlock(&srq->lock);
     return result;

@@ -253,7 +253,7 @@ static void post(struct fuzz *f, struct rdma_request *r)
 {
     if (f->srq && r->op == RDMA_OP_RECEIVE)
         f->shared += iw_srq_post(f->srq, r) == 0;
-    else if (iw_qp_post(f->qp, r) == 0)
+    else if (iw_qp_post(f->qp, r, NULL) == 0)
         f->posted += !(r->flags & RDMA_FLAG_SILENT);
     else if (r->op == RDMA_OP_FAST_REGISTER || r->op == RDMA_OP_BIND)
         mem_discard(f->table, &f->domain, r->token);

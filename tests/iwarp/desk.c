@@ -108,7 +108,7 @@ int post_local(struct side *s, enum rdma_op op, unsigned flags, unsigned context
 {
     struct rdma_request r = { .op = op, .flags = flags, .context = tag(context), .token = stag };
 
-    return iw_qp_post(s->qp, &r);
+    return iw_qp_post(s->qp, &r, NULL);
 }
 
 struct rdma_sge sge_at(uint32_t stag, uint64_t at, uint32_t len)

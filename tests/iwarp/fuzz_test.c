@@ -86,7 +86,7 @@ static uint32_t any_stag(struct play *g, const struct region *r)
 
 static void play_post(struct play *g, unsigned side, const struct rdma_request *r)
 {
-    int result = iw_qp_post((side ? &g->p.b : &g->p.a)->qp, r);
+    int result = iw_qp_post((side ? &g->p.b : &g->p.a)->qp, r, NULL);
 
     if (result == 0)
         g->posted[side]++;

@@ -100,11 +100,11 @@ static int post_one(struct poster *p)
         .remote_address = r->sge.address,
     };
     struct iw_qp *qp = p->opcode == RDMA_OP_RECEIVE ? r->b : r->a;
-    int result = iw_qp_post(qp, &q);
+    int result = iw_qp_post(qp, &q, NULL);
 
     if (result == EFAULT && unstable) {
         q.sge_count = 0;
-        result = iw_qp_post(qp, &q);
+        result = iw_qp_post(qp, &q, NULL);
     }
     return result;
 }

@@ -382,7 +382,7 @@ int post(struct side *s, enum rdma_op op, unsigned flags, unsigned context, cons
         .remote_token = remote ? remote->stag : 0,
         .remote_address = remote ? (uint64_t)(uintptr_t)remote->at : 0,
     };
-    return iw_qp_post(s->qp, &r);
+    return iw_qp_post(s->qp, &r, NULL);
 }
 
 void assert_completed(const struct side *s, unsigned at, enum rdma_op op, unsigned context, enum rdma_status status)

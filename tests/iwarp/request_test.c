@@ -289,7 +289,7 @@ static void test_posts_refused(void **state)
     struct rdma_sge sge = sge_at(stag, 0, 16), lasting = one_sge(&d.far);
     struct rdma_request r = { .op = RDMA_OP_FAST_REGISTER, .token = stag, .sges = &sge, .sge_count = 1 };
 
-    assert_int_equal(iw_qp_post(d.p.a.qp, &r), EINVAL);
+    assert_int_equal(iw_qp_post(d.p.a.qp, &r, NULL), EINVAL);
     assert_int_equal(post(&d.p.a, RDMA_OP_READ, RDMA_FLAG_READ_INVALIDATE, 1, NULL, 0, &d.far), EINVAL);
     assert_int_equal(post(&d.p.a, RDMA_OP_READ, RDMA_FLAG_READ_INVALIDATE, 1, &lasting, 1, &d.far), EFAULT);
     sge.length = LEN + 1;

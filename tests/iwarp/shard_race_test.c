@@ -41,7 +41,7 @@ static int request(struct side *s, enum rdma_op op, uint32_t stag)
 {
     struct rdma_request r = { .op = op, .token = stag };
 
-    return iw_qp_post(s->qp, &r);
+    return iw_qp_post(s->qp, &r, NULL);
 }
 
 /* Runs until side a and side b have so many completions each, which must be successful. */

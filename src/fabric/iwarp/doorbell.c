@@ -37,45 +37,41 @@ static uint32_t doorbell_unsent(struct fabric_qp *qp)
     return iw_qp_posted(qp->iw) - atomic_load_explicit(&qp->doorbell.posted, memory_order_relaxed);
 }
 
-static bool doorbell_is_local(struct fabric_qp *qp, const struct rdma_request *r)
+static bool doorbell_is_local(struct fabric_qp *qp, const struct doorbell_post *post)
 {
     (void)qp;
-    return r->op >= RDMA_OP_FAST_REGISTER;
+    return post->op >= RDMA_OP_FAST_REGISTER;
 }
 
-static bool doorbell_is_full(struct fabric_qp *qp, const struct rdma_request *r)
+static bool doorbell_is_full(struct fabric_qp *qp, const struct doorbell_post *post)
 {
-    (void)r;
+    (void)post;
     return doorbell_unsent(qp) >= MAX_UNSENT;
 }
 
-static bool doorbell_is_remote(struct fabric_qp *qp, const struct rdma_request *r)
+static bool doorbell_is_remote(struct fabric_qp *qp, const struct doorbell_post *post)
 {
-    (void)r;
+    (void)post;
     return !qp->cq_drives_home;
 }
 
-static bool doorbell_is_long(struct fabric_qp *qp, const struct rdma_request *r)
+static bool doorbell_is_long(struct fabric_qp *qp, const struct doorbell_post *post)
 {
-    uint64_t bytes = 0;
-
     (void)qp;
-    for (uint32_t i = 0; i < r->sge_count; i++)
-        bytes += r->sges[i].length;
-    return bytes > MAX_REQUEST_BYTES;
+    return post->bytes > MAX_REQUEST_BYTES;
 }
 
-static bool doorbell_has_unread(struct fabric_qp *qp, const struct rdma_request *r)
+static bool doorbell_has_unread(struct fabric_qp *qp, const struct doorbell_post *post)
 {
-    (void)r;
+    (void)post;
     return iwarp_cq_unread(qp->initiator_cq) >= MIN_UNREAD;
 }
 
-static bool doorbell_fills_window(struct fabric_qp *qp, const struct rdma_request *r)
+static bool doorbell_fills_window(struct fabric_qp *qp, const struct doorbell_post *post)
 {
     unsigned polls = atomic_load_explicit(&qp->doorbell.window_polls, memory_order_relaxed);
 
-    (void)r;
+    (void)post;
     return polls == iwarp_cq_empty_polls(qp->initiator_cq) + 1;
 }
 
@@ -83,12 +79,12 @@ static bool doorbell_fills_window(struct fabric_qp *qp, const struct rdma_reques
  * A request that TCP has taken completes at once, unless it is a read or follows a read. So the requests that were
  * transmitted and have not completed wait for a read's response, and the consumer will poll for them.
  */
-static bool doorbell_follows_reads(struct fabric_qp *qp, const struct rdma_request *r)
+static bool doorbell_follows_reads(struct fabric_qp *qp, const struct doorbell_post *post)
 {
     uint64_t before = atomic_load_explicit(&qp->doorbell.read_bytes, memory_order_relaxed);
     int32_t unsent, sent;
 
-    if (r->op != RDMA_OP_READ)
+    if (post->op != RDMA_OP_READ)
         return false;
     unsent = (int32_t)doorbell_unsent(qp);
     sent = (int32_t)iw_qp_outstanding(qp->iw) - unsent;
@@ -114,10 +110,10 @@ static bool doorbell_is_overdue(struct fabric_qp *qp)
     return now - atomic_load_explicit(&d->waiting_since, memory_order_relaxed) >= MAX_WAIT_NS;
 }
 
-bool doorbell_may_wait(struct fabric_qp *qp, const struct rdma_request *r)
+bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post)
 {
 #define RULE(condition, verdict, text)                                                                                 \
-    if (doorbell_##condition(qp, r))                                                                                   \
+    if (doorbell_##condition(qp, post))                                                                                \
         return (verdict) == WAIT && !doorbell_is_overdue(qp);
     DOORBELL_RULES(RULE)
 #undef RULE

@@ -12,8 +12,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/rdma.h"
+
 struct fabric_qp;
-struct rdma_request;
+
+/* What the rules need of a posted request, whose SGE list may be gone. */
+struct doorbell_post {
+    enum rdma_op op;
+    uint32_t bytes;
+};
 
 struct doorbell {
     /* At the last transmission: */
@@ -26,7 +33,7 @@ struct doorbell {
 };
 
 /* May the request, which has just been posted, wait for a poll? Any thread. */
-bool doorbell_may_wait(struct fabric_qp *qp, const struct rdma_request *r);
+bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post);
 /* Leaves the transmission to the consumer's polls. If the consumer does not poll, the shard transmits. Any thread. */
 void doorbell_defer_to_poll(struct fabric_qp *qp);
 /* Records, for the rules, what has been posted. Called just before the posted requests are transmitted. Owner. */

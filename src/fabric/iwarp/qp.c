@@ -197,12 +197,13 @@ void iwarp_qp_ring(struct fabric_qp *qp)
 
 int iwarp_qp_post(struct fabric_qp *qp, const struct rdma_request *r)
 {
-    int result = qp_queue_has_overflowed(qp) ? ENOTCONN : iw_qp_post(qp->iw, r);
+    struct doorbell_post post = { .op = r->op };
+    int result = qp_queue_has_overflowed(qp) ? ENOTCONN : iw_qp_post(qp->iw, r, &post.bytes);
 
     if (result != 0 || r->op == RDMA_OP_RECEIVE || r->flags & RDMA_FLAG_DEFER)
         return result; /* qp may have been freed: fabric.h */
     iw_qp_ring(qp->iw);
-    if (doorbell_may_wait(qp, r))
+    if (doorbell_may_wait(qp, &post))
         doorbell_defer_to_poll(qp);
     else
         shard_post_once(qp->home->shard, &qp->transmit);
