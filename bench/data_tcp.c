@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bare TCP with the work of some tests of drive.c: poll (non-blocking; both ends poll), wait (blocking), and sends
- * (one way, with blocking calls, which are faster than polling). Each message is one call.
+ * Bare TCP for three of the tests of drive.c: `poll` (non-blocking; both ends poll), `wait` (blocking) and `sends` (one
+ * way, with blocking calls, which are faster than polling). Each message is one call.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

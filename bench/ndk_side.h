@@ -82,7 +82,7 @@ void ndk_side_close(struct ndk_side *s);
 
 /* Client: a load's backend, whose context is the side. */
 extern const struct load_backend ndk_backend;
-/* Waits until the load is over. With the option `waiting` this thread runs the steps. */
+/* Waits until the load is over. With the option `waiting`, the calling thread runs the connections' steps. */
 void ndk_side_run(struct ndk_side *s, struct load *l);
 
 /* Server: listens on automatic ports and stores them in network byte order. */

@@ -138,8 +138,8 @@ struct net_ops {
     ssize_t (*send)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     ssize_t (*recv)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     /*
-     * For an owner that has not processed all bytes that recv returned: ready(READ) will be called again, after that of
-     * the other ready sockets.
+     * For a caller that has not processed all bytes that recv returned. ready(READ) will be called again, even without
+     * new input, after the other ready sockets have been served.
      */
     void (*set_readable)(struct net_socket *socket);
     /*

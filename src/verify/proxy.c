@@ -348,7 +348,7 @@ static bool proxy_set_use(struct verify_use *use, enum verify_rule rule, const v
 /* Requires the proxies' lock. */
 static bool proxy_find_use(struct proxy *p, const void *start, size_t size, struct verify_use *use)
 {
-    /* Nothing accesses the memory that a queue pair's context names while the queue pair is being closed. */
+    /* While a queue pair is being closed, nothing accesses the memory at its QPContext, which may be freed then. */
     bool idle = p->type == NdkObjectTypeQp && atomic_load(&p->state) != PROXY_OPEN;
 
     if (p->context && !idle && proxy_is_inside(p->context, start, size))

@@ -26,7 +26,7 @@ struct doorbell {
     /* At the last transmission: */
     atomic_uint posted;          /* iw_qp_posted */
     _Atomic uint64_t read_bytes; /* iw_qp_read_bytes */
-    atomic_uint window_polls;    /* 0 if few requests left, else 1 + the initiator CQ's number of empty polls */
+    atomic_uint window_polls;    /* 0 if it had under MIN_WINDOW requests, else 1 + the initiator CQ's empty polls */
     /* Since then: */
     atomic_uint n_waiting;          /* posts that a rule has let wait */
     _Atomic uint64_t waiting_since; /* when the first of them was posted, in nanoseconds */

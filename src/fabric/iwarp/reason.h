@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps errors of the transport and ends of the protocol to the reasons of a connection or request. */
+/* Maps errno values of the transport, the ways a stream ends (enum iw_end) and completions to enum fabric_reason. */
 #ifndef FABRIC_IWARP_REASON_H
 #define FABRIC_IWARP_REASON_H
 

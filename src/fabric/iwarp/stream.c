@@ -227,7 +227,7 @@ void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_rea
     c->qp->conn = NULL;
 }
 
-/* Renews the polling lease after a long copy, so that the lease does not end while the poller is in this turn. */
+/* After a long copy, renews the polling lease, so that it does not expire during this turn. */
 static void stream_renew_lease(struct fabric_conn *c, ssize_t copied)
 {
     if (copied >= LONG_COPY)
