@@ -331,14 +331,6 @@ void shard_renew_lease(struct shard *s)
         owner_lease_renew(&s->owner, s->executor->ops->now(s->executor));
 }
 
-/* The count is not exact if several threads poll. It only has to show that some thread polls. */
-static void shard_count_missed_poll(struct shard *s)
-{
-    uint32_t n = atomic_load_explicit(&s->missed_polls, memory_order_relaxed);
-
-    atomic_store_explicit(&s->missed_polls, n + 1, memory_order_relaxed);
-}
-
 /*
  * Begins a lease for a consumer that polls in vain, because a thread that is always busy rarely leaves the token free.
  * Two threads that drive one shard would only wait for each other, especially on one processor. shard_sleep resets the
@@ -364,7 +356,7 @@ void shard_poll(struct shard *s)
     } else if (current_shard != s && owner_is_leased(&s->owner)) {
         owner_lease_renew(&s->owner, s->executor->ops->now(s->executor));
     } else if (current_shard != s) {
-        shard_count_missed_poll(s);
+        atomic_fetch_add_explicit(&s->missed_polls, 1, memory_order_relaxed);
     }
 }
 

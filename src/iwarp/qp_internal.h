@@ -258,10 +258,9 @@ static inline uint32_t queue_tail(const struct queue *q)
     return atomic_load_explicit(&q->tail, memory_order_acquire);
 }
 
-/* For the counters that only the owner writes. Cheaper than an atomic addition. */
 static inline void counter_add(_Atomic uint64_t *counter, uint64_t n)
 {
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n, memory_order_relaxed);
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
 void queue_set_open(struct queue *q, bool open); /* whether posts are accepted */

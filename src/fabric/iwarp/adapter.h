@@ -53,16 +53,10 @@ struct iwarp_shard {
     _Alignas(64) _Atomic uint64_t counts[SHARD_COUNTS];
 };
 
+/* Any thread. */
 static inline void iwarp_count(struct iwarp_shard *s, enum iwarp_count_kind what, uint64_t n)
 {
-    uint64_t now = atomic_load_explicit(&s->counts[what], memory_order_relaxed);
-    atomic_store_explicit(&s->counts[what], now + n, memory_order_relaxed);
-}
-
-/* Any thread: a completion queue overflows in the thread that completes a request, possibly another shard's owner. */
-static inline void iwarp_count_cq_error(struct iwarp_shard *s)
-{
-    atomic_fetch_add_explicit(&s->counts[COUNT_CQ_ERRORS], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&s->counts[what], n, memory_order_relaxed);
 }
 
 struct iwarp_fabric {

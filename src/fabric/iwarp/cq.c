@@ -268,7 +268,7 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
     actions = cq_update_arm(cq);
     spin_unlock(&cq->lock);
     if (overflows)
-        iwarp_count_cq_error(cq_home(cq));
+        iwarp_count(cq_home(cq), COUNT_CQ_ERRORS, 1);
     if (actions & CQ_UPDATE_TIMER) /* only enqueues, because the caller may protect memory that home's work waits for */
         shard_enqueue(cq_home(cq)->shard, &cq->update_timer);
     cq_run_actions(cq, actions & ~(unsigned)CQ_UPDATE_TIMER);
@@ -324,8 +324,7 @@ int iwarp_cq_poll(struct fabric_cq *cq, struct rdma_completion *out, int max)
     if (n == 0)
         n = cq_pop(cq, out, max);
     if (n == 0)
-        atomic_store_explicit(&cq->empty_polls, atomic_load_explicit(&cq->empty_polls, memory_order_relaxed) + 1,
-                              memory_order_relaxed);
+        atomic_fetch_add_explicit(&cq->empty_polls, 1, memory_order_relaxed);
     return n;
 }
 
