@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Installs the Debian packages that are missing, each for the reason in docs/dependencies.md. usage: deps.sh [build|test|interop|bench]...
+# Installs the Debian packages that are missing, each for the reason in docs/dependencies.md.
+# usage: deps.sh [build|test|interop|bench]...
 set -euo pipefail
 LOCK_SECONDS=900 # that it waits for another apt, at most
 build=(gcc g++ cmake ninja-build pkg-config ccache libisal-dev libbsd-dev uthash-dev libjansson-dev)

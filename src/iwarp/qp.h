@@ -135,10 +135,13 @@ enum iw_end iw_qp_end(const struct iw_qp *qp);
 
 /*
  * Posts a request. Any thread, concurrently with any call. *bytes (may be NULL) receives the length of its SGEs, which
- * must not be read afterwards, because the request may have completed. Returns 0, or queues nothing and returns: ENOSPC
- * if the queue is full; EINVAL for too many SGEs, a sum above 4 GiB - 1 or the inline size, SGEs that change during the
- * call, or a receive if receives come from a shared queue; EFAULT if an SGE is not inside its region or lacks the right;
- * ENOTCONN for an initiator request without a stream; EOPNOTSUPP for a read if ORD is 0.
+ * must not be read afterwards, because the request may have completed. Returns 0, or queues nothing and returns:
+ *   ENOSPC      the queue is full
+ *   EINVAL      too many SGEs, a sum above 4 GiB - 1 or the inline size, SGEs that change during the call, or a receive
+ *               although receives come from a shared queue
+ *   EFAULT      an SGE is not inside its region or lacks the right
+ *   ENOTCONN    an initiator request without a stream
+ *   EOPNOTSUPP  a read although ORD is 0
  * After the post of an initiator request the caller makes the owner call tx_want. With RDMA_FLAG_DEFER it may wait with
  * that until it posts a request without the flag, or calls iw_qp_ring.
  * A queued request may complete, and the consumer may then destroy the queue pair, before this returns: iw_qp_destroy

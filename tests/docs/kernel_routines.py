@@ -62,7 +62,8 @@ def declared(text):
     exported, inline = set(), set()
     for statement in statements(text):
         kind = exported if EXPORTED in statement else inline if INLINE in statement else None
-        plain = re.sub(r'(__attribute__|__declspec|_Alignas)\s*\((\([^()]*(\([^()]*\))*[^()]*\)|[^()]*)\)', '', statement)
+        plain = re.sub(r'(__attribute__|__declspec|_Alignas)\s*\((\([^()]*(\([^()]*\))*[^()]*\)|[^()]*)\)', '',
+                       statement)
         match = re.search(r'\b([A-Za-z_]\w*)\s*\(', plain)
         if kind is not None and match:
             kind.add(match.group(1))
@@ -87,7 +88,8 @@ def own(name):
 
 
 def missing(names, libraries):
-    output = subprocess.run(['nm', '-D', '--defined-only', *libraries], capture_output=True, text=True, check=True).stdout
+    listing = ['nm', '-D', '--defined-only', *libraries]
+    output = subprocess.run(listing, capture_output=True, text=True, check=True).stdout
     there = {line.split()[-1].split('@')[0] for line in output.splitlines() if len(line.split()) > 1}
     return sorted(names - there - {'DriverEntry'})
 

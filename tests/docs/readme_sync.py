@@ -12,7 +12,8 @@ block = re.search(r"<!-- examples/first\.c -->\n```c\n(.*?)```", readme, re.S)
 if not block or block.group(1) != (root / "examples/first.c").read_text():
     faults.append("README.md: the first program differs from examples/first.c")
 for page in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
-    for name in re.findall(r"`((?:docs|src|tests|include|examples|tools|scripts|bench)/[\w./-]+\.\w+)`", page.read_text()):
+    folders = "docs|src|tests|include|examples|tools|scripts|bench"
+    for name in re.findall(rf"`((?:{folders})/[\w./-]+\.\w+)`", page.read_text()):
         if not (root / name).exists():
             faults.append(f"{page.relative_to(root)}: there is no {name}")
 print("\n".join(faults) or "README and docs name what is there")
