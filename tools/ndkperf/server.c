@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The server: receives, answers, verifies data, and reports its CPU time. */
-#include <stdio.h>
-#include <stdlib.h>
+/* The server: receives, answers, verifies data, and reports its CPU time. server_connect.c accepts the client. */
 #include <string.h>
 
-#include "address.h"
+#include "connect.h"
+#include "pattern.h"
 #include "report.h"
 #include "roles.h"
-#include "print.h"
-
-enum { POLL_SECONDS = 1, LANE_SECONDS = 30 };
 
 struct server {
     struct session *s;
-    uint32_t number; /* of the session: identifies its lanes */
     struct outcome outcome;
     uint64_t cpu_from, flushes, messages;
     uint32_t turn; /* write latency: the lane that the client writes to next */
@@ -239,171 +234,7 @@ static void server_serve(struct server *v)
     }
 }
 
-/* ---- connections ---- */
-
-static bool server_get_hello(struct consumer *c, struct hello *h)
-{
-    uint8_t bytes[512];
-    ULONG len = sizeof bytes;
-
-    return NT_SUCCESS(c->connector->Dispatch->NdkGetConnectionData(c->connector, NULL, NULL, bytes, &len)) &&
-           hello_get(h, bytes, len);
-}
-
-static void server_reject(const struct session *s, struct consumer *c, enum answer_code code, uint32_t value)
-{
-    struct answer a = { .version = s->options->version, .code = code, .value = value };
-    uint8_t bytes[WIRE_PRIVATE];
-
-    answer_put(&a, bytes);
-    (void)c->connector->Dispatch->NdkReject(c->connector, bytes, sizeof bytes);
-    consumer_close_connector(c);
-}
-
-static bool server_accept_qp(struct session *s, struct consumer *c, const struct answer *a)
-{
-    const struct consumer_limits limits = { s->options->ird, s->options->ord };
-    uint8_t bytes[WIRE_PRIVATE];
-    NTSTATUS status;
-
-    answer_put(a, bytes);
-    status = consumer_accept(c, limits, bytes, sizeof bytes);
-    if (NT_SUCCESS(status))
-        return true;
-    print_step_failed(c, "NdkAccept", status);
-    return session_set_failed(s, NDKPERF_FAILED);
-}
-
-/* Checks a hello against the limits of the adapter and the server; sets the session's layout if it passes. */
-static enum answer_code server_check_hello(struct session *s, const struct hello *h, uint32_t *value)
-{
-    const NDK_ADAPTER_INFO *info = &s->control.info;
-
-    if (h->version != s->options->version || h->version != WIRE_VERSION) {
-        *value = s->options->version;
-        return ANSWER_VERSION;
-    }
-    if (h->index)
-        return ANSWER_SESSION;
-    *value = MAX_QPS;
-    if (!h->qps || h->qps > MAX_QPS)
-        return ANSWER_QPS;
-    *value = info->MaxTransferLength < MAX_SIZE ? info->MaxTransferLength : MAX_SIZE;
-    if (!h->size || h->size > *value)
-        return ANSWER_TRANSFER;
-    *value = (uint32_t)(info->MaxRegistrationSize / 4 < MAX_SIZE ? info->MaxRegistrationSize / 4 : MAX_SIZE);
-    if (h->size > *value)
-        return ANSWER_MEMORY;
-    s->window = session_window(info, h->window, h->qps, h->size, h->check);
-    *value = info->MaxCqDepth;
-    if (!s->window)
-        return ANSWER_QPS;
-    s->qps = h->qps;
-    s->max_size = h->size;
-    s->check = h->check;
-    session_layout(s);
-    *value = s->options->memory_mib;
-    return session_memory(s) <= (uint64_t)s->options->memory_mib << 20 ? ANSWER_YES : ANSWER_TOTAL;
-}
-
-/*
- * Waits for the next connection request, at most `seconds` (0: no limit). Returns NULL if none arrives in time, or
- * after an interrupt.
- */
-static NDK_CONNECTOR *server_next_request(struct session *s, unsigned seconds)
-{
-    for (unsigned i = 0; (!seconds || i < seconds) && !session_interrupted; i++) {
-        NDK_CONNECTOR *k = consumer_next_request(&s->control, POLL_SECONDS);
-        if (k)
-            return k;
-    }
-    return NULL;
-}
-
-/* Waits for a client whose requirements can be met, and accepts it. Rejects any other with the reason. */
-static bool server_accept_client(struct server *v)
-{
-    struct session *s = v->s;
-
-    while ((s->control.connector = server_next_request(s, s->options->wait_seconds))) {
-        struct answer a = { .version = s->options->version };
-        struct hello h;
-        uint32_t value = 0;
-        enum answer_code code;
-
-        if (!server_get_hello(&s->control, &h)) {
-            print_line("refused a peer that is not ndkperf");
-            server_reject(s, &s->control, ANSWER_SESSION, 0);
-            continue;
-        }
-        code = server_check_hello(s, &h, &value);
-        if (code != ANSWER_YES) {
-            print_line("refused a client: %s", report_refusal(code, value, h.version));
-            server_reject(s, &s->control, code, value);
-            continue;
-        }
-        v->number = h.session;
-        a.window = s->window;
-        return server_accept_qp(s, &s->control, &a);
-    }
-    if (!session_interrupted)
-        print_line("nobody connected within %u seconds", s->options->wait_seconds);
-    return session_set_failed(s, session_interrupted ? NDKPERF_INTERRUPTED : NDKPERF_NOBODY);
-}
-
-static bool server_accept_lane(struct server *v)
-{
-    struct session *s = v->s;
-    struct lane *l = &s->lanes[s->lane_count];
-    struct answer a = { .version = WIRE_VERSION };
-    struct consumer *c = &l->c;
-    struct hello h;
-
-    if (!session_add_lane(s))
-        return false;
-    for (;;) {
-        c->connector = server_next_request(s, LANE_SECONDS);
-        if (!c->connector)
-            return session_fail(s, "waiting for the client's queue pairs", STATUS_IO_TIMEOUT, 0);
-        if (server_get_hello(c, &h) && h.version == WIRE_VERSION && h.session == v->number && h.index == l->index)
-            break;
-        server_reject(s, c, h.version && h.version != WIRE_VERSION ? ANSWER_VERSION : ANSWER_BUSY, 0);
-    }
-    l->peer_token = h.token;
-    l->peer_address = h.address;
-    a.token = l->memory.remote_token;
-    a.address = (uintptr_t)l->memory.memory;
-    a.window = s->window;
-    return server_accept_qp(s, c, &a);
-}
-
-static bool server_listen(struct session *s)
-{
-    struct sockaddr_storage at = s->options->server_address;
-    char text[128];
-    NTSTATUS status = consumer_listen(&s->control, (const struct sockaddr *)&s->options->server_address);
-
-    if (!NT_SUCCESS(status)) {
-        (void)session_fail(s, "NdkListen", status, 0);
-        print_address_holder(status, &s->options->server_address);
-        return false;
-    }
-    (void)consumer_listener_address(&s->control, &at);
-    address_text(&at, text, sizeof text);
-    print_line("listening on %s", text);
-    return true;
-}
-
-static bool server_accept_lanes(struct server *v)
-{
-    v->s->lanes = calloc(v->s->qps, sizeof *v->s->lanes);
-    if (!v->s->lanes)
-        return session_fail(v->s, "queue pairs", STATUS_INSUFFICIENT_RESOURCES, 0);
-    while (v->s->lane_count < v->s->qps)
-        if (!server_accept_lane(v))
-            return false;
-    return true;
-}
+/* ---- the role ---- */
 
 enum ndkperf_exit server_run(struct session *s)
 {
@@ -411,7 +242,7 @@ enum ndkperf_exit server_run(struct session *s)
 
     s->events = &server_events;
     s->role = &v;
-    if (server_listen(s) && control_receive(s) && server_accept_client(&v) && server_accept_lanes(&v)) {
+    if (server_connect(s)) {
         server_serve(&v);
         if (v.ended)
             session_disconnect(s);

@@ -2,7 +2,6 @@
 /* Parts that both ends of a measurement share: see session.h. */
 #include "session.h"
 
-#include <endian.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "openndk/counters.h"
 #include "openndk/reason.h"
+#include "pattern.h"
 #include "print.h"
 
 enum {
@@ -26,7 +26,6 @@ static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* memory for --check, of all
 static const uint64_t IDLE_NS = 100000000;         /* no measured round trip takes as long */
 static const uint64_t REQUEST_BYTES = 256;         /* approximate memory of the provider for a request and its result */
 static const uint64_t CONNECTION_BYTES = 128 << 10; /* and for a connection's partial frames */
-static const uint64_t WRITTEN_NS = 1000000000;      /* time for a message to become complete after its last byte */
 
 volatile int session_interrupted;
 
@@ -135,65 +134,6 @@ static uint64_t session_offset(const struct session *s, enum area area, uint32_t
 uint8_t *lane_memory(const struct session *s, const struct lane *l, enum area area, uint32_t slot)
 {
     return l->memory.memory + session_offset(s, area, slot);
-}
-
-static uint64_t pattern_word(uint32_t lane, uint64_t message, uint32_t word)
-{
-    uint64_t x = (message + 1) * UINT64_C(0x9e3779b97f4a7c15) + (lane + UINT64_C(1)) * UINT64_C(0xc2b2ae3d27d4eb4f) +
-                 word * UINT64_C(0x165667b19e3779f9);
-
-    return x ^ x >> 29;
-}
-
-void pattern_fill(uint8_t *at, uint32_t len, uint32_t lane, uint64_t message)
-{
-    for (uint32_t i = 0; i < len; i += 8) {
-        uint64_t word = pattern_word(lane, message, i);
-        memcpy(at + i, &word, len - i < 8 ? len - i : 8);
-    }
-}
-
-uint32_t pattern_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message)
-{
-    for (uint32_t i = 0; i < len; i += 8) {
-        uint64_t word = pattern_word(lane, message, i);
-        uint8_t bytes[8];
-        uint32_t n = len - i < 8 ? len - i : 8;
-
-        memcpy(bytes, &word, sizeof bytes);
-        for (uint32_t k = 0; k < n; k++)
-            if (at[i + k] != bytes[k])
-                return i + k;
-    }
-    return len;
-}
-
-/* For functions that read memory while the peer writes it by RDMA, so that no lock is possible. */
-#define RACES_WITH_PEER __attribute__((no_sanitize("thread")))
-
-RACES_WITH_PEER uint8_t written_mark(const uint8_t *at)
-{
-    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
-}
-
-RACES_WITH_PEER static uint32_t written_differs_now(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message)
-{
-    const volatile uint8_t *bytes = at;
-
-    for (uint32_t i = 0; i < len; i++)
-        if (bytes[i] != (uint8_t)(le64toh(pattern_word(lane, message, i & ~7u)) >> (i & 7) * 8))
-            return i;
-    return len;
-}
-
-uint32_t written_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message)
-{
-    uint64_t from = session_now();
-    uint32_t offset;
-
-    while ((offset = written_differs_now(at, len, lane, message)) < len && session_now() - from < WRITTEN_NS)
-        sched_yield();
-    return offset;
 }
 
 /* ---- requests ---- */
