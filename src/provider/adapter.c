@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fork.h"
 #include "base/sized.h"
@@ -183,6 +184,7 @@ NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_con
         return STATUS_INSUFFICIENT_RESOURCES;
     a->version = found;
     a->generation = fork_generation();
+    a->pid = (uint32_t)getpid();
     a->fabric = fabric;
     a->config = *config;
     fabric->ops->info(fabric, &a->limits);

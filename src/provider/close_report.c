@@ -56,21 +56,18 @@ static const char *report_address_text(const struct sockaddr_storage *from, char
 static void report_describe_where(struct object *o, char *where)
 {
     char local[ADDR_TEXT], foreign[ADDR_TEXT];
-    ondk_connection_t connection;
-    ondk_listener_t listener;
-    ondk_endpoint_t endpoint;
+    union live_entry e;
 
     where[0] = '\0';
-    if (o->type->ndk_type == NdkObjectTypeConnector && connector_describe(o, &connection)) {
-        snprintf(where, MAX_WHERE, " %s, %s to %s,", connection.state, report_address_text(&connection.local, local),
-                 report_address_text(&connection.foreign, foreign));
-    } else if (o->type->ndk_type == NdkObjectTypeListener) {
-        listener_describe(o, &listener);
-        snprintf(where, MAX_WHERE, " %s, %s,", listener.state, report_address_text(&listener.local, local));
-    } else if (o->type->ndk_type == NdkObjectTypeSharedEndpoint) {
-        shared_endpoint_describe(o, &endpoint);
-        snprintf(where, MAX_WHERE, " %s,", report_address_text(&endpoint.local, local));
-    }
+    if (!o->type->describe || !o->type->describe(o, &e))
+        return;
+    if (o->type->ndk_type == NdkObjectTypeConnector)
+        snprintf(where, MAX_WHERE, " %s, %s to %s,", e.connection.state,
+                 report_address_text(&e.connection.local, local), report_address_text(&e.connection.foreign, foreign));
+    else if (o->type->ndk_type == NdkObjectTypeListener)
+        snprintf(where, MAX_WHERE, " %s, %s,", e.listener.state, report_address_text(&e.listener.local, local));
+    else if (o->type->ndk_type == NdkObjectTypeSharedEndpoint)
+        snprintf(where, MAX_WHERE, " %s,", report_address_text(&e.endpoint.local, local));
 }
 
 static unsigned report_ref_count(struct object *o, enum object_ref kind)

@@ -410,7 +410,8 @@ static const char *const connector_state_names[CONNECTOR_PHASES] = {
 };
 /* clang-format on */
 
-bool connector_describe(struct object *o, ondk_connection_t *entry)
+/* Returns false if there is no connection. */
+static bool connector_describe(struct object *o, union live_entry *entry)
 {
     struct connector *c = connector_of_object(o);
     bool listed;
@@ -419,14 +420,16 @@ bool connector_describe(struct object *o, ondk_connection_t *entry)
     listed = connector_state_names[c->phase] && (c->conn || c->phase == CONNECTOR_CONNECTING) &&
              c->peer.remote.sa.sa_family;
     if (listed) {
-        *entry = (ondk_connection_t){
+        entry->connection = (ondk_connection_t){
             .state = connector_state_names[c->phase],
             .initiated = c->listener == NULL,
+            .if_index = o->adapter->if_index,
             .inbound_reads = c->peer.limits.inbound,
             .outbound_reads = c->peer.limits.outbound,
+            .owner_pid = o->adapter->pid,
         };
-        memcpy(&entry->local, &c->peer.local.sa, addr_len(&c->peer.local));
-        memcpy(&entry->foreign, &c->peer.remote.sa, addr_len(&c->peer.remote));
+        memcpy(&entry->connection.local, &c->peer.local.sa, addr_len(&c->peer.local));
+        memcpy(&entry->connection.foreign, &c->peer.remote.sa, addr_len(&c->peer.remote));
     }
     connector_unlock(c);
     return listed;
@@ -448,6 +451,7 @@ static const struct object_type connector_type = {
     .ndk_type = NdkObjectTypeConnector,
     .cancel = connector_cancel,
     .destroy = connector_destroy,
+    .describe = connector_describe,
 };
 
 /* ---- creation ---- */

@@ -101,9 +101,6 @@ void connector_exit(struct connector *c);
 /* Takes one step, with the lock held. The caller carries out the action after it has released the lock. */
 enum connector_action connector_advance(struct connector *c, enum connector_event event);
 
-/* Fills an entry of the public list. Returns false if there is no connection. Takes the lock. */
-bool connector_describe(struct object *o, ondk_connection_t *entry);
-
 /* A queue pair is bound to one connector at a time. connector_bind_qp returns false if it is bound. */
 bool connector_bind_qp(struct qp *qp);
 void connector_unbind_qp(struct qp *qp);

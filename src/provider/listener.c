@@ -228,7 +228,7 @@ static void listener_cancel(struct object *o)
         listener_ops(l)->listener_close(l->fabric);
 }
 
-void listener_describe(struct object *o, ondk_listener_t *entry)
+static bool listener_describe(struct object *o, union live_entry *entry)
 {
     static const char *const states[] = {
         [LISTENER_IDLE] = "idle",
@@ -239,15 +239,21 @@ void listener_describe(struct object *o, ondk_listener_t *entry)
     struct listener *l = listener_of_object(o);
 
     spin_lock(&l->lock);
-    *entry = (ondk_listener_t){ .state = object_is_closing(o) ? "closing" : states[l->phase] };
+    entry->listener = (ondk_listener_t){
+        .state = object_is_closing(o) ? "closing" : states[l->phase],
+        .if_index = o->adapter->if_index,
+        .owner_pid = o->adapter->pid,
+    };
     if (l->phase == LISTENER_LISTENING)
-        memcpy(&entry->local, &l->local.sa, addr_len(&l->local));
+        memcpy(&entry->listener.local, &l->local.sa, addr_len(&l->local));
     spin_unlock(&l->lock);
+    return true;
 }
 
 static const struct object_type listener_type = {
     .ndk_type = NdkObjectTypeListener,
     .cancel = listener_cancel,
+    .describe = listener_describe,
 };
 
 static const NDK_LISTENER_DISPATCH listener_dispatch = {

@@ -5,13 +5,9 @@
  */
 #include "provider/live.h"
 
-#include <openndk/netstat.h>
-#include <unistd.h>
-
 #include "base/sized.h"
 #include "provider/adapter.h"
-#include "provider/connector.h"
-#include "provider/provider.h"
+#include "provider/object.h"
 
 void live_list_init(struct live_list *live)
 {
@@ -43,72 +39,42 @@ void live_list_remove(struct live_list *live, struct object *o)
     spin_unlock(&live->lock);
 }
 
+uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entries, uint32_t capacity,
+                        size_t entry_size, size_t own_size)
+{
+    union live_entry one;
+    struct object *o;
+    uint32_t count = 0;
+
+    spin_lock(&live->lock);
+    LIST_FOREACH (o, &live->lists[type], live_link) {
+        if (o->live_hidden || !o->type->describe(o, &one))
+            continue;
+        if (count < capacity)
+            sized_write_entry(entries, count, entry_size, &one, own_size);
+        count++;
+    }
+    spin_unlock(&live->lock);
+    return count;
+}
+
 uint32_t ondk_adapter_connections_sized(NDK_ADAPTER *adapter, ondk_connection_t *entries, uint32_t capacity,
                                         size_t entry_size)
 {
-    struct adapter *a = adapter_of(adapter);
-    struct object *o;
-    ondk_connection_t one;
-    uint32_t count = 0, pid = (uint32_t)getpid();
-
-    spin_lock(&a->live.lock);
-    LIST_FOREACH (o, &a->live.lists[NdkObjectTypeConnector], live_link) {
-        if (o->live_hidden || !connector_describe(o, &one))
-            continue;
-        one.if_index = a->if_index;
-        one.owner_pid = pid;
-        if (count < capacity)
-            sized_write_entry(entries, count, entry_size, &one, sizeof(one));
-        count++;
-    }
-    spin_unlock(&a->live.lock);
-    return count;
+    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeConnector, entries, capacity, entry_size,
+                          sizeof(*entries));
 }
 
 uint32_t ondk_adapter_listeners_sized(NDK_ADAPTER *adapter, ondk_listener_t *entries, uint32_t capacity,
                                       size_t entry_size)
 {
-    struct adapter *a = adapter_of(adapter);
-    struct object *o;
-    ondk_listener_t one;
-    uint32_t count = 0, pid = (uint32_t)getpid();
-
-    spin_lock(&a->live.lock);
-    LIST_FOREACH (o, &a->live.lists[NdkObjectTypeListener], live_link) {
-        if (o->live_hidden)
-            continue;
-        if (count < capacity) {
-            listener_describe(o, &one);
-            one.if_index = a->if_index;
-            one.owner_pid = pid;
-            sized_write_entry(entries, count, entry_size, &one, sizeof(one));
-        }
-        count++;
-    }
-    spin_unlock(&a->live.lock);
-    return count;
+    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeListener, entries, capacity, entry_size,
+                          sizeof(*entries));
 }
 
 uint32_t ondk_adapter_endpoints_sized(NDK_ADAPTER *adapter, ondk_endpoint_t *entries, uint32_t capacity,
                                       size_t entry_size)
 {
-    struct adapter *a = adapter_of(adapter);
-    struct object *o;
-    ondk_endpoint_t one;
-    uint32_t count = 0, pid = (uint32_t)getpid();
-
-    spin_lock(&a->live.lock);
-    LIST_FOREACH (o, &a->live.lists[NdkObjectTypeSharedEndpoint], live_link) {
-        if (o->live_hidden)
-            continue;
-        if (count < capacity) {
-            shared_endpoint_describe(o, &one);
-            one.if_index = a->if_index;
-            one.owner_pid = pid;
-            sized_write_entry(entries, count, entry_size, &one, sizeof(one));
-        }
-        count++;
-    }
-    spin_unlock(&a->live.lock);
-    return count;
+    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeSharedEndpoint, entries, capacity, entry_size,
+                          sizeof(*entries));
 }

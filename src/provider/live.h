@@ -13,8 +13,16 @@
 
 #include "base/spin.h"
 #include "ndk/ndkpi.h"
+#include "openndk/netstat.h"
 
 struct object;
+
+/* An entry of the public list of one type. */
+union live_entry {
+    ondk_connection_t connection;
+    ondk_listener_t listener;
+    ondk_endpoint_t endpoint;
+};
 
 struct live_list {
     struct spin lock; /* guards the lists, and live_inserted and live_hidden of all objects */
@@ -26,5 +34,11 @@ void live_list_insert(struct live_list *live, struct object *o);
 /* live_list_hide and live_list_remove may be called for an object that was never inserted. */
 void live_list_hide(struct live_list *live, struct object *o);
 void live_list_remove(struct live_list *live, struct object *o);
+/*
+ * Copies the entries of one type, at most capacity of them, to the caller's array. Returns how many exist. entry_size:
+ * the size of the caller's entries. own_size: that of this library's.
+ */
+uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entries, uint32_t capacity,
+                        size_t entry_size, size_t own_size);
 
 #endif

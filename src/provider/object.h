@@ -34,6 +34,7 @@ enum object_ref { REF_HANDLE, REF_CHILD, REF_REQUEST, REF_CALLBACK, REF_INTERNAL
 enum { MAX_ANTECEDENTS = 6 };
 
 struct object;
+union live_entry;
 
 struct object_type {
     NDK_OBJECT_TYPE ndk_type;
@@ -46,6 +47,11 @@ struct object_type {
     bool (*retire)(struct object *o);
     /* Frees what the object owns, not the object. In callback context or the closing thread. May be NULL. */
     void (*destroy)(struct object *o);
+    /*
+     * Fills the object's entry of the public lists. Returns false if the object is not listed now. Called with the lock
+     * of the adapter's lists, and not for hidden objects. NULL: objects of the type are not listed.
+     */
+    bool (*describe)(struct object *o, union live_entry *entry);
 };
 
 struct adapter;

@@ -39,10 +39,6 @@ NTSTATUS qp_create_with_srq(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq
                             ULONG initiator_depth, ULONG initiator_sges, ULONG inline_size,
                             NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_QP **out);
 
-/* ---- Entries of the public lists, without if_index and owner_pid, which the caller adds ---- */
-void listener_describe(struct object *o, ondk_listener_t *entry);
-void shared_endpoint_describe(struct object *o, ondk_endpoint_t *entry);
-
 /* ---- The structs ---- */
 
 struct pd {

@@ -20,17 +20,19 @@ static void shared_endpoint_destroy(struct object *o)
     o->adapter->fabric->ops->endpoint_close(e->fabric);
 }
 
-void shared_endpoint_describe(struct object *o, ondk_endpoint_t *entry)
+static bool shared_endpoint_describe(struct object *o, union live_entry *entry)
 {
     struct shared_endpoint *e = (struct shared_endpoint *)((char *)o - offsetof(struct shared_endpoint, obj));
 
-    *entry = (ondk_endpoint_t){ .if_index = 0 };
-    memcpy(&entry->local, &e->local.sa, addr_len(&e->local));
+    entry->endpoint = (ondk_endpoint_t){ .if_index = o->adapter->if_index, .owner_pid = o->adapter->pid };
+    memcpy(&entry->endpoint.local, &e->local.sa, addr_len(&e->local));
+    return true;
 }
 
 static const struct object_type shared_endpoint_type = {
     .ndk_type = NdkObjectTypeSharedEndpoint,
     .destroy = shared_endpoint_destroy,
+    .describe = shared_endpoint_describe,
 };
 
 static NTSTATUS shared_endpoint_ndk_get_local_address(NDK_SHARED_ENDPOINT *pub, PSOCKADDR address, ULONG *length)

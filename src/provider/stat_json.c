@@ -8,12 +8,12 @@
 #include <inttypes.h>
 #include <net/if.h>
 #include <openndk/counters.h>
-#include <openndk/netstat.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "provider/live.h"
 
 enum { MAX_ENTRIES = 65536, SPARE_ENTRIES = 16 };
 
@@ -125,62 +125,55 @@ static uint32_t json_entry_room(uint32_t count)
     return count < MAX_ENTRIES - SPARE_ENTRIES ? count + SPARE_ENTRIES : MAX_ENTRIES;
 }
 
-static uint32_t json_min(uint32_t a, uint32_t b)
+static void json_put_connection(FILE *out, const union live_entry *e)
 {
-    return a < b ? a : b;
+    const ondk_connection_t *c = &e->connection;
+
+    fprintf(out, "\"role\":\"%s\",", c->initiated ? "initiated" : "accepted");
+    json_put_text(out, "state", c->state);
+    fputc(',', out);
+    json_put_address(out, "local", &c->local);
+    fputc(',', out);
+    json_put_address(out, "foreign", &c->foreign);
+    fprintf(out, ",\"inbound_reads\":%u,\"outbound_reads\":%u", (unsigned)c->inbound_reads,
+            (unsigned)c->outbound_reads);
 }
 
-static bool json_put_connections(FILE *out, struct adapter *a)
+static void json_put_listener(FILE *out, const union live_entry *e)
 {
-    uint32_t room = json_entry_room(ondk_adapter_connections(&a->pub, NULL, 0));
-    ondk_connection_t *all = calloc(room, sizeof(*all));
-    uint32_t count = all ? ondk_adapter_connections(&a->pub, all, room) : 0;
-
-    fprintf(out, ",\"connection_count\":%u,\"connections\":[", (unsigned)count);
-    for (uint32_t i = 0; i < json_min(count, room); i++) {
-        fprintf(out, "%s{\"role\":\"%s\",", i ? "," : "", all[i].initiated ? "initiated" : "accepted");
-        json_put_text(out, "state", all[i].state);
-        fputc(',', out);
-        json_put_address(out, "local", &all[i].local);
-        fputc(',', out);
-        json_put_address(out, "foreign", &all[i].foreign);
-        fprintf(out, ",\"inbound_reads\":%u,\"outbound_reads\":%u}", (unsigned)all[i].inbound_reads,
-                (unsigned)all[i].outbound_reads);
-    }
-    fputc(']', out);
-    free(all);
-    return all;
+    json_put_text(out, "state", e->listener.state);
+    fputc(',', out);
+    json_put_address(out, "local", &e->listener.local);
 }
 
-static bool json_put_listeners(FILE *out, struct adapter *a)
+static void json_put_endpoint(FILE *out, const union live_entry *e)
 {
-    uint32_t room = json_entry_room(ondk_adapter_listeners(&a->pub, NULL, 0));
-    ondk_listener_t *all = calloc(room, sizeof(*all));
-    uint32_t count = all ? ondk_adapter_listeners(&a->pub, all, room) : 0;
-
-    fprintf(out, ",\"listener_count\":%u,\"listeners\":[", (unsigned)count);
-    for (uint32_t i = 0; i < json_min(count, room); i++) {
-        fprintf(out, "%s{", i ? "," : "");
-        json_put_text(out, "state", all[i].state);
-        fputc(',', out);
-        json_put_address(out, "local", &all[i].local);
-        fputc('}', out);
-    }
-    fputc(']', out);
-    free(all);
-    return all;
+    json_put_address(out, "local", &e->endpoint.local);
 }
 
-static bool json_put_endpoints(FILE *out, struct adapter *a)
-{
-    uint32_t room = json_entry_room(ondk_adapter_endpoints(&a->pub, NULL, 0));
-    ondk_endpoint_t *all = calloc(room, sizeof(*all));
-    uint32_t count = all ? ondk_adapter_endpoints(&a->pub, all, room) : 0;
+/* The lists, in the order in which they are written. */
+static const struct {
+    NDK_OBJECT_TYPE type;
+    const char *name;                                  /* of one object; its list is NAMEs, its count NAME_count */
+    void (*put)(FILE *out, const union live_entry *e); /* writes the members of one object */
+} json_lists[] = {
+    { NdkObjectTypeConnector, "connection", json_put_connection },
+    { NdkObjectTypeListener, "listener", json_put_listener },
+    { NdkObjectTypeSharedEndpoint, "shared_endpoint", json_put_endpoint },
+};
 
-    fprintf(out, ",\"shared_endpoint_count\":%u,\"shared_endpoints\":[", (unsigned)count);
-    for (uint32_t i = 0; i < json_min(count, room); i++) {
-        fprintf(out, "%s{", i ? "," : "");
-        json_put_address(out, "local", &all[i].local);
+/* Returns false if out of memory. */
+static bool json_put_list(FILE *out, struct adapter *a, size_t list)
+{
+    NDK_OBJECT_TYPE type = json_lists[list].type;
+    uint32_t room = json_entry_room(live_list_copy(&a->live, type, NULL, 0, 0, 0));
+    union live_entry *all = calloc(room, sizeof(*all));
+    uint32_t count = all ? live_list_copy(&a->live, type, all, room, sizeof(*all), sizeof(*all)) : 0;
+
+    fprintf(out, ",\"%s_count\":%u,\"%ss\":[", json_lists[list].name, (unsigned)count, json_lists[list].name);
+    for (uint32_t i = 0; i < count && i < room; i++) {
+        fputs(i ? ",{" : "{", out);
+        json_lists[list].put(out, &all[i]);
         fputc('}', out);
     }
     fputc(']', out);
@@ -199,9 +192,9 @@ bool stat_json_adapter(FILE *out, struct adapter *a, bool first)
     fprintf(out, ",\"ndk_version\":\"%u.%u\"", (unsigned)a->version.Major, (unsigned)a->version.Minor);
     json_put_counters(out, a);
     json_put_limits(out, a);
-    bool is_complete = json_put_connections(out, a);
-    is_complete = json_put_listeners(out, a) && is_complete;
-    is_complete = json_put_endpoints(out, a) && is_complete;
+    bool is_complete = true;
+    for (size_t list = 0; list < sizeof(json_lists) / sizeof(json_lists[0]); list++)
+        is_complete = json_put_list(out, a, list) && is_complete;
     fputc('}', out);
     return is_complete;
 }
