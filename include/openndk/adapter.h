@@ -17,32 +17,42 @@ extern "C" {
 
 /*
  * Opens the adapter of a network interface.
- *   version    {1,0} to {1,2}, {2,0} or {2,1}; the adapter has the highest version with the same Major: 1.2 or 2.1
- *   if_index   the interface's index (if_nametoindex); loopback is 1 on most machines
- *   adapter    receives the adapter; the caller closes it with ondk_close_adapter
+ *   version   {1,0} to {1,2}, {2,0} or {2,1}; the adapter has the highest version with the same Major: 1.2 or 2.1
+ *   if_index  the interface's index, as if_nametoindex() returns it; loopback is 1 on most machines
+ *   adapter   receives the adapter, which the caller owns and closes with ondk_close_adapter
+ * The adapter has the configuration of this moment: what ondk_configure has set, or else the defaults and the
+ * environment (openndk/config.h).
  * Returns
  *   STATUS_SUCCESS                 *adapter is open
  *   NDIS_STATUS_BAD_VERSION        version is none of the five above
  *   STATUS_INVALID_PARAMETER       adapter is NULL, the interface does not exist, or it has no address
  *   NDIS_STATUS_ADAPTER_NOT_READY  the interface is down
- *   STATUS_INSUFFICIENT_RESOURCES  out of memory or descriptors
- * PASSIVE_LEVEL: may block.
+ *   STATUS_INSUFFICIENT_RESOURCES  out of memory, descriptors or threads
+ * If the call fails, *adapter does not change.
+ * Context: PASSIVE_LEVEL; may block.
+ * See also: ondk_close_adapter, ondk_enumerate_adapters, ondk_configure, docs/fork.md
  */
 ONDK_API NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
 
 /*
- * Closes an adapter. Blocks until the consumer has closed every object of the adapter and every callback has returned.
- * After close_report_ms (openndk/config.h) it prints to standard error which objects are open, with the addresses of
- * connections, and which callbacks have not returned. After close_abort_ms it calls abort().
- * PASSIVE_LEVEL; not from inside a callback of the same adapter. Returns at once in a child of fork that inherited the
- * adapter.
+ * Closes an adapter.
+ *   adapter  from ondk_open_adapter; invalid after the call
+ * Blocks until the consumer has closed every object of the adapter and every callback has returned. After
+ * close_report_ms (ondk_config_t) it prints to standard error which objects are open, with the addresses of
+ * connections, and which callbacks have not returned. After close_abort_ms it calls abort(). In a child of fork that
+ * inherited the adapter, the call returns at once and closes nothing.
+ * Context: PASSIVE_LEVEL; blocks. Not from inside a callback of the same adapter.
+ * See also: ondk_open_adapter, ondk_config_t
  */
 ONDK_API void ondk_close_adapter(NDK_ADAPTER *adapter);
 
 /*
- * Selects the value of AF_INET6 in the addresses that the adapter's objects return. on = 1: Windows' value, 23. on = 0:
- * the host's value, which is the default. Addresses passed to the adapter's functions may have either value. Must be
- * called before the first object of the adapter is created.
+ * Selects the value of AF_INET6 in addresses that an adapter returns.
+ *   adapter  an open adapter without objects
+ *   on       1: Windows' value, 23. 0: the host's value, which is the default
+ * Addresses that the consumer passes to the adapter's functions may have either value. Must be called before the first
+ * object of the adapter is created.
+ * Context: any thread, while no other thread uses the adapter.
  */
 ONDK_API void ondk_use_windows_families(NDK_ADAPTER *adapter, int on);
 
@@ -55,23 +65,38 @@ ONDK_API void ondk_use_windows_families(NDK_ADAPTER *adapter, int on);
  */
 
 /*
- * Returns 1 on a thread of the provider, 0 on any other. The consumer's callbacks run on the provider's threads. A
- * program that emulates IRQLs can use this function to start these threads at DISPATCH_LEVEL. Any IRQL.
+ * Checks whether the calling thread is one of the provider's.
+ * The consumer's callbacks run on the provider's threads. A program that emulates IRQLs can use this function to start
+ * these threads at DISPATCH_LEVEL.
+ * Returns 1 on a thread of the provider, 0 on any other.
+ * Context: any thread, any IRQL.
  */
 ONDK_API int ondk_on_provider_thread(void);
 
-/* One network interface that can be opened. */
+/* A network interface that has an address. */
 typedef struct ondk_adapter_entry {
+    /* The interface's index, for ondk_open_adapter. */
     uint32_t if_index;
+    /* The interface's name, terminated by 0. */
     char name[16];
-    uint8_t up, loopback;
-    uint32_t address_count; /* the number of valid entries in addresses */
+    /* 1: the interface is up. An adapter of an interface that is down cannot be opened. */
+    uint8_t up;
+    /* 1: the loopback interface. */
+    uint8_t loopback;
+    /* The number of valid entries in addresses. */
+    uint32_t address_count;
+    /* IPv4 and IPv6 addresses, with port 0. If the interface has more than 16, the rest is not listed. */
     struct sockaddr_storage addresses[16];
 } ondk_adapter_entry_t;
 
 /*
- * Fills at most capacity entries and returns the number of interfaces, which may be larger. entries may be NULL if
- * capacity is 0. PASSIVE_LEVEL.
+ * Lists the network interfaces that have an address.
+ *   entries   receives at most capacity entries; may be NULL if capacity is 0
+ *   capacity  the number of entries that fit
+ * Returns the number of interfaces, which may be larger than capacity and may differ at the next call. Returns 0 if
+ * there is none, or if they cannot be listed.
+ * Context: PASSIVE_LEVEL; may block.
+ * See also: ondk_open_adapter
  */
 ONDK_API uint32_t ondk_enumerate_adapters_sized(ondk_adapter_entry_t *entries, uint32_t capacity, size_t entry_size);
 static inline uint32_t ondk_enumerate_adapters(ondk_adapter_entry_t *entries_, uint32_t capacity_)
@@ -80,11 +105,22 @@ static inline uint32_t ondk_enumerate_adapters(ondk_adapter_entry_t *entries_, u
 }
 
 /*
- * Returns the name of a status, for example "STATUS_CONNECTION_REFUSED", or its hexadecimal number if it has no known
- * name. Valid until the calling thread's next call.
+ * Returns the name of a status.
+ *   status  any NTSTATUS
+ * Returns the name, for example "STATUS_CONNECTION_REFUSED", or the hexadecimal number if the status has no known name.
+ * Never NULL. The text is valid until the calling thread's next call.
+ * Context: any thread, any IRQL.
+ * See also: ondk_status_advice, ondk_reason_name, docs/status.md
  */
 ONDK_API const char *ondk_status_name(NTSTATUS status);
-/* Returns one sentence: what the status means for a connection, and what to try. Never NULL. */
+
+/*
+ * Returns what a status means for a connection, and what to try.
+ *   status  any NTSTATUS
+ * Returns one sentence in static storage. Never NULL.
+ * Context: any thread, any IRQL.
+ * See also: ondk_status_name, ondk_reason_advice, docs/status.md
+ */
 ONDK_API const char *ondk_status_advice(NTSTATUS status);
 
 #ifdef __cplusplus

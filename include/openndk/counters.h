@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Counters of an adapter: the members of NDIS_NDK_PERFORMANCE_COUNTERS, which Windows shows as RDMA Activity, and two
- * more. docs/observe.md describes them.
+ * more. ndkstat shows those of other processes.
+ * See also: docs/observe.md
  */
 #ifndef OPENNDK_COUNTERS_H
 #define OPENNDK_COUNTERS_H
@@ -16,7 +17,9 @@ extern "C" {
 #endif
 
 /*
- * Values since the adapter was opened. Each event is counted before its completion or callback begins.
+ * The counters of an adapter.
+ * They count since the adapter was opened. Each event is counted before its completion or callback begins.
+ * See also: docs/observe.md
  */
 typedef struct ondk_counters {
     /* Connect. Connections that this side initiated and that were established (NdkCompleteConnect succeeded). */
@@ -58,7 +61,12 @@ typedef struct ondk_counters {
 } ondk_counters_t;
 
 /*
- * Reads the counters. Each value is exact; the values need not be of one instant. Any thread, up to DISPATCH_LEVEL.
+ * Reads the counters of an adapter.
+ *   adapter   an open adapter
+ *   counters  receives the counters; owned by the caller
+ * Each value is exact; the values need not be of one instant.
+ * Context: any thread, up to DISPATCH_LEVEL.
+ * See also: ondk_counters_t
  */
 ONDK_API void ondk_adapter_counters_sized(NDK_ADAPTER *adapter, ondk_counters_t *counters, size_t size);
 static inline void ondk_adapter_counters(NDK_ADAPTER *adapter_, ondk_counters_t *counters_)

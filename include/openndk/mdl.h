@@ -14,14 +14,18 @@ extern "C" {
 #endif
 
 /*
- * Initializes mdl to describe the length bytes at address, which may have any alignment, and sets its Next to next,
- * which may be NULL. A chain can be registered if each buffer begins where the one before it ends. Allocates nothing
- * and does not access the buffer. The caller owns mdl and buffer, and must keep the buffer mapped while the provider
- * uses it.
+ * Initializes an MDL for a buffer of the process.
+ *   mdl      receives the description; owned by the caller
+ *   address  the buffer, which may have any alignment; owned by the caller
+ *   length   its size in bytes
+ *   next     the MDL of the next part of a chain, or NULL
+ * Allocates nothing and does not access the buffer. The caller must keep mdl, and the buffer mapped, while the provider
+ * uses them. A chain can be registered if each buffer begins where the one before it ends.
  *
  * StartVa is the start of the page in which the buffer begins, and StartVa + ByteOffset is the buffer's address.
  * MappedSystemVa is set to address too. SGEs use addresses relative to StartVa + ByteOffset, but the provider accesses
  * the memory through MappedSystemVa. A program may change MappedSystemVa to another mapping of the same memory.
+ * Context: any thread, any IRQL.
  */
 ONDK_API void ondk_mdl_init(MDL *mdl, void *address, ULONG length, MDL *next);
 

@@ -4,7 +4,8 @@
  * program ndkstat shows those of other processes.
  *
  * Each function fills at most capacity entries and returns how many exist, which may be more and may differ at the next
- * call. entries may be NULL if capacity is 0. A list is a snapshot of one instant. Any thread, up to DISPATCH_LEVEL.
+ * call. A list is a snapshot of one instant.
+ * See also: docs/observe.md
  */
 #ifndef OPENNDK_NETSTAT_H
 #define OPENNDK_NETSTAT_H
@@ -19,20 +20,38 @@
 extern "C" {
 #endif
 
-/* A connector with a connection: from NdkConnect or the peer's request until its local address is free again. */
+/*
+ * A connector with a connection: from NdkConnect or the peer's request until its local address is free again.
+ */
 typedef struct ondk_connection {
-    struct sockaddr_storage local, foreign; /* while connecting: as passed to NdkConnect, so the local port may be 0 */
+    /* The two addresses. While connecting: as passed to NdkConnect, so the local port may be 0. */
+    struct sockaddr_storage local, foreign;
     /*
      * "connecting", "replied" (NdkConnect has succeeded), "completing", "requested" (a peer's request waits for the
      * consumer), "accepting", "established", "peer-gone" (the peer has disconnected or was lost, and this side has not
      * disconnected), "disconnecting", "ended" (only close is left), "closing". Static storage.
      */
     const char *state;
-    uint32_t initiated;                     /* 1: by this side; 0: by the peer */
-    uint32_t if_index;                      /* the adapter's interface */
-    uint32_t inbound_reads, outbound_reads; /* read limits as in NdkGetConnectionData; 0 before they are known */
+    /* 1: initiated by this side; 0: by the peer. */
+    uint32_t initiated;
+    /* The adapter's interface. */
+    uint32_t if_index;
+    /* Read limits as in NdkGetConnectionData; 0 before they are known. */
+    uint32_t inbound_reads, outbound_reads;
+    /* The process. */
     uint32_t owner_pid;
 } ondk_connection_t;
+
+/*
+ * Lists the connections of an adapter.
+ *   adapter   an open adapter
+ *   entries   receives at most capacity entries; may be NULL if capacity is 0
+ *   capacity  the number of entries that fit
+ * The list is a snapshot of one instant.
+ * Returns the number of connections, which may be larger than capacity and may differ at the next call.
+ * Context: any thread, up to DISPATCH_LEVEL.
+ * See also: ndkstat, docs/observe.md
+ */
 ONDK_API uint32_t ondk_adapter_connections_sized(NDK_ADAPTER *adapter, ondk_connection_t *entries, uint32_t capacity,
                                                  size_t entry_size);
 static inline uint32_t ondk_adapter_connections(NDK_ADAPTER *adapter_, ondk_connection_t *entries_, uint32_t capacity_)
@@ -40,12 +59,28 @@ static inline uint32_t ondk_adapter_connections(NDK_ADAPTER *adapter_, ondk_conn
     return ondk_adapter_connections_sized(adapter_, entries_, capacity_, sizeof(*entries_));
 }
 
+/* A listener of an adapter. */
 typedef struct ondk_listener {
-    struct sockaddr_storage local; /* family 0 before NdkListen has succeeded */
-    const char *state;             /* "idle", "starting", "listening", "closing". Static storage */
+    /* The address; family 0 before NdkListen has succeeded. */
+    struct sockaddr_storage local;
+    /* "idle", "starting", "listening", "closing". Static storage. */
+    const char *state;
+    /* The adapter's interface. */
     uint32_t if_index;
+    /* The process. */
     uint32_t owner_pid;
 } ondk_listener_t;
+
+/*
+ * Lists the listeners of an adapter.
+ *   adapter   an open adapter
+ *   entries   receives at most capacity entries; may be NULL if capacity is 0
+ *   capacity  the number of entries that fit
+ * The list is a snapshot of one instant.
+ * Returns the number of listeners, which may be larger than capacity and may differ at the next call.
+ * Context: any thread, up to DISPATCH_LEVEL.
+ * See also: ndkstat, docs/observe.md
+ */
 ONDK_API uint32_t ondk_adapter_listeners_sized(NDK_ADAPTER *adapter, ondk_listener_t *entries, uint32_t capacity,
                                                size_t entry_size);
 static inline uint32_t ondk_adapter_listeners(NDK_ADAPTER *adapter_, ondk_listener_t *entries_, uint32_t capacity_)
@@ -53,11 +88,26 @@ static inline uint32_t ondk_adapter_listeners(NDK_ADAPTER *adapter_, ondk_listen
     return ondk_adapter_listeners_sized(adapter_, entries_, capacity_, sizeof(*entries_));
 }
 
+/* A shared endpoint of an adapter. */
 typedef struct ondk_endpoint {
+    /* The address that its connections share. */
     struct sockaddr_storage local;
+    /* The adapter's interface. */
     uint32_t if_index;
+    /* The process. */
     uint32_t owner_pid;
 } ondk_endpoint_t;
+
+/*
+ * Lists the shared endpoints of an adapter.
+ *   adapter   an open adapter
+ *   entries   receives at most capacity entries; may be NULL if capacity is 0
+ *   capacity  the number of entries that fit
+ * The list is a snapshot of one instant.
+ * Returns the number of shared endpoints, which may be larger than capacity and may differ at the next call.
+ * Context: any thread, up to DISPATCH_LEVEL.
+ * See also: ndkstat, docs/observe.md
+ */
 ONDK_API uint32_t ondk_adapter_endpoints_sized(NDK_ADAPTER *adapter, ondk_endpoint_t *entries, uint32_t capacity,
                                                size_t entry_size);
 static inline uint32_t ondk_adapter_endpoints(NDK_ADAPTER *adapter_, ondk_endpoint_t *entries_, uint32_t capacity_)
@@ -66,11 +116,18 @@ static inline uint32_t ondk_adapter_endpoints(NDK_ADAPTER *adapter_, ondk_endpoi
 }
 
 /*
- * Describes the process that holds a local address and port, for a person to read after STATUS_SHARING_VIOLATION. For
- * example "process 4711 (ndkping) of user 1000, by OpenNDK", or, for another program's TCP socket, "a process that
- * cannot be seen from here of user 0". Writes at most size bytes, including the terminating 0; text may be NULL if size
- * is 0. Returns the length of the whole text, or 0 if no process holds the address or the kernel does not report it.
- * The result may be out of date when the call returns. PASSIVE_LEVEL: reads the lists of sockets and processes.
+ * Describes the process that holds a local address and port.
+ *   address         an IPv4 or IPv6 address with a port
+ *   address_length  its size in bytes
+ *   text            receives at most size bytes, including the terminating 0; may be NULL if size is 0
+ *   size            the size of text in bytes
+ * The text is for a person to read after STATUS_SHARING_VIOLATION. For example "process 4711 (ndkping) of user 1000, by
+ * OpenNDK", or, for another program's TCP socket, "a process that cannot be seen from here of user 0". It may be out of
+ * date when the call returns.
+ * Returns the length of the whole text without the terminating 0. Returns 0 if no process holds the address or the
+ * kernel does not report it.
+ * Context: PASSIVE_LEVEL; reads the lists of sockets and processes.
+ * See also: docs/addresses.md
  */
 ONDK_API uint32_t ondk_address_holder(const struct sockaddr *address, uint32_t address_length, char *text,
                                       uint32_t size);

@@ -3,7 +3,7 @@
  * Reason codes: why a request failed or a connection ended, in more detail than an NTSTATUS. Completions
  * (NDK_RESULT_EX.ProviderErrorCode), the disconnect callback of NDK 2.1 (ProviderDisconnectReason) and
  * ondk_connector_reason use the same codes. 0: nothing failed. docs/reasons.md lists all codes; they are never
- * renumbered.
+ * renumbered. The bits of a code:
  *
  *     31      28 27      24 23      20 19      16 15      12 11       8 7                 0
  *    |    0     | sender of| class    |          | layer    | type     | code              |
@@ -11,6 +11,7 @@
  *
  * A request that failed because its connection ended has the connection's reason. If no Terminate message was involved,
  * bits 0 to 15 and 24 to 27 are 0.
+ * See also: docs/reasons.md
  */
 #ifndef OPENNDK_REASON_H
 #define OPENNDK_REASON_H
@@ -24,17 +25,19 @@
 extern "C" {
 #endif
 
-#define ONDK_REASON_CAUSE(code) ((code) >> 16 & 0xffu)
-#define ONDK_REASON_CLASS(code) ((code) >> 16 & 0xf0u)
-#define ONDK_REASON_BY(code) ((code) >> 24 & 0xfu)   /* which side sent the Terminate: enum ondk_reason_by */
-#define ONDK_REASON_TERMINATE(code) ((code)&0xffffu) /* layer << 12 | type << 8 | code */
+#define ONDK_REASON_CAUSE(code) ((code) >> 16 & 0xffu) /* the cause: enum ondk_cause, ONDK_CAUSE_ */
+#define ONDK_REASON_CLASS(code) ((code) >> 16 & 0xf0u) /* the class of the cause: enum ondk_cause, ONDK_CLASS_ */
+#define ONDK_REASON_BY(code) ((code) >> 24 & 0xfu)     /* which side sent the Terminate: enum ondk_reason_by */
+#define ONDK_REASON_TERMINATE(code) ((code)&0xffffu)   /* layer << 12 | type << 8 | code */
 
+/* The side that sent the Terminate message, from ONDK_REASON_BY. */
 enum ondk_reason_by {
     ONDK_BY_NOBODY = 0, /* there was no Terminate */
     ONDK_BY_US = 1,     /* this side found an error and sent the Terminate */
     ONDK_BY_PEER = 2    /* the peer sent it */
 };
 
+/* The causes and, with a lower half of 0, their classes. docs/reasons.md explains each. */
 enum ondk_cause {
     ONDK_CAUSE_NONE = 0,
     ONDK_CLASS_NETWORK = 0x10, /* addresses and routes */
@@ -92,18 +95,35 @@ enum ondk_cause {
 };
 
 /*
- * Returns why the connector's last step failed or its connection ended, or 0 if neither has happened. If the queue pair
- * refuses a request because the connection has ended, the reason has already been set. Any thread, up to
- * DISPATCH_LEVEL; the connector must not be closed.
+ * Returns why a connector's last step failed or its connection ended.
+ *   connector  a connector that is not closed
+ * If the queue pair refuses a request because the connection has ended, the reason has already been set.
+ * Returns a reason code, or 0 if nothing has failed or ended.
+ * Context: any thread, up to DISPATCH_LEVEL.
+ * See also: ondk_reason_name, ondk_reason_text, docs/reasons.md
  */
 ONDK_API uint32_t ondk_connector_reason(NDK_CONNECTOR *connector);
+
 /*
- * _name returns a code's short name ("peer-reset", "peer-terminate/ddp-tagged-bounds"), or "unknown" if the code does
- * not exist. _text returns what happened, _advice what to check. Never NULL; valid until the calling thread's next call
- * of the same function.
+ * Returns the short name of a reason code.
+ *   code  from ondk_connector_reason, a completion or a disconnect callback
+ * Returns the name, for example "peer-reset" or "peer-terminate/ddp-tagged-bounds", or "unknown" if the code does not
+ * exist. Never NULL. The text is valid until the calling thread's next call.
+ * Context: any thread, up to DISPATCH_LEVEL.
+ * See also: ondk_connector_reason, ondk_status_name, docs/reasons.md
  */
 ONDK_API const char *ondk_reason_name(uint32_t code);
+/*
+ * Returns what happened.
+ *   code  a reason code
+ * Returns a sentence. Never NULL. The text is valid until the calling thread's next call.
+ */
 ONDK_API const char *ondk_reason_text(uint32_t code);
+/*
+ * Returns what to check.
+ *   code  a reason code
+ * Returns a sentence in static storage. Never NULL.
+ */
 ONDK_API const char *ondk_reason_advice(uint32_t code);
 
 #ifdef __cplusplus

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* What happens when a driver breaks a rule of the kernel interface. */
+/* The action for a rule of the kernel interface that a driver breaks. */
 typedef enum ondk_wdk_checks {
     ONDK_WDK_CHECKS_OFF,   /* no checks */
     ONDK_WDK_CHECKS_GO_ON, /* report the violation and let the driver continue */
@@ -24,28 +24,49 @@ typedef enum ondk_wdk_checks {
 } ondk_wdk_checks_t;
 
 /*
- * Sets what happens when a driver breaks a rule. Must be called before the first driver is loaded. Without a call the
- * environment variable ONDK_WDK_CHECKS (off, go-on, stop) decides; the default is stop.
+ * Selects the action for rules that drivers break.
+ *   checks  the action
+ * Without a call the environment variable ONDK_WDK_CHECKS (off, go-on, stop) decides; the default is stop.
+ * Context: before the first driver is loaded.
+ * See also: ondk_wdk_violations, docs/driver-checks.md
  */
 ONDK_API void ondk_wdk_set_checks(ondk_wdk_checks_t checks);
 
-/* Returns how many broken rules have been reported so far. */
+/*
+ * Counts the broken rules that have been reported so far.
+ * Returns the number, over all drivers of the process.
+ * Context: any thread.
+ * See also: ondk_wdk_set_checks
+ */
 ONDK_API uint32_t ondk_wdk_violations(void);
 
-/* Sets the stream for reports and DbgPrint; the default is standard error. The caller must keep out open. */
+/*
+ * Sets the stream for reports and DbgPrint.
+ *   out  the stream, which the caller keeps open; the default is standard error
+ * Context: any thread of the host program.
+ * See also: ondk_wdk_report
+ */
 ONDK_API void ondk_wdk_set_output(FILE *out);
 
 /*
- * When a driver uses the interface index driver_index, it gets the host's interface host_index. Must be called before
- * the first driver is loaded. Returns false if an index is 0 or there are 64 mappings already.
+ * Maps an interface index of a driver to an interface of the host.
+ *   driver_index  the index that the driver uses
+ *   host_index    the index of the host's interface that the driver gets
+ * Returns false if an index is 0 or there are 64 mappings already.
+ * Context: before the first driver is loaded.
+ * See also: ondk_wdk_map_address
  */
 ONDK_API bool ondk_wdk_map_interface(uint32_t driver_index, uint32_t host_index);
 
 /*
- * Maps an address that a driver has built in to an address of the host: driver_address becomes host_address in connects
- * and listens, and host_address becomes driver_address in addresses that the driver receives. Both are numeric texts of
- * one family. A later mapping of the same address replaces the earlier one. Must be called before the first driver is
- * loaded. Returns false if a text is not an address, if the families differ, or if there are 64 mappings already.
+ * Maps an address that a driver has built in to an address of the host.
+ *   driver_address  a numeric text, for example "10.0.0.1"
+ *   host_address    a numeric text of the same family
+ * In connects and listens driver_address becomes host_address. In addresses that the driver receives host_address
+ * becomes driver_address. A later mapping of the same driver_address replaces the earlier one.
+ * Returns false if a text is not an address, if the families differ, or if there are 64 mappings already.
+ * Context: before the first driver is loaded.
+ * See also: ondk_wdk_map_interface
  */
 ONDK_API bool ondk_wdk_map_address(const char *driver_address, const char *host_address);
 
@@ -54,21 +75,32 @@ ONDK_API bool ondk_wdk_map_address(const char *driver_address, const char *host_
 typedef struct ondk_wdk_driver ondk_wdk_driver_t;
 
 /*
- * Loads a driver's shared object and calls its DriverEntry at PASSIVE_LEVEL on a thread of its own, with the registry
- * path \Registry\Machine\System\CurrentControlSet\Services\<service_name>.
+ * Loads a driver and calls its DriverEntry.
+ *   path          the driver's shared object, as ndk-cc builds it
  *   service_name  NULL: the file's name without directory and extension
- *   driver        receives the driver if 0 is returned
+ *   driver        receives the driver if 0 is returned; the caller owns it and unloads it with ondk_wdk_unload
  *   status        receives DriverEntry's NTSTATUS, or the reason why it was not called
- * Returns 0, or -1 if the driver is not loaded; ondk_wdk_error then returns the reason.
+ * DriverEntry runs at PASSIVE_LEVEL on a thread of its own, with the registry path
+ * \Registry\Machine\System\CurrentControlSet\Services\<service_name>.
+ * Returns 0. Returns -1 if the driver is not loaded; ondk_wdk_error then returns the reason.
+ * Context: any thread of the host program; blocks until DriverEntry returns.
+ * See also: ondk_wdk_unload, ndk-cc, ndkrun, docs/port-your-driver.md
  */
 ONDK_API int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_driver_t **driver, uint32_t *status);
 
 /*
- * Calls DriverUnload at PASSIVE_LEVEL on a thread of its own, and unloads the driver. If checks are on and the driver
- * leaves anything behind, that is reported as rule unload-outstanding. The driver's code then stays mapped, because a
- * thread may still return to it. Returns 0, or -1 if the driver still runs; ondk_wdk_error then returns the reason.
- * *status is STATUS_INVALID_DEVICE_REQUEST if the driver has no DriverUnload, STATUS_DEVICE_BUSY if one of its devices
- * is open.
+ * Calls a driver's DriverUnload and unloads the driver.
+ *   driver  from ondk_wdk_load; invalid if 0 is returned
+ *   status  receives 0 or the reason; see below
+ * DriverUnload runs at PASSIVE_LEVEL on a thread of its own. If checks are on and the driver leaves anything behind,
+ * that is reported as rule unload-outstanding. The driver's code then stays mapped, because a thread may still return
+ * to it.
+ * Returns 0. Returns -1 if the driver still runs; ondk_wdk_error then returns the reason, and *status is one of
+ *   STATUS_INVALID_DEVICE_REQUEST  the driver has no DriverUnload
+ *   STATUS_DEVICE_BUSY             one of its devices is open
+ *   STATUS_INSUFFICIENT_RESOURCES  no thread for DriverUnload could be created
+ * Context: any thread of the host program; blocks until DriverUnload returns.
+ * See also: ondk_wdk_load, ondk_wdk_report
  */
 ONDK_API int ondk_wdk_unload(ondk_wdk_driver_t *driver, uint32_t *status);
 
@@ -77,45 +109,108 @@ ONDK_API int ondk_wdk_unload(ondk_wdk_driver_t *driver, uint32_t *status);
 typedef struct ondk_wdk_device ondk_wdk_device_t;
 
 /*
- * Opens a driver's device as CreateFile does: "\\\\.\\Name" or "Name" names a symbolic link, "\\Device\\Name" is the
- * device's own name. The driver receives IRP_MJ_CREATE, and IRP_MJ_CLEANUP and IRP_MJ_CLOSE from ondk_wdk_close.
- * Returns 0 if *device is open, else -1 and the reason in *status.
+ * Opens a driver's device as CreateFile does.
+ *   name    "\\\\.\\Name" or "Name" names a symbolic link, "\\Device\\Name" is the device's own name
+ *   device  receives the device if 0 is returned; the caller owns it and closes it with ondk_wdk_close
+ *   status  receives the status of the driver's IRP_MJ_CREATE, or the reason why it was not sent
+ * The driver receives IRP_MJ_CREATE.
+ * Returns 0. Returns -1 if the device is not open; ondk_wdk_error then returns the reason.
+ * Context: any thread of the host program.
+ * See also: ondk_wdk_device_control, ondk_wdk_read, ondk_wdk_scsi, ondk_wdk_cancel
  */
 ONDK_API int ondk_wdk_open(const char *name, ondk_wdk_device_t **device, uint32_t *status);
+/*
+ * Closes a device.
+ *   device  from ondk_wdk_open; invalid after the call
+ * The driver receives IRP_MJ_CLEANUP and IRP_MJ_CLOSE.
+ */
 ONDK_API void ondk_wdk_close(ondk_wdk_device_t *device);
 
 /*
- * Sends a request and waits until it completes. Several threads may do so at the same time.
- *   out_length  receives the number of bytes that the driver wrote to out; may be NULL
- *   status      receives the status that the driver completed the request with
- * Returns 0, or -1 if the request could not be sent.
+ * Sends a device control to a driver, and waits until it completes.
+ *   device        from ondk_wdk_open
+ *   code          the control code, as CTL_CODE builds it
+ *   in            the input; NULL if in_length is 0
+ *   in_length     its size in bytes
+ *   out           receives the output; NULL if out_capacity is 0
+ *   out_capacity  the size of out in bytes
+ *   out_length    receives the number of bytes that the driver wrote to out; may be NULL
+ *   status        receives the status that the driver completed the request with
+ * Several threads may send requests to one device at the same time.
+ * Returns 0, whatever *status is. Returns -1 if the request could not be sent; ondk_wdk_error then returns the reason.
+ * Context: any thread of the host program; blocks.
+ * See also: ondk_wdk_open, ondk_wdk_read, ondk_wdk_cancel
  */
 ONDK_API int ondk_wdk_device_control(ondk_wdk_device_t *device, uint32_t code, const void *in, uint32_t in_length,
                                      void *out, uint32_t out_capacity, uint32_t *out_length, uint32_t *status);
+
+/*
+ * Reads from a driver's device, and waits until the read completes.
+ *   device        from ondk_wdk_open
+ *   offset        the position in bytes that the driver receives
+ *   out           receives the data
+ *   out_capacity  the size of out in bytes
+ *   out_length    receives the number of bytes that the driver wrote to out; may be NULL
+ *   status        receives the status that the driver completed the request with
+ * Several threads may send requests to one device at the same time.
+ * Returns 0, whatever *status is. Returns -1 if the request could not be sent; ondk_wdk_error then returns the reason.
+ * Context: any thread of the host program; blocks.
+ * See also: ondk_wdk_open, ondk_wdk_device_control, ondk_wdk_cancel
+ */
 ONDK_API int ondk_wdk_read(ondk_wdk_device_t *device, uint64_t offset, void *out, uint32_t out_capacity,
                            uint32_t *out_length, uint32_t *status);
+/*
+ * Writes to a driver's device, and waits until the write completes.
+ *   device     from ondk_wdk_open
+ *   offset     the position in bytes that the driver receives
+ *   in         the data
+ *   in_length  its size in bytes
+ *   in_taken   receives the number of bytes that the driver accepted; may be NULL
+ *   status     receives the status that the driver completed the request with
+ * Returns 0, whatever *status is. Returns -1 if the request could not be sent; ondk_wdk_error then returns the reason.
+ */
 ONDK_API int ondk_wdk_write(ondk_wdk_device_t *device, uint64_t offset, const void *in, uint32_t in_length,
                             uint32_t *in_taken, uint32_t *status);
 
 /*
- * A SCSI command for a unit of a Storport miniport's adapter, sent with IOCTL_SCSI_PASS_THROUGH_DIRECT. The first
- * adapter's device is "\\Device\\RaidPort0" or "\\\\.\\Scsi0:", the second one's "\\Device\\RaidPort1", and so on.
- *   out          true: data is sent to the unit; false: data is received from it
- *   data_length  the size of data in bytes; receives the number of bytes transferred
- *   timeout      in seconds; 0 means 10. When it passes, the port resets the unit, then the bus.
- *   scsi_status, sense_length, sense   receive the unit's answer
- * ondk_wdk_scsi returns 0, or -1 if the command could not be sent. *status is STATUS_SUCCESS even if the unit refused
- * the command; scsi_status then has the reason.
+ * A SCSI command for a unit of a Storport miniport's adapter, and the unit's answer.
+ * See also: ondk_wdk_scsi
  */
 typedef struct ondk_wdk_scsi_command {
+    /* The unit's address: bus, target and logical unit. */
     uint8_t path, target, lun;
-    uint8_t cdb_length, cdb[16];
+    /* The number of valid bytes in cdb. */
+    uint8_t cdb_length;
+    /* The command descriptor block. */
+    uint8_t cdb[16];
+    /* true: data is sent to the unit; false: data is received from it. */
     bool out;
+    /* The data; NULL if data_length is 0. Owned by the caller. */
     void *data;
-    uint32_t data_length, timeout;
-    uint8_t scsi_status, sense_length, sense[18];
+    /* The size of data in bytes; receives the number of bytes transferred. */
+    uint32_t data_length;
+    /* In seconds; 0 means 10. When it passes, the port resets the unit, then the bus. */
+    uint32_t timeout;
+    /* Receives the unit's SCSI status; 0 is good. */
+    uint8_t scsi_status;
+    /* Receives the number of valid bytes in sense. */
+    uint8_t sense_length;
+    /* Receives the unit's sense data. */
+    uint8_t sense[18];
 } ondk_wdk_scsi_command_t;
 
+/*
+ * Sends a SCSI command to a unit, and waits until it completes.
+ *   adapter  from ondk_wdk_open: the first adapter's device is "\\Device\\RaidPort0" or "\\\\.\\Scsi0:", the second
+ *            one's "\\Device\\RaidPort1", and so on
+ *   command  the command; receives the unit's answer
+ *   status   receives the status that the port completed the request with
+ * The command is sent with IOCTL_SCSI_PASS_THROUGH_DIRECT. *status is STATUS_SUCCESS even if the unit refused the
+ * command; scsi_status then has the reason.
+ * Returns 0. Returns -1 if the command could not be sent; ondk_wdk_error then returns the reason.
+ * Context: any thread of the host program; blocks.
+ * See also: ondk_wdk_open, ondk_wdk_scsi_command_t
+ */
 ONDK_API int ondk_wdk_scsi_sized(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *command, size_t size,
                                  uint32_t *status);
 static inline int ondk_wdk_scsi(ondk_wdk_device_t *adapter_, ondk_wdk_scsi_command_t *command_, uint32_t *status_)
@@ -123,45 +218,92 @@ static inline int ondk_wdk_scsi(ondk_wdk_device_t *adapter_, ondk_wdk_scsi_comma
     return ondk_wdk_scsi_sized(adapter_, command_, sizeof(*command_), status_);
 }
 
-/* Cancels the pending requests of the device, as CancelIo does. Each ends when its driver completes it. */
+/*
+ * Cancels the pending requests of a device, as CancelIo does.
+ *   device  from ondk_wdk_open
+ * Each request ends when its driver completes it.
+ * Context: any thread of the host program.
+ * See also: ondk_wdk_device_control, ondk_wdk_read
+ */
 ONDK_API void ondk_wdk_cancel(ondk_wdk_device_t *device);
 
-/* Sends IRP_MJ_SHUTDOWN to the devices that are registered for it and unregisters them. */
+/*
+ * Sends IRP_MJ_SHUTDOWN to the devices that are registered for it.
+ * Unregisters each device before its driver receives the request.
+ * Context: any thread of the host program; blocks until the drivers have completed the requests.
+ */
 ONDK_API void ondk_wdk_shutdown(void);
 
 /* ---- The registry that drivers see ------------------------------------------------------------------------------- */
 
 /*
- * Keys begin with HKEY_LOCAL_MACHINE, HKLM or \Registry\Machine. A service usually has its parameters in
- * HKLM\System\CurrentControlSet\Services\<service_name>\Parameters. Missing keys are created.
+ * Sets a value in the registry that drivers see.
+ *   key   begins with HKEY_LOCAL_MACHINE, HKLM, HKEY_USERS, HKU or \Registry; missing keys are created
+ *   name  the value's name; NULL: only the key is created
  *   type  as in Windows: 1 text, 3 bytes, 4 a 32-bit number, 7 a list of texts, 11 a 64-bit number
- * _set stores the data unchanged (texts are UTF-16); _set_text converts from UTF-8 and adds the terminator. Both return
- * 0, or -1 and set ondk_wdk_error.
+ *   data  copied unchanged, so texts are UTF-16
+ *   size  the size of data in bytes
+ * A service usually has its parameters in HKLM\System\CurrentControlSet\Services\<service_name>\Parameters.
+ * Returns 0. Returns -1 if the value could not be set; ondk_wdk_error then returns the reason.
+ * Context: any thread of the host program.
+ * See also: ondk_wdk_registry_load
  */
 ONDK_API int ondk_wdk_registry_set(const char *key, const char *name, uint32_t type, const void *data, uint32_t size);
+/*
+ * Sets a value from UTF-8 text, which is converted to UTF-16.
+ *   key     as for ondk_wdk_registry_set
+ *   name    the value's name
+ *   type    1 text, 7 a list of texts
+ *   text    the text; the terminator is added. Each text of a list ends with a 0, and the list's own is added.
+ *   length  the size of text in bytes, without the terminator that is added
+ * Returns 0. Returns -1 if the value could not be set; ondk_wdk_error then returns the reason.
+ */
 ONDK_API int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type, const char *text,
                                         uint32_t length);
-/* Reads a .reg file in UTF-8 or UTF-16. Returns 0, or -1 and sets ondk_wdk_error. */
-ONDK_API int ondk_wdk_registry_load(const char *path);
 
 /*
- * Sets the directory of drivers' files: \??\C:\a is C/a in it, \SystemRoot\a is SystemRoot/a. Without a call drivers
- * find no files. Returns 0, or -1 if it is not a directory.
+ * Loads a .reg file into the registry that drivers see.
+ *   path  a file in UTF-8 or UTF-16, as regedit exports it
+ * Values before a faulty line are set.
+ * Returns 0. Returns -1 if the file cannot be read or has a faulty line; ondk_wdk_error then returns the reason.
+ * Context: any thread of the host program.
+ * See also: ondk_wdk_registry_set
+ */
+ONDK_API int ondk_wdk_registry_load(const char *path);
+
+/* ---- Others ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * Sets the directory of the files that drivers open.
+ *   directory  \??\C:\a is C/a in it, \SystemRoot\a is SystemRoot/a
+ * Without a call drivers find no files.
+ * Returns 0. Returns -1 if directory is not a directory; ondk_wdk_error then returns the reason.
+ * Context: any thread of the host program.
  */
 ONDK_API int ondk_wdk_set_file_root(const char *directory);
 
-/* Describes the last failed call of this thread in one sentence. Thread-local; valid until the thread's next call. */
+/*
+ * Describes the last failed call of the calling thread.
+ * Returns one sentence; empty before the first failure. The text is valid until the thread's next call.
+ * Context: any thread of the host program.
+ */
 ONDK_API const char *ondk_wdk_error(void);
 
 /*
- * Prints every object that drivers have created and not freed, if checks are on with the call stack of its creation.
+ * Prints every object that drivers have created and not freed.
+ *   out  receives the report, if checks are on with the call stack of each object's creation
  * Returns the number of these objects.
+ * Context: any thread of the host program.
+ * See also: ondk_wdk_busy, ondk_wdk_set_checks
  */
 ONDK_API uint32_t ondk_wdk_report(FILE *out);
 
 /*
- * Returns how many activities of drivers can still run without input from outside: threads, set timers, queued DPCs
- * and, if checks are on, pending NDK requests. 0: the drivers are idle.
+ * Counts the activities of drivers that can still run without input from outside.
+ * Activities are threads, set timers, queued DPCs and, if checks are on, pending NDK requests.
+ * Returns the number of activities. 0: the drivers are idle.
+ * Context: any thread of the host program.
+ * See also: ondk_wdk_report
  */
 ONDK_API uint32_t ondk_wdk_busy(void);
 
