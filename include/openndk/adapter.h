@@ -10,6 +10,7 @@
 
 #include "ndk/ndkpi.h"
 #include "openndk/api.h"
+#include "openndk/config.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,9 +31,24 @@ extern "C" {
  *   STATUS_INSUFFICIENT_RESOURCES  out of memory, descriptors or threads
  * If the call fails, *adapter does not change.
  * Context: PASSIVE_LEVEL; may block.
- * See also: ondk_close_adapter, ondk_enumerate_adapters, ondk_configure, docs/fork.md
+ * See also: ondk_open_adapter_with, ondk_close_adapter, ondk_enumerate_adapters, ondk_configure, docs/fork.md
  */
 ONDK_API NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
+
+/*
+ * Opens the adapter of a network interface with a configuration of its own.
+ *   version   as for ondk_open_adapter
+ *   if_index  as for ondk_open_adapter
+ *   options   copied; ondk_config_init has initialized it. What ondk_configure has set does not apply to the adapter.
+ *             NULL: the configuration that ondk_open_adapter uses
+ *   adapter   receives the adapter, which the caller owns and closes with ondk_close_adapter
+ * Returns the statuses of ondk_open_adapter. Also returns STATUS_INVALID_PARAMETER if ondk_configure would refuse the
+ * options. If the call fails, *adapter does not change.
+ * Context: PASSIVE_LEVEL; may block.
+ * See also: ondk_open_adapter, ondk_config_init, ondk_configure
+ */
+ONDK_API NTSTATUS ondk_open_adapter_with(NDK_VERSION version, uint32_t if_index, const ondk_config_t *options,
+                                         NDK_ADAPTER **adapter);
 
 /*
  * Closes an adapter.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Configuration of adapters. ondk_open_adapter copies the values, so later changes do not affect an open adapter.
+ * Configuration of adapters: of one (ondk_open_adapter_with), or of those that the process opens from now on
+ * (ondk_configure). An adapter has a copy of the values, so later changes do not affect an open adapter.
  *
  * Every field of ondk_config_t can also be set by the environment variable ONDK_<FIELD IN CAPITALS>, for example
  * ONDK_CONNECT_MS=2000. ondk_config_init reads the variables, so a value that the program sets afterwards wins. An
@@ -237,7 +238,7 @@ static inline void ondk_config_init(ondk_config_t *config_)
 ONDK_API uint32_t ondk_config_check_environment(void);
 
 /*
- * Sets the configuration of adapters that this process opens from now on.
+ * Sets the configuration of adapters that this process opens from now on without options of their own.
  *   config  copied; NULL: the defaults and the environment again
  * config->size is the size of the caller's struct, as ondk_config_init has set it. Fields beyond it have the values
  * that ondk_config_init sets, the environment included.
@@ -246,7 +247,7 @@ ONDK_API uint32_t ondk_config_check_environment(void);
  *   STATUS_INVALID_PARAMETER  negative, and nothing changes: a value is out of range, a field that this library lacks
  *                             is not 0, or size is below 8, above 4096, or not a multiple of 4
  * Context: any thread.
- * See also: ondk_config_init, ondk_config_profile, ondk_open_adapter
+ * See also: ondk_config_init, ondk_config_profile, ondk_open_adapter, ondk_open_adapter_with
  */
 ONDK_API int32_t ondk_configure(const ondk_config_t *config);
 

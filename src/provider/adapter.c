@@ -276,6 +276,12 @@ static NTSTATUS adapter_check_interface(uint32_t if_index)
 
 NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
 {
+    return ondk_open_adapter_with(version, if_index, NULL, adapter);
+}
+
+NTSTATUS ondk_open_adapter_with(NDK_VERSION version, uint32_t if_index, const ondk_config_t *options,
+                                NDK_ADAPTER **adapter)
+{
     ondk_config_t config;
     struct fabric_config fabric_config;
     struct fabric *fabric;
@@ -285,10 +291,13 @@ NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER *
         return STATUS_INVALID_PARAMETER;
     if (!adapter_find_version(version, &found))
         return NDIS_STATUS_BAD_VERSION;
+    if (!options)
+        config_current(&config);
+    else if (!config_read(&config, options))
+        return STATUS_INVALID_PARAMETER;
     NTSTATUS status = adapter_check_interface(if_index);
     if (status)
         return status;
-    config_current(&config);
     config_for_fabric(&config, &fabric_config);
     int error = host_open_fabric(if_index, &fabric_config, &fabric);
     if (error)

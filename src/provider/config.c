@@ -123,11 +123,7 @@ static bool config_values_are_valid(ondk_config_t *config)
     return true;
 }
 
-/*
- * Copies a program's struct, which may have fewer or more fields than ours. Missing fields get their defaults. Returns
- * false if the struct is invalid.
- */
-static bool config_read(ondk_config_t *ours, const ondk_config_t *theirs)
+bool config_read(ondk_config_t *ours, const ondk_config_t *theirs)
 {
     if (!config_size_is_valid(theirs))
         return false;
@@ -136,13 +132,6 @@ static bool config_read(ondk_config_t *ours, const ondk_config_t *theirs)
         return false;
     ours->size = sizeof(*ours);
     return config_values_are_valid(ours);
-}
-
-bool config_is_valid(const ondk_config_t *config)
-{
-    ondk_config_t ours;
-
-    return config_read(&ours, config);
 }
 
 int32_t ondk_configure(const ondk_config_t *config)

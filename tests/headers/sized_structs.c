@@ -42,19 +42,25 @@ static void check_bytes(const void *bytes, size_t size, uint8_t value)
         CHECK_EQ(((const uint8_t *)bytes)[i], value);
 }
 
-/* Returns whether creates of a newly opened adapter pend. */
-static bool creates_pend(void)
+/* Returns whether creates of an adapter that is opened with these options pend. */
+static bool creates_pend_with(const ondk_config_t *options)
 {
     struct kit_call create = { 0 };
     NDK_ADAPTER *adapter;
     NDK_PD *pd = NULL;
 
-    CHECK_STATUS(ondk_open_adapter((NDK_VERSION){ 2, 1 }, kit_loopback(), &adapter), STATUS_SUCCESS);
+    CHECK_STATUS(ondk_open_adapter_with((NDK_VERSION){ 2, 1 }, kit_loopback(), options, &adapter), STATUS_SUCCESS);
     NTSTATUS status = adapter->Dispatch->NdkCreatePd(adapter, kit_create_done, &create, &pd);
     CHECK_STATUS(kit_final(&create, status), STATUS_SUCCESS);
     (void)kit_close(status == STATUS_PENDING ? (void *)create.object : pd);
     ondk_close_adapter(adapter);
     return status == STATUS_PENDING;
+}
+
+/* The same for an adapter with the configuration of the process. */
+static bool creates_pend(void)
+{
+    return creates_pend_with(NULL);
 }
 
 CASE(sizes_are_different, 0)
@@ -117,6 +123,36 @@ CASE(config_of_any_version, 0)
     CHECK(!creates_pend());
 #else
     CHECK(creates_pend());
+#endif
+}
+
+/* Options at open are read in the same way. */
+CASE(options_of_any_version, 0)
+{
+    ondk_config_t c;
+
+    CHECK_STATUS(ondk_configure(NULL), STATUS_SUCCESS);
+    ondk_config_init(&c);
+    CHECK(!creates_pend_with(&c));
+    setenv("ONDK_PEND_CREATES", "1", 1);
+#ifdef SIZED_OLDER
+    CHECK(creates_pend_with(&c)); /* the program's struct lacks the field */
+#else
+    CHECK(!creates_pend_with(&c));
+    c.pend_creates = 1;
+#endif
+    unsetenv("ONDK_PEND_CREATES");
+#ifdef SIZED_OLDER
+    CHECK(!creates_pend_with(&c));
+#else
+    CHECK(creates_pend_with(&c));
+#endif
+#ifdef SIZED_NEWER
+    NDK_ADAPTER *adapter = NULL;
+
+    c.added[3] = 1;
+    CHECK_STATUS(ondk_open_adapter_with((NDK_VERSION){ 2, 1 }, kit_loopback(), &c, &adapter), STATUS_INVALID_PARAMETER);
+    CHECK(!adapter);
 #endif
 }
 

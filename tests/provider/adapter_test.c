@@ -82,6 +82,46 @@ static void test_wrong_index(void **state)
     assert_int_equal(ondk_open_adapter(version, 1, NULL), STATUS_INVALID_PARAMETER);
 }
 
+static uint32_t private_data_limit(NDK_ADAPTER *adapter)
+{
+    NDK_ADAPTER_INFO info;
+    ULONG size = sizeof(info);
+
+    assert_int_equal(adapter->Dispatch->NdkQueryAdapterInfo(adapter, &info, &size), STATUS_SUCCESS);
+    return info.MaxCallerData;
+}
+
+/* Options at open apply to this adapter alone, instead of the process's. Invalid ones are refused. */
+static void test_options(void **state)
+{
+    NDK_ADAPTER *const untouched = (NDK_ADAPTER *)0x1234, *with, *without;
+    ondk_config_t process, options;
+    uint32_t lo = if_nametoindex("lo");
+
+    (void)state;
+    ondk_config_init(&process);
+    options = process;
+    process.max_private = 60;
+    options.max_private = 100;
+    assert_int_equal(ondk_configure(&process), STATUS_SUCCESS);
+    assert_int_equal(ondk_open_adapter_with(version, lo, &options, &with), STATUS_SUCCESS);
+    options.max_private = 70;
+    assert_int_equal(ondk_open_adapter_with(version, lo, NULL, &without), STATUS_SUCCESS);
+    assert_int_equal(private_data_limit(with), 100);
+    assert_int_equal(private_data_limit(without), 60);
+    ondk_close_adapter(with);
+    ondk_close_adapter(without);
+
+    with = untouched;
+    options.max_private = 509;
+    assert_int_equal(ondk_open_adapter_with(version, lo, &options, &with), STATUS_INVALID_PARAMETER);
+    options.max_private = 100;
+    options.size = 0;
+    assert_int_equal(ondk_open_adapter_with(version, lo, &options, &with), STATUS_INVALID_PARAMETER);
+    assert_ptr_equal(with, untouched);
+    assert_int_equal(ondk_configure(NULL), STATUS_SUCCESS);
+}
+
 static int set_loopback(short set, short clear)
 {
     struct ifreq r = { .ifr_name = "lo" };
@@ -364,13 +404,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         /* First, because it forks, and a process should fork before it has threads. */
-        cmocka_unit_test(test_interface_states),
-        cmocka_unit_test(test_no_descriptors),
-        cmocka_unit_test(test_wrong_index),
-        cmocka_unit_test(test_nothing_at_all),
-        cmocka_unit_test(test_limits_can_be_had),
-        cmocka_unit_test(test_receives_at_depth),
-        cmocka_unit_test(test_churn),
+        cmocka_unit_test(test_interface_states),  cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_wrong_index),       cmocka_unit_test(test_options),
+        cmocka_unit_test(test_nothing_at_all),    cmocka_unit_test(test_limits_can_be_had),
+        cmocka_unit_test(test_receives_at_depth), cmocka_unit_test(test_churn),
         cmocka_unit_test(test_enumeration),
     };
 
