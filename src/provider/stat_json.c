@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <net/if.h>
 #include <openndk/counters.h>
+#include <openndk/version.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ void stat_json_begin(FILE *out)
 
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     fprintf(out, "{\"format\":1,\"pid\":%ld,\"provider\":\"OpenNDK %s\",\"time_ns\":%" PRIu64 ",\"adapters\":[",
-            (long)getpid(), ONDK_VERSION, (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec);
+            (long)getpid(), ondk_version(), (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec);
 }
 
 void stat_json_end(FILE *out)

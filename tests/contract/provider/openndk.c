@@ -7,6 +7,7 @@
 #include "openndk/adapter.h"
 #include "openndk/config.h"
 #include "openndk/mdl.h"
+#include "openndk/version.h"
 
 _Static_assert(NDKCONFORM_RTR_ZERO_FPDU == ONDK_RTR_ZERO_FPDU && NDKCONFORM_RTR_WRITE == ONDK_RTR_WRITE &&
                    NDKCONFORM_RTR_READ == ONDK_RTR_READ,
@@ -65,7 +66,7 @@ static void init_mdl(MDL *mdl, void *address, ULONG length, MDL *next)
 const struct ndkconform_provider *ndkconform_provider(void)
 {
     static const struct ndkconform_provider openndk = {
-        NDKCONFORM_INTERFACE, "OpenNDK", OPENNDK_VERSION, open_adapter, close_adapter, init_mdl, set,
+        NDKCONFORM_INTERFACE, "OpenNDK", OPENNDK_VERSION_STRING, open_adapter, close_adapter, init_mdl, set,
     };
 
     return &openndk;
