@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reason codes: why a request failed or a connection ended, in more detail than an NTSTATUS. Completions
- * (NDK_RESULT_EX.ProviderErrorCode), the disconnect callback of NDK 2.1 (ProviderDisconnectReason) and
- * ondk_connector_reason use the same codes. 0: nothing failed. docs/reasons.md lists all codes; they are never
- * renumbered. The bits of a code:
+ * (NDK_RESULT_EX.ProviderErrorCode), the disconnect callback of NDK 2.1 (ProviderDisconnectReason),
+ * ondk_connector_reason, ondk_adapter_failures and the log use the same codes. 0: nothing failed. docs/reasons.md lists
+ * all codes; they are never renumbered. The bits of a code:
  *
  *     31      28 27      24 23      20 19      16 15      12 11       8 7                 0
  *    |    0     | sender of| class    |          | layer    | type     | code              |
@@ -64,11 +64,17 @@ enum ondk_cause {
     ONDK_CAUSE_BAD_REPLY = 0x32,
     ONDK_CAUSE_READ_LIMITS = 0x33,
     ONDK_CAUSE_NO_READY_FORM = 0x34,
+    ONDK_CAUSE_BAD_REQUEST = 0x35,
+    ONDK_CAUSE_BAD_REVISION = 0x36,
+    ONDK_CAUSE_UNSUPPORTED_REQUEST = 0x37,
     ONDK_CLASS_LOCAL = 0x40, /* this side requested it */
     ONDK_CAUSE_NOT_CONNECTING = 0x41,
     ONDK_CAUSE_LOCAL_CLOSE = 0x42,
     ONDK_CAUSE_LOCAL_DISCONNECT = 0x43,
     ONDK_CAUSE_LOCAL_FLUSH = 0x44,
+    ONDK_CAUSE_LOCAL_REJECT = 0x45,
+    ONDK_CAUSE_LISTENER_PAUSED = 0x46,
+    ONDK_CAUSE_LISTENER_CLOSED = 0x47,
     ONDK_CLASS_MEMORY = 0x50, /* tokens, rights, ranges, buffers */
     ONDK_CAUSE_LOCAL_ERROR = 0x51,
     ONDK_CAUSE_TOKEN = 0x52,
@@ -84,6 +90,9 @@ enum ondk_cause {
     ONDK_CAUSE_RESOURCES = 0x61,
     ONDK_CAUSE_CQ_OVERFLOW = 0x62,
     ONDK_CAUSE_SRQ_SHARE = 0x63,
+    ONDK_CAUSE_BACKLOG_FULL = 0x64,
+    ONDK_CAUSE_CROWDED_OUT = 0x65,
+    ONDK_CAUSE_NOT_DELIVERED = 0x66,
     ONDK_CLASS_TIMEOUT = 0x70, /* a time limit passed */
     ONDK_CAUSE_CONNECT_TIMEOUT = 0x71,
     ONDK_CAUSE_REPLY_TIMEOUT = 0x72,
@@ -91,7 +100,8 @@ enum ondk_cause {
     ONDK_CAUSE_DISCONNECT_TIMEOUT = 0x74,
     ONDK_CAUSE_PEER_SILENT = 0x75,
     ONDK_CAUSE_FRAME_STALLED = 0x76,
-    ONDK_CAUSE_MESSAGE_STALLED = 0x77
+    ONDK_CAUSE_MESSAGE_STALLED = 0x77,
+    ONDK_CAUSE_REQUEST_TIMEOUT = 0x78
 };
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of the reasons, for traces and tools. A name never changes, because tools and documents use it. */
+/* The names of the reasons and phases, for traces and tools. A name never changes, because tools and documents use it. */
 #include "fabric/fabric.h"
 
-static const char *const names[FABRIC_REASON_COUNT] = {
+static const char *const reason_names[FABRIC_REASON_COUNT] = {
     [FABRIC_OK] = "ok",
     [FABRIC_NO_ROUTE] = "no-route",
     [FABRIC_NO_HOST] = "no-host",
@@ -40,6 +40,16 @@ static const char *const names[FABRIC_REASON_COUNT] = {
     [FABRIC_MESSAGE_STALLED] = "message-stalled",
     [FABRIC_SRQ_SHARE] = "srq-share",
     [FABRIC_INTERFACE_GONE] = "interface-gone",
+    [FABRIC_REQUEST_TIMEOUT] = "request-timeout",
+    [FABRIC_BAD_REQUEST] = "bad-request",
+    [FABRIC_BAD_REVISION] = "bad-revision",
+    [FABRIC_UNSUPPORTED_REQUEST] = "unsupported-request",
+    [FABRIC_BACKLOG_FULL] = "backlog-full",
+    [FABRIC_CROWDED_OUT] = "crowded-out",
+    [FABRIC_NOT_DELIVERED] = "not-delivered",
+    [FABRIC_LISTENER_PAUSED] = "listener-paused",
+    [FABRIC_LISTENER_CLOSED] = "listener-closed",
+    [FABRIC_LOCAL_REJECT] = "local-reject",
     [FABRIC_TOKEN] = "token",
     [FABRIC_TOKEN_DOMAIN] = "token-domain",
     [FABRIC_TOKEN_RIGHT] = "token-right",
@@ -53,5 +63,19 @@ static const char *const names[FABRIC_REASON_COUNT] = {
 
 const char *fabric_reason_name(enum fabric_reason r)
 {
-    return (unsigned)r < FABRIC_REASON_COUNT ? names[r] : "unknown";
+    return (unsigned)r < FABRIC_REASON_COUNT ? reason_names[r] : "unknown";
+}
+
+/* Those of ondk_connection_t.state, and two phases that only a fabric knows. */
+static const char *const phase_names[FABRIC_PHASES] = {
+    [FABRIC_PHASE_CONNECTING] = "connecting", [FABRIC_PHASE_REQUESTING] = "requesting",
+    [FABRIC_PHASE_REPLIED] = "replied",       [FABRIC_PHASE_COMPLETING] = "completing",
+    [FABRIC_PHASE_ARRIVING] = "arriving",     [FABRIC_PHASE_REQUESTED] = "requested",
+    [FABRIC_PHASE_ACCEPTING] = "accepting",   [FABRIC_PHASE_ESTABLISHED] = "established",
+    [FABRIC_PHASE_PEER_GONE] = "peer-gone",   [FABRIC_PHASE_DISCONNECTING] = "disconnecting",
+};
+
+const char *fabric_phase_name(enum fabric_phase p)
+{
+    return (unsigned)p < FABRIC_PHASES ? phase_names[p] : "unknown";
 }

@@ -73,6 +73,17 @@ enum fabric_reason {
     FABRIC_MESSAGE_STALLED,  /* the peer began a message and did not finish it in time */
     FABRIC_SRQ_SHARE,        /* the same, before that time: unfinished messages occupied too many shared receives */
     FABRIC_INTERFACE_GONE,   /* the adapter's network interface was deleted, or left the network namespace */
+    /* Why this side refused or dropped a peer that connected to it: */
+    FABRIC_REQUEST_TIMEOUT,     /* the request was not complete in time */
+    FABRIC_BAD_REQUEST,         /* the first bytes are not a valid request */
+    FABRIC_BAD_REVISION,        /* the request has a revision of the protocol that does not exist */
+    FABRIC_UNSUPPORTED_REQUEST, /* the request needs what this side does not support or allow */
+    FABRIC_BACKLOG_FULL,        /* too many requests of the listener wait for the consumer */
+    FABRIC_CROWDED_OUT,         /* too many peers had not sent a complete request */
+    FABRIC_NOT_DELIVERED,       /* the listener's owner refused the request: it is closing or out of memory */
+    FABRIC_LISTENER_PAUSED,
+    FABRIC_LISTENER_CLOSED,
+    FABRIC_LOCAL_REJECT, /* the local consumer rejected */
     /* Only for requests: */
     FABRIC_TOKEN,         /* a local token is unknown, or not valid any more */
     FABRIC_TOKEN_DOMAIN,  /* it is of another protection domain */
@@ -98,6 +109,49 @@ struct fabric_terminate {
 };
 /* Returns all codes that the protocol defines, and their number in *count. */
 const struct fabric_terminate *fabric_terminates(unsigned *count);
+
+/* ---- reports ---- */
+
+/* The part of a connection's life in which it ended. */
+enum fabric_phase {
+    FABRIC_PHASE_CONNECTING, /* initiator: until the peer's host has answered */
+    FABRIC_PHASE_REQUESTING, /* initiator: until the reply to its request has arrived */
+    FABRIC_PHASE_REPLIED,    /* initiator: until conn_complete */
+    FABRIC_PHASE_COMPLETING, /* initiator: until ready-to-receive has been sent, and answered if it is a read */
+    FABRIC_PHASE_ARRIVING,   /* responder: until the peer's request is complete and has been reported */
+    FABRIC_PHASE_REQUESTED,  /* responder: until conn_accept or conn_reject */
+    FABRIC_PHASE_ACCEPTING,  /* responder: until the reply has been sent and ready-to-receive has arrived */
+    FABRIC_PHASE_ESTABLISHED,
+    FABRIC_PHASE_PEER_GONE,     /* the peer has disconnected, this side has not */
+    FABRIC_PHASE_DISCONNECTING, /* conn_disconnect is in progress */
+    FABRIC_PHASES
+};
+const char *fabric_phase_name(enum fabric_phase p);
+
+enum fabric_outcome {
+    FABRIC_OUTCOME_ESTABLISHED,
+    FABRIC_OUTCOME_ENDED,  /* after establishment, by a disconnect of either side or by this side's close */
+    FABRIC_OUTCOME_FAILED, /* in any other way */
+    FABRIC_OUTCOME_REFUSED /* this side refused the peer */
+};
+
+struct fabric_report {
+    enum fabric_outcome outcome;
+    enum fabric_phase phase;
+    bool initiated; /* by this side */
+    enum fabric_reason why;
+    uint16_t terminate;
+    struct addr local, remote; /* local: port 0 if none was chosen; remote: family 0 if the peer is not known */
+};
+
+/*
+ * Receives a report each time a connection is established, ends, fails or is refused, also of peers that no consumer
+ * learns of. Called in owner context, as an event, and before the event that reports the same to the consumer.
+ */
+struct fabric_observer {
+    void (*report)(void *owner, const struct fabric_report *report);
+    void *owner;
+};
 
 /* ---- completion queues ---- */
 
@@ -220,6 +274,8 @@ struct fabric_counters {
 };
 
 struct fabric_ops {
+    /* Sets the observer, which is copied. Must be called before the first object of the fabric is created. */
+    void (*observe)(struct fabric *f, const struct fabric_observer *observer);
     void (*counters)(const struct fabric *f, struct fabric_counters *c);
     void (*destroy)(struct fabric *f); /* blocks; all objects of the fabric must be closed */
     void (*info)(const struct fabric *f, struct fabric_info *info);

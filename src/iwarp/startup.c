@@ -462,6 +462,11 @@ void iw_startup_limits(const struct iw_startup *s, uint16_t *ird, uint16_t *ord)
     *ord = s->result.ord;
 }
 
+bool iw_startup_is_bad_revision(const struct iw_startup *s)
+{
+    return s->peer.revision > MAX_REVISION; /* 0 if the frame could not be decoded */
+}
+
 const uint8_t *iw_startup_private(const struct iw_startup *s, size_t *len)
 {
     *len = s->peer.private_len;

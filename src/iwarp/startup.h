@@ -87,6 +87,8 @@ void iw_startup_reject(struct iw_startup *s, const void *private_data, size_t le
  * After the end, on both sides: the effective limits.
  */
 void iw_startup_limits(const struct iw_startup *s, uint16_t *ird, uint16_t *ord);
+/* Responder, after IW_STARTUP_MALFORMED: does the request have a revision that does not exist? */
+bool iw_startup_is_bad_revision(const struct iw_startup *s);
 const uint8_t *iw_startup_private(const struct iw_startup *s, size_t *len); /* the peer's */
 void iw_startup_result(const struct iw_startup *s, struct iw_startup_result *r);
 

@@ -142,6 +142,39 @@ static const struct cause {
                                 "The peer began a message, and too little of the rest arrived in time.",
                                 "Check whether the peer's process is stopped; stall_ms is the limit "
                                 "(docs/timeouts.md)."},
+    [FABRIC_REQUEST_TIMEOUT] = {ONDK_CAUSE_REQUEST_TIMEOUT, 0,
+                                "The peer connected and did not send a complete MPA request in time.",
+                                "Check whether the peer is an iWARP initiator, and not a port scan or another "
+                                "protocol; request_ms is the limit (docs/timeouts.md)."},
+    [FABRIC_BAD_REQUEST] = {ONDK_CAUSE_BAD_REQUEST, 0, "The peer's first bytes are not a valid MPA request.",
+                            "Check that the peer is an iWARP initiator: another protocol's client connects to this "
+                            "port."},
+    [FABRIC_BAD_REVISION] = {ONDK_CAUSE_BAD_REVISION, 0,
+                             "The peer's request has an MPA revision that does not exist; 0, 1 and 2 do.",
+                             "Configure the peer's MPA revision; 2 is the newest (mpa_revision)."},
+    [FABRIC_UNSUPPORTED_REQUEST] = {ONDK_CAUSE_UNSUPPORTED_REQUEST, 0,
+                                    "The peer's request needs MPA markers, has flag S without read limits, has more "
+                                    "private data than allowed, or offers no common ready-to-receive form.",
+                                    "Compare the peer's settings with max_private and rtr of this side; markers are "
+                                    "not supported."},
+    [FABRIC_BACKLOG_FULL] = {ONDK_CAUSE_BACKLOG_FULL, 0,
+                             "As many requests as the backlog allows wait for the consumer.",
+                             "Have the consumer accept or reject sooner, or raise backlog."},
+    [FABRIC_CROWDED_OUT] = {ONDK_CAUSE_CROWDED_OUT, 0,
+                            "Too many peers had connected without a complete request, and this one was the oldest of "
+                            "the source that had most.",
+                            "Check for a flood of connections from that source; max_unfinished is the limit."},
+    [FABRIC_NOT_DELIVERED] = {ONDK_CAUSE_NOT_DELIVERED, 0,
+                              "The request could not be passed to the consumer, because the listener was being closed "
+                              "or memory ran out.",
+                              "Try again; if the listener is open, check the memory of its process."},
+    [FABRIC_LISTENER_PAUSED] = {ONDK_CAUSE_LISTENER_PAUSED, 0, "The consumer has paused the listener.",
+                                "Have the consumer resume it (NdkControlConnectEvents)."},
+    [FABRIC_LISTENER_CLOSED] = {ONDK_CAUSE_LISTENER_CLOSED, 0,
+                                "The local side closed the listener before the peer's request was complete.",
+                                "Not an error; the peer may connect to another listener."},
+    [FABRIC_LOCAL_REJECT] = {ONDK_CAUSE_LOCAL_REJECT, 0, "The local consumer rejected the connection.",
+                             "Not an error of the network: read the consumer's own log."},
 };
 /* clang-format on */
 

@@ -21,11 +21,16 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_REFUSED:
     case FABRIC_REJECTED:
     case FABRIC_NO_PROTOCOL:
+    case FABRIC_UNSUPPORTED_REQUEST:
+    case FABRIC_BACKLOG_FULL:
+    case FABRIC_LISTENER_PAUSED:
+    case FABRIC_LOCAL_REJECT:
         return STATUS_CONNECTION_REFUSED;
     case FABRIC_CONNECT_TIMEOUT:
     case FABRIC_REPLY_TIMEOUT:
     case FABRIC_ESTABLISH_TIMEOUT:
     case FABRIC_DISCONNECT_TIMEOUT:
+    case FABRIC_REQUEST_TIMEOUT:
         return STATUS_IO_TIMEOUT;
     case FABRIC_ADDRESS_TAKEN:
     case FABRIC_PORT_FORBIDDEN: /* of the documented statuses, the one that suggests another port */
@@ -37,6 +42,8 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_FOUR_TUPLE:
         return STATUS_ADDRESS_ALREADY_EXISTS;
     case FABRIC_RESOURCES:
+    case FABRIC_CROWDED_OUT:
+    case FABRIC_NOT_DELIVERED:
         return STATUS_INSUFFICIENT_RESOURCES;
     case FABRIC_SYSTEM:
         return STATUS_UNSUCCESSFUL;
@@ -56,11 +63,14 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_MESSAGE_STALLED:
     case FABRIC_SRQ_SHARE:
     case FABRIC_INTERFACE_GONE:
+    case FABRIC_BAD_REQUEST:
+    case FABRIC_BAD_REVISION:
         return STATUS_CONNECTION_ABORTED;
     case FABRIC_NOT_CONNECTING:
         return STATUS_CONNECTION_INVALID;
     case FABRIC_LOCAL_CLOSE:
     case FABRIC_LOCAL_DISCONNECT:
+    case FABRIC_LISTENER_CLOSED:
         return STATUS_CANCELLED;
     case FABRIC_TOKEN:
     case FABRIC_TOKEN_DOMAIN:

@@ -309,7 +309,14 @@ static bool fake_wait_for(struct fabric *f, struct gate *g, uint64_t deadline)
     return gate_wait(g, deadline);
 }
 
+static void fake_observe(struct fabric *f, const struct fabric_observer *observer)
+{
+    (void)f;
+    (void)observer; /* no connection exists */
+}
+
 static const struct fabric_ops fake_ops = {
+    .observe = fake_observe,
     .destroy = fake_destroy,
     .info = fake_info,
     .home = fake_home,

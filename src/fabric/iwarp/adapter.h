@@ -67,6 +67,7 @@ struct iwarp_fabric {
     uint32_t if_index;
     struct fabric_config config;
     struct net_liveness liveness; /* from config */
+    struct fabric_observer observer;
     struct mem_table *memory;
     unsigned shard_count;
     struct iwarp_shard *shards;

@@ -18,8 +18,10 @@
  *                   nudge, eof, terminate
  *   linger.c        shut                                    net, stream                 CONN_LOST when finished
  *   liveness.c      stall, mark                             queue pair's core           why input has stalled
+ *   report.c        nothing                                 the fabric's observer       nothing
  *
- * A step: an event and a reason -> the cell -> the state -> the effects, in their order -> the invariants are checked.
+ * A step: an event and a reason -> the cell -> the state -> the report of an end -> the effects, in their order -> the
+ * invariants are checked.
  * conn_pump runs the state's function, takes the step that it returns, and repeats until the state does not change.
  *
  * Any thread may make requests. A request is recorded in `ops` under the connection's lock, and the connection's one
@@ -33,6 +35,7 @@
 #include "fabric/iwarp/endpoint.h"
 #include "fabric/iwarp/listener.h"
 #include "fabric/iwarp/reason.h"
+#include "fabric/iwarp/report.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -111,7 +114,8 @@ static void conn_set_state(struct fabric_conn *c, enum conn_state next, enum fab
 
 static void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_reason why)
 {
-    const struct conn_cell *cell = conn_table_cell(c->state, event);
+    enum conn_state from = c->state;
+    const struct conn_cell *cell = conn_table_cell(from, event);
 
     assert(shard_is_owner(c->home->shard));
     assert(cell->kind == CELL_STEP || cell->kind == CELL_IGNORE);
@@ -120,6 +124,7 @@ static void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_
     if (c->streams && why != FABRIC_OK && (event == CONN_LOST || event == CONN_FAULT || event == CONN_NOTICE))
         why = iwarp_qp_first_cause(c->qp, why);
     conn_set_state(c, cell->next, why);
+    report_step(c, from, event, why);
     conn_effects(c, cell->effects, why);
     conn_check_invariants(c);
 }
@@ -276,7 +281,7 @@ void conn_drop_victim(struct fabric_conn *c)
         conn_read(c);
     if (c->is_unfinished && c->state != CONN_CLOSED) {
         iwarp_count(c->home, COUNT_DROPPED, 1);
-        conn_lose(c, FABRIC_LOCAL_CLOSE);
+        conn_lose(c, FABRIC_CROWDED_OUT);
     }
     conn_unref(c);
 }
@@ -420,7 +425,7 @@ static void conn_run_ops(struct fabric_conn *c, unsigned ops)
         conn_step(c, CONN_ACCEPT, c->ended);
     }
     if (ops & OP_REJECT)
-        conn_step(c, CONN_REJECT, FABRIC_LOCAL_CLOSE);
+        conn_step(c, CONN_REJECT, FABRIC_LOCAL_REJECT);
     if (ops & OP_COMPLETE)
         conn_step(c, CONN_COMPLETE, c->ended);
     if (ops & OP_DISCONNECT)

@@ -43,6 +43,8 @@ enum fabric_reason limit_reason(const struct fabric_conn *c)
         return FABRIC_CONNECT_TIMEOUT;
     case CONN_REQUEST_SENT:
         return FABRIC_REPLY_TIMEOUT;
+    case CONN_WAIT_REQUEST:
+        return FABRIC_REQUEST_TIMEOUT;
     case CONN_COMPLETING:
         return FABRIC_ESTABLISH_TIMEOUT;
     case CONN_REPLYING:

@@ -186,7 +186,13 @@ static void iwarp_get_counters(const struct fabric *base, struct fabric_counters
     };
 }
 
+static void iwarp_observe(struct fabric *base, const struct fabric_observer *observer)
+{
+    ((struct iwarp_fabric *)base)->observer = *observer;
+}
+
 static const struct fabric_ops ops = {
+    .observe = iwarp_observe,
     .counters = iwarp_get_counters,
     .destroy = iwarp_destroy,
     .info = iwarp_get_info,

@@ -15,6 +15,7 @@
 #include "fabric/iwarp/conn.h"
 #include "fabric/iwarp/listener.h"
 #include "fabric/iwarp/reason.h"
+#include "fabric/iwarp/report.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -58,12 +59,16 @@ void listener_unref(struct fabric_listener *l)
 
 /* ---- requests that the consumer has not answered ---- */
 
-bool listener_has_room(struct fabric_listener *l)
+enum fabric_reason listener_refusal(const struct fabric_listener *l)
 {
     unsigned backlog = l->fabric->config.backlog, abandoned = atomic_load(&l->abandoned);
     unsigned beyond = abandoned > backlog ? abandoned - backlog : 0;
 
-    return !l->closed && !atomic_load(&l->paused) && atomic_load(&l->live) + beyond < backlog;
+    if (l->closed)
+        return FABRIC_LISTENER_CLOSED;
+    if (atomic_load(&l->paused))
+        return FABRIC_LISTENER_PAUSED;
+    return atomic_load(&l->live) + beyond < backlog ? FABRIC_OK : FABRIC_BACKLOG_FULL;
 }
 
 void listener_count_request(struct fabric_conn *c)
@@ -147,6 +152,7 @@ static bool listener_make_room(struct fabric_listener *l)
 
     if (!victim) {
         l->fabric->net->ops->reset_accept_queue(&l->socket);
+        report_refused(l->fabric, &l->local, NULL, FABRIC_RESOURCES);
         return false;
     }
     if (victim->listener->home == l->home) {
@@ -182,10 +188,13 @@ static bool listener_reset_next(struct fabric_listener *l)
     struct addr local, remote;
     int error = net->accept(&l->socket, &socket, &local, &remote);
 
-    if (error == 0)
+    if (error == 0) {
         net->close(&socket, true);
-    else if (error == EMFILE || error == ENFILE)
+        report_refused(l->fabric, &local, &remote, FABRIC_RESOURCES);
+    } else if (error == EMFILE || error == ENFILE) {
         net->reset_accept_queue(&l->socket);
+        report_refused(l->fabric, &l->local, NULL, FABRIC_RESOURCES);
+    }
     return error == 0;
 }
 
@@ -227,6 +236,7 @@ static bool listener_accept_one(struct fabric_listener *l)
     c->listener = l; /* before another shard can find c in the table */
     if (!unfinished_insert(c)) {
         l->fabric->net->ops->close(&c->socket, true);
+        report_refused(l->fabric, &c->local, &c->remote, FABRIC_RESOURCES);
         listener_free_new(c);
         return true;
     }
@@ -281,6 +291,7 @@ static enum fabric_reason listener_start(struct fabric_listener *l, struct addr 
     }
     f->net->ops->set_liveness(&l->socket, &f->liveness);
     unfinished_watch_forks();
+    l->local = *local;
     l->limit = listener_max_unfinished(f);
     spin_lock(&l->lock);
     l->listening = true;
@@ -331,7 +342,7 @@ static void listener_end_now(struct fabric_listener *l)
     for (struct fabric_conn *c = TAILQ_FIRST(&l->unfinished); c; c = next) {
         next = TAILQ_NEXT(c, unfinished_link);
         if (c->state != CONN_CLOSED)
-            conn_lose(c, FABRIC_LOCAL_CLOSE);
+            conn_lose(c, FABRIC_LISTENER_CLOSED);
     }
     l->ending = true;
     listener_try_end(l);

@@ -30,6 +30,7 @@ struct fabric_listener {
     bool listening, closed;
     bool waits_for_drop;         /* for a descriptor: another shard drops a connection, then resumes the listener */
     bool ending;                 /* the consumer has closed it, but `closed` has not been reported */
+    struct addr local;           /* valid while listening */
     unsigned limit;              /* of unfinished connections in the process */
     struct conn_list unfinished; /* those that this listener accepted */
 };
@@ -41,7 +42,8 @@ void iwarp_listener_pause(struct fabric_listener *l, bool paused);
 void iwarp_listener_close(struct fabric_listener *l);
 struct shard *iwarp_listener_shard(struct fabric_listener *l);
 void listener_unref(struct fabric_listener *l);
-bool listener_has_room(struct fabric_listener *l); /* for another unanswered request */
+/* Owner. Returns why another request must be refused, or FABRIC_OK. */
+enum fabric_reason listener_refusal(const struct fabric_listener *l);
 /*
  * Owner. Removes c from the unfinished connections, if it is one, because the consumer has received its request or c
  * has ended. If it was the last one of a listener that is being closed, may report `closed`.

@@ -11,29 +11,38 @@
 
 static struct conn_outcome passive_admit(struct fabric_conn *c)
 {
-    if (!listener_has_room(c->listener)) {
+    enum fabric_reason why = listener_refusal(c->listener);
+
+    if (why != FABRIC_OK) {
         iwarp_count(c->home, COUNT_REFUSED, 1);
-        return (struct conn_outcome){ CONN_REFUSE, FABRIC_REFUSED };
+        return (struct conn_outcome){ CONN_REFUSE, why };
     }
     listener_count_request(c);
     return (struct conn_outcome){ CONN_REQUEST, FABRIC_OK };
+}
+
+/* Bytes that are no MPA frame get no answer. For a malformed frame, start-up has made a reject. */
+static struct conn_outcome passive_malformed(struct fabric_conn *c)
+{
+    const uint8_t *at;
+
+    iwarp_count(c->home, COUNT_REFUSED, 1);
+    if (iw_startup_tx_want(c->startup, &at))
+        return (struct conn_outcome){ CONN_REFUSE, FABRIC_UNSUPPORTED_REQUEST };
+    return (struct conn_outcome){ CONN_LOST,
+                                  iw_startup_is_bad_revision(c->startup) ? FABRIC_BAD_REVISION : FABRIC_BAD_REQUEST };
 }
 
 struct conn_outcome passive_request(struct fabric_conn *c)
 {
     enum iw_startup_event event;
     struct conn_outcome out = handshake_receive(c, &event);
-    const uint8_t *at;
 
     if (out.event != CONN_NOTHING)
         return out;
     if (event == IW_STARTUP_REQUEST)
         return passive_admit(c);
-    if (event != IW_STARTUP_MALFORMED)
-        return conn_nothing;
-    iwarp_count(c->home, COUNT_REFUSED, 1);
-    /* Bytes that are no MPA frame get no answer. For a malformed frame, start-up has made a reject. */
-    return (struct conn_outcome){ iw_startup_tx_want(c->startup, &at) ? CONN_REFUSE : CONN_LOST, FABRIC_PROTOCOL };
+    return event == IW_STARTUP_MALFORMED ? passive_malformed(c) : conn_nothing;
 }
 
 void passive_report_request(struct fabric_conn *c)
@@ -60,7 +69,7 @@ struct conn_outcome passive_wait(struct fabric_conn *c)
     ssize_t n;
 
     if (!c->owner)
-        return (struct conn_outcome){ CONN_REFUSE, FABRIC_REFUSED };
+        return (struct conn_outcome){ CONN_REFUSE, FABRIC_NOT_DELIVERED };
     if (c->early_len > 0) {
         c->early_len = 0;
         return (struct conn_outcome){ CONN_LOST, FABRIC_PROTOCOL };

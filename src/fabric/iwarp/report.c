@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reports to the fabric's observer. The invariant: each attempt to connect and each accepted TCP connection has exactly
+ * one report of its end, at the step that leaves the last state in which it could still be established or used. What
+ * follows, for example a last frame, is not reported.
+ */
+#include "fabric/iwarp/report.h"
+
+static const enum fabric_phase report_phases[CONN_STATES] = {
+    [CONN_IDLE] = FABRIC_PHASE_CONNECTING,         [CONN_TCP_CONNECTING] = FABRIC_PHASE_CONNECTING,
+    [CONN_REQUEST_SENT] = FABRIC_PHASE_REQUESTING, [CONN_REPLIED] = FABRIC_PHASE_REPLIED,
+    [CONN_COMPLETING] = FABRIC_PHASE_COMPLETING,   [CONN_WAIT_REQUEST] = FABRIC_PHASE_ARRIVING,
+    [CONN_REQUESTED] = FABRIC_PHASE_REQUESTED,     [CONN_REPLYING] = FABRIC_PHASE_ACCEPTING,
+    [CONN_WAIT_RTR] = FABRIC_PHASE_ACCEPTING,      [CONN_ESTABLISHED] = FABRIC_PHASE_ESTABLISHED,
+    [CONN_DRAINING] = FABRIC_PHASE_DISCONNECTING,  [CONN_NOTICE_SENT] = FABRIC_PHASE_DISCONNECTING,
+    [CONN_PEER_CLOSED] = FABRIC_PHASE_PEER_GONE,   [CONN_CLOSING] = FABRIC_PHASE_DISCONNECTING,
+};
+
+/* Is a connection over that has reached this state? IDLE counts, because a failed connect returns to it. */
+static bool report_is_over(enum conn_state s)
+{
+    return s == CONN_IDLE || s == CONN_DEAD || s == CONN_LINGERING || s == CONN_LAST_WORDS || s == CONN_CLOSED;
+}
+
+/* Does the step end the connection? A connect that fails at once stays in IDLE. */
+static bool report_is_end(enum conn_state from, enum conn_state next, enum conn_event event)
+{
+    if (from == CONN_IDLE)
+        return event == CONN_LOST;
+    return !report_is_over(from) && report_is_over(next);
+}
+
+static enum fabric_outcome report_outcome(enum conn_state from, enum conn_event event, enum fabric_reason why)
+{
+    bool rejects = event == CONN_REFUSE || event == CONN_REJECT || event == CONN_CLOSE;
+
+    if (conn_state_is_active(from)) {
+        /* After the peer's half-close a failure does not count: a later disconnect succeeds (DO_FORGIVE). */
+        bool is_normal = why == FABRIC_OK || event == CONN_CLOSE || from == CONN_PEER_CLOSED;
+        return is_normal ? FABRIC_OUTCOME_ENDED : FABRIC_OUTCOME_FAILED;
+    }
+    return rejects && (from == CONN_WAIT_REQUEST || from == CONN_REQUESTED) ? FABRIC_OUTCOME_REFUSED
+                                                                            : FABRIC_OUTCOME_FAILED;
+}
+
+static void report_send(const struct iwarp_fabric *f, const struct fabric_report *report)
+{
+    if (f->observer.report)
+        f->observer.report(f->observer.owner, report);
+}
+
+void report_step(struct fabric_conn *c, enum conn_state from, enum conn_event event, enum fabric_reason why)
+{
+    struct fabric_report report = {
+        .phase = report_phases[from],
+        .initiated = c->active,
+        .why = why,
+        .terminate = c->terminate,
+        .local = c->local,
+        .remote = c->remote,
+    };
+
+    if (c->state == CONN_ESTABLISHED && from != CONN_ESTABLISHED) {
+        report.outcome = FABRIC_OUTCOME_ESTABLISHED;
+    } else if (report_is_end(from, c->state, event)) {
+        report.outcome = report_outcome(from, event, why);
+        if (why == FABRIC_OK)
+            report.why = from == CONN_CLOSING ? FABRIC_PEER_CLOSED : FABRIC_LOCAL_DISCONNECT;
+    } else {
+        return;
+    }
+    report_send(c->fabric, &report);
+}
+
+void report_refused(struct iwarp_fabric *f, const struct addr *local, const struct addr *remote, enum fabric_reason why)
+{
+    struct fabric_report report = {
+        .outcome = FABRIC_OUTCOME_REFUSED,
+        .phase = FABRIC_PHASE_ARRIVING,
+        .why = why,
+        .terminate = FABRIC_NO_TERMINATE,
+        .local = *local,
+    };
+
+    if (remote)
+        report.remote = *remote;
+    report_send(f, &report);
+}
