@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists of an adapter's connections, listeners and shared endpoints, as `netstat -xan` shows them on Windows. The
- * program ndkstat shows those of other processes.
+ * Lists of an adapter's connections, listeners and shared endpoints, as `netstat -xan` shows them on Windows, and of
+ * the connections that failed or were refused last. The program ndkstat shows those of other processes.
  *
  * Each function fills at most capacity entries and returns how many exist, which may be more and may differ at the next
  * call. A list is a snapshot of one instant.
@@ -113,6 +113,61 @@ ONDK_API uint32_t ondk_adapter_endpoints_sized(NDK_ADAPTER *adapter, ondk_endpoi
 static inline uint32_t ondk_adapter_endpoints(NDK_ADAPTER *adapter_, ondk_endpoint_t *entries_, uint32_t capacity_)
 {
     return ondk_adapter_endpoints_sized(adapter_, entries_, capacity_, sizeof(*entries_));
+}
+
+/* A connection that failed, or a peer that this side refused. One entry counts the repetitions of one failure. */
+typedef struct ondk_failure {
+    /*
+     * The addresses of the newest. local: port 0 if none was chosen. foreign: family 0 if the peer was refused before
+     * its address was known.
+     */
+    struct sockaddr_storage local, foreign;
+    /*
+     * The phase in which it ended. Initiated by this side: "connecting" (the peer's host had not answered),
+     * "requesting" (the peer had not answered the request), "replied", "completing". Initiated by the peer: "arriving"
+     * (no consumer had received the request), "requested", "accepting". Both: "established", "peer-gone",
+     * "disconnecting". Static storage.
+     */
+    const char *phase;
+    /* 1: initiated by this side; 0: by the peer. */
+    uint32_t initiated;
+    /* 1: this side refused the peer's request. */
+    uint32_t refused;
+    /* The adapter's interface. */
+    uint32_t if_index;
+    /* The process. */
+    uint32_t owner_pid;
+    /* The status that the consumer's request returned. Also set if no consumer had a request. */
+    NTSTATUS status;
+    /* The reason (openndk/reason.h). ondk_reason_name, ondk_reason_text and ondk_reason_advice explain it. */
+    uint32_t reason;
+    /* When it happened first, and when last: CLOCK_REALTIME in nanoseconds. */
+    uint64_t first_time_ns, last_time_ns;
+    /* How often it happened; at least 1. */
+    uint64_t count;
+} ondk_failure_t;
+
+/*
+ * Lists the connections that failed or were refused last, the newest first. It includes peers that no consumer learned
+ * of, for example those that a full backlog refused.
+ *   adapter   an open adapter; NULL: all adapters of the process, also those that have been closed
+ *   entries   receives at most capacity entries; may be NULL if capacity is 0
+ *   capacity  the number of entries that fit
+ * The process has 32 entries for connections that it initiated, and 32 for those that peers initiated. A failure
+ * repeats another one if adapter, role, phase, status and reason are the same, and also the foreign address and port
+ * (initiated by this side), or the local address and port and the source (initiated by the peer). A source is an IPv4
+ * address or an IPv6 /64. If there is no free entry, the source that has most entries loses its oldest one. So a peer
+ * that fails in a loop does not remove the failures of others. A child of fork begins with an empty list.
+ * The list is a snapshot of one instant.
+ * Returns the number of failures, which may be larger than capacity and may differ at the next call.
+ * Context: any thread, up to DISPATCH_LEVEL.
+ * See also: ondk_reason_text, ndkstat, docs/observe.md
+ */
+ONDK_API uint32_t ondk_adapter_failures_sized(NDK_ADAPTER *adapter, ondk_failure_t *entries, uint32_t capacity,
+                                              size_t entry_size);
+static inline uint32_t ondk_adapter_failures(NDK_ADAPTER *adapter_, ondk_failure_t *entries_, uint32_t capacity_)
+{
+    return ondk_adapter_failures_sized(adapter_, entries_, capacity_, sizeof(*entries_));
 }
 
 /*

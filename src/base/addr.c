@@ -68,6 +68,22 @@ bool addr_equal(const struct addr *a, const struct addr *b)
     return addr_same_host(a, b) && addr_port(a) == addr_port(b);
 }
 
+struct addr addr_source(const struct addr *a)
+{
+    struct addr source = { .sa.sa_family = a->sa.sa_family };
+
+    if (a->sa.sa_family == AF_INET) {
+        source.v4.sin_addr = a->v4.sin_addr;
+    } else if (a->sa.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr)) {
+        source.sa.sa_family = AF_INET;
+        memcpy(&source.v4.sin_addr, a->v6.sin6_addr.s6_addr + 12, sizeof source.v4.sin_addr);
+    } else if (a->sa.sa_family == AF_INET6) {
+        memcpy(source.v6.sin6_addr.s6_addr, a->v6.sin6_addr.s6_addr, 8);
+        source.v6.sin6_scope_id = a->v6.sin6_scope_id;
+    }
+    return source;
+}
+
 bool addr_is_any(const struct addr *a)
 {
     static const struct in6_addr mapped_any = { .s6_addr = { [10] = 0xff, [11] = 0xff } };

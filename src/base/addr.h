@@ -33,7 +33,12 @@ uint16_t addr_port(const struct addr *a);
 void addr_set_port(struct addr *a, uint16_t port);
 bool addr_same_host(const struct addr *a, const struct addr *b); /* compares family, host and scope */
 bool addr_equal(const struct addr *a, const struct addr *b);     /* and the port */
-bool addr_is_any(const struct addr *a);                          /* unspecified: 0.0.0.0, ::, ::ffff:0.0.0.0 */
+/*
+ * Returns the source that a peer's address belongs to, which is normally one host: an IPv4 address (also an IPv4-mapped
+ * one) or an IPv6 /64. Port 0; the other bits of the IPv6 address are zero.
+ */
+struct addr addr_source(const struct addr *a);
+bool addr_is_any(const struct addr *a); /* unspecified: 0.0.0.0, ::, ::ffff:0.0.0.0 */
 bool addr_is_loopback(const struct addr *a);
 /* Writes for example "127.0.0.1:4711" or "[fe80::1%2]:4711". Returns text. */
 const char *addr_text(const struct addr *a, char text[ADDR_TEXT]);

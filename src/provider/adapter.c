@@ -19,6 +19,7 @@
 #include "provider/adapter.h"
 #include "provider/close_report.h"
 #include "provider/config.h"
+#include "provider/connection_log.h"
 #include "provider/lam.h"
 #include "provider/object.h"
 #include "provider/provider.h"
@@ -175,6 +176,7 @@ static const struct object_type adapter_type = { .ndk_type = NdkObjectTypeAdapte
 
 NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_config_t *config, NDK_ADAPTER **out)
 {
+    static _Atomic uint64_t adapters_opened;
     NDK_VERSION found;
 
     if (!adapter_find_version(version, &found))
@@ -185,6 +187,7 @@ NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_con
     a->version = found;
     a->generation = fork_generation();
     a->pid = (uint32_t)getpid();
+    a->serial = atomic_fetch_add_explicit(&adapters_opened, 1, memory_order_relaxed);
     a->fabric = fabric;
     a->config = *config;
     fabric->ops->info(fabric, &a->limits);
@@ -193,6 +196,7 @@ NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_con
     live_list_init(&a->live);
     object_init(&a->obj, &adapter_type, &a->pub.Header, a, a, adapter_home(a));
     a->pub.Dispatch = &adapter_dispatch;
+    connection_log_observe(a);
     *out = &a->pub;
     return STATUS_SUCCESS;
 }
@@ -236,8 +240,8 @@ void ondk_close_adapter(NDK_ADAPTER *pub)
     object_unref(&a->obj, REF_HANDLE);
     adapter_wait_for_end(a);
     stat_server_remove(a);
+    fabric->ops->destroy(fabric); /* until this returns, the adapter is the fabric's observer */
     free(a);
-    fabric->ops->destroy(fabric);
 }
 
 /* If a machine has more interfaces, those beyond this number are neither listed nor opened. */

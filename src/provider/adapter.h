@@ -31,6 +31,7 @@ struct adapter {
     struct live_list live;         /* the objects of this adapter */
     LIST_ENTRY(adapter) published; /* stat_server.c uses this and the next */
     uint32_t number;               /* from 1 in the order in which this process published adapters; 0: not published */
+    uint64_t serial;               /* not the same for two adapters that the process has opened */
     unsigned generation;           /* fork_generation() of the process that opened it */
     struct gate ended;             /* opened when no reference is left */
 };

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes a snapshot of adapters as JSON. The invariant: each list is copied before it is written, so the lock of the
- * adapter's lists is not held while text is written. At most MAX_ENTRIES of each kind are written, but all are counted.
+ * Writes a snapshot of adapters, and of the process's failures, as JSON. The invariant: each list is copied before it
+ * is written, so the lock of a list is not held while text is written. At most MAX_ENTRIES objects of each kind are
+ * written, but all are counted.
  */
 #include "provider/stat_json.h"
 
 #include <inttypes.h>
 #include <net/if.h>
+#include <openndk/adapter.h>
 #include <openndk/counters.h>
+#include <openndk/netstat.h>
+#include <openndk/reason.h>
 #include <openndk/version.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "provider/failures.h"
 #include "provider/live.h"
 
 enum { MAX_ENTRIES = 65536, SPARE_ENTRIES = 16 };
@@ -25,11 +30,6 @@ void stat_json_begin(FILE *out)
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     fprintf(out, "{\"format\":1,\"pid\":%ld,\"provider\":\"OpenNDK %s\",\"time_ns\":%" PRIu64 ",\"adapters\":[",
             (long)getpid(), ondk_version(), (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec);
-}
-
-void stat_json_end(FILE *out)
-{
-    fputs("]}\n", out);
 }
 
 /* An interface's name may hold any byte but slash and white space. */
@@ -198,4 +198,35 @@ bool stat_json_adapter(FILE *out, struct adapter *a, bool first)
         is_complete = json_put_list(out, a, list) && is_complete;
     fputc('}', out);
     return is_complete;
+}
+
+static void json_put_failure(FILE *out, const ondk_failure_t *f)
+{
+    fprintf(out, "{\"role\":\"%s\",\"refused\":%s,\"if_index\":%u,", f->initiated ? "initiated" : "accepted",
+            f->refused ? "true" : "false", (unsigned)f->if_index);
+    json_put_text(out, "phase", f->phase);
+    fputc(',', out);
+    json_put_address(out, "local", &f->local);
+    fputc(',', out);
+    json_put_address(out, "foreign", &f->foreign);
+    fprintf(out, ",\"status\":%u,", (unsigned)f->status);
+    json_put_text(out, "status_name", ondk_status_name(f->status));
+    fprintf(out, ",\"reason\":%u,", (unsigned)f->reason);
+    json_put_text(out, "reason_name", ondk_reason_name(f->reason));
+    fprintf(out, ",\"first_time_ns\":%" PRIu64 ",\"last_time_ns\":%" PRIu64 ",\"count\":%" PRIu64 "}", f->first_time_ns,
+            f->last_time_ns, f->count);
+}
+
+void stat_json_end(FILE *out)
+{
+    ondk_failure_t all[FAILURES_MAX];
+    uint32_t count = ondk_adapter_failures(NULL, all, FAILURES_MAX);
+
+    fputs("],\"failures\":[", out);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i)
+            fputc(',', out);
+        json_put_failure(out, &all[i]);
+    }
+    fputs("]}\n", out);
 }

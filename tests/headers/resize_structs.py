@@ -19,6 +19,7 @@ ENDS_BEFORE = {
     'ondk_connection': 'outbound_reads',
     'ondk_listener': 'if_index',
     'ondk_endpoint': 'if_index',
+    'ondk_failure': 'first_time_ns',
     'ondk_wdk_scsi_command': 'sense',
 }
 STRUCT = re.compile(r'(typedef struct (\w+) \{\n)(.*?)(\} \w+_t;)', re.S)

@@ -69,17 +69,17 @@ CASE(sizes_are_different, 0)
     CHECK(sizeof(ondk_config_t) < true_sizes.config && sizeof(ondk_counters_t) < true_sizes.counters);
     CHECK(sizeof(ondk_adapter_entry_t) < true_sizes.adapter_entry);
     CHECK(sizeof(ondk_connection_t) < true_sizes.connection && sizeof(ondk_listener_t) < true_sizes.listener);
-    CHECK(sizeof(ondk_endpoint_t) < true_sizes.endpoint);
+    CHECK(sizeof(ondk_endpoint_t) < true_sizes.endpoint && sizeof(ondk_failure_t) < true_sizes.failure);
 #elif defined SIZED_NEWER
     CHECK(sizeof(ondk_config_t) > true_sizes.config && sizeof(ondk_counters_t) > true_sizes.counters);
     CHECK(sizeof(ondk_adapter_entry_t) > true_sizes.adapter_entry);
     CHECK(sizeof(ondk_connection_t) > true_sizes.connection && sizeof(ondk_listener_t) > true_sizes.listener);
-    CHECK(sizeof(ondk_endpoint_t) > true_sizes.endpoint);
+    CHECK(sizeof(ondk_endpoint_t) > true_sizes.endpoint && sizeof(ondk_failure_t) > true_sizes.failure);
 #else
     CHECK(sizeof(ondk_config_t) == true_sizes.config && sizeof(ondk_counters_t) == true_sizes.counters);
     CHECK(sizeof(ondk_adapter_entry_t) == true_sizes.adapter_entry);
     CHECK(sizeof(ondk_connection_t) == true_sizes.connection && sizeof(ondk_listener_t) == true_sizes.listener);
-    CHECK(sizeof(ondk_endpoint_t) == true_sizes.endpoint);
+    CHECK(sizeof(ondk_endpoint_t) == true_sizes.endpoint && sizeof(ondk_failure_t) == true_sizes.failure);
 #endif
 }
 
@@ -296,4 +296,28 @@ CASE(endpoints_of_any_version, KIT_FAMILIES)
     for (int i = 0; i < 2; i++)
         CHECK_STATUS(kit_close(e[i]), STATUS_SUCCESS);
     kit_close_adapter(adapter);
+}
+
+CASE(failures_of_any_version, KIT_FAMILIES)
+{
+    static struct kit_side s;
+    struct sockaddr_storage source = kit_host(0), to[2];
+    GUARDED(ondk_failure_t) got;
+
+    kit_side_open(&s, NULL);
+    for (int i = 0; i < 2; i++) {
+        to[i] = kit_free_address();
+        CHECK_STATUS(kit_connect(&s, &source, &to[i], NULL, 0), STATUS_CONNECTION_REFUSED);
+    }
+    GUARD_ALL(got);
+    CHECK_EQ(ondk_adapter_failures(s.adapter, got.entries, 1), 2);
+    CHECK_GUARDED(got, 1);
+    CHECK_EQ(ondk_adapter_failures(s.adapter, got.entries, ROOM), 2);
+    CHECK_GUARDED(got, 2);
+    for (int i = 0; i < 2; i++) {
+        CHECK(kit_address_equal(&got.entries[i].foreign, &to[1 - i]));
+        CHECK(!strcmp(got.entries[i].phase, "connecting"));
+        CHECK_EQ(got.entries[i].reason, 0x00210000);
+    }
+    kit_side_close(&s);
 }

@@ -14,5 +14,6 @@ const struct true_sizes true_sizes = {
     .connection = sizeof(ondk_connection_t),
     .listener = sizeof(ondk_listener_t),
     .endpoint = sizeof(ondk_endpoint_t),
+    .failure = sizeof(ondk_failure_t),
     .scsi_command = sizeof(ondk_wdk_scsi_command_t),
 };

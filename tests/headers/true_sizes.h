@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 extern const struct true_sizes {
-    size_t config, counters, adapter_entry, connection, listener, endpoint, scsi_command;
+    size_t config, counters, adapter_entry, connection, listener, endpoint, failure, scsi_command;
 } true_sizes;
 
 #endif

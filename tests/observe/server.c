@@ -159,6 +159,31 @@ CASE(server_lives_as_long_as_adapters_do, 0)
     }
 }
 
+CASE(server_lists_failures, KIT_FAMILIES)
+{
+    static struct kit_side s;
+    struct sockaddr_storage source = kit_host(0), nobody = kit_free_address();
+    char expected[256];
+    size_t size;
+
+    kit_side_open(&s, NULL);
+    char *text = published(&size);
+    check_contains(text, "],\"failures\":[]}\n");
+    free(text);
+    for (int i = 0; i < 2; i++)
+        CHECK_STATUS(kit_connect(&s, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
+    text = published(&size);
+    check_contains(text, "],\"failures\":[{\"role\":\"initiated\",\"refused\":false,\"if_index\":");
+    snprintf(expected, sizeof expected, "\"foreign\":\"%s:%u\",\"status\":3221226038,",
+             kit_family() == AF_INET ? "127.0.0.1" : "[::1]", kit_port(&nobody));
+    check_contains(text, expected);
+    check_contains(text, "\"status_name\":\"STATUS_CONNECTION_REFUSED\",\"reason\":2162688,\"reason_name\":\"refused\","
+                         "\"first_time_ns\":");
+    check_contains(text, ",\"count\":2}]}\n");
+    free(text);
+    kit_side_close(&s);
+}
+
 CASE(server_not_wanted, 0)
 {
     ondk_config_t config;

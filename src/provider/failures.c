@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The list of failures, one half for each role. The invariant: peers add only to the half of accepted connections, and
+ * if that is full, the source with the most entries loses its oldest one. So neither peers nor a client that fails in a
+ * loop can remove everything else.
+ *
+ * Two entries are the same failure if their keys are equal. An entry also has the number of entries of its source, so
+ * that finding the one to replace is linear.
+ */
+#include "provider/failures.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "base/fork.h"
+#include "base/sized.h"
+#include "base/spin.h"
+#include "provider/adapter.h"
+
+struct failure_key {
+    uint64_t adapter; /* its serial */
+    struct addr self; /* the local address; without a port if this side initiated */
+    struct addr peer; /* the foreign address if this side initiated, else its source */
+    enum fabric_outcome outcome;
+    enum fabric_phase phase;
+    NTSTATUS status;
+    uint32_t reason;
+};
+
+struct failure {
+    uint64_t count; /* 0: not in use */
+    uint64_t order; /* increases with each failure */
+    struct failure_key key;
+    struct addr local, foreign, source; /* source: of foreign */
+    unsigned of_source;                 /* entries of this half with this source, including this one */
+    uint32_t if_index;
+    uint64_t first_time_ns, last_time_ns;
+};
+
+static struct {
+    struct spin lock; /* guards everything; a leaf */
+    uint64_t order;
+    struct failure halves[2][FAILURES_PER_ROLE]; /* accepted, initiated */
+} failures;
+
+static void failures_on_fork_child(void)
+{
+    memset(failures.halves, 0, sizeof(failures.halves));
+}
+
+void failures_watch_forks(void)
+{
+    fork_guard(&failures.lock);
+    fork_on_child(failures_on_fork_child);
+}
+
+static uint64_t failure_now(void)
+{
+    struct timespec now = { 0 };
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static bool failure_keys_equal(const struct failure_key *a, const struct failure_key *b)
+{
+    return a->adapter == b->adapter && a->outcome == b->outcome && a->phase == b->phase && a->status == b->status &&
+           a->reason == b->reason && addr_equal(&a->self, &b->self) && addr_equal(&a->peer, &b->peer);
+}
+
+/* Lock held. */
+static struct failure *failure_find(struct failure *half, const struct failure_key *key)
+{
+    for (int i = 0; i < FAILURES_PER_ROLE; i++) {
+        if (half[i].count && failure_keys_equal(&half[i].key, key))
+            return &half[i];
+    }
+    return NULL;
+}
+
+/* Lock held. Returns an entry that is not in use, or that of the source with the most entries that is the oldest. */
+static struct failure *failure_choose(struct failure *half)
+{
+    struct failure *chosen = &half[0];
+
+    for (int i = 0; i < FAILURES_PER_ROLE; i++) {
+        struct failure *f = &half[i];
+
+        if (!f->count)
+            return f;
+        if (f->of_source > chosen->of_source || (f->of_source == chosen->of_source && f->order < chosen->order))
+            chosen = f;
+    }
+    return chosen;
+}
+
+/* Lock held. Adds change to the numbers of entries of the source, and returns how many entries have it. */
+static unsigned failure_count_source(struct failure *half, const struct addr *source, int change)
+{
+    unsigned count = 0;
+
+    for (int i = 0; i < FAILURES_PER_ROLE; i++) {
+        if (half[i].count && addr_equal(&half[i].source, source)) {
+            half[i].of_source += (unsigned)change;
+            count++;
+        }
+    }
+    return count;
+}
+
+/* Lock held. */
+static struct failure *failure_replace(struct failure *half, const struct failure *fresh)
+{
+    struct failure *f = failure_choose(half);
+
+    if (f->count)
+        (void)failure_count_source(half, &f->source, -1);
+    f->count = 0;
+    unsigned others = failure_count_source(half, &fresh->source, 1);
+    *f = *fresh;
+    f->of_source = others + 1;
+    return f;
+}
+
+void failures_add(const struct adapter *a, const struct fabric_report *report, NTSTATUS status, uint32_t reason)
+{
+    struct failure *half = failures.halves[report->initiated];
+    struct failure fresh = {
+        .key = { .adapter = a->serial,
+                 .self = report->local,
+                 .outcome = report->outcome,
+                 .phase = report->phase,
+                 .status = status,
+                 .reason = reason },
+        .source = addr_source(&report->remote),
+        .if_index = a->if_index,
+        .first_time_ns = failure_now(),
+    };
+
+    fresh.key.peer = report->initiated ? report->remote : fresh.source;
+    if (report->initiated)
+        addr_set_port(&fresh.key.self, 0);
+    spin_lock(&failures.lock);
+    struct failure *f = failure_find(half, &fresh.key);
+    if (!f)
+        f = failure_replace(half, &fresh);
+    f->local = report->local;
+    f->foreign = report->remote;
+    f->last_time_ns = fresh.first_time_ns;
+    f->order = ++failures.order;
+    f->count++;
+    spin_unlock(&failures.lock);
+}
+
+/* ---- for programs ---- */
+
+static void failure_describe(const struct failure *f, ondk_failure_t *entry)
+{
+    *entry = (ondk_failure_t){
+        .phase = fabric_phase_name(f->key.phase),
+        .refused = f->key.outcome == FABRIC_OUTCOME_REFUSED,
+        .if_index = f->if_index,
+        .owner_pid = (uint32_t)getpid(),
+        .status = f->key.status,
+        .reason = f->key.reason,
+        .first_time_ns = f->first_time_ns,
+        .last_time_ns = f->last_time_ns,
+        .count = f->count,
+    };
+    memcpy(&entry->local, &f->local.sa, addr_len(&f->local));
+    memcpy(&entry->foreign, &f->foreign.sa, addr_len(&f->foreign));
+}
+
+/* Returns the newest entry in use, or NULL. */
+static struct failure *failure_newest(struct failure *all)
+{
+    struct failure *newest = NULL;
+
+    for (int i = 0; i < FAILURES_MAX; i++) {
+        if (all[i].count && (!newest || all[i].order > newest->order))
+            newest = &all[i];
+    }
+    return newest;
+}
+
+uint32_t ondk_adapter_failures_sized(NDK_ADAPTER *adapter, ondk_failure_t *entries, uint32_t capacity,
+                                     size_t entry_size)
+{
+    struct failure all[FAILURES_MAX], *f;
+    uint32_t count = 0;
+    ondk_failure_t one;
+
+    spin_lock(&failures.lock);
+    memcpy(all, failures.halves, sizeof(all));
+    spin_unlock(&failures.lock);
+    while ((f = failure_newest(all)) != NULL) {
+        if (!adapter || f->key.adapter == adapter_of(adapter)->serial) {
+            failure_describe(f, &one);
+            one.initiated = f >= all + FAILURES_PER_ROLE;
+            if (count < capacity)
+                sized_write_entry(entries, count, entry_size, &one, sizeof(one));
+            count++;
+        }
+        f->count = 0;
+    }
+    return count;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The process's list of connections that failed or were refused last; openndk/netstat.h describes it. Static memory;
+ * any thread, up to DISPATCH_LEVEL.
+ */
+#ifndef PROVIDER_FAILURES_H
+#define PROVIDER_FAILURES_H
+
+#include <stdint.h>
+
+#include "fabric/fabric.h"
+#include "ndk/nt.h"
+#include "openndk/netstat.h"
+
+enum { FAILURES_PER_ROLE = 32, FAILURES_MAX = 2 * FAILURES_PER_ROLE };
+
+struct adapter;
+
+/* To be called before the first failures_add. Idempotent. */
+void failures_watch_forks(void);
+/* Adds a report of the outcome FAILED or REFUSED. */
+void failures_add(const struct adapter *a, const struct fabric_report *report, NTSTATUS status, uint32_t reason);
+
+#endif
