@@ -38,7 +38,8 @@ static NDK_LISTENER *Listener;
 static SIDE Near, Far;
 static KEVENT Asked, Done, Accepted, Never;
 
-VOID ReadFreedPool(VOID)
+/* The reports name a function that was not inlined: the faults have frames of their own. */
+DECLSPEC_NOINLINE VOID ReadFreedPool(VOID)
 {
     volatile UCHAR *block = ExAllocatePoolWithTag(NonPagedPoolNx, 64, POOL_TAG);
 
@@ -46,7 +47,7 @@ VOID ReadFreedPool(VOID)
     (VOID)block[8];
 }
 
-VOID DereferenceNull(VOID)
+DECLSPEC_NOINLINE VOID DereferenceNull(VOID)
 {
     volatile UCHAR *volatile nothing = NULL; /* hides the value from the compiler */
 
@@ -54,7 +55,7 @@ VOID DereferenceNull(VOID)
 }
 
 /* The value keeps the call from being the function's last act, and the array from not being there. */
-VOID OverflowStack(VOID)
+DECLSPEC_NOINLINE VOID OverflowStack(VOID)
 {
     volatile UCHAR frame[4096];
 
@@ -63,7 +64,7 @@ VOID OverflowStack(VOID)
     frame[1] = frame[0];
 }
 
-VOID PlaceInFreedPool(VOID)
+DECLSPEC_NOINLINE VOID PlaceInFreedPool(VOID)
 {
 }
 
