@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The program in the README is the marked part of examples/first.c, and every file that the README and docs/ name exists."""
+"""The README shows the marked part of examples/first.c, the examples share their helpers, and every file that the README
+and docs/ name exists."""
 import pathlib
 import re
 import sys
@@ -13,6 +14,17 @@ program = (root / "examples/first.c").read_text()
 region = re.search(r"README: begin ---- \*/\n\n(.*)/\* ---- README: end", program, re.S)
 if not block or not region or block.group(1) != region.group(1):
     faults.append("README.md: the first program differs from the marked part of examples/first.c")
+
+# The examples are whole programs, so they repeat each other's helpers: those that do not depend on what they transfer.
+SPECIFIC = {"open_end", "close_end", "post_receive", "next_result", "run_client", "run_server", "serve", "main"}
+FUNCTION = re.compile(r"^(?:static )?[\w *]*?\b(\w+)(\([^;]*?\)\n\{\n.*?^\}\n)", re.M | re.S)
+functions = [dict(FUNCTION.findall((root / "examples" / name).read_text())) for name in ("first.c", "fetch.c")]
+for name in set(functions[0]) & set(functions[1]) - SPECIFIC:
+    if functions[0][name] != functions[1][name]:
+        faults.append(f"examples: {name} differs between first.c and fetch.c")
+if len(set(functions[0]) & set(functions[1]) - SPECIFIC) < 10:
+    faults.append("examples: first.c and fetch.c share fewer functions than expected")
+
 for page in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
     folders = "docs|src|tests|include|examples|tools|scripts|bench"
     for name in re.findall(rf"`((?:{folders})/[\w./-]+\.\w+)`", page.read_text()):
