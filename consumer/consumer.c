@@ -32,8 +32,8 @@ static void event_add(struct event *e)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* Waits until the count is above `seen`; false after `ms` milliseconds (0: no limit). */
-static bool event_wait(struct event *e, unsigned seen, uint64_t ms)
+/* Waits until the count is above `seen`; false after `ms` milliseconds (0: no limit), or if the waits are cancelled. */
+static bool event_wait(struct consumer *c, struct event *e, unsigned seen, uint64_t ms)
 {
     struct timespec until;
     bool is_above;
@@ -47,7 +47,7 @@ static bool event_wait(struct event *e, unsigned seen, uint64_t ms)
         until.tv_nsec -= 1000000000L;
     }
     pthread_mutex_lock(&e->lock);
-    while (e->count <= seen && error != ETIMEDOUT) {
+    while (e->count <= seen && error != ETIMEDOUT && !atomic_load(&c->is_cancelled)) {
         if (ms)
             error = pthread_cond_timedwait(&e->change, &e->lock, &until);
         else
@@ -257,9 +257,14 @@ NTSTATUS consumer_listener_address(struct consumer *c, struct sockaddr_storage *
 
 NDK_CONNECTOR *consumer_next_request(struct consumer *c, unsigned seconds)
 {
+    return consumer_next_request_ms(c, (uint64_t)seconds * 1000);
+}
+
+NDK_CONNECTOR *consumer_next_request_ms(struct consumer *c, uint64_t ms)
+{
     NDK_CONNECTOR *connector = NULL;
 
-    if (!event_wait(&c->requested, c->requests_popped, (uint64_t)seconds * 1000))
+    if (!event_wait(c, &c->requested, c->requests_popped, ms))
         return NULL;
     pthread_mutex_lock(&c->requested.lock);
     connector = c->requests[c->requests_popped++ % CONSUMER_MAX_REQUESTS];
@@ -328,7 +333,29 @@ bool consumer_is_disconnected(struct consumer *c)
 
 bool consumer_wait_disconnect(struct consumer *c, unsigned seconds)
 {
-    return event_wait(&c->disconnected, 0, (uint64_t)seconds * 1000);
+    return event_wait(c, &c->disconnected, 0, (uint64_t)seconds * 1000);
+}
+
+/* ---- cancellation ---- */
+
+static void event_wake(struct event *e)
+{
+    pthread_mutex_lock(&e->lock);
+    pthread_cond_broadcast(&e->change);
+    pthread_mutex_unlock(&e->lock);
+}
+
+void consumer_cancel(struct consumer *c)
+{
+    atomic_store(&c->is_cancelled, true);
+    event_wake(c->wake);
+    event_wake(&c->disconnected);
+    event_wake(&c->requested);
+}
+
+bool consumer_is_cancelled(struct consumer *c)
+{
+    return atomic_load(&c->is_cancelled);
 }
 
 /* ---- results ---- */
@@ -341,10 +368,10 @@ bool consumer_next_result(struct consumer *c, NDK_RESULT_EX *result, unsigned se
 
         if (c->cq->Dispatch->NdkGetCqResultsEx(c->cq, result, 1))
             return true;
-        if (is_disconnected)
+        if (is_disconnected || consumer_is_cancelled(c))
             return false;
         c->cq->Dispatch->NdkArmCq(c->cq, NDK_CQ_NOTIFY_ANY);
-        if (!event_wait(c->wake, count, (uint64_t)seconds * 1000))
+        if (!event_wait(c, c->wake, count, (uint64_t)seconds * 1000))
             return c->cq->Dispatch->NdkGetCqResultsEx(c->cq, result, 1) > 0;
     }
 }
@@ -356,5 +383,5 @@ unsigned consumer_wake_count(struct consumer *c)
 
 void consumer_wait_wake(struct consumer *c, unsigned count, unsigned ms)
 {
-    event_wait(c->wake, count, ms);
+    event_wait(c, c->wake, count, ms);
 }

@@ -8,6 +8,7 @@
 #define CONSUMER_CONSUMER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,6 +44,7 @@ struct consumer {
     NDK_CONNECTOR *requests[CONSUMER_MAX_REQUESTS]; /* a ring: connectors that wait for consumer_next_request */
     unsigned requests_popped;
     bool is_closing; /* further connect requests are refused */
+    atomic_bool is_cancelled;
 };
 
 /*
@@ -71,6 +73,8 @@ NTSTATUS consumer_listen(struct consumer *c, const struct sockaddr *address);
 NTSTATUS consumer_listener_address(struct consumer *c, struct sockaddr_storage *address);
 /* The connector of the next request, which the caller stores in a consumer; NULL after `seconds` (0: no limit). */
 NDK_CONNECTOR *consumer_next_request(struct consumer *c, unsigned seconds);
+/* The same with milliseconds. */
+NDK_CONNECTOR *consumer_next_request_ms(struct consumer *c, uint64_t ms);
 
 struct consumer_limits {
     uint32_t inbound, outbound; /* read limits */
@@ -84,6 +88,13 @@ bool consumer_is_disconnected(struct consumer *c); /* by the peer */
 /* Waits until the peer has disconnected; false after `seconds`. */
 bool consumer_wait_disconnect(struct consumer *c, unsigned seconds);
 void consumer_close_connector(struct consumer *c);
+
+/*
+ * Ends the waits for requests, results and the disconnect, as after their time limit: now, and each later one at once.
+ * Any thread, between a successful open and consumer_close.
+ */
+void consumer_cancel(struct consumer *c);
+bool consumer_is_cancelled(struct consumer *c);
 
 /* The next result of c->cq; false after `seconds`, or if the peer has disconnected and no result is left. */
 bool consumer_next_result(struct consumer *c, NDK_RESULT_EX *result, unsigned seconds);
