@@ -9,10 +9,9 @@
 #include <unistd.h>
 
 #include "number.h"
-#include "openndk/adapter.h"
 
 /* The port has the same position in both families. */
-static void address_set_port(struct sockaddr_storage *a, uint16_t port)
+void address_set_port(struct sockaddr_storage *a, uint16_t port)
 {
     ((struct sockaddr_in *)a)->sin_port = htons(port);
 }
@@ -77,29 +76,4 @@ bool address_own(const struct sockaddr_storage *server, struct sockaddr_storage 
     if (found)
         address_set_port(own, 0);
     return found;
-}
-
-static bool address_is_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-    if (a->ss_family != b->ss_family)
-        return false;
-    if (a->ss_family == AF_INET)
-        return ((const struct sockaddr_in *)a)->sin_addr.s_addr == ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-    return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, &((const struct sockaddr_in6 *)b)->sin6_addr, 16) == 0;
-}
-
-uint32_t address_interface(const struct sockaddr_storage *a)
-{
-    ondk_adapter_entry_t entries[64];
-    uint32_t count = ondk_enumerate_adapters(entries, 64);
-    bool loopback = a->ss_family == AF_INET && ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
-
-    for (uint32_t i = 0; i < count && i < 64; i++) {
-        if (loopback && entries[i].loopback)
-            return entries[i].if_index;
-        for (uint32_t k = 0; k < entries[i].address_count; k++)
-            if (address_is_same_host(a, &entries[i].addresses[k]))
-                return entries[i].if_index;
-    }
-    return 0;
 }

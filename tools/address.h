@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parsing and printing of addresses, and finding this machine's address and interface. */
+/* Parsing and printing of addresses, and finding this machine's address. */
 #ifndef TOOLS_ADDRESS_H
 #define TOOLS_ADDRESS_H
 
@@ -15,7 +15,6 @@ void address_text(const struct sockaddr_storage *a, char *text, size_t size);
 bool address_own(const struct sockaddr_storage *server, struct sockaddr_storage *own);
 /* Returns the port in host byte order. */
 uint16_t address_port(const struct sockaddr_storage *a);
-/* Returns the interface that owns an address, or 0. The loopback interface owns all of 127.0.0.0/8. */
-uint32_t address_interface(const struct sockaddr_storage *a);
+void address_set_port(struct sockaddr_storage *a, uint16_t port);
 
 #endif

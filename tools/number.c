@@ -4,7 +4,11 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 static bool number_parse_base(const char *text, int base, uint64_t low, uint64_t high, uint64_t *value)
 {
@@ -36,16 +40,92 @@ bool number_parse_c(const char *text, uint64_t high, uint64_t *value)
     return number_parse_base(text, 0, 0, high, value);
 }
 
+/* Parses digits with an optional fraction. Returns what follows them, or NULL if the text does not begin with them. */
+static const char *number_parse_fraction(const char *text, double *number)
+{
+    size_t len = strspn(text, "0123456789");
+    char *end;
+
+    len += text[len] == '.';
+    len += strspn(text + len, "0123456789");
+    *number = strtod(text, &end);
+    /* strtod also accepts exponents and hexadecimal digits, and uses the locale's decimal point */
+    return len > 0 && end == text + len ? end : NULL;
+}
+
+bool number_parse_duration(const char *text, double low, double high, double *seconds)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = { { "", 1 }, { "s", 1 }, { "ms", 1e-3 }, { "us", 1e-6 }, { "min", 60 }, { "h", 3600 } };
+    double number;
+    const char *unit = number_parse_fraction(text, &number);
+
+    for (size_t i = 0; unit && i < sizeof units / sizeof units[0]; i++)
+        if (strcasecmp(unit, units[i].name) == 0) {
+            number *= units[i].seconds;
+            if (!(number >= low && number <= high))
+                return false;
+            *seconds = number;
+            return true;
+        }
+    return false;
+}
+
 bool number_parse_seconds(const char *text, double low, double high, double *seconds)
 {
-    char *end;
     double number;
+    const char *end = number_parse_fraction(text, &number);
 
-    if (!isdigit((unsigned char)text[0]) && text[0] != '.')
-        return false;
-    number = strtod(text, &end);
-    if (end == text || *end || !(number >= low && number <= high))
+    if (!end || *end || !(number >= low && number <= high))
         return false;
     *seconds = number;
     return true;
+}
+
+/* Returns by how many bits the suffix shifts a number of bytes; -1 if it is no suffix. */
+static int number_size_shift(const char *suffix)
+{
+    static const char *const letters = "KMG";
+    const char *at;
+
+    if (!*suffix || strcasecmp(suffix, "B") == 0)
+        return 0;
+    at = strchr(letters, toupper((unsigned char)*suffix));
+    if (!at || (suffix[1] && strcasecmp(suffix + 1, "iB") != 0 && strcasecmp(suffix + 1, "B") != 0))
+        return -1;
+    return 10 * (int)(at - letters + 1);
+}
+
+bool number_parse_size(const char *text, uint64_t low, uint64_t high, uint64_t *bytes)
+{
+    char digits[24];
+    size_t len = strspn(text, "0123456789");
+    int shift = number_size_shift(text + len);
+    uint64_t number;
+
+    if (len == 0 || len >= sizeof digits || shift < 0)
+        return false;
+    memcpy(digits, text, len);
+    digits[len] = '\0';
+    if (!number_parse_base(digits, 10, 0, UINT64_MAX >> shift, &number))
+        return false;
+    number <<= shift;
+    if (number < low || number > high)
+        return false;
+    *bytes = number;
+    return true;
+}
+
+const char *number_write_size(uint64_t bytes, char *text, size_t room)
+{
+    char letter = 0;
+
+    for (const char *next = "KMG"; *next && bytes && bytes % 1024 == 0; next++) {
+        bytes /= 1024;
+        letter = *next;
+    }
+    snprintf(text, room, letter ? "%" PRIu64 "%c" : "%" PRIu64, bytes, letter);
+    return text;
 }

@@ -4,6 +4,7 @@
 #define TOOLS_NUMBER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Parses a decimal number. Returns false and leaves *value unchanged if it is malformed or out of bounds. */
@@ -12,5 +13,11 @@ bool number_parse(const char *text, uint32_t low, uint32_t high, uint32_t *value
 bool number_parse_c(const char *text, uint64_t high, uint64_t *value);
 /* Parses seconds with an optional fraction. */
 bool number_parse_seconds(const char *text, double low, double high, double *seconds);
+/* Parses a time: seconds with an optional fraction, or a number with the unit us, ms, s, min or h. */
+bool number_parse_duration(const char *text, double low, double high, double *seconds);
+/* Parses a number of bytes, or of KiB, MiB or GiB with the suffix K, M or G, which may be followed by iB or B. */
+bool number_parse_size(const char *text, uint64_t low, uint64_t high, uint64_t *bytes);
+/* Writes a number of bytes in the shortest exact form: 1000, 64K, 16M. Returns text. */
+const char *number_write_size(uint64_t bytes, char *text, size_t room);
 
 #endif

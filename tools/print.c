@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* Output of the tools: see print.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "print.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include "openndk/adapter.h"
 #include "openndk/netstat.h"
 #include "openndk/reason.h"
+#include "terminal.h"
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the streams */
 static FILE *main_stream, *log_stream;
 static const char *log_name;
+static _Thread_local const char *prefix = "";
 static bool lost; /* some output could not be written, which has been reported */
 
 void print_set_stream(FILE *stream)
@@ -19,12 +26,17 @@ void print_set_stream(FILE *stream)
     main_stream = stream;
 }
 
+void print_set_prefix(const char *text)
+{
+    prefix = text;
+}
+
 bool print_open_log(const char *file, bool append)
 {
     log_name = file;
     log_stream = fopen(file, append ? "ae" : "we");
     if (!log_stream)
-        perror(file);
+        fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, file, strerror(errno));
     return log_stream != NULL;
 }
 
@@ -44,6 +56,7 @@ static void print_flush(FILE *stream, const char *name)
 
 bool print_close(void)
 {
+    progress_clear();
     print_flush(stdout, "standard output");
     if (log_stream && fclose(log_stream) != 0)
         print_report_loss(log_name);
@@ -51,23 +64,61 @@ bool print_close(void)
     return !lost;
 }
 
-void print_line(const char *format, ...)
+/* Writes a line to the stream and to the log file. The stream gets the style if it is a terminal. */
+static void print_styled(enum terminal_style style, const char *format, va_list args)
 {
     FILE *streams[2] = { main_stream ? main_stream : stdout, log_stream };
 
+    pthread_mutex_lock(&lock);
+    progress_clear();
     for (int i = 0; i < 2 && streams[i]; i++) {
-        va_list args;
-        va_start(args, format);
-        vfprintf(streams[i], format, args);
-        va_end(args);
+        bool has_style = style != STYLE_NONE && i == 0;
+        va_list copy;
+        va_copy(copy, args);
+        if (has_style)
+            fputs(terminal_style(streams[i], style), streams[i]);
+        fputs(prefix, streams[i]);
+        vfprintf(streams[i], format, copy);
+        va_end(copy);
+        if (has_style)
+            fputs(terminal_style(streams[i], STYLE_NONE), streams[i]);
         fputc('\n', streams[i]);
         print_flush(streams[i], i ? log_name : "standard output");
     }
+    pthread_mutex_unlock(&lock);
+}
+
+void print_line(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    print_styled(STYLE_NONE, format, args);
+    va_end(args);
+}
+
+void print_error(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    print_styled(STYLE_RED, format, args);
+    va_end(args);
+}
+
+bool print_is_lost(void)
+{
+    bool is_lost;
+
+    pthread_mutex_lock(&lock);
+    is_lost = lost;
+    pthread_mutex_unlock(&lock);
+    return is_lost;
 }
 
 void print_failed(const char *step, NTSTATUS status)
 {
-    print_line("%s failed: %s (0x%08X)", step, ondk_status_name(status), (unsigned)status);
+    print_error("%s failed: %s (0x%08X)", step, ondk_status_name(status), (unsigned)status);
     print_line("  %s", ondk_status_advice(status));
 }
 

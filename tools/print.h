@@ -17,7 +17,14 @@ bool print_open_log(const char *file, bool append);
 /* Ends the output. Returns false, after a message on stderr, if a part of it could not be written. */
 bool print_close(void);
 
+/* Sets what the lines of the calling thread begin with. The text must stay valid. */
+void print_set_prefix(const char *text);
+/* Any thread. */
 void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same, in red on a terminal. */
+void print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Returns whether some output could not be written. A tool that prints for long should then end. */
+bool print_is_lost(void);
 
 /* Prints "step failed: STATUS_X (0x...)" and advice for this status. */
 void print_failed(const char *step, NTSTATUS status);

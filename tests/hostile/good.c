@@ -14,6 +14,7 @@
 
 #include "address.h"
 #include "consumer/consumer.h"
+#include "interface.h"
 #include "number.h"
 #include "openndk/reason.h"
 
@@ -290,7 +291,7 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
-    status = consumer_open(&base, address_interface(&options.from), &step);
+    status = consumer_open(&base, interface_of_address(&options.from), &step);
     if (!NT_SUCCESS(status)) {
         fprintf(stderr, "good: %s: %s\n", step, ondk_status_name(status));
         return 3;

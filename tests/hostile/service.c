@@ -21,6 +21,7 @@
 #include "address.h"
 #include "consumer/sync.h"
 #include "hostile/fenced.h"
+#include "interface.h"
 #include "openndk/adapter.h"
 #include "openndk/counters.h"
 #include "openndk/reason.h"
@@ -485,7 +486,7 @@ NTSTATUS service_start(const struct service_options *options, const char **step)
     pthread_cond_init(&s.change, &clock);
     pthread_condattr_destroy(&clock);
     *step = "ondk_open_adapter";
-    status = ondk_open_adapter((NDK_VERSION){ 2, 1 }, address_interface(&address), &s.adapter);
+    status = ondk_open_adapter((NDK_VERSION){ 2, 1 }, interface_of_address(&address), &s.adapter);
     if (!NT_SUCCESS(status))
         return status;
     *step = "NdkCreatePd";

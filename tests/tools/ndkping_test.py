@@ -120,7 +120,7 @@ def main():
         code, text = run(*options)
         check(f"wrong usage, {name}", code == 2 and "ndkping" in text, (code, text))
     code, text = run("--help")
-    check("help", code == 0 and "-ServerAddr" in text and "Exit:" in text, (code, text))
+    check("help", code == 0 and "-ServerAddr" in text and "Exit status:" in text, (code, text))
     with tempfile.TemporaryDirectory() as directory:
         log = pathlib.Path(directory) / "log"
         for options, runs in ((("-LogFilename", str(log)), 1), (("-LogFilename", str(log)), 1),

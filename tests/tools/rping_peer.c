@@ -6,6 +6,7 @@
 
 #include "address.h"
 #include "consumer/consumer.h"
+#include "interface.h"
 
 enum { MESSAGE = 16, TEXT_MOST = 4096, SECONDS = 30 };
 
@@ -37,7 +38,7 @@ static bool ping(struct peer *p, const char *server)
     const char *step;
 
     return address_parse(server, true, &to) && address_own(&to, &from) &&
-           NT_SUCCESS(consumer_open(&p->c, address_interface(&from), &step)) &&
+           NT_SUCCESS(consumer_open(&p->c, interface_of_address(&from), &step)) &&
            NT_SUCCESS(consumer_region_create(&p->messages, p->c.pd, 2 * MESSAGE, CONSUMER_ALL_RIGHTS)) &&
            NT_SUCCESS(consumer_region_create(&p->text, p->c.pd, TEXT_MOST, CONSUMER_ALL_RIGHTS)) &&
            NT_SUCCESS(consumer_region_create(&p->sink, p->c.pd, TEXT_MOST, CONSUMER_ALL_RIGHTS)) &&

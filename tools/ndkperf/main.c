@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "address.h"
+#include "interface.h"
 #include "report.h"
 #include "roles.h"
 #include "print.h"
@@ -57,7 +58,7 @@ static enum ndkperf_exit ndkperf_run(const struct options *o)
         print_line("no route to the server: specify --client-addr, or check the server's address");
         session_set_failed(&s, NDKPERF_FAILED);
     } else if (!index) {
-        index = address_interface(o->server ? &o->server_address : &from);
+        index = interface_of_address(o->server ? &o->server_address : &from);
         if (!index) {
             print_line("no interface of this machine has the %s address", o->server ? "server's" : "client's");
             session_set_failed(&s, NDKPERF_FAILED);

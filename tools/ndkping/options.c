@@ -2,49 +2,15 @@
 /* ndkping's command line: see options.h. */
 #include "options.h"
 
-#include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "address.h"
+#include "command.h"
+#include "interface.h"
 #include "number.h"
 #include "rping.h"
-
-static const char help[] =
-    "ndkping tests an NDK connection with the protocol of rdma-core's rping: establish, read limits, private data,\n"
-    "RDMA read and write of verified data, disconnect.\n"
-    "\n"
-    "  ndkping -S -ServerAddr ADDRESS:PORT [-ServerIf INDEX] [-TestType rping] [-W SECONDS]\n"
-    "  ndkping -C -ServerAddr ADDRESS:PORT [-ClientAddr ADDRESS] [-ClientIf INDEX] [-TestType rping] [-V]\n"
-    "\n"
-    "IPv6: [ADDRESS]:PORT, [fe80::1%eth0]:PORT. Each option has both spellings:\n"
-    "  -S, --server               wait for a client, serve it, exit\n"
-    "  -C, --client               connect to a server\n"
-    "  -ServerAddr, --server-addr where the server listens\n"
-    "  -ServerIf, --server-if     the server's interface index (default: the one that owns the address)\n"
-    "  -ClientAddr, --client-addr the client's own address (default: by the route)\n"
-    "  -ClientIf, --client-if     the client's interface index (default: the one that owns the address)\n"
-    "  -TestType, --test-type     rping, the only one\n"
-    "  -W, --wait SECONDS         server: how long to wait for a client (default: no limit)\n"
-    "  -V, --verbose              print each step and each ping\n"
-    "  -LogFilename, --log-file F write the output to F too;  -A, --append: at its end\n"
-    "  --count N                  client: how many pings (default 1)\n"
-    "  --size BYTES               client: data of each ping, 24 to 16777216 (default 64)\n"
-    "                             server: the largest ping that it accepts (default 16777216)\n"
-    "  --ird N, --ord N           read limits to request (default 8)\n"
-    "  --private-data HEX         sent with the request, the accept or the reject\n"
-    "  --reject                   server: reject the client\n"
-    "  --crc on|off               request CRC (default on)\n"
-    "  --mpa-rev 0|1|2            client: MPA revision (default 2)\n"
-    "  --rtr FORMS                ready-to-receive forms: none, or some of zero,write,read (default all)\n"
-    "  --profile NAME             imitate a card's limits: default, narrow, no-windows, shallow, minimal\n"
-    "  --timeout SECONDS          each step of the connection\n"
-    "  --help\n"
-    "\n"
-    "Exit: 0 done; 1 a connection or request failed; 2 wrong usage, or an ONDK_ variable that is not used; 3 data\n"
-    "differed; 4 server: nobody connected in time; 6 the output could not be written completely.\n";
 
 static bool options_parse_hex(const char *text, uint8_t *bytes, uint32_t room, uint32_t *len)
 {
@@ -90,175 +56,228 @@ static bool options_parse_rtr(const char *text, uint32_t *set)
     return true;
 }
 
-enum {
-    OPT_SERVER_ADDR = 256,
-    OPT_SERVER_IF,
-    OPT_CLIENT_ADDR,
-    OPT_CLIENT_IF,
-    OPT_TEST_TYPE,
-    OPT_LOG,
-    OPT_COUNT,
-    OPT_SIZE,
-    OPT_IRD,
-    OPT_ORD,
-    OPT_PRIVATE,
-    OPT_REJECT,
-    OPT_CRC,
-    OPT_REV,
-    OPT_RTR,
-    OPT_TIMEOUT,
-    OPT_PROFILE,
-    OPT_HELP
-};
-
-static const struct option known_options[] = {
-    { "ServerAddr", required_argument, NULL, OPT_SERVER_ADDR },
-    { "server-addr", required_argument, NULL, OPT_SERVER_ADDR },
-    { "ServerIf", required_argument, NULL, OPT_SERVER_IF },
-    { "server-if", required_argument, NULL, OPT_SERVER_IF },
-    { "ClientAddr", required_argument, NULL, OPT_CLIENT_ADDR },
-    { "client-addr", required_argument, NULL, OPT_CLIENT_ADDR },
-    { "ClientIf", required_argument, NULL, OPT_CLIENT_IF },
-    { "client-if", required_argument, NULL, OPT_CLIENT_IF },
-    { "TestType", required_argument, NULL, OPT_TEST_TYPE },
-    { "test-type", required_argument, NULL, OPT_TEST_TYPE },
-    { "LogFilename", required_argument, NULL, OPT_LOG },
-    { "log-file", required_argument, NULL, OPT_LOG },
-    { "server", no_argument, NULL, 'S' },
-    { "client", no_argument, NULL, 'C' },
-    { "wait", required_argument, NULL, 'W' },
-    { "verbose", no_argument, NULL, 'V' },
-    { "append", no_argument, NULL, 'A' },
-    { "count", required_argument, NULL, OPT_COUNT },
-    { "size", required_argument, NULL, OPT_SIZE },
-    { "ird", required_argument, NULL, OPT_IRD },
-    { "ord", required_argument, NULL, OPT_ORD },
-    { "private-data", required_argument, NULL, OPT_PRIVATE },
-    { "reject", no_argument, NULL, OPT_REJECT },
-    { "crc", required_argument, NULL, OPT_CRC },
-    { "mpa-rev", required_argument, NULL, OPT_REV },
-    { "rtr", required_argument, NULL, OPT_RTR },
-    { "timeout", required_argument, NULL, OPT_TIMEOUT },
-    { "help", no_argument, NULL, OPT_HELP },
-    { "profile", required_argument, NULL, OPT_PROFILE },
-    { NULL, 0, NULL, 0 },
-};
-
-static bool options_set_crc(struct options *o, const char *arg)
+static const char *options_set_server_address(void *options, const char *value)
 {
-    o->config.crc = strcmp(arg, "on") == 0;
-    return o->config.crc || strcmp(arg, "off") == 0;
+    return endpoint_parse(&((struct options *)options)->server_address, value, true);
 }
 
-static bool options_set_timeout(struct options *o, const char *arg)
+static const char *options_set_client_address(void *options, const char *value)
 {
-    uint32_t seconds;
-
-    if (!number_parse(arg, 1, 3600, &seconds))
-        return false;
-    o->config.connect_ms = o->config.reply_ms = o->config.establish_ms = o->config.disconnect_ms = seconds * 1000;
-    return true;
+    return endpoint_parse(&((struct options *)options)->client_address, value, false);
 }
 
-/* Sets an option that has an argument. */
-static bool options_set_value(struct options *o, int option, const char *arg)
+static const char *options_set_server_if(void *options, const char *value)
 {
-    switch (option) {
-    case OPT_SERVER_ADDR:
-        return address_parse(arg, true, &o->server_address);
-    case OPT_CLIENT_ADDR:
-        return o->has_client_address = address_parse(arg, false, &o->client_address);
-    case OPT_SERVER_IF:
-        return number_parse(arg, 1, INT32_MAX, &o->server_if);
-    case OPT_CLIENT_IF:
-        return number_parse(arg, 1, INT32_MAX, &o->client_if);
-    case OPT_TEST_TYPE:
-        return strcasecmp(arg, "rping") == 0;
-    case OPT_LOG:
-        return (o->log_file = arg) != NULL;
-    case OPT_COUNT:
-        return number_parse(arg, 1, UINT32_MAX, &o->count);
-    case OPT_SIZE:
-        return number_parse(arg, RPING_MIN_DATA, RPING_MAX_DATA, &o->size);
-    case OPT_IRD:
-        return number_parse(arg, 0, 16383, &o->ird);
-    case OPT_ORD:
-        return number_parse(arg, 0, 16383, &o->ord);
-    case OPT_PRIVATE:
-        return options_parse_hex(arg, o->private_data, sizeof o->private_data, &o->private_len);
-    case OPT_CRC:
-        return options_set_crc(o, arg);
-    case OPT_REV:
-        return number_parse(arg, 0, 2, &o->config.mpa_revision);
-    case OPT_RTR:
-        return options_parse_rtr(arg, &o->config.rtr);
-    case OPT_TIMEOUT:
-        return options_set_timeout(o, arg);
-    case OPT_PROFILE:
-        return ondk_config_profile(&o->config, arg) == 0;
-    case 'W':
-        return number_parse(arg, 0, INT32_MAX, &o->wait_seconds);
-    default:
-        return false;
+    return interface_parse(value, &((struct options *)options)->server_if);
+}
+
+static const char *options_set_client_if(void *options, const char *value)
+{
+    return interface_parse(value, &((struct options *)options)->client_if);
+}
+
+static const char *options_set_test_type(void *options, const char *value)
+{
+    (void)options;
+    return strcasecmp(value, "rping") == 0 ? NULL : "rping is expected; ndkperf has the other tests";
+}
+
+static const char *options_set_count(void *options, const char *value)
+{
+    struct options *o = options;
+
+    o->has_count = true;
+    return number_parse(value, 1, UINT32_MAX, &o->count) ? NULL : "a number from 1 to 4294967295 is expected";
+}
+
+static const char *options_set_interval(void *options, const char *value)
+{
+    struct options *o = options;
+
+    o->has_interval = true;
+    return number_parse_duration(value, 0, 86400, &o->interval)
+               ? NULL
+               : "a time from 0 to 86400 seconds is expected; it may have the unit us, ms, s, min or h";
+}
+
+static const char *options_set_sweep(void *options, const char *value)
+{
+    struct options *o = options;
+    const char *dash = strchr(value, '-');
+    uint64_t low, high;
+    char first[32];
+
+    if (dash && (size_t)(dash - value) < sizeof first) {
+        snprintf(first, sizeof first, "%.*s", (int)(dash - value), value);
+        if (number_parse_size(first, RPING_MIN_DATA, RPING_MAX_DATA, &low) &&
+            number_parse_size(dash + 1, low, RPING_MAX_DATA, &high)) {
+            o->sweep_low = (uint32_t)low;
+            o->sweep_high = (uint32_t)high;
+            return NULL;
+        }
     }
+    return "two sizes from 24 to 16M are expected, for example 64-1M";
 }
 
-static enum ndkping_exit options_error(const char *text)
+static const char *options_set_private_data(void *options, const char *value)
 {
-    fprintf(stderr, "ndkping: %s\nTry ndkping --help.\n", text);
-    return NDKPING_USAGE;
+    struct options *o = options;
+
+    return options_parse_hex(value, o->private_data, sizeof o->private_data, &o->private_len)
+               ? NULL
+               : "an even number of hexadecimal digits is expected, at most 1024";
 }
 
-enum ndkping_exit options_parse(struct options *o, int argc, char **argv, bool *done)
+static const char *options_set_rtr(void *options, const char *value)
 {
-    bool client = false;
+    return options_parse_rtr(value, &((struct options *)options)->config.rtr)
+               ? NULL
+               : "none or a list of zero, write and read is expected, for example write,read";
+}
+
+static const char *options_set_profile(void *options, const char *value)
+{
+    return ondk_config_profile(&((struct options *)options)->config, value) == 0
+               ? NULL
+               : "default, narrow, no-windows, shallow or minimal is expected";
+}
+
+static const char *options_set_timeout(void *options, const char *value)
+{
+    ondk_config_t *config = &((struct options *)options)->config;
+    double seconds;
+
+    if (!number_parse_duration(value, 0.001, 3600, &seconds))
+        return "a time from 0.001 to 3600 seconds is expected; it may have the unit us, ms, s, min or h";
+    config->connect_ms = config->reply_ms = config->establish_ms = config->disconnect_ms = (uint32_t)(seconds * 1000);
+    return NULL;
+}
+
+#define AT(field) .at = offsetof(struct options, field)
+#define CALL(function) .kind = COMMAND_CALL, .set = function
+
+static const struct command_option known_options[] = {
+    { .text = "Server and client" },
+    { "-S, --server", NULL, "wait for a client, serve it, exit", COMMAND_FLAG, AT(server) },
+    { "-C, --client", NULL, "connect to a server", COMMAND_FLAG, AT(client) },
+    { "-ServerAddr, --server-addr", "HOST:PORT", "where the server listens", CALL(options_set_server_address) },
+    { "-TestType, --test-type", "rping", "the protocol; there is one", CALL(options_set_test_type) },
+    { "-s, --size", "BYTES", "data of each ping; server: the largest ping that it accepts", COMMAND_SIZE, AT(size),
+      RPING_MIN_DATA, RPING_MAX_DATA, "64; server 16M" },
+    { "-V, --verbose", NULL, "print the data of each ping", COMMAND_FLAG, AT(verbose) },
+    { "-q, --quiet", NULL, "print no line for each ping", COMMAND_FLAG, AT(quiet) },
+    { "--json", NULL, "print the result as one JSON object on stdout, and other messages on stderr", COMMAND_FLAG,
+      AT(json) },
+    { "-LogFilename, --log-file", "FILE", "write the messages to FILE too", COMMAND_TEXT, AT(log_file) },
+    { "-A, --append", NULL, "at the end of the log file", COMMAND_FLAG, AT(append) },
+    { "--ird", "N", "reads of the peer in progress, to request", COMMAND_NUMBER, AT(ird), 0, 16383, "8" },
+    { "--ord", "N", "own reads in progress, to request", COMMAND_NUMBER, AT(ord), 0, 16383, "8" },
+    { "--private-data", "HEX", "sent with the request, the accept or the reject", CALL(options_set_private_data) },
+    { "--crc", "off|on", "request CRC", COMMAND_CHOICE, AT(config.crc), .standard = "on" },
+    { "--rtr", "FORMS", "ready-to-receive forms: none, or some of zero,write,read", CALL(options_set_rtr),
+      .standard = "all" },
+    { "--profile", "default|narrow|no-windows|shallow|minimal", "imitate a card's limits", CALL(options_set_profile) },
+    { "--timeout", "SECONDS", "time limit of each step of the connection", CALL(options_set_timeout), .low = 0.001,
+      .high = 3600, .standard = "10" },
+
+    { .text = "Server" },
+    { "-ServerIf, --server-if", "INTERFACE", "index or name (default: the one that owns the address)",
+      CALL(options_set_server_if) },
+    { "-W, --wait", "SECONDS", "end if no client has connected for this time", COMMAND_SECONDS, AT(wait_seconds), 0,
+      INT32_MAX, "no limit" },
+    { "-P, --persistent", NULL, "serve any number of clients, one after another and at once, until Ctrl-C",
+      COMMAND_FLAG, AT(persistent) },
+    { "--clients", "N", "the same, and end after N clients", COMMAND_NUMBER, AT(clients), 1, UINT32_MAX },
+    { "--reject", NULL, "reject the clients", COMMAND_FLAG, AT(reject) },
+
+    { .text = "Client" },
+    { "-ClientAddr, --client-addr", "HOST", "the client's own address (default: by the route)",
+      CALL(options_set_client_address) },
+    { "-ClientIf, --client-if", "INTERFACE", "index or name (default: the one that owns the address)",
+      CALL(options_set_client_if) },
+    { "-n, --count", "N", "how many pings (default 1; with --interval: until Ctrl-C)", CALL(options_set_count) },
+    { "-i, --interval", "SECONDS", "time between the starts of two pings", CALL(options_set_interval),
+      .standard = "0" },
+    { "--sweep", "LOW-HIGH", "--count pings of each size from LOW to HIGH, doubling, and a table",
+      CALL(options_set_sweep) },
+    { "--csv", NULL, "print the table as CSV on stdout, and other messages on stderr", COMMAND_FLAG, AT(csv) },
+    { "--mpa-rev", "0|1|2", "MPA revision of the request", COMMAND_CHOICE, AT(config.mpa_revision), .standard = "2" },
+
+    { .text = "General" },
+};
+
+static const char *const usage[] = {
+    "-S -ServerAddr HOST:PORT [-P] [-W SECONDS] [OPTION]...",
+    "-C -ServerAddr HOST:PORT [--count N] [--interval SECONDS] [OPTION]...",
+    NULL,
+};
+
+static const struct command_status statuses[] = {
+    { NDKPING_OK, "done" },
+    { NDKPING_FAILED,
+      "a name has no address, or a connection or a request failed; of a server's several clients: any" },
+    { NDKPING_USAGE, "wrong usage, or an ONDK_ variable of the environment that is not used" },
+    { NDKPING_DATA, "data differed" },
+    { NDKPING_NOBODY, "server: nobody connected in time" },
+    { NDKPING_LOST, "the output could not be written completely" },
+    { NDKPING_INTERRUPTED, "interrupted before the end; the results so far were printed. 0 if there was no end: with "
+                           "--persistent, or with --interval and without --count" },
+    { 0, NULL },
+};
+
+static const struct command command = {
+    .name = "ndkping",
+    .summary = "ndkping tests an NDK connection with the protocol of rdma-core's rping: establish, read limits, "
+               "private data, RDMA read and write of verified data, disconnect.",
+    .usage = usage,
+    .options = known_options,
+    .n_options = sizeof known_options / sizeof known_options[0],
+    .statuses = statuses,
+    .notes = "HOST is a name or an address; IPv6: [ADDRESS]:PORT, [fe80::1%eth0]:PORT. PORT is a\n"
+             "number or the name of a service. BYTES may end with K, M or G, SECONDS with us, ms,\n"
+             "s, min or h. The case of switches such as -ServerAddr does not matter.\n"
+             "\n"
+             "The time of a ping is that of its four messages and of the server's RDMA read and\n"
+             "RDMA write.\n",
+};
+
+static int options_check(const struct options *o)
+{
+    if (o->server == o->client)
+        return command_usage_error(&command, "specify either -S (server) or -C (client)");
+    if (!o->server_address.text[0])
+        return command_usage_error(&command, "-ServerAddr HOST:PORT is missing");
+    if (o->client && !o->server_address.port)
+        return command_usage_error(&command, "-ServerAddr: a client needs the server's port, which is not 0");
+    if (o->csv && o->json)
+        return command_usage_error(&command, "--csv and --json exclude each other");
+    if (o->csv && o->server)
+        return command_usage_error(&command, "--csv is for a client");
+    if (o->sweep_high && o->size && o->client)
+        return command_usage_error(&command, "--sweep and --size exclude each other");
+    if (o->sweep_high && o->has_interval && !o->has_count)
+        return command_usage_error(&command, "--sweep with --interval needs --count");
+    if (ondk_config_check_environment())
+        return command_usage_error(&command, "an ONDK_ variable of the environment is not used");
+    return -1;
+}
+
+int options_parse(struct options *o, int argc, char **argv)
+{
+    int code;
 
     memset(o, 0, sizeof *o);
     ondk_config_init(&o->config);
-    o->count = 1;
     o->ird = o->ord = 8;
-    *done = true;
-    for (int option; (option = getopt_long_only(argc, argv, "SCVAW:", known_options, NULL)) != -1;) {
-        switch (option) {
-        case 'S':
-            o->server = true;
-            break;
-        case 'C':
-            client = true;
-            break;
-        case 'V':
-            o->verbose = true;
-            break;
-        case 'A':
-            o->append = true;
-            break;
-        case OPT_REJECT:
-            o->reject = true;
-            break;
-        case OPT_HELP:
-            fputs(help, stdout);
-            return NDKPING_OK;
-        case '?':
-            return options_error("unknown option, or its value is missing");
-        default:
-            if (!options_set_value(o, option, optarg)) {
-                fprintf(stderr, "ndkping: '%s' is not a value for this option\n", optarg);
-                return options_error("wrong value");
-            }
-        }
-    }
-    if (optind < argc)
-        return options_error("unexpected argument");
-    if (o->server == client)
-        return options_error("specify either -S (server) or -C (client)");
-    if (!o->server_address.ss_family)
-        return options_error("-ServerAddr ADDRESS:PORT is missing");
-    if (client && !address_port(&o->server_address))
-        return options_error("-ServerAddr: a client needs the server's port, which is not 0");
-    if (ondk_config_check_environment())
-        return options_error("an ONDK_ variable of the environment is not used");
+    code = command_parse(&command, o, argc, argv);
+    if (code >= 0)
+        return code;
+    code = options_check(o);
+    if (!o->has_count)
+        o->count = o->interval > 0 ? 0 : 1;
     if (!o->size)
         o->size = o->server ? RPING_MAX_DATA : 64;
-    *done = false;
-    return NDKPING_OK;
+    if (!o->persistent && !o->clients)
+        o->clients = 1;
+    return code;
 }

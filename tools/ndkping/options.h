@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
+#include "endpoint.h"
 #include "openndk/config.h"
 
 /* Exit codes; --help lists them. */
@@ -17,25 +17,32 @@ enum ndkping_exit {
     NDKPING_DATA = 3,   /* data differed */
     NDKPING_NOBODY = 4, /* server: nobody connected in time */
     NDKPING_LOST = 6,   /* the output could not be written completely */
+    NDKPING_INTERRUPTED = 130,
 };
 
 struct options {
-    bool server;
-    struct sockaddr_storage server_address, client_address;
-    bool has_client_address;
+    bool server, client;
+    struct endpoint server_address, client_address; /* client_address: its text is empty if it was not given */
     uint32_t server_if, client_if;
-    unsigned wait_seconds; /* 0: no limit */
-    bool verbose, reject;
+    double wait_seconds; /* 0: no limit */
+    bool persistent;
+    uint32_t clients; /* server: how many it serves; 0: no limit */
+    bool verbose, quiet, reject;
+    bool json, csv;
     const char *log_file;
     bool append;
-    uint32_t count, size; /* server: size is the largest ping that it accepts */
+    uint32_t count; /* of pings; 0: until interrupted */
+    bool has_count, has_interval;
+    double interval;                /* seconds */
+    uint32_t size;                  /* server: the largest ping that it accepts */
+    uint32_t sweep_low, sweep_high; /* client: the sizes of --sweep; sweep_high 0: --size */
     uint32_t ird, ord;
     uint8_t private_data[512];
     uint32_t private_len;
     ondk_config_t config;
 };
 
-/* Fills in *o. If help or an error was printed, sets *done, and the program must exit with the returned code. */
-enum ndkping_exit options_parse(struct options *o, int argc, char **argv, bool *done);
+/* Fills in *o. Returns -1, or the code with which the program must exit: help or an error was printed. */
+int options_parse(struct options *o, int argc, char **argv);
 
 #endif

@@ -5,12 +5,14 @@
 #include <endian.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "print.h"
 #include "printable.h"
 
 enum { SEND_AT = 0, RECEIVE_AT = RPING_MESSAGE };
 enum { ID_RECEIVE = 1, ID_SEND, ID_READ, ID_WRITE };
-enum { MAX_SHOWN = 60 };
+enum { MAX_SHOWN = 60, FIRST_SERVER_SIZE = 65536 };
 
 struct message {
     uint64_t address;
@@ -32,22 +34,32 @@ static NTSTATUS rping_post_receive(struct rping *r)
     return qp->Dispatch->NdkReceive(qp, (PVOID)(uintptr_t)ID_RECEIVE, &sge, 1);
 }
 
-NTSTATUS rping_prepare_server(struct rping *r, uint32_t size)
+static NTSTATUS rping_create_buffer(struct rping *r, struct consumer_region *buffer, uint32_t size)
 {
-    NTSTATUS status = consumer_region_create(&r->messages, r->consumer->pd, 2 * RPING_MESSAGE, CONSUMER_ALL_RIGHTS);
+    return consumer_region_create(buffer, r->consumer->pd, size, CONSUMER_ALL_RIGHTS);
+}
+
+static NTSTATUS rping_prepare(struct rping *r, uint32_t size)
+{
+    NTSTATUS status = rping_create_buffer(r, &r->messages, 2 * RPING_MESSAGE);
 
     if (NT_SUCCESS(status))
-        status = consumer_region_create(&r->source, r->consumer->pd, size, CONSUMER_ALL_RIGHTS);
-    if (NT_SUCCESS(status))
-        status = rping_post_receive(r);
-    return status;
+        status = rping_create_buffer(r, &r->source, size);
+    return NT_SUCCESS(status) ? rping_post_receive(r) : status;
+}
+
+NTSTATUS rping_prepare_server(struct rping *r, uint32_t size)
+{
+    r->max_size = size;
+    return rping_prepare(r, size < FIRST_SERVER_SIZE ? size : FIRST_SERVER_SIZE);
 }
 
 NTSTATUS rping_prepare_client(struct rping *r, uint32_t size)
 {
-    NTSTATUS status = rping_prepare_server(r, size);
+    NTSTATUS status = rping_prepare(r, size);
 
-    return NT_SUCCESS(status) ? consumer_region_create(&r->sink, r->consumer->pd, size, CONSUMER_ALL_RIGHTS) : status;
+    r->max_size = size;
+    return NT_SUCCESS(status) ? rping_create_buffer(r, &r->sink, size) : status;
 }
 
 void rping_close(struct rping *r)
@@ -61,12 +73,12 @@ void rping_close(struct rping *r)
  * Waits for the result of request id. Sends are silent, so they have results only on failure. Returns false if a
  * request failed or the peer has disconnected.
  */
-static bool rping_wait_result(struct rping *r, uintptr_t id, const char *step)
+static bool rping_wait_result(struct rping *r, uintptr_t id, const char *step, unsigned seconds)
 {
     NDK_RESULT_EX result;
 
     do {
-        if (!consumer_next_result(r->consumer, &result, r->seconds)) {
+        if (!consumer_next_result(r->consumer, &result, seconds)) {
             r->reason = r->consumer->disconnect_reason;
             return rping_fail(r, step, STATUS_CONNECTION_ABORTED);
         }
@@ -93,11 +105,11 @@ static bool rping_send_message(struct rping *r, const struct consumer_region *ab
 }
 
 /* Waits for the peer's message, copies it, and posts the receive for the next one. */
-static bool rping_receive_message(struct rping *r, struct message *m)
+static bool rping_receive_message(struct rping *r, struct message *m, unsigned seconds)
 {
     NTSTATUS status;
 
-    if (!rping_wait_result(r, ID_RECEIVE, "NdkReceive"))
+    if (!rping_wait_result(r, ID_RECEIVE, "NdkReceive", seconds))
         return false;
     memcpy(m, r->messages.memory + RECEIVE_AT, sizeof *m);
     m->address = be64toh(m->address);
@@ -121,40 +133,47 @@ static void rping_fill(uint8_t *at, uint32_t size, uint32_t ping)
 }
 
 /* Prints the beginning of a buffer's text, which the peer has written. */
-static void rping_print_data(struct rping *r, const char *title, const uint8_t *data, uint32_t size)
+static void rping_print_data(const char *title, const uint8_t *data, uint32_t size)
 {
     size_t len = strnlen((const char *)data, size < MAX_SHOWN ? size : MAX_SHOWN);
     char text[PRINTABLE_MAX_GROWTH * MAX_SHOWN + 1];
 
     printable_copy(text, sizeof text, (const char *)data, len);
-    r->print("%s: %s", title, text);
+    print_line("%s: %s", title, text);
 }
 
-static enum rping_end rping_client_ping(struct rping *r, uint32_t ping, uint32_t size)
+static enum rping_end rping_end_of_failure(struct rping *r)
+{
+    return consumer_is_cancelled(r->consumer) ? RPING_CANCELLED : RPING_FAILED;
+}
+
+static double rping_now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+enum rping_end rping_client_ping(struct rping *r, uint32_t size)
 {
     struct message answer;
+    double start;
 
-    rping_fill(r->source.memory, size, ping);
+    rping_fill(r->source.memory, size, r->pings);
     memset(r->sink.memory, 0, size);
-    if (!rping_send_message(r, &r->source, size) || !rping_receive_message(r, &answer) ||
-        !rping_send_message(r, &r->sink, size) || !rping_receive_message(r, &answer))
-        return RPING_FAILED;
+    start = rping_now_us();
+    if (!rping_send_message(r, &r->source, size) || !rping_receive_message(r, &answer, r->seconds) ||
+        !rping_send_message(r, &r->sink, size) || !rping_receive_message(r, &answer, r->seconds))
+        return rping_end_of_failure(r);
+    r->time_us = rping_now_us() - start;
     if (memcmp(r->source.memory, r->sink.memory, size) != 0)
         return RPING_DIFFERENT;
     if (r->verbose)
-        rping_print_data(r, "ping data", r->sink.memory, size);
+        rping_print_data("ping data", r->sink.memory, size);
     r->pings++;
     r->bytes += 2 * (uint64_t)size;
     return RPING_DONE;
-}
-
-enum rping_end rping_client(struct rping *r, uint32_t count, uint32_t size)
-{
-    enum rping_end end = RPING_DONE;
-
-    for (uint32_t ping = 0; ping < count && end == RPING_DONE; ping++)
-        end = rping_client_ping(r, ping, size);
-    return end;
 }
 
 static bool rping_read_source(struct rping *r, const struct message *from)
@@ -165,7 +184,7 @@ static bool rping_read_source(struct rping *r, const struct message *from)
 
     if (!NT_SUCCESS(status))
         return rping_fail(r, "NdkRead", status);
-    return rping_wait_result(r, ID_READ, "NdkRead");
+    return rping_wait_result(r, ID_READ, "NdkRead", r->seconds);
 }
 
 static bool rping_write_sink(struct rping *r, const struct message *to, uint32_t size)
@@ -176,23 +195,36 @@ static bool rping_write_sink(struct rping *r, const struct message *to, uint32_t
 
     if (!NT_SUCCESS(status))
         return rping_fail(r, "NdkWrite", status);
-    return rping_wait_result(r, ID_WRITE, "NdkWrite");
+    return rping_wait_result(r, ID_WRITE, "NdkWrite", r->seconds);
+}
+
+/* Makes the buffer large enough for a ping. No request uses the buffer between two pings. */
+static bool rping_grow_buffer(struct rping *r, uint32_t size)
+{
+    NTSTATUS status;
+
+    if (size <= r->source.len)
+        return true;
+    size = size > r->max_size / 2 ? r->max_size : 2 * size;
+    consumer_region_destroy(&r->source);
+    status = rping_create_buffer(r, &r->source, size);
+    return NT_SUCCESS(status) || rping_fail(r, "a larger buffer", status);
 }
 
 static bool rping_server_ping(struct rping *r, const struct message *from)
 {
     struct message to;
 
-    if (from->size == 0 || from->size > r->source.len) {
-        r->print("the client requests a ping of %u bytes; this server accepts 1 to %u (--size at the server)",
-                 (unsigned)from->size, (unsigned)r->source.len);
+    if (from->size == 0 || from->size > r->max_size) {
+        print_line("the client requests a ping of %u bytes; this server accepts 1 to %u (--size at the server)",
+                   (unsigned)from->size, (unsigned)r->max_size);
         return rping_fail(r, "the client's ping", STATUS_INVALID_PARAMETER);
     }
-    if (!rping_read_source(r, from))
+    if (!rping_grow_buffer(r, from->size) || !rping_read_source(r, from))
         return false;
     if (r->verbose)
-        rping_print_data(r, "server ping data", r->source.memory, from->size);
-    if (!rping_send_message(r, &r->source, from->size) || !rping_receive_message(r, &to))
+        rping_print_data("server ping data", r->source.memory, from->size);
+    if (!rping_send_message(r, &r->source, from->size) || !rping_receive_message(r, &to, r->seconds))
         return false;
     if (!rping_write_sink(r, &to, from->size < to.size ? from->size : to.size) ||
         !rping_send_message(r, &r->source, from->size))
@@ -207,9 +239,12 @@ enum rping_end rping_server(struct rping *r)
     struct message from;
 
     for (;;) {
-        if (!rping_receive_message(r, &from)) /* the client may disconnect between two pings */
-            return consumer_wait_disconnect(r->consumer, 1) && r->pings ? RPING_DONE : RPING_FAILED;
+        if (!rping_receive_message(r, &from, 0)) { /* the client may wait or disconnect between two pings */
+            if (!consumer_is_cancelled(r->consumer) && consumer_wait_disconnect(r->consumer, 1) && r->pings)
+                return RPING_DONE;
+            return rping_end_of_failure(r);
+        }
         if (!rping_server_ping(r, &from))
-            return RPING_FAILED;
+            return rping_end_of_failure(r);
     }
 }

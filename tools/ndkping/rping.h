@@ -16,9 +16,10 @@
 enum { RPING_MESSAGE = 16, RPING_MIN_DATA = 24, RPING_MAX_DATA = 16777216 };
 
 enum rping_end {
-    RPING_DONE,      /* client: all pings are done; server: the client has disconnected */
+    RPING_DONE,      /* client: the ping is done; server: the client has disconnected */
     RPING_FAILED,    /* a call or request failed; see status and step */
     RPING_DIFFERENT, /* data differed */
+    RPING_CANCELLED, /* consumer_cancel was called */
 };
 
 struct rping {
@@ -27,9 +28,10 @@ struct rping {
     struct consumer_region source, sink; /* server: no sink */
     unsigned seconds;                    /* time limit of each step; 0: none */
     bool verbose;
-    void (*print)(const char *format, ...) __attribute__((format(printf, 1, 2)));
-    uint32_t pings; /* completed so far */
-    uint64_t bytes; /* transferred; the client has also verified them */
+    uint32_t max_size; /* of a ping */
+    uint32_t pings;    /* completed so far */
+    uint64_t bytes;    /* transferred; the client has also verified them */
+    double time_us;    /* client: the round trip of the last ping */
     NTSTATUS status;
     const char *step;
     uint32_t reason; /* ProviderErrorCode of the failed request, or the reason of the disconnect; 0: neither */
@@ -37,11 +39,13 @@ struct rping {
 
 /*
  * Registers the buffers for pings of up to size bytes and posts the first receive. Must be called before connect or
- * accept.
+ * accept. The server's buffer grows with the client's pings.
  */
 NTSTATUS rping_prepare_client(struct rping *r, uint32_t size);
 NTSTATUS rping_prepare_server(struct rping *r, uint32_t size);
-enum rping_end rping_client(struct rping *r, uint32_t count, uint32_t size);
+/* Makes one ping of size bytes. */
+enum rping_end rping_client_ping(struct rping *r, uint32_t size);
+/* Serves a client until it disconnects. */
 enum rping_end rping_server(struct rping *r);
 void rping_close(struct rping *r);
 

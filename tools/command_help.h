@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* --help and --version: inside of command.c and command_help.c. */
+#ifndef TOOLS_COMMAND_HELP_H
+#define TOOLS_COMMAND_HELP_H
+
+#include "command.h"
+
+enum { COMMAND_MAX_NAME = 64 };
+
+/* Returns the option of that index, headings and the common options included; NULL behind the last one. */
+const struct command_option *command_option_at(const struct command *c, size_t i);
+/* Copies the first of an option's names to name[COMMAND_MAX_NAME], and returns the rest of the names. */
+const char *command_next_name(const char *names, char *name);
+
+/* Print to stdout, and return the exit code: COMMAND_OK, or COMMAND_LOST after a message. */
+int command_print_help(const struct command *c);
+int command_print_version(const struct command *c);
+
+#endif

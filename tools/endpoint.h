@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A host and a port as the user gives them: "server:7174", "192.0.2.1:ndk", "[::1]:7174", "[fe80::1%eth0]:7174". A host
+ * may have several addresses; a client tries one after the other.
+ */
+#ifndef TOOLS_ENDPOINT_H
+#define TOOLS_ENDPOINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+enum { ENDPOINT_MAX_ADDRESSES = 16, ENDPOINT_MAX_TEXT = 320 };
+
+struct endpoint {
+    char text[ENDPOINT_MAX_TEXT]; /* as given; empty: the option was not given */
+    char host[256];
+    uint16_t port;
+    struct sockaddr_storage addresses[ENDPOINT_MAX_ADDRESSES];
+    uint32_t count; /* of addresses, 0 before endpoint_resolve */
+};
+
+/*
+ * Splits the text, and checks it as far as that is possible without a name server. has_port: a port or the name of a
+ * service must follow the host, otherwise it must not. Returns NULL, or what is wrong.
+ */
+const char *endpoint_parse(struct endpoint *e, const char *given, bool has_port);
+/* Looks up the host's addresses. Returns false, with the reason in error, if it has none. May block for seconds. */
+bool endpoint_resolve(struct endpoint *e, char *error, size_t room);
+
+#endif

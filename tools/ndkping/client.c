@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ndkping's client: tries the server's addresses one after the other, makes the pings of one size or of a sweep, and
+ * prints their times. Ctrl-C ends the pings; before there is a connection it ends the process, because nothing is known
+ * yet.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "address.h"
+#include "interface.h"
+#include "interrupt.h"
+#include "openndk/reason.h"
+#include "print.h"
+#include "roles.h"
+#include "rtt.h"
+#include "terminal.h"
+
+enum { MAX_RECORDS = 100000 }; /* of single pings in the JSON object */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct consumer consumer;
+static bool is_connected; /* guarded by the lock */
+
+static void client_on_interrupt(void)
+{
+    pthread_mutex_lock(&lock);
+    if (is_connected) {
+        consumer_cancel(&consumer);
+    } else {
+        print_line("interrupted before there was a connection");
+        (void)print_close();
+        _exit(NDKPING_INTERRUPTED);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void client_set_connected(bool on)
+{
+    pthread_mutex_lock(&lock);
+    is_connected = on;
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- the pings ---- */
+
+struct run {
+    const struct options *options;
+    struct rping *rping;
+    bool prints_pings;
+    char peer[128];
+    json_t *records, *sizes;
+};
+
+static double client_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void client_report_ping(struct run *run, uint32_t size)
+{
+    const struct rping *r = run->rping;
+
+    if (run->prints_pings)
+        print_line("%u bytes from %s: ping=%u time=%.1f us", (unsigned)size, run->peer, (unsigned)r->pings, r->time_us);
+    else
+        progress_show("%u pings, the last one of %u bytes in %.1f us", (unsigned)r->pings, (unsigned)size, r->time_us);
+    if (run->options->json && !run->options->quiet && json_array_size(run->records) < MAX_RECORDS)
+        json_array_append_new(run->records, json_pack("{s:I,s:I,s:f}", "ping", (json_int_t)r->pings, "size",
+                                                      (json_int_t)size, "time_us", r->time_us));
+}
+
+static void client_report_size(struct run *run, uint32_t size, const struct rtt *t)
+{
+    if (run->options->csv) {
+        printf("%u,%u,%.1f,%.1f,%.1f,%.1f\n", (unsigned)size, (unsigned)t->count, t->min_us, t->mean_us, t->max_us,
+               rtt_deviation(t));
+        fflush(stdout);
+    }
+    json_array_append_new(run->sizes, json_pack("{s:I,s:I,s:f,s:f,s:f,s:f}", "size", (json_int_t)size, "pings",
+                                                (json_int_t)t->count, "min_us", t->min_us, "avg_us", t->mean_us,
+                                                "max_us", t->max_us, "mdev_us", rtt_deviation(t)));
+    if (!t->count)
+        return;
+    if (run->options->sweep_high)
+        print_line("%10u %10u %10.1f %10.1f %10.1f %10.1f", (unsigned)size, (unsigned)t->count, t->min_us, t->mean_us,
+                   t->max_us, rtt_deviation(t));
+    else
+        print_line("round-trip min/avg/max/mdev = %.1f/%.1f/%.1f/%.1f us", t->min_us, t->mean_us, t->max_us,
+                   rtt_deviation(t));
+}
+
+/* Makes the pings of one size. Each begins an interval after the begin of the one before it. */
+static enum rping_end client_ping_size(struct run *run, uint32_t size, struct rtt *t)
+{
+    const struct options *o = run->options;
+    enum rping_end end = RPING_DONE;
+    double next = client_now();
+
+    for (uint32_t i = 0; (!o->count || i < o->count) && end == RPING_DONE; i++) {
+        double pause = next - client_now();
+        if (interrupt_received() || (!o->count && print_is_lost()) || (pause > 0 && !interrupt_sleep(pause)))
+            return RPING_CANCELLED;
+        next = pause > 0 ? next + o->interval : client_now() + o->interval;
+        end = rping_client_ping(run->rping, size);
+        if (end == RPING_DONE) {
+            rtt_add(t, run->rping->time_us);
+            client_report_ping(run, size);
+        }
+    }
+    return end;
+}
+
+static enum rping_end client_sweep(struct run *run)
+{
+    const struct options *o = run->options;
+    enum rping_end end = RPING_DONE;
+
+    print_line("%10s %10s %10s %10s %10s %10s", "bytes", "pings", "min us", "avg us", "max us", "mdev us");
+    for (uint64_t size = o->sweep_low; size <= o->sweep_high && end == RPING_DONE; size *= 2) {
+        struct rtt t = { 0 };
+        end = client_ping_size(run, (uint32_t)size, &t);
+        client_report_size(run, (uint32_t)size, &t);
+    }
+    return end;
+}
+
+/* Makes all pings and prints their times. */
+static int client_ping(const struct options *o, struct rping *r, json_t *result)
+{
+    struct run run = { .options = o, .rping = r, .records = json_array(), .sizes = json_array() };
+    const char *peer = json_string_value(json_object_get(result, "peer"));
+    struct rtt t = { 0 };
+    enum rping_end end;
+    int code;
+
+    run.prints_pings = o->verbose || (!o->quiet && !o->sweep_high);
+    snprintf(run.peer, sizeof run.peer, "%s", peer ? peer : "the server");
+    if (o->csv)
+        printf("size,pings,min_us,avg_us,max_us,mdev_us\n");
+    end = o->sweep_high ? client_sweep(&run) : client_ping_size(&run, o->size, &t);
+    progress_clear();
+    code = roles_report_end(r, end, result);
+    if (!o->sweep_high)
+        client_report_size(&run, o->size, &t);
+    json_object_set_new(result, "times", run.sizes);
+    if (o->quiet)
+        json_decref(run.records);
+    else
+        json_object_set_new(result, "records", run.records);
+    if (end == RPING_FAILED && !r->pings && ONDK_REASON_CAUSE(r->reason) == ONDK_CAUSE_PEER_CLOSED)
+        print_line("  A server disconnects if a ping is larger than the server's --size: this one has %u bytes "
+                   "(--size)",
+                   (unsigned)(o->sweep_high ? o->sweep_low : o->size));
+    return end == RPING_CANCELLED && o->count ? NDKPING_INTERRUPTED : code;
+}
+
+/* ---- the connection ---- */
+
+/* Opens the adapter on the way to the server. *from receives the client's address. */
+static int client_open(const struct options *o, const struct sockaddr_storage *to, struct sockaddr_storage *from,
+                       json_t *result)
+{
+    uint32_t index = o->client_if;
+    const char *step = "opening";
+    NTSTATUS status;
+
+    if (o->client_address.text[0]) {
+        *from = o->client_address.addresses[0];
+        for (uint32_t i = 0; i < o->client_address.count; i++)
+            if (o->client_address.addresses[i].ss_family == to->ss_family)
+                *from = o->client_address.addresses[i];
+    } else if (!address_own(to, from)) {
+        print_error("no route to the server: specify -ClientAddr, or check the server's address");
+        return NDKPING_FAILED;
+    }
+    if (!index)
+        index = interface_of_address(from);
+    if (!index) {
+        print_error("no interface of this machine has the client's address");
+        return NDKPING_FAILED;
+    }
+    status = consumer_open(&consumer, index, &step);
+    return NT_SUCCESS(status) ? NDKPING_OK : roles_report_failed(step, status, 0, result);
+}
+
+static int client_connect(const struct options *o, const struct sockaddr_storage *to,
+                          const struct sockaddr_storage *from, bool *is_rejected, json_t *result)
+{
+    struct consumer_limits limits = { o->ird, o->ord };
+    char text[128];
+    uint32_t reason;
+    NTSTATUS status;
+
+    address_text(to, text, sizeof text);
+    progress_begin("connecting to %s", text);
+    status = consumer_connect(&consumer, (const struct sockaddr *)from, (const struct sockaddr *)to, limits,
+                              o->private_data, o->private_len);
+    progress_end();
+    if (!NT_SUCCESS(status)) {
+        reason = consumer.connector ? ondk_connector_reason(consumer.connector) : 0;
+        *is_rejected = ONDK_REASON_CAUSE(reason) == ONDK_CAUSE_REJECTED;
+        roles_report_failed("NdkConnect", status, reason, result);
+        print_address_holder(status, from);
+        if (status == STATUS_CONNECTION_REFUSED)
+            roles_report_peer(&consumer, result); /* a reject may contain private data */
+        return NDKPING_FAILED;
+    }
+    roles_report_peer(&consumer, result);
+    status = consumer_complete_connect(&consumer);
+    if (NT_SUCCESS(status))
+        return NDKPING_OK;
+    return roles_report_failed("NdkCompleteConnect", status, ondk_connector_reason(consumer.connector), result);
+}
+
+/* Makes one attempt: with one of the server's addresses. Sets *is_final if other addresses must not be tried. */
+static int client_try(const struct options *o, const struct sockaddr_storage *to, bool *is_final, json_t *result)
+{
+    struct rping r = { .consumer = &consumer, .seconds = STEP_SECONDS, .verbose = o->verbose };
+    struct sockaddr_storage from;
+    NTSTATUS status;
+    int code = client_open(o, to, &from, result);
+
+    if (code == NDKPING_OK) {
+        status = rping_prepare_client(&r, o->sweep_high ? o->sweep_high : o->size);
+        if (!NT_SUCCESS(status))
+            code = roles_report_failed("preparing buffers", status, 0, result);
+    }
+    if (code == NDKPING_OK)
+        code = client_connect(o, to, &from, is_final, result);
+    if (code == NDKPING_OK) {
+        *is_final = true;
+        json_object_del(result, "error"); /* of an address that was tried before */
+        client_set_connected(true);
+        code = client_ping(o, &r, result);
+        client_set_connected(false);
+        status = consumer_disconnect(&consumer);
+        if (code == NDKPING_OK && !NT_SUCCESS(status))
+            code = roles_report_failed("NdkDisconnect", status, ondk_connector_reason(consumer.connector), result);
+    }
+    if (consumer.adapter)
+        roles_print_counters(&consumer);
+    rping_close(&r);
+    consumer_close(&consumer);
+    return code;
+}
+
+int client_run(const struct options *o, json_t *result)
+{
+    int code = NDKPING_FAILED;
+    bool is_final = false;
+
+    interrupt_catch(client_on_interrupt);
+    for (uint32_t i = 0; i < o->server_address.count && !is_final; i++) {
+        if (i) {
+            char text[128];
+            address_text(&o->server_address.addresses[i], text, sizeof text);
+            print_line("trying the next address of %s: %s", o->server_address.text, text);
+        }
+        code = client_try(o, &o->server_address.addresses[i], &is_final, result);
+    }
+    return code;
+}

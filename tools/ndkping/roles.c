@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* The output that client and server share: see roles.h. */
+#include "roles.h"
+
+#include <stdio.h>
+
+#include "address.h"
+#include "openndk/counters.h"
+#include "openndk/reason.h"
+#include "print.h"
+
+void roles_report_peer(struct consumer *c, json_t *result)
+{
+    struct sockaddr_storage local, peer;
+    char local_text[128], peer_text[128], data[2 * 512 + 1] = "";
+    uint8_t bytes[512];
+    ULONG local_len = sizeof local, peer_len = sizeof peer, ird = 0, ord = 0, len = sizeof bytes;
+    NDK_CONNECTOR *k = c->connector;
+
+    if (NT_SUCCESS(k->Dispatch->NdkGetLocalAddress(k, (PSOCKADDR)&local, &local_len)) &&
+        NT_SUCCESS(k->Dispatch->NdkGetPeerAddress(k, (PSOCKADDR)&peer, &peer_len))) {
+        address_text(&local, local_text, sizeof local_text);
+        address_text(&peer, peer_text, sizeof peer_text);
+        print_line("local %s, peer %s", local_text, peer_text);
+        json_object_set_new(result, "local", json_string(local_text));
+        json_object_set_new(result, "peer", json_string(peer_text));
+    }
+    if (!NT_SUCCESS(k->Dispatch->NdkGetConnectionData(k, &ird, &ord, bytes, &len)))
+        return;
+    for (ULONG i = 0; i < len; i++)
+        snprintf(data + 2 * i, 3, "%02x", bytes[i]);
+    print_line("read-limits inbound=%u outbound=%u", (unsigned)ird, (unsigned)ord);
+    print_line("private-data=%s", data);
+    json_object_set_new(result, "inbound_reads", json_integer(ird));
+    json_object_set_new(result, "outbound_reads", json_integer(ord));
+    json_object_set_new(result, "private_data", json_string(data));
+}
+
+void roles_print_limits(struct consumer *c)
+{
+    NDK_CONNECTOR *k = c->connector;
+    ULONG ird = 0, ord = 0;
+
+    if (NT_SUCCESS(k->Dispatch->NdkGetConnectionData(k, &ird, &ord, NULL, NULL)))
+        print_line("read-limits inbound=%u outbound=%u", (unsigned)ird, (unsigned)ord);
+}
+
+void roles_print_counters(struct consumer *c)
+{
+    ondk_counters_t n;
+
+    ondk_adapter_counters(c->adapter, &n);
+    print_line("fpdus-sent=%llu", (unsigned long long)n.rdma_out_frames);
+    print_line("fpdus-received=%llu", (unsigned long long)n.rdma_in_frames);
+}
+
+int roles_report_failed(const char *step, NTSTATUS status, uint32_t reason, json_t *result)
+{
+    json_t *error = json_object();
+
+    print_failed_for(step, status, reason);
+    json_object_set_new(error, "step", json_string(step));
+    json_object_set_new(error, "status", json_string(ondk_status_name(status)));
+    if (reason) {
+        json_object_set_new(error, "reason", json_string(ondk_reason_name(reason)));
+        json_object_set_new(error, "reason_code", json_integer(reason));
+        json_object_set_new(error, "reason_text", json_string(ondk_reason_text(reason)));
+    }
+    json_object_set_new(result, "error", error);
+    return NDKPING_FAILED;
+}
+
+int roles_report_end(struct rping *r, enum rping_end end, json_t *result)
+{
+    json_object_set_new(result, "pings", json_integer(r->pings));
+    json_object_set_new(result, "bytes", json_integer((json_int_t)r->bytes));
+    if (end == RPING_DIFFERENT) {
+        print_error("ping %u: the returned data differs from the sent data", r->pings);
+        json_object_set_new(result, "error", json_pack("{s:s}", "step", "the data differed"));
+        return NDKPING_DATA;
+    }
+    if (end == RPING_FAILED)
+        return roles_report_failed(r->step, r->status, r->reason, result);
+    print_line("%u ping%s, %llu bytes read and written by RDMA%s", r->pings, r->pings == 1 ? "" : "s",
+               (unsigned long long)r->bytes, end == RPING_CANCELLED ? " until the interrupt" : "");
+    return NDKPING_OK;
+}

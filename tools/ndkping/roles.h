@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* ndkping's two roles, and the output about a connection that they share. */
+#ifndef NDKPING_ROLES_H
+#define NDKPING_ROLES_H
+
+#include <jansson.h>
+
+#include "options.h"
+#include "rping.h"
+
+enum { STEP_SECONDS = 30 };
+
+/* Each prints its results, and returns the exit code. result: an object that receives them for --json. */
+int client_run(const struct options *o, json_t *result);
+int server_run(const struct options *o, json_t *result);
+
+/* Prints the addresses, read limits and private data of the connection, and adds them to result. */
+void roles_report_peer(struct consumer *c, json_t *result);
+/* Prints the read limits in effect. On the accepting side the connector has them only after the accept. */
+void roles_print_limits(struct consumer *c);
+void roles_print_counters(struct consumer *c);
+/* Prints a failed step and its reason, and adds them to result. Returns NDKPING_FAILED. */
+int roles_report_failed(const char *step, NTSTATUS status, uint32_t reason, json_t *result);
+/* Prints the end of the pings, and adds it to result. Returns the exit code; NDKPING_OK for RPING_CANCELLED. */
+int roles_report_end(struct rping *r, enum rping_end end, json_t *result);
+
+#endif
