@@ -211,7 +211,6 @@ static void close_object(struct end *end, NDK_FN_CLOSE_OBJECT close_function, ND
 
 /* ---- Memory ---- */
 
-/* ---- guide-register: begin ---- */
 /* Registers memory for as long as the region exists. Returns NULL after a failure. */
 static NDK_MR *register_memory(struct end *end, MDL *mdl, size_t length, ULONG rights)
 {
@@ -227,9 +226,7 @@ static NDK_MR *register_memory(struct end *end, MDL *mdl, size_t length, ULONG r
     }
     return mr;
 }
-/* ---- guide-register: end ---- */
 
-/* ---- guide-pages: begin ---- */
 /* Client: gets the addresses of the buffer's pages, and a region that can be registered again and again. */
 static bool prepare_fast_registration(struct end *end)
 {
@@ -261,7 +258,6 @@ static bool prepare_fast_registration(struct end *end)
                                                                  on_completed, end);
     return succeeded(end, "NdkInitializeFastRegisterMr", finish(end, status));
 }
-/* ---- guide-pages: end ---- */
 
 /* ---- Opening and closing ---- */
 
@@ -362,7 +358,6 @@ static bool post_message(struct end *end, struct message message, uint32_t inval
     return succeeded(end, "NdkSend", status);
 }
 
-/* ---- guide-poll: begin ---- */
 /*
  * Waits for the next result: polls for a moment, then sleeps until one of the type `wake` (NDK_CQ_NOTIFY_) arrives.
  * Returns false if there is none: the request has failed, or the connection is over.
@@ -383,7 +378,6 @@ static bool next_result(struct end *end, ULONG wake, NDK_RESULT_EX *result)
         polls = 0;
     }
 }
-/* ---- guide-poll: end ---- */
 
 /* Waits for a message, and returns it in the host's byte order. */
 static bool receive_message(struct end *end, struct message *message, NDK_RESULT_EX *result)
@@ -410,7 +404,6 @@ static bool disconnect(struct end *end)
 
 /* ---- The client ---- */
 
-/* ---- guide-fast: begin ---- */
 /* Lets the server write the file into this side's memory. */
 static bool fetch_by_write(struct end *end)
 {
@@ -439,9 +432,7 @@ static bool fetch_by_write(struct end *end)
     end->length = reply.length;
     return true;
 }
-/* ---- guide-fast: end ---- */
 
-/* ---- guide-read: begin ---- */
 /* Reads the file from the server's memory. */
 static bool fetch_by_read(struct end *end)
 {
@@ -466,7 +457,6 @@ static bool fetch_by_read(struct end *end)
     end->length = reply.length;
     return post_message(end, (struct message){ .what = MESSAGE_DONE }, reply.token); /* ends the server's window */
 }
-/* ---- guide-read: end ---- */
 
 static bool run_client(struct end *end, struct sockaddr *from, struct sockaddr *to, socklen_t length, bool is_write)
 {
@@ -511,7 +501,6 @@ static bool reply_by_write(struct end *end, const struct message *request)
            post_message(end, (struct message){ .what = MESSAGE_REPLY, .length = end->length }, request->token);
 }
 
-/* ---- guide-window: begin ---- */
 /* Opens a window to the file for the client, and waits until the client has read it. */
 static bool reply_by_window(struct end *end)
 {
@@ -529,7 +518,6 @@ static bool reply_by_window(struct end *end)
     reply.token = end->file_mw->Dispatch->NdkGetRemoteTokenFromMw(end->file_mw);
     return post_message(end, reply, 0) && receive_message(end, &done, &result);
 }
-/* ---- guide-window: end ---- */
 
 static bool serve(struct end *end)
 {

@@ -277,8 +277,6 @@ static bool post_send(struct end *end, const char *line)
     return succeeded(end, "NdkSend", end->qp->Dispatch->NdkSend(end->qp, NULL, &sge, 1, 0));
 }
 
-/* ---- README: begin ---- */
-
 /* Waits for the next result. Returns false if there is none: the request has failed, or the connection is over. */
 static bool next_result(struct end *end, NDK_RESULT_EX *result)
 {
@@ -322,7 +320,6 @@ static bool run_client(struct end *end, struct sockaddr *from, struct sockaddr *
     status = end->connector->Dispatch->NdkDisconnect(end->connector, on_completed, end); /* waits for the server's */
     return succeeded(end, "NdkDisconnect", finish(end, status));
 }
-/* ---- README: end ---- */
 
 static bool serve(struct end *end)
 {

@@ -1,20 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The README shows the marked part of examples/first.c, the examples share their helpers, and every file that the README
-and docs/ name exists."""
+"""The examples share their helpers, and every file that the README and docs/ name exists."""
 import pathlib
 import re
 import sys
 
 root = pathlib.Path(sys.argv[1])
-readme = (root / "README.md").read_text()
 faults = []
-block = re.search(r"<!-- examples/first\.c -->\n```c\n(.*?)```", readme, re.S)
-program = (root / "examples/first.c").read_text()
-region = re.search(r"README: begin ---- \*/\n\n(.*)/\* ---- README: end", program, re.S)
-if not block or not region or block.group(1) != region.group(1):
-    faults.append("README.md: the first program differs from the marked part of examples/first.c")
-
 # The examples are whole programs, so they repeat each other's helpers: those that do not depend on what they transfer.
 SPECIFIC = {"open_end", "close_end", "post_receive", "next_result", "run_client", "run_server", "serve", "main"}
 FUNCTION = re.compile(r"^(?:static )?[\w *]*?\b(\w+)(\([^;]*?\)\n\{\n.*?^\}\n)", re.M | re.S)
