@@ -87,7 +87,7 @@ bool number_parse_seconds(const char *text, double low, double high, double *sec
 /* Returns by how many bits the suffix shifts a number of bytes; -1 if it is no suffix. */
 static int number_size_shift(const char *suffix)
 {
-    static const char *const letters = "KMG";
+    static const char *const letters = "KMGT";
     const char *at;
 
     if (!*suffix || strcasecmp(suffix, "B") == 0)
@@ -118,14 +118,30 @@ bool number_parse_size(const char *text, uint64_t low, uint64_t high, uint64_t *
     return true;
 }
 
-const char *number_write_size(uint64_t bytes, char *text, size_t room)
+/* Divides *bytes by 1024 as often as it stays exact. Returns the suffix, 0 if there is none. */
+static char number_shorten_size(uint64_t *bytes)
 {
     char letter = 0;
 
-    for (const char *next = "KMG"; *next && bytes && bytes % 1024 == 0; next++) {
-        bytes /= 1024;
+    for (const char *next = "KMGT"; *next && *bytes && *bytes % 1024 == 0; next++) {
+        *bytes /= 1024;
         letter = *next;
     }
+    return letter;
+}
+
+const char *number_write_size(uint64_t bytes, char *text, size_t room)
+{
+    char letter = number_shorten_size(&bytes);
+
     snprintf(text, room, letter ? "%" PRIu64 "%c" : "%" PRIu64, bytes, letter);
+    return text;
+}
+
+const char *number_write_size_iec(uint64_t bytes, char *text, size_t room)
+{
+    char letter = number_shorten_size(&bytes);
+
+    snprintf(text, room, letter ? "%" PRIu64 " %ciB" : "%" PRIu64 " bytes", bytes, letter);
     return text;
 }

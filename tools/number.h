@@ -15,9 +15,11 @@ bool number_parse_c(const char *text, uint64_t high, uint64_t *value);
 bool number_parse_seconds(const char *text, double low, double high, double *seconds);
 /* Parses a time: seconds with an optional fraction, or a number with the unit us, ms, s, min or h. */
 bool number_parse_duration(const char *text, double low, double high, double *seconds);
-/* Parses a number of bytes, or of KiB, MiB or GiB with the suffix K, M or G, which may be followed by iB or B. */
+/* Parses a number of bytes, or of KiB, MiB, GiB or TiB with the suffix K, M, G or T, which may be followed by iB or B. */
 bool number_parse_size(const char *text, uint64_t low, uint64_t high, uint64_t *bytes);
 /* Writes a number of bytes in the shortest exact form: 1000, 64K, 16M. Returns text. */
 const char *number_write_size(uint64_t bytes, char *text, size_t room);
+/* Writes a number of bytes for a person, in the largest exact unit: "1000 bytes", "64 KiB". Returns text. */
+const char *number_write_size_iec(uint64_t bytes, char *text, size_t room);
 
 #endif

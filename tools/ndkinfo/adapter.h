@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* What ndkinfo finds out about one interface and its adapter. */
+#ifndef NDKINFO_ADAPTER_H
+#define NDKINFO_ADAPTER_H
+
+#include <stdbool.h>
+
+#include "openndk/adapter.h"
+
+struct adapter {
+    ondk_adapter_entry_t entry;
+    uint32_t mtu;            /* 0: unknown */
+    uint32_t speed_mbps;     /* of the link; 0: unknown */
+    NTSTATUS status;         /* of opening it */
+    NDK_ADAPTER_INFO info;   /* valid if status is STATUS_SUCCESS */
+    NDK_VERSION versions[4]; /* with which it opens */
+    uint32_t n_versions;
+};
+
+/* Opens the interface's adapter, reads its information, and closes it. */
+void adapter_read(struct adapter *a, const ondk_adapter_entry_t *entry);
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* ndkinfo: lists the NDK adapters of this machine. options.c has the command line. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapter.h"
+#include "address.h"
+#include "command.h"
+#include "endpoint.h"
+#include "interface.h"
+#include "adapter_limits.h"
+#include "openndk/version.h"
+#include "options.h"
+#include "print.h"
+#include "terminal.h"
+
+enum { MAX_TEXT = 256, MAX_ADDRESSES_TEXT = 2048 };
+
+/* ---- texts ---- */
+
+static const char *adapter_state(const struct adapter *a)
+{
+    if (!a->entry.up)
+        return "down";
+    return NT_SUCCESS(a->status) ? "up" : "unusable";
+}
+
+/* Writes an address without its port. */
+static void adapter_write_address(const struct sockaddr_storage *address, char *text, size_t room)
+{
+    char whole[MAX_TEXT], *end;
+
+    address_text(address, whole, sizeof whole);
+    end = strrchr(whole, ':');
+    if (end)
+        *end = '\0';
+    if (whole[0] == '[' && end > whole)
+        snprintf(text, room, "%.*s", (int)(end - whole - 2), whole + 1);
+    else
+        snprintf(text, room, "%s", whole);
+}
+
+static void adapter_write_addresses(const struct adapter *a, const char *separator, char *text, size_t room)
+{
+    size_t len = 0;
+
+    text[0] = '\0';
+    for (uint32_t i = 0; i < a->entry.address_count && len < room; i++) {
+        char one[MAX_TEXT];
+        adapter_write_address(&a->entry.addresses[i], one, sizeof one);
+        len += (size_t)snprintf(text + len, room - len, "%s%s", i ? separator : "", one);
+    }
+}
+
+static void adapter_write_versions(const struct adapter *a, char *text, size_t room)
+{
+    size_t len = 0;
+
+    text[0] = '\0';
+    for (uint32_t i = 0; i < a->n_versions && len < room; i++)
+        len += (size_t)snprintf(text + len, room - len, "%s%u.%u", i ? ", " : "", a->versions[i].Major,
+                                a->versions[i].Minor);
+}
+
+static void adapter_write_speed(const struct adapter *a, char *text, size_t room)
+{
+    if (!a->speed_mbps)
+        snprintf(text, room, "unknown");
+    else if (a->speed_mbps % 1000)
+        snprintf(text, room, "%u Mbit/s", (unsigned)a->speed_mbps);
+    else
+        snprintf(text, room, "%u Gbit/s", (unsigned)a->speed_mbps / 1000);
+}
+
+static const char *ndkinfo_profile(const struct options *o)
+{
+    const char *profile = o->profile ? o->profile : getenv("ONDK_PROFILE");
+
+    return profile && *profile ? profile : "default";
+}
+
+/* ---- the forms of output ---- */
+
+static void ndkinfo_print_pair(const char *name, const char *value)
+{
+    print_line("  %-30s %s", name, value);
+}
+
+static void ndkinfo_print_limit(const char *member, const NDK_ADAPTER_INFO *info)
+{
+    char text[MAX_TEXT];
+
+    for (const struct limit *l = limits; l->member; l++)
+        if (strcmp(l->member, member) == 0)
+            ndkinfo_print_pair(l->text, limit_write(l, info, text, sizeof text));
+}
+
+static void ndkinfo_print_all_limits(const NDK_ADAPTER_INFO *info)
+{
+    char text[MAX_TEXT], value[MAX_TEXT];
+
+    for (const struct limit *l = limits; l->member; l++) {
+        snprintf(value, sizeof value, "%-16s %s", limit_write(l, info, text, sizeof text), l->member);
+        ndkinfo_print_pair(l->text, value);
+    }
+    snprintf(value, sizeof value, "0x%08x       AdapterFlags", (unsigned)info->AdapterFlags);
+    ndkinfo_print_pair("capabilities", value);
+    for (const struct flag *f = flags; f->name; f++)
+        print_line("    %-4s %-36s %s", info->AdapterFlags & f->bit ? "yes" : "no", f->name, f->text);
+}
+
+static void ndkinfo_print_block(const struct options *o, const struct adapter *a)
+{
+    static const char *const members[] = {
+        "MaxRegistrationSize",    "MaxTransferLength",    "MaxInboundReadLimit", "MaxOutboundReadLimit",
+        "MaxInitiatorQueueDepth", "MaxReceiveQueueDepth", "MaxSrqDepth",         "MaxCqDepth",
+        "MaxCallerData"
+    };
+    char text[MAX_ADDRESSES_TEXT];
+
+    print_line("%s%s%s (interface %u)", terminal_style(stdout, STYLE_BOLD), a->entry.name,
+               terminal_style(stdout, STYLE_NONE), (unsigned)a->entry.if_index);
+    snprintf(text, sizeof text, "%s%s", adapter_state(a), a->entry.loopback ? ", loopback" : "");
+    ndkinfo_print_pair("state", text);
+    adapter_write_addresses(a, ", ", text, sizeof text);
+    ndkinfo_print_pair("addresses", text);
+    if (!NT_SUCCESS(a->status)) {
+        print_failed("  ondk_open_adapter", a->status);
+        return;
+    }
+    snprintf(text, sizeof text, "%u bytes", (unsigned)a->mtu);
+    ndkinfo_print_pair("MTU", text);
+    adapter_write_speed(a, text, sizeof text);
+    ndkinfo_print_pair("link speed", text);
+    adapter_write_versions(a, text, sizeof text);
+    ndkinfo_print_pair("NDK versions", text);
+    ndkinfo_print_pair("technology", technology_name(a->info.RdmaTechnology));
+    ndkinfo_print_pair("profile", ndkinfo_profile(o));
+    if (o->verbose)
+        ndkinfo_print_all_limits(&a->info);
+    for (size_t i = 0; !o->verbose && i < sizeof members / sizeof members[0]; i++)
+        ndkinfo_print_limit(members[i], &a->info);
+}
+
+static void ndkinfo_print_row(const struct options *o, const struct adapter *a)
+{
+    char addresses[MAX_ADDRESSES_TEXT], versions[64], speed[64];
+
+    adapter_write_addresses(a, o->csv ? " " : ", ", addresses, sizeof addresses);
+    adapter_write_versions(a, versions, sizeof versions);
+    adapter_write_speed(a, speed, sizeof speed);
+    if (o->csv)
+        print_line("%u,%s,%s,%u,%u,\"%s\",%s,%s", (unsigned)a->entry.if_index, a->entry.name, adapter_state(a),
+                   (unsigned)a->mtu, (unsigned)a->speed_mbps, versions, technology_name(a->info.RdmaTechnology),
+                   addresses);
+    else
+        print_line("%5u %-15s %-8s %6u %-12s %-9s %s", (unsigned)a->entry.if_index, a->entry.name, adapter_state(a),
+                   (unsigned)a->mtu, speed, versions, addresses);
+}
+
+static void adapter_info_to_json(const NDK_ADAPTER_INFO *info, json_t *object)
+{
+    json_t *members = json_object(), *names = json_array();
+
+    for (const struct limit *l = limits; l->member; l++)
+        json_object_set_new(members, l->member, json_integer((json_int_t)limit_value(l, info)));
+    json_object_set_new(members, "AdapterFlags", json_integer(info->AdapterFlags));
+    for (const struct flag *f = flags; f->name; f++)
+        if (info->AdapterFlags & f->bit)
+            json_array_append_new(names, json_string(f->name));
+    json_object_set_new(object, "technology", json_string(technology_name(info->RdmaTechnology)));
+    json_object_set_new(object, "info", members);
+    json_object_set_new(object, "flags", names);
+}
+
+static json_t *adapter_to_json(const struct adapter *a)
+{
+    json_t *object = json_pack("{s:s,s:I,s:s,s:b,s:I,s:I}", "interface", a->entry.name, "index",
+                               (json_int_t)a->entry.if_index, "state", adapter_state(a), "loopback",
+                               (int)a->entry.loopback, "mtu", (json_int_t)a->mtu, "speed_mbps",
+                               (json_int_t)a->speed_mbps);
+    json_t *addresses = json_array(), *versions = json_array();
+    char text[MAX_TEXT];
+
+    for (uint32_t i = 0; i < a->entry.address_count; i++) {
+        adapter_write_address(&a->entry.addresses[i], text, sizeof text);
+        json_array_append_new(addresses, json_string(text));
+    }
+    for (uint32_t i = 0; i < a->n_versions; i++)
+        json_array_append_new(versions, json_sprintf("%u.%u", a->versions[i].Major, a->versions[i].Minor));
+    json_object_set_new(object, "addresses", addresses);
+    json_object_set_new(object, "status", json_string(ondk_status_name(a->status)));
+    json_object_set_new(object, "versions", versions);
+    if (NT_SUCCESS(a->status))
+        adapter_info_to_json(&a->info, object);
+    return object;
+}
+
+/* ---- which adapters ---- */
+
+/* Returns the interface with that index, name or address; 0, after a message, if there is none. */
+static uint32_t ndkinfo_find(const char *name)
+{
+    struct endpoint e;
+    uint32_t index = 0;
+    char error[512];
+    const char *wrong;
+
+    if (!interface_parse(name, &index))
+        return index;
+    wrong = endpoint_parse(&e, name, false);
+    if (!wrong && !endpoint_resolve(&e, error, sizeof error))
+        wrong = error;
+    for (uint32_t i = 0; !wrong && i < e.count && !index; i++)
+        index = interface_of_address(&e.addresses[i]);
+    if (!index)
+        fprintf(stderr, "ndkinfo: '%s' is neither the index nor the name nor an address of an interface%s%s\n", name,
+                wrong ? ": " : "", wrong ? wrong : "");
+    return index;
+}
+
+static bool ndkinfo_is_wanted(const struct options *o, const uint32_t *indexes, uint32_t index)
+{
+    for (uint32_t i = 0; i < o->n_names; i++)
+        if (indexes[i] == index)
+            return true;
+    return o->n_names == 0;
+}
+
+/* Shows the adapters that are wanted. indexes: one for each name. Returns the exit code. */
+static int ndkinfo_show(const struct options *o, const uint32_t *indexes)
+{
+    uint32_t count, shown = 0;
+    ondk_adapter_entry_t *entries = interface_list(&count);
+    json_t *list = json_array();
+    int code = COMMAND_OK;
+
+    if (o->list)
+        print_line("%5s %-15s %-8s %6s %-12s %-9s %s", "index", "interface", "state", "MTU", "speed", "versions",
+                   "addresses");
+    if (o->csv)
+        print_line("index,interface,state,mtu,speed_mbps,versions,technology,addresses");
+    for (uint32_t i = 0; i < count; i++) {
+        struct adapter a;
+        if (!ndkinfo_is_wanted(o, indexes, entries[i].if_index))
+            continue;
+        adapter_read(&a, &entries[i]);
+        if (o->n_names && !NT_SUCCESS(a.status))
+            code = COMMAND_FAILED;
+        if (o->json)
+            json_array_append_new(list, adapter_to_json(&a));
+        else if (o->list || o->csv)
+            ndkinfo_print_row(o, &a);
+        else if (shown)
+            print_line("%s", "");
+        if (!o->json && !o->list && !o->csv)
+            ndkinfo_print_block(o, &a);
+        shown++;
+    }
+    if (o->json) {
+        json_t *whole = json_pack("{s:s,s:s,s:s,s:O}", "tool", "ndkinfo", "version", ondk_version(), "profile",
+                                  ndkinfo_profile(o), "adapters", list);
+        json_dumpf(whole, stdout, JSON_INDENT(2));
+        putchar('\n');
+        json_decref(whole);
+    } else if (!shown && !o->n_names && !o->csv) {
+        print_line("no network interface has an address");
+    }
+    json_decref(list);
+    free(entries);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    static struct options o;
+    uint32_t indexes[MAX_NAMES] = { 0 };
+    int code = options_parse(&o, argc, argv);
+    NTSTATUS status;
+    bool all_found = true;
+
+    if (code >= 0)
+        return code;
+    status = ondk_configure(&o.config);
+    if (!NT_SUCCESS(status)) {
+        print_set_stream(stderr);
+        print_failed("ondk_configure", status);
+        return COMMAND_FAILED;
+    }
+    for (uint32_t i = 0; i < o.n_names; i++) {
+        indexes[i] = ndkinfo_find(o.names[i]);
+        all_found = all_found && indexes[i];
+    }
+    code = ndkinfo_show(&o, indexes);
+    if (code == COMMAND_OK && !all_found)
+        code = COMMAND_FAILED;
+    if (!print_close() && code == COMMAND_OK)
+        code = COMMAND_LOST;
+    return code;
+}

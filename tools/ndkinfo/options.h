@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* ndkinfo's command line. */
+#ifndef NDKINFO_OPTIONS_H
+#define NDKINFO_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "openndk/config.h"
+
+enum { MAX_NAMES = 64 };
+
+struct options {
+    const char *names[MAX_NAMES]; /* the interfaces to show: indexes, names or addresses; none: all */
+    uint32_t n_names;
+    bool verbose, list, json, csv;
+    const char *profile; /* its name; NULL: from the environment, or none */
+    ondk_config_t config;
+};
+
+/* Fills in *o. Returns -1, or the code with which the program must exit: help or an error was printed. */
+int options_parse(struct options *o, int argc, char **argv);
+
+#endif
