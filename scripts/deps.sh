@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Installs the Debian packages that are missing, each for the reason in docs/dependencies.md.
-# usage: deps.sh [build|test|interop|bench]...
+# usage: deps.sh [build|test|interop|bench|package]...
 set -euo pipefail
 LOCK_SECONDS=900 # that it waits for another apt, at most
 build=(gcc cmake ninja-build pkg-config ccache python3 libisal-dev libbsd-dev uthash-dev libjansson-dev)
-test=(g++ clang clang-format-14 libclang-rt-14-dev libcmocka-dev mingw-w64-common gcc-mingw-w64-x86-64 iproute2 nftables gdb
-      tshark valgrind)
+test=(g++ clang clang-format-14 libclang-rt-14-dev libcmocka-dev mingw-w64-common gcc-mingw-w64-x86-64 iproute2 nftables
+      gdb tshark valgrind)
 interop=(qemu-system-x86 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest librdmacm-dev libibverbs-dev
          busybox-static cpio kmod xz-utils zstd)
 bench=(libfabric-dev libucx-dev)
+package=(dpkg-dev debhelper lintian libcmocka-dev mmdebstrap uidmap gcc-aarch64-linux-gnu qemu-user-static)
 want=()
 for group in "${@:-build}"; do
     case $group in
@@ -17,7 +18,8 @@ for group in "${@:-build}"; do
         test) want+=("${test[@]}") ;;
         interop) want+=("${interop[@]}") ;;
         bench) want+=("${bench[@]}") ;;
-        *) echo "deps.sh: unknown group $group (build, test, interop, bench)" >&2; exit 2 ;;
+        package) want+=("${package[@]}") ;;
+        *) echo "deps.sh: unknown group $group (build, test, interop, bench, package)" >&2; exit 2 ;;
     esac
 done
 missing=()
