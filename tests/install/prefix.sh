@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# prefix.sh BUILD DIR: installs BUILD to DIR/prefix for the tests that need an installation. Every file must belong to
+# one component, and each component must be installable by itself.
+set -eu
+build=$1 dir=$2
+rm -rf "$dir"
+mkdir -p "$dir"
+cmake --install "$build" --prefix "$dir/first" >"$dir/log"
+mv "$dir/first" "$dir/prefix" # an installation can be moved
+list() { (cd "$1" && find . ! -type d | sort); }
+list "$dir/prefix" >"$dir/all"
+for component in openndk-lib openndk-dev openndk-tools openndk-wdk-lib openndk-wdk-dev openndk-wdk-tools openndk-doc; do
+    cmake --install "$build" --prefix "$dir/$component" --component $component >"$dir/log"
+    [ -d "$dir/$component" ] || { echo "component $component is empty"; exit 1; }
+    list "$dir/$component"
+    rm -rf "${dir:?}/$component"
+done | sort >"$dir/components"
+diff "$dir/all" "$dir/components"
+[ "$(grep -c 'libopenndk' "$dir/all")" -ge 13 ] || { echo "libraries are missing"; exit 1; }
+! grep -rIl "$build" "$dir/prefix" || { echo "these files name the build directory"; exit 1; }
