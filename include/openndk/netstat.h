@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists of an adapter's connections, listeners and shared endpoints, as `netstat -xan` shows them on Windows, and of
- * the connections that failed or were refused last. The program ndkstat shows those of other processes.
+ * Lists of an adapter's connections, listeners and shared endpoints, as `netstat -xan` shows them on Windows, of its
+ * other objects, as `rdma resource show` does on Linux, and of the connections that failed or were refused last. The
+ * program ndkstat shows those of other processes.
+ *
+ * An object has an id, from 1 among the adapter's objects of its type in the order of their creation; 0 names no object.
+ * "closing" is the state of an object whose close has begun and has not ended.
  *
  * Each function fills at most capacity entries and returns how many exist, which may be more and may differ at the next
  * call. A list is a snapshot of one instant.
@@ -40,6 +44,22 @@ typedef struct ondk_connection {
     uint32_t inbound_reads, outbound_reads;
     /* The process. */
     uint32_t owner_pid;
+    /* Among the adapter's connectors. */
+    uint32_t id;
+    /* Since NdkConnect was called or the peer's request arrived. */
+    uint64_t age_ns;
+    /*
+     * Messages of the connection's queue pair. Out: requests whose last byte TCP has taken. In: messages that have
+     * arrived completely, and reads that the peer has requested. A ready-to-receive message of the peer's that is a
+     * write or a read counts, too. All values are 0 before there is a queue pair, and may lag by a moment.
+     */
+    uint64_t out_sends, out_writes, out_reads, in_sends, in_writes, in_reads;
+    /* All bytes of FPDUs, and their number, as in ondk_counters_t. */
+    uint64_t out_octets, in_octets, out_frames, in_frames;
+    /* The id of its queue pair; 0 before there is one. */
+    uint32_t qp;
+    /* The id of the listener that received the request; 0: initiated by this side. */
+    uint32_t listener;
 } ondk_connection_t;
 
 /*
@@ -69,6 +89,10 @@ typedef struct ondk_listener {
     uint32_t if_index;
     /* The process. */
     uint32_t owner_pid;
+    /* Among the adapter's listeners. */
+    uint32_t id;
+    /* Connectors of peers' requests that the consumer has not closed. */
+    uint32_t connections;
 } ondk_listener_t;
 
 /*
@@ -96,6 +120,12 @@ typedef struct ondk_endpoint {
     uint32_t if_index;
     /* The process. */
     uint32_t owner_pid;
+    /* Among the adapter's shared endpoints. */
+    uint32_t id;
+    /* Connectors that use it. */
+    uint32_t connections;
+    /* "open", "closing". Static storage. */
+    const char *state;
 } ondk_endpoint_t;
 
 /*
@@ -113,6 +143,220 @@ ONDK_API uint32_t ondk_adapter_endpoints_sized(NDK_ADAPTER *adapter, ondk_endpoi
 static inline uint32_t ondk_adapter_endpoints(NDK_ADAPTER *adapter_, ondk_endpoint_t *entries_, uint32_t capacity_)
 {
     return ondk_adapter_endpoints_sized(adapter_, entries_, capacity_, sizeof(*entries_));
+}
+
+/* A protection domain of an adapter. */
+typedef struct ondk_protection_domain {
+    /* "open", "closing". Static storage. */
+    const char *state;
+    /* Among the adapter's protection domains. */
+    uint32_t id;
+    /* Objects that depend on it. */
+    uint32_t users;
+} ondk_protection_domain_t;
+
+/*
+ * Lists the protection domains of an adapter.
+ *   adapter   an open adapter
+ *   entries   receives at most capacity entries; may be NULL if capacity is 0
+ *   capacity  the number of entries that fit
+ * The list is a snapshot of one instant.
+ * Returns the number of protection domains, which may be larger than capacity and may differ at the next call.
+ * Context: any thread, up to DISPATCH_LEVEL.
+ * See also: ndkstat, docs/observe.md
+ */
+ONDK_API uint32_t ondk_adapter_protection_domains_sized(NDK_ADAPTER *adapter, ondk_protection_domain_t *entries,
+                                                        uint32_t capacity, size_t entry_size);
+static inline uint32_t ondk_adapter_protection_domains(NDK_ADAPTER *adapter_, ondk_protection_domain_t *entries_,
+                                                       uint32_t capacity_)
+{
+    return ondk_adapter_protection_domains_sized(adapter_, entries_, capacity_, sizeof(*entries_));
+}
+
+/* A completion queue of an adapter. */
+typedef struct ondk_completion_queue {
+    /* "open", "overflowed", "closing". Static storage. */
+    const char *state;
+    /* What arms it: "none", "errors", "solicited", "any". Static storage. */
+    const char *armed;
+    /* Among the adapter's completion queues. */
+    uint32_t id;
+    /* Queue pairs that depend on it. */
+    uint32_t users;
+    /* Completions for which it has room, and completions that the consumer has not polled. */
+    uint32_t depth, queued;
+    /* The processor that the consumer prefers, or -1. */
+    int32_t affinity;
+    /* As in NdkControlCqInterruptModeration; 0 without moderation. */
+    uint32_t moderation_interval_us, moderation_count;
+    /* 0 */
+    uint32_t reserved;
+} ondk_completion_queue_t;
+
+/*
+ * Lists the completion queues of an adapter.
+ *   adapter   an open adapter
+ *   entries   receives at most capacity entries; may be NULL if capacity is 0
+ *   capacity  the number of entries that fit
+ * The list is a snapshot of one instant.
+ * Returns the number of completion queues, which may be larger than capacity and may differ at the next call.
+ * Context: any thread, up to DISPATCH_LEVEL.
+ * See also: ndkstat, docs/observe.md
+ */
+ONDK_API uint32_t ondk_adapter_completion_queues_sized(NDK_ADAPTER *adapter, ondk_completion_queue_t *entries,
+                                                       uint32_t capacity, size_t entry_size);
+static inline uint32_t ondk_adapter_completion_queues(NDK_ADAPTER *adapter_, ondk_completion_queue_t *entries_,
+                                                      uint32_t capacity_)
+{
+    return ondk_adapter_completion_queues_sized(adapter_, entries_, capacity_, sizeof(*entries_));
+}
+
+/* A queue pair of an adapter. */
+typedef struct ondk_queue_pair {
+    /*
+     * "idle" (no connector uses it), "connecting" (requests are not accepted yet), "connected", "ended" (its connection
+     * has), "closing". Static storage.
+     */
+    const char *state;
+    /* Among the adapter's queue pairs. */
+    uint32_t id;
+    /* The ids of its parts; srq may be 0. */
+    uint32_t pd, receive_cq, initiator_cq, srq;
+    /* Requests for which it has room; receive_depth is 0 with a shared receive queue. */
+    uint32_t receive_depth, initiator_depth;
+    /* The most SGEs and inline bytes of a request. */
+    uint32_t receive_sges, initiator_sges, inline_size;
+    /* Requests that have been posted and have not completed. */
+    uint32_t receives, initiators;
+} ondk_queue_pair_t;
+
+/*
+ * Lists the queue pairs of an adapter.
+ *   adapter   an open adapter
+ *   entries   receives at most capacity entries; may be NULL if capacity is 0
+ *   capacity  the number of entries that fit
+ * The list is a snapshot of one instant.
+ * Returns the number of queue pairs, which may be larger than capacity and may differ at the next call.
+ * Context: any thread, up to DISPATCH_LEVEL.
+ * See also: ndkstat, docs/observe.md
+ */
+ONDK_API uint32_t ondk_adapter_queue_pairs_sized(NDK_ADAPTER *adapter, ondk_queue_pair_t *entries, uint32_t capacity,
+                                                 size_t entry_size);
+static inline uint32_t ondk_adapter_queue_pairs(NDK_ADAPTER *adapter_, ondk_queue_pair_t *entries_, uint32_t capacity_)
+{
+    return ondk_adapter_queue_pairs_sized(adapter_, entries_, capacity_, sizeof(*entries_));
+}
+
+/* A shared receive queue of an adapter. */
+typedef struct ondk_shared_receive_queue {
+    /* "open", "closing". Static storage. */
+    const char *state;
+    /* Among the adapter's shared receive queues. */
+    uint32_t id;
+    /* The id of its protection domain. */
+    uint32_t pd;
+    /* Queue pairs that depend on it. */
+    uint32_t users;
+    /* Receives for which it has room, and receives that no message has begun to use. */
+    uint32_t depth, queued;
+    /* The most SGEs of a receive. */
+    uint32_t sges;
+    /* The threshold of the notification; 0: not armed. */
+    uint32_t threshold;
+    /* The processor that the consumer prefers, or -1. */
+    int32_t affinity;
+} ondk_shared_receive_queue_t;
+
+/*
+ * Lists the shared receive queues of an adapter.
+ *   adapter   an open adapter
+ *   entries   receives at most capacity entries; may be NULL if capacity is 0
+ *   capacity  the number of entries that fit
+ * The list is a snapshot of one instant.
+ * Returns the number of shared receive queues, which may be larger than capacity and may differ at the next call.
+ * Context: any thread, up to DISPATCH_LEVEL.
+ * See also: ndkstat, docs/observe.md
+ */
+ONDK_API uint32_t ondk_adapter_shared_receive_queues_sized(NDK_ADAPTER *adapter, ondk_shared_receive_queue_t *entries,
+                                                           uint32_t capacity, size_t entry_size);
+static inline uint32_t ondk_adapter_shared_receive_queues(NDK_ADAPTER *adapter_, ondk_shared_receive_queue_t *entries_,
+                                                          uint32_t capacity_)
+{
+    return ondk_adapter_shared_receive_queues_sized(adapter_, entries_, capacity_, sizeof(*entries_));
+}
+
+/* A memory region of an adapter. */
+typedef struct ondk_memory_region {
+    /* "empty", "prepared" (by a posted fast registration), "registered", "deregistering", "closing". Static storage. */
+    const char *state;
+    /* What the token names; 0 without a registration. */
+    uint64_t address, length;
+    /* Among the adapter's memory regions. */
+    uint32_t id;
+    /* The id of its protection domain. */
+    uint32_t pd;
+    /* Of the newest registration, even if it has ended; 0: none yet. */
+    uint32_t token;
+    /* 1: created for fast registration. */
+    uint32_t fast;
+    /* Rights: 1 or 0. */
+    uint32_t local_write, remote_read, remote_write;
+    /* 0 */
+    uint32_t reserved;
+} ondk_memory_region_t;
+
+/*
+ * Lists the memory regions of an adapter.
+ *   adapter   an open adapter
+ *   entries   receives at most capacity entries; may be NULL if capacity is 0
+ *   capacity  the number of entries that fit
+ * The list is a snapshot of one instant.
+ * Returns the number of memory regions, which may be larger than capacity and may differ at the next call.
+ * Context: any thread, up to DISPATCH_LEVEL.
+ * See also: ndkstat, docs/observe.md
+ */
+ONDK_API uint32_t ondk_adapter_memory_regions_sized(NDK_ADAPTER *adapter, ondk_memory_region_t *entries,
+                                                    uint32_t capacity, size_t entry_size);
+static inline uint32_t ondk_adapter_memory_regions(NDK_ADAPTER *adapter_, ondk_memory_region_t *entries_,
+                                                   uint32_t capacity_)
+{
+    return ondk_adapter_memory_regions_sized(adapter_, entries_, capacity_, sizeof(*entries_));
+}
+
+/* A memory window of an adapter. */
+typedef struct ondk_memory_window {
+    /* "unbound", "prepared" (by a posted bind), "bound", "closing". Static storage. */
+    const char *state;
+    /* What the token names; 0 without a binding. */
+    uint64_t address, length;
+    /* Among the adapter's memory windows. */
+    uint32_t id;
+    /* The id of its protection domain. */
+    uint32_t pd;
+    /* Of the newest binding, even if it has ended; 0: none yet. */
+    uint32_t token;
+    /* Rights: 1 or 0. */
+    uint32_t remote_read, remote_write;
+    /* 0 */
+    uint32_t reserved;
+} ondk_memory_window_t;
+
+/*
+ * Lists the memory windows of an adapter.
+ *   adapter   an open adapter
+ *   entries   receives at most capacity entries; may be NULL if capacity is 0
+ *   capacity  the number of entries that fit
+ * The list is a snapshot of one instant.
+ * Returns the number of memory windows, which may be larger than capacity and may differ at the next call.
+ * Context: any thread, up to DISPATCH_LEVEL.
+ * See also: ndkstat, docs/observe.md
+ */
+ONDK_API uint32_t ondk_adapter_memory_windows_sized(NDK_ADAPTER *adapter, ondk_memory_window_t *entries,
+                                                    uint32_t capacity, size_t entry_size);
+static inline uint32_t ondk_adapter_memory_windows(NDK_ADAPTER *adapter_, ondk_memory_window_t *entries_,
+                                                   uint32_t capacity_)
+{
+    return ondk_adapter_memory_windows_sized(adapter_, entries_, capacity_, sizeof(*entries_));
 }
 
 /* A connection that failed, or a peer that this side refused. One entry counts the repetitions of one failure. */

@@ -273,6 +273,36 @@ struct fabric_counters {
     uint64_t in_bytes, out_bytes, in_frames, out_frames;
 };
 
+/* ---- the states of objects, for an observer ---- */
+
+struct fabric_cq_info {
+    uint32_t depth, queued; /* completions that have not been polled */
+    enum fabric_arm armed;
+    uint32_t interval_us, moderation_count; /* moderation; zeros: none */
+    bool overflowed;
+};
+
+struct fabric_qp_info {
+    /* Messages since the creation: requests that the transport has taken, and messages that have arrived. */
+    uint64_t out_sends, out_writes, out_reads, in_sends, in_writes, in_reads;
+    uint64_t out_bytes, in_bytes, out_frames, in_frames; /* as in struct fabric_counters */
+    uint32_t initiators, receives;                       /* requests posted that have not completed */
+    bool accepts;                                        /* initiator requests are accepted */
+};
+
+struct fabric_srq_info {
+    uint32_t depth, queued;
+    uint32_t threshold; /* 0: not armed */
+};
+
+struct fabric_mr_info {
+    uint32_t token;     /* as mr_current_token returns it */
+    bool is_registered; /* false: the token, if there is one, has ended */
+    bool is_prepared;   /* the request that makes the registration has not been carried out */
+    uint64_t address, len;
+    unsigned access; /* enum rdma_access */
+};
+
 struct fabric_ops {
     /* Sets the observer, which is copied. Must be called before the first object of the fabric is created. */
     void (*observe)(struct fabric *f, const struct fabric_observer *observer);
@@ -297,6 +327,7 @@ struct fabric_ops {
      * notification that is delayed now.
      */
     void (*cq_moderate)(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
+    void (*cq_info)(struct fabric_cq *cq, struct fabric_cq_info *info);
     /* Returns the shard of the queue's deliveries. Without affinity it changes once, with the first queue pair. */
     struct shard *(*cq_shard)(struct fabric_cq *cq);
     /*
@@ -327,6 +358,8 @@ struct fabric_ops {
      * no connection yet, or posts are accepted. *terminate: the Terminate that was involved. Any thread; takes no lock.
      */
     enum fabric_reason (*qp_reason)(struct fabric_qp *qp, uint16_t *terminate);
+    /* The values may be a moment old, and need not be of one instant. */
+    void (*qp_info)(struct fabric_qp *qp, struct fabric_qp_info *info);
     /*
      * Flushes and frees the queue pair, which no connection uses any more. Then the owner of its shard calls
      * done(context).
@@ -366,6 +399,7 @@ struct fabric_ops {
     uint32_t (*mr_newest_token)(struct fabric_mr *mr);
     /* Returns the newest token that is prepared or alive. If none is, returns the last that was alive, or 0. */
     uint32_t (*mr_current_token)(struct fabric_mr *mr);
+    void (*mr_info)(struct fabric_mr *mr, struct fabric_mr_info *info);
 
     /* Maps len bytes at memory to logical addresses. Returns 0, ENOMEM or ENOSPC. */
     int (*lam_create)(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out);
@@ -379,6 +413,7 @@ struct fabric_ops {
      * once. Returns 0, EINVAL if depth is less than the number of queued receives, or ENOMEM.
      */
     int (*srq_modify)(struct fabric_srq *srq, uint32_t depth, uint32_t threshold);
+    void (*srq_info)(struct fabric_srq *srq, struct fabric_srq_info *info);
     struct shard *(*srq_shard)(struct fabric_srq *srq);                   /* of its deliveries */
     void (*srq_close)(struct fabric_srq *srq, void (*done)(void *owner)); /* as cq_close */
 

@@ -60,6 +60,13 @@ void mem_group_init(struct mem_group *g);
 int mem_group_reserve(struct mem_table *t, struct mem_group *g);
 /* Returns the STag of the newest that is prepared or alive. If none is, that of the last that was alive, or 0. */
 uint32_t mem_group_current_stag(struct mem_group *g);
+/* Describes the registration whose STag mem_group_current_stag returns. Returns false if it has ended. */
+struct mem_description {
+    uint64_t base_to, len;
+    unsigned access;
+    bool is_prepared;
+};
+bool mem_group_describe(struct mem_group *g, struct mem_description *d);
 /* Returns the STag of the newest, even if it was discarded or has ended. Returns 0 if there was none. */
 uint32_t mem_group_newest_stag(struct mem_group *g);
 /*

@@ -33,8 +33,8 @@ void mem_group_init(struct mem_group *g)
     LIST_INIT(&g->regions);
 }
 
-/* Lock held. */
-static uint32_t group_current_stag(const struct mem_group *g)
+/* Lock held. Returns the newest region that is prepared or alive, or NULL. */
+static struct mem_region *group_current(const struct mem_group *g)
 {
     struct mem_region *r;
 
@@ -42,6 +42,14 @@ static uint32_t group_current_stag(const struct mem_group *g)
         if (!(atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_DEAD))
             break;
     }
+    return r;
+}
+
+/* Lock held. */
+static uint32_t group_current_stag(const struct mem_group *g)
+{
+    struct mem_region *r = group_current(g);
+
     return r ? slot_stag(r) : g->activated_stag;
 }
 
@@ -53,6 +61,24 @@ uint32_t mem_group_current_stag(struct mem_group *g)
     stag = group_current_stag(g);
     spin_unlock(&g->lock);
     return stag;
+}
+
+/* Needs no protection of the region: nothing writes its members before it has left the list, which needs the lock. */
+bool mem_group_describe(struct mem_group *g, struct mem_description *d)
+{
+    const struct mem_region *r;
+
+    spin_lock(&g->lock);
+    r = group_current(g);
+    if (r)
+        *d = (struct mem_description){
+            .base_to = r->base_to,
+            .len = r->len,
+            .access = r->access,
+            .is_prepared = (atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_PREPARED) != 0,
+        };
+    spin_unlock(&g->lock);
+    return r != NULL;
 }
 
 uint32_t mem_group_newest_stag(struct mem_group *g)

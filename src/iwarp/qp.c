@@ -124,6 +124,26 @@ void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c)
     c->bytes_received = atomic_load_explicit(&qp->bytes_received, memory_order_relaxed);
 }
 
+static uint32_t queue_count(const struct queue *q)
+{
+    /* The head is read first, because it never passes the tail. */
+    uint32_t head = atomic_load_explicit(&q->head, memory_order_acquire);
+
+    return queue_tail(q) - head;
+}
+
+void iw_qp_get_state(struct iw_qp *qp, struct iw_qp_state *s)
+{
+    iw_qp_counters(qp, &s->counters);
+    for (int i = 0; i < IW_MESSAGES; i++)
+        s->messages[i] = atomic_load_explicit(&qp->messages[i], memory_order_relaxed);
+    s->initiators = queue_count(&qp->sq);
+    s->receives = queue_count(&qp->rq);
+    spin_lock(&qp->sq.lock);
+    s->is_open = qp->sq.open;
+    spin_unlock(&qp->sq.lock);
+}
+
 /* Posting */
 
 /* Checks that a read with RDMA_FLAG_READ_INVALIDATE has a first SGE whose token requests may invalidate. */
@@ -264,10 +284,7 @@ uint64_t iw_qp_read_bytes(const struct iw_qp *qp)
 
 uint32_t iw_qp_outstanding(const struct iw_qp *qp)
 {
-    /* The head is read first, because it never passes the tail. */
-    uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_acquire);
-
-    return iw_qp_posted(qp) - head;
+    return queue_count(&qp->sq);
 }
 
 void iw_qp_ring(struct iw_qp *qp)

@@ -69,6 +69,10 @@ int iw_srq_post(struct iw_srq *srq, const struct rdma_request *r); /* a receive;
  */
 int iw_srq_modify(struct iw_srq *srq, uint32_t depth, uint32_t threshold);
 uint32_t iw_srq_posted(struct iw_srq *srq); /* the number of queued receives */
+struct iw_srq_state {
+    uint32_t depth, posted, threshold; /* threshold: 0 if not armed */
+};
+void iw_srq_get_state(struct iw_srq *srq, struct iw_srq_state *s);
 
 /*
  * Upcalls, made in the owner's calls of rx_*, tx_*, flush and stop. They may post and make no other call. They must not
@@ -232,5 +236,19 @@ struct iw_counters {
     uint64_t fpdus_sent, fpdus_received, bytes_sent, bytes_received;
 };
 void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c);
+
+/*
+ * Messages since the creation. Out: requests whose last byte has been passed to the transport; a read counts when its
+ * Read Request has. In: messages that have arrived completely; a read counts when its Read Request has been accepted.
+ */
+enum iw_message { IW_OUT_SEND, IW_OUT_WRITE, IW_OUT_READ, IW_IN_SEND, IW_IN_WRITE, IW_IN_READ, IW_MESSAGES };
+/* A snapshot for an observer. Any thread; the values may be a moment old. Takes the locks of posters for a moment. */
+struct iw_qp_state {
+    struct iw_counters counters;
+    uint64_t messages[IW_MESSAGES];
+    uint32_t initiators, receives; /* requests posted that have not completed */
+    bool is_open;                  /* initiator requests are accepted */
+};
+void iw_qp_get_state(struct iw_qp *qp, struct iw_qp_state *s);
 
 #endif

@@ -172,6 +172,7 @@ struct iw_qp {
     uint8_t terminate[TERMINATE_FPDU];
 
     _Atomic uint64_t fpdus_sent, fpdus_received, bytes_sent, bytes_received; /* written by the owner */
+    _Atomic uint64_t messages[IW_MESSAGES];                                  /* the same */
 };
 
 /* Pieces of protected memory. */
@@ -261,6 +262,14 @@ static inline uint32_t queue_tail(const struct queue *q)
 static inline void counter_add(_Atomic uint64_t *counter, uint64_t n)
 {
     atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+/* Counts a message. A load and a store, because the owner alone writes, once or twice for each message. */
+static inline void message_count(struct iw_qp *qp, enum iw_message which)
+{
+    uint64_t n = atomic_load_explicit(&qp->messages[which], memory_order_relaxed);
+
+    atomic_store_explicit(&qp->messages[which], n + 1, memory_order_relaxed);
 }
 
 void queue_set_open(struct queue *q, bool open); /* whether posts are accepted */

@@ -120,6 +120,7 @@ enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload)
     error = reads_check_source(qp, r);
     if (error != WIRE_OK)
         return error;
+    message_count(qp, IW_IN_READ);
     qp->rx.read_msn++;
     qp->inbound_tail++;
     return WIRE_OK;

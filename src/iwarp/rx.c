@@ -199,6 +199,7 @@ static enum wire_error segment_finish_send(struct iw_qp *qp, const struct rx_seg
         error = segment_finish_invalidate(qp, h, e);
     if (error != WIRE_OK)
         return error;
+    message_count(qp, IW_IN_SEND);
     e->received = qp->rx.mo;
     qp->rx.mo = 0;
     qp->rx.send_msn++;
@@ -238,6 +239,8 @@ static enum wire_error segment_finish(struct iw_qp *qp, struct iw_scratch *s, co
     switch (h->opcode) {
     case RDMAP_WRITE:
         qp->rx.write_open = !h->last;
+        if (h->last)
+            message_count(qp, IW_IN_WRITE);
         return WIRE_OK;
     case RDMAP_READ_RESP:
         reads_finish_response(qp, h, g->payload);

@@ -130,6 +130,17 @@ uint32_t iw_srq_posted(struct iw_srq *srq)
     return count;
 }
 
+void iw_srq_get_state(struct iw_srq *srq, struct iw_srq_state *s)
+{
+    spin_lock(&srq->lock);
+    *s = (struct iw_srq_state){
+        .depth = srq->depth,
+        .posted = srq->count,
+        .threshold = srq->armed ? srq->threshold : 0,
+    };
+    spin_unlock(&srq->lock);
+}
+
 /* Lock held. If armed and below the threshold, disarms and returns true: the caller calls `low` after unlocking. */
 static bool srq_disarm_if_low(struct iw_srq *srq)
 {

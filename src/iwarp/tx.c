@@ -21,6 +21,10 @@
 #include "iwarp/tx_plan.h"
 #include "wire/crc32c.h"
 
+_Static_assert(IW_OUT_SEND == (int)RDMA_OP_SEND && IW_OUT_WRITE == (int)RDMA_OP_WRITE &&
+                   IW_OUT_READ == (int)RDMA_OP_READ,
+               "an opcode is the index of its count");
+
 enum frame_result {
     FRAMED,      /* one FPDU was added */
     CARRIED_OUT, /* one local request was carried out */
@@ -542,8 +546,10 @@ static void batch_commit(struct iw_qp *qp, struct iw_scratch *s, size_t n)
     counter_add(&qp->fpdus_sent, begun);
     for (; next != qp->tx.next; next++) {
         struct entry *e = queue_at(&qp->sq, next);
-        if (!entry_is_local(e))
-            e->state = e->opcode == RDMA_OP_READ ? ENTRY_IN_FLIGHT : ENTRY_DONE;
+        if (entry_is_local(e))
+            continue;
+        e->state = e->opcode == RDMA_OP_READ ? ENTRY_IN_FLIGHT : ENTRY_DONE;
+        message_count(qp, (enum iw_message)e->opcode);
     }
 }
 

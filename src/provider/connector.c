@@ -228,14 +228,18 @@ static void connector_on_connected(void *owner, enum fabric_reason why, const st
 /* Undoes the step of a call that failed for lack of memory. The fabric sends no event, but close may have come. */
 static NTSTATUS connector_undo_start(struct connector *c, struct request *r)
 {
+    struct qp *qp = c->qp;
+
     request_cancel(r);
-    connector_undepend(c, c->qp, c->endpoint);
+    object_ref(&qp->obj, REF_INTERNAL); /* the lists describe c->qp until it is NULL */
+    connector_undepend(c, qp, c->endpoint);
     connector_lock(c);
     c->qp = NULL;
     c->endpoint = NULL;
     c->qp_is_used = false;
     (void)connector_advance(c, CONNECTOR_NOT_STARTED);
     connector_unlock(c);
+    object_unref(&qp->obj, REF_INTERNAL);
     return STATUS_INSUFFICIENT_RESOURCES;
 }
 
@@ -410,6 +414,25 @@ static const char *const connector_state_names[CONNECTOR_PHASES] = {
 };
 /* clang-format on */
 
+/* Requires the lock. The queue pair lives: the connector depends on it until c->qp is NULL. */
+static void connector_describe_qp(struct connector *c, ondk_connection_t *entry)
+{
+    struct fabric_qp_info info;
+
+    connector_ops(c)->qp_info(c->qp->fabric, &info);
+    entry->qp = c->qp->obj.live_id;
+    entry->out_sends = info.out_sends;
+    entry->out_writes = info.out_writes;
+    entry->out_reads = info.out_reads;
+    entry->in_sends = info.in_sends;
+    entry->in_writes = info.in_writes;
+    entry->in_reads = info.in_reads;
+    entry->out_octets = info.out_bytes;
+    entry->in_octets = info.in_bytes;
+    entry->out_frames = info.out_frames;
+    entry->in_frames = info.in_frames;
+}
+
 /* Returns false if there is no connection. */
 static bool connector_describe(struct object *o, union live_entry *entry)
 {
@@ -427,7 +450,12 @@ static bool connector_describe(struct object *o, union live_entry *entry)
             .inbound_reads = c->peer.limits.inbound,
             .outbound_reads = c->peer.limits.outbound,
             .owner_pid = o->adapter->pid,
+            .id = o->live_id,
+            .listener = c->listener_id,
+            .age_ns = connector_ops(c)->now(o->adapter->fabric) - c->started_ns,
         };
+        if (c->qp)
+            connector_describe_qp(c, &entry->connection);
         memcpy(&entry->connection.local, &c->peer.local.sa, addr_len(&c->peer.local));
         memcpy(&entry->connection.foreign, &c->peer.remote.sa, addr_len(&c->peer.remote));
     }
@@ -484,9 +512,11 @@ struct connector *connector_new_passive(struct listener *listener, struct object
         return NULL;
     }
     c->peer.has_addresses = true;
+    c->started_ns = connector_ops(c)->now(adapter->fabric);
     c->phase = CONNECTOR_REQUESTED;
     c->conn = conn;
     c->listener = listener;
+    c->listener_id = listener_object->live_id;
     object_ref(&c->obj, REF_INTERNAL);
     object_depend(&c->obj, listener_object);
     live_list_insert(&adapter->live, &c->obj);

@@ -55,6 +55,7 @@ struct connector {
     struct object *endpoint;  /* the shared endpoint that this attempt uses, or NULL */
     struct fabric_limits own; /* read limits that the consumer requested, capped by the adapter's */
     struct connector_peer peer;
+    uint64_t started_ns; /* when NdkConnect was called or the peer's request arrived; the fabric's clock */
     struct disconnect_callback disconnect_callback;
     enum fabric_reason reason; /* why NdkConnect failed, later why the connection ended */
     uint16_t terminate;        /* the Terminate that belongs to reason, or FABRIC_NO_TERMINATE */
@@ -64,6 +65,7 @@ struct connector {
     void *connect_context;
     struct task event;         /* the connect event of a passive connector, later the disconnect callback */
     struct listener *listener; /* that a passive connector came from; else NULL */
+    uint32_t listener_id;      /* its live_id */
 };
 OBJECT_ASSERT_LAYOUT(connector);
 

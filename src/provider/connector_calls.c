@@ -69,6 +69,7 @@ static enum connector_action connector_step_connect(struct connector *c, const s
         c->endpoint = endpoint;
         *old_data = c->peer.private_data;
         c->peer = (struct connector_peer){ .local = params->local, .remote = params->remote };
+        c->started_ns = connector_ops(c)->now(c->obj.adapter->fabric);
     }
     connector_unlock(c);
     return action;

@@ -49,7 +49,38 @@ static bool cq_retire(struct object *o)
     return false;
 }
 
-static const struct object_type cq_type = { .ndk_type = NdkObjectTypeCq, .retire = cq_retire };
+static bool cq_describe(struct object *o, union live_entry *entry)
+{
+    static const char *const arms[] = {
+        [FABRIC_ARM_NONE] = "none",
+        [FABRIC_ARM_ERRORS] = "errors",
+        [FABRIC_ARM_SOLICITED] = "solicited",
+        [FABRIC_ARM_ANY] = "any",
+    };
+    struct cq *cq = cq_of_object(o);
+    struct fabric_cq_info info = { .depth = atomic_load(&cq->depth) };
+
+    if (!o->live_retiring)
+        cq_ops(cq)->cq_info(cq->fabric, &info);
+    entry->cq = (ondk_completion_queue_t){
+        .state = object_state(o, info.overflowed ? "overflowed" : "open"),
+        .armed = arms[info.armed],
+        .id = o->live_id,
+        .users = object_users(o),
+        .depth = info.depth,
+        .queued = info.queued,
+        .affinity = cq->affinity,
+        .moderation_interval_us = info.interval_us,
+        .moderation_count = info.moderation_count,
+    };
+    return true;
+}
+
+static const struct object_type cq_type = {
+    .ndk_type = NdkObjectTypeCq,
+    .retire = cq_retire,
+    .describe = cq_describe,
+};
 
 static NTSTATUS cq_ndk_resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
@@ -227,6 +258,7 @@ NTSTATUS cq_create(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CAL
     };
     cq->notify = notify;
     cq->notify_context = notify_context;
+    cq->affinity = config.affinity;
     atomic_init(&cq->depth, depth);
     int error = ops->cq_create(a->fabric, &config, &cq->fabric);
     if (error) {

@@ -240,9 +240,11 @@ static bool listener_describe(struct object *o, union live_entry *entry)
 
     spin_lock(&l->lock);
     entry->listener = (ondk_listener_t){
-        .state = object_is_closing(o) ? "closing" : states[l->phase],
+        .state = object_state(o, states[l->phase]),
         .if_index = o->adapter->if_index,
         .owner_pid = o->adapter->pid,
+        .id = o->live_id,
+        .connections = object_users(o),
     };
     if (l->phase == LISTENER_LISTENING)
         memcpy(&entry->listener.local, &l->local.sa, addr_len(&l->local));

@@ -12,15 +12,25 @@
 void live_list_init(struct live_list *live)
 {
     spin_init(&live->lock);
-    for (int type = 0; type < NdkObjectTypeMax; type++)
+    for (int type = 0; type < NdkObjectTypeMax; type++) {
         LIST_INIT(&live->lists[type]);
+        live->last_ids[type] = 0;
+    }
 }
 
 void live_list_insert(struct live_list *live, struct object *o)
 {
     spin_lock(&live->lock);
     o->live_inserted = true;
+    o->live_id = ++live->last_ids[o->type->ndk_type];
     LIST_INSERT_HEAD(&live->lists[o->type->ndk_type], o, live_link);
+    spin_unlock(&live->lock);
+}
+
+void live_list_set_retiring(struct live_list *live, struct object *o)
+{
+    spin_lock(&live->lock);
+    o->live_retiring = true;
     spin_unlock(&live->lock);
 }
 
@@ -77,4 +87,41 @@ uint32_t ondk_adapter_endpoints_sized(NDK_ADAPTER *adapter, ondk_endpoint_t *ent
 {
     return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeSharedEndpoint, entries, capacity, entry_size,
                           sizeof(*entries));
+}
+
+uint32_t ondk_adapter_protection_domains_sized(NDK_ADAPTER *adapter, ondk_protection_domain_t *entries,
+                                               uint32_t capacity, size_t entry_size)
+{
+    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypePd, entries, capacity, entry_size, sizeof(*entries));
+}
+
+uint32_t ondk_adapter_completion_queues_sized(NDK_ADAPTER *adapter, ondk_completion_queue_t *entries, uint32_t capacity,
+                                              size_t entry_size)
+{
+    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeCq, entries, capacity, entry_size, sizeof(*entries));
+}
+
+uint32_t ondk_adapter_queue_pairs_sized(NDK_ADAPTER *adapter, ondk_queue_pair_t *entries, uint32_t capacity,
+                                        size_t entry_size)
+{
+    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeQp, entries, capacity, entry_size, sizeof(*entries));
+}
+
+uint32_t ondk_adapter_shared_receive_queues_sized(NDK_ADAPTER *adapter, ondk_shared_receive_queue_t *entries,
+                                                  uint32_t capacity, size_t entry_size)
+{
+    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeSrq, entries, capacity, entry_size,
+                          sizeof(*entries));
+}
+
+uint32_t ondk_adapter_memory_regions_sized(NDK_ADAPTER *adapter, ondk_memory_region_t *entries, uint32_t capacity,
+                                           size_t entry_size)
+{
+    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeMr, entries, capacity, entry_size, sizeof(*entries));
+}
+
+uint32_t ondk_adapter_memory_windows_sized(NDK_ADAPTER *adapter, ondk_memory_window_t *entries, uint32_t capacity,
+                                           size_t entry_size)
+{
+    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeMw, entries, capacity, entry_size, sizeof(*entries));
 }

@@ -22,15 +22,24 @@ union live_entry {
     ondk_connection_t connection;
     ondk_listener_t listener;
     ondk_endpoint_t endpoint;
+    ondk_protection_domain_t pd;
+    ondk_completion_queue_t cq;
+    ondk_queue_pair_t qp;
+    ondk_shared_receive_queue_t srq;
+    ondk_memory_region_t mr;
+    ondk_memory_window_t mw;
 };
 
 struct live_list {
-    struct spin lock; /* guards the lists, and live_inserted and live_hidden of all objects */
+    struct spin lock; /* guards everything, and the live_ members of all objects */
     LIST_HEAD(, object) lists[NdkObjectTypeMax];
+    uint32_t last_ids[NdkObjectTypeMax];
 };
 
 void live_list_init(struct live_list *live);
 void live_list_insert(struct live_list *live, struct object *o);
+/* The caller is about to end the fabric's object behind o. */
+void live_list_set_retiring(struct live_list *live, struct object *o);
 /* live_list_hide and live_list_remove may be called for an object that was never inserted. */
 void live_list_hide(struct live_list *live, struct object *o);
 void live_list_remove(struct live_list *live, struct object *o);

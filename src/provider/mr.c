@@ -244,7 +244,46 @@ static UINT32 mr_ndk_get_token(NDK_MR *pub)
     return region_ndk_token(mr_region(pub));
 }
 
-static const struct object_type mr_type = { .ndk_type = NdkObjectTypeMr, .cancel = mr_cancel, .retire = mr_retire };
+static const char *mr_state_name(struct mr *mr, const struct fabric_mr_info *info)
+{
+    spin_lock(&mr->lock);
+    bool is_busy = mr->state == MR_BUSY;
+    spin_unlock(&mr->lock);
+    if (info->is_prepared)
+        return "prepared";
+    if (info->is_registered)
+        return "registered";
+    return is_busy ? "deregistering" : "empty";
+}
+
+static bool mr_describe(struct object *o, union live_entry *entry)
+{
+    struct mr *mr = mr_of_object(o);
+    struct fabric_mr_info info = { .token = 0 };
+
+    if (!o->live_retiring)
+        mr_ops(mr)->mr_info(mr->region.fabric, &info);
+    entry->mr = (ondk_memory_region_t){
+        .state = object_state(o, mr_state_name(mr, &info)),
+        .address = info.address,
+        .length = info.len,
+        .id = o->live_id,
+        .pd = mr->region.pd->obj.live_id,
+        .token = info.token,
+        .fast = mr->fast,
+        .local_write = (info.access & RDMA_ACCESS_LOCAL_WRITE) != 0,
+        .remote_read = (info.access & RDMA_ACCESS_REMOTE_READ) != 0,
+        .remote_write = (info.access & RDMA_ACCESS_REMOTE_WRITE) != 0,
+    };
+    return true;
+}
+
+static const struct object_type mr_type = {
+    .ndk_type = NdkObjectTypeMr,
+    .cancel = mr_cancel,
+    .retire = mr_retire,
+    .describe = mr_describe,
+};
 
 static const NDK_MR_DISPATCH mr_dispatch = {
     .NdkCloseMr = object_ndk_close,

@@ -45,7 +45,34 @@ static UINT32 mw_ndk_get_token(NDK_MW *pub)
     return region_ndk_token(mw_region(pub));
 }
 
-static const struct object_type mw_type = { .ndk_type = NdkObjectTypeMw, .cancel = mw_cancel, .retire = mw_retire };
+static bool mw_describe(struct object *o, union live_entry *entry)
+{
+    struct mw *mw = mw_of_object(o);
+    struct fabric_mr_info info = { .token = 0 };
+
+    if (!o->live_retiring)
+        o->adapter->fabric->ops->mr_info(mw->region.fabric, &info);
+    entry->mw = (ondk_memory_window_t){
+        .state = object_state(o, info.is_prepared     ? "prepared"
+                                 : info.is_registered ? "bound"
+                                                      : "unbound"),
+        .address = info.address,
+        .length = info.len,
+        .id = o->live_id,
+        .pd = mw->region.pd->obj.live_id,
+        .token = info.token,
+        .remote_read = (info.access & RDMA_ACCESS_REMOTE_READ) != 0,
+        .remote_write = (info.access & RDMA_ACCESS_REMOTE_WRITE) != 0,
+    };
+    return true;
+}
+
+static const struct object_type mw_type = {
+    .ndk_type = NdkObjectTypeMw,
+    .cancel = mw_cancel,
+    .retire = mw_retire,
+    .describe = mw_describe,
+};
 
 static const NDK_MW_DISPATCH mw_dispatch = {
     .NdkCloseMw = object_ndk_close,

@@ -94,6 +94,16 @@ bool object_is_closing(const struct object *o)
     return atomic_load_explicit(&o->closing, memory_order_acquire);
 }
 
+uint32_t object_users(const struct object *o)
+{
+    return atomic_load_explicit(&o->kinds[REF_CHILD], memory_order_relaxed);
+}
+
+const char *object_state(const struct object *o, const char *state)
+{
+    return object_is_closing(o) ? "closing" : state;
+}
+
 /* Drops a reference. Returns true if it was the last. Then the caller sees all writes before the other drops. */
 static bool object_drop_ref(struct object *o, enum object_ref kind)
 {
@@ -111,7 +121,10 @@ static bool object_retire(struct object *o)
 {
     for (int kind = 0; kind < REF_KINDS; kind++)
         assert(atomic_load_explicit(&o->kinds[kind], memory_order_relaxed) == 0);
-    return !o->type->retire || o->type->retire(o);
+    if (!o->type->retire)
+        return true;
+    live_list_set_retiring(&o->adapter->live, o);
+    return o->type->retire(o);
 }
 
 void object_unref(struct object *o, enum object_ref kind)

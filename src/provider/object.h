@@ -75,9 +75,11 @@ struct object {
     NDK_FN_CLOSE_COMPLETION close_done;
     void *close_context;
     struct task finish;           /* delivers a pended creation, later ends the object */
-    LIST_ENTRY(object) live_link; /* live.c uses this and the next two */
+    LIST_ENTRY(object) live_link; /* live.c uses this and the next four */
+    uint32_t live_id; /* from 1 among the adapter's objects of this type; does not change after the insertion */
     bool live_inserted;
-    bool live_hidden; /* the object is ending: only this struct of it may be accessed */
+    bool live_retiring; /* no reference is left: the fabric's object behind it may not be accessed */
+    bool live_hidden;   /* the object is ending: only this struct of it may be accessed */
 };
 
 /* Initializes the header (version, type, NdkReserved zero) and the object with its HANDLE reference. */
@@ -92,6 +94,9 @@ void object_depend(struct object *o, struct object *antecedent);
 /* Drops that reference early, if o has it. For the queue pair and the endpoint of a failed connection attempt. */
 void object_undepend(struct object *o, struct object *antecedent);
 bool object_is_closing(const struct object *o);
+uint32_t object_users(const struct object *o); /* the number of objects that depend on it */
+/* Returns state, or "closing" if the object is being closed. */
+const char *object_state(const struct object *o, const char *state);
 /* The type calls this when the work that its retire began has ended. */
 void object_retired(struct object *o);
 

@@ -20,7 +20,17 @@ static void pd_ndk_privileged_token(NDK_PD *pd, UINT32 *token)
     *token = FABRIC_PRIVILEGED_TOKEN;
 }
 
-static const struct object_type pd_type = { .ndk_type = NdkObjectTypePd };
+static bool pd_describe(struct object *o, union live_entry *entry)
+{
+    entry->pd = (ondk_protection_domain_t){
+        .state = object_state(o, "open"),
+        .id = o->live_id,
+        .users = object_users(o),
+    };
+    return true;
+}
+
+static const struct object_type pd_type = { .ndk_type = NdkObjectTypePd, .describe = pd_describe };
 
 static const NDK_PD_DISPATCH pd_dispatch = {
     .NdkClosePd = object_ndk_close,

@@ -58,6 +58,7 @@ struct cq {
     struct object obj;
     struct fabric_cq *fabric;
     _Atomic uint32_t depth;
+    int affinity; /* the preferred processor, or -1 */
     NDK_FN_CQ_NOTIFICATION_CALLBACK notify;
     void *notify_context;
 };
@@ -76,6 +77,7 @@ struct srq {
     struct fabric_srq *fabric;
     struct pd *pd;
     uint32_t sges;
+    int affinity;                            /* the preferred processor, or -1 */
     NDK_FN_SRQ_NOTIFICATION_CALLBACK notify; /* or NULL */
     void *notify_context;
 };
@@ -90,7 +92,9 @@ struct qp {
     struct object obj;
     struct fabric_qp *fabric;
     struct pd *pd;
-    uint32_t receive_sges, initiator_sges, inline_size;
+    struct cq *receive_cq, *initiator_cq;
+    struct srq *srq; /* or NULL */
+    uint32_t receive_depth, initiator_depth, receive_sges, initiator_sges, inline_size;
     atomic_bool bound; /* a connector uses it, or has established a connection with it */
 };
 OBJECT_ASSERT_LAYOUT(qp);

@@ -41,7 +41,51 @@ static bool qp_retire(struct object *o)
     return false;
 }
 
-static const struct object_type qp_type = { .ndk_type = NdkObjectTypeQp, .cancel = qp_cancel, .retire = qp_retire };
+static const char *qp_state(struct qp *qp, const struct fabric_qp_info *info)
+{
+    uint16_t terminate;
+
+    if (!atomic_load(&qp->bound))
+        return "idle";
+    if (info->accepts)
+        return "connected";
+    return qp_ops(qp)->qp_reason(qp->fabric, &terminate) == FABRIC_OK ? "connecting" : "ended";
+}
+
+static bool qp_describe(struct object *o, union live_entry *entry)
+{
+    struct qp *qp = qp_of_object(o);
+    struct fabric_qp_info info = { .accepts = false };
+    const char *state = "closing";
+
+    if (!o->live_retiring) {
+        qp_ops(qp)->qp_info(qp->fabric, &info);
+        state = object_state(o, qp_state(qp, &info));
+    }
+    entry->qp = (ondk_queue_pair_t){
+        .state = state,
+        .id = o->live_id,
+        .pd = qp->pd->obj.live_id,
+        .receive_cq = qp->receive_cq->obj.live_id,
+        .initiator_cq = qp->initiator_cq->obj.live_id,
+        .srq = qp->srq ? qp->srq->obj.live_id : 0,
+        .receive_depth = qp->receive_depth,
+        .initiator_depth = qp->initiator_depth,
+        .receive_sges = qp->receive_sges,
+        .initiator_sges = qp->initiator_sges,
+        .inline_size = qp->inline_size,
+        .receives = info.receives,
+        .initiators = info.initiators,
+    };
+    return true;
+}
+
+static const struct object_type qp_type = {
+    .ndk_type = NdkObjectTypeQp,
+    .cancel = qp_cancel,
+    .retire = qp_retire,
+    .describe = qp_describe,
+};
 
 /* ---- Creation ---- */
 
@@ -72,6 +116,11 @@ static struct qp *qp_make(const struct qp_parts *p, const struct fabric_qp_confi
         return NULL;
     }
     qp->pd = p->pd;
+    qp->receive_cq = p->receive_cq;
+    qp->initiator_cq = p->initiator_cq;
+    qp->srq = p->srq;
+    qp->receive_depth = c->receive_depth;
+    qp->initiator_depth = c->initiator_depth;
     qp->receive_sges = c->receive_sges;
     qp->initiator_sges = c->initiator_sges;
     qp->inline_size = c->inline_size;

@@ -24,7 +24,13 @@ static bool shared_endpoint_describe(struct object *o, union live_entry *entry)
 {
     struct shared_endpoint *e = (struct shared_endpoint *)((char *)o - offsetof(struct shared_endpoint, obj));
 
-    entry->endpoint = (ondk_endpoint_t){ .if_index = o->adapter->if_index, .owner_pid = o->adapter->pid };
+    entry->endpoint = (ondk_endpoint_t){
+        .if_index = o->adapter->if_index,
+        .owner_pid = o->adapter->pid,
+        .id = o->live_id,
+        .connections = object_users(o),
+        .state = object_state(o, "open"),
+    };
     memcpy(&entry->endpoint.local, &e->local.sa, addr_len(&e->local));
     return true;
 }

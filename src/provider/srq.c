@@ -49,7 +49,32 @@ static bool srq_retire(struct object *o)
     return false;
 }
 
-static const struct object_type srq_type = { .ndk_type = NdkObjectTypeSrq, .retire = srq_retire };
+static bool srq_describe(struct object *o, union live_entry *entry)
+{
+    struct srq *srq = srq_of_object(o);
+    struct fabric_srq_info info = { .depth = 0 };
+
+    if (!o->live_retiring)
+        srq_ops(srq)->srq_info(srq->fabric, &info);
+    entry->srq = (ondk_shared_receive_queue_t){
+        .state = object_state(o, "open"),
+        .id = o->live_id,
+        .pd = srq->pd->obj.live_id,
+        .users = object_users(o),
+        .depth = info.depth,
+        .queued = info.queued,
+        .sges = srq->sges,
+        .threshold = info.threshold,
+        .affinity = srq->affinity,
+    };
+    return true;
+}
+
+static const struct object_type srq_type = {
+    .ndk_type = NdkObjectTypeSrq,
+    .retire = srq_retire,
+    .describe = srq_describe,
+};
 
 /* The reference: before srq_modify returns, the notification may run, and the consumer may close the queue in it. */
 static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUEST_COMPLETION done,
@@ -106,6 +131,7 @@ static struct srq *srq_make(struct pd *pd, struct fabric_srq_config *config, int
     }
     srq->pd = pd;
     srq->sges = config->sges;
+    srq->affinity = config->affinity;
     object_init(&srq->obj, &srq_type, &srq->pub.Header, srq, a, ops->srq_shard(srq->fabric));
     srq->pub.Dispatch = &srq_dispatch;
     object_depend(&srq->obj, &pd->obj);

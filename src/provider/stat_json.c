@@ -126,41 +126,171 @@ static uint32_t json_entry_room(uint32_t count)
     return count < MAX_ENTRIES - SPARE_ENTRIES ? count + SPARE_ENTRIES : MAX_ENTRIES;
 }
 
+static void json_put_number(FILE *out, const char *key, uint64_t value)
+{
+    fprintf(out, ",\"%s\":%" PRIu64, key, value);
+}
+
+/* Every object's text begins with its id and its state. */
+static void json_begin_object(FILE *out, uint32_t id, const char *state)
+{
+    fprintf(out, "{\"id\":%u,", (unsigned)id);
+    json_put_text(out, "state", state);
+}
+
+static void json_put_traffic(FILE *out, const ondk_connection_t *c)
+{
+    const struct {
+        const char *key;
+        uint64_t value;
+    } all[] = {
+        { "out_sends", c->out_sends },   { "out_writes", c->out_writes }, { "out_reads", c->out_reads },
+        { "in_sends", c->in_sends },     { "in_writes", c->in_writes },   { "in_reads", c->in_reads },
+        { "out_octets", c->out_octets }, { "in_octets", c->in_octets },   { "out_frames", c->out_frames },
+        { "in_frames", c->in_frames },
+    };
+    fputs(",\"counters\":{", out);
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        fprintf(out, "%s\"%s\":%" PRIu64, i ? "," : "", all[i].key, all[i].value);
+    fputc('}', out);
+}
+
 static void json_put_connection(FILE *out, const union live_entry *e)
 {
     const ondk_connection_t *c = &e->connection;
 
-    fprintf(out, "\"role\":\"%s\",", c->initiated ? "initiated" : "accepted");
-    json_put_text(out, "state", c->state);
-    fputc(',', out);
+    json_begin_object(out, c->id, c->state);
+    fprintf(out, ",\"role\":\"%s\",", c->initiated ? "initiated" : "accepted");
     json_put_address(out, "local", &c->local);
     fputc(',', out);
     json_put_address(out, "foreign", &c->foreign);
-    fprintf(out, ",\"inbound_reads\":%u,\"outbound_reads\":%u", (unsigned)c->inbound_reads,
-            (unsigned)c->outbound_reads);
+    json_put_number(out, "inbound_reads", c->inbound_reads);
+    json_put_number(out, "outbound_reads", c->outbound_reads);
+    json_put_number(out, "age_ns", c->age_ns);
+    json_put_number(out, "qp", c->qp);
+    json_put_number(out, "listener", c->listener);
+    json_put_traffic(out, c);
 }
 
 static void json_put_listener(FILE *out, const union live_entry *e)
 {
-    json_put_text(out, "state", e->listener.state);
+    json_begin_object(out, e->listener.id, e->listener.state);
     fputc(',', out);
     json_put_address(out, "local", &e->listener.local);
+    json_put_number(out, "connections", e->listener.connections);
 }
 
 static void json_put_endpoint(FILE *out, const union live_entry *e)
 {
+    json_begin_object(out, e->endpoint.id, e->endpoint.state);
+    fputc(',', out);
     json_put_address(out, "local", &e->endpoint.local);
+    json_put_number(out, "connections", e->endpoint.connections);
+}
+
+static void json_put_pd(FILE *out, const union live_entry *e)
+{
+    json_begin_object(out, e->pd.id, e->pd.state);
+    json_put_number(out, "users", e->pd.users);
+}
+
+static void json_put_cq(FILE *out, const union live_entry *e)
+{
+    const ondk_completion_queue_t *cq = &e->cq;
+
+    json_begin_object(out, cq->id, cq->state);
+    json_put_number(out, "users", cq->users);
+    json_put_number(out, "depth", cq->depth);
+    json_put_number(out, "queued", cq->queued);
+    fprintf(out, ",\"affinity\":%d,", (int)cq->affinity);
+    json_put_text(out, "armed", cq->armed);
+    json_put_number(out, "moderation_interval_us", cq->moderation_interval_us);
+    json_put_number(out, "moderation_count", cq->moderation_count);
+}
+
+static void json_put_qp(FILE *out, const union live_entry *e)
+{
+    const ondk_queue_pair_t *qp = &e->qp;
+
+    json_begin_object(out, qp->id, qp->state);
+    json_put_number(out, "pd", qp->pd);
+    json_put_number(out, "receive_cq", qp->receive_cq);
+    json_put_number(out, "initiator_cq", qp->initiator_cq);
+    json_put_number(out, "srq", qp->srq);
+    json_put_number(out, "receive_depth", qp->receive_depth);
+    json_put_number(out, "initiator_depth", qp->initiator_depth);
+    json_put_number(out, "receive_sges", qp->receive_sges);
+    json_put_number(out, "initiator_sges", qp->initiator_sges);
+    json_put_number(out, "inline_size", qp->inline_size);
+    json_put_number(out, "receives", qp->receives);
+    json_put_number(out, "initiators", qp->initiators);
+}
+
+static void json_put_srq(FILE *out, const union live_entry *e)
+{
+    const ondk_shared_receive_queue_t *srq = &e->srq;
+
+    json_begin_object(out, srq->id, srq->state);
+    json_put_number(out, "pd", srq->pd);
+    json_put_number(out, "users", srq->users);
+    json_put_number(out, "depth", srq->depth);
+    json_put_number(out, "queued", srq->queued);
+    json_put_number(out, "sges", srq->sges);
+    json_put_number(out, "threshold", srq->threshold);
+    fprintf(out, ",\"affinity\":%d", (int)srq->affinity);
+}
+
+/* Addresses and tokens are text, because a JSON number may have only 63 bits, and people read them in hexadecimal. */
+static void json_put_memory(FILE *out, uint64_t address, uint64_t length, uint32_t token)
+{
+    fprintf(out, ",\"address\":\"0x%" PRIx64 "\",\"length\":%" PRIu64 ",\"token\":\"0x%08x\"", address, length,
+            (unsigned)token);
+}
+
+static void json_put_right(FILE *out, const char *key, uint32_t right)
+{
+    fprintf(out, ",\"%s\":%s", key, right ? "true" : "false");
+}
+
+static void json_put_mr(FILE *out, const union live_entry *e)
+{
+    const ondk_memory_region_t *mr = &e->mr;
+
+    json_begin_object(out, mr->id, mr->state);
+    json_put_number(out, "pd", mr->pd);
+    json_put_memory(out, mr->address, mr->length, mr->token);
+    json_put_right(out, "fast", mr->fast);
+    json_put_right(out, "local_write", mr->local_write);
+    json_put_right(out, "remote_read", mr->remote_read);
+    json_put_right(out, "remote_write", mr->remote_write);
+}
+
+static void json_put_mw(FILE *out, const union live_entry *e)
+{
+    const ondk_memory_window_t *mw = &e->mw;
+
+    json_begin_object(out, mw->id, mw->state);
+    json_put_number(out, "pd", mw->pd);
+    json_put_memory(out, mw->address, mw->length, mw->token);
+    json_put_right(out, "remote_read", mw->remote_read);
+    json_put_right(out, "remote_write", mw->remote_write);
 }
 
 /* The lists, in the order in which they are written. */
 static const struct {
     NDK_OBJECT_TYPE type;
-    const char *name;                                  /* of one object; its list is NAMEs, its count NAME_count */
-    void (*put)(FILE *out, const union live_entry *e); /* writes the members of one object */
+    const char *name; /* of one object; its list is NAMEs, the list's length NAME_count */
+    void (*put)(FILE *out, const union live_entry *e); /* writes an object without the closing brace */
 } json_lists[] = {
     { NdkObjectTypeConnector, "connection", json_put_connection },
     { NdkObjectTypeListener, "listener", json_put_listener },
     { NdkObjectTypeSharedEndpoint, "shared_endpoint", json_put_endpoint },
+    { NdkObjectTypePd, "protection_domain", json_put_pd },
+    { NdkObjectTypeCq, "completion_queue", json_put_cq },
+    { NdkObjectTypeQp, "queue_pair", json_put_qp },
+    { NdkObjectTypeSrq, "shared_receive_queue", json_put_srq },
+    { NdkObjectTypeMr, "memory_region", json_put_mr },
+    { NdkObjectTypeMw, "memory_window", json_put_mw },
 };
 
 /* Returns false if out of memory. */
@@ -173,7 +303,8 @@ static bool json_put_list(FILE *out, struct adapter *a, size_t list)
 
     fprintf(out, ",\"%s_count\":%u,\"%ss\":[", json_lists[list].name, (unsigned)count, json_lists[list].name);
     for (uint32_t i = 0; i < count && i < room; i++) {
-        fputs(i ? ",{" : "{", out);
+        if (i)
+            fputc(',', out);
         json_lists[list].put(out, &all[i]);
         fputc('}', out);
     }

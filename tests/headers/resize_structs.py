@@ -20,6 +20,12 @@ ENDS_BEFORE = {
     'ondk_listener': 'if_index',
     'ondk_endpoint': 'if_index',
     'ondk_failure': 'first_time_ns',
+    'ondk_protection_domain': 'id',
+    'ondk_completion_queue': 'queued',
+    'ondk_queue_pair': 'receives',
+    'ondk_shared_receive_queue': 'sges',
+    'ondk_memory_region': 'token',
+    'ondk_memory_window': 'token',
     'ondk_wdk_scsi_command': 'sense',
 }
 STRUCT = re.compile(r'(typedef struct (\w+) \{\n)(.*?)(\} \w+_t;)', re.S)

@@ -70,16 +70,34 @@ CASE(sizes_are_different, 0)
     CHECK(sizeof(ondk_adapter_entry_t) < true_sizes.adapter_entry);
     CHECK(sizeof(ondk_connection_t) < true_sizes.connection && sizeof(ondk_listener_t) < true_sizes.listener);
     CHECK(sizeof(ondk_endpoint_t) < true_sizes.endpoint && sizeof(ondk_failure_t) < true_sizes.failure);
+    CHECK(sizeof(ondk_protection_domain_t) < true_sizes.protection_domain);
+    CHECK(sizeof(ondk_completion_queue_t) < true_sizes.completion_queue);
+    CHECK(sizeof(ondk_queue_pair_t) < true_sizes.queue_pair);
+    CHECK(sizeof(ondk_shared_receive_queue_t) < true_sizes.shared_receive_queue);
+    CHECK(sizeof(ondk_memory_region_t) < true_sizes.memory_region);
+    CHECK(sizeof(ondk_memory_window_t) < true_sizes.memory_window);
 #elif defined SIZED_NEWER
     CHECK(sizeof(ondk_config_t) > true_sizes.config && sizeof(ondk_counters_t) > true_sizes.counters);
     CHECK(sizeof(ondk_adapter_entry_t) > true_sizes.adapter_entry);
     CHECK(sizeof(ondk_connection_t) > true_sizes.connection && sizeof(ondk_listener_t) > true_sizes.listener);
     CHECK(sizeof(ondk_endpoint_t) > true_sizes.endpoint && sizeof(ondk_failure_t) > true_sizes.failure);
+    CHECK(sizeof(ondk_protection_domain_t) > true_sizes.protection_domain);
+    CHECK(sizeof(ondk_completion_queue_t) > true_sizes.completion_queue);
+    CHECK(sizeof(ondk_queue_pair_t) > true_sizes.queue_pair);
+    CHECK(sizeof(ondk_shared_receive_queue_t) > true_sizes.shared_receive_queue);
+    CHECK(sizeof(ondk_memory_region_t) > true_sizes.memory_region);
+    CHECK(sizeof(ondk_memory_window_t) > true_sizes.memory_window);
 #else
     CHECK(sizeof(ondk_config_t) == true_sizes.config && sizeof(ondk_counters_t) == true_sizes.counters);
     CHECK(sizeof(ondk_adapter_entry_t) == true_sizes.adapter_entry);
     CHECK(sizeof(ondk_connection_t) == true_sizes.connection && sizeof(ondk_listener_t) == true_sizes.listener);
     CHECK(sizeof(ondk_endpoint_t) == true_sizes.endpoint && sizeof(ondk_failure_t) == true_sizes.failure);
+    CHECK(sizeof(ondk_protection_domain_t) == true_sizes.protection_domain);
+    CHECK(sizeof(ondk_completion_queue_t) == true_sizes.completion_queue);
+    CHECK(sizeof(ondk_queue_pair_t) == true_sizes.queue_pair);
+    CHECK(sizeof(ondk_shared_receive_queue_t) == true_sizes.shared_receive_queue);
+    CHECK(sizeof(ondk_memory_region_t) == true_sizes.memory_region);
+    CHECK(sizeof(ondk_memory_window_t) == true_sizes.memory_window);
 #endif
 }
 

@@ -15,5 +15,11 @@ const struct true_sizes true_sizes = {
     .listener = sizeof(ondk_listener_t),
     .endpoint = sizeof(ondk_endpoint_t),
     .failure = sizeof(ondk_failure_t),
+    .protection_domain = sizeof(ondk_protection_domain_t),
+    .completion_queue = sizeof(ondk_completion_queue_t),
+    .queue_pair = sizeof(ondk_queue_pair_t),
+    .shared_receive_queue = sizeof(ondk_shared_receive_queue_t),
+    .memory_region = sizeof(ondk_memory_region_t),
+    .memory_window = sizeof(ondk_memory_window_t),
     .scsi_command = sizeof(ondk_wdk_scsi_command_t),
 };

@@ -7,6 +7,7 @@
 
 extern const struct true_sizes {
     size_t config, counters, adapter_entry, connection, listener, endpoint, failure, scsi_command;
+    size_t protection_domain, completion_queue, queue_pair, shared_receive_queue, memory_region, memory_window;
 } true_sizes;
 
 #endif

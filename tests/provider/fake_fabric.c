@@ -157,6 +157,11 @@ static void fake_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_
     fake.count = count;
 }
 
+static void fake_cq_info(struct fabric_cq *cq, struct fabric_cq_info *info)
+{
+    *info = (struct fabric_cq_info){ .depth = cq->config.depth };
+}
+
 static struct shard *fake_cq_shard(struct fabric_cq *cq)
 {
     return cq->shard;
@@ -242,6 +247,19 @@ static void fake_qp_flush(struct fabric_qp *qp)
     atomic_fetch_add(&fake.flushes, 1);
 }
 
+static void fake_qp_info(struct fabric_qp *qp, struct fabric_qp_info *info)
+{
+    (void)qp;
+    *info = (struct fabric_qp_info){ .receives = 0 };
+}
+
+static enum fabric_reason fake_qp_reason(struct fabric_qp *qp, uint16_t *terminate)
+{
+    (void)qp;
+    *terminate = FABRIC_NO_TERMINATE;
+    return FABRIC_OK;
+}
+
 static void fake_qp_close(struct fabric_qp *qp, void (*done)(void *context), void *context)
 {
     free(qp);
@@ -280,6 +298,11 @@ static int fake_srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t thre
     fake.srq_depth = depth;
     fake.srq_threshold = threshold;
     return fake_pop_error();
+}
+
+static void fake_srq_info(struct fabric_srq *srq, struct fabric_srq_info *info)
+{
+    *info = (struct fabric_srq_info){ .depth = srq->config.depth };
 }
 
 static struct shard *fake_srq_shard(struct fabric_srq *srq)
@@ -328,12 +351,15 @@ static const struct fabric_ops fake_ops = {
     .cq_arm = fake_cq_arm,
     .cq_resize = fake_cq_resize,
     .cq_moderate = fake_cq_moderate,
+    .cq_info = fake_cq_info,
     .cq_shard = fake_cq_shard,
     .cq_close = fake_cq_close,
     .qp_create = fake_qp_create,
     .qp_post = fake_qp_post,
     .qp_ring = fake_qp_ring,
     .qp_flush = fake_qp_flush,
+    .qp_info = fake_qp_info,
+    .qp_reason = fake_qp_reason,
     .qp_close = fake_qp_close,
     .mr_create = fake_mr_create,
     .mr_kill = fake_mr_kill,
@@ -343,6 +369,7 @@ static const struct fabric_ops fake_ops = {
     .srq_create = fake_srq_create,
     .srq_post = fake_srq_post,
     .srq_modify = fake_srq_modify,
+    .srq_info = fake_srq_info,
     .srq_shard = fake_srq_shard,
     .srq_close = fake_srq_close,
     .mr_reserve = fake_mr_reserve,
@@ -351,6 +378,7 @@ static const struct fabric_ops fake_ops = {
     .mr_unprepare = fake_mr_unprepare,
     .mr_newest_token = fake_mr_newest_token,
     .mr_current_token = fake_mr_newest_token,
+    .mr_info = fake_mr_info,
     .lam_create = fake_lam_create,
     .lam_page = fake_lam_page,
     .lam_release = fake_lam_release,

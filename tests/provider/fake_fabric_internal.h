@@ -23,6 +23,7 @@ int fake_mr_prepare_window(struct fabric_mr *mw, uint32_t of, uint64_t address, 
                            uint32_t *token);
 void fake_mr_unprepare(struct fabric_mr *mr, uint32_t token);
 uint32_t fake_mr_newest_token(struct fabric_mr *mr);
+void fake_mr_info(struct fabric_mr *mr, struct fabric_mr_info *info);
 int fake_lam_create(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out);
 uint64_t fake_lam_page(const struct fabric_lam *lam, uint64_t index);
 void fake_lam_release(struct fabric_lam *lam);

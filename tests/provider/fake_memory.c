@@ -125,6 +125,11 @@ uint32_t fake_mr_newest_token(struct fabric_mr *mr)
     return mr->token;
 }
 
+void fake_mr_info(struct fabric_mr *mr, struct fabric_mr_info *info)
+{
+    *info = (struct fabric_mr_info){ .token = fake_mr_newest_token(mr) };
+}
+
 int fake_lam_create(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out)
 {
     int error = fake_pop_error();

@@ -148,10 +148,22 @@ def counters_and_json(c):
           (1, "initiated", "established", it["active"], it["passive"]), connection)
     check("JSON: its other end", passive["connections"][0]["role"] == "accepted" and
           passive["connections"][0]["local"] == it["passive"], passive)
-    check("JSON: listeners", active["listeners"] == [{"state": "idle", "local": None}] and
-          passive["listeners"] == [{"state": "listening", "local": it["passive"]}], (active, passive))
-    check("JSON: endpoints", active["shared_endpoints"] == [{"local": it["endpoint"]}] and
+    check("JSON: listeners", active["listeners"] == [{"id": 1, "state": "idle", "local": None, "connections": 0}] and
+          passive["listeners"] == [{"id": 1, "state": "listening", "local": it["passive"], "connections": 1}],
+          (active, passive))
+    check("JSON: endpoints", active["shared_endpoints"] == [{"id": 1, "state": "open", "local": it["endpoint"],
+                                                             "connections": 0}] and
           not passive["shared_endpoints"], (active, passive))
+    check("JSON: the connection's parts", connection["qp"] == active["queue_pairs"][0]["id"] and
+          passive["connections"][0]["listener"] == 1 and 0 < connection["age_ns"] < LIMIT * 10**9, (active, passive))
+    qp = active["queue_pairs"][0]
+    check("JSON: the queue pair's parts", qp["state"] == "connected" and
+          qp["pd"] == active["protection_domains"][0]["id"] and
+          qp["receive_cq"] == active["completion_queues"][0]["id"], active)
+    check("JSON: a region", [(m["state"], m["length"], m["remote_write"]) for m in active["memory_regions"]] ==
+          [("registered", 4 << 20, True)] and int(active["memory_regions"][0]["address"], 16) > 0, active)
+    check("JSON: lists and their lengths", all(len(active[k[:-len("_count")] + "s"]) == active[k]
+          for k in active if k.endswith("_count")), active)
     check("JSON: limits", active["limits"]["MaxInboundReadLimit"] == 64 and active["limits"]["MaxCallerData"] == 252,
           active["limits"])
     check("JSON: counters", [active["counters"][k] for k in ("initiated_connections", "active_connections",

@@ -427,6 +427,20 @@ int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
     return result;
 }
 
+void iwarp_cq_info(struct fabric_cq *cq, struct fabric_cq_info *info)
+{
+    spin_lock(&cq->lock);
+    *info = (struct fabric_cq_info){
+        .depth = cq->depth,
+        .queued = cq_count(cq),
+        .armed = cq->armed,
+        .interval_us = cq_is_moderated(cq) ? cq->interval_us : 0,
+        .moderation_count = cq_is_moderated(cq) ? cq->moderation_count : 0,
+        .overflowed = cq_has_overflowed(cq),
+    };
+    spin_unlock(&cq->lock);
+}
+
 struct shard *iwarp_cq_shard(struct fabric_cq *cq)
 {
     return cq->delivery.home->shard;

@@ -31,6 +31,7 @@ int iwarp_cq_poll(struct fabric_cq *cq, struct rdma_completion *out, int max);
 void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type);
 int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth);
 void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
+void iwarp_cq_info(struct fabric_cq *cq, struct fabric_cq_info *info);
 struct shard *iwarp_cq_shard(struct fabric_cq *cq);
 /*
  * Sets the home shard of a queue that has none, because it was created without an affinity and no queue pair has used

@@ -111,6 +111,21 @@ uint32_t iwarp_mr_current_token(struct fabric_mr *mr)
     return mem_group_current_stag(&mr->group);
 }
 
+void iwarp_mr_info(struct fabric_mr *mr, struct fabric_mr_info *info)
+{
+    struct mem_description d = { 0 };
+    bool is_registered = mem_group_describe(&mr->group, &d);
+
+    *info = (struct fabric_mr_info){
+        .token = mem_group_current_stag(&mr->group),
+        .is_registered = is_registered,
+        .is_prepared = d.is_prepared,
+        .address = d.base_to,
+        .len = d.len,
+        .access = d.access,
+    };
+}
+
 /* ---- logical addresses ---- */
 
 static uint64_t lam_page_offset(const void *memory)

@@ -18,6 +18,7 @@ void iwarp_mr_unprepare(struct fabric_mr *mr, uint32_t token);
 int iwarp_mr_reserve(struct fabric_mr *mr);
 uint32_t iwarp_mr_newest_token(struct fabric_mr *mr);
 uint32_t iwarp_mr_current_token(struct fabric_mr *mr);
+void iwarp_mr_info(struct fabric_mr *mr, struct fabric_mr_info *info);
 int iwarp_lam_create(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out);
 uint64_t iwarp_lam_page(const struct fabric_lam *lam, uint64_t index);
 void iwarp_lam_release(struct fabric_lam *lam);

@@ -179,6 +179,28 @@ enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate)
     return FABRIC_CQ_OVERFLOW;
 }
 
+void iwarp_qp_info(struct fabric_qp *qp, struct fabric_qp_info *info)
+{
+    struct iw_qp_state s;
+
+    iw_qp_get_state(qp->iw, &s);
+    *info = (struct fabric_qp_info){
+        .out_sends = s.messages[IW_OUT_SEND],
+        .out_writes = s.messages[IW_OUT_WRITE],
+        .out_reads = s.messages[IW_OUT_READ],
+        .in_sends = s.messages[IW_IN_SEND],
+        .in_writes = s.messages[IW_IN_WRITE],
+        .in_reads = s.messages[IW_IN_READ],
+        .out_bytes = s.counters.bytes_sent,
+        .in_bytes = s.counters.bytes_received,
+        .out_frames = s.counters.fpdus_sent,
+        .in_frames = s.counters.fpdus_received,
+        .initiators = s.initiators,
+        .receives = s.receives,
+        .accepts = s.is_open && !qp_queue_has_overflowed(qp),
+    };
+}
+
 enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason why)
 {
     uint16_t unused;

@@ -45,6 +45,7 @@ enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate);
 /* Returns the reason that is set already, such as that of an earlier CQ overflow, otherwise `why`. */
 enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason why);
 void iwarp_qp_set_reason(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */
+void iwarp_qp_info(struct fabric_qp *qp, struct fabric_qp_info *info);
 void iwarp_qp_close(struct fabric_qp *qp, void (*done)(void *context), void *context);
 void iwarp_qp_ref(struct fabric_qp *qp);
 void iwarp_qp_unref(struct fabric_qp *qp);                                                 /* owner */

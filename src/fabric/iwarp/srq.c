@@ -271,6 +271,14 @@ int iwarp_srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold)
     return iw_srq_modify(srq->iw, depth, threshold);
 }
 
+void iwarp_srq_info(struct fabric_srq *srq, struct fabric_srq_info *info)
+{
+    struct iw_srq_state s;
+
+    iw_srq_get_state(srq->iw, &s);
+    *info = (struct fabric_srq_info){ .depth = s.depth, .queued = s.posted, .threshold = s.threshold };
+}
+
 struct shard *iwarp_srq_shard(struct fabric_srq *srq)
 {
     return srq->delivery.home->shard;

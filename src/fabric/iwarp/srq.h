@@ -50,6 +50,7 @@ struct fabric_srq {
 int iwarp_srq_create(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out);
 int iwarp_srq_post(struct fabric_srq *srq, const struct rdma_request *r);
 int iwarp_srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold);
+void iwarp_srq_info(struct fabric_srq *srq, struct fabric_srq_info *info);
 struct shard *iwarp_srq_shard(struct fabric_srq *srq);
 void iwarp_srq_close(struct fabric_srq *srq, void (*done)(void *owner));
 void iwarp_srq_partial_init(struct srq_partial *partial);
