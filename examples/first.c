@@ -50,7 +50,7 @@ struct end {
     NTSTATUS status;
     NDK_OBJECT_HEADER *object;
 
-    sem_t event; /* something has happened: a result, a request for a connection, or its end */
+    sem_t event; /* posted after a result, a request for a connection, or the end of the connection */
     atomic_flag has_request;
     atomic_bool is_over; /* the peer has disconnected, or the completion queue has failed */
     atomic_uint reason;  /* of the disconnect */
