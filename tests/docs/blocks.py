@@ -3,20 +3,21 @@
 """Checks the code blocks of a document: runs those that can be run, and compares what they print.
 
     blocks.py SOURCE BUILD DOCUMENT             for example blocks.py . build/release README.md
-    blocks.py --update SOURCE BUILD DOCUMENT    replaces what differs in the document; read the changes before you commit
+    blocks.py --update SOURCE BUILD DOCUMENT    replaces what differs in the document; read the difference afterwards
 
 The info string of a fence has the language, then a mark, then options:
 
     console run [background] [ctrl-c] [exit=N] [numbers]
         Lines that begin with "$ " are commands, lines that begin with "> " continue one. The lines below a command are
-        its output, of stdout and stderr. A line "..." stands for any lines. All blocks of a document run in one shell, in
-        one directory that is removed afterwards, and in one network namespace. exit=N: the last command's exit status.
-        background: in a shell of its own, beside the blocks after it. It must have ended at the next heading, after a
-        Ctrl-C if ctrl-c is given. numbers: numbers are not compared, only their places.
+        its output, of stdout and stderr. A line "..." stands for any lines, "..." at a line's end for its rest. All
+        blocks of a document run in one shell, in one directory that is removed afterwards, and in one network namespace;
+        OpenNDK is installed there. exit=N: the last command's exit status. background: in a shell of its own, beside
+        the blocks after it. It must have ended at the next heading, after a Ctrl-C if ctrl-c is given. numbers: numbers
+        are not compared, only their places.
     c compile [file=NAME]                 a whole C program; with file, run blocks find it under that name
     cmake compile                         a project for the C files that the document's commands have used so far
-    LANGUAGE compile from=FILE[:NAME,...] the text of a file of the tree that the build or another test compiles, or of some
-                                          of its functions with the comments above them
+    LANGUAGE compile from=FILE[:NAME,...] the text of a file of the tree that the build or another test compiles, or of
+                                          some of its functions with the comments above them
     LANGUAGE text=REASON [file=NAME]      neither; REASON is one of REASONS below
 
 A comment <!-- setup: COMMAND --> is run before the blocks below it, without comparing anything.
@@ -104,12 +105,14 @@ def mask(text, numbers, directory):
 
 
 def same(expected, actual):
-    """Compares lines; "..." among the expected ones stands for any number of lines."""
+    """Compares lines. "..." among the expected ones stands for any lines, at a line's end for its rest."""
     if not expected:
         return not actual
     if expected[0] == "...":
         return any(same(expected[1:], actual[i:]) for i in range(len(actual) + 1))
-    return bool(actual) and expected[0] == actual[0] and same(expected[1:], actual[1:])
+    if not actual or not same(expected[1:], actual[1:]):
+        return False
+    return expected[0] == actual[0] or expected[0].endswith("...") and actual[0].startswith(expected[0][:-3])
 
 
 def commands(text):
@@ -131,8 +134,9 @@ class Shell:
     """A bash that runs one command after the other."""
 
     def __init__(self, directory, environment):
-        self.process = subprocess.Popen(["bash", "--noprofile", "--norc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, cwd=directory, env=environment, start_new_session=True)
+        self.process = subprocess.Popen(["bash", "--noprofile", "--norc"], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=directory,
+                                        env=environment, start_new_session=True)
         self.count, self.received = 0, ""
 
     def start(self, command):
@@ -177,12 +181,13 @@ class Document:
         self.directory = self.temporary.name
         self.background = []
         prefix = pathlib.Path(self.directory, ".local")
-        subprocess.run(["cmake", "--install", str(build), "--prefix", str(prefix)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["cmake", "--install", str(build), "--prefix", str(prefix)], check=True,
+                       stdout=subprocess.DEVNULL)
         pkgconfig = next(prefix.rglob("openndk.pc")).parent
         self.environment = {
             "PATH": f"{prefix}/bin:{os.environ['PATH']}", "PKG_CONFIG_PATH": str(pkgconfig),
-            "LD_LIBRARY_PATH": str(pkgconfig.parent), "HOME": self.directory, "TMPDIR": self.directory, "SOURCE": str(source),
-            "LC_ALL": "C.UTF-8", "TERM": "dumb", "COLUMNS": "120",
+            "LD_LIBRARY_PATH": str(pkgconfig.parent), "HOME": self.directory, "TMPDIR": self.directory,
+            "SOURCE": str(source), "LC_ALL": "C.UTF-8", "TERM": "dumb", "COLUMNS": "120",
         }
         self.shell = Shell(self.directory, self.environment)
 
@@ -265,7 +270,8 @@ class Document:
         project.mkdir()
         for path in pathlib.Path(self.directory).glob("*.c"):
             (project / path.name).write_text(path.read_text())
-        (project / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.22)\nproject(reader C)\n" + block.text)
+        head = "cmake_minimum_required(VERSION 3.22)\nproject(reader C)\n"
+        (project / "CMakeLists.txt").write_text(head + block.text)
         for command in (["cmake", "-S", ".", "-B", "build", "-G", "Ninja"], ["cmake", "--build", "build"]):
             environment = {**self.environment, "CMAKE_PREFIX_PATH": f"{self.directory}/.local"}
             result = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The examples share their helpers, and every file that the README and docs/ name exists."""
+"""The examples share their helpers, and every file that a document names exists."""
 import pathlib
 import re
 import sys
@@ -17,10 +17,10 @@ for name in set(functions[0]) & set(functions[1]) - SPECIFIC:
 if len(set(functions[0]) & set(functions[1]) - SPECIFIC) < 10:
     faults.append("examples: first.c and fetch.c share fewer functions than expected")
 
-for page in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
+for page in [*sorted(root.glob("*.md")), *sorted((root / "docs").glob("*.md"))]:
     folders = "docs|src|tests|include|examples|tools|scripts|bench"
     for name in re.findall(rf"`((?:{folders})/[\w./-]+\.\w+)`", page.read_text()):
         if not (root / name).exists():
             faults.append(f"{page.relative_to(root)}: there is no {name}")
-print("\n".join(faults) or "README and docs name what is there")
+print("\n".join(faults) or "the documents name what is there")
 sys.exit(bool(faults))
