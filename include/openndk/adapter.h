@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens and closes adapters in programs that are not drivers. ndk/ndkpi.h declares what an open adapter can do. A child
- * of fork must not use the adapters and objects of its parent; it may open adapters of its own (docs/fork.md).
+ * Adapters for programs that are not drivers: opening, closing and listing them. ndk/ndkpi.h declares what an open
+ * adapter can do. A child of fork must not use the adapters and objects of its parent; it may open adapters of its own
+ * (docs/fork.md).
  */
 #ifndef OPENNDK_ADAPTER_H
 #define OPENNDK_ADAPTER_H

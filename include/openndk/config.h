@@ -42,6 +42,7 @@ extern "C" {
 
 /*
  * The configuration of an adapter.
+ * Every field except size can also be set by an environment variable; see openndk for all of them.
  * See also: docs/timeouts.md, docs/profiles.md, docs/observe.md
  */
 typedef struct ondk_config {
@@ -238,8 +239,9 @@ static inline void ondk_config_init(ondk_config_t *config_)
 ONDK_API uint32_t ondk_config_check_environment(void);
 
 /*
- * Sets the configuration of adapters that this process opens from now on without options of their own.
+ * Sets the configuration of adapters that this process opens from now on.
  *   config  copied; NULL: the defaults and the environment again
+ * Does not apply to adapters that ondk_open_adapter_with opens with options of their own.
  * config->size is the size of the caller's struct, as ondk_config_init has set it. Fields beyond it have the values
  * that ondk_config_init sets, the environment included.
  * Returns
@@ -273,7 +275,6 @@ ONDK_API int32_t ondk_config_profile(ondk_config_t *config, const char *name);
 ONDK_API const char *ondk_profile_name(uint32_t index);
 /*
  * Returns what a profile imitates.
- *   index  0 for the first profile
  * Returns a sentence in static storage. Returns NULL if there is no profile with that index.
  */
 ONDK_API const char *ondk_profile_text(uint32_t index);

@@ -3,15 +3,15 @@
  * Reason codes: why a request failed or a connection ended, in more detail than an NTSTATUS. Completions
  * (NDK_RESULT_EX.ProviderErrorCode), the disconnect callback of NDK 2.1 (ProviderDisconnectReason),
  * ondk_connector_reason, ondk_adapter_failures and the log use the same codes. 0: nothing failed. docs/reasons.md lists
- * all codes; they are never renumbered. The bits of a code:
- *
- *     31      28 27      24 23      20 19      16 15      12 11       8 7                 0
- *    |    0     | sender of| class    |          | layer    | type     | code              |
- *               | Terminate| cause (with class)  | of the Terminate, as on the wire        |
+ * all codes; they are never renumbered. The bits of a code are:
+ *   31 to 28  0
+ *   27 to 24  the side that sent the Terminate message: enum ondk_reason_by
+ *   23 to 16  the cause: enum ondk_cause; 23 to 20 are its class
+ *   15 to 0   the Terminate's layer (15 to 12), type (11 to 8) and code (7 to 0), as on the wire
  *
  * A request that failed because its connection ended has the connection's reason. If no Terminate message was involved,
  * bits 0 to 15 and 24 to 27 are 0.
- * See also: docs/reasons.md
+ * See also: openndk-reasons, docs/reasons.md
  */
 #ifndef OPENNDK_REASON_H
 #define OPENNDK_REASON_H
@@ -25,19 +25,20 @@
 extern "C" {
 #endif
 
-#define ONDK_REASON_CAUSE(code) ((code) >> 16 & 0xffu) /* the cause: enum ondk_cause, ONDK_CAUSE_ */
-#define ONDK_REASON_CLASS(code) ((code) >> 16 & 0xf0u) /* the class of the cause: enum ondk_cause, ONDK_CLASS_ */
-#define ONDK_REASON_BY(code) ((code) >> 24 & 0xfu)     /* which side sent the Terminate: enum ondk_reason_by */
-#define ONDK_REASON_TERMINATE(code) ((code)&0xffffu)   /* layer << 12 | type << 8 | code */
+/* The parts of a code. */
+#define ONDK_REASON_CAUSE(code) ((code) >> 16 & 0xffu) /* the cause, of enum ondk_cause */
+#define ONDK_REASON_CLASS(code) ((code) >> 16 & 0xf0u) /* the class of the cause, of enum ondk_cause */
+#define ONDK_REASON_BY(code) ((code) >> 24 & 0xfu)     /* the side that sent the Terminate, of enum ondk_reason_by */
+#define ONDK_REASON_TERMINATE(code) ((code)&0xffffu)   /* the Terminate's layer << 12 | type << 8 | code */
 
-/* The side that sent the Terminate message, from ONDK_REASON_BY. */
+/* The side that sent the Terminate message. */
 enum ondk_reason_by {
     ONDK_BY_NOBODY = 0, /* there was no Terminate */
     ONDK_BY_US = 1,     /* this side found an error and sent the Terminate */
     ONDK_BY_PEER = 2    /* the peer sent it */
 };
 
-/* The causes and, with a lower half of 0, their classes. docs/reasons.md explains each. */
+/* The causes and, with a lower half of 0, their classes. docs/reasons.md explains each of them. */
 enum ondk_cause {
     ONDK_CAUSE_NONE = 0,
     ONDK_CLASS_NETWORK = 0x10, /* addresses and routes */
@@ -125,13 +126,11 @@ ONDK_API uint32_t ondk_connector_reason(NDK_CONNECTOR *connector);
 ONDK_API const char *ondk_reason_name(uint32_t code);
 /*
  * Returns what happened.
- *   code  a reason code
  * Returns a sentence. Never NULL. The text is valid until the calling thread's next call.
  */
 ONDK_API const char *ondk_reason_text(uint32_t code);
 /*
  * Returns what to check.
- *   code  a reason code
  * Returns a sentence in static storage. Never NULL.
  */
 ONDK_API const char *ondk_reason_advice(uint32_t code);

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* CMakeLists.txt reads these three lines: they are the version of the whole project. */
+/* The version of the whole project. CMakeLists.txt reads these three lines. */
 #define OPENNDK_VERSION_MAJOR 0
 #define OPENNDK_VERSION_MINOR 1
 #define OPENNDK_VERSION_PATCH 0

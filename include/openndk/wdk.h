@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The interface for programs that host drivers, for example ndkrun or a test: loading drivers, sending them requests,
- * checking them, and reporting what they leave behind. Drivers themselves include the headers in include/wdk.
+ * Hosting drivers in a program, as ndkrun and tests do: loading drivers, sending them requests, checking them, and
+ * reporting what they leave behind. Drivers themselves include the headers in include/wdk.
+ * See also: ndkrun, ndk-cc, docs/port-your-driver.md, docs/driver-checks.md
  */
 #ifndef OPENNDK_WDK_H
 #define OPENNDK_WDK_H
@@ -95,7 +96,7 @@ ONDK_API int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_
  * DriverUnload runs at PASSIVE_LEVEL on a thread of its own. If checks are on and the driver leaves anything behind,
  * that is reported as rule unload-outstanding. The driver's code then stays mapped, because a thread may still return
  * to it.
- * Returns 0. Returns -1 if the driver still runs; ondk_wdk_error then returns the reason, and *status is one of
+ * Returns 0. Returns -1 if the driver still runs; ondk_wdk_error then returns the reason, and *status is one of:
  *   STATUS_INVALID_DEVICE_REQUEST  the driver has no DriverUnload
  *   STATUS_DEVICE_BUSY             one of its devices is open
  *   STATUS_INSUFFICIENT_RESOURCES  no thread for DriverUnload could be created
@@ -299,7 +300,7 @@ ONDK_API const char *ondk_wdk_error(void);
 ONDK_API uint32_t ondk_wdk_report(FILE *out);
 
 /*
- * Counts the activities of drivers that can still run without input from outside.
+ * Counts the activities of drivers that can run without input from outside.
  * Activities are threads, set timers, queued DPCs and, if checks are on, pending NDK requests.
  * Returns the number of activities. 0: the drivers are idle.
  * Context: any thread of the host program.

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compares the manual pages with what they describe.
+
+usage: man_pages.py CHECK PAGES SOURCES [TOOL...]
+
+PAGES is the directory that scripts/man has written, SOURCES the tree. Checks:
+  lint      mandoc has no warning, every reference has its page, and no line is too long for a terminal
+  headers   every function and struct of include/openndk has a page, and the reverse
+  options   every option in the --help of each TOOL is in its page, and the reverse
+  settings  the library of TOOL, libopenndk.so, has the variables, ranges and defaults that openndk(7) states
+Each check also runs on a copy of the pages with one mistake, and must find it. Status 77: mandoc is missing.
+"""
+import ctypes
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+MAX_COLUMNS = 80
+EXTERNAL = {'if_nametoindex', 'abort', 'fork', 'exec', 'gdb', 'rping', 'ib_send_bw', 'netstat', 'ip-netns', 'tcpdump',
+            'ibv_devinfo', 'nft', 'ss', 'strace', 'getaddrinfo', 'pkg-config', 'ping',
+            'ndkconform', 'ndkinfo', 'ndkperf', 'ndkstat'}
+
+
+class Pages:
+    """The pages below a directory: name.section to text, without the links."""
+
+    def __init__(self, directory):
+        self.paths = {path.name: path for path in sorted(pathlib.Path(directory).glob('*/man?/*'))}
+        texts = {name: path.read_text() for name, path in self.paths.items()}
+        self.links = {name: text.split()[1] for name, text in texts.items() if text.startswith('.so ')}
+        self.texts = {name: text for name, text in texts.items() if name not in self.links}
+
+    def render(self, name):
+        done = subprocess.run(['mandoc', '-T', 'utf8', self.paths[name]], capture_output=True, text=True, check=True)
+        text = re.sub('.\b', '', done.stdout)
+        return text
+
+
+# ---- The checks: each returns a list of findings ----
+
+def check_lint(pages, *_):
+    findings = [f'{name} refers to {target}, which does not exist' for name, target in pages.links.items()
+                if pathlib.Path(target).name not in pages.texts]
+    for name, text in pages.texts.items():
+        done = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning', pages.paths[name]], capture_output=True,
+                              text=True, check=False)
+        findings += (done.stdout + done.stderr).splitlines()
+        for reference, section in re.findall(r'\bXr (\S+) (\d)', text):
+            if f'{reference}.{section}' not in pages.paths and reference not in EXTERNAL:
+                findings.append(f'{name}: there is no page {reference}({section})')
+        for line in pages.render(name).splitlines():
+            if len(line) > MAX_COLUMNS:
+                findings.append(f'{name}: a line of {len(line)} columns: {line}')
+    return findings
+
+
+def check_headers(pages, sources, *_):
+    declared = set()
+    for header in (sources / 'include/openndk').glob('*.h'):
+        text = re.sub(r'/\*.*?\*/', '', header.read_text(), flags=re.S)
+        declared |= set(re.findall(r'^(?:ONDK_API|static inline)\b[^;{(]*?\b(\w+)\(', text, re.M))
+        declared |= set(re.findall(r'^\} (\w+);', re.sub(r'typedef enum.*?\} \w+;', '', text, flags=re.S), re.M))
+        declared.add(f'openndk_{header.stem}')
+    documented = {name[:-2] for name in pages.paths if name.endswith('.3')}
+    findings = [f'{name} has no page' for name in sorted(declared - documented)]
+    findings += [f'{name}(3) describes nothing that include/openndk declares' for name in sorted(documented - declared)]
+    for name in declared & documented:
+        page = pathlib.Path(pages.links.get(f'{name}.3', f'{name}.3')).name
+        if not re.search(r'\b%s\b' % name, pages.texts.get(page, '')):
+            findings.append(f'{page} does not name {name}')
+    return findings
+
+
+OPTION = re.compile(r'(?<![\w/.<:=-])(--?[A-Za-z][\w-]*)')
+
+
+def help_options(text):
+    """The options in the lines of the help that begin with one, after indentation."""
+    options = set()
+    for line in text.splitlines():
+        if re.match(r'\s+-', line):
+            options |= set(OPTION.findall(re.split(r' {2,}', line.strip())[0]))
+    return options
+
+
+def page_options(text):
+    options = set()
+    for line in re.findall(r'^\.It (.*\bFl .*)$', text, re.M):
+        options |= {'-' + re.sub(r'\\-', '-', word) for word in re.findall(r'\bFl (\S+)', line)}
+    return options
+
+
+def check_options(pages, _, *tools):
+    findings = []
+    for tool in tools:
+        page = f'{pathlib.Path(tool).name}.1'
+        done = subprocess.run([tool, '--help'], capture_output=True, text=True, env={**os.environ, 'COLUMNS': '200'},
+                              check=False)
+        if done.returncode:
+            findings.append(f'{tool} --help: status {done.returncode}')
+        offered, described = help_options(done.stdout), page_options(pages.texts.get(page, ''))
+        findings += [f'{page} lacks the option {option}' for option in sorted(offered - described)]
+        findings += [f'{page} describes {option}, which --help lacks' for option in sorted(described - offered)]
+    findings += [f'{name} is the page of no tool' for name in pages.texts
+                 if name.endswith('.1') and name[:-2] not in [pathlib.Path(tool).name for tool in tools]]
+    return findings
+
+
+class Library:
+    """libopenndk's view of the environment."""
+
+    def __init__(self, path):
+        self.library = ctypes.CDLL(path)
+        self.library.ondk_config_init_sized.restype = None
+        self.library.ondk_config_check_environment.restype = ctypes.c_uint32
+        self.words = (ctypes.c_uint32 * 1024)()
+
+    def config(self, **variables):
+        """The words of ondk_config_t, and how many variables are not used."""
+        os.environ.update({name: str(value) for name, value in variables.items()})
+        wrong = self.library.ondk_config_check_environment()
+        self.library.ondk_config_init_sized(ctypes.byref(self.words), ctypes.c_size_t(ctypes.sizeof(self.words)))
+        for name in variables:
+            del os.environ[name]
+        return list(self.words), wrong
+
+
+def setting_findings(library, name, low, high, default, fields):
+    """Compares one variable. Adds the index of its field to fields."""
+    before = library.config()[0]
+    if library.config(**{name: default})[0] != before:
+        return [f'{name}: the default is not {default}']
+    found = []
+    for value in (low, high):
+        words, wrong = library.config(**{name: value})
+        changed = [i for i, word in enumerate(words) if word != before[i]]
+        if wrong or (value != default and (len(changed) != 1 or words[changed[0]] != value)):
+            found.append(f'{name}={value} is not used')
+        fields.update(changed)
+    for value in (low - 1, high + 1):
+        if value >= 0 and not library.config(**{name: value})[1]:
+            found.append(f'{name}={value} is out of the range, but used')
+    return found
+
+
+def words_of_messages(library_path):
+    """The variables with words, and the words, as the library's messages list them."""
+    script = 'import ctypes, sys; ctypes.CDLL(sys.argv[1]).ondk_config_check_environment()'
+    names = re.findall(r'\{ "(ONDK_\w+)", ', (SOURCES / 'src/provider/environment.c').read_text())
+    messages = {}
+    for name in names:
+        done = subprocess.run([sys.executable, '-c', script, library_path], env={**os.environ, name: '?'}, text=True,
+                              capture_output=True, check=True)
+        messages[name] = re.search(r'%s=\? is not used: expected is (.*)' % name, done.stderr)[1]
+    return messages
+
+
+def check_settings(pages, _, library_path):
+    findings, fields = [], set()
+    library = Library(library_path)
+    for name in [name for name in os.environ if name.startswith('ONDK_')]:
+        del os.environ[name]
+    text = re.sub(r'\s+', ' ', pages.render('openndk.7'))
+    entries = re.split(r' (?=ONDK_[A-Z_]+ [A-Z0-9])', text[text.index(' ENVIRONMENT '):text.index(' FILES ')])
+    described = {entry.split()[0]: entry for entry in entries if entry.startswith('ONDK_')}
+    words = words_of_messages(library_path)
+    for name, entry in described.items():
+        match = re.search(r'Range (\d+) (?:to (\d+)|or (\d+|more)); default (\w+)\.', entry)
+        if match:
+            high = match[2] or match[3]
+            numbers = [0xffffffff if text in ('more', 'ONDK_UNLIMITED') else int(text)
+                       for text in (match[1], high, match[4])]
+            findings += setting_findings(library, name, *numbers, fields)
+        elif name not in words:
+            findings.append(f'openndk(7): {name} has no range, or is not a variable')
+    for name, message in words.items():
+        for word in re.findall(r'[a-z][\w-]*', message):
+            if name not in described:
+                findings.append(f'openndk(7) lacks {name}')
+                break
+            if word not in ('a', 'or', 'profile') and not re.search(r'(?<![\w-])%s(?![\w-])' % word, described[name]):
+                findings.append(f'openndk(7): {name} may be {word}')
+    count = (SOURCES / 'src/provider/config.c').read_text().count('    FIELD(')
+    if fields != set(range(1, count + 1)):
+        findings.append(f'openndk(7) describes {len(fields)} of {count} fields')
+    return findings
+
+
+# ---- Mistakes that the checks must find: a page's name, and a function of its text ----
+
+MISTAKES = {
+    'lint': [('ondk_open_adapter.3', lambda text: text + '.Bl -tag\n.It a\n'),
+             ('ondk_open_adapter.3', lambda text: text + '.Pp\n.Xr ondk_no_such_function 3\n'),
+             ('openndk_config.3', lambda text: text + '.Bd -literal\n' + 'x' * 90 + '\n.Ed\n')],
+    'headers': [('ondk_open_adapter.3', None), ('ondk_config_t.3', None), ('ondk_config_init_sized.3', None),
+                ('ondk_open_adapter.3', lambda text: text.replace('ondk_open_adapter', 'ondk_open'))],
+    'options': [('ndkrun.1', lambda text: text.replace('.It Fl -net', '.It Fl -nett'))],
+    'settings': [('openndk.7', lambda text: text.replace('default 25.', 'default 26.')),
+                 ('openndk.7', lambda text: text.replace('Range 0 to 508;', 'Range 0 to 507;')),
+                 ('openndk.7', lambda text: text.replace('.It Ev ONDK_NUDGE_MS', '.It Ev ONDK_NUDGE')),
+                 ('openndk.7', lambda text: text.replace('.It Cm go-on', '.It Cm go_on')),
+                 ('openndk.7', lambda text: text.replace('.It Ev ONDK_WDK_CHECKS', '.It Ev WDK_CHECKS'))],
+}
+
+
+def finds_mistakes(check, name, directory, *rest):
+    missed = []
+    for page, change in MISTAKES[name]:
+        with tempfile.TemporaryDirectory() as scratch:
+            copy = shutil.copytree(directory, pathlib.Path(scratch) / 'man')
+            path = Pages(copy).paths[page]
+            if change is None:
+                path.unlink()
+            else:
+                before = path.read_text()
+                path.write_text(change(before))
+                if path.read_text() == before:
+                    missed.append(f'{name}: the mistake in {page} changes nothing')
+            if not check(Pages(copy), *rest):
+                missed.append(f'{name}: the mistake in {page} was not found')
+    return missed
+
+
+def main():
+    global SOURCES
+    name, directory, SOURCES, *tools = sys.argv[1:]
+    SOURCES = pathlib.Path(SOURCES)
+    check = {'lint': check_lint, 'headers': check_headers, 'options': check_options, 'settings': check_settings}[name]
+    if not shutil.which('mandoc'):
+        print('mandoc is missing (scripts/deps.sh test)')
+        return 77
+    pages = Pages(directory)
+    if len(pages.texts) < 10:
+        print(f'{directory} has only {len(pages.texts)} pages')
+        return 1
+    findings = check(pages, SOURCES, *tools) + finds_mistakes(check, name, directory, SOURCES, *tools)
+    print('\n'.join(findings) or f'{len(pages.texts)} pages: nothing found')
+    return 1 if findings else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
