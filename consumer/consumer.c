@@ -8,7 +8,7 @@
 
 #include "consumer/sync.h"
 
-enum { DEPTH = 64, SGES = 2 };
+enum { DEPTH = 64, SGES = 2, WAIT_STEP_MS = 200 };
 
 /* ---- events ---- */
 
@@ -272,6 +272,20 @@ NDK_CONNECTOR *consumer_next_request_ms(struct consumer *c, uint64_t ms)
     return connector;
 }
 
+/* Waits for a pending connect. Cancels it after an interrupt. */
+static NTSTATUS consumer_wait_connect(struct consumer *c, struct sync *s, NTSTATUS status)
+{
+    if (status != STATUS_PENDING || !c->is_interrupted)
+        return sync_wait(s, status);
+    while (!sync_wait_ms(s, WAIT_STEP_MS))
+        if (c->is_interrupted()) {
+            consumer_close_connector(c);
+            (void)sync_wait(s, status);
+            return STATUS_CANCELLED;
+        }
+    return sync_wait(s, status);
+}
+
 NTSTATUS consumer_connect(struct consumer *c, const struct sockaddr *from, const struct sockaddr *to,
                           struct consumer_limits limits, const void *data, uint32_t len)
 {
@@ -282,9 +296,10 @@ NTSTATUS consumer_connect(struct consumer *c, const struct sockaddr *from, const
     if (!NT_SUCCESS(status))
         return status;
     sync_init(&s);
-    status = sync_wait(&s, k->Dispatch->NdkConnect(k, c->qp, (PSOCKADDR)from, sync_address_len(from), (PSOCKADDR)to,
-                                                   sync_address_len(to), limits.inbound, limits.outbound, (PVOID)data,
-                                                   len, sync_on_request, &s));
+    status = k->Dispatch->NdkConnect(k, c->qp, (PSOCKADDR)from, sync_address_len(from), (PSOCKADDR)to,
+                                     sync_address_len(to), limits.inbound, limits.outbound, (PVOID)data, len,
+                                     sync_on_request, &s);
+    status = consumer_wait_connect(c, &s, status);
     sync_fini(&s);
     return status;
 }

@@ -45,6 +45,7 @@ struct consumer {
     unsigned requests_popped;
     bool is_closing; /* further connect requests are refused */
     atomic_bool is_cancelled;
+    bool (*is_interrupted)(void); /* optional: consumer_connect ends with STATUS_CANCELLED when it returns true */
 };
 
 /*

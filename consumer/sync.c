@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 
 void sync_init(struct sync *s)
 {
@@ -43,6 +44,23 @@ NTSTATUS sync_wait(struct sync *s, NTSTATUS status)
     while (sem_wait(&s->done)) /* EINTR */
         continue;
     return s->status;
+}
+
+bool sync_wait_ms(struct sync *s, unsigned ms)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_sec += ms / 1000;
+    t.tv_nsec += ms % 1000 * 1000000L;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000;
+    }
+    if (sem_timedwait(&s->done, &t) != 0)
+        return false;
+    sem_post(&s->done); /* for sync_wait */
+    return true;
 }
 
 /* Ends a call of which nothing else is waited for. */

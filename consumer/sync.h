@@ -7,6 +7,7 @@
 #define CONSUMER_SYNC_H
 
 #include <semaphore.h>
+#include <stdbool.h>
 
 #include "ndk/ndkpi.h"
 
@@ -32,6 +33,8 @@ void sync_on_create(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object);
 void sync_on_close(void *context);
 /* Returns the final status of a call that returned `status`. */
 NTSTATUS sync_wait(struct sync *s, NTSTATUS status);
+/* Returns whether a pending call has completed, after at most `ms` milliseconds; a signal ends the wait earlier. */
+bool sync_wait_ms(struct sync *s, unsigned ms);
 
 /* ---- creates: the out parameter is NULL after a failure ---- */
 
