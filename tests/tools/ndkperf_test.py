@@ -234,10 +234,12 @@ def profiles():
 
 
 def peers_that_do_not_fit():
-    pair("another version of the client", ("--protocol", "2"), codes=(5, 130), client_says=("uses version 1",),
+    pair("another version of the client", ("--protocol", "1"), codes=(5, 130),
+         client_says=("uses version 2 of ndkperf's protocol", "install the same release"),
+         server_says=("refused a client: ", "uses version 1 of ndkperf's protocol, this end version 2"))
+    pair("another version of the server", (), ("--protocol", "7"), codes=(5, 130),
+         client_says=("uses version 7 of ndkperf's protocol, this end version 2",),
          server_says=("refused a client: ", "uses version 2"))
-    pair("another version of the server", (), ("--protocol", "7"), codes=(5, 130), client_says=("uses version 7",),
-         server_says=("refused a client: ", "uses version 1"))
     at = address()
     with Process("server", "--address", at) as s:
         code, out, err = run("-C", "-ServerAddr", at, program=NDKPING)
@@ -245,7 +247,7 @@ def peers_that_do_not_fit():
         with socket.create_connection(at.split(":")) as raw:
             raw.sendall(b"GET / HTTP/1.0\r\n\r\n")
         with socket.create_connection(at.split(":")) as raw: # half a hello, in a well-formed request
-            raw.sendall(b"MPA ID Req Frame" + struct.pack(">BBH", 0x40, 1, 12) + b"NDKP\x01\0\0\0half")
+            raw.sendall(b"MPA ID Req Frame" + struct.pack(">BBH", 0x40, 1, 12) + b"NDKP\x02\0\0\0half")
             check("half a hello", b"MPA ID Rep Frame" in raw.recv(100), "nothing")
         code, out, err = run("client", "--address", at, *SHORT)
     check("a foreign client, and then a real one", (code, s.code) == (0, 0), (out, err, s.text))
@@ -429,9 +431,9 @@ def wrong_usage():
             "unseen corruption": ("client", *here, "--corrupt"),
             "trailing": ("client", *here, "x")}.items():
         code, out, err = run(*options)
-        check(f"wrong usage, {name}", code == 2 and "Try ndkperf --help." in err, (code, out, err))
+        check(f"wrong usage, {name}", code == 2 and "Try 'ndkperf --help'." in err, (code, out, err))
     code, out, err = run("--help")
-    check("help", code == 0 and not err and all(x in out for x in ("-ServerAddr", "--latency", "Exit: 0 done")),
+    check("help", code == 0 and not err and all(x in out for x in ("-ServerAddr", "--latency", "Exit status:")),
           (code, out, err))
 
 

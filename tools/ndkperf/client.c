@@ -1,100 +1,86 @@
 /* SPDX-License-Identifier: MIT */
-/* The client: warms up, measures each size, and requests the server's results. */
+/*
+ * The client: warms up, measures each size, and requests the server's results. It has one order unanswered at a time
+ * (wire.h), so client_request first waits for a sample that was requested before.
+ */
+#include "client.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "connect.h"
+#include "flow.h"
 #include "pattern.h"
+#include "pump.h"
 #include "report.h"
 #include "roles.h"
 
-static const uint64_t NS_PER_S = 1000000000, NS_PER_MS = 1000000, SLICE_NS = 100000000, LIVE_NS = 500000000;
+static const uint64_t LIVE_NS = 500000000;
+static const double NS_PER_S = 1e9, MIB = 1048576, MILLION = 1e6;
 
-struct client {
-    struct session *s;
-    const struct options *o;
-    struct result *result;
-    uint64_t completed, from, deadline; /* of this run; deadline 0: it ends after the iterations */
-    uint64_t lap;                       /* --check: the number of the first message of this lap (one window) */
-    uint64_t slice_at, slice_completed, live_at;
-    bool warmup, over; /* over: no further run or lap begins */
-    struct outcome outcome;
-};
-
-/* ---- receives and completions ---- */
-
-static struct client *client_from(struct session *s)
+static bool client_on_difference(struct session *s, uint32_t lane, uint64_t message, uint32_t offset)
 {
-    return s->role;
+    return session_differs(s, lane, message, offset, "client");
 }
-
-/* Handles a credit, or the answer to a send whose latency is measured. */
-static bool client_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t len)
-{
-    if (!len) {
-        l->credited += s->window / 4 ? s->window / 4 : 1;
-        return lane_receive(s, l, slot);
-    }
-    if (s->check) {
-        uint32_t offset = pattern_differs(lane_memory(s, l, AREA_RECEIVE, slot), len, l->index, l->received);
-        if (offset < len)
-            return session_differs(s, l->index, l->received, offset, "client");
-    }
-    l->received++;
-    return lane_receive(s, l, slot);
-}
-
-static bool client_on_completed(struct session *s, struct lane *l, enum id id, uint32_t slot)
-{
-    uint32_t size = s->run.size;
-
-    l->completed++;
-    client_from(s)->completed++;
-    if (id == ID_READ && s->check) {
-        uint8_t *at = lane_memory(s, l, AREA_TARGET, slot);
-        uint32_t offset = pattern_differs(at, size, l->index, slot);
-        if (offset < size)
-            return session_differs(s, l->index, l->completed - 1, offset, "client");
-        memset(at, ~at[0], size); /* so that the next read must change it */
-    }
-    return true;
-}
-
-static const struct session_events client_events = { client_on_receive, client_on_completed };
 
 /* ---- orders ---- */
 
-static bool client_request(struct client *c, const struct order *o)
+static bool client_send_order(struct client *c, const struct order *o)
 {
-    struct session *s = c->s;
     uint8_t bytes[WIRE_ORDER];
 
     order_put(o, bytes);
-    s->order_received = false;
-    if (!control_receive(s) || !control_send(s, bytes))
-        return false;
+    c->s->order_received = false;
+    return control_receive(c->s) && control_send(c->s, bytes);
+}
+
+static bool client_wait_outcome(struct client *c)
+{
+    struct session *s = c->s;
+
     while (!s->order_received)
         if (!session_poll(s))
             return false;
+    c->sampling = false;
     outcome_get(&c->outcome, control_received(s));
     if (c->outcome.different)
         return session_differs(s, c->outcome.lane, c->outcome.message, c->outcome.offset, "server");
     return true;
 }
 
-/*
- * Ends a run or lap: sends an empty message on each lane, and waits until the server confirms that all messages
- * arrived.
- */
-static bool client_flush(struct client *c, uint64_t first, uint64_t count)
+static bool client_end_sample(struct client *c);
+
+static bool client_request(struct client *c, const struct order *o)
+{
+    if (c->sampling && (!client_wait_outcome(c) || !client_end_sample(c)))
+        return false;
+    return client_send_order(c, o) && client_wait_outcome(c);
+}
+
+/* Waits until all messages of the server's have arrived; verifies its writes. */
+static bool client_wait_arrived(struct client *c)
+{
+    struct session *s = c->s;
+    uint64_t messages = c->outcome.messages, first = c->server_laps;
+
+    while (!flow_has_arrived(s, c->flushes, messages))
+        if (!session_poll(s))
+            return false;
+    if (!s->check || s->run.test != TEST_WRITE)
+        return true;
+    c->server_laps = messages / s->lane_count;
+    return flow_check_written(s, first, c->server_laps - first);
+}
+
+bool client_flush(struct client *c, uint64_t first, uint64_t count)
 {
     struct session *s = c->s;
     const struct order o = { .kind = ORDER_FLUSH, .first = first, .count = count };
 
-    for (uint32_t i = 0; i < s->lane_count; i++)
-        if (!lane_post(s, &s->lanes[i], ID_FLUSH, 0, 0, 0))
-            return false;
-    return client_request(c, &o);
+    c->flushes++;
+    if (!flow_flush(s) || !client_request(c, &o))
+        return false;
+    return !s->both || client_wait_arrived(c);
 }
 
 static bool client_begin_run(struct client *c, uint32_t size, bool warmup)
@@ -102,146 +88,157 @@ static bool client_begin_run(struct client *c, uint32_t size, bool warmup)
     struct session *s = c->s;
     uint32_t flags = (c->o->latency ? ORDER_LATENCY : 0) | (c->o->corrupt ? ORDER_CORRUPT : 0) |
                      (warmup ? ORDER_WARMUP : 0);
+    uint64_t count = warmup ? 0 : c->o->iterations;
 
-    s->run = (struct order){ .kind = ORDER_RUN, .test = c->o->test, .flags = flags, .size = size };
+    s->phase = warmup ? PHASE_WARMUP : PHASE_MEASURE;
+    s->run = (struct order){
+        .kind = ORDER_RUN, .test = c->o->test, .flags = flags, .size = size, .count = count, .burst = c->o->burst
+    };
+    pump_begin(s, count, c->o->burst, c->o->corrupt);
     for (uint32_t i = 0; i < s->lane_count; i++) {
-        struct lane *l = &s->lanes[i];
-        l->posted = l->completed = l->received = 0;
-        lane_memory(s, l, AREA_TARGET, 0)[size - 1] = 0;
+        s->lanes[i].received = 0;
+        lane_memory(s, &s->lanes[i], AREA_TARGET, 0)[size - 1] = 0;
+        for (uint32_t slot = 0; s->both && s->check && slot < s->slots; slot++)
+            pattern_fill(lane_memory(s, &s->lanes[i], AREA_SOURCE, slot), size, s->lanes[i].index, slot);
     }
     c->warmup = warmup;
-    c->completed = c->lap = 0;
-    c->over = false;
+    c->server_laps = c->server_messages = c->server_ns = 0;
     if (!client_request(c, &s->run))
         return false;
-    c->from = c->slice_at = c->live_at = session_now();
-    c->slice_completed = 0;
-    c->deadline = warmup             ? c->from + c->o->warmup_ms * NS_PER_MS
-                  : c->o->iterations ? 0
-                                     : c->from + c->o->seconds_ms * NS_PER_MS;
+    meter_begin(&c->meter, session_now());
+    c->live_at = c->interval_at = c->meter.from;
+    c->interval_messages = 0;
+    c->deadline = warmup  ? c->meter.from + (uint64_t)(c->o->warmup * NS_PER_S)
+                  : count ? 0
+                          : c->meter.from + (uint64_t)(c->o->duration * NS_PER_S);
     return true;
 }
 
-/* Ends the run if its time is over, updates the peak rate, and prints the live line. */
-static void client_check_clock(struct client *c, uint64_t now)
+/* ---- intervals ---- */
+
+/* Begins the client's part of the next interval. */
+static void client_begin_interval(struct client *c, uint64_t now)
+{
+    c->interval_at = now;
+    c->interval_messages = c->s->pump.completed;
+    memset(&c->interval->times, 0, sizeof c->interval->times);
+}
+
+/* Sets the server's part of the interval from an outcome. */
+static void client_set_server_part(struct client *c)
+{
+    struct rate *r = &c->interval->server;
+
+    c->interval->has_server = true;
+    r->messages = c->outcome.messages - c->server_messages;
+    r->seconds = (double)(c->outcome.ns - c->server_ns) / NS_PER_S;
+    c->server_messages = c->outcome.messages;
+    c->server_ns = c->outcome.ns;
+}
+
+static bool client_end_sample(struct client *c)
+{
+    client_set_server_part(c);
+    report_interval(c->s, c->interval);
+    return true;
+}
+
+static void client_set_interval(struct client *c, uint64_t now)
+{
+    struct interval *i = c->interval;
+
+    i->size = c->s->run.size;
+    i->from = (double)(c->interval_at - c->meter.from) / NS_PER_S;
+    i->to = (double)(now - c->meter.from) / NS_PER_S;
+    i->client.messages = c->s->pump.completed - c->interval_messages;
+    i->client.seconds = i->to - i->from;
+    i->has_server = false;
+}
+
+/* Ends an interval. In both directions it is reported when the server's part has arrived. */
+static bool client_check_interval(struct client *c, uint64_t now)
+{
+    const struct order sample = { .kind = ORDER_SAMPLE };
+
+    if (c->sampling) {
+        if (!c->s->order_received)
+            return true;
+        if (!client_wait_outcome(c) || !client_end_sample(c))
+            return false;
+    }
+    if ((double)(now - c->interval_at) < c->o->interval * NS_PER_S)
+        return true;
+    client_set_interval(c, now);
+    if (c->s->both) {
+        client_begin_interval(c, now);
+        return c->sampling = client_send_order(c, &sample);
+    }
+    report_interval(c->s, c->interval);
+    client_begin_interval(c, now);
+    return true;
+}
+
+/* Reports the rest of the run after the last whole interval. whole: the server has sent its part. */
+static void client_end_intervals(struct client *c, uint64_t now, bool whole)
+{
+    client_set_interval(c, now);
+    if (c->s->both && whole)
+        client_set_server_part(c);
+    if (c->interval->client.messages || (c->interval->has_server && c->interval->server.messages))
+        report_interval(c->s, c->interval);
+}
+
+/* ---- runs ---- */
+
+static void client_show_live(struct client *c, uint64_t now)
+{
+    const struct session *s = c->s;
+    double seconds = (double)(now - c->meter.from) / NS_PER_S, messages = (double)s->pump.completed;
+    char step[48] = "";
+
+    if (c->steps > 1)
+        snprintf(step, sizeof step, " (%u of %u)", c->step, c->steps);
+    if (c->warmup)
+        report_live(s, "%u bytes%s, warm-up, %.1f s", (unsigned)s->run.size, step, seconds);
+    else if (c->o->latency)
+        report_live(s, "%u bytes%s, %.1f s: %llu messages, median %.2f us, 99 %% %.2f us", (unsigned)s->run.size, step,
+                    seconds, (unsigned long long)c->result->times.count, times_quantile(&c->result->times, 0.5),
+                    times_quantile(&c->result->times, 0.99));
+    else
+        report_live(s, "%u bytes%s, %.1f s: %.0f MB/s, %.3f Mmps", (unsigned)s->run.size, step, seconds,
+                    messages * s->run.size / MIB / seconds, messages / seconds / MILLION);
+}
+
+bool client_check_clock(struct client *c, uint64_t now)
 {
     struct session *s = c->s;
 
-    if ((c->deadline && now >= c->deadline) || session_interrupted)
-        c->over = true;
-    if (c->warmup)
-        return;
-    if (now - c->slice_at >= SLICE_NS) {
-        double rate = (double)(c->completed - c->slice_completed) * s->run.size * (double)NS_PER_S /
-                      (double)(now - c->slice_at);
-        if (rate > c->result->peak)
-            c->result->peak = rate;
-        c->slice_at = now;
-        c->slice_completed = c->completed;
-    }
+    if ((c->deadline && now >= c->deadline) || session_is_interrupted())
+        s->pump.over = true;
     if (now - c->live_at >= LIVE_NS) {
         c->live_at = now;
-        report_live(s, s->run.size, c->completed, (double)(now - c->from) / (double)NS_PER_S,
-                    c->o->latency ? &c->result->times : NULL);
+        client_show_live(c, now);
     }
+    if (c->warmup)
+        return true;
+    meter_update(&c->meter, now, s->pump.completed);
+    return c->o->interval <= 0 || client_check_interval(c, now);
 }
 
-/* ---- bandwidth ---- */
-
-static enum id client_request_kind(enum test test, uint64_t message)
-{
-    static const enum id kinds[] = { [TEST_SEND] = ID_SEND, [TEST_WRITE] = ID_WRITE, [TEST_READ] = ID_READ };
-
-    return kinds[test == TEST_MIXED ? message % 3 : test];
-}
-
-static bool client_post_next(struct client *c, struct lane *l, uint32_t flags)
-{
-    struct session *s = c->s;
-    uint64_t message = l->posted++;
-    uint32_t slot = (uint32_t)(message % s->window);
-    enum id id = client_request_kind(c->o->test, message);
-
-    if (s->check && id != ID_READ) {
-        uint8_t *at = lane_memory(s, l, AREA_SOURCE, slot);
-        pattern_fill(at, s->run.size, l->index, message);
-        if (c->o->corrupt && !message)
-            at[s->run.size / 2] ^= 1;
-    }
-    l->sent += id == ID_SEND;
-    return lane_post(s, l, id, slot, s->run.size, flags);
-}
-
-/* Returns how many messages the lane will have sent at the end of this lap. */
-static uint64_t client_lap_end(const struct client *c)
-{
-    uint64_t all = c->deadline ? UINT64_MAX : c->o->iterations, lap = c->lap + c->s->window;
-
-    return c->s->check && lap < all ? lap : all;
-}
-
-/* Posts whole bursts until the lane's window is full. */
-static bool client_post_bursts(struct client *c, struct lane *l)
-{
-    const struct session *s = c->s;
-    uint64_t left = client_lap_end(c) - l->posted, room = s->window - (l->posted - l->completed);
-    uint64_t credit = s->window - (l->sent - l->credited);
-
-    if (credit < room && c->o->test != TEST_WRITE && c->o->test != TEST_READ)
-        room = credit;
-    for (;;) {
-        uint64_t burst = c->o->burst;
-        if (burst > s->window / 2) /* a part of the window may wait for its credit */
-            burst = s->window / 2 ? s->window / 2 : 1;
-        if (burst > left)
-            burst = left;
-        if (!burst || room < burst)
-            return true;
-        for (uint64_t i = 0; i < burst; i++)
-            if (!client_post_next(c, l, i + 1 < burst ? NDK_OP_FLAG_DEFER : 0))
-                return false;
-        room -= burst;
-        left -= burst;
-    }
-}
-
-/* May a lane post more? A lap that has begun on one lane must be posted completely on all lanes. */
-static bool client_may_post(const struct client *c)
-{
-    const struct session *s = c->s;
-    bool begun = false;
-
-    for (uint32_t i = 0; i < s->lane_count; i++)
-        begun = begun || s->lanes[i].posted != c->lap;
-    return !c->over || (s->check && begun);
-}
-
-static bool client_is_drained(const struct client *c, bool to_fill)
-{
-    const struct session *s = c->s;
-
-    for (uint32_t i = 0; i < s->lane_count; i++)
-        if (s->lanes[i].completed != s->lanes[i].posted || (to_fill && s->lanes[i].posted < client_lap_end(c)))
-            return false;
-    return true;
-}
-
-/*
- * Ends a lap, or the run (*done). All posted requests have completed. With --check every lane has posted the same
- * number of messages, so the first lane's number is used.
- */
+/* Ends a lap, or the run (*done). All posted requests have completed. */
 static bool client_end_lap(struct client *c, bool *done)
 {
+    const struct order lap = { .kind = ORDER_LAP };
     struct session *s = c->s;
-    uint64_t sum = 0, posted = s->lanes[0].posted;
+    uint64_t first = s->pump.lap;
 
-    *done = !s->check || c->over || (!c->deadline && posted >= c->o->iterations);
-    for (uint32_t i = 0; i < s->lane_count; i++)
-        sum += s->lanes[i].posted;
-    if (!client_flush(c, s->check ? c->lap : 0, s->check ? posted - c->lap : sum))
+    *done = !pump_has_next_lap(s);
+    if (!client_flush(c, first, s->check ? s->lanes[0].posted - first : pump_posted(s)))
         return false;
-    c->lap = posted;
-    return true;
+    if (*done)
+        return true;
+    pump_begin_lap(s);
+    return !s->both || client_request(c, &lap);
 }
 
 static bool client_run_bandwidth(struct client *c)
@@ -249,137 +246,70 @@ static bool client_run_bandwidth(struct client *c)
     struct session *s = c->s;
 
     for (uint64_t turns = 0;; turns++) {
-        bool to_fill;
+        bool lap_done, done = false;
 
-        if (turns % 16 == 0 || s->options->events || s->is_idle)
-            client_check_clock(c, session_now());
-        to_fill = client_may_post(c);
-        for (uint32_t i = 0; to_fill && i < s->lane_count; i++)
-            if (!client_post_bursts(c, &s->lanes[i]))
-                return false;
-        if (client_is_drained(c, to_fill)) {
-            bool done;
-            if (!client_end_lap(c, &done))
-                return false;
-            if (done)
-                return true;
-            continue;
-        }
-        if (!session_poll(s))
+        if ((turns % 16 == 0 || s->options->events || s->is_idle) && !client_check_clock(c, session_now()))
             return false;
+        if (!pump_post(s, &lap_done))
+            return false;
+        if (!lap_done && !session_poll(s))
+            return false;
+        if (lap_done && !client_end_lap(c, &done))
+            return false;
+        if (done)
+            return true;
     }
 }
 
-/* ---- latency ---- */
-
-static bool client_is_answered(struct client *c, struct lane *l, uint64_t message)
+static bool client_run(struct client *c)
 {
-    struct session *s = c->s;
-    uint32_t last = s->run.size - 1;
-
-    if (c->o->test == TEST_READ)
-        return l->completed > message;
-    if (c->o->test == TEST_SEND)
-        return l->received > message;
-    return written_mark(lane_memory(s, l, AREA_TARGET, 0) + last) == (uint8_t)(message + 1);
+    return c->o->latency ? client_run_latency(c) : client_run_bandwidth(c);
 }
 
-static bool client_ping(struct client *c, struct lane *l, uint64_t message)
+static void client_set_result(struct client *c, uint64_t now, bool whole)
 {
-    struct session *s = c->s;
-    uint32_t slot = 0, last = s->run.size - 1;
-    uint8_t *source = lane_memory(s, l, AREA_SOURCE, slot);
-    enum id id = client_request_kind(c->o->test, message);
+    struct result *r = c->result;
+    double mean;
 
-    l->posted++;
-    if (s->check && id != ID_READ) {
-        pattern_fill(source, s->run.size, l->index, message);
-        if (c->o->corrupt && !message)
-            source[last / 2] ^= 1;
-    }
-    if (id == ID_WRITE)
-        source[last] = (uint8_t)(message + 1);
-    return lane_post(s, l, id, slot, s->run.size, 0);
+    r->has_server = whole;
+    r->server_cpu_us = c->outcome.cpu_us;
+    r->client.seconds = (double)(now - c->meter.from) / NS_PER_S;
+    r->client.messages = c->s->pump.completed;
+    r->client.peak = c->meter.peak;
+    mean = rate_messages(&r->client);
+    if (r->client.peak < mean) /* the last slice may be shorter than the others */
+        r->client.peak = mean;
+    if (!c->s->both || !whole)
+        return;
+    r->server.messages = c->outcome.messages;
+    r->server.seconds = (double)c->outcome.ns / NS_PER_S;
+    r->server.peak = (double)c->outcome.peak / r->size;
 }
-
-/* Waits until the last request has completed, because the peer's answer may arrive before that. */
-static bool client_wait_completed(struct client *c, const struct lane *l)
-{
-    while (l->posted != l->completed)
-        if (!session_poll(c->s))
-            return false;
-    return true;
-}
-
-static bool client_check_written(struct client *c, struct lane *l, uint64_t message)
-{
-    uint32_t last = c->s->run.size - 1;
-    uint32_t offset = written_differs(lane_memory(c->s, l, AREA_TARGET, 0), last, l->index, message);
-
-    return offset >= last || session_differs(c->s, l->index, message, offset, "client");
-}
-
-static bool client_run_latency(struct client *c)
-{
-    struct session *s = c->s;
-    uint64_t most = c->deadline ? UINT64_MAX : (uint64_t)c->o->iterations * s->lane_count, count = 0;
-    uint64_t parts = c->o->test == TEST_READ ? 1 : 2, now = session_now();
-
-    for (; count < most && !c->over; count++) {
-        struct lane *l = &s->lanes[count % s->lane_count];
-        uint64_t message = count / s->lane_count, before;
-
-        if (!client_wait_completed(c, l))
-            return false;
-        before = session_now();
-        if (!client_ping(c, l, message))
-            return false;
-        while (!client_is_answered(c, l, message))
-            if (!session_poll(s))
-                return false;
-        now = session_now();
-        if (!c->warmup)
-            times_add(&c->result->times, (now - before) / parts);
-        if (s->check && c->o->test == TEST_WRITE && !client_check_written(c, l, message))
-            return false;
-        client_check_clock(c, now);
-    }
-    c->completed = count;
-    while (!client_is_drained(c, false))
-        if (!session_poll(s))
-            return false;
-    return client_flush(c, 0, s->check ? count / s->lane_count : count);
-}
-
-/* ---- runs ---- */
 
 /* Measures one size after a warm-up. */
 static bool client_measure(struct client *c, uint32_t size)
 {
     struct result *r = c->result;
-    uint64_t cpu;
-    double mean;
+    uint64_t cpu, now;
     bool whole;
 
     memset(r, 0, sizeof *r);
+    memset(c->interval, 0, sizeof *c->interval);
     r->size = size;
-    if (c->o->warmup_ms && !session_interrupted &&
-        (!client_begin_run(c, size, true) || !(c->o->latency ? client_run_latency : client_run_bandwidth)(c)))
+    if (c->o->warmup > 0 && !session_is_interrupted() && (!client_begin_run(c, size, true) || !client_run(c)))
         return false;
-    if (session_interrupted || !client_begin_run(c, size, false))
+    if (session_is_interrupted() || !client_begin_run(c, size, false))
         return false;
     cpu = session_cpu_us();
-    whole = (c->o->latency ? client_run_latency : client_run_bandwidth)(c);
-    r->seconds = (double)(session_now() - c->from) / (double)NS_PER_S;
+    whole = client_run(c);
+    now = session_now();
     r->client_cpu_us = session_cpu_us() - cpu;
-    r->has_server_cpu = whole;
-    r->server_cpu_us = c->outcome.cpu_us;
-    r->messages = c->completed;
-    mean = r->seconds > 0 ? (double)r->messages * size / r->seconds : 0;
-    if (r->peak < mean) /* the last slice may be shorter than the others */
-        r->peak = mean;
-    report_live_end(c->s);
-    if (r->messages && (whole || c->s->failed != NDKPERF_DATA))
+    client_set_result(c, now, whole);
+    if (!whole && c->s->failed == NDKPERF_DATA)
+        return false;
+    if (c->o->interval > 0)
+        client_end_intervals(c, now, whole);
+    if (r->client.messages)
         report_result(c->s, r);
     return whole;
 }
@@ -394,8 +324,13 @@ static void client_end_session(struct client *c)
     if (code != NDKPERF_OK && code != NDKPERF_DATA)
         return;
     s->failed = NDKPERF_OK;
+    s->phase = PHASE_END;
     s->check = false;
     s->is_ending = true; /* the end of a lane may be detected before the server's last answer */
+    while (c->sampling && !s->order_received)
+        if (!session_poll(s))
+            break;
+    c->sampling = false;
     if (client_request(c, &end))
         session_disconnect(s);
     if (code != NDKPERF_OK)
@@ -406,30 +341,31 @@ static void client_measure_all(struct client *c)
 {
     uint64_t size = c->o->all ? 2 : c->o->size;
 
-    while (size <= c->s->max_size && !session_interrupted && client_measure(c, (uint32_t)size) && c->o->all)
+    c->steps = 1;
+    for (uint64_t next = size * 2; c->o->all && next <= c->s->max_size; next *= 2)
+        c->steps++;
+    for (c->step = 1; size <= c->s->max_size && !session_is_interrupted(); c->step++) {
+        if (!client_measure(c, (uint32_t)size) || !c->o->all)
+            break;
         size *= 2;
+    }
     client_end_session(c);
 }
 
-/* ---- the role ---- */
-
-enum ndkperf_exit client_run(struct session *s, const struct sockaddr_storage *from)
+void client_role(struct session *s)
 {
-    struct client c = { .s = s, .o = s->options, .result = calloc(1, sizeof *c.result) };
+    struct client c = { .s = s, .o = s->options };
 
-    if (!c.result)
-        return NDKPERF_FAILED;
-    s->events = &client_events;
-    s->role = &c;
+    c.result = calloc(1, sizeof *c.result);
+    c.interval = calloc(1, sizeof *c.interval);
+    s->on_difference = client_on_difference;
     s->has_timeout = true;
-    if (client_connect(s, from)) {
+    if (!c.result || !c.interval) {
+        session_fail(s, "memory for results", STATUS_INSUFFICIENT_RESOURCES, 0);
+    } else {
         report_begin(s);
         client_measure_all(&c);
-        if (session_interrupted)
-            session_set_failed(s, NDKPERF_INTERRUPTED);
-    } else if (session_interrupted) {
-        session_set_failed(s, NDKPERF_INTERRUPTED);
     }
     free(c.result);
-    return s->failed;
+    free(c.interval);
 }

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "connect.h"
-#include "print.h"
+#include "openndk/reason.h"
 #include "report.h"
+#include "terminal.h"
 
 static bool client_get_answer(struct consumer *k, struct answer *a)
 {
@@ -18,41 +20,36 @@ static bool client_get_answer(struct consumer *k, struct answer *a)
 
 static bool client_handle_refusal(struct session *s, const struct answer *a)
 {
-    print_line("the server refused: %s", report_refusal(a->code, a->value, a->version));
-    return session_set_failed(s, NDKPERF_PEER);
+    return session_refuse(s, NDKPERF_PEER, "the server refused: %s", report_refusal(s, a->code, a->value, a->version));
 }
 
 /* Connects a queue pair with a hello, and receives the server's answer. */
-static bool client_connect_qp(struct session *s, struct consumer *k, const struct sockaddr_storage *from,
-                              const struct hello *h, struct answer *a)
+static bool client_connect_qp(struct session *s, struct consumer *k, const struct hello *h, struct answer *a)
 {
     const struct consumer_limits limits = { s->options->ird, s->options->ord };
-    struct sockaddr_storage own = *from;
+    struct sockaddr_storage own = s->client_address;
     uint8_t bytes[WIRE_PRIVATE];
     NTSTATUS status;
 
     hello_put(h, bytes);
-    status = consumer_connect(k, (struct sockaddr *)&own, (const struct sockaddr *)&s->options->server_address, limits,
-                              bytes, sizeof bytes);
+    k->is_interrupted = session_is_interrupted;
+    status = consumer_connect(k, (struct sockaddr *)&own, (const struct sockaddr *)&s->server_address, limits, bytes,
+                              sizeof bytes);
     if (status == STATUS_CONNECTION_REFUSED && client_get_answer(k, a) && a->code != ANSWER_YES)
         return client_handle_refusal(s, a);
     if (NT_SUCCESS(status) && (!client_get_answer(k, a) || a->version != WIRE_VERSION)) {
         (void)k->connector->Dispatch->NdkReject(k->connector, NULL, 0);
-        print_line("the peer is not ndkperf: its answer has another format");
-        return session_set_failed(s, NDKPERF_PEER);
+        return session_refuse(s, NDKPERF_PEER, "the peer is not ndkperf: its answer has another format");
     }
-    if (NT_SUCCESS(status)) {
-        status = consumer_complete_connect(k);
-        if (NT_SUCCESS(status))
-            return true;
-        print_step_failed(k, "NdkCompleteConnect", status);
-    } else {
-        print_step_failed(k, "NdkConnect", status);
-    }
-    return session_set_failed(s, NDKPERF_FAILED);
+    if (status == STATUS_CANCELLED && session_is_interrupted())
+        return session_set_failed(s, NDKPERF_INTERRUPTED);
+    if (!NT_SUCCESS(status))
+        return session_fail(s, "NdkConnect", status, ondk_connector_reason(k->connector));
+    status = consumer_complete_connect(k);
+    return NT_SUCCESS(status) || session_fail(s, "NdkCompleteConnect", status, ondk_connector_reason(k->connector));
 }
 
-static bool client_connect_lane(struct session *s, const struct sockaddr_storage *from, struct hello h)
+static bool client_connect_lane(struct session *s, struct hello h)
 {
     struct lane *l = &s->lanes[s->lane_count];
     struct answer a;
@@ -62,7 +59,7 @@ static bool client_connect_lane(struct session *s, const struct sockaddr_storage
     h.index = l->index;
     h.token = l->memory.remote_token;
     h.address = (uintptr_t)l->memory.memory;
-    if (!client_connect_qp(s, &l->c, from, &h, &a))
+    if (!client_connect_qp(s, &l->c, &h, &a))
         return false;
     l->peer_token = a.token;
     l->peer_address = a.address;
@@ -74,40 +71,38 @@ static bool client_plan(struct session *s)
 {
     const struct options *o = s->options;
     const NDK_ADAPTER_INFO *info = &s->control.info;
-    uint64_t most = info->MaxTransferLength;
+    const struct session_needs needs = { o->window, o->qps, o->all ? o->limit : o->size, o->check, o->both };
+    uint64_t most = session_max_size(info, o->both);
 
-    if (info->MaxRegistrationSize / 4 < most)
-        most = info->MaxRegistrationSize / 4;
-    s->max_size = o->all ? o->limit : o->size;
+    s->max_size = needs.size;
     if (o->all && s->max_size > most)
         s->max_size = (uint32_t)most;
-    if (s->max_size > most) {
-        print_line("messages of %u bytes: this adapter transfers at most %llu bytes", (unsigned)s->max_size,
-                   (unsigned long long)most);
-        return session_set_failed(s, NDKPERF_PEER);
-    }
+    if (s->max_size > most)
+        return session_refuse(s, NDKPERF_PEER, "messages of %u bytes: this adapter transfers at most %llu bytes",
+                              (unsigned)s->max_size, (unsigned long long)most);
     s->qps = o->qps;
     s->check = o->check;
+    s->both = o->both;
     s->inline_size = o->inline_size < info->MaxInlineDataSize ? o->inline_size : info->MaxInlineDataSize;
-    s->window = session_window(info, o->window, o->qps, s->max_size, o->check);
-    if (s->window)
-        return true;
-    print_line("%u queue pairs on one completion queue: this adapter's queues hold at most %u results",
-               (unsigned)o->qps, (unsigned)info->MaxCqDepth);
-    return session_set_failed(s, NDKPERF_PEER);
+    s->window = session_window(info, &needs);
+    return s->window || session_refuse(s, NDKPERF_PEER,
+                                       "%u queue pairs on one completion queue: this adapter's queues hold at most %u "
+                                       "results",
+                                       (unsigned)o->qps, (unsigned)info->MaxCqDepth);
 }
 
-static bool client_connect_all(struct session *s, const struct sockaddr_storage *from)
+static bool client_connect_all(struct session *s)
 {
     struct hello h = { .version = s->options->version,
                        .qps = s->qps,
                        .size = s->max_size,
                        .window = s->window,
-                       .check = s->check,
+                       .flags = (s->check ? HELLO_CHECK : 0) | (s->both ? HELLO_BOTH : 0),
+                       .inline_size = s->inline_size,
                        .session = (uint32_t)(session_now() / 1000) ^ (uint32_t)getpid() << 16 };
     struct answer a;
 
-    if (!client_connect_qp(s, &s->control, from, &h, &a))
+    if (!client_connect_qp(s, &s->control, &h, &a))
         return false;
     if (a.window && a.window < s->window)
         s->window = a.window;
@@ -117,12 +112,22 @@ static bool client_connect_all(struct session *s, const struct sockaddr_storage 
         return session_fail(s, "queue pairs", STATUS_INSUFFICIENT_RESOURCES, 0);
     h.window = s->window;
     while (s->lane_count < s->qps)
-        if (session_interrupted || !client_connect_lane(s, from, h))
+        if (session_is_interrupted() || !client_connect_lane(s, h))
             return false;
     return true;
 }
 
-bool client_connect(struct session *s, const struct sockaddr_storage *from)
+bool client_connect(struct session *s)
 {
-    return client_plan(s) && client_connect_all(s, from);
+    char text[128];
+    bool connected;
+
+    if (!client_plan(s))
+        return false;
+    s->phase = PHASE_CONNECT;
+    address_text(&s->server_address, text, sizeof text);
+    progress_begin("connecting to %s", text);
+    connected = client_connect_all(s);
+    progress_end();
+    return connected;
 }

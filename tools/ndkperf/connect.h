@@ -8,9 +8,9 @@
 
 #include "session.h"
 
-/* Connects to the server from the address `from`. */
-bool client_connect(struct session *s, const struct sockaddr_storage *from);
-/* Listens, and accepts the first client whose requirements can be met. */
+/* Connects from s->client_address to s->server_address. */
+bool client_connect(struct session *s);
+/* Listens at s->server_address, and accepts the first client whose requirements can be met. */
 bool server_connect(struct session *s);
 
 #endif

@@ -1,99 +1,160 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkperf: measures an NDK connection, as server or client. options.c has the command line. */
-#include <signal.h>
+/* ndkperf: measures an NDK connection, as server or client, or compares two runs. options.c has the command line. */
 #include <stdio.h>
 #include <string.h>
 
 #include "address.h"
+#include "compare.h"
+#include "connect.h"
 #include "interface.h"
+#include "interrupt.h"
+#include "print.h"
 #include "report.h"
 #include "roles.h"
-#include "print.h"
+#include "terminal.h"
 
-/* The first interrupt ends the measurement, the second one the program. */
-static void ndkperf_on_interrupt(int signal_number)
+static bool ndkperf_resolve(struct session *s, struct endpoint *e)
 {
-    (void)signal_number;
-    session_interrupted = 1;
+    char error[256];
+    bool found;
+
+    if (!e->text[0])
+        return true;
+    s->phase = PHASE_RESOLVE;
+    progress_begin("looking up %s", e->host);
+    found = endpoint_resolve(e, error, sizeof error);
+    progress_end();
+    return found || session_refuse(s, NDKPERF_FAILED, "%s", error);
 }
 
-static void ndkperf_catch_interrupts(void)
-{
-    struct sigaction action;
-
-    memset(&action, 0, sizeof action);
-    action.sa_handler = ndkperf_on_interrupt;
-    action.sa_flags = SA_RESETHAND | SA_RESTART;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
-static bool ndkperf_prepare(struct session *s, uint32_t index)
+/* Opens the adapter of this end's address, or the one that an option names. */
+static bool ndkperf_open(struct session *s, const struct sockaddr_storage *own, uint32_t index)
 {
     const NDK_ADAPTER_INFO *info = &s->control.info;
     const char *step = "opening";
+    char text[128];
     ULONG room;
-    NTSTATUS status = consumer_open(&s->control, index, &step);
+    NTSTATUS status;
 
+    s->phase = PHASE_OPEN;
+    index = index ? index : interface_of_address(own);
+    address_text(own, text, sizeof text);
+    if (!index)
+        return session_refuse(s, NDKPERF_FAILED, "no interface of this machine has the address %s", text);
+    status = consumer_open(&s->control, index, &step);
     if (!NT_SUCCESS(status))
         return session_fail(s, step, status, 0);
     room = info->MaxCallerData < info->MaxCalleeData ? info->MaxCallerData : info->MaxCalleeData;
-    if (room < WIRE_PRIVATE) {
-        print_line("this adapter supports %u bytes of private data; ndkperf needs %u", (unsigned)room,
-                   (unsigned)WIRE_PRIVATE);
-        return session_set_failed(s, NDKPERF_PEER);
-    }
+    if (room < WIRE_PRIVATE)
+        return session_refuse(s, NDKPERF_PEER, "this adapter supports %u bytes of private data; ndkperf needs %u",
+                              (unsigned)room, (unsigned)WIRE_PRIVATE);
     status = consumer_region_create(&s->orders, s->control.pd, 2 * WIRE_ORDER, CONSUMER_ALL_RIGHTS);
     return NT_SUCCESS(status) || session_fail(s, "registering memory", status, 0);
 }
 
-static enum ndkperf_exit ndkperf_run(const struct options *o)
+/* ---- client ---- */
+
+/* Finds the client's address for a connection to the server's. */
+static bool ndkperf_own_address(struct session *s)
+{
+    const struct endpoint *given = &s->options->client_address;
+
+    for (uint32_t i = 0; i < given->count; i++)
+        if (given->addresses[i].ss_family == s->server_address.ss_family) {
+            s->client_address = given->addresses[i];
+            return true;
+        }
+    if (given->count)
+        return session_refuse(s, NDKPERF_FAILED, "%s has no address of the server's family", given->host);
+    return address_own(&s->server_address, &s->client_address) ||
+           session_refuse(s, NDKPERF_FAILED,
+                          "no route to the server: specify --client-addr, or check the server's address");
+}
+
+static bool ndkperf_try_address(struct session *s, const struct sockaddr_storage *server)
+{
+    s->server_address = *server;
+    s->phase = PHASE_OPEN;
+    return ndkperf_own_address(s) && ndkperf_open(s, &s->client_address, s->options->client_if) && client_connect(s);
+}
+
+/* Tries the server's addresses one after the other. */
+static bool ndkperf_connect(struct session *s)
+{
+    const struct endpoint *to = &s->options->server_address;
+
+    for (uint32_t i = 0;; i++) {
+        const struct options *o = s->options;
+        char text[128];
+
+        if (ndkperf_try_address(s, &to->addresses[i]))
+            return true;
+        if (i + 1 == to->count || s->failed != NDKPERF_FAILED)
+            return false;
+        session_close(s);
+        *s = (struct session){ .options = o };
+        address_text(&to->addresses[i + 1], text, sizeof text);
+        print_line("%s has another address: %s", to->host, text);
+    }
+}
+
+/* ---- server ---- */
+
+/* Listens at the first of its addresses that an interface of this machine has. */
+static bool ndkperf_open_server(struct session *s)
+{
+    const struct endpoint *at = &s->options->server_address;
+
+    s->server_address = at->addresses[0];
+    for (uint32_t i = 0; i < at->count && !s->options->server_if; i++)
+        if (interface_of_address(&at->addresses[i])) {
+            s->server_address = at->addresses[i];
+            break;
+        }
+    return ndkperf_open(s, &s->server_address, s->options->server_if);
+}
+
+/* ---- the program ---- */
+
+static enum ndkperf_exit ndkperf_run(struct options *o)
 {
     static struct session s;
-    struct sockaddr_storage from = o->client_address;
-    uint32_t index = o->server ? o->server_if : o->client_if;
+    NTSTATUS status = ondk_configure(&o->config);
 
     s.options = o;
-    if (!o->server && !o->has_client_address && !address_own(&o->server_address, &from)) {
-        print_line("no route to the server: specify --client-addr, or check the server's address");
-        session_set_failed(&s, NDKPERF_FAILED);
-    } else if (!index) {
-        index = interface_of_address(o->server ? &o->server_address : &from);
-        if (!index) {
-            print_line("no interface of this machine has the %s address", o->server ? "server's" : "client's");
-            session_set_failed(&s, NDKPERF_FAILED);
-        }
-    }
-    if (s.failed == NDKPERF_OK && ndkperf_prepare(&s, index))
-        (void)(o->server ? server_run(&s) : client_run(&s, &from));
-    report_end(&s);
-    if (s.control.adapter)
-        session_close(&s);
+    if (!NT_SUCCESS(status))
+        session_fail(&s, "ondk_configure", status, 0);
+    else if (!ndkperf_resolve(&s, &o->server_address) || !ndkperf_resolve(&s, &o->client_address))
+        ;
+    else if (o->server && ndkperf_open_server(&s))
+        server_role(&s);
+    else if (!o->server && ndkperf_connect(&s))
+        client_role(&s);
+    if (interrupt_received())
+        session_set_failed(&s, NDKPERF_INTERRUPTED);
+    if (!report_end(&s))
+        session_set_failed(&s, NDKPERF_LOST);
+    session_close(&s);
     return s.failed;
 }
 
 int main(int argc, char **argv)
 {
-    struct options o;
-    bool done;
-    enum ndkperf_exit code = options_parse(&o, argc, argv, &done);
-    NTSTATUS status;
+    static struct options o;
+    int code;
 
-    if (done)
-        return code == NDKPERF_OK && !print_close() ? NDKPERF_LOST : code;
-    if (o.format == FORMAT_JSON)
+    if (argc > 1 && strcmp(argv[1], "compare") == 0)
+        return compare_main(argc - 1, argv + 1);
+    code = options_parse(&o, argc, argv);
+    if (code >= 0)
+        return code;
+    if (o.format == FORMAT_NONE)
         print_set_stream(stderr);
-    if (o.log_file && !print_open_log(o.log_file, o.append))
+    if ((o.log_file && !print_open_log(o.log_file, o.append)) || !report_open(&o))
         return NDKPERF_USAGE;
-    ndkperf_catch_interrupts();
-    status = ondk_configure(&o.config);
-    if (NT_SUCCESS(status)) {
-        code = ndkperf_run(&o);
-    } else {
-        print_failed("ondk_configure", status);
-        code = NDKPERF_FAILED;
-    }
-    if (code == NDKPERF_OK && o.format != FORMAT_JSON)
+    interrupt_catch(session_interrupt);
+    code = ndkperf_run(&o);
+    if (code == NDKPERF_OK && o.format != FORMAT_NONE)
         print_line("ndkperf %s completes", o.server ? "server" : "client");
     if (!print_close() && code == NDKPERF_OK)
         code = NDKPERF_LOST;

@@ -2,121 +2,14 @@
 /* ndkperf's command line: see options.h. */
 #include "options.h"
 
-#include <getopt.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
-#include "address.h"
+#include "command.h"
+#include "interface.h"
 #include "number.h"
 #include "wire.h"
-
-static const char help[] =
-    "ndkperf measures an NDK connection: bandwidth, message rate and latency of send, RDMA write and RDMA read.\n"
-    "\n"
-    "  ndkperf server --address ADDRESS:PORT\n"
-    "  ndkperf client --address ADDRESS:PORT [--test send|write|read|rperf] [--bandwidth|--latency]\n"
-    "or, as NDKPerfCmd is called:\n"
-    "  ndkperf -S -ServerAddr ADDRESS:PORT [-ServerIf INDEX] [-TestType rperf] [-W SECONDS]\n"
-    "  ndkperf -C -ServerAddr ADDRESS:PORT [-ClientAddr ADDRESS] [-ClientIf INDEX] [-TestType rperf] [-ts BYTES]\n"
-    "\n"
-    "The client specifies the measurement. The server exits after one client. IPv6: [ADDRESS]:PORT.\n"
-    "Both ends:\n"
-    "  server, -S, --server; client, -C, --client\n"
-    "  --address, -ServerAddr, --server-addr  where the server listens\n"
-    "  -ServerIf, --server-if     the server's interface index (default: the one that owns the address)\n"
-    "  -ClientAddr, --client-addr the client's own address (default: by the route)\n"
-    "  -ClientIf, --client-if     the client's interface index (default: the one that owns the address)\n"
-    "  -W, --wait SECONDS         server: how long to wait for a client (default: no limit)\n"
-    "  -e, --events               sleep until notified (default: poll); this end only\n"
-    "  --moderation COUNT,MICROSECONDS  interrupt moderation of the completion queue; with --events\n"
-    "  --ird N, --ord N           read limits to request (default 16)\n"
-    "  --crc on|off               request CRC (default on)\n"
-    "  --profile NAME             imitate a card's limits: default, narrow, no-windows, shallow, minimal\n"
-    "  --format perftest|winof|json  columns of Linux' perftest (default), of WinOF's nd_*_bw and nd_*_lat, or JSON\n"
-    "  -LogFilename, --log-file F write the output to F too;  -A, --append: at its end\n"
-    "  --memory MIB               server: memory that a client may use (default 512, 1 to 1048576)\n"
-    "  --protocol VERSION         claim another protocol version, to test the refusal\n"
-    "Client:\n"
-    "  --test, -TestType NAME     send, write, read, or rperf: the three in turn (default); rsend, rwrite, rread too\n"
-    "  --bandwidth                a window of requests, as fast as possible (default)\n"
-    "  --latency                  one after the other: half the round trip of sends and writes, all of a read\n"
-    "  -s, --size, -ts BYTES      message size (default 65536; with --latency 2)\n"
-    "  -a, --all                  sizes from 2 to --limit (default 8388608), in powers of two\n"
-    "  -q, --qp N                 queue pairs (default 1)\n"
-    "  -t, --window N             requests outstanding on each queue pair (default 128)\n"
-    "  -n, --iterations N         messages for each queue pair;  -D, --duration SECONDS (default 1, 0.001 to 86400)\n"
-    "  --warmup SECONDS           before each measurement, not counted (default 0.1)\n"
-    "  -I, --inline BYTES         send and write inline up to this size (default 0)\n"
-    "  --burst N                  post in bursts of N with NDK_OP_FLAG_DEFER (default 1: no bursts)\n"
-    "  --check                    verify each message: at the server; for reads at the client, too\n"
-    "  --corrupt                  corrupt a byte, to test --check\n"
-    "  --live                     progress on stderr twice a second, even if it is no terminal\n"
-    "  --histogram                latency: print the distribution\n"
-    "  --help\n"
-    "\n"
-    "Exit: 0 done; 1 a connection or request failed; 2 wrong usage, or an ONDK_ variable that is not used; 3 data\n"
-    "differed; 4 server: nobody connected in time; 5 the peer is not ndkperf, has another version, or does not\n"
-    "support the request; 6 the output could not be written completely; 130 interrupted, the results so far were\n"
-    "printed.\n";
-
-enum {
-    OPT_ADDRESS = 256,
-    OPT_SERVER_IF,
-    OPT_CLIENT_ADDR,
-    OPT_CLIENT_IF,
-    OPT_LOG,
-    OPT_IRD,
-    OPT_ORD,
-    OPT_CRC,
-    OPT_PROFILE,
-    OPT_FORMAT,
-    OPT_PROTOCOL,
-    OPT_TEST,
-    OPT_BANDWIDTH,
-    OPT_LATENCY,
-    OPT_LIMIT,
-    OPT_WARMUP,
-    OPT_BURST,
-    OPT_CHECK,
-    OPT_CORRUPT,
-    OPT_LIVE,
-    OPT_HISTOGRAM,
-    OPT_MODERATION,
-    OPT_MEMORY,
-    OPT_HELP
-};
-
-/* clang-format off */
-static const struct option known_options[] = {
-    { "address", required_argument, NULL, OPT_ADDRESS }, { "ServerAddr", required_argument, NULL, OPT_ADDRESS },
-    { "server-addr", required_argument, NULL, OPT_ADDRESS },
-    { "ServerIf", required_argument, NULL, OPT_SERVER_IF },
-    { "server-if", required_argument, NULL, OPT_SERVER_IF },
-    { "ClientAddr", required_argument, NULL, OPT_CLIENT_ADDR },
-    { "client-addr", required_argument, NULL, OPT_CLIENT_ADDR },
-    { "ClientIf", required_argument, NULL, OPT_CLIENT_IF },
-    { "client-if", required_argument, NULL, OPT_CLIENT_IF }, { "TestType", required_argument, NULL, OPT_TEST },
-    { "test", required_argument, NULL, OPT_TEST }, { "test-type", required_argument, NULL, OPT_TEST },
-    { "LogFilename", required_argument, NULL, OPT_LOG }, { "log-file", required_argument, NULL, OPT_LOG },
-    { "ts", required_argument, NULL, 's' }, { "size", required_argument, NULL, 's' },
-    { "server", no_argument, NULL, 'S' }, { "client", no_argument, NULL, 'C' },
-    { "wait", required_argument, NULL, 'W' }, { "append", no_argument, NULL, 'A' },
-    { "verbose", no_argument, NULL, 'V' }, { "events", no_argument, NULL, 'e' },
-    { "all", no_argument, NULL, 'a' }, { "limit", required_argument, NULL, OPT_LIMIT },
-    { "qp", required_argument, NULL, 'q' }, { "window", required_argument, NULL, 't' },
-    { "iterations", required_argument, NULL, 'n' }, { "duration", required_argument, NULL, 'D' },
-    { "warmup", required_argument, NULL, OPT_WARMUP }, { "inline", required_argument, NULL, 'I' },
-    { "burst", required_argument, NULL, OPT_BURST }, { "moderation", required_argument, NULL, OPT_MODERATION },
-    { "ird", required_argument, NULL, OPT_IRD }, { "ord", required_argument, NULL, OPT_ORD },
-    { "crc", required_argument, NULL, OPT_CRC }, { "profile", required_argument, NULL, OPT_PROFILE },
-    { "format", required_argument, NULL, OPT_FORMAT }, { "protocol", required_argument, NULL, OPT_PROTOCOL },
-    { "bandwidth", no_argument, NULL, OPT_BANDWIDTH }, { "latency", no_argument, NULL, OPT_LATENCY },
-    { "check", no_argument, NULL, OPT_CHECK }, { "corrupt", no_argument, NULL, OPT_CORRUPT },
-    { "live", no_argument, NULL, OPT_LIVE }, { "histogram", no_argument, NULL, OPT_HISTOGRAM },
-    { "memory", required_argument, NULL, OPT_MEMORY }, { "help", no_argument, NULL, OPT_HELP }, { NULL, 0, NULL, 0 },
-};
-/* clang-format on */
 
 /* clang-format off */
 static const struct { const char *name; enum test test; } tests[] = {
@@ -130,166 +23,216 @@ const char *options_test_name(enum test test)
     return tests[test].name;
 }
 
-static bool options_set_test(struct options *o, const char *arg)
+/* ---- values that the table cannot describe ---- */
+
+static const char *options_set_test(void *options, const char *value)
 {
+    struct options *o = options;
+
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
-        if (strcasecmp(arg, tests[i].name) == 0) {
+        if (strcasecmp(value, tests[i].name) == 0) {
             o->test = tests[i].test;
-            return o->has_test = true;
+            o->has_test = true;
+            return NULL;
         }
-    return false;
+    return "send, write, read or rperf is expected";
 }
 
-static bool options_set_format(struct options *o, const char *arg)
+static const char *options_set_format(void *options, const char *value)
 {
-    static const char *const names[] = {
-        [FORMAT_PERFTEST] = "perftest", [FORMAT_WINOF] = "winof", [FORMAT_JSON] = "json"
-    };
+    struct options *o = options;
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(arg, names[i]) == 0) {
-            o->format = (enum format)i;
-            return true;
-        }
-    return false;
+    if (strcasecmp(value, "json") == 0)
+        o->json = "-";
+    else if (strcasecmp(value, "csv") == 0)
+        o->csv = "-";
+    else if (strcasecmp(value, "winof") == 0)
+        o->format = FORMAT_WINOF;
+    else if (strcasecmp(value, "perftest") != 0)
+        return "perftest, winof, json or csv is expected";
+    return NULL;
 }
 
-static bool options_set_crc(struct options *o, const char *arg)
+static const char *options_set_json(void *options, const char *value)
 {
-    o->config.crc = strcmp(arg, "on") == 0;
-    return o->config.crc || strcmp(arg, "off") == 0;
+    ((struct options *)options)->json = value ? value : "-";
+    return NULL;
 }
 
-/* Parses seconds with an optional fraction, to milliseconds. */
-static bool options_parse_ms(const char *arg, double low, uint32_t *ms)
+static const char *options_set_csv(void *options, const char *value)
 {
-    double seconds;
-
-    if (!number_parse_seconds(arg, low, 86400, &seconds))
-        return false;
-    *ms = (uint32_t)(seconds * 1000 + 0.5);
-    return true;
+    ((struct options *)options)->csv = value ? value : "-";
+    return NULL;
 }
 
-static bool options_set_moderation(struct options *o, const char *arg)
+static const char *options_set_bandwidth(void *options, const char *value)
 {
-    const char *comma = strchr(arg, ',');
+    (void)value;
+    ((struct options *)options)->latency = false;
+    return NULL;
+}
+
+static const char *options_set_moderation(void *options, const char *value)
+{
+    struct options *o = options;
+    const char *comma = strchr(value, ',');
     char count[16];
 
-    if (!comma || (size_t)(comma - arg) >= sizeof count)
-        return false;
-    memcpy(count, arg, (size_t)(comma - arg));
-    count[comma - arg] = '\0';
     o->moderation = true;
-    return number_parse(count, 0, UINT32_MAX, &o->moderation_count) &&
-           number_parse(comma + 1, 0, UINT32_MAX, &o->moderation_us);
-}
-
-/* Sets an option that has an argument. */
-static bool options_set_value(struct options *o, int option, const char *arg)
-{
-    switch (option) {
-    case OPT_ADDRESS:
-        return address_parse(arg, true, &o->server_address);
-    case OPT_CLIENT_ADDR:
-        return o->has_client_address = address_parse(arg, false, &o->client_address);
-    case OPT_SERVER_IF:
-        return number_parse(arg, 1, INT32_MAX, &o->server_if);
-    case OPT_CLIENT_IF:
-        return number_parse(arg, 1, INT32_MAX, &o->client_if);
-    case OPT_TEST:
-        return options_set_test(o, arg);
-    case OPT_LOG:
-        return (o->log_file = arg) != NULL;
-    case OPT_IRD:
-        return number_parse(arg, 0, 16383, &o->ird);
-    case OPT_ORD:
-        return number_parse(arg, 0, 16383, &o->ord);
-    case OPT_CRC:
-        return options_set_crc(o, arg);
-    case OPT_PROFILE:
-        return ondk_config_profile(&o->config, arg) == 0;
-    case OPT_FORMAT:
-        return options_set_format(o, arg);
-    case OPT_PROTOCOL:
-        return number_parse(arg, 0, 255, &o->version);
-    case OPT_MEMORY:
-        return number_parse(arg, 1, 1048576, &o->memory_mib);
-    case OPT_LIMIT:
-        return number_parse(arg, 2, MAX_SIZE, &o->limit);
-    case OPT_WARMUP:
-        return options_parse_ms(arg, 0, &o->warmup_ms);
-    case OPT_BURST:
-        return number_parse(arg, 1, 65536, &o->burst);
-    case OPT_MODERATION:
-        return options_set_moderation(o, arg);
-    case 'W':
-        return number_parse(arg, 0, INT32_MAX, &o->wait_seconds);
-    case 's':
-        return number_parse(arg, 1, MAX_SIZE, &o->size);
-    case 'q':
-        return number_parse(arg, 1, MAX_QPS, &o->qps);
-    case 't':
-        return number_parse(arg, 1, 65536, &o->window);
-    case 'n':
-        return number_parse(arg, 1, UINT32_MAX, &o->iterations);
-    case 'D':
-        return options_parse_ms(arg, 0.001, &o->seconds_ms);
-    case 'I':
-        return number_parse(arg, 0, 65536, &o->inline_size);
-    default:
-        return false;
+    if (comma && (size_t)(comma - value) < sizeof count) {
+        memcpy(count, value, (size_t)(comma - value));
+        count[comma - value] = '\0';
+        if (number_parse(count, 0, UINT32_MAX, &o->moderation_count) &&
+            number_parse(comma + 1, 0, UINT32_MAX, &o->moderation_us))
+            return NULL;
     }
+    return "two numbers from 0 to 4294967295 are expected, for example 8,100";
 }
 
-static bool options_set_flag(struct options *o, int option, bool *client)
+static const char *options_set_profile(void *options, const char *value)
 {
-    switch (option) {
-    case 'S':
-        o->server = true;
-        return true;
-    case 'C':
-        *client = true;
-        return true;
-    case 'A':
-        o->append = true;
-        return true;
-    case 'V':
-        return true; /* NDKPerfCmd prints to the screen only with it; ndkperf always prints */
-    case 'e':
-        o->events = true;
-        return true;
-    case 'a':
-        o->all = true;
-        return true;
-    case OPT_BANDWIDTH:
-        o->latency = false;
-        return true;
-    case OPT_LATENCY:
-        o->latency = true;
-        return true;
-    case OPT_CHECK:
-        o->check = true;
-        return true;
-    case OPT_CORRUPT:
-        o->corrupt = true;
-        return true;
-    case OPT_LIVE:
-        o->live = true;
-        return true;
-    case OPT_HISTOGRAM:
-        o->histogram = true;
-        return true;
-    default:
-        return false;
-    }
+    return ondk_config_profile(&((struct options *)options)->config, value) == 0
+               ? NULL
+               : "default, narrow, no-windows, shallow or minimal is expected";
 }
 
-static enum ndkperf_exit options_error(const char *text)
+static const char *options_set_server_address(void *options, const char *value)
 {
-    fprintf(stderr, "ndkperf: %s\nTry ndkperf --help.\n", text);
-    return NDKPERF_USAGE;
+    return endpoint_parse(&((struct options *)options)->server_address, value, true);
 }
+
+static const char *options_set_client_address(void *options, const char *value)
+{
+    return endpoint_parse(&((struct options *)options)->client_address, value, false);
+}
+
+static const char *options_set_server_if(void *options, const char *value)
+{
+    return interface_parse(value, &((struct options *)options)->server_if);
+}
+
+static const char *options_set_client_if(void *options, const char *value)
+{
+    return interface_parse(value, &((struct options *)options)->client_if);
+}
+
+static const char *options_add_role(void *options, const char *word)
+{
+    struct options *o = options;
+
+    o->server = o->server || strcmp(word, "server") == 0;
+    o->client = o->client || strcmp(word, "client") == 0;
+    return strcmp(word, "server") == 0 || strcmp(word, "client") == 0 ? NULL : "server or client is expected";
+}
+
+/* ---- the table ---- */
+
+#define AT(field) .at = offsetof(struct options, field)
+#define CALL(function) .kind = COMMAND_CALL, .set = function
+
+static const struct command_option known_options[] = {
+    { .text = "Both ends" },
+    { "-S, --server", NULL, "the same as the word server", COMMAND_FLAG, AT(server) },
+    { "-C, --client", NULL, "the same as the word client", COMMAND_FLAG, AT(client) },
+    { "--address, -ServerAddr, --server-addr", "HOST:PORT", "where the server listens",
+      CALL(options_set_server_address) },
+    { "-e, --events", NULL, "sleep until notified instead of polling; this end only", COMMAND_FLAG, AT(events) },
+    { "--moderation", "COUNT,MICROSECONDS", "interrupt moderation of the completion queue; with --events",
+      CALL(options_set_moderation) },
+    { "--ird", "N", "reads of the peer in progress, to request", COMMAND_NUMBER, AT(ird), 0, 16383, "16" },
+    { "--ord", "N", "own reads in progress, to request", COMMAND_NUMBER, AT(ord), 0, 16383, "16" },
+    { "--crc", "off|on", "request CRC", COMMAND_CHOICE, AT(config.crc), .standard = "on" },
+    { "--profile", "default|narrow|no-windows|shallow|minimal", "imitate a card's limits", CALL(options_set_profile) },
+    { "--format", "perftest|winof|json|csv",
+      "columns of Linux' perftest, or of WinOF's nd_*_bw and nd_*_lat; json and csv: the same as --json and --csv",
+      CALL(options_set_format), .standard = "perftest" },
+    { "--json", "[FILE]", "write the result as one JSON object to FILE, or without FILE to standard output",
+      CALL(options_set_json) },
+    { "-LogFilename, --log-file", "FILE", "write the output to FILE too", COMMAND_TEXT, AT(log_file) },
+    { "-A, --append", NULL, "at the end of the log file", COMMAND_FLAG, AT(append) },
+    { "--live", NULL, "show the progress on stderr even if it is no terminal", COMMAND_FLAG, AT(live) },
+    { "--corrupt", NULL, "corrupt a byte of this end's messages, to test --check", COMMAND_FLAG, AT(corrupt) },
+    { "--protocol", "VERSION", "claim another protocol version, to test the refusal", COMMAND_NUMBER, AT(version), 0,
+      255 },
+    { "-V, --verbose", NULL, "ignored; NDKPerfCmd prints only with it", COMMAND_FLAG, AT(verbose) },
+
+    { .text = "Server" },
+    { "-ServerIf, --server-if", "INTERFACE", "index or name (default: the one that owns the address)",
+      CALL(options_set_server_if) },
+    { "-W, --wait", "SECONDS", "how long to wait for a client", COMMAND_SECONDS, AT(wait_seconds), 0, INT32_MAX,
+      "no limit" },
+    { "--memory", "MIB", "memory that a client may use", COMMAND_NUMBER, AT(memory_mib), 1, 1048576, "512" },
+
+    { .text = "Client" },
+    { "-ClientAddr, --client-addr", "HOST", "the client's own address (default: by the route)",
+      CALL(options_set_client_address) },
+    { "-ClientIf, --client-if", "INTERFACE", "index or name (default: the one that owns the address)",
+      CALL(options_set_client_if) },
+    { "--test, -TestType, --test-type", "TEST",
+      "send, write, read, or rperf: the three in turn; rsend, rwrite and rread too", CALL(options_set_test),
+      .standard = "rperf" },
+    { "--bandwidth", NULL, "a window of requests, as fast as possible; the default", CALL(options_set_bandwidth) },
+    { "--latency", NULL, "one after the other: half the round trip of sends and writes, all of a read", COMMAND_FLAG,
+      AT(latency) },
+    { "--bidirectional", NULL, "bandwidth in both directions at once, on the same queue pairs", COMMAND_FLAG,
+      AT(both) },
+    { "-s, --size, -ts", "BYTES", "message size", COMMAND_SIZE, AT(size), 1, MAX_SIZE, "64K; with --latency 2" },
+    { "-a, --all", NULL, "all sizes from 2 to --limit, in powers of two", COMMAND_FLAG, AT(all) },
+    { "--limit", "BYTES", "the largest size of --all", COMMAND_SIZE, AT(limit), 2, MAX_SIZE, "8M" },
+    { "-q, --qp", "N", "queue pairs", COMMAND_NUMBER, AT(qps), 1, MAX_QPS, "1" },
+    { "-t, --window", "N", "requests outstanding on each queue pair", COMMAND_NUMBER, AT(window), 1, 65536, "128" },
+    { "-n, --iterations", "N", "messages for each queue pair, instead of a duration", COMMAND_NUMBER, AT(iterations), 1,
+      UINT32_MAX },
+    { "-D, --duration", "SECONDS", "how long each measurement lasts", COMMAND_SECONDS, AT(duration), 0.001, 86400,
+      "1" },
+    { "--warmup", "SECONDS", "before each measurement, not counted", COMMAND_SECONDS, AT(warmup), 0, 86400, "0.1" },
+    { "-i, --interval", "SECONDS", "a line for each interval of a measurement", COMMAND_SECONDS, AT(interval), 0.01,
+      86400, "none" },
+    { "-I, --inline", "BYTES", "send and write inline up to this size", COMMAND_SIZE, AT(inline_size), 0, 65536, "0" },
+    { "--burst", "N", "post in bursts of N with NDK_OP_FLAG_DEFER", COMMAND_NUMBER, AT(burst), 1, 65536, "1" },
+    { "--check", NULL, "verify each message where it arrives", COMMAND_FLAG, AT(check) },
+    { "--histogram", NULL, "latency: print the distribution", COMMAND_FLAG, AT(histogram) },
+    { "--csv", "[FILE]", "write results and intervals as a table to FILE, or without FILE to standard output",
+      CALL(options_set_csv) },
+    { "--html", "FILE", "write a page with tables and plots to FILE", COMMAND_TEXT, AT(html) },
+
+    { .text = "General" },
+};
+
+static const char *const usage[] = {
+    "server --address HOST:PORT [OPTION]...",
+    "client --address HOST:PORT [--test send|write|read|rperf] [--bandwidth|--latency] [OPTION]...",
+    "compare A.json B.json [OPTION]...",
+    NULL,
+};
+
+static const struct command_status statuses[] = {
+    { NDKPERF_OK, "done" },
+    { NDKPERF_FAILED, "a name has no address, or a connection or request failed" },
+    { NDKPERF_USAGE, "wrong usage, or an ONDK_ variable of the environment that is not used" },
+    { NDKPERF_DATA, "data differed" },
+    { NDKPERF_NOBODY, "server: nobody connected in time" },
+    { NDKPERF_PEER, "the peer is not ndkperf, has another version, or does not support the request" },
+    { NDKPERF_LOST, "a part of the output could not be written" },
+    { NDKPERF_INTERRUPTED, "interrupted; the results so far were printed" },
+    { 0, NULL },
+};
+
+static const struct command command = {
+    .name = "ndkperf",
+    .summary = "ndkperf measures an NDK connection: bandwidth, message rate and latency of send, RDMA write and RDMA "
+               "read. The client specifies the measurement; the server follows, and exits after one client.",
+    .usage = usage,
+    .options = known_options,
+    .n_options = sizeof known_options / sizeof known_options[0],
+    .add_argument = options_add_role,
+    .statuses = statuses,
+    .notes = "HOST is a name or an address; IPv6: [ADDRESS]:PORT, [fe80::1%eth0]:PORT. PORT is a\n"
+             "number or the name of a service. BYTES may end with K, M or G, SECONDS with us, ms,\n"
+             "s, min or h. NDKPerfCmd's command line works, too: ndkperf -C -ServerAddr\n"
+             "192.0.2.1:50001 -ClientIf 2 -TestType rperf -ts 65536. The case of such switches\n"
+             "does not matter. ndkperf compare --help: comparing two saved runs.\n",
+};
 
 static void options_init(struct options *o)
 {
@@ -300,20 +243,25 @@ static void options_init(struct options *o)
     o->memory_mib = 512;
     o->qps = o->burst = 1;
     o->window = 128;
-    o->seconds_ms = 1000;
-    o->warmup_ms = 100;
+    o->duration = 1;
+    o->warmup = 0.1;
     o->ird = o->ord = 16;
     o->version = WIRE_VERSION;
 }
 
-/* Returns a message about conflicting options, or NULL. */
-static const char *options_conflict(const struct options *o, bool client)
+static bool options_is_stdout(const char *file)
 {
-    if (o->server == client)
+    return file && strcmp(file, "-") == 0;
+}
+
+/* Returns a message about conflicting options, or NULL. */
+static const char *options_conflict(const struct options *o)
+{
+    if (o->server == o->client)
         return "specify either server (-S) or client (-C)";
-    if (!o->server_address.ss_family)
-        return "--address ADDRESS:PORT (-ServerAddr) is missing";
-    if (client && !address_port(&o->server_address))
+    if (!o->server_address.text[0])
+        return "--address HOST:PORT (-ServerAddr) is missing";
+    if (o->client && !o->server_address.port)
         return "--address: a client needs the server's port, which is not 0";
     if (o->moderation && !o->events)
         return "--moderation needs --events";
@@ -322,49 +270,36 @@ static const char *options_conflict(const struct options *o, bool client)
                            : "--latency needs --test send, write or read";
     if (o->latency && o->test == TEST_WRITE && o->events)
         return "the target of a write is not notified, so the latency of writes cannot be measured with --events";
-    if (o->corrupt && !o->check)
+    if (o->both && (o->latency || o->test == TEST_MIXED))
+        return "--bidirectional measures bandwidth and needs --test send, write or read";
+    if (o->server && (o->csv || o->html))
+        return "--csv and --html are for a client";
+    if (options_is_stdout(o->json) + options_is_stdout(o->csv) + options_is_stdout(o->html) > 1)
+        return "only one of --json, --csv and --html can be written to standard output";
+    if (o->corrupt && !o->check && !o->server)
         return "--corrupt needs --check";
     if (o->histogram && !o->latency)
         return "--histogram needs --latency";
     return NULL;
 }
 
-enum ndkperf_exit options_parse(struct options *o, int argc, char **argv, bool *done)
+int options_parse(struct options *o, int argc, char **argv)
 {
-    bool client = false, word;
-    const char *bad;
+    const char *conflict;
+    int code;
 
     options_init(o);
-    *done = true;
-    word = argc > 1 && argv[1][0] != '-';
-    if (word) {
-        o->server = strcmp(argv[1], "server") == 0;
-        client = strcmp(argv[1], "client") == 0;
-        if (!o->server && !client)
-            return options_error("the first argument is neither server nor client nor an option");
-        optind = 2;
-    }
-    for (int option; (option = getopt_long_only(argc, argv, "SCVAW:eas:q:t:n:D:I:", known_options, NULL)) != -1;) {
-        if (option == OPT_HELP) {
-            fputs(help, stdout);
-            return NDKPERF_OK;
-        }
-        if (option == '?')
-            return options_error("unknown option, or its value is missing");
-        if (!options_set_flag(o, option, &client) && !options_set_value(o, option, optarg)) {
-            fprintf(stderr, "ndkperf: '%s' is not a value for this option\n", optarg);
-            return options_error("wrong value");
-        }
-    }
-    if (optind < argc)
-        return options_error("unexpected argument");
-    bad = options_conflict(o, client);
-    if (bad)
-        return options_error(bad);
+    code = command_parse(&command, o, argc, argv);
+    if (code >= 0)
+        return code;
+    conflict = options_conflict(o);
+    if (conflict)
+        return command_usage_error(&command, "%s", conflict);
     if (ondk_config_check_environment())
-        return options_error("an ONDK_ variable of the environment is not used");
+        return command_usage_error(&command, "an ONDK_ variable of the environment is not used");
+    if (options_is_stdout(o->json) || options_is_stdout(o->csv) || options_is_stdout(o->html))
+        o->format = FORMAT_NONE;
     if (!o->size)
         o->size = o->latency ? 2 : 65536;
-    *done = false;
-    return NDKPERF_OK;
+    return -1;
 }

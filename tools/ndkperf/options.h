@@ -5,53 +5,56 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
+#include "endpoint.h"
 #include "openndk/config.h"
 
 /* Exit codes; --help lists them. */
 enum ndkperf_exit {
     NDKPERF_OK = 0,
-    NDKPERF_FAILED = 1, /* a connection or a request failed: the status was printed */
+    NDKPERF_FAILED = 1, /* a name has no address, or a connection or a request failed: the status was printed */
     NDKPERF_USAGE = 2,
     NDKPERF_DATA = 3,   /* data differed */
     NDKPERF_NOBODY = 4, /* server: nobody connected in time */
     NDKPERF_PEER = 5,   /* the peer is not ndkperf, has another version, or does not support the request */
-    NDKPERF_LOST = 6,   /* the output could not be written completely */
+    NDKPERF_LOST = 6,   /* a part of the output could not be written */
     NDKPERF_INTERRUPTED = 130,
 };
 
-enum format { FORMAT_PERFTEST, FORMAT_WINOF, FORMAT_JSON };
+/* Of the lines. FORMAT_NONE: standard output has the JSON or CSV instead. */
+enum format { FORMAT_PERFTEST, FORMAT_WINOF, FORMAT_NONE };
 
 /* The values are also used on the wire. */
 enum test { TEST_SEND, TEST_WRITE, TEST_READ, TEST_MIXED };
 
 struct options {
-    bool server;
-    struct sockaddr_storage server_address, client_address;
-    bool has_client_address;
+    bool server, client;
+    struct endpoint server_address, client_address; /* client_address: its text is empty if it was not given */
     uint32_t server_if, client_if;
-    unsigned wait_seconds; /* server; 0: no limit */
+    double wait_seconds; /* server; 0: no limit */
     const char *log_file;
-    bool append;
+    bool append, verbose;
     enum test test;
     bool has_test;
-    bool latency, all;
-    uint32_t size, limit; /* limit: the largest size of --all */
+    bool latency, all, both; /* both: --bidirectional */
+    uint32_t size, limit;    /* limit: the largest size of --all */
     uint32_t qps, window, burst, inline_size;
-    uint32_t seconds_ms, iterations, warmup_ms; /* iterations: for each queue pair; 0: seconds_ms decides */
+    double duration, warmup;
+    uint32_t iterations; /* for each queue pair; 0: duration decides */
+    double interval;     /* 0: none */
     uint32_t moderation_count, moderation_us;
     bool moderation, events, check, corrupt;
     bool live, histogram;
     enum format format;
+    const char *json, *csv, *html; /* files; "-": standard output; NULL: none */
     uint32_t ird, ord;
     uint32_t memory_mib; /* server: the most memory that a client may request */
     uint32_t version;    /* of ndkperf's own protocol */
     ondk_config_t config;
 };
 
-/* Fills in *o. If help or an error was printed, sets *done, and the program must exit with the returned code. */
-enum ndkperf_exit options_parse(struct options *o, int argc, char **argv, bool *done);
+/* Fills in *o. Returns -1, or the code with which the program must exit: help or an error was printed. */
+int options_parse(struct options *o, int argc, char **argv);
 
 const char *options_test_name(enum test test);
 

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkperf's output: see report.h. */
+/* ndkperf's output: see report.h. The columns are those of perftest and WinOF. */
 #include "report.h"
 
+#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "address.h"
+#include "csv.h"
+#include "html.h"
 #include "print.h"
+#include "record.h"
+#include "terminal.h"
 
 static const double MIB = 1048576, MILLION = 1e6;
 static const char line[] = "---------------------------------------------------------------------------------------";
 
-static FILE *json; /* the JSON object in memory, which is printed at the end */
-static char *json_text;
-static size_t json_size;
-static unsigned json_results;
-
-const char *report_refusal(uint32_t code, uint32_t value, uint32_t version)
+const char *report_refusal(const struct session *s, uint32_t code, uint32_t value, uint32_t version)
 {
     static char text[240];
 
     switch (code) {
     case ANSWER_VERSION:
         snprintf(text, sizeof text,
-                 "the peer uses version %u of ndkperf's protocol, this end another one: install "
-                 "the same release on both",
-                 (unsigned)version);
+                 "the peer uses version %u of ndkperf's protocol, this end version %u: install the same release of "
+                 "OpenNDK on both",
+                 (unsigned)version, (unsigned)s->options->version);
         return text;
     case ANSWER_BUSY:
         return "the server serves another client";
@@ -54,6 +54,52 @@ const char *report_refusal(uint32_t code, uint32_t value, uint32_t version)
     }
 }
 
+/* ---- files ---- */
+
+/* A file of --json, --csv or --html. */
+struct output {
+    const char *name; /* NULL: not requested; "-": standard output */
+    FILE *f;
+};
+static struct output json_output, csv_output, html_output;
+
+static bool output_open(struct output *o, const char *name)
+{
+    o->name = name;
+    if (!name)
+        return true;
+    o->f = strcmp(name, "-") == 0 ? stdout : fopen(name, "we");
+    if (!o->f)
+        fprintf(stderr, "ndkperf: %s: %s\n", name, strerror(errno));
+    return o->f != NULL;
+}
+
+/* print_close reports what is lost of standard output. */
+static bool output_close(struct output *o)
+{
+    bool written = true;
+
+    if (o->f && o->f != stdout) {
+        written = fflush(o->f) == 0 && !ferror(o->f);
+        if (!written)
+            fprintf(stderr, "ndkperf: %s: %s: not all of the output was written\n", o->name, strerror(errno));
+        (void)fclose(o->f);
+    }
+    o->f = NULL;
+    return written;
+}
+
+bool report_open(const struct options *o)
+{
+    if (!output_open(&json_output, o->json) || !output_open(&csv_output, o->csv) || !output_open(&html_output, o->html))
+        return false;
+    if (csv_output.f)
+        csv_begin(csv_output.f);
+    return true;
+}
+
+/* ---- columns ---- */
+
 static const char *report_title(const struct session *s)
 {
     static const char *const names[] = { [TEST_SEND] = "Send",
@@ -69,48 +115,15 @@ static double report_per_message(uint64_t us, uint64_t messages)
     return messages ? (double)us / (double)messages : 0;
 }
 
-static void report_server_cpu(const struct result *r, const char *unknown, int decimals, char *text, size_t size)
-{
-    if (r->has_server_cpu)
-        snprintf(text, size, "%.*f", decimals, report_per_message(r->server_cpu_us, r->messages));
-    else
-        snprintf(text, size, "%s", unknown);
-}
-
-static double report_rate(const struct result *r)
-{
-    return r->seconds > 0 ? (double)r->messages / r->seconds : 0;
-}
-
-/* The first lane's connection. */
-struct connection {
-    char local[128], peer[128];
-    ULONG ird, ord;
-};
-
-static void report_describe(const struct session *s, struct connection *at)
-{
-    NDK_CONNECTOR *k = s->lanes[0].c.connector;
-    struct sockaddr_storage a;
-    ULONG len = sizeof a;
-
-    memset(at, 0, sizeof *at);
-    if (NT_SUCCESS(k->Dispatch->NdkGetLocalAddress(k, (PSOCKADDR)&a, &len)))
-        address_text(&a, at->local, sizeof at->local);
-    address_text(&s->options->server_address, at->peer, sizeof at->peer);
-    (void)k->Dispatch->NdkGetConnectionData(k, &at->ird, &at->ord, NULL, NULL);
-}
-
-/* ---- columns ---- */
-
 static void report_head(const struct session *s)
 {
     const struct options *o = s->options;
     struct connection at;
 
-    report_describe(s, &at);
+    record_describe(s, &at);
     print_line("%s", line);
-    print_line("                    %s %s Test", report_title(s), o->latency ? "Latency" : "BW");
+    print_line("                    %s %s%s Test", report_title(s), s->both ? "Bidirectional " : "",
+               o->latency ? "Latency" : "BW");
     print_line(" Queue pairs     : %-6u Window : %u%s", (unsigned)s->qps, (unsigned)s->window,
                s->window < o->window ? " (limited by the adapters)" : "");
     print_line(" Inline          : %-6u Burst  : %u", (unsigned)s->inline_size, (unsigned)o->burst);
@@ -121,45 +134,122 @@ static void report_head(const struct session *s)
     print_line(" Remote address  : %s", at.peer);
     print_line("%s", line);
     if (o->format == FORMAT_WINOF)
-        print_line(o->latency ? " #qp #bytes #iterations    Latency [usec]    CPU Util."
-                              : " #qp #bytes #iterations    MR [Mmps]     Gb/s     CPU Util.");
+        print_line("%s%s",
+                   o->latency ? " #qp #bytes #iterations    Latency [usec]    CPU Util."
+                              : " #qp #bytes #iterations    MR [Mmps]     Gb/s     CPU Util.",
+                   s->both ? "   Requests of" : "");
     else
-        print_line("%s CPU client[us/msg]  CPU server[us/msg]",
+        print_line("%s CPU client[us/msg]  CPU server[us/msg]%s",
                    o->latency ? " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    "
                                 "t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] "
-                              : " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps] ");
+                              : " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps] ",
+                   s->both ? "  Requests of" : "");
 }
 
-static void report_perftest(const struct session *s, const struct result *r)
+/* A number of a column, or "-" if it is not known. */
+struct cell {
+    char text[24];
+};
+
+static struct cell report_cell(bool known, int decimals, double value)
+{
+    struct cell c = { "-" };
+
+    if (known)
+        snprintf(c.text, sizeof c.text, "%.*f", decimals, value);
+    return c;
+}
+
+/* One line of bandwidth. CPU times are of the messages of both ends. */
+struct bandwidth {
+    uint64_t messages;
+    double per_second, seconds;
+    struct cell peak, client_cpu, server_cpu;
+    const char *requests_of; /* "" if only the client has requests */
+};
+
+static void report_bandwidth(const struct session *s, const struct result *r, const struct bandwidth *b)
+{
+    double utilization = r->client.seconds > 0 ? (double)r->client_cpu_us / MILLION / r->client.seconds * 100 : 0;
+
+    if (s->options->format == FORMAT_WINOF)
+        print_line(" %-3u %-9u %-14llu %-12.3f %-10.2f %.2f%s%s", (unsigned)s->qps, (unsigned)r->size,
+                   (unsigned long long)b->messages, b->per_second / MILLION, b->per_second * r->size * 8 / 1e9,
+                   utilization, *b->requests_of ? "      " : "", b->requests_of);
+    else
+        print_line(" %-7u    %-10llu     %-7s            %-7.2f              %-7.6f      %-7s             %s%s%s",
+                   (unsigned)r->size, (unsigned long long)b->messages, b->peak.text, b->per_second * r->size / MIB,
+                   b->per_second / MILLION, b->client_cpu.text, b->server_cpu.text,
+                   *b->requests_of ? "              " : "", b->requests_of);
+}
+
+static struct bandwidth report_end_bandwidth(const struct result *r, const struct rate *end, const char *requests_of)
+{
+    return (struct bandwidth){ end->messages,
+                               rate_messages(end),
+                               end->seconds,
+                               report_cell(true, 2, end->peak * r->size / MIB),
+                               report_cell(false, 3, 0),
+                               report_cell(false, 3, 0),
+                               requests_of };
+}
+
+/* Prints one line, or in both directions a line for each end and one for both. */
+static void report_bandwidths(const struct session *s, const struct result *r)
+{
+    uint64_t messages = r->client.messages + r->server.messages;
+    struct bandwidth b = report_end_bandwidth(r, &r->client, s->both ? "client" : "");
+
+    if (s->both) {
+        report_bandwidth(s, r, &b);
+        if (!r->has_server)
+            return;
+        b = report_end_bandwidth(r, &r->server, "server");
+        report_bandwidth(s, r, &b);
+        b.requests_of = "both";
+        b.messages = messages;
+        b.per_second += rate_messages(&r->client);
+        b.peak = report_cell(false, 0, 0); /* the two peaks may be at different times */
+    }
+    b.client_cpu = report_cell(true, 3, report_per_message(r->client_cpu_us, messages));
+    b.server_cpu = report_cell(r->has_server, 3, report_per_message(r->server_cpu_us, messages));
+    report_bandwidth(s, r, &b);
+}
+
+static void report_latency(const struct session *s, const struct result *r)
 {
     const struct times *t = &r->times;
-    double client = report_per_message(r->client_cpu_us, r->messages);
-    char server[24];
+    double utilization = r->client.seconds > 0 ? (double)r->client_cpu_us / MILLION / r->client.seconds * 100 : 0;
+    struct cell server = report_cell(r->has_server, 3, report_per_message(r->server_cpu_us, r->client.messages));
 
-    report_server_cpu(r, "-", 3, server, sizeof server);
-    if (s->options->latency)
+    if (s->options->format == FORMAT_WINOF)
+        print_line(" %-3u %-9u %-14llu %-14.2f %.2f", (unsigned)s->qps, (unsigned)r->size,
+                   (unsigned long long)r->client.messages, times_quantile(t, 0.5), utilization);
+    else
         print_line(" %-7u %-10llu      %-7.2f        %-7.2f      %-7.2f            %-7.2f        %-7.2f         %-7.2f"
                    "                %-7.2f                 %-7.3f             %s",
-                   (unsigned)r->size, (unsigned long long)r->messages, times_quantile(t, 0), times_quantile(t, 1),
-                   times_quantile(t, 0.5), times_mean(t), times_deviation(t), times_quantile(t, 0.99),
-                   times_quantile(t, 0.999), client, server);
-    else
-        print_line(" %-7u    %-10llu     %-7.2f            %-7.2f              %-7.6f      %-7.3f             %s",
-                   (unsigned)r->size, (unsigned long long)r->messages, r->peak / MIB, report_rate(r) * r->size / MIB,
-                   report_rate(r) / MILLION, client, server);
+                   (unsigned)r->size, (unsigned long long)r->client.messages, times_quantile(t, 0),
+                   times_quantile(t, 1), times_quantile(t, 0.5), times_mean(t), times_deviation(t),
+                   times_quantile(t, 0.99), times_quantile(t, 0.999),
+                   report_per_message(r->client_cpu_us, r->client.messages), server.text);
 }
 
-static void report_winof(const struct session *s, const struct result *r)
+static void report_interval_line(const struct session *s, const struct interval *i)
 {
-    double utilization = r->seconds > 0 ? (double)r->client_cpu_us / MILLION / r->seconds * 100 : 0;
+    double client = rate_messages(&i->client), server = rate_messages(&i->server);
+    struct cell theirs = report_cell(i->has_server, 2, server * i->size / MIB);
+    struct cell sum = report_cell(i->has_server, 2, (client + server) * i->size / MIB);
 
     if (s->options->latency)
-        print_line(" %-3u %-9u %-14llu %-14.2f %.2f", (unsigned)s->qps, (unsigned)r->size,
-                   (unsigned long long)r->messages, times_quantile(&r->times, 0.5), utilization);
+        print_line("  %8.3f to %8.3f sec: %llu messages, median %.2f usec, 99%% %.2f usec, max %.2f usec", i->from,
+                   i->to, (unsigned long long)i->client.messages, times_quantile(&i->times, 0.5),
+                   times_quantile(&i->times, 0.99), times_quantile(&i->times, 1));
+    else if (s->both)
+        print_line("  %8.3f to %8.3f sec: client %.2f MB/sec, server %s MB/sec, both %s MB/sec", i->from, i->to,
+                   client * i->size / MIB, theirs.text, sum.text);
     else
-        print_line(" %-3u %-9u %-14llu %-12.3f %-10.2f %.2f", (unsigned)s->qps, (unsigned)r->size,
-                   (unsigned long long)r->messages, report_rate(r) / MILLION, report_rate(r) * r->size * 8 / 1e9,
-                   utilization);
+        print_line("  %8.3f to %8.3f sec: %llu messages, %.2f MB/sec, %.6f Mpps", i->from, i->to,
+                   (unsigned long long)i->client.messages, client * i->size / MIB, client / MILLION);
 }
 
 /* Prints a line for each power of two that has entries. */
@@ -179,175 +269,99 @@ static void report_histogram(const struct times *t)
                        100 * (double)counts[i] / (double)t->count);
 }
 
-/* ---- JSON ---- */
-
-static const char *json_bool(bool value)
-{
-    return value ? "true" : "false";
-}
-
-static void json_open(const struct session *s)
-{
-    if (!json)
-        json = open_memstream(&json_text, &json_size);
-    if (json)
-        fprintf(json, "{\"tool\": \"ndkperf\", \"protocol\": %u, \"role\": \"%s\"", WIRE_VERSION,
-                s->options->server ? "server" : "client");
-}
-
-static void json_begin(const struct session *s)
-{
-    const struct options *o = s->options;
-    struct connection at;
-
-    json_open(s);
-    if (!json)
-        return;
-    report_describe(s, &at);
-    fprintf(json,
-            ", \"test\": \"%s\", \"mode\": \"%s\", \"local\": \"%s\", \"server\": \"%s\", \"qps\": %u, "
-            "\"window\": %u, \"burst\": %u, \"inline\": %u, \"crc\": %s, \"events\": %s, \"check\": %s, "
-            "\"inbound_reads\": %u, \"outbound_reads\": %u",
-            options_test_name(o->test), o->latency ? "latency" : "bandwidth", at.local, at.peer, (unsigned)s->qps,
-            (unsigned)s->window, (unsigned)o->burst, (unsigned)s->inline_size, json_bool(o->config.crc),
-            json_bool(o->events), json_bool(s->check), (unsigned)at.ird, (unsigned)at.ord);
-}
-
-static void json_histogram(const struct times *t)
-{
-    const char *comma = "";
-    uint64_t from, to;
-
-    fprintf(json, ", \"histogram_ns\": [");
-    for (unsigned i = 0; i < TIMES_CLASSES; i++)
-        if (t->classes[i]) {
-            times_class(i, &from, &to);
-            fprintf(json, "%s[%llu, %llu, %llu]", comma, (unsigned long long)from, (unsigned long long)to,
-                    (unsigned long long)t->classes[i]);
-            comma = ", ";
-        }
-    fprintf(json, "]");
-}
-
-static void json_result(const struct session *s, const struct result *r)
-{
-    const struct times *t = &r->times;
-    char server[24];
-
-    if (!json)
-        return;
-    report_server_cpu(r, "null", 4, server, sizeof server);
-    fprintf(json,
-            "%s{\"size\": %u, \"messages\": %llu, \"seconds\": %.6f, \"messages_per_second\": %.1f, "
-            "\"bytes_per_second\": %.1f, \"peak_bytes_per_second\": %.1f, \"client_cpu_us_per_message\": %.4f, "
-            "\"server_cpu_us_per_message\": %s",
-            json_results++ ? ", " : ", \"results\": [", (unsigned)r->size, (unsigned long long)r->messages, r->seconds,
-            report_rate(r), report_rate(r) * r->size, r->peak, report_per_message(r->client_cpu_us, r->messages),
-            server);
-    if (s->options->latency) {
-        fprintf(json,
-                ", \"latency_us\": {\"min\": %.3f, \"median\": %.3f, \"avg\": %.3f, \"stdev\": %.3f, "
-                "\"p99\": %.3f, \"p99.9\": %.3f, \"max\": %.3f}",
-                times_quantile(t, 0), times_quantile(t, 0.5), times_mean(t), times_deviation(t),
-                times_quantile(t, 0.99), times_quantile(t, 0.999), times_quantile(t, 1));
-        if (s->options->histogram)
-            json_histogram(t);
-    }
-    fprintf(json, "}");
-}
-
-static void json_end(const struct session *s)
-{
-    if (!json)
-        json_open(s);
-    if (!json)
-        return;
-    fprintf(json, "%s, \"interrupted\": %s, \"exit\": %d}", json_results ? "]" : ", \"results\": []",
-            json_bool(session_interrupted), (int)s->failed);
-    fclose(json);
-    print_set_stream(stdout);
-    print_line("%s", json_text);
-    free(json_text);
-    json = NULL;
-}
-
 /* ---- all formats ---- */
 
 void report_begin(const struct session *s)
 {
-    if (s->options->format == FORMAT_JSON)
-        json_begin(s);
-    else
+    record_begin(s);
+    if (s->options->format != FORMAT_NONE)
         report_head(s);
+}
+
+void report_interval(const struct session *s, const struct interval *i)
+{
+    record_interval(s, i);
+    progress_clear();
+    if (csv_output.f)
+        csv_interval(csv_output.f, s, i);
+    if (s->options->format != FORMAT_NONE)
+        report_interval_line(s, i);
 }
 
 void report_result(const struct session *s, const struct result *r)
 {
-    switch (s->options->format) {
-    case FORMAT_JSON:
-        json_result(s, r);
+    record_result(s, r);
+    progress_clear();
+    if (csv_output.f)
+        csv_result(csv_output.f, s, r);
+    if (s->options->format == FORMAT_NONE)
         return;
-    case FORMAT_WINOF:
-        report_winof(s, r);
-        break;
-    case FORMAT_PERFTEST:
-        report_perftest(s, r);
-        break;
-    }
+    if (s->options->latency)
+        report_latency(s, r);
+    else
+        report_bandwidths(s, r);
     if (s->options->histogram)
         report_histogram(&r->times);
 }
 
-void report_end(const struct session *s)
+/* On standard output the record is a line like others, which the log file receives, too. */
+static void report_json(const json_t *record)
 {
-    if (s->options->format == FORMAT_JSON)
-        json_end(s);
-    else if (s->lane_count && !s->options->server)
-        print_line("%s", line);
-}
+    char *text = json_dumps(record, JSON_REAL_PRECISION(12));
 
-void report_server(const struct session *s, uint64_t messages, uint64_t cpu_us)
-{
-    if (s->options->format != FORMAT_JSON) {
-        print_line("%s of %u bytes: %llu messages, %.3f us of CPU time each", options_test_name(s->run.test),
-                   (unsigned)s->run.size, (unsigned long long)messages, report_per_message(cpu_us, messages));
+    if (!text)
         return;
+    if (json_output.f == stdout) {
+        print_set_stream(stdout);
+        print_line("%s", text);
+        print_set_stream(stderr);
+    } else {
+        fprintf(json_output.f, "%s\n", text);
     }
-    if (!json)
-        json_open(s);
-    if (json)
-        fprintf(json, "%s{\"test\": \"%s\", \"size\": %u, \"messages\": %llu, \"server_cpu_us_per_message\": %.4f}",
-                json_results++ ? ", " : ", \"results\": [", options_test_name(s->run.test), (unsigned)s->run.size,
-                (unsigned long long)messages, report_per_message(cpu_us, messages));
+    free(text);
 }
 
-static bool report_is_live(const struct session *s, bool *terminal)
+bool report_end(const struct session *s)
 {
-    *terminal = isatty(STDERR_FILENO);
-    return *terminal || s->options->live;
+    bool text = s->options->format != FORMAT_NONE && s->lane_count && !s->options->server, written;
+    json_t *record = record_end(s);
+
+    if (text)
+        print_line("%s", line);
+    if (json_output.f && record)
+        report_json(record);
+    if (html_output.f && record)
+        html_run(html_output.f, record);
+    json_decref(record);
+    written = output_close(&json_output);
+    written = output_close(&csv_output) && written;
+    return output_close(&html_output) && written;
 }
 
-void report_live(const struct session *s, uint32_t size, uint64_t messages, double seconds, const struct times *times)
+void report_server(const struct session *s, uint64_t received, uint64_t sent, uint64_t cpu_us)
 {
-    bool terminal;
-
-    if (!report_is_live(s, &terminal))
+    record_server(s, received, sent, cpu_us);
+    if (s->options->format == FORMAT_NONE)
         return;
-    fprintf(stderr, "%s%u bytes, %.1f s: ", terminal ? "\r\033[K" : "", (unsigned)size, seconds);
-    if (times)
-        fprintf(stderr, "%llu messages, median %.2f us, 99 %% %.2f us", (unsigned long long)times->count,
-                times_quantile(times, 0.5), times_quantile(times, 0.99));
+    if (s->both)
+        print_line("%s of %u bytes: %llu messages of the client, %llu own, %.3f us of CPU time each",
+                   options_test_name((enum test)s->run.test), (unsigned)s->run.size, (unsigned long long)received,
+                   (unsigned long long)sent, report_per_message(cpu_us, received + sent));
     else
-        fprintf(stderr, "%.0f MB/s, %.3f Mmps", (double)messages * size / MIB / seconds,
-                (double)messages / seconds / MILLION);
-    fputs(terminal ? "" : "\n", stderr);
-    fflush(stderr);
+        print_line("%s of %u bytes: %llu messages, %.3f us of CPU time each", options_test_name((enum test)s->run.test),
+                   (unsigned)s->run.size, (unsigned long long)received, report_per_message(cpu_us, received));
 }
 
-void report_live_end(const struct session *s)
+void report_live(const struct session *s, const char *format, ...)
 {
-    bool terminal;
+    char text[160];
+    va_list args;
 
-    if (report_is_live(s, &terminal) && terminal)
-        fputs("\r\033[K", stderr);
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (isatty(STDERR_FILENO))
+        progress_show("%s", text);
+    else if (s->options->live)
+        fprintf(stderr, "%s\n", text);
 }

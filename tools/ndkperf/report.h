@@ -1,34 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkperf's output: the columns of perftest or WinOF, or JSON. */
+/*
+ * ndkperf's output. The lines are printed at once. The record of the run (record.h) is collected for --json and --html,
+ * which are written at the end.
+ */
 #ifndef NDKPERF_REPORT_H
 #define NDKPERF_REPORT_H
 
+#include "result.h"
 #include "session.h"
-#include "times.h"
 
-/* The result of one size. */
-struct result {
-    uint32_t size;
-    uint64_t messages; /* of all queue pairs */
-    double seconds;
-    double peak; /* bytes per second in the best tenth of a second */
-    uint64_t client_cpu_us, server_cpu_us;
-    bool has_server_cpu; /* false: the run failed before the server sent its part */
-    struct times times;  /* latency */
-};
+/* Returns why a server refuses a client. version: of the peer. */
+const char *report_refusal(const struct session *s, uint32_t code, uint32_t value, uint32_t version);
 
-/* Returns why a server refused a client. */
-const char *report_refusal(uint32_t code, uint32_t value, uint32_t version);
-
+/* Opens the files of --json, --csv and --html. Returns false after a message. */
+bool report_open(const struct options *o);
 void report_begin(const struct session *s);
+void report_interval(const struct session *s, const struct interval *i);
 void report_result(const struct session *s, const struct result *r);
-void report_end(const struct session *s);
+/* Writes and closes the files. Returns false after a message if one could not be written completely. */
+bool report_end(const struct session *s);
 
-/* Server: prints the result of a run that has ended. */
-void report_server(const struct session *s, uint64_t messages, uint64_t cpu_us);
+/* Shows the progress: on a terminal, or with --live as a line of its own. */
+void report_live(const struct session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints the live line: the progress of this run. */
-void report_live(const struct session *s, uint32_t size, uint64_t messages, double seconds, const struct times *times);
-void report_live_end(const struct session *s);
+/* Server: prints the result of a run that has ended. sent: with --bidirectional, its own messages. */
+void report_server(const struct session *s, uint64_t received, uint64_t sent, uint64_t cpu_us);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The two roles of ndkperf. Each prints failures and returns the exit code. */
+/* The two roles of ndkperf. Each prints failures and stores the first one in the session. */
 #ifndef NDKPERF_ROLES_H
 #define NDKPERF_ROLES_H
 
 #include "session.h"
 
-enum ndkperf_exit client_run(struct session *s, const struct sockaddr_storage *from);
-enum ndkperf_exit server_run(struct session *s);
+/* Measures over the connections that exist. */
+void client_role(struct session *s);
+void server_role(struct session *s);
 
 #endif

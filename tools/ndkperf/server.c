@@ -3,16 +3,31 @@
 #include <string.h>
 
 #include "connect.h"
+#include "flow.h"
+#include "meter.h"
+#include "openndk/counters.h"
 #include "pattern.h"
+#include "print.h"
+#include "pump.h"
 #include "report.h"
 #include "roles.h"
+
+static const uint64_t LIVE_NS = 500000000;
+static const double MIB = 1048576;
+
+static double server_traffic(const struct session *s);
 
 struct server {
     struct session *s;
     struct outcome outcome;
+    struct meter meter;
     uint64_t cpu_from, flushes, messages;
-    uint32_t turn; /* write latency: the lane that the client writes to next */
-    bool flushing, ended, different;
+    uint64_t pumped_at; /* when the last request of this run or lap completed; 0: not yet */
+    uint64_t live_at;
+    double live_traffic, run_traffic; /* bytes of the adapter, at the last live line and at the start of the run */
+    uint32_t turn;                    /* write latency: the lane that the client writes to next */
+    uint64_t turns;
+    bool flushing, ended, different, running;
     struct order flush;
 };
 
@@ -21,92 +36,38 @@ static struct server *server_from(struct session *s)
     return s->role;
 }
 
-/* ---- data ---- */
-
-static void server_store_difference(struct server *v, const struct lane *l, uint64_t message, uint32_t offset)
+/* Stores the first difference, for the client. */
+static bool server_on_difference(struct session *s, uint32_t lane, uint64_t message, uint32_t offset)
 {
-    if (v->outcome.different)
-        return;
-    v->outcome.different = 1;
-    v->outcome.lane = l->index;
-    v->outcome.message = message;
-    v->outcome.offset = offset;
-}
+    struct outcome *o = &server_from(s)->outcome;
 
-static void server_check(struct server *v, const struct lane *l, const uint8_t *at, uint64_t message, uint32_t len)
-{
-    uint32_t offset = pattern_differs(at, len, l->index, message);
-
-    if (offset < len)
-        server_store_difference(v, l, message, offset);
-}
-
-/* Verifies the writes since the last flush. */
-static void server_check_written(struct server *v)
-{
-    const struct session *s = v->s;
-
-    for (uint32_t i = 0; i < s->lane_count; i++)
-        for (uint64_t m = v->flush.first; m < v->flush.first + v->flush.count; m++)
-            if (s->run.test == TEST_WRITE || m % 3 == 1)
-                server_check(v, &s->lanes[i], lane_memory(s, &s->lanes[i], AREA_TARGET, (uint32_t)(m % s->window)), m,
-                             s->run.size);
-}
-
-/*
- * Sends the answers that are due. A message whose latency is measured is answered by one of the same size. Otherwise an
- * empty message (a credit) is sent after each quarter of a window; it allows the client to send as many more. The
- * source memory belongs to the provider until the send has completed.
- */
-static bool server_send_answers(struct session *s, struct lane *l)
-{
-    bool latency = s->run.flags & ORDER_LATENCY;
-
-    while (l->owed && l->posted - l->completed < (s->check && latency ? 1 : s->window)) {
-        l->owed--;
-        l->posted++;
-        if (s->check && latency)
-            pattern_fill(lane_memory(s, l, AREA_SOURCE, 0), s->run.size, l->index, l->received - 1);
-        if (!lane_post(s, l, ID_SEND, 0, latency ? s->run.size : 0, 0))
-            return false;
-    }
+    if (o->different)
+        return true;
+    o->different = 1;
+    o->lane = lane;
+    o->message = message;
+    o->offset = offset;
     return true;
 }
 
-static bool server_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t len)
-{
-    struct server *v = server_from(s);
-    uint64_t message = s->run.test == TEST_MIXED ? 3 * l->received : l->received;
+/* ---- this end's requests ---- */
 
-    if (!len) {
-        l->flushes++;
-        return lane_receive(s, l, slot);
-    }
-    if (len != s->run.size)
-        server_store_difference(v, l, message, len);
-    else if (s->check)
-        server_check(v, l, lane_memory(s, l, AREA_RECEIVE, slot), message, len);
-    l->received++;
-    if (!lane_receive(s, l, slot))
+/* Posts requests, if this run is in both directions. */
+static bool server_pump(struct server *v)
+{
+    struct session *s = v->s;
+    bool done;
+
+    if (v->pumped_at)
+        return true;
+    if (!pump_post(s, &done))
         return false;
-    if (s->run.flags & ORDER_LATENCY) {
-        l->owed++;
-    } else if (++l->uncredited >= (s->window / 4 ? s->window / 4 : 1)) {
-        l->uncredited = 0;
-        l->owed++;
-    }
-    return server_send_answers(s, l);
+    if (done)
+        v->pumped_at = session_now();
+    else if (++v->turns % 16 == 0)
+        meter_update(&v->meter, session_now(), s->pump.completed);
+    return true;
 }
-
-static bool server_on_completed(struct session *s, struct lane *l, enum id id, uint32_t slot)
-{
-    (void)id;
-    (void)slot;
-    l->completed++;
-    return server_send_answers(s, l);
-}
-
-static const struct session_events server_events = { server_on_receive, server_on_completed };
 
 /* Answers a write whose latency is measured. Writes are not notified, so this polls the last byte and writes back. */
 static bool server_answer_write(struct server *v)
@@ -122,7 +83,7 @@ static bool server_answer_write(struct server *v)
     if (s->check) {
         uint32_t offset = written_differs(at, last, l->index, l->received);
         if (offset < last)
-            server_store_difference(v, l, l->received, offset);
+            (void)server_on_difference(s, l->index, l->received, offset);
         pattern_fill(source, last, l->index, l->received);
     }
     source[last] = mark;
@@ -134,33 +95,62 @@ static bool server_answer_write(struct server *v)
 
 /* ---- orders ---- */
 
+static void server_print_difference(struct server *v)
+{
+    const struct outcome *o = &v->outcome;
+
+    if (o->different && !v->different)
+        session_print_difference(v->s, o->lane, o->message, o->offset, "server");
+    v->different = v->different || o->different;
+}
+
 static bool server_answer_order(struct server *v)
 {
+    struct session *s = v->s;
+    uint64_t now = v->pumped_at ? v->pumped_at : session_now();
+    struct outcome *o = &v->outcome;
     uint8_t bytes[WIRE_ORDER];
+    double mean;
 
-    v->outcome.cpu_us = session_cpu_us() - v->cpu_from;
-    outcome_put(&v->outcome, bytes);
-    return control_receive(v->s) && control_send(v->s, bytes);
+    server_print_difference(v);
+    o->cpu_us = session_cpu_us() - v->cpu_from;
+    o->messages = s->both ? s->pump.completed : 0;
+    o->ns = s->both ? now - v->meter.from : 0;
+    mean = o->ns ? (double)o->messages * 1e9 / (double)o->ns : 0;
+    o->peak = (uint64_t)((v->meter.peak > mean ? v->meter.peak : mean) * s->run.size);
+    outcome_put(o, bytes);
+    return control_receive(s) && control_send(s, bytes);
 }
 
 /* Prints the result of the run that has ended. */
 static void server_report_run(struct server *v)
 {
     if (v->messages && !(v->s->run.flags & ORDER_WARMUP))
-        report_server(v->s, v->messages, v->outcome.cpu_us);
+        report_server(v->s, v->messages, v->outcome.messages, v->outcome.cpu_us);
     v->messages = 0;
+}
+
+static bool server_is_valid_run(const struct session *s, const struct order *o)
+{
+    return o->test <= TEST_MIXED && o->size && o->size <= s->max_size &&
+           (!s->both || (o->test != TEST_MIXED && !(o->flags & ORDER_LATENCY) && o->burst));
 }
 
 static bool server_begin_run(struct server *v, const struct order *o)
 {
     struct session *s = v->s;
 
-    if (o->test > TEST_MIXED || !o->size || o->size > s->max_size)
+    if (!server_is_valid_run(s, o))
         return session_fail(s, "the client's order", STATUS_INVALID_PARAMETER, 0);
     server_report_run(v);
     s->run = *o;
+    s->phase = o->flags & ORDER_WARMUP ? PHASE_WARMUP : PHASE_MEASURE;
     v->turn = 0;
+    v->pumped_at = 0;
+    v->running = true;
     memset(&v->outcome, 0, sizeof v->outcome);
+    if (s->both)
+        pump_begin(s, o->count, o->burst, s->options->corrupt);
     for (uint32_t i = 0; i < s->lane_count; i++) {
         struct lane *l = &s->lanes[i];
         l->received = 0;
@@ -171,28 +161,40 @@ static bool server_begin_run(struct server *v, const struct order *o)
             lane_memory(s, l, AREA_SOURCE, 0)[o->size / 2] ^= 1;
     }
     v->cpu_from = session_cpu_us();
+    v->run_traffic = server_traffic(s);
+    meter_begin(&v->meter, session_now());
     return server_answer_order(v);
 }
 
-/* Ends the flush if each lane has received its empty message, which the client sends after all others. */
-static bool server_end_flush(struct server *v)
+static bool server_begin_flush(struct server *v, const struct order *o)
 {
     struct session *s = v->s;
 
-    for (uint32_t i = 0; i < s->lane_count; i++)
-        if (s->lanes[i].flushes < v->flushes)
-            return true;
+    if (s->check && o->count > s->window && !(s->run.flags & ORDER_LATENCY))
+        return session_fail(s, "the client's order", STATUS_INVALID_PARAMETER, 0);
+    v->flush = *o;
+    v->flushing = true;
+    v->flushes++;
+    if (s->both && !s->check && !s->run.count)
+        s->pump.over = true;
+    return true;
+}
+
+/* Ends the flush if all messages of the client's have arrived and this end's requests have completed. */
+static bool server_end_flush(struct server *v)
+{
+    struct session *s = v->s;
+    uint64_t messages = v->flush.first + v->flush.count;
+
+    if (s->check)
+        messages *= s->lane_count;
+    if ((s->both && !v->pumped_at) || !flow_has_arrived(s, v->flushes, messages))
+        return true;
     v->flushing = false;
     if (s->check && !(s->run.flags & ORDER_LATENCY) && (s->run.test == TEST_WRITE || s->run.test == TEST_MIXED))
-        server_check_written(v);
-    v->messages = v->flush.first + v->flush.count;
-    if (s->check)
-        v->messages *= s->lane_count;
-    if (v->outcome.different && !v->different) {
-        v->different = true;
-        session_print_difference(v->outcome.lane, v->outcome.message, v->outcome.offset, "server");
-    }
-    return server_answer_order(v);
+        (void)flow_check_written(s, v->flush.first, v->flush.count);
+    v->messages = messages;
+    return (!s->both || flow_flush(s)) && server_answer_order(v);
 }
 
 static bool server_handle_order(struct server *v)
@@ -206,15 +208,19 @@ static bool server_handle_order(struct server *v)
     case ORDER_RUN:
         return server_begin_run(v, &o);
     case ORDER_FLUSH:
-        if (s->check && o.count > s->window && !(s->run.flags & ORDER_LATENCY))
-            return session_fail(s, "the client's order", STATUS_INVALID_PARAMETER, 0);
-        v->flush = o;
-        v->flushing = true;
-        v->flushes++;
-        return true;
+        return server_begin_flush(v, &o);
+    case ORDER_LAP:
+        pump_begin_lap(s);
+        v->pumped_at = 0;
+        return server_answer_order(v);
+    case ORDER_SAMPLE:
+        return server_answer_order(v);
     case ORDER_END:
         server_report_run(v);
+        server_print_difference(v);
         memset(&v->outcome, 0, sizeof v->outcome);
+        s->phase = PHASE_END;
+        v->running = false;
         v->ended = true;
         return server_answer_order(v);
     default:
@@ -222,34 +228,76 @@ static bool server_handle_order(struct server *v)
     }
 }
 
+/* ---- progress ---- */
+
+static double server_traffic(const struct session *s)
+{
+    ondk_counters_t n;
+
+    ondk_adapter_counters(s->control.adapter, &n);
+    return (double)n.rdma_in_octets + (double)n.rdma_out_octets;
+}
+
+/* Shows the adapter's traffic, because the target of a write or read does not see the requests. */
+static void server_show_live(struct server *v, uint64_t now)
+{
+    double traffic, seconds = (double)(now - v->live_at) / 1e9;
+
+    if (now - v->live_at < LIVE_NS)
+        return;
+    traffic = server_traffic(v->s);
+    if (v->live_at && v->running)
+        report_live(v->s, "%s of %u bytes, %.1f s: %.0f MB/s", options_test_name((enum test)v->s->run.test),
+                    (unsigned)v->s->run.size, (double)(now - v->meter.from) / 1e9,
+                    (traffic - v->live_traffic) / MIB / seconds);
+    v->live_at = now;
+    v->live_traffic = traffic;
+}
+
+/* After an interrupt: prints what was in progress. */
+static void server_report_interrupted(const struct server *v)
+{
+    const struct session *s = v->s;
+
+    if (v->running)
+        print_line("interrupted: %s of %u bytes for %.3f s, %.3f MB transferred",
+                   options_test_name((enum test)s->run.test), (unsigned)s->run.size,
+                   (double)(session_now() - v->meter.from) / 1e9, (server_traffic(s) - v->run_traffic) / MIB);
+}
+
 static void server_serve(struct server *v)
 {
     struct session *s = v->s;
 
-    while (!v->ended && s->failed == NDKPERF_OK && !session_interrupted) {
+    for (uint64_t turns = 0; !v->ended && !session_is_interrupted(); turns++) {
         if (s->run.flags & ORDER_LATENCY && s->run.test == TEST_WRITE && !server_answer_write(v))
+            break;
+        if (s->both && v->running && !server_pump(v))
             break;
         if (!session_poll(s) || (s->order_received && !server_handle_order(v)) || (v->flushing && !server_end_flush(v)))
             break;
+        if (turns % 256 == 0 || s->is_idle)
+            server_show_live(v, session_now());
     }
 }
 
 /* ---- the role ---- */
 
-enum ndkperf_exit server_run(struct session *s)
+void server_role(struct session *s)
 {
     struct server v = { .s = s };
 
-    s->events = &server_events;
+    s->on_difference = server_on_difference;
     s->role = &v;
     if (server_connect(s)) {
         server_serve(&v);
-        if (v.ended)
+        if (v.ended) {
             session_disconnect(s);
-        else if (session_interrupted)
+        } else if (session_is_interrupted()) {
+            server_report_interrupted(&v);
             session_set_failed(s, NDKPERF_INTERRUPTED);
+        }
         if (v.different)
             s->failed = NDKPERF_DATA;
     }
-    return s->failed;
 }

@@ -4,10 +4,12 @@
 
 #include "address.h"
 #include "connect.h"
+#include "openndk/reason.h"
 #include "print.h"
 #include "report.h"
+#include "terminal.h"
 
-enum { POLL_SECONDS = 1, LANE_SECONDS = 30 };
+enum { STEP_MS = 200, LANE_SECONDS = 30 };
 
 static bool server_get_hello(struct consumer *c, struct hello *h)
 {
@@ -36,16 +38,14 @@ static bool server_accept_qp(struct session *s, struct consumer *c, const struct
 
     answer_put(a, bytes);
     status = consumer_accept(c, limits, bytes, sizeof bytes);
-    if (NT_SUCCESS(status))
-        return true;
-    print_step_failed(c, "NdkAccept", status);
-    return session_set_failed(s, NDKPERF_FAILED);
+    return NT_SUCCESS(status) || session_fail(s, "NdkAccept", status, ondk_connector_reason(c->connector));
 }
 
 /* Checks a hello against the limits of the adapter and the server; sets the session's layout if it passes. */
 static enum answer_code server_check_hello(struct session *s, const struct hello *h, uint32_t *value)
 {
     const NDK_ADAPTER_INFO *info = &s->control.info;
+    const struct session_needs needs = { h->window, h->qps, h->size, h->flags & HELLO_CHECK, h->flags & HELLO_BOTH };
 
     if (h->version != s->options->version || h->version != WIRE_VERSION) {
         *value = s->options->version;
@@ -56,19 +56,19 @@ static enum answer_code server_check_hello(struct session *s, const struct hello
     *value = MAX_QPS;
     if (!h->qps || h->qps > MAX_QPS)
         return ANSWER_QPS;
-    *value = info->MaxTransferLength < MAX_SIZE ? info->MaxTransferLength : MAX_SIZE;
+    *value = (uint32_t)(session_max_size(info, needs.both) < MAX_SIZE ? session_max_size(info, needs.both) : MAX_SIZE);
     if (!h->size || h->size > *value)
         return ANSWER_TRANSFER;
-    *value = (uint32_t)(info->MaxRegistrationSize / 4 < MAX_SIZE ? info->MaxRegistrationSize / 4 : MAX_SIZE);
-    if (h->size > *value)
-        return ANSWER_MEMORY;
-    s->window = session_window(info, h->window, h->qps, h->size, h->check);
+    s->window = session_window(info, &needs);
     *value = info->MaxCqDepth;
     if (!s->window)
         return ANSWER_QPS;
     s->qps = h->qps;
     s->max_size = h->size;
-    s->check = h->check;
+    s->check = needs.check;
+    s->both = needs.both;
+    if (s->both)
+        s->inline_size = h->inline_size < info->MaxInlineDataSize ? h->inline_size : info->MaxInlineDataSize;
     session_layout(s);
     *value = s->options->memory_mib;
     return session_memory(s) <= (uint64_t)s->options->memory_mib << 20 ? ANSWER_YES : ANSWER_TOTAL;
@@ -78,18 +78,25 @@ static enum answer_code server_check_hello(struct session *s, const struct hello
  * Waits for the next connection request, at most `seconds` (0: no limit). Returns NULL if none arrives in time, or
  * after an interrupt.
  */
-static NDK_CONNECTOR *server_next_request(struct session *s, unsigned seconds)
+static NDK_CONNECTOR *server_next_request(struct session *s, double seconds)
 {
-    for (unsigned i = 0; (!seconds || i < seconds) && !session_interrupted; i++) {
-        NDK_CONNECTOR *k = consumer_next_request(&s->control, POLL_SECONDS);
-        if (k)
-            return k;
+    double from = (double)session_now() / 1e9, waited = 0;
+    NDK_CONNECTOR *k = NULL;
+
+    progress_begin("waiting for a client");
+    while (!k && (seconds <= 0 || waited < seconds) && !session_is_interrupted()) {
+        double left = seconds > 0 ? (seconds - waited) * 1000 + 1 : STEP_MS;
+        k = consumer_next_request_ms(&s->control, left < STEP_MS ? (uint64_t)left : STEP_MS);
+        waited = (double)session_now() / 1e9 - from;
     }
-    return NULL;
+    progress_end();
+    return k;
 }
 
-/* Waits for a client whose requirements can be met, and accepts it. Rejects any other with the reason. Stores the number
- * of the client's session, which identifies its lanes. */
+/*
+ * Waits for a client whose requirements can be met, and accepts it. Rejects any other with the reason. Stores the number
+ * of the client's session, which identifies its lanes.
+ */
 static bool server_accept_client(struct session *s, uint32_t *number)
 {
     while ((s->control.connector = server_next_request(s, s->options->wait_seconds))) {
@@ -105,17 +112,18 @@ static bool server_accept_client(struct session *s, uint32_t *number)
         }
         code = server_check_hello(s, &h, &value);
         if (code != ANSWER_YES) {
-            print_line("refused a client: %s", report_refusal(code, value, h.version));
+            print_line("refused a client: %s", report_refusal(s, code, value, h.version));
             server_reject(s, &s->control, code, value);
             continue;
         }
         *number = h.session;
         a.window = s->window;
+        s->phase = PHASE_CONNECT;
         return server_accept_qp(s, &s->control, &a);
     }
-    if (!session_interrupted)
-        print_line("nobody connected within %u seconds", s->options->wait_seconds);
-    return session_set_failed(s, session_interrupted ? NDKPERF_INTERRUPTED : NDKPERF_NOBODY);
+    if (session_is_interrupted())
+        return session_set_failed(s, NDKPERF_INTERRUPTED);
+    return session_refuse(s, NDKPERF_NOBODY, "nobody connected within %g seconds", s->options->wait_seconds);
 }
 
 static bool server_accept_lane(struct session *s, uint32_t number)
@@ -145,13 +153,13 @@ static bool server_accept_lane(struct session *s, uint32_t number)
 
 static bool server_listen(struct session *s)
 {
-    struct sockaddr_storage at = s->options->server_address;
+    struct sockaddr_storage at = s->server_address;
     char text[128];
-    NTSTATUS status = consumer_listen(&s->control, (const struct sockaddr *)&s->options->server_address);
+    NTSTATUS status = consumer_listen(&s->control, (const struct sockaddr *)&s->server_address);
 
     if (!NT_SUCCESS(status)) {
         (void)session_fail(s, "NdkListen", status, 0);
-        print_address_holder(status, &s->options->server_address);
+        print_address_holder(status, &s->server_address);
         return false;
     }
     (void)consumer_listener_address(&s->control, &at);
@@ -175,5 +183,9 @@ bool server_connect(struct session *s)
 {
     uint32_t number = 0;
 
-    return server_listen(s) && control_receive(s) && server_accept_client(s, &number) && server_accept_lanes(s, number);
+    s->phase = PHASE_LISTEN;
+    if (!server_listen(s) || !control_receive(s))
+        return false;
+    s->phase = PHASE_WAIT;
+    return server_accept_client(s, &number) && server_accept_lanes(s, number);
 }

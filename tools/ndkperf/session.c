@@ -3,6 +3,9 @@
 #include "session.h"
 
 #include <sched.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -10,6 +13,7 @@
 
 #include "openndk/counters.h"
 #include "openndk/reason.h"
+#include "flow.h"
 #include "pattern.h"
 #include "print.h"
 
@@ -18,7 +22,7 @@ enum {
     TIMEOUT_S = 30,         /* without progress */
     EVENT_MS = 200,         /* the longest wait for a notification with --events */
     IDLE_MS = 5,            /* the longest wait for a notification without traffic */
-    POLLS_PER_CONTROL = 64, /* idle polls before the control connection is polled */
+    POLLS_PER_CONTROL = 64, /* polls of the lanes for each poll of the control connection */
     POLLS_PER_CHECK = 4096, /* idle polls before the peer is checked */
     ID_BITS = 4
 };
@@ -27,7 +31,17 @@ static const uint64_t IDLE_NS = 100000000;         /* no measured round trip tak
 static const uint64_t REQUEST_BYTES = 256;         /* approximate memory of the provider for a request and its result */
 static const uint64_t CONNECTION_BYTES = 128 << 10; /* and for a connection's partial frames */
 
-volatile int session_interrupted;
+static atomic_bool interrupted;
+
+void session_interrupt(void)
+{
+    atomic_store_explicit(&interrupted, true, memory_order_relaxed);
+}
+
+bool session_is_interrupted(void)
+{
+    return atomic_load_explicit(&interrupted, memory_order_relaxed);
+}
 
 uint64_t session_now(void)
 {
@@ -57,9 +71,30 @@ bool session_set_failed(struct session *s, enum ndkperf_exit code)
 
 bool session_fail(struct session *s, const char *step, NTSTATUS status, uint32_t reason)
 {
-    if (s->failed == NDKPERF_OK)
-        print_failed_for(step, status, reason);
+    struct failure *f = &s->failure;
+
+    if (s->failed != NDKPERF_OK)
+        return false;
+    *f = (struct failure){ s->phase, step, true, status, reason, "" };
+    snprintf(f->text, sizeof f->text, "%s failed: %s", step,
+             reason ? ondk_reason_text(reason) : ondk_status_name(status));
+    print_failed_for(step, status, reason);
     return session_set_failed(s, NDKPERF_FAILED);
+}
+
+bool session_refuse(struct session *s, enum ndkperf_exit code, const char *format, ...)
+{
+    struct failure *f = &s->failure;
+    va_list args;
+
+    if (s->failed != NDKPERF_OK)
+        return false;
+    *f = (struct failure){ .phase = s->phase };
+    va_start(args, format);
+    vsnprintf(f->text, sizeof f->text, format, args);
+    va_end(args);
+    print_error("%s", f->text);
+    return session_set_failed(s, code);
 }
 
 /* Waits for the disconnect event first, because the connector has no reason before. */
@@ -70,16 +105,20 @@ static bool session_post_failed(struct session *s, struct consumer *c, const cha
     return session_fail(s, step, status, ondk_connector_reason(c->connector));
 }
 
-void session_print_difference(uint32_t lane, uint64_t message, uint32_t offset, const char *where)
+void session_print_difference(struct session *s, uint32_t lane, uint64_t message, uint32_t offset, const char *where)
 {
-    print_line("the data of message %llu on queue pair %u differs at byte %u, found by the %s",
-               (unsigned long long)message, (unsigned)lane, (unsigned)offset, where);
+    struct failure *f = &s->failure;
+
+    *f = (struct failure){ .phase = s->phase };
+    snprintf(f->text, sizeof f->text, "the data of message %llu on queue pair %u differs at byte %u, found by the %s",
+             (unsigned long long)message, (unsigned)lane, (unsigned)offset, where);
+    print_error("%s", f->text);
 }
 
 bool session_differs(struct session *s, uint32_t lane, uint64_t message, uint32_t offset, const char *where)
 {
     if (s->failed == NDKPERF_OK)
-        session_print_difference(lane, message, offset, where);
+        session_print_difference(s, lane, message, offset, where);
     return session_set_failed(s, NDKPERF_DATA);
 }
 
@@ -90,36 +129,53 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-uint32_t session_window(const NDK_ADAPTER_INFO *info, uint32_t want, uint32_t qps, uint32_t size, bool check)
-{
-    /* Each lane has one receive more than the window, for the empty message that ends a run. */
-    uint64_t most = min_u64(info->MaxReceiveQueueDepth, info->MaxInitiatorQueueDepth), memory;
+enum { MAX_CREDITS = 7 }; /* that can be on the way at once: the most quarters of a window that has been rounded */
 
-    most = min_u64(most, info->MaxCqDepth / (2 * qps));
-    most = most ? most - 1 : 0;
-    if (check) { /* in messages: the receives need window + 1, the target and the source of writes window each */
-        memory = min_u64(MAX_CHECK_BYTES / qps, info->MaxRegistrationSize) / size;
-        most = min_u64(most, memory > 4 ? (memory - 1) / 3 : 1);
+/* One for the message that ends a run; in both directions also one for each credit. */
+static uint32_t session_spare(uint32_t window, bool both)
+{
+    return both ? 1 + (window < MAX_CREDITS ? window : MAX_CREDITS) : 1;
+}
+
+uint64_t session_max_size(const NDK_ADAPTER_INFO *info, bool both)
+{
+    /* With a window of 1 and --check a lane has a message for each receive, and two more. */
+    uint32_t messages = 1 + session_spare(1, both) + 2;
+
+    return min_u64(info->MaxTransferLength, info->MaxRegistrationSize / messages);
+}
+
+uint32_t session_window(const NDK_ADAPTER_INFO *info, const struct session_needs *needs)
+{
+    uint64_t most = min_u64(info->MaxReceiveQueueDepth, info->MaxInitiatorQueueDepth), memory;
+    uint32_t spare = session_spare(needs->window, needs->both);
+
+    most = min_u64(most, info->MaxCqDepth / (2 * needs->qps));
+    most = most > spare ? most - spare : 0;
+    if (needs->check) { /* in messages: the receives need window + spare, the target and the source window each */
+        memory = min_u64(MAX_CHECK_BYTES / needs->qps, info->MaxRegistrationSize) / needs->size;
+        most = min_u64(most, memory > 3 + spare ? (memory - spare) / 3 : 1);
     }
-    return (uint32_t)min_u64(want, most);
+    return (uint32_t)min_u64(needs->window, most);
 }
 
 void session_layout(struct session *s)
 {
+    s->spare = session_spare(s->window, s->both);
     s->stride = (s->max_size + 63) / 64 * 64;
     s->slots = s->check ? s->window : 1;
 }
 
 static uint32_t session_receive_slots(const struct session *s)
 {
-    return s->check ? s->window + 1 : 1;
+    return s->check ? s->window + s->spare : 1;
 }
 
 uint64_t session_memory(const struct session *s)
 {
     uint64_t data = (session_receive_slots(s) + 2 * (uint64_t)s->slots) * s->stride;
 
-    return s->qps * (data + 2 * (s->window + (uint64_t)1) * REQUEST_BYTES + CONNECTION_BYTES);
+    return s->qps * (data + 2 * (s->window + (uint64_t)s->spare) * REQUEST_BYTES + CONNECTION_BYTES);
 }
 
 static uint64_t session_offset(const struct session *s, enum area area, uint32_t slot)
@@ -220,11 +276,12 @@ static bool session_moderate(struct session *s, struct consumer *c)
 bool session_add_lane(struct session *s)
 {
     struct lane *l = &s->lanes[s->lane_count];
-    const struct consumer_queues queues = { s->window + 1, s->window + 1, s->inline_size };
+    uint32_t depth = s->window + s->spare;
+    const struct consumer_queues queues = { depth, depth, s->inline_size };
     const char *what = "";
     bool first = s->lane_count == 0;
-    NTSTATUS status = consumer_open_on_pd(&l->c, &s->control, first ? NULL : &s->lanes[0].c,
-                                          s->qps * 2 * (s->window + 1), &queues, &what);
+    NTSTATUS status = consumer_open_on_pd(&l->c, &s->control, first ? NULL : &s->lanes[0].c, s->qps * 2 * depth,
+                                          &queues, &what);
 
     l->index = ++s->lane_count;
     if (!NT_SUCCESS(status))
@@ -236,7 +293,7 @@ bool session_add_lane(struct session *s)
     if (!NT_SUCCESS(status))
         return session_fail(s, "registering memory", status, 0);
     pattern_fill(lane_memory(s, l, AREA_SOURCE, 0), s->max_size, l->index, 0);
-    for (uint32_t slot = 0; slot <= s->window; slot++)
+    for (uint32_t slot = 0; slot < depth; slot++)
         if (!lane_receive(s, l, slot))
             return false;
     return true;
@@ -271,17 +328,14 @@ static bool session_handle_result(struct session *s, const NDK_RESULT_EX *r)
     struct lane *l = r->QPContext;
     enum id id = (enum id)((uintptr_t)r->RequestContext & ((1 << ID_BITS) - 1));
     uint32_t slot = (uint32_t)((uintptr_t)r->RequestContext >> ID_BITS);
-    static const char *const steps[] = { [ID_RECEIVE] = "NdkReceive",
-                                         [ID_SEND] = "NdkSend",
-                                         [ID_WRITE] = "NdkWrite",
-                                         [ID_READ] = "NdkRead",
-                                         [ID_FLUSH] = "NdkSend" };
+    static const char *const steps[] = { [ID_RECEIVE] = "NdkReceive", [ID_SEND] = "NdkSend",  [ID_WRITE] = "NdkWrite",
+                                         [ID_READ] = "NdkRead",       [ID_FLUSH] = "NdkSend", [ID_ANSWER] = "NdkSend" };
 
     if (!NT_SUCCESS(r->Status))
         return session_fail(s, steps[id], r->Status, r->ProviderErrorCode);
     if (id == ID_RECEIVE)
-        return s->events->received(s, l, slot, r->BytesTransferred);
-    return id == ID_FLUSH || s->events->completed(s, l, id, slot);
+        return flow_on_receive(s, l, slot, r->BytesTransferred);
+    return id == ID_FLUSH || flow_on_completed(s, l, id, slot);
 }
 
 /* Polls the lanes' completion queue; returns the number of results. */
@@ -355,7 +409,11 @@ bool session_poll(struct session *s)
     bool sleeps = s->is_idle || (s->options->events && !written);
     unsigned before = sleeps ? consumer_wake_count(&s->control) : 0;
 
-    if (session_poll_lanes(s) || ((sleeps || s->idle % POLLS_PER_CONTROL == 0) && session_poll_control(s))) {
+    unsigned results = session_poll_lanes(s);
+
+    if (sleeps || (results ? ++s->busy : s->idle) % POLLS_PER_CONTROL == 0)
+        results += session_poll_control(s);
+    if (results) {
         s->idle = s->idle_since = 0;
         s->is_idle = false;
         return s->failed == NDKPERF_OK;

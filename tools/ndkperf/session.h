@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "consumer/consumer.h"
+#include "failure.h"
 #include "options.h"
 #include "wire.h"
 
@@ -20,32 +21,41 @@
  */
 enum area { AREA_RECEIVE, AREA_TARGET, AREA_SOURCE };
 
-enum id { ID_RECEIVE, ID_SEND, ID_WRITE, ID_READ, ID_FLUSH };
+enum id { ID_RECEIVE, ID_SEND, ID_WRITE, ID_READ, ID_FLUSH, ID_ANSWER };
 
 struct lane {
     struct consumer c; /* first: its address is the QPContext */
     struct consumer_region memory;
     uint32_t index, peer_token;
     uint64_t peer_address;
-    uint64_t posted, completed; /* requests; client: of this run */
-    uint64_t received;          /* messages of this run */
-    uint64_t sent, credited;    /* sends since the start, and those that the peer has confirmed */
-    uint32_t uncredited;        /* messages received since the last credit */
-    uint32_t owed;              /* answers that wait until an earlier answer has completed */
-    uint64_t flushes;           /* empty messages received */
+    uint64_t posted, completed;   /* requests of this run */
+    uint64_t received;            /* messages of this run */
+    uint64_t sent, credited;      /* sends since the start, and those that the peer has confirmed */
+    uint32_t uncredited;          /* messages received since the last credit */
+    uint32_t owed;                /* answers that wait until an earlier answer has completed */
+    uint64_t answered, confirmed; /* answers posted and completed since the start */
+    uint64_t flushes;             /* flush messages received since the start */
+};
+
+/* The requests of a bandwidth run that this end posts: see pump.h. */
+struct pump {
+    uint64_t count;     /* of each lane; 0: no limit */
+    uint64_t lap;       /* --check: the number of the first message of this lap, which is one window */
+    uint64_t completed; /* of all lanes */
+    uint32_t burst;
+    bool corrupt;
+    bool over; /* no further message is posted, except those of a lap that has begun */
 };
 
 struct session;
 
-/* The role's functions that handle completions. */
-struct session_events {
-    bool (*received)(struct session *s, struct lane *l, uint32_t slot, uint32_t len);
-    bool (*completed)(struct session *s, struct lane *l, enum id id, uint32_t slot);
-};
+/* The role's handler of a message whose content differs. Returns false if the session must end. */
+typedef bool session_on_difference(struct session *s, uint32_t lane, uint64_t message, uint32_t offset);
 
 struct session {
     const struct options *options;
-    const struct session_events *events;
+    struct sockaddr_storage server_address, client_address; /* client_address: of the client's end */
+    session_on_difference *on_difference;
     void *role; /* the struct client or struct server */
     struct consumer control;
     struct consumer_region orders; /* one order or outcome to send, one to receive */
@@ -53,25 +63,38 @@ struct session {
     struct lane *lanes;
     uint32_t lane_count, qps; /* qps: the number of lanes to create */
     uint32_t window, inline_size, max_size;
+    uint32_t spare;         /* receives and requests of each lane beyond the window, for flushes and credits */
     uint32_t stride, slots; /* slots: messages in each area; with --check the window */
-    bool check;
-    struct order run; /* the current run */
-    uint64_t idle, idle_since;
+    bool check, both;       /* both: --bidirectional */
+    struct order run;       /* the current run */
+    struct pump pump;
+    uint64_t idle, busy, idle_since;
     uint64_t traffic, traffic_at; /* bytes that the adapter has transferred, and when they last increased */
     bool is_idle;                 /* no traffic and no completions for a tenth of a second */
     bool has_timeout;             /* fails after 30 s without progress */
     bool is_ending;               /* the last order has been sent: a lane that the peer closes is not a failure */
-    enum ndkperf_exit failed;     /* the first failure, which has been printed */
+    enum phase phase;
+    struct failure failure;   /* the first one, which has been printed */
+    enum ndkperf_exit failed; /* its exit code */
 };
 
-extern volatile int session_interrupted;
+/* Ctrl-C. session_interrupt may be called on any thread. */
+void session_interrupt(void);
+bool session_is_interrupted(void);
 
 uint64_t session_now(void);    /* ns */
 uint64_t session_cpu_us(void); /* of this process */
 
-/* Returns how many requests this adapter can have in progress on each lane, at most `want`. 0: not even one. */
-uint32_t session_window(const NDK_ADAPTER_INFO *info, uint32_t want, uint32_t qps, uint32_t size, bool check);
-/* Computes the layout for window, max_size and check. */
+/* Returns the largest message that this adapter can transfer. */
+uint64_t session_max_size(const NDK_ADAPTER_INFO *info, bool both);
+/* What a session needs of an adapter. */
+struct session_needs {
+    uint32_t window, qps, size;
+    bool check, both;
+};
+/* Returns how many requests this adapter can have in progress on each lane, at most `window`. 0: not even one. */
+uint32_t session_window(const NDK_ADAPTER_INFO *info, const struct session_needs *needs);
+/* Computes spare and the layout for window, max_size, check and both. */
 void session_layout(struct session *s);
 /* Returns the bytes that qps lanes of this layout need: messages, and approximately the provider's memory. */
 uint64_t session_memory(const struct session *s);
@@ -81,8 +104,11 @@ bool session_add_lane(struct session *s);
 void session_disconnect(struct session *s);
 void session_close(struct session *s);
 
-/* Stores the exit code of the first failure. Always returns false. session_fail also prints the failure. */
+/* Print and store the first failure. Always return false. session_refuse is for one without a status. */
 bool session_fail(struct session *s, const char *step, NTSTATUS status, uint32_t reason);
+bool session_refuse(struct session *s, enum ndkperf_exit code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Stores an exit code that is not a failure to report. */
 bool session_set_failed(struct session *s, enum ndkperf_exit code);
 
 /* The control connection. control_receive posts the receive for the next order. control_send sends an order. */
@@ -91,7 +117,8 @@ bool control_send(struct session *s, const uint8_t bytes[WIRE_ORDER]);
 const uint8_t *control_received(const struct session *s);
 
 uint8_t *lane_memory(const struct session *s, const struct lane *l, enum area area, uint32_t slot);
-/* Posts one message: a send or write from AREA_SOURCE (to the peer's AREA_TARGET), or a read into AREA_TARGET. */
+/* Posts one message: a send or write from AREA_SOURCE (to the peer's AREA_TARGET), or a read into AREA_TARGET. len 0: an
+ * empty send. */
 bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uint32_t len, uint32_t flags);
 bool lane_receive(struct session *s, struct lane *l, uint32_t slot);
 
@@ -101,8 +128,8 @@ bool lane_receive(struct session *s, struct lane *l, uint32_t slot);
  */
 bool session_poll(struct session *s);
 
-/* Prints a difference; session_differs also makes it this end's failure. */
-void session_print_difference(uint32_t lane, uint64_t message, uint32_t offset, const char *where);
+/* Prints a difference and stores it as the failure; session_differs also sets the exit code, and returns false. */
+void session_print_difference(struct session *s, uint32_t lane, uint64_t message, uint32_t offset, const char *where);
 bool session_differs(struct session *s, uint32_t lane, uint64_t message, uint32_t offset, const char *where);
 
 #endif

@@ -36,7 +36,7 @@ static const uint8_t *wire_get64(const uint8_t *at, uint64_t *value)
 }
 
 /*
- * Writes the first eight bytes of a hello or answer: magic, version, and two more. In a hello, a is check and b is the
+ * Writes the first eight bytes of a hello or answer: magic, version, and two more. In a hello, a has the flags and b is the
  * index. In an answer, a is the code. The version has the same position in all versions of the protocol.
  */
 static uint8_t *wire_put_head(uint8_t bytes[WIRE_PRIVATE], uint32_t version, uint32_t a, uint32_t b)
@@ -62,14 +62,15 @@ static const uint8_t *wire_get_head(const uint8_t *bytes, size_t len, uint32_t *
 
 void hello_put(const struct hello *h, uint8_t bytes[WIRE_PRIVATE])
 {
-    uint8_t *at = wire_put_head(bytes, h->version, h->check, h->index);
+    uint8_t *at = wire_put_head(bytes, h->version, h->flags, h->index);
 
     at = wire_put32(at, h->session);
     at = wire_put32(at, h->qps);
     at = wire_put32(at, h->size);
     at = wire_put32(at, h->window);
     at = wire_put32(at, h->token);
-    (void)wire_put64(at, h->address);
+    at = wire_put64(at, h->address);
+    (void)wire_put32(at, h->inline_size);
 }
 
 bool hello_get(struct hello *h, const uint8_t *bytes, size_t len)
@@ -77,7 +78,7 @@ bool hello_get(struct hello *h, const uint8_t *bytes, size_t len)
     const uint8_t *at;
 
     memset(h, 0, sizeof *h);
-    at = wire_get_head(bytes, len, &h->version, &h->check, &h->index);
+    at = wire_get_head(bytes, len, &h->version, &h->flags, &h->index);
     if (!at)
         return false;
     if (h->version != WIRE_VERSION)
@@ -89,7 +90,8 @@ bool hello_get(struct hello *h, const uint8_t *bytes, size_t len)
     at = wire_get32(at, &h->size);
     at = wire_get32(at, &h->window);
     at = wire_get32(at, &h->token);
-    (void)wire_get64(at, &h->address);
+    at = wire_get64(at, &h->address);
+    (void)wire_get32(at, &h->inline_size);
     return true;
 }
 
@@ -123,11 +125,13 @@ void order_put(const struct order *o, uint8_t bytes[WIRE_ORDER])
 {
     uint8_t *at = wire_put32(bytes, o->kind);
 
+    memset(at, 0, WIRE_ORDER - sizeof o->kind);
     at = wire_put32(at, o->test);
     at = wire_put32(at, o->flags);
     at = wire_put32(at, o->size);
     at = wire_put64(at, o->first);
-    (void)wire_put64(at, o->count);
+    at = wire_put64(at, o->count);
+    (void)wire_put32(at, o->burst);
 }
 
 void order_get(struct order *o, const uint8_t bytes[WIRE_ORDER])
@@ -138,18 +142,23 @@ void order_get(struct order *o, const uint8_t bytes[WIRE_ORDER])
     at = wire_get32(at, &o->flags);
     at = wire_get32(at, &o->size);
     at = wire_get64(at, &o->first);
-    (void)wire_get64(at, &o->count);
+    at = wire_get64(at, &o->count);
+    (void)wire_get32(at, &o->burst);
 }
 
 void outcome_put(const struct outcome *o, uint8_t bytes[WIRE_ORDER])
 {
     uint8_t *at = wire_put32(bytes, o->kind);
 
+    memset(at, 0, WIRE_ORDER - sizeof o->kind);
     at = wire_put32(at, o->different);
     at = wire_put32(at, o->lane);
     at = wire_put32(at, o->offset);
     at = wire_put64(at, o->message);
-    (void)wire_put64(at, o->cpu_us);
+    at = wire_put64(at, o->cpu_us);
+    at = wire_put64(at, o->messages);
+    at = wire_put64(at, o->ns);
+    (void)wire_put64(at, o->peak);
 }
 
 void outcome_get(struct outcome *o, const uint8_t bytes[WIRE_ORDER])
@@ -160,5 +169,8 @@ void outcome_get(struct outcome *o, const uint8_t bytes[WIRE_ORDER])
     at = wire_get32(at, &o->lane);
     at = wire_get32(at, &o->offset);
     at = wire_get64(at, &o->message);
-    (void)wire_get64(at, &o->cpu_us);
+    at = wire_get64(at, &o->cpu_us);
+    at = wire_get64(at, &o->messages);
+    at = wire_get64(at, &o->ns);
+    (void)wire_get64(at, &o->peak);
 }

@@ -2,8 +2,9 @@
 /*
  * ndkperf's protocol. The first connection is for control; each further one is a lane, which is a measured queue pair.
  * Each connection begins with private data: a hello in the connect, and an answer in the accept or reject. Both fit
- * into 56 bytes, the private data of some adapters. Then the client sends orders of 32 bytes on the control connection,
- * one at a time, and the server returns an outcome for each. All numbers are big-endian.
+ * into 56 bytes, the private data of some adapters. Then the client sends orders of 64 bytes on the control connection,
+ * one at a time, and the server returns an outcome for each. All numbers are big-endian. Magic and version have the same
+ * place in every version, so that an end can name the other's version when it refuses it.
  */
 #ifndef NDKPERF_WIRE_H
 #define NDKPERF_WIRE_H
@@ -12,8 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WIRE_VERSION = 1, WIRE_PRIVATE = 40, WIRE_ORDER = 32 };
+enum { WIRE_VERSION = 2, WIRE_PRIVATE = 40, WIRE_ORDER = 64 };
 enum { MAX_SIZE = 268435456, MAX_QPS = 1024 };
+
+enum { HELLO_CHECK = 1, HELLO_BOTH = 2 }; /* HELLO_BOTH: the server's lanes carry requests in both directions */
 
 /* With a connect. */
 struct hello {
@@ -23,9 +26,10 @@ struct hello {
     uint32_t qps;
     uint32_t size; /* the largest message */
     uint32_t window;
-    uint32_t check;
+    uint32_t flags;
     uint32_t token; /* a lane's memory that the peer may write to */
     uint64_t address;
+    uint32_t inline_size; /* with HELLO_BOTH: for the server's requests, too */
 };
 
 enum answer_code {
@@ -50,7 +54,11 @@ struct answer {
     uint64_t address;
 };
 
-enum order_kind { ORDER_RUN = 1, ORDER_FLUSH, ORDER_END };
+/*
+ * ORDER_LAP begins the next lap of a run in both directions with HELLO_CHECK: one window, which is verified before the
+ * next one begins. ORDER_SAMPLE requests the server's progress in such a run.
+ */
+enum order_kind { ORDER_RUN = 1, ORDER_FLUSH, ORDER_END, ORDER_LAP, ORDER_SAMPLE };
 enum { ORDER_LATENCY = 1, ORDER_CORRUPT = 2, ORDER_WARMUP = 4 };
 
 /* Client to server. */
@@ -58,7 +66,12 @@ struct order {
     uint32_t kind; /* enum order_kind */
     uint32_t test, flags, size;
     uint64_t first; /* flush: the number of messages before it */
-    uint64_t count; /* flush: the number since the last flush; with --check of each lane, otherwise of all */
+    /*
+     * Flush: the number of messages since the last flush; with HELLO_CHECK of each lane, otherwise of all. Run with
+     * HELLO_BOTH: the server's messages on each lane; 0: it posts until the flush.
+     */
+    uint64_t count;
+    uint32_t burst; /* run with HELLO_BOTH: of the server's requests */
 };
 
 /* Server to client, for each order. */
@@ -67,7 +80,8 @@ struct outcome {
     uint32_t different; /* 1: a message differed; the fields below name it */
     uint32_t lane, offset;
     uint64_t message;
-    uint64_t cpu_us; /* used by the server since the start of the run */
+    uint64_t cpu_us;             /* used by the server since the start of the run */
+    uint64_t messages, ns, peak; /* the server's own requests, their time, and the best rate in bytes per second */
 };
 
 void hello_put(const struct hello *h, uint8_t bytes[WIRE_PRIVATE]);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* The client's state, for its files: client.c runs the session, client_latency.c measures latencies. */
+#ifndef NDKPERF_CLIENT_H
+#define NDKPERF_CLIENT_H
+
+#include "meter.h"
+#include "result.h"
+#include "session.h"
+#include "wire.h"
+
+struct client {
+    struct session *s;
+    const struct options *o;
+    struct result *result;
+    struct interval *interval; /* the current one of --interval */
+    struct meter meter;
+    uint64_t deadline; /* 0: the run ends after the iterations */
+    uint64_t live_at;
+    uint64_t interval_at, interval_messages; /* start of the interval, and the messages before it */
+    uint64_t server_messages, server_ns;     /* at the server's last sample */
+    uint64_t server_laps;                    /* messages of the server on each lane that have been verified */
+    uint64_t flushes;                        /* requested from the server since the start */
+    unsigned step, steps;                    /* sizes */
+    bool warmup;
+    bool sampling; /* an ORDER_SAMPLE is unanswered */
+    struct outcome outcome;
+};
+
+/* Ends the run if its time is over; updates the peak rate, the live line and the intervals. */
+bool client_check_clock(struct client *c, uint64_t now);
+/* Ends a run or lap: waits until both ends have received all messages. first and count: see struct order. */
+bool client_flush(struct client *c, uint64_t first, uint64_t count);
+
+bool client_run_latency(struct client *c);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Why a session failed: see failure.h. */
+#include "failure.h"
+
+#include <stddef.h>
+
+#include "openndk/adapter.h"
+#include "openndk/reason.h"
+
+const char *failure_phase_name(enum phase phase)
+{
+    static const char *const names[] = {
+        [PHASE_RESOLVE] = "resolve", [PHASE_OPEN] = "open",     [PHASE_LISTEN] = "listen",   [PHASE_WAIT] = "wait",
+        [PHASE_CONNECT] = "connect", [PHASE_WARMUP] = "warmup", [PHASE_MEASURE] = "measure", [PHASE_END] = "end",
+    };
+
+    return names[phase];
+}
+
+const char *failure_advice(const struct failure *f)
+{
+    if (!f->has_status)
+        return NULL;
+    return f->reason ? ondk_reason_advice(f->reason) : ondk_status_advice(f->status);
+}

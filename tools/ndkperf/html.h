@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* --html: one page with tables and plots. It needs no network, and is well-formed XML. */
+#ifndef NDKPERF_HTML_H
+#define NDKPERF_HTML_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* A run's record (record.h) with the name that its curves have. */
+struct html_run {
+    const char *name;
+    const json_t *record;
+};
+
+void html_run(FILE *out, const json_t *record);
+/* Both runs in the same plots, above them a table, which `table` writes. */
+void html_compare(FILE *out, const struct html_run runs[2], void (*table)(FILE *out, void *context), void *context);
+
+void html_text(FILE *out, const char *text);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The rate of one end's messages in a run. */
+#ifndef NDKPERF_METER_H
+#define NDKPERF_METER_H
+
+#include <stdint.h>
+
+struct meter {
+    uint64_t from; /* start of the run, ns */
+    uint64_t slice_at, slice_messages;
+    double peak; /* messages per second in the best tenth of a second */
+};
+
+void meter_begin(struct meter *m, uint64_t now);
+/* Ends a tenth of a second if it is over. messages: since the start of the run. */
+void meter_update(struct meter *m, uint64_t now, uint64_t messages);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* A plot of curves as inline SVG. */
+#ifndef NDKPERF_PLOT_H
+#define NDKPERF_PLOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct plot_point {
+    double x, y;
+};
+
+struct plot_curve {
+    char name[96];
+    bool dashed;
+    struct plot_point *points;
+    size_t count;
+};
+
+enum { PLOT_MAX_CURVES = 8 };
+
+struct plot {
+    char title[160];
+    const char *x_label, *y_label;
+    bool x_log, y_log;
+    bool x_binary; /* ticks at powers of two */
+    struct plot_curve curves[PLOT_MAX_CURVES];
+    size_t count;
+};
+
+/* Adds a curve, and returns it; NULL if there is no room. */
+struct plot_curve *plot_add_curve(struct plot *p, const char *name, bool dashed);
+/* Adds a point; one that a logarithmic axis cannot show is left out. */
+void plot_add_point(const struct plot *p, struct plot_curve *c, double x, double y);
+/* Writes the plot with its title, unless no curve has two points; then frees the curves. */
+void plot_write(FILE *out, struct plot *p);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* What the client has measured: a size, or an interval of it. */
+#ifndef NDKPERF_RESULT_H
+#define NDKPERF_RESULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "times.h"
+
+/* The requests of one end, of all queue pairs. */
+struct rate {
+    uint64_t messages;
+    double seconds;
+    double peak; /* messages per second in the best tenth of a second */
+};
+
+static inline double rate_messages(const struct rate *r)
+{
+    return r->seconds > 0 ? (double)r->messages / r->seconds : 0;
+}
+
+struct result {
+    uint32_t size;
+    struct rate client;
+    struct rate server; /* with --bidirectional */
+    uint64_t client_cpu_us, server_cpu_us;
+    bool has_server; /* false: the run failed before the server sent its part */
+    struct times times;
+};
+
+/* One line of --interval. */
+struct interval {
+    uint32_t size;
+    double from, to; /* seconds since the start of the run */
+    struct rate client;
+    struct rate server;
+    bool has_server;
+    struct times times; /* latency: of the interval */
+};
+
+#endif
