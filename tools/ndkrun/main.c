@@ -298,12 +298,10 @@ int main(int argc, char **argv)
 {
     struct sigaction action = { .sa_handler = ndkrun_handle_interrupt };
     static struct options o;
-    bool done;
-    int code = options_parse(&o, argc, argv, &done);
+    int code = options_parse(&o, argc, argv); /* ignores SIGPIPE, which comes if `ip` or a symbol tool ends early */
 
-    if (done)
-        return code == NDKRUN_OK && fflush(stdout) != 0 ? NDKRUN_LOST : code;
-    signal(SIGPIPE, SIG_IGN); /* raised if `ip` or a symbol tool is missing or ends early */
+    if (code >= 0)
+        return code;
     /*
      * These settings delay completions, as a card's interrupts do. Published drivers depend on such delays: they still
      * access a request's memory for a moment after the post. With SCHED_BATCH a thread that wakes does not preempt a
@@ -324,7 +322,7 @@ int main(int argc, char **argv)
     if (!out)
         return NDKRUN_USAGE;
     ondk_wdk_set_output(out);
-    ondk_wdk_set_checks(o.checks);
+    ondk_wdk_set_checks((ondk_wdk_checks_t)o.checks);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     ndkrun_install_fault_handlers();

@@ -32,10 +32,10 @@ struct options {
     const char *until_print;
     double run_for; /* seconds; negative: not given */
     bool until_idle;
-    ondk_wdk_checks_t checks;
+    uint32_t checks; /* ondk_wdk_checks_t */
 };
 
-/* Fills in *o and maps interfaces. If *done is set, the program must exit with the returned status. */
-int options_parse(struct options *o, int argc, char **argv, bool *done);
+/* Fills in *o and maps interfaces. Returns -1, or the code with which the program must exit. */
+int options_parse(struct options *o, int argc, char **argv);
 
 #endif
