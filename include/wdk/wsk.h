@@ -5,7 +5,7 @@
  * Functions with an IRP usually return STATUS_PENDING. A thread of the library completes the IRP and calls the client's
  * event callbacks, both at DISPATCH_LEVEL. A send completes when the host's TCP has accepted the data. A graceful
  * disconnect completes when the host's TCP has been instructed to send the end of stream. Neither waits for the peer's
- * acknowledgement. docs/port-your-driver.md lists the other differences.
+ * acknowledgement. docs/driver-differences.md lists the other differences.
  */
 #ifndef ONDK_WDK_WSK_H
 #define ONDK_WDK_WSK_H

@@ -84,7 +84,7 @@ def parse(path):
 
 def mask(text, numbers, directory):
     """Replaces what differs from run to run, so that two outputs can be compared."""
-    text = text.replace(directory, "DIR")
+    text = text.replace(directory, "~")
     text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
     table_of_processes = re.search(r"\bPID\s*$", text, re.M)
     for pattern, replacement in (
@@ -95,8 +95,12 @@ def mask(text, numbers, directory):
         (r"\b((?:process|pid|PID|thread)[ =:]+)\d+", r"\1PID"),
         (r"([\d\]*]):(49(?=[2-9]|1[6-9]|15[2-9])\d{3}|[56]\d{4})\b", r"\1:PORT"), # 49152 to 65535
         (r"\b0x[0-9a-fA-F]{9,}\b", "POINTER"),
+        (r"\+0x[0-9a-f]+\)", "+OFFSET)"),
+        (r"==\d+==", "==PID=="),
+        (r"(\[TIME) \d+ IRQL", r"\1 PID IRQL"),
+        (r"^bash: line \d+: +\d+ (\w+).*", r"\1"), # what an interactive shell prints of a process that was killed
     ):
-        text = re.sub(pattern, replacement, text)
+        text = re.sub(pattern, replacement, text, flags=re.I | re.M)
     if table_of_processes:
         text = re.sub(r"\b\d+$", "PID", text, flags=re.M)
     if numbers:
@@ -198,7 +202,7 @@ class Document:
         numbers = "numbers" in block.options
         wanted, found = (mask(text, numbers, self.directory) for text in (expected, actual))
         is_same = same(wanted, found)
-        output = expected.strip("\n") if is_same else actual.replace(self.directory, "").strip("\n")
+        output = expected.strip("\n") if is_same else actual.replace(self.directory, "~").strip("\n")
         block.update += "$ " + command.replace("\n", "\n> ") + "\n" + (output + "\n" if output else "")
         if not is_same:
             self.fault(block, f"$ {command}\n  the document shows:\n    " + "\n    ".join(wanted or ["nothing"]) +
