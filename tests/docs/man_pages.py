@@ -80,10 +80,10 @@ OPTION = re.compile(r'(?<![\w/.<:=-])(--?[A-Za-z][\w-]*)')
 
 
 def help_options(text):
-    """The options in the lines of the help that begin with one, after indentation."""
+    """The options in the lines of the help that begin with one."""
     options = set()
     for line in text.splitlines():
-        if re.match(r'\s+-', line):
+        if re.match(r'  -', line):
             options |= set(OPTION.findall(re.split(r' {2,}', line.strip())[0]))
     return options
 
