@@ -54,7 +54,7 @@ ONDK_API NTSTATUS ondk_open_adapter_with(NDK_VERSION version, uint32_t if_index,
 /*
  * Closes an adapter.
  *   adapter  from ondk_open_adapter; invalid after the call
- * Blocks until the consumer has closed every object of the adapter and every callback has returned. After
+ * The call blocks until the consumer has closed every object of the adapter and every callback has returned. After
  * close_report_ms (ondk_config_t) it prints to standard error which objects are open, with the addresses of
  * connections, and which callbacks have not returned. After close_abort_ms it calls abort(). In a child of fork that
  * inherited the adapter, the call returns at once and closes nothing.

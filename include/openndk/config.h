@@ -215,7 +215,7 @@ typedef struct ondk_config {
 /*
  * Sets a configuration to the defaults and the environment.
  *   config  receives the defaults, then the values of the environment variables; owned by the caller
- * Sets config->size too. Calls ondk_config_check_environment.
+ * The function also sets config->size, and calls ondk_config_check_environment.
  * Context: any thread, while no other thread changes the environment. The process's first call may write to standard
  * error.
  * See also: ondk_configure, ondk_config_profile
@@ -228,7 +228,7 @@ static inline void ondk_config_init(ondk_config_t *config_)
 
 /*
  * Counts the environment variables of OpenNDK that are not used.
- * Checks each environment variable whose name begins with ONDK_. A variable is not used if OpenNDK has none of that
+ * The function checks each variable whose name begins with ONDK_. A variable is not used if OpenNDK has none of that
  * name, or if its value is not allowed: not a number, out of range, or no known word. The first call in a process also
  * prints a line to standard error for each such variable, with the most similar valid name or the range. A strict
  * program exits if the result is not 0.
@@ -241,7 +241,7 @@ ONDK_API uint32_t ondk_config_check_environment(void);
 /*
  * Sets the configuration of adapters that this process opens from now on.
  *   config  copied; NULL: the defaults and the environment again
- * Does not apply to adapters that ondk_open_adapter_with opens with options of their own.
+ * Adapters that ondk_open_adapter_with opens with options of their own have those instead.
  * config->size is the size of the caller's struct, as ondk_config_init has set it. Fields beyond it have the values
  * that ondk_config_init sets, the environment included.
  * Returns

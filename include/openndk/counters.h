@@ -18,7 +18,7 @@ extern "C" {
 
 /*
  * The counters of an adapter.
- * They count since the adapter was opened. Each event is counted before its completion or callback begins.
+ * All of them count since the adapter was opened. Each event is counted before its completion or callback begins.
  * See also: docs/observe.md
  */
 typedef struct ondk_counters {

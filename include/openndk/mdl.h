@@ -19,8 +19,8 @@ extern "C" {
  *   address  the buffer, which may have any alignment; owned by the caller
  *   length   its size in bytes
  *   next     the MDL of the next part of a chain, or NULL
- * Allocates nothing and does not access the buffer. The caller must keep mdl, and the buffer mapped, while the provider
- * uses them. A chain can be registered if each buffer begins where the one before it ends.
+ * The function allocates nothing and does not access the buffer. The caller must keep mdl, and the buffer mapped, while
+ * the provider uses them. A chain can be registered if each buffer begins where the one before it ends.
  *
  * StartVa is the start of the page in which the buffer begins, and StartVa + ByteOffset is the buffer's address.
  * MappedSystemVa is set to address too. SGEs use addresses relative to StartVa + ByteOffset, but the provider accesses

@@ -4,8 +4,8 @@
  * other objects, as `rdma resource show` does on Linux, and of the connections that failed or were refused last. The
  * program ndkstat shows those of other processes.
  *
- * An object has an id, from 1 among the adapter's objects of its type in the order of their creation; 0 names no object.
- * "closing" is the state of an object whose close has begun and has not ended.
+ * An object has an id, from 1 among the adapter's objects of its type in the order of their creation; 0 names no
+ * object. "closing" is the state of an object whose close has begun and has not ended.
  *
  * Each function fills at most capacity entries and returns how many exist, which may be more and may differ at the next
  * call. A list is a snapshot of one instant.
@@ -44,7 +44,7 @@ typedef struct ondk_connection {
     uint32_t inbound_reads, outbound_reads;
     /* The process. */
     uint32_t owner_pid;
-    /* Among the adapter's connectors. */
+    /* Its number among the adapter's connectors. */
     uint32_t id;
     /* Since NdkConnect was called or the peer's request arrived. */
     uint64_t age_ns;
@@ -89,7 +89,7 @@ typedef struct ondk_listener {
     uint32_t if_index;
     /* The process. */
     uint32_t owner_pid;
-    /* Among the adapter's listeners. */
+    /* Its number among the adapter's listeners. */
     uint32_t id;
     /* Connectors of peers' requests that the consumer has not closed. */
     uint32_t connections;
@@ -120,7 +120,7 @@ typedef struct ondk_endpoint {
     uint32_t if_index;
     /* The process. */
     uint32_t owner_pid;
-    /* Among the adapter's shared endpoints. */
+    /* Its number among the adapter's shared endpoints. */
     uint32_t id;
     /* Connectors that use it. */
     uint32_t connections;
@@ -149,7 +149,7 @@ static inline uint32_t ondk_adapter_endpoints(NDK_ADAPTER *adapter_, ondk_endpoi
 typedef struct ondk_protection_domain {
     /* "open", "closing". Static storage. */
     const char *state;
-    /* Among the adapter's protection domains. */
+    /* Its number among the adapter's protection domains. */
     uint32_t id;
     /* Objects that depend on it. */
     uint32_t users;
@@ -179,7 +179,7 @@ typedef struct ondk_completion_queue {
     const char *state;
     /* What arms it: "none", "errors", "solicited", "any". Static storage. */
     const char *armed;
-    /* Among the adapter's completion queues. */
+    /* Its number among the adapter's completion queues. */
     uint32_t id;
     /* Queue pairs that depend on it. */
     uint32_t users;
@@ -218,7 +218,7 @@ typedef struct ondk_queue_pair {
      * has), "closing". Static storage.
      */
     const char *state;
-    /* Among the adapter's queue pairs. */
+    /* Its number among the adapter's queue pairs. */
     uint32_t id;
     /* The ids of its parts; srq may be 0. */
     uint32_t pd, receive_cq, initiator_cq, srq;
@@ -251,7 +251,7 @@ static inline uint32_t ondk_adapter_queue_pairs(NDK_ADAPTER *adapter_, ondk_queu
 typedef struct ondk_shared_receive_queue {
     /* "open", "closing". Static storage. */
     const char *state;
-    /* Among the adapter's shared receive queues. */
+    /* Its number among the adapter's shared receive queues. */
     uint32_t id;
     /* The id of its protection domain. */
     uint32_t pd;
@@ -291,11 +291,11 @@ typedef struct ondk_memory_region {
     const char *state;
     /* What the token names; 0 without a registration. */
     uint64_t address, length;
-    /* Among the adapter's memory regions. */
+    /* Its number among the adapter's memory regions. */
     uint32_t id;
     /* The id of its protection domain. */
     uint32_t pd;
-    /* Of the newest registration, even if it has ended; 0: none yet. */
+    /* The token of the newest registration, even if it has ended; 0: none yet. */
     uint32_t token;
     /* 1: created for fast registration. */
     uint32_t fast;
@@ -329,11 +329,11 @@ typedef struct ondk_memory_window {
     const char *state;
     /* What the token names; 0 without a binding. */
     uint64_t address, length;
-    /* Among the adapter's memory windows. */
+    /* Its number among the adapter's memory windows. */
     uint32_t id;
     /* The id of its protection domain. */
     uint32_t pd;
-    /* Of the newest binding, even if it has ended; 0: none yet. */
+    /* The token of the newest binding, even if it has ended; 0: none yet. */
     uint32_t token;
     /* Rights: 1 or 0. */
     uint32_t remote_read, remote_write;

@@ -53,7 +53,7 @@ ONDK_API void ondk_wdk_set_output(FILE *out);
  * Maps an interface index of a driver to an interface of the host.
  *   driver_index  the index that the driver uses
  *   host_index    the index of the host's interface that the driver gets
- * Returns false if an index is 0 or there are 64 mappings already.
+ * Returns true. Returns false if an index is 0 or there are 64 mappings already.
  * Context: before the first driver is loaded.
  * See also: ondk_wdk_map_address
  */
@@ -65,7 +65,7 @@ ONDK_API bool ondk_wdk_map_interface(uint32_t driver_index, uint32_t host_index)
  *   host_address    a numeric text of the same family
  * In connects and listens driver_address becomes host_address. In addresses that the driver receives host_address
  * becomes driver_address. A later mapping of the same driver_address replaces the earlier one.
- * Returns false if a text is not an address, if the families differ, or if there are 64 mappings already.
+ * Returns true. Returns false if a text is not an address, if the families differ, or if there are 64 mappings already.
  * Context: before the first driver is loaded.
  * See also: ondk_wdk_map_interface
  */
@@ -230,7 +230,7 @@ ONDK_API void ondk_wdk_cancel(ondk_wdk_device_t *device);
 
 /*
  * Sends IRP_MJ_SHUTDOWN to the devices that are registered for it.
- * Unregisters each device before its driver receives the request.
+ * Each device is unregistered before its driver receives the request.
  * Context: any thread of the host program; blocks until the drivers have completed the requests.
  */
 ONDK_API void ondk_wdk_shutdown(void);

@@ -67,15 +67,17 @@ def sentence_lines(sentence, words):
         for line in textwrap.wrap(text, 79, break_long_words=False, break_on_hyphens=False):
             lines.append('\\&' + line if line[0] in ".'" else line)
 
-    before_it = ''
+    before_it, quotes = '', 0
     for word in sentence.split():
+        is_quoted = quotes % 2 or re.match(r'"[^"]*$', word)
+        quotes += word.count('"')
         is_noun = before_it.lower() in NOUN_FOLLOWS or before_it.endswith("'s")
         before_it = word
         match = re.fullmatch(r"""([(\["]*)(.*?)([.,;:)\]"!?]*)""", word)
         before, core, after = match.groups()
         if core.endswith('(') and after.startswith(')'):
             core, after = core + ')', after[1:]
-        macro = words.macro(core) if core else None
+        macro = words.macro(core) if core and not is_quoted else None
         if not macro or (macro.startswith('Fa') and is_noun and core.isalpha()):
             plain.append(word)
             continue

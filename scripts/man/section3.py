@@ -152,6 +152,7 @@ class Section3:
                 elif block.kind == 'text' and i == 0:
                     content = f'{function.name}() ' + lower(block.content)
                     content = re.sub(r'(?<=[.?!]) Returns ', ' It returns ', content)
+                    content = re.sub(r'(?<=[.?!]) Also returns ', ' It also returns ', content)
                 else:
                     lines += mdoc.blocks([block], words)
                     continue
@@ -206,7 +207,8 @@ class Section3:
         line = one_line(lower(one.comment.summary), f'{one.name}.h')
         description = beyond_name(one.comment, line, words) + mdoc.blocks(one.notes, words)
         for constants in [d for block in one.blocks for d in block if isinstance(d, header.Constants)]:
-            description += ['.Pp'] + mdoc.text(constants.comment.summary, words)
+            description += ['.Pp'] + ([f'.Vt "{constants.title}" :'] if constants.title != 'macros' else [])
+            description += mdoc.text(constants.comment.summary, words)
             description += mdoc.blocks(constants.comment.body, words, False)
             description += self.constants(constants, words)
         functions = ['.Bl -tag -width Ds'] if summaries else []
