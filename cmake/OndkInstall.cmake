@@ -40,9 +40,16 @@ function(ondk_install)
 endfunction()
 
 # A pkg-config file. Where it lies says where it is installed: that is chosen after this (cmake --install --prefix), and
-# may be moved.
+# may be moved. Only an absolute CMAKE_INSTALL_LIBDIR decides that now.
 function(ondk_install_pc NAME COMPONENT)
-  file(RELATIVE_PATH ONDK_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+  if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    set(ONDK_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+  else()
+    file(RELATIVE_PATH to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+    set(ONDK_PC_PREFIX \${pcfiledir}/${to_prefix})
+  endif()
+  cmake_path(APPEND ONDK_PC_LIBDIR "\${prefix}" "${CMAKE_INSTALL_LIBDIR}") # an absolute path stays as it is
+  cmake_path(APPEND ONDK_PC_INCLUDEDIR "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}")
   configure_file(${PROJECT_SOURCE_DIR}/cmake/${NAME}.pc.in ${PROJECT_BINARY_DIR}/cmake/${NAME}.pc @ONLY)
   if(ONDK_INSTALL)
     install(FILES ${PROJECT_BINARY_DIR}/cmake/${NAME}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
