@@ -91,7 +91,7 @@ def mask(text, numbers, directory):
         (r"\d{4}-\d\d-\d\d", "DATE"),
         (r"\b\d\d:\d\d:\d\d(\.\d+)?\b", "TIME"),
         (r"\b[\d.,]+ ?(?:[kKMG]i?)?(?:B|bit|messages|frames)?/s(?:ec)?\b", "RATE"),
-        (r"\b[\d.,]+ ?(ns|us|µs|ms|s|sec|seconds?|minutes?|min)\b", "TIME"),
+        (r"\b[\d.,/]+ ?(ns|us|µs|ms|s|sec|seconds?|minutes?|min)\b", "TIME"),
         (r"\b((?:process|pid|PID|thread)[ =:]+)\d+", r"\1PID"),
         (r"([\d\]*]):(49(?=[2-9]|1[6-9]|15[2-9])\d{3}|[56]\d{4})\b", r"\1:PORT"), # 49152 to 65535
         (r"\b0x[0-9a-fA-F]{9,}\b", "POINTER"),
@@ -333,6 +333,8 @@ class Document:
 
 
 def main():
+    if os.geteuid() != 0: # documents create network interfaces and packet filters
+        os.execvp("unshare", ["unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", *sys.argv])
     arguments = sys.argv[1:]
     update = arguments[:1] == ["--update"]
     source, build, name = arguments[update:]
