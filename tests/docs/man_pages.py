@@ -7,7 +7,8 @@ usage: man_pages.py CHECK PAGES SOURCES [TOOL...]
 PAGES is the directory that scripts/man has written, SOURCES the tree. Checks:
   lint      mandoc has no warning, every reference has its page, and no line is too long for a terminal
   headers   every function and struct of include/openndk has a page, and the reverse
-  options   every option in the --help of each TOOL is in its page, and the reverse
+  options   every option in the --help of each TOOL is in its page with the same default and range, and the reverse;
+            so is every exit code. A TOOL may be followed by a space and a subcommand
   settings  the library of TOOL, libopenndk.so, has the variables, ranges and defaults that openndk(7) states
 Each check also runs on a copy of the pages with one mistake, and must find it. Status 77: mandoc is missing.
 """
@@ -23,7 +24,7 @@ import tempfile
 MAX_COLUMNS = 80
 EXTERNAL = {'if_nametoindex', 'abort', 'fork', 'exec', 'gdb', 'rping', 'ib_send_bw', 'netstat', 'ip-netns', 'tcpdump',
             'ibv_devinfo', 'nft', 'ss', 'strace', 'getaddrinfo', 'pkg-config', 'ping',
-            'ndkconform', 'ndkinfo', 'ndkperf', 'ndkstat'}
+            'ndkconform', 'ndkstat'}
 
 
 class Pages:
@@ -79,35 +80,66 @@ def check_headers(pages, sources, *_):
 OPTION = re.compile(r'(?<![\w/.<:=-])(--?[A-Za-z][\w-]*)')
 
 
-def help_options(text):
-    """The options in the lines of the help that begin with one."""
-    options = set()
+def help_items(text):
+    """Of each item in the help, which begins with options: its options, and its whole text on one line."""
+    items = []
     for line in text.splitlines():
         if re.match(r'  -', line):
-            options |= set(OPTION.findall(re.split(r' {2,}', line.strip())[0]))
-    return options
+            head, *rest = re.split(r' {2,}', line.strip())
+            items.append([set(OPTION.findall(head)), ' '.join(rest)])
+        elif items and re.match(r' {10}', line):
+            items[-1][1] += ' ' + line.strip()
+        elif line.strip():
+            items.append([set(), ''])  # a heading, or another part
+    return [(options, text) for options, text in items if options]
 
 
-def page_options(text):
-    options = set()
-    for line in re.findall(r'^\.It (.*\bFl .*)$', text, re.M):
-        options |= {'-' + re.sub(r'\\-', '-', word) for word in re.findall(r'\bFl (\S+)', line)}
-    return options
+def page_items(text):
+    """The same of a page."""
+    items = []
+    for block in re.split(r'^(?=\.(?:It|El|Sh|Ss|Bl)\b)', text, flags=re.M):
+        head, _, rest = block.partition('\n')
+        options = {'-' + word for word in re.findall(r'\bFl (\S+)', head)} if head.startswith('.It') else set()
+        if options:
+            items.append((options, re.sub(r'\s+', ' ', re.sub(r'^\.[A-Z][a-z] ', '', rest, flags=re.M))))
+    return items
+
+
+def exit_codes(text):
+    return set(re.findall(r'^ +(\d+)  ', text.partition('\nExit status:')[2], re.M))
+
+
+def value_findings(page, offered, described):
+    """The default and the range of an option: `(default 64; 24 to 16M)` in the help."""
+    findings = []
+    for options, text in offered:
+        found = ' '.join(words for names, words in described if names & options)
+        # A default of more than two words is a sentence, which the page may put differently.
+        stated = [value for value in re.findall(r'\((default [^;)]+)', text) if len(value.split()) <= 3]
+        stated += re.findall(r'[(;] ?([\d.]+[KMG]? to [\d.]+[KMG]?)\)', text)
+        findings += [f'{page} does not state "{value}" of {", ".join(sorted(options))}' for value in stated
+                     if value not in found]
+    return findings
 
 
 def check_options(pages, _, *tools):
-    findings = []
+    findings, helps = [], {}
     for tool in tools:
-        page = f'{pathlib.Path(tool).name}.1'
-        done = subprocess.run([tool, '--help'], capture_output=True, text=True, env={**os.environ, 'COLUMNS': '200'},
-                              check=False)
+        done = subprocess.run([*tool.split(' '), '--help'], capture_output=True, text=True, check=False)
         if done.returncode:
             findings.append(f'{tool} --help: status {done.returncode}')
-        offered, described = help_options(done.stdout), page_options(pages.texts.get(page, ''))
-        findings += [f'{page} lacks the option {option}' for option in sorted(offered - described)]
-        findings += [f'{page} describes {option}, which --help lacks' for option in sorted(described - offered)]
-    findings += [f'{name} is the page of no tool' for name in pages.texts
-                 if name.endswith('.1') and name[:-2] not in [pathlib.Path(tool).name for tool in tools]]
+        helps.setdefault(f'{pathlib.Path(tool.split(" ")[0]).name}.1', []).append(done.stdout)
+    for page, texts in helps.items():
+        offered = [item for text in texts for item in help_items(text)]
+        described = page_items(pages.texts.get(page, ''))
+        in_help, in_page = ({name for names, _ in items for name in names} for items in (offered, described))
+        findings += [f'{page} lacks the option {option}' for option in sorted(in_help - in_page)]
+        findings += [f'{page} describes {option}, which --help lacks' for option in sorted(in_page - in_help)]
+        findings += value_findings(page, offered, described)
+        stated = set(re.findall(r'^\.It (\d+)$', pages.texts.get(page, '').partition('.Sh EXIT STATUS')[2], re.M))
+        if stated != exit_codes(texts[0]):
+            findings.append(f'{page} has the exit codes {sorted(stated)}, --help has {sorted(exit_codes(texts[0]))}')
+    findings += [f'{name} is the page of no tool' for name in pages.texts if name.endswith('.1') and name not in helps]
     return findings
 
 
@@ -199,7 +231,10 @@ MISTAKES = {
              ('openndk_config.3', lambda text: text + '.Bd -literal\n' + 'x' * 90 + '\n.Ed\n')],
     'headers': [('ondk_open_adapter.3', None), ('ondk_config_t.3', None), ('ondk_config_init_sized.3', None),
                 ('ondk_open_adapter.3', lambda text: text.replace('ondk_open_adapter', 'ondk_open'))],
-    'options': [('ndkrun.1', lambda text: text.replace('.It Fl -net', '.It Fl -nett'))],
+    'options': [('ndkrun.1', lambda text: text.replace('.It Fl -net', '.It Fl -nett')),
+                ('ndkping.1', lambda text: text.replace('24 to 16M', '24 to 8M')),
+                ('ndkping.1', lambda text: text.replace('default no limit', '')),
+                ('ndkping.1', lambda text: text.replace('.It 130', '.It 131'))],
     'settings': [('openndk.7', lambda text: text.replace('default 25.', 'default 26.')),
                  ('openndk.7', lambda text: text.replace('Range 0 to 508;', 'Range 0 to 507;')),
                  ('openndk.7', lambda text: text.replace('.It Ev ONDK_NUDGE_MS', '.It Ev ONDK_NUDGE')),
