@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The examples share their helpers, and every file that a document names exists."""
+"""The examples share their helpers, every file that a document names exists, and the README is short."""
 import pathlib
 import re
 import sys
@@ -22,5 +22,8 @@ for page in [*sorted(root.glob("*.md")), *sorted((root / "docs").glob("*.md"))]:
     for name in re.findall(rf"`((?:{folders})/[\w./-]+\.\w+)`", page.read_text()):
         if not (root / name).exists():
             faults.append(f"{page.relative_to(root)}: there is no {name}")
+length = len((root / "README.md").read_text().splitlines())
+if length > 200:
+    faults.append(f"README.md has {length} lines; the most is 200: move something to the guide that it belongs to")
 print("\n".join(faults) or "the documents name what is there")
 sys.exit(bool(faults))
