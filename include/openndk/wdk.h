@@ -198,6 +198,8 @@ typedef struct ondk_wdk_scsi_command {
     uint8_t sense_length;
     /* Receives the unit's sense data. */
     uint8_t sense[18];
+    /* 0 */
+    uint32_t reserved;
 } ondk_wdk_scsi_command_t;
 
 /*

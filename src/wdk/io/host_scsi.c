@@ -48,7 +48,7 @@ int ondk_wdk_scsi_sized(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *com
 {
     ondk_wdk_scsi_command_t ours = { 0 };
 
-    if (!sized_read(&ours, sizeof ours, command, size)) {
+    if (!sized_read(&ours, sizeof ours, command, size) || ours.reserved) {
         *status = (uint32_t)STATUS_INVALID_PARAMETER;
         return host_error("the command has a field that this library does not have");
     }
