@@ -32,6 +32,19 @@ extern "C" {
  *   STATUS_INSUFFICIENT_RESOURCES  out of memory, descriptors or threads
  * If the call fails, *adapter does not change.
  * Context: PASSIVE_LEVEL; may block.
+ * Example:
+ *
+ *     NDK_VERSION version = { 2, 1 };
+ *     NDK_ADAPTER *adapter;
+ *     NTSTATUS status;
+ *
+ *     status = ondk_open_adapter(version, if_nametoindex("lo"), &adapter);
+ *     if (status != STATUS_SUCCESS) {
+ *         fprintf(stderr, "%s: %s\n", ondk_status_name(status),
+ *                 ondk_status_advice(status));
+ *         return 1;
+ *     }
+ *
  * See also: ondk_open_adapter_with, ondk_close_adapter, ondk_enumerate_adapters, ondk_configure, docs/fork.md
  */
 ONDK_API NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
@@ -113,7 +126,16 @@ typedef struct ondk_adapter_entry {
  * Returns the number of interfaces, which may be larger than capacity and may differ at the next call. Returns 0 if
  * there is none, or if they cannot be listed.
  * Context: PASSIVE_LEVEL; may block.
- * See also: ondk_open_adapter
+ * Example:
+ *
+ *     ondk_adapter_entry_t entries[64];
+ *     uint32_t count = ondk_enumerate_adapters(entries, 64);
+ *
+ *     for (uint32_t i = 0; i < count && i < 64; i++)
+ *         printf("%u %s %s\n", entries[i].if_index, entries[i].name,
+ *                entries[i].up ? "up" : "down");
+ *
+ * See also: ondk_open_adapter, ndkinfo
  */
 ONDK_API uint32_t ondk_enumerate_adapters_sized(ondk_adapter_entry_t *entries, uint32_t capacity, size_t entry_size);
 static inline uint32_t ondk_enumerate_adapters(ondk_adapter_entry_t *entries_, uint32_t capacity_)

@@ -26,6 +26,12 @@ extern "C" {
  * MappedSystemVa is set to address too. SGEs use addresses relative to StartVa + ByteOffset, but the provider accesses
  * the memory through MappedSystemVa. A program may change MappedSystemVa to another mapping of the same memory.
  * Context: any thread, any IRQL.
+ * Example:
+ *
+ *     static char buffer[4096];
+ *     MDL mdl;
+ *
+ *     ondk_mdl_init(&mdl, buffer, sizeof(buffer), NULL);
  */
 ONDK_API void ondk_mdl_init(MDL *mdl, void *address, ULONG length, MDL *next);
 

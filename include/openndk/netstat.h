@@ -405,7 +405,16 @@ typedef struct ondk_failure {
  * The list is a snapshot of one instant.
  * Returns the number of failures, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
- * See also: ondk_reason_text, ndkstat, docs/observe.md
+ * Example:
+ *
+ *     ondk_failure_t failures[64];
+ *     uint32_t count = ondk_adapter_failures(NULL, failures, 64);
+ *
+ *     for (uint32_t i = 0; i < count && i < 64; i++)
+ *         printf("%s: %s\n", failures[i].phase,
+ *                ondk_reason_text(failures[i].reason));
+ *
+ * See also: ondk_reason_text, ndkstat, openndk-reasons, docs/observe.md
  */
 ONDK_API uint32_t ondk_adapter_failures_sized(NDK_ADAPTER *adapter, ondk_failure_t *entries, uint32_t capacity,
                                               size_t entry_size);

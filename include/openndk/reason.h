@@ -111,7 +111,14 @@ enum ondk_cause {
  * If the queue pair refuses a request because the connection has ended, the reason has already been set.
  * Returns a reason code, or 0 if nothing has failed or ended.
  * Context: any thread, up to DISPATCH_LEVEL.
- * See also: ondk_reason_name, ondk_reason_text, docs/reasons.md
+ * Example:
+ *
+ *     uint32_t code = ondk_connector_reason(connector);
+ *
+ *     fprintf(stderr, "%s %s\n", ondk_reason_text(code),
+ *             ondk_reason_advice(code));
+ *
+ * See also: ondk_reason_name, ondk_reason_text, openndk-reasons, docs/reasons.md
  */
 ONDK_API uint32_t ondk_connector_reason(NDK_CONNECTOR *connector);
 

@@ -85,6 +85,18 @@ typedef struct ondk_wdk_driver ondk_wdk_driver_t;
  * \Registry\Machine\System\CurrentControlSet\Services\<service_name>.
  * Returns 0. Returns -1 if the driver is not loaded; ondk_wdk_error then returns the reason.
  * Context: any thread of the host program; blocks until DriverEntry returns.
+ * Example:
+ *
+ *     ondk_wdk_driver_t *driver;
+ *     uint32_t status;
+ *
+ *     if (ondk_wdk_load("./mydriver.so", NULL, &driver, &status) != 0) {
+ *         fprintf(stderr, "%s\n", ondk_wdk_error());
+ *         return 1;
+ *     }
+ *     if (ondk_wdk_unload(driver, &status) != 0)
+ *         fprintf(stderr, "%s\n", ondk_wdk_error());
+ *
  * See also: ondk_wdk_unload, ndk-cc, ndkrun, docs/port-your-driver.md
  */
 ONDK_API int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_driver_t **driver, uint32_t *status);
@@ -140,6 +152,19 @@ ONDK_API void ondk_wdk_close(ondk_wdk_device_t *device);
  * Several threads may send requests to one device at the same time.
  * Returns 0, whatever *status is. Returns -1 if the request could not be sent; ondk_wdk_error then returns the reason.
  * Context: any thread of the host program; blocks.
+ * Example:
+ *
+ *     ondk_wdk_device_t *device;
+ *     uint32_t status, length;
+ *     char out[64];
+ *
+ *     if (ondk_wdk_open("Echo", &device, &status) != 0)
+ *         return 1;
+ *     if (ondk_wdk_device_control(device, 0x122000, NULL, 0, out, 64,
+ *                                 &length, &status) != 0)
+ *         fprintf(stderr, "%s\n", ondk_wdk_error());
+ *     ondk_wdk_close(device);
+ *
  * See also: ondk_wdk_open, ondk_wdk_read, ondk_wdk_cancel
  */
 ONDK_API int ondk_wdk_device_control(ondk_wdk_device_t *device, uint32_t code, const void *in, uint32_t in_length,

@@ -9,6 +9,7 @@ PAGES is the directory that scripts/man has written, SOURCES the tree. Checks:
   headers   every function and struct of include/openndk has a page, and the reverse
   options   every option in the --help of each TOOL is in its page with the same default and range, and the reverse;
             so is every exit code. A TOOL may be followed by a space and a subcommand
+  examples  the examples of section 3 compile
   settings  the library of TOOL, libopenndk.so, has the variables, ranges and defaults that openndk(7) states
 Each check also runs on a copy of the pages with one mistake, and must find it. Status 77: mandoc is missing.
 """
@@ -143,6 +144,40 @@ def check_options(pages, _, *tools):
     return findings
 
 
+# What an example may use without a declaration.
+EXAMPLE = """#include <net/if.h>
+#include <stdio.h>
+%s
+extern NDK_ADAPTER *adapter;
+extern NDK_CONNECTOR *connector;
+int example(void);
+int example(void)
+{
+%s
+return 0;
+}
+"""
+
+
+def check_examples(pages, sources):
+    findings, count = [], 0
+    for name, text in pages.texts.items():
+        part = re.search(r'^\.Sh EXAMPLES\n(.*?)^\.Sh', text, re.M | re.S)
+        if not name.endswith('.3') or not part:
+            continue
+        headers = re.findall(r'^\.In (\S+)$', text.partition('.Sh DESCRIPTION')[0], re.M) + ['openndk/reason.h']
+        includes = '\n'.join(f'#include <{header}>' for header in headers)
+        for code in re.findall(r'^\.Bd -literal.*?\n(.*?)^\.Ed$', part[1], re.M | re.S):
+            code = code.replace('\\&', '').replace('\\e', '\\')
+            command = ['cc', '-x', 'c', '-fsyntax-only', '-Wall', '-Wextra', '-Werror', '-Wno-unused-variable',
+                       '-I', sources / 'include', '-']
+            program = EXAMPLE % (includes, code)
+            done = subprocess.run(command, input=program, capture_output=True, text=True, check=False)
+            findings += [f'{name}: {line}' for line in done.stderr.splitlines()]
+            count += 1
+    return findings if count else ['no page has an example']
+
+
 class Library:
     """libopenndk's view of the environment."""
 
@@ -235,6 +270,7 @@ MISTAKES = {
                 ('ndkping.1', lambda text: text.replace('24 to 16M', '24 to 8M')),
                 ('ndkping.1', lambda text: text.replace('default no limit', '')),
                 ('ndkping.1', lambda text: text.replace('.It 130', '.It 131'))],
+    'examples': [('openndk_config.3', lambda text: text.replace('&config', 'config'))],
     'settings': [('openndk.7', lambda text: text.replace('default 25.', 'default 26.')),
                  ('openndk.7', lambda text: text.replace('Range 0 to 508;', 'Range 0 to 507;')),
                  ('openndk.7', lambda text: text.replace('.It Ev ONDK_NUDGE_MS', '.It Ev ONDK_NUDGE')),
@@ -265,7 +301,8 @@ def main():
     global SOURCES
     name, directory, SOURCES, *tools = sys.argv[1:]
     SOURCES = pathlib.Path(SOURCES)
-    check = {'lint': check_lint, 'headers': check_headers, 'options': check_options, 'settings': check_settings}[name]
+    check = {'lint': check_lint, 'headers': check_headers, 'options': check_options, 'examples': check_examples,
+             'settings': check_settings}[name]
     if not shutil.which('mandoc'):
         print('mandoc is missing (scripts/deps.sh test)')
         return 77
