@@ -71,6 +71,7 @@ class Struct:
     tag: str
     groups: list
     comment: Comment
+    text: str = ''  # of a pointer to a function: its declaration
 
 
 @dataclasses.dataclass
@@ -321,6 +322,12 @@ class Parser:
             self.block.append(Constants('macros', [macro], self.take_comment(macro[0])))
 
     def add_type(self, text):
+        callback = re.match(r'typedef\s+\w[\w ]*[ *]\(\*(\w+)\)\((.*)\);', text, re.S)
+        if callback:
+            names = [re.search(r'(\w+)$', one)[1] for one in re.split(r',\s*', callback[2]) if one != 'void']
+            comment = self.take_comment(callback[1], parameters=names)
+            self.block.append(Struct(callback[1], '', [], comment, text))
+            return
         body = re.match(r'(?:typedef\s+)?(struct|enum)\s+(\w+)\s*\{(.*)\}\s*(\w*);', text, re.S)
         if not body:
             return  # an incomplete type

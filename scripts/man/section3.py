@@ -173,12 +173,23 @@ class Section3:
         words = Words(self.pages, [struct.name], [name for field in fields for name in field.names], self.types,
                       self.homes)
         see = struct.comment.see_also + self.users(struct.name) + [f'openndk_{one.name}', 'openndk']
-        synopsis = [f'.In openndk/{one.name}.h', '.Bd -literal', f'typedef struct {struct.tag} {{']
-        for field in fields:
-            synopsis += textwrap.wrap(field.text, 70, initial_indent='    ', subsequent_indent='        ')
-        synopsis += [f'}} {struct.name};', '.Ed']
-        line = one_line(re.sub(r'^(The|A|An) ', '', struct.comment.summary), struct.name)
-        description = beyond_name(struct.comment, line, words)
+        synopsis = [f'.In openndk/{one.name}.h', '.Bd -literal']
+        if struct.text:
+            synopsis += textwrap.wrap(struct.text, 70, subsequent_indent='    ') + ['.Ed']
+        else:
+            synopsis.append(f'typedef struct {struct.tag} {{')
+            for field in fields:
+                synopsis += textwrap.wrap(field.text, 70, initial_indent='    ', subsequent_indent='        ')
+            synopsis += [f'}} {struct.name};', '.Ed']
+        if struct.text:
+            line = one_line(imperative(struct.comment.summary), struct.name)
+            description = mdoc.text(f'A function of this type {lower(struct.comment.summary)}', words)
+            description += mdoc.blocks(struct.comment.body, words, not struct.comment.goes_on)
+        else:
+            line = one_line(re.sub(r'^(The|A|An) ', '', struct.comment.summary), struct.name)
+            description = beyond_name(struct.comment, line, words)
+        if struct.comment.parameters:
+            description += ['The arguments are:'] + mdoc.tag_list(struct.comment.parameters, words, 'Fa')
         for group in struct.groups:
             description += mdoc.subsection(group.text, words) + ['.Bl -tag -width Ds']
             for field in group.fields:

@@ -66,6 +66,7 @@ def check_headers(pages, sources, *_):
     for header in (sources / 'include/openndk').glob('*.h'):
         text = re.sub(r'/\*.*?\*/', '', header.read_text(), flags=re.S)
         declared |= set(re.findall(r'^(?:ONDK_API|static inline)\b[^;{(]*?\b(\w+)\(', text, re.M))
+        declared |= set(re.findall(r'^typedef [^;]*\(\*(\w+)\)\(', text, re.M))
         declared |= set(re.findall(r'^\} (\w+);', re.sub(r'typedef enum.*?\} \w+;', '', text, flags=re.S), re.M))
         declared.add(f'openndk_{header.stem}')
     documented = {name[:-2] for name in pages.paths if name.endswith('.3')}
