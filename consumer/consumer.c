@@ -348,7 +348,12 @@ bool consumer_is_disconnected(struct consumer *c)
 
 bool consumer_wait_disconnect(struct consumer *c, unsigned seconds)
 {
-    return event_wait(c, &c->disconnected, 0, (uint64_t)seconds * 1000);
+    return consumer_wait_disconnect_ms(c, (uint64_t)seconds * 1000);
+}
+
+bool consumer_wait_disconnect_ms(struct consumer *c, uint64_t ms)
+{
+    return event_wait(c, &c->disconnected, 0, ms);
 }
 
 /* ---- cancellation ---- */

@@ -88,6 +88,8 @@ NTSTATUS consumer_disconnect(struct consumer *c);
 bool consumer_is_disconnected(struct consumer *c); /* by the peer */
 /* Waits until the peer has disconnected; false after `seconds`. */
 bool consumer_wait_disconnect(struct consumer *c, unsigned seconds);
+/* The same with milliseconds. */
+bool consumer_wait_disconnect_ms(struct consumer *c, uint64_t ms);
 void consumer_close_connector(struct consumer *c);
 
 /*

@@ -1,11 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ndkping: command lines in both spellings, exit codes, output, log files."""
+"""ndkping: command lines in both spellings, exit codes, output, log files, round-trip times, many clients, names."""
+import csv
+import io
+import json
 import os
 import pathlib
+import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 NDKPING = sys.argv[1]
 LOOPBACK = pathlib.Path("/sys/class/net/lo/ifindex").read_text().strip()
@@ -62,7 +69,151 @@ def pair(name, address, server_options=(), client_options=(), codes=(0, 0), serv
     return server.text, text
 
 
+class Persistent:
+    """A server of many clients on a port of its own: self.at. Ends by SIGTERM, if it has not ended."""
+
+    def __init__(self, *options, host="127.0.0.1"):
+        self.process = subprocess.Popen([NDKPING, "-S", "-ServerAddr", f"{host}:0", *options], stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True)
+        self.at = self.process.stdout.readline().split()[-1]
+
+    def end(self, number=signal.SIGTERM):
+        if number:
+            self.process.send_signal(number)
+        self.text = self.process.communicate(timeout=LIMIT)[0]
+        return self.process.returncode
+
+    def run(self, *options):
+        return run("-C", "-ServerAddr", self.at, *options)
+
+
+def round_trips():
+    server = Persistent("-P")
+    code, text = server.run("--count", "5")
+    times = [float(found) for found in re.findall(r"^64 bytes from \S+: ping=\d+ time=([\d.]+) us$", text, re.M)]
+    check("a line for each ping", code == 0 and len(times) == 5, text)
+    found = re.search(r"min/avg/max/mdev = ([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) us", text)
+    check("the statistics are those of the lines", found and float(found[1]) == min(times) and
+          float(found[3]) == max(times) and abs(float(found[2]) - sum(times) / 5) < 0.2, text)
+    mean = sum(times) / 5
+    check("the deviation", abs(float(found[4]) - (sum((t - mean) ** 2 for t in times) / 5) ** 0.5) < 0.2, text)
+    code, text = server.run("-n", "50", "-q")
+    check("--quiet", code == 0 and "bytes from" not in text and "min/avg" in text, text)
+    start = time.monotonic()
+    code, text = server.run("-n", "4", "--interval", "200ms")
+    check("--interval", code == 0 and 0.6 <= time.monotonic() - start < 5, (text, time.monotonic() - start))
+    code, text = server.run("-n", "2", "--sweep", "64-1K")
+    rows = re.findall(r"^ +(\d+) +2 +[\d. ]+$", text, re.M)
+    check("--sweep", code == 0 and rows == ["64", "128", "256", "512", "1024"], text)
+    check("a size with K", "4096 bytes from" in server.run("--size", "4k")[1], "")
+    server.end()
+
+
+def formats():
+    server = Persistent("-P", "--json")
+    # with --json the line about the address is on stderr, which is read here
+    p = subprocess.run([NDKPING, "-C", "-ServerAddr", server.at, "-n", "3", "--json"], capture_output=True, text=True,
+                       timeout=LIMIT, check=False)
+    o = json.loads(p.stdout)
+    check("JSON of a client", p.returncode == o["exit"] == 0 and o["peer"] == server.at and o["pings"] == 3 and
+          [r["ping"] for r in o["records"]] == [1, 2, 3] and o["times"][0]["pings"] == 3 and
+          o["times"][0]["min_us"] <= o["times"][0]["avg_us"] <= o["times"][0]["max_us"], o)
+    p = subprocess.run([NDKPING, "-C", "-ServerAddr", server.at, "-n", "3", "--sweep", "64-256", "--csv"],
+                       capture_output=True, text=True, timeout=LIMIT, check=False)
+    rows = list(csv.DictReader(io.StringIO(p.stdout)))
+    check("CSV", p.returncode == 0 and [(r["size"], r["pings"]) for r in rows] == [("64", "3"), ("128", "3"),
+                                                                                 ("256", "3")], p.stdout)
+    code = server.end(signal.SIGINT)
+    o = json.loads(server.text[server.text.index("{"):])
+    check("JSON of a server", code == o["exit"] == 0 and o["accepted"] == 2 and o["failed"] == 0 and
+          [c["pings"] for c in o["clients"]] == [3, 9], o)
+    p = subprocess.run([NDKPING, "-C", "-ServerAddr", "127.0.0.1:21008", "--json"], capture_output=True, text=True,
+                       timeout=LIMIT, check=False)
+    o = json.loads(p.stdout)
+    check("JSON of a failure", p.returncode == o["exit"] == 1 and
+          o["error"]["status"] == "STATUS_CONNECTION_REFUSED" and o["error"]["reason"] == "refused" and o["error"]["step"] == "NdkConnect", o)
+
+
+def many_clients():
+    server = Persistent("--clients", "12")
+    command = [NDKPING, "-C", "-ServerAddr", server.at, "-n", "40", "--interval", "10ms", "--size", "100000", "-q"]
+    clients = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(8)]
+    texts = [client.communicate(timeout=LIMIT)[0] for client in clients]
+    check("eight clients at once", all(client.returncode == 0 for client in clients), texts)
+    for _ in range(4):
+        code, text = server.run()
+        check("clients one after another", code == 0, text)
+    code = server.end(None)
+    check("a server of twelve clients", code == 0 and "12 clients, 0 failed" in server.text, server.text)
+    lines = [line for line in server.text.splitlines() if " pings, " in line or " ping, " in line]
+    check("each client's lines begin with its address", len(lines) == 12 and
+          len({line.split(": ")[0] for line in lines}) == 12, lines)
+    server = Persistent("-P", "--size", "1000")
+    check("a client that asks for too much fails", server.run("--size", "2000")[0] == 1, "")
+    check("the server goes on", server.run()[0] == 0, "")
+    check("the exit code shows the client that failed", server.end() == 1 and "2 clients, 1 failed" in server.text,
+          server.text)
+    server = Persistent("-P", "-W", "0.5")
+    check("a client", server.run()[0] == 0, "")
+    start = time.monotonic()
+    check("a server ends when no client comes any more", server.end(None) == 0 and time.monotonic() - start < 10,
+          server.text)
+
+
+def interrupts():
+    server = Persistent("-P")
+    for number in signal.SIGINT, signal.SIGTERM:
+        for options, wanted in (("--count", "1000000", "-i", "0.1"), 130), (("-i", "0.1"), 0):
+            client = subprocess.Popen([NDKPING, "-C", "-ServerAddr", server.at, *options], stdout=subprocess.PIPE,
+                                      text=True)
+            text = "".join(client.stdout.readline() for _ in range(6))
+            client.send_signal(number)
+            text += client.communicate(timeout=LIMIT)[0]
+            check(f"signal {number}, {options}", client.returncode == wanted and "until the interrupt" in text and
+                  "min/avg/max/mdev" in text, (client.returncode, text))
+    client = subprocess.Popen([NDKPING, "-C", "-ServerAddr", server.at, "-i", "60"], stdout=subprocess.PIPE, text=True)
+    text = "".join(client.stdout.readline() for _ in range(4))
+    code = server.end(signal.SIGINT)
+    check("a server with a client that waits", code == 0 and "1 ping" in server.text, (code, server.text))
+    text += client.communicate(timeout=LIMIT)[0]
+    check("its client notices it", client.returncode == 1 and "peer-closed" in text, text)
+    server = Persistent("--clients", "2")
+    check("a server that has not served all", server.end() == 130, server.text)
+
+
+def names():
+    code, text = run("-C", "-ServerAddr", "no-such-host.invalid:7174")
+    check("an unknown host", code == 1 and "'no-such-host.invalid'" in text, (code, text))
+    for address, words in (("localhost:no-such-service", "no TCP service"), ("localhost:99999", "0 to 65535"),
+                           ("a b:5", "neither an address nor a name"), ("[::1:5", "bracket"),
+                           ("fe80::1%nosuch0:5", "zone"), ("localhost", "port is missing")):
+        code, text = run("-C", "-ServerAddr", address)
+        check(f"the address {address}", code == 2 and words in text and f"'{address}'" in text, (code, text))
+    with Server("-ServerAddr", "localhost:21015", "-W", "40", "-ServerIf", "lo") as server:
+        code, text = run("-C", "-SERVERADDR", "localhost:21015", "-clientif", "lo", "-ClientAddr", "localhost")
+    check("localhost, an interface by name, switches in another case", (code, server.code) == (0, 0),
+          (text, server.text))
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL,
+                                                     check=False).returncode:
+        print("names of a private /etc/hosts: skipped, no mount namespace can be made")
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        for name, text in (("hosts", "::1 two\n127.0.0.1 two\n127.0.0.1 one\n"),
+                           ("services", "rdma-ping 21016/tcp\n")):
+            (pathlib.Path(directory) / name).write_text(text)
+        mounted = ["unshare", "-m", "sh", "-c", f"mount --bind {directory}/hosts /etc/hosts && "
+                   f"mount --bind {directory}/services /etc/services && exec \"$@\"", "sh", NDKPING, "-C", "-ServerAddr"]
+        for host, tries in ("one", 0), ("two", 1):
+            with Server("-ServerAddr", "127.0.0.1:21016", "-W", "40") as server:
+                p = subprocess.run([*mounted, f"{host}:rdma-ping"], capture_output=True, text=True, timeout=LIMIT,
+                                   check=False)
+            check(f"host {host}, service rdma-ping", p.returncode == 0 and server.code == 0 and
+                  p.stdout.count("trying the next address") == tries, (p.stdout, p.stderr, server.text))
+
+
 def main():
+    for part in round_trips, formats, many_clients, interrupts, names:
+        part()
     # Ports below what the kernel (32768) and the provider (49152) give out by themselves, and other tests' own.
     texts = pair("windows spelling", "127.0.0.1:21001", ("-ServerIf", LOOPBACK, "-TestType", "rping"),
                  ("-ClientAddr", "127.0.0.1", "-ClientIf", LOOPBACK, "-TestType", "rping", "-V"),

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ndkping's client: tries the server's addresses one after the other, makes the pings of one size or of a sweep, and
- * prints their times. Ctrl-C ends the pings; before there is a connection it ends the process, because nothing is known
- * yet.
+ * prints their times. Ctrl-C cancels the connect or ends the pings.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "address.h"
 #include "interface.h"
@@ -23,25 +21,22 @@ enum { MAX_RECORDS = 100000 }; /* of single pings in the JSON object */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct consumer consumer;
-static bool is_connected; /* guarded by the lock */
+static bool is_open; /* consumer_cancel may be called; guarded by the lock */
 
 static void client_on_interrupt(void)
 {
     pthread_mutex_lock(&lock);
-    if (is_connected) {
+    if (is_open)
         consumer_cancel(&consumer);
-    } else {
-        print_line("interrupted before there was a connection");
-        (void)print_close();
-        _exit(NDKPING_INTERRUPTED);
-    }
     pthread_mutex_unlock(&lock);
 }
 
-static void client_set_connected(bool on)
+static void client_set_open(bool on)
 {
     pthread_mutex_lock(&lock);
-    is_connected = on;
+    is_open = on;
+    if (on && interrupt_received())
+        consumer_cancel(&consumer);
     pthread_mutex_unlock(&lock);
 }
 
@@ -96,6 +91,18 @@ static void client_report_size(struct run *run, uint32_t size, const struct rtt 
                    rtt_deviation(t));
 }
 
+/* Waits for the time of the next ping. Returns RPING_DONE then. */
+static enum rping_end client_pause(struct rping *r, double seconds)
+{
+    if (seconds > 0 && consumer_wait_disconnect_ms(&consumer, (uint64_t)(seconds * 1000) + 1)) {
+        r->step = "waiting for the time of the next ping";
+        r->status = STATUS_CONNECTION_ABORTED;
+        r->reason = consumer.disconnect_reason;
+        return RPING_FAILED;
+    }
+    return consumer_is_cancelled(&consumer) ? RPING_CANCELLED : RPING_DONE;
+}
+
 /* Makes the pings of one size. Each begins an interval after the begin of the one before it. */
 static enum rping_end client_ping_size(struct run *run, uint32_t size, struct rtt *t)
 {
@@ -105,10 +112,12 @@ static enum rping_end client_ping_size(struct run *run, uint32_t size, struct rt
 
     for (uint32_t i = 0; (!o->count || i < o->count) && end == RPING_DONE; i++) {
         double pause = next - client_now();
-        if (interrupt_received() || (!o->count && print_is_lost()) || (pause > 0 && !interrupt_sleep(pause)))
+        if (!o->count && print_is_lost())
             return RPING_CANCELLED;
         next = pause > 0 ? next + o->interval : client_now() + o->interval;
-        end = rping_client_ping(run->rping, size);
+        end = client_pause(run->rping, pause);
+        if (end == RPING_DONE)
+            end = rping_client_ping(run->rping, size);
         if (end == RPING_DONE) {
             rtt_add(t, run->rping->time_us);
             client_report_ping(run, size);
@@ -187,7 +196,11 @@ static int client_open(const struct options *o, const struct sockaddr_storage *t
         return NDKPING_FAILED;
     }
     status = consumer_open(&consumer, index, &step);
-    return NT_SUCCESS(status) ? NDKPING_OK : roles_report_failed(step, status, 0, result);
+    if (!NT_SUCCESS(status))
+        return roles_report_failed(step, status, 0, result);
+    consumer.is_interrupted = interrupt_received; /* for consumer_connect */
+    client_set_open(true);
+    return NDKPING_OK;
 }
 
 static int client_connect(const struct options *o, const struct sockaddr_storage *to,
@@ -203,6 +216,10 @@ static int client_connect(const struct options *o, const struct sockaddr_storage
     status = consumer_connect(&consumer, (const struct sockaddr *)from, (const struct sockaddr *)to, limits,
                               o->private_data, o->private_len);
     progress_end();
+    if (status == STATUS_CANCELLED && interrupt_received()) {
+        print_line("interrupted before there was a connection");
+        return NDKPING_INTERRUPTED;
+    }
     if (!NT_SUCCESS(status)) {
         reason = consumer.connector ? ondk_connector_reason(consumer.connector) : 0;
         *is_rejected = ONDK_REASON_CAUSE(reason) == ONDK_CAUSE_REJECTED;
@@ -237,13 +254,12 @@ static int client_try(const struct options *o, const struct sockaddr_storage *to
     if (code == NDKPING_OK) {
         *is_final = true;
         json_object_del(result, "error"); /* of an address that was tried before */
-        client_set_connected(true);
         code = client_ping(o, &r, result);
-        client_set_connected(false);
         status = consumer_disconnect(&consumer);
         if (code == NDKPING_OK && !NT_SUCCESS(status))
             code = roles_report_failed("NdkDisconnect", status, ondk_connector_reason(consumer.connector), result);
     }
+    client_set_open(false);
     if (consumer.adapter)
         roles_print_counters(&consumer);
     rping_close(&r);
@@ -257,7 +273,7 @@ int client_run(const struct options *o, json_t *result)
     bool is_final = false;
 
     interrupt_catch(client_on_interrupt);
-    for (uint32_t i = 0; i < o->server_address.count && !is_final; i++) {
+    for (uint32_t i = 0; i < o->server_address.count && !is_final && !interrupt_received(); i++) {
         if (i) {
             char text[128];
             address_text(&o->server_address.addresses[i], text, sizeof text);
