@@ -131,7 +131,8 @@ def formats():
                        timeout=LIMIT, check=False)
     o = json.loads(p.stdout)
     check("JSON of a failure", p.returncode == o["exit"] == 1 and
-          o["error"]["status"] == "STATUS_CONNECTION_REFUSED" and o["error"]["reason"] == "refused" and o["error"]["step"] == "NdkConnect", o)
+          o["error"]["status"] == "STATUS_CONNECTION_REFUSED" and o["error"]["reason"] == "refused" and
+          o["error"]["step"] == "NdkConnect", o)
 
 
 def many_clients():
@@ -202,7 +203,8 @@ def names():
                            ("services", "rdma-ping 21016/tcp\n")):
             (pathlib.Path(directory) / name).write_text(text)
         mounted = ["unshare", "-m", "sh", "-c", f"mount --bind {directory}/hosts /etc/hosts && "
-                   f"mount --bind {directory}/services /etc/services && exec \"$@\"", "sh", NDKPING, "-C", "-ServerAddr"]
+                   f"mount --bind {directory}/services /etc/services && exec \"$@\"", "sh",
+                   NDKPING, "-C", "-ServerAddr"]
         for host, tries in ("one", 0), ("two", 1):
             with Server("-ServerAddr", "127.0.0.1:21016", "-W", "40") as server:
                 p = subprocess.run([*mounted, f"{host}:rdma-ping"], capture_output=True, text=True, timeout=LIMIT,
