@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What every tool does alike: --help, -h, --version, messages about wrong usage, output that cannot be written, colours."""
+"""What every tool does alike: --help, -h, --version, messages about wrong usage, lost output, colours."""
 import os
 import pathlib
 import pty

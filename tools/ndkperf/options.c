@@ -201,7 +201,7 @@ static const struct command_option known_options[] = {
 
 static const char *const usage[] = {
     "server --address HOST:PORT [OPTION]...",
-    "client --address HOST:PORT [--test TEST] [--bandwidth|--latency] [OPTION]...",
+    "client --address HOST:PORT [--test TEST] [--latency] [OPTION]...",
     "compare A.json B.json [OPTION]...",
     NULL,
 };
