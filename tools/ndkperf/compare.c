@@ -42,7 +42,7 @@ static const struct measure measures[] = {
     { "server CPU, usec", NULL, "server_cpu_us_per_message", 1, false, false },
 };
 
-/* What the comparison consists of: "rows" and "differences" of the JSON object. */
+/* A comparison. rows and differences are members of its JSON object. */
 struct compare {
     const char *names[2];
     json_t *runs[2];

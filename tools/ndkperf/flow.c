@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What arrives on a lane: see flow.h. */
+/* Messages and completions that arrive on a lane: see flow.h. */
 #include "flow.h"
 
 #include <string.h>

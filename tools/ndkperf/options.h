@@ -21,7 +21,7 @@ enum ndkperf_exit {
     NDKPERF_INTERRUPTED = 130,
 };
 
-/* Of the lines. FORMAT_NONE: standard output has the JSON or CSV instead. */
+/* The format of the lines. FORMAT_NONE: standard output has the JSON, CSV or HTML instead. */
 enum format { FORMAT_PERFTEST, FORMAT_WINOF, FORMAT_NONE };
 
 /* The values are also used on the wire. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the client has measured: a size, or an interval of it. */
+/* The client's measurement of a size, and of an interval of it. */
 #ifndef NDKPERF_RESULT_H
 #define NDKPERF_RESULT_H
 

@@ -87,7 +87,7 @@ uint64_t session_cpu_us(void); /* of this process */
 
 /* Returns the largest message that this adapter can transfer. */
 uint64_t session_max_size(const NDK_ADAPTER_INFO *info, bool both);
-/* What a session needs of an adapter. */
+/* A session's requirements of an adapter. */
 struct session_needs {
     uint32_t window, qps, size;
     bool check, both;
