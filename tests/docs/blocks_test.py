@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 GOOD = """\
 # A document
@@ -80,9 +81,10 @@ def main():
     failed = status != 0
     if failed:
         print(f"a correct document has faults:\n{output}")
-    for old, new, fault in BAD:
-        assert GOOD.count(old) == 1, old
-        status, output = check(source, build, GOOD.replace(old, new))
+    assert all(GOOD.count(old) == 1 for old, _, _ in BAD)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda bad: check(source, build, GOOD.replace(bad[0], bad[1])), BAD))
+    for (_, new, fault), (status, output) in zip(BAD, results):
         if status != 1 or fault not in output:
             print(f"{new!r}: exit status {status}, and not {fault!r} in:\n{output}")
             failed = True
