@@ -77,11 +77,29 @@ static void descriptors_begin_change(void)
 }
 
 /*
- * Inserts fd and ends the change. fd is -1 if opening failed. Returns fd, or -1 with errno if opening failed or the set
- * has no room for the number; then fd is closed.
+ * If the program has closed a standard stream, a new descriptor gets its number, and what the program prints would go to
+ * a connection. Returns another number for the same file, or -1 with errno.
+ */
+static int descriptors_avoid_streams(int fd)
+{
+    int other;
+
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    other = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int err = errno;
+    close(fd);
+    errno = err;
+    return other;
+}
+
+/*
+ * Inserts the file of fd and ends the change. fd is -1 if opening failed. Returns the file's descriptor, or -1 with
+ * errno if opening failed or the set has no room for the number; then the file is closed.
  */
 static int descriptors_insert(int fd)
 {
+    fd = descriptors_avoid_streams(fd);
     int err = errno, used = atomic_load_explicit(&words_used, memory_order_relaxed);
 
     if (fd >= MAX_DESCRIPTORS) {
