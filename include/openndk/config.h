@@ -201,12 +201,12 @@ typedef struct ondk_config {
     /* Closing an adapter, in milliseconds. */
 
     /*
-     * After this time ondk_close_adapter prints once to standard error what it waits for. 0: never. Range 0 to 3600000;
+     * After this time ondk_close_adapter writes to the log once what it waits for. 0: never. Range 0 to 3600000;
      * default 3000.
      */
     uint32_t close_report_ms;
     /*
-     * After this time ondk_close_adapter prints the same, if it has not yet done so, and calls abort(). 0: never. Range
+     * After this time ondk_close_adapter writes the same, if it has not yet done so, and calls abort(). 0: never. Range
      * 0 to 3600000; default 0.
      */
     uint32_t close_abort_ms;
@@ -216,8 +216,8 @@ typedef struct ondk_config {
  * Sets a configuration to the defaults and the environment.
  *   config  receives the defaults, then the values of the environment variables; owned by the caller
  * The function also sets config->size, and calls ondk_config_check_environment.
- * Context: any thread, while no other thread changes the environment. The process's first call may write to standard
- * error.
+ * Context: any thread, while no other thread changes the environment. The process's first call reads ONDK_LOG, and may
+ * write to the log.
  * See also: ondk_configure, ondk_config_profile
  */
 ONDK_API void ondk_config_init_sized(ondk_config_t *config, size_t size);
@@ -230,11 +230,11 @@ static inline void ondk_config_init(ondk_config_t *config_)
  * Counts the environment variables of OpenNDK that are not used.
  * The function checks each variable whose name begins with ONDK_. A variable is not used if OpenNDK has none of that
  * name, or if its value is not allowed: not a number, out of range, or no known word. The first call in a process also
- * prints a line to standard error for each such variable, with the most similar valid name or the range. A strict
- * program exits if the result is not 0.
+ * writes a line to the log for each such variable, with the most similar valid name or the range. A strict program
+ * exits if the result is not 0.
  * Returns the number of variables that are not used.
  * Context: any thread, while no other thread changes the environment.
- * See also: ondk_config_init
+ * See also: ondk_config_init, ondk_log_set
  */
 ONDK_API uint32_t ondk_config_check_environment(void);
 

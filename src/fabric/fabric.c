@@ -66,7 +66,7 @@ const char *fabric_reason_name(enum fabric_reason r)
     return (unsigned)r < FABRIC_REASON_COUNT ? reason_names[r] : "unknown";
 }
 
-/* Those of ondk_connection_t.state, and two phases that only a fabric knows. */
+/* A phase that is also a state of ondk_connection_t has the same name. */
 static const char *const phase_names[FABRIC_PHASES] = {
     [FABRIC_PHASE_CONNECTING] = "connecting", [FABRIC_PHASE_REQUESTING] = "requesting",
     [FABRIC_PHASE_REPLIED] = "replied",       [FABRIC_PHASE_COMPLETING] = "completing",

@@ -21,6 +21,7 @@
 #include "provider/config.h"
 #include "provider/connection_log.h"
 #include "provider/lam.h"
+#include "provider/log.h"
 #include "provider/object.h"
 #include "provider/provider.h"
 #include "provider/stat_server.h"
@@ -225,8 +226,10 @@ static void adapter_wait_for_end(struct adapter *a)
     if (ops->wait(a->fabric, &a->ended, report_at < abort_at ? report_at : abort_at))
         return;
     close_report_print(a, (ops->now(a->fabric) - start) / NS_PER_MS);
-    if (!ops->wait(a->fabric, &a->ended, abort_at))
-        abort();
+    if (ops->wait(a->fabric, &a->ended, abort_at))
+        return;
+    log_line(ONDK_LOG_ERROR, "ondk_close_adapter ends the process, because close_abort_ms have passed");
+    abort();
 }
 
 void ondk_close_adapter(NDK_ADAPTER *pub)
@@ -242,6 +245,7 @@ void ondk_close_adapter(NDK_ADAPTER *pub)
     stat_server_remove(a);
     fabric->ops->destroy(fabric); /* until this returns, the adapter is the fabric's observer */
     free(a);
+    connection_log_end();
 }
 
 /* If a machine has more interfaces, those beyond this number are neither listed nor opened. */

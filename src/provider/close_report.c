@@ -2,8 +2,8 @@
 /*
  * The report of an adapter's close that waits: how many objects of each type are not closed, and what the first few of
  * each type wait for.
- * The invariant: the objects are copied while the lock of the adapter's lists is held. They are printed after it is
- * released, in one write.
+ * The invariant: the objects are copied while the lock of the adapter's lists is held. They are written to the log after
+ * it is released.
  */
 #include "provider/close_report.h"
 
@@ -16,6 +16,7 @@
 #include "openndk/netstat.h"
 #include "provider/adapter.h"
 #include "provider/connector.h"
+#include "provider/log.h"
 #include "provider/provider.h"
 
 enum { MAX_SHOWN = 4, MAX_WHERE = 3 * ADDR_TEXT };
@@ -132,7 +133,7 @@ static void report_print(FILE *out, struct adapter *a, const struct open_objects
     char name[IF_NAMESIZE] = "?";
 
     (void)if_indextoname(a->if_index, name);
-    fprintf(out, "openndk: ondk_close_adapter (%s) has waited %llu ms for ", name, (unsigned long long)waited_ms);
+    fprintf(out, "ondk_close_adapter (%s) has waited %llu ms for ", name, (unsigned long long)waited_ms);
     for (int t = 0, before = 0; t < N_TYPES; t++) {
         if (all->counts[t])
             fprintf(out, "%s%u %s%s", before++ ? ", " : "", all->counts[t], report_types[t].name,
@@ -160,8 +161,7 @@ void close_report_print(struct adapter *a, uint64_t waited_ms)
         report_collect(a, all);
         report_print(out, a, all, waited_ms);
         if (!fclose(out))
-            fputs(text, stderr);
-        fflush(stderr);
+            log_lines(ONDK_LOG_WARN, text);
     }
     free(text);
     free(all);

@@ -7,7 +7,7 @@
 
 struct adapter;
 
-/* Prints to standard error. The closing thread calls it after it has waited waited_ms milliseconds. */
+/* Writes to the log. The closing thread calls it after it has waited waited_ms milliseconds. */
 void close_report_print(struct adapter *a, uint64_t waited_ms);
 
 #endif

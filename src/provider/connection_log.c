@@ -1,14 +1,108 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The observer of an adapter's fabric. Each report comes in owner context, and before the consumer learns of the same
- * from its completion or callback. The invariant: nothing here waits, allocates memory or calls the consumer.
+ * from its completion or callback. The invariant: nothing here waits or allocates memory, and nothing calls the consumer
+ * but its callback of the log.
+ *
+ * A line for each connection would let peers fill a disk. So lines are limited: for each role and level, and each group
+ * of sources, LIMIT_BURST lines at once and one more every LIMIT_INTERVAL_NS. A source is in the group that a keyed hash
+ * selects, so a peer cannot choose whose lines its own ones suppress. Lines beyond are counted. The list of failures has
+ * them all.
  */
 #include "provider/connection_log.h"
 
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/addr.h"
+#include "base/random.h"
+#include "openndk/adapter.h"
 #include "provider/adapter.h"
 #include "provider/failures.h"
+#include "provider/log.h"
 #include "provider/reason.h"
 #include "provider/status.h"
+
+enum { LIMIT_GROUPS = 32, LIMIT_GROUP_BITS = 5, LIMIT_BURST = 100, LIMIT_INTERVAL_NS = 1000000000 };
+enum { LIMIT_ROLES = 2, LIMIT_LEVELS = ONDK_LOG_DEBUG + 1 };
+
+/* Each line moves its group's time on by an interval. The time is at most LIMIT_BURST intervals ahead of now. */
+static _Atomic uint64_t limit_until[LIMIT_ROLES][LIMIT_LEVELS][LIMIT_GROUPS];
+
+/* Drawn when the first line is written. A simulation, whose random numbers decide its run, writes none. */
+static uint64_t limit_key(void)
+{
+    static _Atomic uint64_t key;
+    uint64_t drawn = atomic_load_explicit(&key, memory_order_relaxed), none = 0;
+
+    if (drawn)
+        return drawn;
+    drawn = random_u64() | 1;
+    return atomic_compare_exchange_strong(&key, &none, drawn) ? drawn : none;
+}
+
+static _Atomic uint64_t *limit_group(const struct fabric_report *r, uint32_t level)
+{
+    struct addr source = addr_source(&r->remote);
+    uint64_t hash = (addr_hash(&source) ^ limit_key()) * UINT64_C(0x9e3779b97f4a7c15);
+
+    return &limit_until[r->initiated][level][hash >> (64 - LIMIT_GROUP_BITS)];
+}
+
+/* May another line be written? */
+static bool limit_allows(const struct fabric_report *r, uint32_t level)
+{
+    _Atomic uint64_t *until = limit_group(r, level);
+    uint64_t old = atomic_load_explicit(until, memory_order_relaxed), next, now;
+    struct timespec t = { 0 };
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    now = (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+    do {
+        next = (old > now ? old : now) + LIMIT_INTERVAL_NS;
+        if (next - now > (uint64_t)LIMIT_BURST * LIMIT_INTERVAL_NS)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(until, &old, next, memory_order_relaxed, memory_order_relaxed));
+    return true;
+}
+
+/* ---- lines ---- */
+
+static const char *connection_address(const struct addr *a, char text[ADDR_TEXT])
+{
+    return a->sa.sa_family ? addr_text(a, text) : "unknown";
+}
+
+static uint32_t connection_level(enum fabric_outcome outcome)
+{
+    return outcome == FABRIC_OUTCOME_FAILED || outcome == FABRIC_OUTCOME_REFUSED ? ONDK_LOG_INFO : ONDK_LOG_DEBUG;
+}
+
+/* Writes a report's line. status, reason: those of a failure; a connection that ended normally has only a reason. */
+static void connection_write(const struct fabric_report *r, NTSTATUS status, uint32_t reason)
+{
+    static const char *const outcomes[] = {
+        [FABRIC_OUTCOME_ESTABLISHED] = "established",
+        [FABRIC_OUTCOME_ENDED] = "ended",
+        [FABRIC_OUTCOME_FAILED] = "failed",
+        [FABRIC_OUTCOME_REFUSED] = "refused",
+    };
+    char local[ADDR_TEXT], foreign[ADDR_TEXT], name[REASON_NAME], text[REASON_TEXT], head[256];
+    uint32_t level = connection_level(r->outcome);
+
+    snprintf(head, sizeof(head), "connection %s: local=%s foreign=%s role=%s", outcomes[r->outcome],
+             connection_address(&r->local, local), connection_address(&r->remote, foreign),
+             r->initiated ? "initiated" : "accepted");
+    if (r->outcome == FABRIC_OUTCOME_ESTABLISHED)
+        log_line(level, "%s", head);
+    else if (r->outcome == FABRIC_OUTCOME_ENDED)
+        log_line(level, "%s reason=%s (0x%08x)", head, reason_write_name(reason, name), (unsigned)reason);
+    else
+        log_line(level, "%s phase=%s status=%s reason=%s (0x%08x): %s", head, fabric_phase_name(r->phase),
+                 ondk_status_name(status), reason_write_name(reason, name), (unsigned)reason,
+                 reason_write_text(reason, text));
+}
 
 /* Returns the status of the consumer's request that the report ends. */
 static NTSTATUS connection_status(const struct fabric_report *r)
@@ -20,10 +114,17 @@ static NTSTATUS connection_status(const struct fabric_report *r)
 
 static void connection_on_report(void *owner, const struct fabric_report *r)
 {
-    struct adapter *a = owner;
+    uint32_t level = connection_level(r->outcome), reason = reason_code(r->why, r->terminate);
+    NTSTATUS status = connection_status(r);
 
-    if (r->outcome == FABRIC_OUTCOME_FAILED || r->outcome == FABRIC_OUTCOME_REFUSED)
-        failures_add(a, r, connection_status(r), reason_code(r->why, r->terminate));
+    if (level == ONDK_LOG_INFO)
+        failures_add(owner, r, status, reason);
+    if (!log_is_on(level))
+        return;
+    if (limit_allows(r, level))
+        connection_write(r, status, reason);
+    else
+        log_leave_out();
 }
 
 void connection_log_observe(struct adapter *a)
@@ -32,4 +133,32 @@ void connection_log_observe(struct adapter *a)
 
     failures_watch_forks();
     a->fabric->ops->observe(a->fabric, &observer);
+}
+
+void connection_log_end(void)
+{
+    if (log_is_on(ONDK_LOG_INFO))
+        log_report_left_out(ONDK_LOG_INFO);
+}
+
+/* ---- listeners ---- */
+
+void connection_log_listening(enum fabric_reason why, const struct addr *local)
+{
+    char address[ADDR_TEXT], name[REASON_NAME], text[REASON_TEXT];
+    uint32_t reason = reason_code(why, FABRIC_NO_TERMINATE);
+
+    if (why == FABRIC_OK)
+        log_line(ONDK_LOG_DEBUG, "listener started: local=%s", addr_text(local, address));
+    else
+        log_line(ONDK_LOG_INFO, "listener failed: local=%s status=%s reason=%s (0x%08x): %s", addr_text(local, address),
+                 ondk_status_name(status_of_reason(why)), reason_write_name(reason, name), (unsigned)reason,
+                 reason_write_text(reason, text));
+}
+
+void connection_log_stopped(const struct addr *local)
+{
+    char address[ADDR_TEXT];
+
+    log_line(ONDK_LOG_DEBUG, "listener stopped: local=%s", addr_text(local, address));
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "openndk/config.h"
+#include "provider/log.h"
 
 extern char **environ;
 
@@ -46,11 +47,25 @@ static void environment_list_wdk_checks(char *text, size_t room)
     snprintf(text, room, "off, go-on or stop");
 }
 
+static bool environment_is_log(const char *value)
+{
+    const char *file;
+    uint32_t level;
+
+    return log_parse(value, &level, &file);
+}
+
+static void environment_list_log(char *text, size_t room)
+{
+    snprintf(text, room, "error, warn, info or debug, and optionally a comma and a file");
+}
+
 static const struct environment_word {
     const char *name;
     bool (*is_valid)(const char *value);
     void (*list)(char *text, size_t room); /* writes the valid values */
 } environment_words[] = {
+    { "ONDK_LOG", environment_is_log, environment_list_log },
     { "ONDK_PROFILE", environment_is_profile, environment_list_profiles },
     { "ONDK_WDK_CHECKS", environment_is_wdk_checks, environment_list_wdk_checks },
 };
@@ -187,6 +202,7 @@ uint32_t environment_check(const struct environment_number *numbers, uint32_t co
     bool report = !atomic_exchange(&is_reported, true);
     uint32_t wrong = 0;
 
+    log_start();
     for (char **at = environ; at && *at; at++) {
         const char *equals = strchr(*at, '=');
         char name[MAX_NAME], line[MAX_LINE];
@@ -198,7 +214,7 @@ uint32_t environment_check(const struct environment_number *numbers, uint32_t co
             continue;
         wrong++;
         if (report)
-            fprintf(stderr, "openndk: %s\n", line);
+            log_line(ONDK_LOG_WARN, "%s", line);
     }
     return wrong;
 }

@@ -22,6 +22,7 @@
 #include "openndk/netstat.h"
 #include "provider/adapter.h"
 #include "provider/address.h"
+#include "provider/connection_log.h"
 #include "provider/connector.h"
 #include "provider/provider.h"
 #include "provider/status.h"
@@ -124,6 +125,7 @@ static void listener_on_listening(void *owner, enum fabric_reason why, const str
     if (why == FABRIC_OK)
         l->local = *local;
     spin_unlock(&l->lock);
+    connection_log_listening(why, local);
     request_complete(&l->listen, status_of_reason(why));
 }
 
@@ -183,6 +185,8 @@ static void listener_on_closed(void *owner)
 {
     struct listener *l = owner;
 
+    if (l->phase == LISTENER_LISTENING) /* no call changes it any more */
+        connection_log_stopped(&l->local);
     object_unref(&l->obj, REF_INTERNAL);
 }
 

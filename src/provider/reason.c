@@ -245,9 +245,8 @@ static const struct fabric_terminate *reason_find_terminate(uint32_t code)
     return &unknown_terminate;
 }
 
-const char *ondk_reason_name(uint32_t code)
+const char *reason_write_name(uint32_t code, char text[REASON_NAME])
 {
-    static _Thread_local char name[64];
     enum fabric_reason why = reason_find(code);
     const struct fabric_terminate *t = reason_find_terminate(code);
 
@@ -255,13 +254,12 @@ const char *ondk_reason_name(uint32_t code)
         return "unknown";
     if (!t)
         return fabric_reason_name(why);
-    snprintf(name, sizeof(name), "%s/%s", fabric_reason_name(why), t->name);
-    return name;
+    snprintf(text, REASON_NAME, "%s/%s", fabric_reason_name(why), t->name);
+    return text;
 }
 
-const char *ondk_reason_text(uint32_t code)
+const char *reason_write_text(uint32_t code, char text[REASON_TEXT])
 {
-    static _Thread_local char text[256];
     enum fabric_reason why = reason_find(code);
     const struct fabric_terminate *t = reason_find_terminate(code);
 
@@ -269,8 +267,22 @@ const char *ondk_reason_text(uint32_t code)
         return "A code that this provider does not return.";
     if (!t)
         return reason_causes[why].text;
-    snprintf(text, sizeof(text), "%s %s", reason_causes[why].text, t->text);
+    snprintf(text, REASON_TEXT, "%s %s", reason_causes[why].text, t->text);
     return text;
+}
+
+const char *ondk_reason_name(uint32_t code)
+{
+    static _Thread_local char name[REASON_NAME];
+
+    return reason_write_name(code, name);
+}
+
+const char *ondk_reason_text(uint32_t code)
+{
+    static _Thread_local char text[REASON_TEXT];
+
+    return reason_write_text(code, text);
 }
 
 const char *ondk_reason_advice(uint32_t code)

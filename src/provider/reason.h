@@ -15,6 +15,13 @@
  * Returns the published code of a reason, 0 for FABRIC_OK. terminate is the code on the wire, or FABRIC_NO_TERMINATE.
  */
 uint32_t reason_code(enum fabric_reason why, uint16_t terminate);
+/*
+ * Return the same as ondk_reason_name and ondk_reason_text: a static string, or text. For code inside the library,
+ * which must not change the strings that those have returned to the program.
+ */
+enum { REASON_NAME = 64, REASON_TEXT = 256 };
+const char *reason_write_name(uint32_t code, char text[REASON_NAME]);
+const char *reason_write_text(uint32_t code, char text[REASON_TEXT]);
 /* Prints the two tables of docs/reasons.md. */
 void reason_print_tables(FILE *out);
 

@@ -86,6 +86,7 @@ def mask(text, numbers, directory):
     text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
     table_of_processes = re.search(r"\bPID\s*$", text, re.M)
     for pattern, replacement in (
+        (r"^\d{4}-\d\d-\d\dT[\d:.]+Z openndk\[\d+/\d+\]", "TIME openndk[PID/THREAD]"), # the library's log
         (r"\d{4}-\d\d-\d\d", "DATE"),
         (r"\b\d\d:\d\d:\d\d(\.\d+)?\b", "TIME"),
         (r"\b[\d.,]+ ?(?:[kKMG]i?)?(?:B|bit|messages|frames)?/s(?:ec)?\b", "RATE"),

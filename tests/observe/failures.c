@@ -1,83 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of failed and refused connections: each cause, provoked for real, has its entry on both sides, with the
- * right addresses, role, phase, status and reason; and peers cannot push each other's entries out.
+ * The list of failed and refused connections: what is an entry, which failures are the same one, and that peers cannot
+ * push each other's entries out. causes.c has an entry for each cause.
  */
-#include <string.h>
-#include <unistd.h>
-
-#include "contract/kit/kit.h"
 #include "contract/kit/net.h"
-#include "contract/kit/peer.h"
 #include "contract/kit/raw.h"
-#include "openndk/netstat.h"
-#include "openndk/reason.h"
+#include "observe/outcome.h"
 
-#define REASON(name) ((uint32_t)ONDK_CAUSE_##name << 16)
-
-enum { ROOM = 128, ROLE_ENTRIES = 32, ACCEPTED = 0, INITIATED = 1, REFUSED = 2 };
-
-/* ---- one entry ---- */
-
-struct expected {
-    unsigned role; /* INITIATED or ACCEPTED, with REFUSED */
-    const char *phase;
-    NTSTATUS status;
-    uint32_t reason;
-    const struct sockaddr_storage *local, *foreign; /* NULL: not compared; port 0: only the host is compared */
-    uint64_t count;                                 /* 0: once */
-};
-
-static bool address_is(const struct sockaddr_storage *seen, const struct sockaddr_storage *wanted)
-{
-    struct sockaddr_storage a = *seen;
-
-    if (!wanted)
-        return true;
-    if (!kit_port(wanted))
-        ((struct sockaddr_in *)&a)->sin_port = 0;
-    return kit_address_equal(&a, wanted);
-}
-
-static bool failure_is(const ondk_failure_t *f, const struct expected *e)
-{
-    return f->initiated == (e->role & INITIATED) && f->refused == !!(e->role & REFUSED) &&
-           !strcmp(f->phase, e->phase) && f->status == e->status && f->reason == e->reason &&
-           f->count == (e->count ? e->count : 1) && address_is(&f->local, e->local) &&
-           address_is(&f->foreign, e->foreign);
-}
-
-static void print_failures(const ondk_failure_t *all, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        printf("  %s %s%s 0x%08x %s, %u -> %u, %llu times\n", all[i].initiated ? "initiated" : "accepted", all[i].phase,
-               all[i].refused ? " refused" : "", (unsigned)all[i].status, ondk_reason_name(all[i].reason),
-               kit_port(&all[i].local), kit_port(&all[i].foreign), (unsigned long long)all[i].count);
-}
-
-/* Waits until the adapter's newest failure is the expected one. `total`: how many entries there are then. */
-static ondk_failure_t wait_for_failure(const struct kit_side *s, const struct expected *e, uint32_t total)
-{
-    ondk_failure_t all[ROOM];
-    uint32_t count = 0;
-
-    for (int i = 0; i < 10000; i++) {
-        count = ondk_adapter_failures(s->adapter, all, ROOM);
-        if (count == total && failure_is(&all[0], e))
-            break;
-        usleep(1000);
-    }
-    if (count != total || !failure_is(&all[0], e)) {
-        print_failures(all, count);
-        kit_fail(__FILE__, __LINE__, "expected %u entries, the newest: %s %s%s 0x%08x %s", total,
-                 e->role & INITIATED ? "initiated" : "accepted", e->phase, e->role & REFUSED ? " refused" : "",
-                 (unsigned)e->status, ondk_reason_name(e->reason));
-    }
-    CHECK_EQ(all[0].if_index, kit_loopback());
-    CHECK_EQ(all[0].owner_pid, getpid());
-    CHECK(all[0].first_time_ns <= all[0].last_time_ns);
-    return all[0];
-}
+enum { ROLE_ENTRIES = 32 };
 
 /* ---- connects ---- */
 
@@ -85,26 +15,26 @@ CASE(failures_of_connects, KIT_FAMILIES)
 {
     static struct kit_side s;
     struct sockaddr_storage source = kit_host(0), nobody = kit_free_address(), foreign = kit_host(0);
-    struct expected refused = {
+    struct outcome refused = {
         INITIATED, "connecting", STATUS_CONNECTION_REFUSED, REASON(REFUSED), &source, &nobody, 0
     };
 
     kit_side_open(&s, NULL);
     CHECK_EQ(ondk_adapter_failures(s.adapter, NULL, 0), 0);
     CHECK_STATUS(kit_connect(&s, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
-    ondk_failure_t first = wait_for_failure(&s, &refused, 1);
+    ondk_failure_t first = outcome_wait(&s, &refused, 1);
     CHECK(kit_port(&first.local) >= KIT_PORT_FIRST);
     CHECK_STATUS(kit_connect(&s, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
     refused.count = 2;
-    ondk_failure_t again = wait_for_failure(&s, &refused, 1);
+    ondk_failure_t again = outcome_wait(&s, &refused, 1);
     CHECK(again.first_time_ns == first.first_time_ns && again.last_time_ns > first.last_time_ns);
     /* A local address that is not the adapter's. */
     foreign = kit_address(kit_family() == AF_INET ? "192.0.2.7" : "2001:db8::7", 5000);
     CHECK_STATUS(kit_connect(&s, &foreign, &nobody, NULL, 0), STATUS_INVALID_ADDRESS);
-    wait_for_failure(&s,
-                     &(struct expected){ INITIATED, "connecting", STATUS_INVALID_ADDRESS, REASON(ADDRESS_FOREIGN),
-                                         &foreign, &nobody, 0 },
-                     2);
+    outcome_wait(&s,
+                 &(struct outcome){ INITIATED, "connecting", STATUS_INVALID_ADDRESS, REASON(ADDRESS_FOREIGN), &foreign,
+                                    &nobody, 0 },
+                 2);
     kit_side_close(&s);
     /* Also those of closed adapters remain in the list of the process. */
     CHECK_EQ(ondk_adapter_failures(NULL, NULL, 0), 2);
@@ -122,14 +52,14 @@ CASE(failures_on_both_sides_of_a_reject, KIT_FAMILIES)
     CHECK_STATUS(c->Dispatch->NdkReject(c, NULL, 0), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&call, connecting), STATUS_CONNECTION_REFUSED);
     CHECK_STATUS(kit_close(c), STATUS_SUCCESS);
-    ondk_failure_t a = wait_for_failure(&p.active,
-                                        &(struct expected){ INITIATED, "requesting", STATUS_CONNECTION_REFUSED,
-                                                            REASON(REJECTED), &source, &p.listener.address, 0 },
-                                        1);
-    wait_for_failure(&p.passive,
-                     &(struct expected){ ACCEPTED | REFUSED, "requested", STATUS_CONNECTION_REFUSED,
-                                         REASON(LOCAL_REJECT), &p.listener.address, &a.local, 0 },
-                     1);
+    ondk_failure_t a = outcome_wait(&p.active,
+                                    &(struct outcome){ INITIATED, "requesting", STATUS_CONNECTION_REFUSED,
+                                                       REASON(REJECTED), &source, &p.listener.address, 0 },
+                                    1);
+    outcome_wait(&p.passive,
+                 &(struct outcome){ ACCEPTED | REFUSED, "requested", STATUS_CONNECTION_REFUSED, REASON(LOCAL_REJECT),
+                                    &p.listener.address, &a.local, 0 },
+                 1);
     kit_pair_close(&p);
 }
 
@@ -144,14 +74,14 @@ CASE(failures_of_established_connections, KIT_FAMILIES)
     CHECK_STATUS(kit_post_send(&p.active, 2, 0, 100), STATUS_SUCCESS); /* longer than the receive */
     kit_wait_count(&p.active.disconnected, 1);
     kit_wait_count(&p.passive.disconnected, 1);
-    wait_for_failure(&p.active,
-                     &(struct expected){ INITIATED, "established", STATUS_CONNECTION_ABORTED, 0x02261205, &near,
-                                         &p.listener.address, 0 },
-                     1);
-    wait_for_failure(&p.passive,
-                     &(struct expected){ ACCEPTED, "established", STATUS_CONNECTION_ABORTED, 0x01311205,
-                                         &p.listener.address, &near, 0 },
-                     1);
+    outcome_wait(&p.active,
+                 &(struct outcome){ INITIATED, "established", STATUS_CONNECTION_ABORTED, 0x02261205, &near,
+                                    &p.listener.address, 0 },
+                 1);
+    outcome_wait(&p.passive,
+                 &(struct outcome){ ACCEPTED, "established", STATUS_CONNECTION_ABORTED, 0x01311205, &p.listener.address,
+                                    &near, 0 },
+                 1);
     kit_pair_close(&p);
 }
 
@@ -198,7 +128,7 @@ CASE(failures_in_a_flood, 0)
     static struct kit_side active, passive;
     static struct kit_listener l[ROLE_ENTRIES + 8];
     struct sockaddr_storage source = kit_host(0), nobody = kit_free_address();
-    ondk_failure_t all[ROOM];
+    ondk_failure_t all[OUTCOME_ROOM];
     uint32_t count, seen = 0;
 
     kit_side_open(&active, NULL);
@@ -210,13 +140,13 @@ CASE(failures_in_a_flood, 0)
     /* One source repeats one failure. */
     for (int i = 0; i < FLOOD; i++)
         send_garbage(2, &l[0]);
-    count = ondk_adapter_failures(passive.adapter, all, ROOM);
+    count = ondk_adapter_failures(passive.adapter, all, OUTCOME_ROOM);
     CHECK_EQ(count, 2);
     CHECK_EQ(all[0].count, FLOOD);
     /* One source fails in more ways than there are entries. */
     for (int i = 0; i < ROLE_ENTRIES + 8; i++)
         send_garbage(3, &l[i]);
-    count = ondk_adapter_failures(passive.adapter, all, ROOM);
+    count = ondk_adapter_failures(passive.adapter, all, OUTCOME_ROOM);
     CHECK_EQ(count, ROLE_ENTRIES);
     CHECK_EQ(kit_port(&all[0].local), kit_port(&l[ROLE_ENTRIES + 7].address));
     for (uint32_t i = 0; i < count; i++)
@@ -227,9 +157,9 @@ CASE(failures_in_a_flood, 0)
     /* Many sources push out each other, but not what this side initiated. */
     for (unsigned i = 10; i < SOURCES; i++)
         send_garbage(i, &l[0]);
-    CHECK_EQ(ondk_adapter_failures(passive.adapter, all, ROOM), ROLE_ENTRIES);
-    CHECK_EQ(ondk_adapter_failures(active.adapter, all, ROOM), 1);
-    CHECK_EQ(ondk_adapter_failures(NULL, all, ROOM), ROLE_ENTRIES + 1);
+    CHECK_EQ(ondk_adapter_failures(passive.adapter, all, OUTCOME_ROOM), ROLE_ENTRIES);
+    CHECK_EQ(ondk_adapter_failures(active.adapter, all, OUTCOME_ROOM), 1);
+    CHECK_EQ(ondk_adapter_failures(NULL, all, OUTCOME_ROOM), ROLE_ENTRIES + 1);
     for (int i = 0; i < ROLE_ENTRIES + 8; i++)
         CHECK_STATUS(kit_close(l[i].listener), STATUS_SUCCESS);
     kit_side_close(&active);

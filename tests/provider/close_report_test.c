@@ -93,7 +93,7 @@ CASE(report_of_a_connection, KIT_FAMILIES)
     const char *text = output_of(close_with_connection, &status);
 
     check_aborted(text, status);
-    check_says(text, "openndk: ondk_close_adapter (lo) has waited ");
+    check_says(text, " warn: ondk_close_adapter (lo) has waited ");
     check_says(text, " ms for 1 connector, 1 listener, 1 QP, 1 CQ, 1 MR, 1 PD\n");
     CHECK_EQ(sscanf(text, "port %u", &port), 1);
     snprintf(expected, sizeof expected, ": established, %s:%u to %s:", kit_family() == AF_INET ? "127.0.0.1" : "[::1]",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reports to the fabric's observer. The invariant: each attempt to connect and each accepted TCP connection has exactly
- * one report of its end, at the step that leaves the last state in which it could still be established or used. What
- * follows, for example a last frame, is not reported.
+ * one report of its end, at the step that leaves the last state in which it could still be established or used. A
+ * Terminate or a reject that must still be sent is not reported.
  */
 #include "fabric/iwarp/report.h"
 

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The log: the level, the program's callback, and the file or standard error.
+ *
+ * Threads. Any thread writes lines, also the owner of a shard, so nothing here may wait. A line is written to a file or
+ * pipe only if that takes it at once; otherwise it is lost and counted. A callback runs with no lock held.
+ *
+ * Removal of a callback. A call is counted on one of two sides, which the lock guards together with the callback.
+ * ondk_log_set exchanges the callback and the side, so that new calls count on the other side, and waits until no call
+ * is counted on the old side. A side must be empty before it is used again. The invariant: a callback is called only
+ * while its call is counted on the side that was current when the callback was.
+ *
+ * Fork. The child keeps level, callback and file. Calls of other threads do not exist in it, so it begins with no call
+ * counted. The lock is one that fork acquires (base/fork.h). The file is not one of base/descriptors.h: the child writes
+ * to it, too.
+ *
+ * Signals. Writing to a pipe without a reader, or beyond the limit of a file's size, must lose the line and not end the
+ * program, so SIGPIPE and SIGXFSZ are blocked meanwhile and discarded.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "provider/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fork.h"
+#include "base/spin.h"
+#include "ndk/nt.h"
+
+enum { MAX_TEXT = 1024, MAX_PREFIX = 96, REMOVAL_POLL_NS = 200000 };
+
+_Atomic uint32_t log_level = ONDK_LOG_WARN;
+
+static struct {
+    struct spin lock; /* guards the members up to running; a leaf */
+    ondk_log_callback callback;
+    void *context;
+    uint32_t level; /* as log_level */
+    unsigned side;
+    unsigned running[2];        /* calls of a callback, by side */
+    uint32_t environment_level; /* of ONDK_LOG; constant after log_start */
+    atomic_int fd;
+    atomic_bool is_torn; /* the file ends in the middle of a line */
+    _Atomic uint64_t left_out;
+} sink = { .level = ONDK_LOG_WARN, .environment_level = ONDK_LOG_WARN, .fd = STDERR_FILENO };
+
+static _Thread_local bool log_in_callback;
+
+static const char *const level_names[] = {
+    [ONDK_LOG_ERROR] = "error",
+    [ONDK_LOG_WARN] = "warn",
+    [ONDK_LOG_INFO] = "info",
+    [ONDK_LOG_DEBUG] = "debug",
+};
+
+/* ---- standard error or a file ---- */
+
+struct log_date {
+    int year, month, day;
+};
+
+/* Not gmtime_r, which acquires a lock of the C library that another thread may hold during fork. */
+static struct log_date log_date_of(int64_t days_since_1970)
+{
+    int64_t days = days_since_1970 + 719468; /* since 0000-03-01: a year ends with its leap day */
+    int64_t era = days / 146097, day_of_era = days % 146097;
+    int64_t year = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    int64_t day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
+    int64_t month = (5 * day_of_year + 2) / 153; /* from March */
+
+    return (struct log_date){
+        .year = (int)(era * 400 + year + (month >= 10)),
+        .month = (int)(month < 10 ? month + 3 : month - 9),
+        .day = (int)(day_of_year - (153 * month + 2) / 5 + 1),
+    };
+}
+
+/* Writes for example "2026-11-23T15:33:15.123456Z openndk[4711/4713] info: ". Returns its length. */
+static size_t log_put_prefix(char *at, uint32_t level)
+{
+    struct timespec now = { 0 };
+    struct log_date date;
+    int seconds, n;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    date = log_date_of(now.tv_sec / 86400);
+    seconds = (int)(now.tv_sec % 86400);
+    n = snprintf(at, MAX_PREFIX, "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ openndk[%d/%d] %s: ", date.year, date.month,
+                 date.day, seconds / 3600, seconds / 60 % 60, seconds % 60, (int)(now.tv_nsec / 1000), (int)getpid(),
+                 (int)gettid(), level_names[level]);
+    return n < MAX_PREFIX ? (size_t)n : MAX_PREFIX - 1;
+}
+
+/* Is the descriptor open, and can it take a line at once? A regular file always can. */
+static bool log_is_writable(int fd)
+{
+    struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+    return poll(&p, 1, 0) == 1 && p.revents == POLLOUT;
+}
+
+/* As write, but a signal of the write is discarded. */
+static ssize_t log_write(int fd, const char *bytes, size_t size)
+{
+    static const struct timespec at_once = { 0 };
+    sigset_t signals, before, pending;
+    ssize_t n;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGPIPE);
+    sigaddset(&signals, SIGXFSZ);
+    (void)sigpending(&pending);
+    if (sigismember(&pending, SIGPIPE))
+        sigdelset(&signals, SIGPIPE); /* it is the program's, and blocked already */
+    if (sigismember(&pending, SIGXFSZ))
+        sigdelset(&signals, SIGXFSZ);
+    (void)pthread_sigmask(SIG_BLOCK, &signals, &before);
+    do
+        n = write(fd, bytes, size);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && (errno == EPIPE || errno == EFBIG))
+        (void)sigtimedwait(&signals, NULL, &at_once);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return n;
+}
+
+/* Returns false if the line is lost. */
+static bool log_put(uint32_t level, const char *text)
+{
+    int fd = atomic_load_explicit(&sink.fd, memory_order_relaxed);
+    char line[1 + MAX_PREFIX + MAX_TEXT + 1];
+    char *begin = line + 1;
+    size_t len;
+    ssize_t n;
+
+    if (!log_is_writable(fd))
+        return false;
+    len = log_put_prefix(begin, level);
+    len += (size_t)snprintf(begin + len, MAX_TEXT, "%s", text);
+    begin[len++] = '\n';
+    if (atomic_exchange_explicit(&sink.is_torn, false, memory_order_relaxed)) {
+        *--begin = '\n';
+        len++;
+    }
+    n = log_write(fd, begin, len);
+    if (n > 0 && (size_t)n < len)
+        atomic_store_explicit(&sink.is_torn, true, memory_order_relaxed);
+    return n == (ssize_t)len;
+}
+
+/* ---- the callback ---- */
+
+/* Returns true if the program has a callback, or this thread is in one. */
+static bool log_call(uint32_t level, const char *text)
+{
+    ondk_log_callback callback;
+    bool wanted;
+    void *context;
+    unsigned side;
+
+    if (log_in_callback) {
+        log_leave_out();
+        return true;
+    }
+    spin_lock(&sink.lock);
+    callback = sink.callback;
+    context = sink.context;
+    side = sink.side;
+    wanted = level <= sink.level; /* log_level may have changed since the caller read it */
+    if (callback && wanted)
+        sink.running[side]++;
+    spin_unlock(&sink.lock);
+    if (!callback || !wanted)
+        return !wanted;
+    log_in_callback = true;
+    callback(context, level, text);
+    log_in_callback = false;
+    spin_lock(&sink.lock);
+    sink.running[side]--;
+    spin_unlock(&sink.lock);
+    return true;
+}
+
+/* Lock held. Waits until no call is counted on the side. Releases the lock meanwhile. */
+static void log_wait_for_side(unsigned side)
+{
+    static const struct timespec pause = { .tv_nsec = REMOVAL_POLL_NS };
+
+    while (sink.running[side]) {
+        spin_unlock(&sink.lock);
+        (void)nanosleep(&pause, NULL);
+        spin_lock(&sink.lock);
+    }
+}
+
+int32_t ondk_log_set(uint32_t level, ondk_log_callback callback, void *context)
+{
+    unsigned old;
+
+    if (level > ONDK_LOG_DEBUG)
+        return STATUS_INVALID_PARAMETER;
+    if (log_in_callback)
+        return STATUS_INVALID_DEVICE_STATE;
+    log_start();
+    spin_lock(&sink.lock);
+    while (sink.running[!sink.side]) /* another thread waits for the same */
+        log_wait_for_side(!sink.side);
+    old = sink.side;
+    sink.side = !old;
+    sink.callback = callback;
+    sink.context = context;
+    sink.level = level == ONDK_LOG_DEFAULT ? sink.environment_level : level;
+    atomic_store_explicit(&log_level, sink.level, memory_order_relaxed);
+    log_wait_for_side(old);
+    spin_unlock(&sink.lock);
+    return STATUS_SUCCESS;
+}
+
+/* ---- lines ---- */
+
+static bool log_deliver(uint32_t level, const char *text)
+{
+    return log_call(level, text) || log_put(level, text);
+}
+
+void log_leave_out(void)
+{
+    atomic_fetch_add_explicit(&sink.left_out, 1, memory_order_relaxed);
+}
+
+void log_report_left_out(uint32_t level)
+{
+    uint64_t count = log_in_callback ? 0 : atomic_exchange_explicit(&sink.left_out, 0, memory_order_relaxed);
+    char text[MAX_TEXT];
+
+    if (!count)
+        return;
+    snprintf(text, sizeof text, "%llu lines before this one were left out", (unsigned long long)count);
+    if (!log_deliver(level, text))
+        atomic_fetch_add_explicit(&sink.left_out, count, memory_order_relaxed);
+}
+
+/* text: one line. It is made printable. */
+static void log_write_line(uint32_t level, char *text)
+{
+    int err = errno;
+
+    for (char *c = text; *c; c++) {
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+    }
+    log_report_left_out(level);
+    if (!log_deliver(level, text))
+        log_leave_out();
+    errno = err;
+}
+
+void log_line(uint32_t level, const char *format, ...)
+{
+    char text[MAX_TEXT];
+    va_list args;
+
+    if (!log_is_on(level))
+        return;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    log_write_line(level, text);
+}
+
+void log_lines(uint32_t level, const char *text)
+{
+    const char *end;
+
+    for (; (end = strchr(text, '\n')) != NULL; text = end + 1)
+        log_line(level, "%.*s", (int)(end - text), text);
+}
+
+/* ---- ONDK_LOG ---- */
+
+bool log_parse(const char *value, uint32_t *level, const char **file)
+{
+    const char *comma = strchr(value, ',');
+    size_t len = comma ? (size_t)(comma - value) : strlen(value);
+
+    *file = comma ? comma + 1 : NULL;
+    for (uint32_t i = ONDK_LOG_ERROR; i <= ONDK_LOG_DEBUG; i++) {
+        *level = i;
+        if (strlen(level_names[i]) == len && !memcmp(level_names[i], value, len))
+            return !comma || **file;
+    }
+    return false;
+}
+
+/* Opens the file to append to it. O_NONBLOCK: a named pipe without a reader is an error. Returns -1 with errno. */
+static int log_open(const char *file)
+{
+    int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666), above;
+
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* the numbers up to 2 are for the program's own streams */
+    close(fd);
+    return above;
+}
+
+static void log_on_fork_child(void)
+{
+    sink.running[0] = sink.running[1] = 0;
+}
+
+static void log_read_environment(void)
+{
+    const char *value = secure_getenv("ONDK_LOG"), *file;
+    uint32_t level;
+    int fd;
+
+    fork_guard(&sink.lock);
+    fork_on_child(log_on_fork_child);
+    if (!value || !log_parse(value, &level, &file))
+        return; /* ondk_config_check_environment reports a wrong value */
+    sink.level = sink.environment_level = level;
+    atomic_store_explicit(&log_level, level, memory_order_relaxed);
+    fd = file ? log_open(file) : STDERR_FILENO;
+    if (fd >= 0)
+        atomic_store_explicit(&sink.fd, fd, memory_order_relaxed);
+    else
+        log_line(ONDK_LOG_ERROR, "ONDK_LOG: the log goes to standard error, because %s cannot be opened: %s", file,
+                 strerrordesc_np(errno));
+}
+
+void log_start(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, log_read_environment);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What log_files_test.py runs, one case for each run, with ONDK_LOG in its environment. A case causes lines of the log,
+ * and passes whatever becomes of them.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "contract/kit/kit.h"
+
+enum { CONNECTS = 5, THREADS = 4, OF_THREAD = 100 };
+
+/* Standard error of the program, or -1 if it was closed. A case has another one, from which the runner reads. */
+static int program_stderr;
+
+__attribute__((constructor)) static void save_stderr(void)
+{
+    program_stderr = fcntl(STDERR_FILENO, F_DUPFD, 100);
+}
+
+static void restore_stderr(void)
+{
+    if (program_stderr < 0) {
+        close(STDERR_FILENO);
+        return;
+    }
+    CHECK_EQ(dup2(program_stderr, STDERR_FILENO), STDERR_FILENO);
+    close(program_stderr);
+}
+
+static void fail_to_connect(struct kit_side *s, const char *to, uint16_t port)
+{
+    struct sockaddr_storage source = kit_host(0), nobody = kit_address(to, port);
+
+    CHECK_STATUS(kit_connect(s, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
+}
+
+static void fail_once(uint16_t port)
+{
+    static struct kit_side s;
+
+    kit_side_open(&s, NULL);
+    fail_to_connect(&s, "127.0.0.1", port);
+    kit_side_close(&s);
+}
+
+CASE(connects, 0)
+{
+    static struct kit_side s;
+
+    restore_stderr();
+    kit_side_open(&s, NULL);
+    for (uint16_t port = 1; port <= CONNECTS; port++)
+        fail_to_connect(&s, "127.0.0.1", port);
+    kit_side_close(&s);
+}
+
+/* Parent, child and parent again have a line each. */
+CASE(forks, 0)
+{
+    int status;
+
+    fail_once(1);
+    pid_t child = fork();
+    if (child == 0) {
+        fail_once(2);
+        _exit(0);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    fail_once(3);
+}
+
+static void *fail_in_thread(void *number)
+{
+    struct kit_side *s = calloc(1, sizeof *s);
+    char to[32];
+
+    kit_side_open(s, NULL);
+    for (int i = 0; i < OF_THREAD; i++) {
+        snprintf(to, sizeof to, "127.1.%d.%d", (int)(intptr_t)number, i + 1);
+        fail_to_connect(s, to, 1);
+    }
+    kit_side_close(s);
+    free(s);
+    return NULL;
+}
+
+CASE(threads, 0)
+{
+    pthread_t threads[THREADS];
+
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, fail_in_thread, (void *)(intptr_t)i), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
