@@ -270,6 +270,7 @@ ONDK_API int32_t ondk_config_profile(ondk_config_t *config, const char *name);
  *   index  0 for the first profile
  * Returns the name in static storage, for ondk_config_profile. Returns NULL if there is no profile with that index.
  * Context: any thread, any IRQL.
+ * Topic: list the profiles
  * See also: ondk_config_profile, docs/profiles.md
  */
 ONDK_API const char *ondk_profile_name(uint32_t index);

@@ -128,6 +128,7 @@ ONDK_API uint32_t ondk_connector_reason(NDK_CONNECTOR *connector);
  * Returns the name, for example "peer-reset" or "peer-terminate/ddp-tagged-bounds", or "unknown" if the code does not
  * exist. Never NULL. The text is valid until the calling thread's next call.
  * Context: any thread, up to DISPATCH_LEVEL.
+ * Topic: explain a reason code
  * See also: ondk_connector_reason, ondk_status_name, docs/reasons.md
  */
 ONDK_API const char *ondk_reason_name(uint32_t code);

@@ -129,6 +129,7 @@ typedef struct ondk_wdk_device ondk_wdk_device_t;
  * The driver receives IRP_MJ_CREATE.
  * Returns 0. Returns -1 if the device is not open; ondk_wdk_error then returns the reason.
  * Context: any thread of the host program.
+ * Topic: open and close a driver's device
  * See also: ondk_wdk_device_control, ondk_wdk_read, ondk_wdk_scsi, ondk_wdk_cancel
  */
 ONDK_API int ondk_wdk_open(const char *name, ondk_wdk_device_t **device, uint32_t *status);
@@ -181,6 +182,7 @@ ONDK_API int ondk_wdk_device_control(ondk_wdk_device_t *device, uint32_t code, c
  * Several threads may send requests to one device at the same time.
  * Returns 0, whatever *status is. Returns -1 if the request could not be sent; ondk_wdk_error then returns the reason.
  * Context: any thread of the host program; blocks.
+ * Topic: read from and write to a driver's device
  * See also: ondk_wdk_open, ondk_wdk_device_control, ondk_wdk_cancel
  */
 ONDK_API int ondk_wdk_read(ondk_wdk_device_t *device, uint64_t offset, void *out, uint32_t out_capacity,
@@ -274,6 +276,7 @@ ONDK_API void ondk_wdk_shutdown(void);
  * A service usually has its parameters in HKLM\System\CurrentControlSet\Services\<service_name>\Parameters.
  * Returns 0. Returns -1 if the value could not be set; ondk_wdk_error then returns the reason.
  * Context: any thread of the host program.
+ * Topic: set a value in the registry that drivers see
  * See also: ondk_wdk_registry_load
  */
 ONDK_API int ondk_wdk_registry_set(const char *key, const char *name, uint32_t type, const void *data, uint32_t size);

@@ -10,6 +10,7 @@ order; only the summary is required:
     Further text, lists and paragraphs.
     Returns 0, or -1 if ...                        also a line `Returns` and a list of statuses
     Context: any thread, up to DISPATCH_LEVEL.
+    Topic: open and close an adapter               the page's NAME if it has several functions
     Example:                                       then an empty line and code that is indented by four spaces
     See also: ondk_close_adapter, docs/fork.md     functions, types, tools and documents
 
@@ -38,6 +39,7 @@ class Comment:
     parameters: list = dataclasses.field(default_factory=list)
     returns: list = dataclasses.field(default_factory=list)
     context: list = dataclasses.field(default_factory=list)
+    topic: str = ''
     example: list = dataclasses.field(default_factory=list)
     see_also: list = dataclasses.field(default_factory=list)
 
@@ -105,7 +107,7 @@ def comment_lines(text):
     return [line.rstrip() for line in lines]
 
 
-LABEL = re.compile(r'(Returns|Context|See also|Example)(?::\s*|\b)')
+LABEL = re.compile(r'(Returns|Context|Topic|See also|Example)(?::\s*|\b)')
 
 
 def parse_blocks(lines):
@@ -162,6 +164,8 @@ def parse_comment(text, parameter_names=()):
             comment.returns.append(block)
         elif label == 'Context':
             comment.context.append(block)
+        elif label == 'Topic':
+            comment.topic = block.content
         elif label == 'Example':
             comment.example.append(block)
         elif label == 'See also':

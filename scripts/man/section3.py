@@ -9,8 +9,9 @@ from mdoc import Words
 
 
 def imperative(summary):
-    """`Opens the adapter` as `open the adapter`."""
+    """`Opens the adapter and calls it` as `open the adapter and call it`."""
     verb, _, rest = summary.partition(' ')
+    rest = re.sub(r'\band (\w+)s (?=its|until|the\b)', r'and \1 ', rest)
     if re.search(r'(ches|shes|sses|xes|zzes)$', verb):
         verb = verb[:-2]
     elif verb.endswith('ies'):
@@ -112,8 +113,11 @@ class Section3:
         see = [name for function in functions for name in function.comment.see_also]
         declarations = ' '.join(declaration for f in functions for declaration, _ in f.parameters)
         see += [name for name in self.types if re.search(r'\b%s\b' % name, declarations)]
+        line = first.comment.topic or one_line(imperative(first.comment.summary), first.name)
+        if len(functions) > 1 and not first.comment.topic:
+            raise header.HeaderError(f'the comment of {first.name} has no Topic, which its page needs for its NAME')
         sections = [
-            ('NAME', names_section(own, one_line(imperative(first.comment.summary), first.name))),
+            ('NAME', names_section(own, line)),
             ('LIBRARY', library(one.name)),
             ('SYNOPSIS', [f'.In openndk/{one.name}.h'] + [line for f in functions for line in prototype(f)]),
             ('DESCRIPTION', [line for f in functions for line in self.describe(f, words, f is not first)]),
