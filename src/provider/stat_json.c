@@ -6,6 +6,7 @@
  */
 #include "provider/stat_json.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <net/if.h>
 #include <openndk/adapter.h>
@@ -23,15 +24,6 @@
 
 enum { MAX_ENTRIES = 65536, SPARE_ENTRIES = 16 };
 
-void stat_json_begin(FILE *out)
-{
-    struct timespec now = { 0 };
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    fprintf(out, "{\"format\":1,\"pid\":%ld,\"provider\":\"OpenNDK %s\",\"time_ns\":%" PRIu64 ",\"adapters\":[",
-            (long)getpid(), ondk_version(), (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec);
-}
-
 /* An interface's name may hold any byte but slash and white space. */
 static void json_put_text(FILE *out, const char *key, const char *value)
 {
@@ -45,6 +37,37 @@ static void json_put_text(FILE *out, const char *key, const char *value)
             fputc(*at, out);
     }
     fputc('"', out);
+}
+
+enum { MAX_COMMAND = 1024 };
+
+/* Reads this process's command line. text stays empty if the process is out of descriptors. */
+static void json_read_command(char text[MAX_COMMAND + 1])
+{
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, MAX_COMMAND) : 0;
+
+    if (fd >= 0)
+        close(fd);
+    while (n > 0 && text[n - 1] == '\0')
+        n--;
+    for (ssize_t i = 0; i < n; i++)
+        if (text[i] == '\0')
+            text[i] = ' ';
+    text[n > 0 ? n : 0] = '\0';
+}
+
+void stat_json_begin(FILE *out)
+{
+    char command[MAX_COMMAND + 1];
+    struct timespec now = { 0 };
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    fprintf(out, "{\"format\":1,\"pid\":%ld,\"provider\":\"OpenNDK %s\",\"time_ns\":%" PRIu64 ",", (long)getpid(),
+            ondk_version(), (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec);
+    json_read_command(command);
+    json_put_text(out, "command", command);
+    fputs(",\"adapters\":[", out);
 }
 
 static void json_put_address(FILE *out, const char *key, const struct sockaddr_storage *value)
@@ -344,8 +367,14 @@ static void json_put_failure(FILE *out, const ondk_failure_t *f)
     json_put_text(out, "status_name", ondk_status_name(f->status));
     fprintf(out, ",\"reason\":%u,", (unsigned)f->reason);
     json_put_text(out, "reason_name", ondk_reason_name(f->reason));
-    fprintf(out, ",\"first_time_ns\":%" PRIu64 ",\"last_time_ns\":%" PRIu64 ",\"count\":%" PRIu64 "}", f->first_time_ns,
-            f->last_time_ns, f->count);
+    json_put_number(out, "first_time_ns", f->first_time_ns);
+    json_put_number(out, "last_time_ns", f->last_time_ns);
+    json_put_number(out, "count", f->count);
+    fputc(',', out);
+    json_put_text(out, "reason_text", ondk_reason_text(f->reason));
+    fputc(',', out);
+    json_put_text(out, "reason_advice", ondk_reason_advice(f->reason));
+    fputc('}', out);
 }
 
 void stat_json_end(FILE *out)

@@ -179,7 +179,7 @@ CASE(server_lists_failures, KIT_FAMILIES)
     check_contains(text, expected);
     check_contains(text, "\"status_name\":\"STATUS_CONNECTION_REFUSED\",\"reason\":2162688,\"reason_name\":\"refused\","
                          "\"first_time_ns\":");
-    check_contains(text, ",\"count\":2}]}\n");
+    check_contains(text, ",\"count\":2,");
     free(text);
     kit_side_close(&s);
 }

@@ -12,97 +12,14 @@ import sys
 import threading
 import time
 
-NDKSTAT, CONSUMER, NDKPING = sys.argv[1:4]
-LOOPBACK = int(pathlib.Path("/sys/class/net/lo/ifindex").read_text())
-LIMIT = 250
-failures = 0
-count = 0
-
-
-def check(name, condition, seen):
-    global failures, count
-    count += 1
-    failures += not condition
-    if not condition:
-        print(f"{name}: FAILED, saw {seen!r}", flush=True)
-
-
-entering = [] # what a command begins with that is to run where the consumer does
-
-
-def stat(*options):
-    p = subprocess.run([*entering, NDKSTAT, *options], capture_output=True, text=True, timeout=LIMIT)
-    return p.returncode, p.stdout, p.stderr
-
-
-def network_of(pid):
-    return os.readlink(f"/proc/{pid}/ns/net")
-
-
-class Consumer:
-    """A process with a connection, listeners and an endpoint during the with-block."""
-
-    def __init__(self, family):
-        self.process = subprocess.Popen([CONSUMER, "--filter", "stand_still", "--family", family],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def __enter__(self):
-        self.is_ = json.loads(self.process.stdout.readline())
-        if network_of(self.is_["pid"]) != network_of("self"): # where it could make one of its own
-            entering[:] = ["nsenter", "-t", str(self.is_["pid"]), "-n"]
-        return self
-
-    def go_on(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
-
-    def __exit__(self, *_):
-        try:
-            self.rest = self.process.communicate("\n\n\n", timeout=LIMIT)[0]
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.rest = self.process.communicate()[0] + "(had to be ended)"
-        entering.clear()
-        check("consumer ends well", self.process.returncode == 0, self.rest)
-
-
-HEADINGS = ["Active NetworkDirect Connections, Listeners, SharedEndpoints",
-            "  Mode   IfIndex Type            Local Address          Foreign Address        PID"]
-
-
-def rows(text):
-    """The rows of a table: lists of (type, local, foreign, pid, state)."""
-    found = []
-    for line in text.splitlines():
-        m = re.fullmatch(r"  User   +(\d+) (Connection|Listener|Shared endpoint) +(\S+) +(\S+) +(\d+)(?:\t(\S.*))?",
-                         line)
-        if m:
-            check("interface index of a row", int(m[1]) == LOOPBACK, line)
-            found.append((m[2], m[3], m[4], int(m[5]), m[6]))
-    return sorted(found, key=str)
-
-
-class Server:
-    """ndkping that listens during the with-block."""
-
-    def __init__(self, port):
-        self.process = subprocess.Popen([NDKPING, "-S", "-ServerAddr", f"127.0.0.1:{port}"], stdout=subprocess.PIPE,
-                                        text=True)
-
-    def __enter__(self):
-        self.process.stdout.readline()
-        return self.process.pid
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
+from stat_kit import (CONSUMER, HEADING, LIMIT, LOOPBACK, NDKPING, NDKSTAT, Consumer, Server, cells, check, entering,
+                      finish, rows, stat)
 
 
 def nothing_runs():
     code, out, err = stat()
     check("nothing runs: headings and a word",
-          code == 0 and not err and all(h in out.splitlines() for h in HEADINGS) and
+          code == 0 and not err and HEADING in out.splitlines() and
           "no process with an open adapter" in out and not rows(out), (code, out, err))
     code, out, err = stat("--counters")
     check("nothing runs: counters", code == 0 and "RDMA Activity" in out and "no process" in out, (code, out, err))
@@ -116,16 +33,39 @@ def lists(c):
     it, pid = c.is_, c.is_["pid"]
     expected = [("Connection", it["active"], it["passive"], pid, None),
                 ("Connection", it["passive"], it["active"], pid, None),
-                ("Listener", it["passive"], "NA", pid, None), ("Shared endpoint", it["endpoint"], "NA", pid, None)]
+                ("Listener", it["passive"], "-", pid, None), ("Shared endpoint", it["endpoint"], "-", pid, None)]
     for options in ((), ("-xan",), ("--pid", str(pid))):
         code, out, err = stat(*options)
         check(f"lists {options}", code == 0 and not err and rows(out) == sorted(expected, key=str), (code, out, err))
-        check(f"lists {options}: headings", [line for line in out.splitlines() if line][:2] == HEADINGS, out)
+        check(f"lists {options}: heading", out.splitlines()[1] == HEADING, out)
+        check(f"lists {options}: the process and the age", {r["Process"] for r in cells(out)} == {"stat_consumer"} and
+              all(re.fullmatch(r"\d+s|\d+m\d\ds" if r["Type"] == "Connection" else "-", r["Age"])
+                  for r in cells(out)), out)
     code, out, err = stat("--state")
-    expected = [(*row[:4], {"Listener": "listening", "Shared endpoint": None}.get(row[0])) for row in expected]
-    for i, role in enumerate(("initiated", "accepted")):
-        expected[i] = (*expected[i][:4], f"established, {role}, reads in 8 out 8")
+    states = {"Connection": "established", "Listener": "listening", "Shared endpoint": "open"}
+    expected = [(*row[:4], states[row[0]]) for row in expected]
     check("lists with state", code == 0 and not err and rows(out) == sorted(expected, key=str), (code, out, err))
+    check("roles", {(r["Local Address"], r["Role"]) for r in cells(out) if r["Type"] == "Connection"} ==
+          {(it["active"], "initiated"), (it["passive"], "accepted")}, out)
+    filters(it, expected)
+
+
+def filters(it, everything):
+    port = it["passive"].rsplit(":", 1)[1]
+    host = it["passive"].rsplit(":", 1)[0]
+    for options, kept in {("--address", it["endpoint"]): lambda r: r[1] == it["endpoint"],
+                          ("--address", f":{port}"): lambda r: it["passive"] in r[1:3],
+                          ("-A", host.strip("[]")): lambda r: True, ("-A", "192.0.2.1"): lambda r: False,
+                          ("--address", f"192.0.2.1:{port}"): lambda r: False,
+                          ("--state=listening,OPEN",): lambda r: r[4] in ("listening", "open"),
+                          ("--state", "closing"): lambda r: False}.items():
+        code, out, err = stat("--state", *options)
+        check(f"filter {options}", code == 0 and not err and rows(out) ==
+              sorted((r for r in everything if kept(r)), key=str), (code, out, err))
+    code, out, err = stat("--json", "--address", it["endpoint"])
+    adapters = json.loads(out)["processes"][0]["adapters"]
+    check("filter of JSON", code == 0 and not any(a["connections"] + a["listeners"] for a in adapters) and
+          sum(len(a["shared_endpoints"]) for a in adapters) == 1, out)
 
 
 def snapshot(c):
@@ -171,7 +111,7 @@ def counters_and_json(c):
     code, out, err = stat("--counters")
     blocks = re.split(r"\nRDMA Activity\(lo\), ", out)[1:]
     check("counters: a block for each adapter", code == 0 and len(blocks) == 2 and
-          all(b.startswith(f"IfIndex {LOOPBACK}, PID {it['pid']}, NDK 2.1\n") for b in blocks), out)
+          all(b.startswith(f"IfIndex {LOOPBACK}, PID {it['pid']}, NDK 2.1, stat_consumer\n") for b in blocks), out)
     values = [dict(re.findall(r"^  (\S.*?)  +(\d+)$", b, re.M)) for b in blocks]
     check("counters: connections", sorted((v["RDMA Initiated Connections"], v["RDMA Accepted Connections"],
                                            v["RDMA Active Connections"]) for v in values) ==
@@ -191,11 +131,11 @@ def ended(c):
           code == 0 and [r[0] for r in rows(out)] == ["Listener", "Shared endpoint"],
           out)
     code, out, _ = stat("--state")
-    check("but with --state", code == 0 and out.count("ended, ") == 2, out)
+    check("but with --state", code == 0 and [r[4] for r in rows(out)].count("ended") == 2, out)
 
 
 def watch(c):
-    p = subprocess.Popen([*entering, NDKSTAT, "--counters", "--watch", "0.2", "--rounds", "2"], stdout=subprocess.PIPE,
+    p = subprocess.Popen([*entering, NDKSTAT, "--here", "--counters", "--watch", "0.2", "--rounds", "2"], stdout=subprocess.PIPE,
                          text=True)
     out, _ = p.communicate(timeout=LIMIT)
     check("two rounds of counters", p.returncode == 0 and out.count("RDMA Activity(lo)") == 4, out)
@@ -382,7 +322,7 @@ def squatted_name():
             for options in ((), ("--pid", str(pid))):
                 code, out, err = stat(*options)
                 check(f"a process whose name was taken {options}", code == 0 and
-                      rows(out) == [("Listener", "127.0.0.1:21604", "NA", pid, None)] and "192.0.2.7" not in out and
+                      rows(out) == [("Listener", "127.0.0.1:21604", "-", pid, None)] and "192.0.2.7" not in out and
                       f"process {hostile} of user {Hostile.USER} uses the name of process {pid}" in err,
                       (code, out, err))
             code, out, err = stat("--json")
@@ -395,8 +335,9 @@ def marked():
     with Server(21605) as pid, Hostile(lambda own: [own], forged) as hostile:
         code, out, err = stat()
         check("another user's lines are marked", code == 0 and not err and
-              [r[3] for r in rows(out)] == [pid] and
-              re.search(rf" 192\.0\.2\.7:445 +NA +{hostile} \(uid {Hostile.USER}\)$", out, re.M), (code, out, err))
+              rows(out) == [("Listener", "127.0.0.1:21605", "-", pid, None),
+                            ("Listener", "192.0.2.7:445", "-", f"{hostile} (uid {Hostile.USER})", None)],
+              (code, out, err))
         code, out, err = stat("--counters")
         check("his counters too", code == 0 and f"PID {hostile} (uid {Hostile.USER}), " in out and
               f"PID {pid}, " in out, out)
@@ -417,7 +358,7 @@ def hostile_peers():
                   "30 more such messages" in err, (code, out, err))
             # One wait for all of them: forty would be 200 s.
             check("are waited for at once", time.monotonic() - started < 100, started)
-            p = subprocess.run([NDKSTAT], capture_output=True, text=True, timeout=LIMIT, user=65534, group=65534)
+            p = subprocess.run([NDKSTAT, "--here"], capture_output=True, text=True, timeout=LIMIT, user=65534, group=65534)
             check("are not even asked by a third user", p.returncode == 0 and not p.stderr and
                   "41 processes of other users: not shown" in p.stdout, p)
         with Hostile(lambda own: [own], endless) as hostile:
@@ -438,11 +379,11 @@ def pid_namespace():
     for options in ((), ("--pid", str(pid))):
         code, out, err = stat(*options)
         check(f"a process in a PID namespace {options}", code == 0 and not err and
-              rows(out) == [("Listener", "127.0.0.1:21607", "NA", pid, None)], (code, out, err))
+              rows(out) == [("Listener", "127.0.0.1:21607", "-", pid, None)], (code, out, err))
     os.kill(pid, signal.SIGKILL)
     p.communicate()
     with Server(21608) as pid:
-        p = subprocess.run(["unshare", "-p", "-f", NDKSTAT], capture_output=True, text=True, timeout=LIMIT)
+        p = subprocess.run(["unshare", "-p", "-f", NDKSTAT, "--here"], capture_output=True, text=True, timeout=LIMIT)
         check("a process outside the reader's PID namespace", p.returncode == 1 and not rows(p.stdout) and
               f"process {pid}: not shown: it is in a PID namespace that cannot be seen from here" in p.stderr, p)
 
@@ -452,7 +393,7 @@ def another_user():
         print("  skipped: only root can become somebody else")
         return
     with Server(21603):
-        p = subprocess.run([NDKSTAT], capture_output=True, text=True, timeout=LIMIT, user=65534, group=65534)
+        p = subprocess.run([NDKSTAT, "--here"], capture_output=True, text=True, timeout=LIMIT, user=65534, group=65534)
         check("another user's processes are not shown", p.returncode == 0 and not rows(p.stdout) and
               "1 process of other users: not shown" in p.stdout, p)
     squatted_name()
@@ -464,11 +405,12 @@ def another_user():
 def usage():
     for name, options in {"unknown option": ("--nonsense",), "trailing": ("x",), "no pid": ("--pid", "abc"),
                           "rounds alone": ("--rounds", "2"), "seconds": ("--watch", "soon"),
-                          "two layouts": ("--json", "--counters")}.items():
+                          "two layouts": ("--json", "--csv"), "two views": ("--objects", "--counters"),
+                          "a type": ("--objects=gizmo",), "no address": ("--address", "no such host!")}.items():
         code, out, err = stat(*options)
         check(f"wrong usage, {name}", code == 2 and "ndkstat" in err and not out, (code, out, err))
     code, out, _ = stat("--help")
-    check("help", code == 0 and "--watch" in out and "Exit:" in out, (code, out))
+    check("help", code == 0 and "--watch" in out and "Exit status:" in out, (code, out))
 
 
 def main():
@@ -489,8 +431,7 @@ def main():
     impostors()
     another_user()
     usage()
-    print(f"{count - failures} passed, {failures} failed")
-    return failures != 0
+    return finish()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
 #include <netinet/tcp.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +118,7 @@ static int names_handle_answers(struct list *l, const char *answers, size_t len)
     return 1;
 }
 
-static bool names_from_diag(struct list *l)
+static bool names_from_diag(struct list *l, int s)
 {
     static _Alignas(struct nlmsghdr) char answers[32768];
     struct {
@@ -129,10 +130,8 @@ static bool names_from_diag(struct list *l)
             .request = { .sdiag_family = AF_UNIX,
                          .udiag_states = 1u << TCP_LISTEN,
                          .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_UID } };
-    int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG), more = 1;
+    int more = 1;
 
-    if (s < 0)
-        return false;
     if (send(s, &q, sizeof q, 0) != (ssize_t)sizeof q)
         more = -1;
     while (more > 0) {
@@ -142,22 +141,33 @@ static bool names_from_diag(struct list *l)
             continue;
         more = n > 0 ? names_handle_answers(l, answers, (size_t)n) : -1;
     }
-    close(s);
     return more == 0;
+}
+
+static bool names_from_own_diag(struct list *l)
+{
+    int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    bool known = s >= 0 && names_from_diag(l, s);
+
+    if (s >= 0)
+        close(s);
+    return known;
 }
 
 /* ---- /proc/net/unix ---- */
 
-static bool names_from_proc(struct list *l)
+static bool names_from_proc(struct list *l, const char *path, size_t max_bytes)
 {
-    FILE *f = fopen("/proc/net/unix", "re");
-    size_t room = 0;
+    FILE *f = fopen(path, "re");
+    size_t room = 0, bytes = 0;
     char *line = NULL;
+    ssize_t n;
 
-    while (f && getline(&line, &room, f) > 0) {
+    while (f && bytes < max_bytes && (n = getline(&line, &room, f)) > 0) {
         const char *name = strstr(line, " @");
         unsigned long flags;
 
+        bytes += (size_t)n;
         if (name && sscanf(line, "%*s %*s %*s %lx", &flags) == 1 && (flags & 0x10000)) /* listening */
             names_add(l, name + 2, strcspn(name + 2, "\n"), NULL);
     }
@@ -174,21 +184,49 @@ static int names_by_pid(const void *a, const void *b)
     return x->pid != y->pid ? (x->pid > y->pid) - (x->pid < y->pid) : strcmp(x->text, y->text);
 }
 
+static struct list names_begin(void)
+{
+    return (struct list){ .names = malloc(sizeof(struct name)), .room = 1 };
+}
+
+static struct name *names_end(struct list *l, bool known, size_t *count)
+{
+    if (!known || l->failed) {
+        int error = l->names && !l->failed ? errno : ENOMEM;
+
+        free(l->names);
+        errno = error;
+        return NULL;
+    }
+    qsort(l->names, l->count, sizeof *l->names, names_by_pid);
+    *count = l->count;
+    return l->names;
+}
+
 struct name *names_list(size_t *count)
 {
-    struct list l = { .names = malloc(sizeof *l.names), .room = 1 };
-    bool known = l.names && names_from_diag(&l);
+    struct list l = names_begin();
+    bool known = l.names && names_from_own_diag(&l);
 
     if (l.names && !known) {
         l.count = 0;
-        known = names_from_proc(&l);
+        known = names_from_proc(&l, "/proc/net/unix", SIZE_MAX);
     }
-    if (!known || l.failed) {
-        fprintf(stderr, "ndkstat: the list of sockets: %s\n", strerror(l.names && !l.failed ? errno : ENOMEM));
-        free(l.names);
-        return NULL;
-    }
-    qsort(l.names, l.count, sizeof *l.names, names_by_pid);
-    *count = l.count;
-    return l.names;
+    return names_end(&l, known, count);
+}
+
+struct name *names_list_by(int netlink, size_t *count)
+{
+    struct list l = names_begin();
+
+    return names_end(&l, l.names && names_from_diag(&l, netlink), count);
+}
+
+struct name *names_list_of(long pid, size_t max_bytes, size_t *count)
+{
+    struct list l = names_begin();
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%ld/net/unix", pid);
+    return names_end(&l, l.names && names_from_proc(&l, path, max_bytes), count);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists the sockets of this network namespace on which processes publish their adapters. */
+/* Lists the sockets of a network namespace on which processes publish their adapters. */
 #ifndef NDKSTAT_NAMES_H
 #define NDKSTAT_NAMES_H
 
@@ -17,9 +17,15 @@ struct name {
 };
 
 /*
- * Returns the names of all these sockets, ordered by pid. The caller frees the array. Returns NULL after a message on
- * stderr if that fails.
+ * Returns the names of all these sockets of this network namespace, ordered by pid. The caller frees the array. Returns
+ * NULL and sets errno if that fails.
  */
 struct name *names_list(size_t *count);
+/* The same for the network namespace in which the netlink socket of sock_diag was opened. */
+struct name *names_list_by(int netlink, size_t *count);
+/*
+ * The same for the network namespace of a process, from its /proc/PID/net/unix, without users. Reads at most max_bytes.
+ */
+struct name *names_list_of(long pid, size_t max_bytes, size_t *count);
 
 #endif

@@ -22,7 +22,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "interrupt.h"
 #include "names.h"
+#include "netns.h"
+#include "printable.h"
+#include "process.h"
 
 enum {
     ALL_MS = 5000,             /* for all processes */
@@ -33,6 +37,7 @@ enum {
     MAX_USER_PEERS = 128, /* processes of one other user that are read */
     MAX_USERS = 256,
     MAX_MESSAGES = 10,
+    SLICE_MS = 100,      /* in which an interrupt is noticed */
     BYTES_PER_VALUE = 8, /* at least, in a valid answer; parsing one with fewer needs many times its size */
 };
 
@@ -40,6 +45,7 @@ enum peer_state { PEER_CONNECTING, PEER_READING, PEER_READ, PEER_GONE, PEER_FORE
 
 struct peer {
     const struct name *name;
+    const struct netns *netns; /* or NULL: this process's */
     enum peer_state state;
     int fd;
     struct user *user; /* NULL until known; the peer then counts as one of the user's peers */
@@ -56,12 +62,15 @@ struct user {
 };
 
 struct round {
-    long pid; /* the requested process, or 0 */
+    long pid;    /* the requested process, or 0 */
+    ino_t netns; /* of this process */
+    char netns_name[NETNS_MAX_NAME];
     struct peer *peers;
     size_t count;
     struct user users[MAX_USERS];
     size_t user_count, foreign_bytes;
-    unsigned messages; /* about other users */
+    FILE *messages;
+    unsigned n_messages; /* about other users */
     bool failed;
     long deadline;
 };
@@ -76,24 +85,19 @@ static long reader_now_ms(void)
 
 /* ---- errors ---- */
 
-/*
- * Prints a message. Characters that could control a terminal become '?'. foreign: it is about another user; the number
- * of such messages is limited.
- */
+/* Adds a message. foreign: it is about another user; the number of such messages is limited. */
 __attribute__((format(printf, 3, 4))) static void round_report(struct round *r, bool foreign, const char *format, ...)
 {
-    char text[512];
+    char text[512], safe[PRINTABLE_MAX_GROWTH * sizeof text];
     va_list args;
 
-    if (foreign && ++r->messages > MAX_MESSAGES)
+    if (foreign && ++r->n_messages > MAX_MESSAGES)
         return;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    for (char *at = text; *at; at++)
-        if (*at < 0x20 || *at > 0x7e)
-            *at = '?';
-    fprintf(stderr, "ndkstat: %s\n", text);
+    printable_copy(safe, sizeof safe, text, strlen(text));
+    fprintf(r->messages, "%s\n", safe);
 }
 
 static void peer_end(struct peer *p, enum peer_state state)
@@ -123,27 +127,6 @@ static void peer_fail(struct round *r, struct peer *p, const char *why)
 }
 
 /* ---- identification ---- */
-
-/* Returns the process id that the process has in its own PID namespace, which may differ from the id here. */
-static long reader_pid_inside(long pid)
-{
-    char path[64], *line = NULL;
-    size_t room = 0;
-    long inside = pid;
-    FILE *f;
-
-    snprintf(path, sizeof path, "/proc/%ld/status", pid);
-    f = fopen(path, "re");
-    while (f && getline(&line, &room, f) > 0) {
-        char *last = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t') : NULL;
-        if (last)
-            inside = strtol(last, NULL, 10);
-    }
-    free(line);
-    if (f)
-        fclose(f);
-    return inside;
-}
 
 static struct user *round_user(struct round *r, uid_t uid)
 {
@@ -189,7 +172,7 @@ static void peer_identify(struct round *r, struct peer *p)
     p->pid = who.pid ? who.pid : p->name->pid;
     if (who.pid == 0) {
         peer_fail(r, p, "not shown: it is in a PID namespace that cannot be seen from here");
-    } else if (who.pid != p->name->pid && reader_pid_inside(who.pid) != p->name->pid) {
+    } else if (who.pid != p->name->pid && process_pid_inside(who.pid) != p->name->pid) {
         peer_end(p, PEER_GONE);
         round_report(r, true, "process %ld of user %u uses the name of process %ld: not shown", (long)who.pid,
                      (unsigned)who.uid, p->name->pid);
@@ -200,11 +183,29 @@ static void peer_identify(struct round *r, struct peer *p)
     }
 }
 
+/*
+ * Connects. A process in another user namespace does not recognize root, so root connects as that process's user. Returns
+ * 0 or errno.
+ */
+static int peer_connect_as_allowed(const struct peer *p, const struct sockaddr_un *name, socklen_t len)
+{
+    bool becomes = p->netns && p->name->has_uid && p->name->uid != geteuid() && geteuid() == 0;
+    int error;
+
+    if (becomes && seteuid(p->name->uid) != 0)
+        return errno;
+    error = connect(p->fd, (const struct sockaddr *)name, len) == 0 ? 0 : errno;
+    if (becomes && seteuid(0) != 0)
+        abort(); /* it cannot go on with another user's rights */
+    return error;
+}
+
 static void peer_connect(struct round *r, struct peer *p)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
     size_t n = strlen(p->name->text);
     socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
+    int error;
 
     if (p->name->has_uid && !reader_may_read(p->name->uid)) {
         peer_end(p, PEER_FOREIGN);
@@ -218,13 +219,15 @@ static void peer_connect(struct round *r, struct peer *p)
     if (p->fd < 0) {
         if (errno != EMFILE && errno != ENFILE)
             peer_fail(r, p, strerror(errno));
-    } else if (connect(p->fd, (struct sockaddr *)&name, len) == 0) {
-        peer_identify(r, p);
-    } else if (errno == ECONNREFUSED) {
-        peer_end(p, PEER_GONE);
-    } else if (errno != EAGAIN && errno != EINTR) {
-        peer_fail(r, p, strerror(errno));
+        return;
     }
+    error = peer_connect_as_allowed(p, &name, len);
+    if (!error)
+        peer_identify(r, p);
+    else if (error == ECONNREFUSED)
+        peer_end(p, PEER_GONE);
+    else if (error != EAGAIN && error != EINTR)
+        peer_fail(r, p, strerror(error));
 }
 
 /* ---- input ---- */
@@ -261,6 +264,10 @@ static void peer_parse(struct round *r, struct peer *p)
     json_object_set_new(p->json, "pid", json_integer(p->pid));
     json_object_set_new(p->json, "uid", json_integer((json_int_t)p->user->uid));
     json_object_set_new(p->json, "foreign", json_boolean(p->user->uid != geteuid()));
+    process_describe(p->pid, p->json);
+    json_object_set_new(p->json, "netns", json_integer((json_int_t)(p->netns ? p->netns->inode : r->netns)));
+    json_object_set_new(p->json, "netns_name", json_string(p->netns ? p->netns->name : r->netns_name));
+    json_object_set_new(p->json, "netns_other", json_boolean(p->netns != NULL));
     peer_end(p, PEER_READ);
 }
 
@@ -317,6 +324,8 @@ static void round_wait(const struct round *r, struct pollfd *fds, long remaining
         if (r->peers[i].state == PEER_READING)
             fds[n++] = (struct pollfd){ .fd = r->peers[i].fd, .events = POLLIN };
     }
+    if (remaining > SLICE_MS)
+        remaining = SLICE_MS;
     (void)poll(fds, n, (int)(connecting && remaining > RETRY_MS ? RETRY_MS : remaining));
 }
 
@@ -353,14 +362,15 @@ static bool round_run(struct round *r)
         return false;
     r->deadline = reader_now_ms() + ALL_MS;
     while (remaining > 0 && round_continue(r, true) + round_continue(r, false) > 0) {
-        remaining = r->deadline - reader_now_ms();
+        remaining = interrupt_received() ? 0 : r->deadline - reader_now_ms();
         if (remaining > 0)
             round_wait(r, fds, remaining);
     }
     free(fds);
     for (size_t i = 0; i < r->count; i++)
         if (r->peers[i].state == PEER_CONNECTING || r->peers[i].state == PEER_READING)
-            peer_fail(r, &r->peers[i], "no answer within five seconds");
+            peer_fail(r, &r->peers[i],
+                      interrupt_received() ? "not read, because of an interrupt" : "no answer within five seconds");
     return true;
 }
 
@@ -380,11 +390,11 @@ static bool round_collect(struct round *r, struct snapshots *s)
         seen = seen || p->state == PEER_READ || p->state == PEER_FOREIGN || p->state == PEER_FAILED;
     }
     if (r->pid && !seen) {
-        fprintf(stderr, "ndkstat: process %ld has no open adapter that this user may read\n", r->pid);
+        fprintf(r->messages, "process %ld has no open adapter that this user may read\n", r->pid);
         r->failed = true;
     }
-    if (r->messages > MAX_MESSAGES)
-        fprintf(stderr, "ndkstat: %u more such messages\n", r->messages - MAX_MESSAGES);
+    if (r->n_messages > MAX_MESSAGES)
+        fprintf(r->messages, "%u more such messages\n", r->n_messages - MAX_MESSAGES);
     s->failed = r->failed;
     return ok;
 }
@@ -395,28 +405,75 @@ static bool reader_is_wanted(const struct name *name, long pid, long inside)
     return !pid || name->pid == pid || name->pid == inside;
 }
 
-bool reader_read(struct snapshots *s, long pid)
+/* Adds a peer for each wanted name. netns, and the sockets opened in it, are NULL for this network namespace. */
+static void round_add_peers(struct round *r, const struct name *names, size_t count, struct netns *netns)
+{
+    long inside = r->pid ? process_pid_inside(r->pid) : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!reader_is_wanted(&names[i], r->pid, inside))
+            continue;
+        r->peers[r->count++] = (struct peer){
+            .name = &names[i], .netns = netns, .fd = netns ? netns->sockets[i] : -1, .pid = names[i].pid
+        };
+        if (netns)
+            netns->sockets[i] = -1;
+    }
+}
+
+/* Reads all processes with these names and in these namespaces. Returns false if out of memory. */
+static bool round_read(struct round *r, struct snapshots *s, const struct name *names, size_t n_names,
+                       struct netns *others, size_t n_others)
+{
+    size_t total = n_names;
+    bool ok;
+
+    for (size_t i = 0; i < n_others; i++)
+        total += others[i].n_names;
+    r->peers = calloc(total + 1, sizeof *r->peers);
+    if (r->peers) {
+        round_add_peers(r, names, n_names, NULL);
+        for (size_t i = 0; i < n_others; i++)
+            round_add_peers(r, others[i].names, others[i].n_names, &others[i]);
+    }
+    ok = r->peers && round_run(r) && round_collect(r, s);
+    for (size_t i = 0; i < r->count; i++) {
+        peer_end(&r->peers[i], r->peers[i].state);
+        free(r->peers[i].text);
+        json_decref(r->peers[i].json);
+    }
+    free(r->peers);
+    return ok;
+}
+
+bool reader_read(struct snapshots *s, const struct reader_request *request)
 {
     static struct round r;
-    long inside = pid ? reader_pid_inside(pid) : 0;
-    size_t count = 0;
-    bool ok;
-    struct name *names = names_list(&count);
+    size_t n_names = 0, n_others = 0, size;
+    struct netns *others = NULL;
+    struct name *names;
+    bool ok = false;
 
-    *s = (struct snapshots){ .processes = names ? json_array() : NULL };
+    *s = (struct snapshots){ .processes = json_array() };
     memset(&r, 0, sizeof r);
-    r.pid = pid;
-    r.peers = s->processes ? calloc(count + 1, sizeof *r.peers) : NULL;
-    for (size_t i = 0; r.peers && i < count; i++)
-        if (reader_is_wanted(&names[i], pid, inside))
-            r.peers[r.count++] = (struct peer){ .name = &names[i], .fd = -1, .pid = names[i].pid };
-    ok = r.peers && round_run(&r) && round_collect(&r, s);
-    for (size_t i = 0; i < r.count; i++) {
-        free(r.peers[i].text);
-        json_decref(r.peers[i].json);
+    r.pid = request->pid;
+    r.netns = netns_own_inode();
+    netns_find_name(r.netns, r.netns_name);
+    r.messages = open_memstream(&s->messages, &size);
+    names = names_list(&n_names);
+    if (!names || !r.messages || !s->processes) {
+        fprintf(stderr, "ndkstat: the list of sockets: %s\n", strerror(errno));
+    } else {
+        if (!request->here)
+            others = netns_open_others(&n_others, r.messages, &r.failed);
+        ok = round_read(&r, s, names, n_names, others, n_others);
+        if (!ok)
+            fprintf(stderr, "ndkstat: %s\n", strerror(ENOMEM));
     }
-    free(r.peers);
+    netns_close(others, n_others);
     free(names);
+    if (r.messages && fclose(r.messages) != 0)
+        ok = false;
     if (!ok)
         reader_free(s);
     return ok;
@@ -425,5 +482,7 @@ bool reader_read(struct snapshots *s, long pid)
 void reader_free(struct snapshots *s)
 {
     json_decref(s->processes);
+    free(s->messages);
     s->processes = NULL;
+    s->messages = NULL;
 }

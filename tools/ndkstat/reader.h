@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the processes that publish their adapters, and reads them (docs/observe.md). */
+/*
+ * Finds the processes that publish their adapters, in this network namespace and in others, and reads them
+ * (docs/observe.md).
+ */
 #ifndef NDKSTAT_READER_H
 #define NDKSTAT_READER_H
 
@@ -8,20 +11,27 @@
 #include <stddef.h>
 
 /*
- * processes: an array with one object for each process, ordered by process id. Their members "pid", "uid" and "foreign"
- * (the process is another user's) come from the kernel, all others from the process.
+ * processes: an array with one object for each process, those of this network namespace first, ordered by process id.
+ * Their members "pid", "uid", "foreign" (the process is another user's), "program", "netns", "netns_name" and
+ * "netns_other" come from the kernel, all others from the process.
  */
 struct snapshots {
     json_t *processes;
     unsigned foreign; /* processes of other users that were not read */
-    bool failed;      /* a process of this user, or the requested one, could not be read; stderr has the reason */
+    bool failed;      /* a process of this user, or the requested one, could not be read; messages has the reason */
+    char *messages;   /* lines of printable text about what was not read; may be empty */
+};
+
+struct reader_request {
+    long pid;  /* the only process to be read, or 0 for all */
+    bool here; /* only this network namespace */
 };
 
 /*
- * Reads the process pid, or all processes if pid is 0. Returns false if out of memory, or if the list of sockets could
- * not be read (stderr has the reason).
+ * Reads the processes. Returns false, after a message on stderr, if out of memory or if the list of sockets could not be
+ * read. Ends early if interrupt_received() becomes true.
  */
-bool reader_read(struct snapshots *s, long pid);
+bool reader_read(struct snapshots *s, const struct reader_request *request);
 void reader_free(struct snapshots *s);
 
 #endif

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * See netns.h. The invariants: ndkstat itself never changes its namespaces, and every loop over what other processes
+ * control has a limit in time or number.
+ *
+ * A user may enter the network namespaces that belong to user namespaces of his own, after he has entered the user
+ * namespace. Nobody can return from that, so a child process does it. A socket belongs to the network namespace in which
+ * it was opened, so ndkstat can connect the sockets that the child passes.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "netns.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/nsfs.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    MAX_FIND_MS = 1000,       /* for finding the namespaces */
+    MAX_CHILD_MS = 1000,      /* for a child that opens sockets */
+    MAX_PROCESSES = 262144,   /* that are looked at */
+    MAX_LIST_BYTES = 4 << 20, /* of one /proc/PID/net/unix */
+    MAX_NAMES = 64,           /* in one namespace; fewer than the 253 descriptors of one message */
+    MAX_USER_SOCKETS = 128,   /* in all namespaces of one other user */
+    MAX_SOCKETS = 512,
+    MAX_TRIES = 4, /* processes of one namespace, because the first may have ended */
+};
+
+/* A process in another network namespace. */
+struct member {
+    ino_t inode;
+    long pid;
+    uid_t uid;
+    unsigned turn; /* the number of its namespace among those of its user, so that each user has his turn */
+};
+
+static long netns_now_ms(void)
+{
+    struct timespec now = { 0 };
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+ino_t netns_own_inode(void)
+{
+    struct stat own;
+
+    return stat("/proc/self/ns/net", &own) == 0 ? own.st_ino : 0;
+}
+
+void netns_find_name(ino_t inode, char name[NETNS_MAX_NAME])
+{
+    DIR *d = opendir("/run/netns");
+    const struct dirent *e;
+    struct stat s;
+
+    name[0] = '\0';
+    while (d && !name[0] && (e = readdir(d)))
+        if (e->d_name[0] != '.' && fstatat(dirfd(d), e->d_name, &s, 0) == 0 && s.st_ino == inode)
+            snprintf(name, NETNS_MAX_NAME, "%.63s", e->d_name);
+    if (d)
+        closedir(d);
+}
+
+/* ---- finding ---- */
+
+/* Looks at one process. Returns whether it is in another network namespace and this user may read it. */
+static bool member_read(int proc, const char *pid, ino_t own, struct member *m)
+{
+    char path[64];
+    struct stat s;
+
+    if (!isdigit((unsigned char)pid[0]) || fstatat(proc, pid, &s, 0) != 0)
+        return false;
+    if (geteuid() != 0 && s.st_uid != geteuid())
+        return false;
+    *m = (struct member){ .pid = strtol(pid, NULL, 10), .uid = s.st_uid };
+    snprintf(path, sizeof path, "%.16s/ns/net", pid);
+    if (fstatat(proc, path, &s, 0) != 0 || s.st_ino == own)
+        return false;
+    m->inode = s.st_ino;
+    return true;
+}
+
+static int members_by_inode(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+
+    if (x->inode != y->inode)
+        return x->inode < y->inode ? -1 : 1;
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* This user's namespaces come first, then one of each other user, then the second ones. */
+static int members_by_turn(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+    bool x_own = x->uid == geteuid(), y_own = y->uid == geteuid();
+
+    if (x_own != y_own)
+        return x_own ? -1 : 1;
+    if (x->turn != y->turn)
+        return x->turn < y->turn ? -1 : 1;
+    return members_by_inode(a, b);
+}
+
+static int members_by_user(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+
+    if (x->uid != y->uid)
+        return x->uid < y->uid ? -1 : 1;
+    return members_by_inode(a, b);
+}
+
+/* Sets the turns. Members of one namespace have one turn, also if they are of several users. */
+static void members_order(struct member *all, size_t count)
+{
+    unsigned turn = 0;
+
+    qsort(all, count, sizeof *all, members_by_user);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && all[i].uid != all[i - 1].uid)
+            turn = 0;
+        else if (i > 0 && all[i].inode != all[i - 1].inode)
+            turn++;
+        all[i].turn = turn;
+    }
+    qsort(all, count, sizeof *all, members_by_turn);
+}
+
+/* Returns the processes in other network namespaces, in the order in which they are to be tried. */
+static struct member *members_list(size_t *count, long deadline)
+{
+    ino_t own = netns_own_inode();
+    DIR *d = own ? opendir("/proc") : NULL;
+    struct member *all = NULL, m;
+    size_t room = 0;
+    const struct dirent *e;
+
+    *count = 0;
+    while (d && *count < MAX_PROCESSES && netns_now_ms() < deadline && (e = readdir(d))) {
+        if (!member_read(dirfd(d), e->d_name, own, &m))
+            continue;
+        if (*count == room) {
+            struct member *more = realloc(all, (room ? 2 * room : 64) * sizeof *all);
+            if (!more)
+                break;
+            all = more;
+            room = room ? 2 * room : 64;
+        }
+        all[(*count)++] = m;
+    }
+    if (d)
+        closedir(d);
+    if (all)
+        members_order(all, *count);
+    return all;
+}
+
+/* ---- the child ---- */
+
+/* In the child: enters the network namespace, and its user namespace if that is needed. Returns 0 or errno. */
+static int child_enter(int net)
+{
+    int user, error;
+
+    if (setns(net, CLONE_NEWNET) == 0)
+        return 0;
+    error = errno;
+    user = ioctl(net, NS_GET_USERNS);
+    if (user < 0 || setns(user, CLONE_NEWUSER) != 0)
+        return error;
+    return setns(net, CLONE_NEWNET) == 0 ? 0 : errno;
+}
+
+/* The message from the child: errno, and if that is 0, the descriptors. */
+struct passing {
+    int error;
+    size_t n;
+    int fds[1 + MAX_NAMES];
+    union {
+        char bytes[CMSG_SPACE(sizeof(int[1 + MAX_NAMES]))];
+        struct cmsghdr align;
+    } control;
+};
+
+static struct msghdr passing_message(struct passing *p, struct iovec *error)
+{
+    *error = (struct iovec){ &p->error, sizeof p->error };
+    return (struct msghdr){
+        .msg_iov = error, .msg_iovlen = 1, .msg_control = p->control.bytes, .msg_controllen = sizeof p->control.bytes
+    };
+}
+
+/* Only calls of the kernel, because another thread of ndkstat may have held a lock when the child was created. */
+static _Noreturn void child_run(int net, int channel, size_t n_sockets)
+{
+    struct passing p = { .error = 0 };
+    struct iovec error;
+    struct msghdr message = passing_message(&p, &error);
+    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+
+    p.error = child_enter(net);
+    if (!p.error) {
+        p.fds[p.n++] = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+        while (p.n < 1 + n_sockets)
+            p.fds[p.n++] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        for (size_t i = 0; i < p.n; i++)
+            if (p.fds[i] < 0)
+                p.error = EMFILE;
+    }
+    if (p.error) {
+        message.msg_control = NULL;
+        message.msg_controllen = 0;
+    } else {
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(p.n * sizeof(int));
+        message.msg_controllen = CMSG_SPACE(p.n * sizeof(int));
+        memcpy(CMSG_DATA(c), p.fds, p.n * sizeof(int));
+    }
+    _exit(sendmsg(channel, &message, MSG_NOSIGNAL) < 0);
+}
+
+/* Receives the descriptors. Returns 0 or errno. */
+static int passing_receive(struct passing *p, int channel)
+{
+    struct pollfd ready = { .fd = channel, .events = POLLIN };
+    struct iovec error;
+    struct msghdr message = passing_message(p, &error);
+    struct cmsghdr *c;
+
+    if (poll(&ready, 1, MAX_CHILD_MS) <= 0)
+        return ETIMEDOUT;
+    if (recvmsg(channel, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof p->error)
+        return EIO;
+    c = CMSG_FIRSTHDR(&message);
+    if (p->error)
+        return p->error;
+    if (!c || c->cmsg_type != SCM_RIGHTS)
+        return EMFILE; /* this process has no room for the descriptors */
+    p->n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    memcpy(p->fds, CMSG_DATA(c), p->n * sizeof(int));
+    return 0;
+}
+
+/* Lets a child open sockets in the network namespace. Returns 0 or errno. */
+static int netns_open_sockets(int net, size_t n_sockets, struct passing *p)
+{
+    int channel[2], error;
+    pid_t child;
+
+    *p = (struct passing){ .error = 0 };
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) != 0)
+        return errno;
+    child = fork();
+    if (child == 0)
+        child_run(net, channel[1], n_sockets);
+    error = child < 0 ? errno : 0;
+    close(channel[1]);
+    if (!error) {
+        error = passing_receive(p, channel[0]);
+        kill(child, SIGKILL); /* it has nothing left to do */
+        while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    close(channel[0]);
+    return error;
+}
+
+/* ---- one namespace ---- */
+
+struct search {
+    struct netns *found;
+    size_t count, room, n_sockets;
+    FILE *messages;
+    bool *failed;
+};
+
+static void search_report(struct search *s, const struct member *m, const char *what, const char *why)
+{
+    fprintf(s->messages, "network namespace %lu (process %ld of user %u): %s%s\n", (unsigned long)m->inode, m->pid,
+            (unsigned)m->uid, what, why);
+    if (m->uid == geteuid())
+        *s->failed = true;
+}
+
+/* Was this namespace found already, through a process of another user? */
+static bool search_has(const struct search *s, ino_t inode)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->found[i].inode == inode)
+            return true;
+    return false;
+}
+
+/* Returns how many more sockets may be opened for this user. */
+static size_t search_sockets_left(const struct search *s, uid_t uid)
+{
+    size_t left = MAX_SOCKETS - s->n_sockets, used = 0;
+
+    if (uid == geteuid())
+        return left;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->found[i].uid == uid)
+            used += s->found[i].n_names;
+    if (used >= MAX_USER_SOCKETS)
+        return 0;
+    return left < MAX_USER_SOCKETS - used ? left : MAX_USER_SOCKETS - used;
+}
+
+/* Root learns the users of the sockets from the kernel; inside of a user namespace they would have other numbers. */
+static void netns_read_users(struct netns *n, int netlink)
+{
+    size_t count = 0;
+    struct name *names = geteuid() == 0 ? names_list_by(netlink, &count) : NULL;
+
+    if (names && count <= n->n_names) {
+        free(n->names);
+        n->names = names;
+        for (size_t i = count; i < n->n_names; i++)
+            close(n->sockets[i]);
+        n->n_names = count;
+    } else {
+        free(names);
+    }
+}
+
+/* Opens the sockets for n's names, and appends n to the result. Takes over n->names. */
+static void search_enter(struct search *s, const struct member *m, struct netns *n, int net)
+{
+    struct passing p;
+    int error = netns_open_sockets(net, n->n_names, &p);
+
+    if (!error && p.n != 1 + n->n_names)
+        error = EMFILE;
+    if (!error) {
+        n->sockets = malloc(n->n_names * sizeof *n->sockets);
+        error = n->sockets ? 0 : ENOMEM;
+    }
+    if (error) {
+        for (size_t i = 0; i < p.n; i++)
+            close(p.fds[i]);
+        free(n->names);
+        search_report(s, m, "cannot be entered: ", strerror(error));
+        return;
+    }
+    memcpy(n->sockets, p.fds + 1, n->n_names * sizeof *n->sockets);
+    netns_read_users(n, p.fds[0]);
+    close(p.fds[0]);
+    netns_find_name(n->inode, n->name);
+    s->n_sockets += n->n_names;
+    s->found[s->count++] = *n;
+}
+
+static bool search_reserve(struct search *s)
+{
+    size_t room = s->room ? 2 * s->room : 16;
+    struct netns *more;
+
+    if (s->count < s->room)
+        return true;
+    more = realloc(s->found, room * sizeof *more);
+    if (!more)
+        return false;
+    s->found = more;
+    s->room = room;
+    return true;
+}
+
+/* Returns false if the process has ended, so that another one of the namespace must be tried. */
+static bool search_try(struct search *s, const struct member *m)
+{
+    struct netns n = { .inode = m->inode, .pid = m->pid, .uid = m->uid };
+    size_t left = search_sockets_left(s, m->uid);
+    char path[64];
+    struct stat now;
+    int net;
+
+    n.names = names_list_of(m->pid, MAX_LIST_BYTES, &n.n_names);
+    if (!n.names || n.n_names == 0) {
+        bool has_ended = !n.names;
+        free(n.names);
+        return !has_ended;
+    }
+    if (left > MAX_NAMES)
+        left = MAX_NAMES;
+    if (n.n_names > left) {
+        search_report(s, m, "not all of its processes are read: ", "there are too many");
+        n.n_names = left;
+    }
+    snprintf(path, sizeof path, "/proc/%ld/ns/net", m->pid);
+    net = open(path, O_RDONLY | O_CLOEXEC);
+    if (net < 0 || fstat(net, &now) != 0 || now.st_ino != m->inode || n.n_names == 0 || !search_reserve(s)) {
+        if (net >= 0)
+            close(net);
+        free(n.names);
+        return net >= 0 && left == 0;
+    }
+    search_enter(s, m, &n, net);
+    close(net);
+    return true;
+}
+
+struct netns *netns_open_others(size_t *count, FILE *messages, bool *failed)
+{
+    long deadline = netns_now_ms() + MAX_FIND_MS;
+    size_t n_members = 0, i = 0;
+    struct member *members = members_list(&n_members, deadline);
+    struct search s = { .messages = messages, .failed = failed };
+
+    while (i < n_members && netns_now_ms() < deadline + MAX_FIND_MS) {
+        ino_t inode = members[i].inode;
+        bool is_done = search_has(&s, inode);
+
+        for (int tries = 0; i < n_members && members[i].inode == inode; i++)
+            if (!is_done && tries++ < MAX_TRIES)
+                is_done = search_try(&s, &members[i]);
+    }
+    if (i < n_members) {
+        fprintf(messages, "%zu processes in other network namespaces: not read within two seconds\n", n_members - i);
+        *failed = *failed || members[i].uid == geteuid();
+    }
+    free(members);
+    *count = s.count;
+    return s.found;
+}
+
+void netns_close(struct netns *all, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < all[i].n_names; k++)
+            if (all[i].sockets[k] >= 0)
+                close(all[i].sockets[k]);
+        free(all[i].sockets);
+        free(all[i].names);
+    }
+    free(all);
+}

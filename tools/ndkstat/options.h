@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* ndkstat's command line. */
+#ifndef NDKSTAT_OPTIONS_H
+#define NDKSTAT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "endpoint.h"
+
+enum { MAX_STATES = 16, MAX_OBJECT_TYPES = 16, MAX_STATES_TEXT = 256 };
+
+struct options {
+    bool connections, counters, failures, objects; /* what is shown; at most one; none: the default view */
+    uint32_t object_types;                         /* a bit for each type of view_object_types; 0: all */
+    bool state;                                    /* also shows states */
+    bool verbose, json, csv, watch, here;
+    uint32_t pid, rounds; /* 0: all processes; no end */
+    double seconds;
+    /* Filters: the states, and an address that a local or a foreign address must match. */
+    char states_text[MAX_STATES_TEXT];
+    const char *states[MAX_STATES];
+    unsigned n_states;
+    bool has_address;
+    struct endpoint address; /* no addresses: any host with this port; port 0: any port */
+    bool netstat;            /* -x, -a and -n, which are always in effect */
+};
+
+/* Fills in *o. Returns -1, or the code with which the program must exit: help or an error was printed. */
+int options_parse(struct options *o, int argc, char **argv);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A table that is filled cell by cell, row by row, and printed with aligned columns or as CSV. All cells are printable
+ * ASCII: any other byte of a text becomes '?', because processes choose texts that a terminal might interpret.
+ */
+#ifndef NDKSTAT_TABLE_H
+#define NDKSTAT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct table_column {
+    const char *title; /* NULL: only in CSV */
+    const char *key;   /* the column's name in CSV; NULL: not in CSV */
+    bool is_right;     /* aligned to the right */
+};
+
+enum { TABLE_MAX_COLUMNS = 40 };
+
+struct table {
+    const struct table_column *columns;
+    size_t n_columns;
+    bool is_csv;
+    bool is_hidden[TABLE_MAX_COLUMNS]; /* columns that are not printed; only without CSV */
+    char **cells;
+    size_t n_cells, room;
+    bool has_failed; /* out of memory: some cells are missing */
+};
+
+void table_init(struct table *t, const struct table_column *columns, size_t n_columns, bool is_csv);
+void table_fini(struct table *t);
+/* Append the next cell. */
+void table_add(struct table *t, const char *text);
+void table_add_number(struct table *t, uint64_t value);
+/* A number of bytes: exact in CSV, otherwise in the unit that leaves at most four digits. */
+void table_add_bytes(struct table *t, uint64_t bytes);
+/* A time: seconds in CSV, otherwise as 5s, 2m03s, 1h02m or 3d04h. */
+void table_add_age(struct table *t, uint64_t ns);
+void table_add_empty(struct table *t); /* "-", in CSV nothing */
+
+/* Prints the titles, and the rows. Returns false if the table is incomplete. */
+bool table_print(const struct table *t, FILE *out);
+
+#endif

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT */
+/* See view.h: the columns of each view. rows.c fills them. */
+#include "view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "rows.h"
+
+enum { MAX_TEXT = 1200 };
+
+/* ---- connections ---- */
+
+#define PROCESS_COLUMNS                                                                                                \
+    { "PID", "pid", CELL_PID, NULL, NUMBER, ALWAYS, false },                                                           \
+        { NULL, "uid", IN_PROCESS, "uid", NUMBER, ALWAYS, false },                                                     \
+        { "Process", "program", IN_PROCESS, "program", TEXT, ALWAYS, false },                                          \
+    {                                                                                                                  \
+        "Netns", "netns", CELL_NETNS, NULL, TEXT, OTHER_NETNS, false                                                   \
+    }
+
+/* clang-format off */
+static const struct column connection_columns[] = {
+    { "Mode", NULL, CELL_MODE, NULL, TEXT, ALWAYS, false },
+    { "IfIndex", "if_index", IN_ADAPTER, "if_index", NUMBER, ALWAYS, false },
+    { "Type", "type", CELL_TYPE, NULL, TEXT, ALWAYS, false },
+    { "Local Address", "local", IN_OBJECT, "local", TEXT, ALWAYS, false },
+    { "Foreign Address", "foreign", IN_OBJECT, "foreign", TEXT, ALWAYS, false },
+    PROCESS_COLUMNS,
+    { "Age", "age_s", IN_OBJECT, "age_ns", AGE, ALWAYS, false },
+    { "State", "state", IN_OBJECT, "state", TEXT, WITH_STATE, false },
+    { "Role", "role", IN_OBJECT, "role", TEXT, WITH_STATE, false },
+    { "OutSends", "out_sends", IN_OBJECT_COUNTERS, "out_sends", NUMBER, WITH_COUNTERS, true },
+    { "InSends", "in_sends", IN_OBJECT_COUNTERS, "in_sends", NUMBER, WITH_COUNTERS, true },
+    { "OutWrites", "out_writes", IN_OBJECT_COUNTERS, "out_writes", NUMBER, WITH_COUNTERS, true },
+    { "InWrites", "in_writes", IN_OBJECT_COUNTERS, "in_writes", NUMBER, WITH_COUNTERS, true },
+    { "OutReads", "out_reads", IN_OBJECT_COUNTERS, "out_reads", NUMBER, WITH_COUNTERS, true },
+    { "InReads", "in_reads", IN_OBJECT_COUNTERS, "in_reads", NUMBER, WITH_COUNTERS, true },
+    { "OutBytes", "out_octets", IN_OBJECT_COUNTERS, "out_octets", BYTES, WITH_COUNTERS, true },
+    { "InBytes", "in_octets", IN_OBJECT_COUNTERS, "in_octets", BYTES, WITH_COUNTERS, true },
+    { "OutFrames", "out_frames", IN_OBJECT_COUNTERS, "out_frames", NUMBER, VERBOSE, true },
+    { "InFrames", "in_frames", IN_OBJECT_COUNTERS, "in_frames", NUMBER, VERBOSE, true },
+    { "ReadsIn", "inbound_reads", IN_OBJECT, "inbound_reads", NUMBER, VERBOSE, false },
+    { "ReadsOut", "outbound_reads", IN_OBJECT, "outbound_reads", NUMBER, VERBOSE, false },
+    { "Adapter", "adapter", IN_ADAPTER, "adapter", NUMBER, VERBOSE, false },
+    { "Id", "id", IN_OBJECT, "id", NUMBER, VERBOSE, false },
+    { "QP", "qp", IN_OBJECT, "qp", NUMBER, VERBOSE, false },
+    { "Command", "command", IN_PROCESS, "command", TEXT, VERBOSE, false },
+};
+/* clang-format on */
+
+static const struct list netstat_lists[] = {
+    { "Connection", "connections" },
+    { "Listener", "listeners" },
+    { "Shared endpoint", "shared_endpoints" },
+    { NULL, NULL },
+};
+static const struct list connection_lists[] = { { "Connection", "connections" }, { NULL, NULL } };
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static bool view_print_connections(FILE *out, const struct options *o, const json_t *processes, const json_t *before)
+{
+    struct view v = { connection_columns, COUNT_OF(connection_columns),
+                      o->connections ? connection_lists : netstat_lists };
+
+    if (!o->csv)
+        fprintf(out, "\nActive NetworkDirect Connections%s%s\n\n", o->connections ? "" : ", Listeners, SharedEndpoints",
+                before && o->connections ? ", traffic per second" : "");
+    return rows_print(out, &v, o, processes, before);
+}
+
+/* ---- objects ---- */
+
+#define OBJECT_COLUMNS                                                                                                 \
+    PROCESS_COLUMNS, { "IfIndex", "if_index", IN_ADAPTER, "if_index", NUMBER, ALWAYS, false },                         \
+    {                                                                                                                  \
+        "Adapter", "adapter", IN_ADAPTER, "adapter", NUMBER, ALWAYS, false                                             \
+    }
+#define OF_OBJECT(title, member, kind)                                                                                 \
+    {                                                                                                                  \
+        title, member, IN_OBJECT, member, kind, ALWAYS, false                                                          \
+    }
+#define OF_COUNTERS(title, member)                                                                                     \
+    {                                                                                                                  \
+        title, member, IN_ADAPTER_COUNTERS, member, NUMBER, ALWAYS, false                                              \
+    }
+
+static const struct column adapter_columns[] = {
+    OBJECT_COLUMNS,
+    { "Interface", "if_name", IN_ADAPTER, "if_name", TEXT, ALWAYS, false },
+    { "NDK", "ndk_version", IN_ADAPTER, "ndk_version", TEXT, ALWAYS, false },
+    { "Connections", "connections", IN_ADAPTER, "connection_count", NUMBER, ALWAYS, false },
+    { "Listeners", "listeners", IN_ADAPTER, "listener_count", NUMBER, ALWAYS, false },
+    { "Endpoints", "shared_endpoints", IN_ADAPTER, "shared_endpoint_count", NUMBER, ALWAYS, false },
+    { "PDs", "protection_domains", IN_ADAPTER, "protection_domain_count", NUMBER, ALWAYS, false },
+    { "CQs", "completion_queues", IN_ADAPTER, "completion_queue_count", NUMBER, ALWAYS, false },
+    { "QPs", "queue_pairs", IN_ADAPTER, "queue_pair_count", NUMBER, ALWAYS, false },
+    { "SRQs", "shared_receive_queues", IN_ADAPTER, "shared_receive_queue_count", NUMBER, ALWAYS, false },
+    { "MRs", "memory_regions", IN_ADAPTER, "memory_region_count", NUMBER, ALWAYS, false },
+    { "MWs", "memory_windows", IN_ADAPTER, "memory_window_count", NUMBER, ALWAYS, false },
+};
+static const struct column pd_columns[] = {
+    OBJECT_COLUMNS,
+    OF_OBJECT("PD", "id", NUMBER),
+    OF_OBJECT("State", "state", TEXT),
+    OF_OBJECT("Users", "users", NUMBER),
+};
+static const struct column cq_columns[] = {
+    OBJECT_COLUMNS,
+    OF_OBJECT("CQ", "id", NUMBER),
+    OF_OBJECT("State", "state", TEXT),
+    OF_OBJECT("Users", "users", NUMBER),
+    OF_OBJECT("Depth", "depth", NUMBER),
+    OF_OBJECT("Queued", "queued", NUMBER),
+    OF_OBJECT("Affinity", "affinity", TEXT),
+    OF_OBJECT("Armed", "armed", TEXT),
+    OF_OBJECT("ModerationUs", "moderation_interval_us", NUMBER),
+    OF_OBJECT("ModerationCount", "moderation_count", NUMBER),
+};
+static const struct column qp_columns[] = {
+    OBJECT_COLUMNS,
+    OF_OBJECT("QP", "id", NUMBER),
+    OF_OBJECT("State", "state", TEXT),
+    OF_OBJECT("PD", "pd", NUMBER),
+    OF_OBJECT("RecvCQ", "receive_cq", NUMBER),
+    OF_OBJECT("InitCQ", "initiator_cq", NUMBER),
+    OF_OBJECT("SRQ", "srq", NUMBER),
+    OF_OBJECT("RecvDepth", "receive_depth", NUMBER),
+    OF_OBJECT("Receives", "receives", NUMBER),
+    OF_OBJECT("InitDepth", "initiator_depth", NUMBER),
+    OF_OBJECT("Initiators", "initiators", NUMBER),
+    { "RecvSGEs", "receive_sges", IN_OBJECT, "receive_sges", NUMBER, VERBOSE, false },
+    { "InitSGEs", "initiator_sges", IN_OBJECT, "initiator_sges", NUMBER, VERBOSE, false },
+    { "Inline", "inline_size", IN_OBJECT, "inline_size", NUMBER, VERBOSE, false },
+};
+static const struct column srq_columns[] = {
+    OBJECT_COLUMNS,
+    OF_OBJECT("SRQ", "id", NUMBER),
+    OF_OBJECT("State", "state", TEXT),
+    OF_OBJECT("PD", "pd", NUMBER),
+    OF_OBJECT("Users", "users", NUMBER),
+    OF_OBJECT("Depth", "depth", NUMBER),
+    OF_OBJECT("Queued", "queued", NUMBER),
+    OF_OBJECT("SGEs", "sges", NUMBER),
+    OF_OBJECT("Threshold", "threshold", NUMBER),
+    OF_OBJECT("Affinity", "affinity", TEXT),
+};
+static const struct column mr_columns[] = {
+    OBJECT_COLUMNS,
+    OF_OBJECT("MR", "id", NUMBER),
+    OF_OBJECT("State", "state", TEXT),
+    OF_OBJECT("PD", "pd", NUMBER),
+    OF_OBJECT("Address", "address", TEXT),
+    OF_OBJECT("Length", "length", BYTES),
+    OF_OBJECT("Token", "token", TEXT),
+    OF_OBJECT("Fast", "fast", TEXT),
+    OF_OBJECT("LocalWrite", "local_write", TEXT),
+    OF_OBJECT("RemoteRead", "remote_read", TEXT),
+    OF_OBJECT("RemoteWrite", "remote_write", TEXT),
+};
+static const struct column mw_columns[] = {
+    OBJECT_COLUMNS,
+    OF_OBJECT("MW", "id", NUMBER),
+    OF_OBJECT("State", "state", TEXT),
+    OF_OBJECT("PD", "pd", NUMBER),
+    OF_OBJECT("Address", "address", TEXT),
+    OF_OBJECT("Length", "length", BYTES),
+    OF_OBJECT("Token", "token", TEXT),
+    OF_OBJECT("RemoteRead", "remote_read", TEXT),
+    OF_OBJECT("RemoteWrite", "remote_write", TEXT),
+};
+static const struct column listener_columns[] = {
+    OBJECT_COLUMNS,
+    OF_OBJECT("Listener", "id", NUMBER),
+    OF_OBJECT("State", "state", TEXT),
+    OF_OBJECT("Local Address", "local", TEXT),
+    OF_OBJECT("Connections", "connections", NUMBER),
+};
+static const struct column endpoint_columns[] = {
+    OBJECT_COLUMNS,
+    OF_OBJECT("Endpoint", "id", NUMBER),
+    OF_OBJECT("State", "state", TEXT),
+    OF_OBJECT("Local Address", "local", TEXT),
+    OF_OBJECT("Connections", "connections", NUMBER),
+};
+
+/* clang-format off */
+static const struct {
+    const char *heading;
+    const struct column *columns;
+    size_t n_columns;
+    const char *member; /* the list; NULL: the adapters themselves */
+} object_views[] = {
+    { "Adapters", adapter_columns, COUNT_OF(adapter_columns), NULL },
+    { "Protection Domains", pd_columns, COUNT_OF(pd_columns), "protection_domains" },
+    { "Completion Queues", cq_columns, COUNT_OF(cq_columns), "completion_queues" },
+    { "Queue Pairs", qp_columns, COUNT_OF(qp_columns), "queue_pairs" },
+    { "Shared Receive Queues", srq_columns, COUNT_OF(srq_columns), "shared_receive_queues" },
+    { "Memory Regions", mr_columns, COUNT_OF(mr_columns), "memory_regions" },
+    { "Memory Windows", mw_columns, COUNT_OF(mw_columns), "memory_windows" },
+    { "Listeners", listener_columns, COUNT_OF(listener_columns), "listeners" },
+    { "Shared Endpoints", endpoint_columns, COUNT_OF(endpoint_columns), "shared_endpoints" },
+};
+const char *const view_object_types[] = {
+    "adapter", "pd", "cq", "qp", "srq", "mr", "mw", "listener", "endpoint", NULL
+};
+_Static_assert(COUNT_OF(object_views) + 1 == COUNT_OF(view_object_types), "a name for each view");
+/* clang-format on */
+
+static bool options_want_type(const struct options *o, size_t type)
+{
+    return !o->object_types || o->object_types & 1u << type;
+}
+
+/* Is there an object of the list? Without --objects=TYPES, tables without rows are not printed. */
+static bool processes_have_list(const json_t *processes, const char *member)
+{
+    json_t *process, *adapter;
+    size_t i, k;
+
+    json_array_foreach(processes, i, process) json_array_foreach(json_object_get(process, "adapters"), k, adapter)
+    {
+        if (!member || json_array_size(json_object_get(adapter, member)))
+            return true;
+    }
+    return false;
+}
+
+static bool view_print_objects(FILE *out, const struct options *o, const json_t *processes)
+{
+    bool ok = true, is_first = true;
+
+    for (size_t i = 0; i < COUNT_OF(object_views); i++) {
+        struct list lists[] = { { view_object_types[i], object_views[i].member }, { NULL, NULL } };
+        struct view v = { object_views[i].columns, object_views[i].n_columns, lists };
+
+        if (!options_want_type(o, i) || (!o->object_types && !processes_have_list(processes, object_views[i].member)))
+            continue;
+        if (!o->csv)
+            fprintf(out, "\n%s\n\n", object_views[i].heading);
+        else if (!is_first)
+            fputc('\n', out);
+        is_first = false;
+        ok = rows_print(out, &v, o, processes, NULL) && ok;
+    }
+    return ok;
+}
+
+/* ---- counters ---- */
+
+static const struct {
+    const char *label, *key;
+    bool is_rate;
+} counters[] = {
+    { "RDMA Initiated Connections", "initiated_connections", false },
+    { "RDMA Accepted Connections", "accepted_connections", false },
+    { "RDMA Failed Connection Attempts", "failed_connection_attempts", false },
+    { "RDMA Connection Errors", "connection_errors", false },
+    { "RDMA Active Connections", "active_connections", false },
+    { "RDMA Completion Queue Errors", "completion_queue_errors", false },
+    { "RDMA Inbound Bytes", "rdma_in_octets", true },
+    { "RDMA Outbound Bytes", "rdma_out_octets", true },
+    { "RDMA Inbound Frames", "rdma_in_frames", true },
+    { "RDMA Outbound Frames", "rdma_out_frames", true },
+    { "Refused Requests", "refused_requests", false },
+    { "Dropped Peers", "dropped_peers", false },
+};
+
+static const struct column counter_columns[] = {
+    OBJECT_COLUMNS,
+    { "Interface", "if_name", IN_ADAPTER, "if_name", TEXT, ALWAYS, false },
+    OF_COUNTERS(NULL, "initiated_connections"),
+    OF_COUNTERS(NULL, "accepted_connections"),
+    OF_COUNTERS(NULL, "failed_connection_attempts"),
+    OF_COUNTERS(NULL, "connection_errors"),
+    OF_COUNTERS(NULL, "active_connections"),
+    OF_COUNTERS(NULL, "completion_queue_errors"),
+    OF_COUNTERS(NULL, "rdma_in_octets"),
+    OF_COUNTERS(NULL, "rdma_out_octets"),
+    OF_COUNTERS(NULL, "rdma_in_frames"),
+    OF_COUNTERS(NULL, "rdma_out_frames"),
+    OF_COUNTERS(NULL, "refused_requests"),
+    OF_COUNTERS(NULL, "dropped_peers"),
+};
+
+/* Prints a text of a process. Bytes that a terminal might interpret become '?'. */
+static void print_safe(FILE *out, const char *text)
+{
+    for (size_t n = 0; *text && n < MAX_TEXT; text++, n++)
+        fputc(*text >= 0x20 && *text < 0x7f ? *text : '?', out);
+}
+
+static void counters_print_heading(FILE *out, const json_t *process, const json_t *adapter)
+{
+    const char *netns = json_string_value(json_object_get(process, "netns_name"));
+
+    fprintf(out, "\nRDMA Activity(");
+    print_safe(out, member_text(adapter, "if_name"));
+    fprintf(out, "), IfIndex %llu, PID %llu", member_number(adapter, "if_index"), member_number(process, "pid"));
+    if (json_is_true(json_object_get(process, "foreign")))
+        fprintf(out, " (uid %llu)", member_number(process, "uid"));
+    fprintf(out, ", NDK ");
+    print_safe(out, member_text(adapter, "ndk_version"));
+    fprintf(out, ", ");
+    print_safe(out, member_text(process, "program"));
+    if (json_is_true(json_object_get(process, "netns_other"))) {
+        fprintf(out, ", Netns ");
+        if (netns && *netns)
+            print_safe(out, netns);
+        else
+            fprintf(out, "%llu", member_number(process, "netns"));
+    }
+    fprintf(out, "\n\n");
+}
+
+static void counters_print_block(FILE *out, const struct row *r)
+{
+    const json_t *now = json_object_get(r->adapter, "counters");
+    const json_t *then = json_object_get(r->old_adapter, "counters");
+
+    counters_print_heading(out, r->process, r->adapter);
+    for (size_t i = 0; i < COUNT_OF(counters); i++) {
+        unsigned long long value = member_number(now, counters[i].key), old = member_number(then, counters[i].key);
+        bool is_rate = counters[i].is_rate && then && r->ns;
+        char label[64];
+
+        snprintf(label, sizeof label, "%s%s", counters[i].label, is_rate ? "/sec" : "");
+        if (is_rate)
+            fprintf(out, "  %-34s %20.0f\n", label, value > old ? (double)(value - old) * 1e9 / (double)r->ns : 0.0);
+        else
+            fprintf(out, "  %-34s %20llu\n", label, value);
+    }
+}
+
+static bool view_print_counters(FILE *out, const struct options *o, const json_t *processes, const json_t *before)
+{
+    static const struct list none[] = { { "Adapter", NULL }, { NULL, NULL } };
+    struct view v = { counter_columns, COUNT_OF(counter_columns), none };
+    json_t *process, *adapter;
+    size_t i, k;
+
+    if (o->csv)
+        return rows_print(out, &v, o, processes, NULL);
+    if (json_array_size(processes) == 0)
+        fprintf(out, "\nRDMA Activity\n\n");
+    json_array_foreach(processes, i, process) json_array_foreach(json_object_get(process, "adapters"), k, adapter)
+    {
+        const json_t *old = member_find(before, "pid", member_number(process, "pid"));
+        struct row r = { .process = process, .adapter = adapter };
+
+        r.old_adapter = member_find(json_object_get(old, "adapters"), "adapter", member_number(adapter, "adapter"));
+        r.ns = old ? member_number(process, "time_ns") - member_number(old, "time_ns") : 0;
+        counters_print_block(out, &r);
+    }
+    return true;
+}
+
+/* ---- failures ---- */
+
+/* clang-format off */
+static const struct column failure_columns[] = {
+    { "Last", "last_time_s", IN_OBJECT, "last_time_ns", TIME, ALWAYS, false },
+    { "First", "first_time_s", IN_OBJECT, "first_time_ns", TIME, VERBOSE, false },
+    OF_OBJECT("Count", "count", NUMBER),
+    { "IfIndex", "if_index", IN_OBJECT, "if_index", NUMBER, VERBOSE, false },
+    OF_OBJECT("Role", "role", TEXT),
+    OF_OBJECT("Local Address", "local", TEXT),
+    OF_OBJECT("Foreign Address", "foreign", TEXT),
+    PROCESS_COLUMNS,
+    OF_OBJECT("Phase", "phase", TEXT),
+    OF_OBJECT("Refused", "refused", TEXT),
+    { "Status", "status", IN_OBJECT, "status_name", TEXT, ALWAYS, false },
+    { NULL, "reason", IN_OBJECT, "reason_name", TEXT, ALWAYS, false },
+    { "Why", "why", IN_OBJECT, "reason_text", TEXT, ALWAYS, false },
+    { "Advice", "advice", IN_OBJECT, "reason_advice", TEXT, VERBOSE, false },
+};
+/* clang-format on */
+
+static bool view_print_failures(FILE *out, const struct options *o, const json_t *processes)
+{
+    struct view v = { failure_columns, COUNT_OF(failure_columns), NULL };
+    struct table_column heads[TABLE_MAX_COLUMNS];
+    json_t *process, *failure;
+    struct table t;
+    size_t i, k;
+    bool ok;
+
+    rows_begin(&v, o, processes, &t, heads);
+    json_array_foreach(processes, i, process) json_array_foreach(json_object_get(process, "failures"), k, failure)
+    {
+        struct row r = { .process = process, .object = failure };
+        rows_add(&r, &v, &t);
+    }
+    if (!o->csv)
+        fprintf(out, "\nFailed and Refused Connections\n\n");
+    ok = table_print(&t, out);
+    table_fini(&t);
+    return ok;
+}
+
+bool view_print(FILE *out, const struct options *o, const json_t *processes, const json_t *before)
+{
+    if (o->counters)
+        return view_print_counters(out, o, processes, before);
+    if (o->failures)
+        return view_print_failures(out, o, processes);
+    if (o->objects)
+        return view_print_objects(out, o, processes);
+    return view_print_connections(out, o, processes, before);
+}
+
+/* ---- JSON ---- */
+
+static void adapter_delete_list(json_t *adapter, const char *member)
+{
+    char count[64];
+
+    json_object_del(adapter, member);
+    snprintf(count, sizeof count, "%.*s_count", (int)strlen(member) - 1,
+             member); /* "connections", "connection_count" */
+    json_object_del(adapter, count);
+}
+
+/* Removes what the options do not select. Without a view, they select everything. */
+static void adapter_select(json_t *adapter, const struct options *o)
+{
+    bool has_view = o->connections || o->counters || o->objects || o->failures;
+
+    if (has_view && !o->connections)
+        adapter_delete_list(adapter, "connections");
+    for (size_t i = 0; i < COUNT_OF(object_views); i++)
+        if (object_views[i].member && has_view && !(o->objects && options_want_type(o, i)))
+            adapter_delete_list(adapter, object_views[i].member);
+    if (has_view && !o->counters)
+        json_object_del(adapter, "counters");
+    if (has_view && !(o->objects && options_want_type(o, 0)))
+        json_object_del(adapter, "limits");
+}
+
+bool view_print_json(FILE *out, const struct options *o, json_t *processes)
+{
+    bool has_view = o->connections || o->counters || o->objects || o->failures;
+    json_t *process, *adapter;
+    char *text;
+    size_t i, k;
+
+    json_array_foreach(processes, i, process)
+    {
+        if (has_view && !o->failures)
+            json_object_del(process, "failures");
+        json_array_foreach(json_object_get(process, "adapters"), k, adapter) adapter_select(adapter, o);
+    }
+    text = json_dumps(processes, JSON_COMPACT | JSON_ENSURE_ASCII);
+    fprintf(out, "{\"processes\":%s}\n", text ? text : "[]");
+    free(text);
+    return text != NULL;
+}

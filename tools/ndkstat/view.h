@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints what reader_read has read: tables, counters, JSON. */
+#ifndef NDKSTAT_VIEW_H
+#define NDKSTAT_VIEW_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "options.h"
+
+/* The types of --objects; NULL at the end. */
+extern const char *const view_object_types[];
+
+/*
+ * Prints the view that the options select. before: an earlier reading, to print rates of traffic; NULL prints totals.
+ * Returns false if out of memory.
+ */
+bool view_print(FILE *out, const struct options *o, const json_t *processes, const json_t *before);
+/* Prints one JSON object on a line. Removes from the processes what the options do not select. */
+bool view_print_json(FILE *out, const struct options *o, json_t *processes);
+
+#endif
