@@ -72,6 +72,9 @@ def check_headers(pages, sources, *_):
     documented = {name[:-2] for name in pages.paths if name.endswith('.3')}
     findings = [f'{name} has no page' for name in sorted(declared - documented)]
     findings += [f'{name}(3) describes nothing that include/openndk declares' for name in sorted(documented - declared)]
+    headers = [header.name for header in (sources / 'include/openndk').glob('*.h') if header.stem != 'api']
+    findings += [f'openndk(7) does not list openndk/{header}' for header in headers
+                 if f'.It In openndk/{header}\n' not in pages.texts['openndk.7']]
     for name in declared & documented:
         page = pathlib.Path(pages.links.get(f'{name}.3', f'{name}.3')).name
         if not re.search(r'\b%s\b' % name, pages.texts.get(page, '')):
@@ -265,7 +268,8 @@ MISTAKES = {
     'lint': [('ondk_open_adapter.3', lambda text: text + '.Bl -tag\n.It a\n'),
              ('ondk_open_adapter.3', lambda text: text + '.Pp\n.Xr ondk_no_such_function 3\n'),
              ('openndk_config.3', lambda text: text + '.Bd -literal\n' + 'x' * 90 + '\n.Ed\n')],
-    'headers': [('ondk_open_adapter.3', None), ('ondk_config_t.3', None), ('ondk_config_init_sized.3', None),
+    'headers': [('openndk.7', lambda text: text.replace('.It In openndk/mdl.h', '.It In openndk/mdd.h')),
+                ('ondk_open_adapter.3', None), ('ondk_config_t.3', None), ('ondk_config_init_sized.3', None),
                 ('ondk_open_adapter.3', lambda text: text.replace('ondk_open_adapter', 'ondk_open'))],
     'options': [('ndkrun.1', lambda text: text.replace('.It Fl -net', '.It Fl -nett')),
                 ('ndkping.1', lambda text: text.replace('24 to 16M', '24 to 8M')),
