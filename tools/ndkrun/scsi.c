@@ -139,6 +139,34 @@ static bool scsi_build_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t 
     return true;
 }
 
+static const char *scsi_status_name(uint8_t status)
+{
+    static const struct {
+        uint8_t status;
+        const char *name;
+    } names[] = {
+        { 0x00, "GOOD" },       { 0x02, "CHECK CONDITION" },      { 0x04, "CONDITION MET" },
+        { 0x08, "BUSY" },       { 0x18, "RESERVATION CONFLICT" }, { 0x28, "TASK SET FULL" },
+        { 0x30, "ACA ACTIVE" }, { 0x40, "TASK ABORTED" },
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].status == status)
+            return names[i].name;
+    return "unknown";
+}
+
+static const char *scsi_sense_key_name(uint8_t key)
+{
+    static const char *const names[] = {
+        "NO SENSE",       "RECOVERED ERROR", "NOT READY",   "MEDIUM ERROR",    "HARDWARE ERROR", "ILLEGAL REQUEST",
+        "UNIT ATTENTION", "DATA PROTECT",    "BLANK CHECK", "VENDOR SPECIFIC", "COPY ABORTED",   "ABORTED COMMAND",
+        "reserved",       "VOLUME OVERFLOW", "MISCOMPARE",  "COMPLETED",
+    };
+
+    return names[key & 0xf];
+}
+
 static bool scsi_send_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, const char *words, FILE *out)
 {
     uint32_t status;
@@ -147,11 +175,11 @@ static bool scsi_send_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *
         fprintf(out, "ndkrun: --scsi %s could not be sent: %s\n", words, ondk_wdk_error());
         return false;
     }
-    fprintf(out, "ndkrun: --scsi %s: %s, SCSI status 0x%02X, %u bytes\n", words, ondk_status_name((NTSTATUS)status),
-            c->scsi_status, c->data_length);
+    fprintf(out, "ndkrun: --scsi %s: %s, SCSI status 0x%02X (%s), %u bytes\n", words,
+            ondk_status_name((NTSTATUS)status), c->scsi_status, scsi_status_name(c->scsi_status), c->data_length);
     if (c->sense_length > 13)
-        fprintf(out, "  sense key 0x%X, additional code 0x%02X, 0x%02X\n", c->sense[2] & 0xfu, c->sense[12],
-                c->sense[13]);
+        fprintf(out, "  sense key 0x%X (%s), additional code 0x%02X, 0x%02X\n", c->sense[2] & 0xfu,
+                scsi_sense_key_name(c->sense[2]), c->sense[12], c->sense[13]);
     if (!c->out)
         hex_dump(data, c->data_length, out);
     return NT_SUCCESS((NTSTATUS)status) && !c->scsi_status;

@@ -75,12 +75,13 @@ def commands():
                                   'cdb 000000000000')
              for word in ('--scsi', '0:0:0 ' + command)]
     expect('SCSI commands', 0, ['RAM disk', r'0000  00 00 00 3f 00 00 02 00',
-                                r'luns: STATUS_SUCCESS, SCSI status 0x00, 16',
-                                r'write 5 4f70656e4e444b: STATUS_SUCCESS, SCSI status 0x00, 512', r'OpenNDK\.',
+                                r'luns: STATUS_SUCCESS, SCSI status 0x00 \(GOOD\), 16',
+                                r'write 5 4f70656e4e444b: STATUS_SUCCESS, SCSI status 0x00 \(GOOD\), 512', r'OpenNDK\.',
                                 'nothing left'],
            '--run-for', 0, *asked, driver('ramdisk'))
-    expect('one that the unit refuses', 4, ['SCSI status 0x02', 'sense key 0x5, additional code 0x21'], '--run-for', 0,
-           '--scsi', '0:0:0 read 64 1', driver('ramdisk'))
+    expect('one that the unit refuses', 4,
+           [r'SCSI status 0x02 \(CHECK CONDITION\)', r'sense key 0x5 \(ILLEGAL REQUEST\), additional code 0x21'],
+           '--run-for', 0, '--scsi', '0:0:0 read 64 1', driver('ramdisk'))
     expect('a unit that is not there', 4, '0:1:0 inquiry: ', '--run-for', 0, '--scsi', '0:1:0 inquiry',
            driver('ramdisk'))
     for word in ('0:0 inquiry', '0:0:0 frob', '0:0:0 read 1', '0:0:0 cdb 00', '0:0:300 inquiry', 'inquiry'):
