@@ -12,6 +12,7 @@
 
 #include "address.h"
 #include "number.h"
+#include "terminal.h"
 
 /* Parses a port number, or the name of a TCP service in /etc/services. */
 static const char *endpoint_parse_port(struct endpoint *e, const char *text)
@@ -97,8 +98,11 @@ static bool endpoint_has_address(const struct endpoint *e, const struct sockaddr
 bool endpoint_resolve(struct endpoint *e, char *error, size_t room)
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found;
-    int failure = getaddrinfo(e->host, NULL, &hints, &found);
+    int failure;
 
+    progress_begin("looking up %s", e->host);
+    failure = getaddrinfo(e->host, NULL, &hints, &found);
+    progress_end();
     e->count = 0;
     if (failure) {
         snprintf(error, room, "the host '%s' has no known address: %s", e->host,

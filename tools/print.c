@@ -44,7 +44,8 @@ bool print_open_log(const char *file, bool append)
 static void print_report_loss(const char *name)
 {
     if (!lost)
-        fprintf(stderr, "%s: %s: not all of the output was written\n", name, strerror(errno));
+        fprintf(stderr, "%s: %s: %s: not all of the output was written\n", program_invocation_short_name, name,
+                strerror(errno));
     lost = true;
 }
 

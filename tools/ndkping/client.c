@@ -255,7 +255,9 @@ static int client_try(const struct options *o, const struct sockaddr_storage *to
         *is_final = true;
         json_object_del(result, "error"); /* of an address that was tried before */
         code = client_ping(o, &r, result);
+        progress_begin("disconnecting");
         status = consumer_disconnect(&consumer);
+        progress_end();
         if (code == NDKPING_OK && !NT_SUCCESS(status))
             code = roles_report_failed("NdkDisconnect", status, ondk_connector_reason(consumer.connector), result);
     }
