@@ -103,10 +103,11 @@ def profiles(root, words):
 
 
 def causes(root, words):
+    senders = {"this side's": 'This side', "the peer's": 'The peer'}
     lines = ['.Bl -tag -width Ds']
     for code, name, by, happened, check in table(root / 'docs/reasons.md', 'code'):
         lines += [f'.It Cm {name} Pq {code}'] + mdoc.text(happened, words)
-        lines += [f'A Terminate message was sent: {by}.'] if by else []
+        lines += [f'{senders[by]} sent a Terminate message.'] if by and 'Terminate' not in happened else []
         lines += ['.br'] + mdoc.text(check, words)
     return lines + ['.El']
 

@@ -45,7 +45,7 @@ class Pages:
 
 # ---- The checks: each returns a list of findings ----
 
-def check_lint(pages, *_):
+def check_lint(pages, sources, *_):
     findings = [f'{name} refers to {target}, which does not exist' for name, target in pages.links.items()
                 if pathlib.Path(target).name not in pages.texts]
     for name, text in pages.texts.items():
@@ -55,6 +55,9 @@ def check_lint(pages, *_):
         for reference, section in re.findall(r'\bXr (\S+) (\d)', text):
             if f'{reference}.{section}' not in pages.paths and reference not in EXTERNAL:
                 findings.append(f'{name}: there is no page {reference}({section})')
+        for document in re.findall(r'\bdocs/[\w.-]+\.md', text):
+            if not (sources / document).exists():
+                findings.append(f'{name}: there is no {document}')
         for line in pages.render(name).splitlines():
             if len(line) > MAX_COLUMNS:
                 findings.append(f'{name}: a line of {len(line)} columns: {line}')
@@ -267,6 +270,7 @@ def check_settings(pages, _, library_path):
 MISTAKES = {
     'lint': [('ondk_open_adapter.3', lambda text: text + '.Bl -tag\n.It a\n'),
              ('ondk_open_adapter.3', lambda text: text + '.Pp\n.Xr ondk_no_such_function 3\n'),
+             ('openndk.7', lambda text: text.replace('docs/timeouts.md', 'docs/timeout.md')),
              ('openndk_config.3', lambda text: text + '.Bd -literal\n' + 'x' * 90 + '\n.Ed\n')],
     'headers': [('openndk.7', lambda text: text.replace('.It In openndk/mdl.h', '.It In openndk/mdd.h')),
                 ('ondk_open_adapter.3', None), ('ondk_config_t.3', None), ('ondk_config_init_sized.3', None),
