@@ -36,7 +36,7 @@ def release_date(text):
     """The date that the pages show: given, of the newest version in CHANGELOG.md, or SOURCE_DATE_EPOCH."""
     changelog = ROOT / 'CHANGELOG.md'
     if not text and changelog.exists():
-        found = re.search(r'^#+ .*?(\d{4}-\d\d-\d\d)', changelog.read_text(), re.M)
+        found = re.search(r'^#+ .*?(\d{4}-\d\d-\d\d)', changelog.read_text('utf-8'), re.M)
         text = found[1] if found else None
     if text:
         day = datetime.date.fromisoformat(text)
@@ -49,7 +49,7 @@ def release_date(text):
 
 def project_version():
     numbers = re.findall(r'^#define OPENNDK_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$',
-                         (ROOT / 'include/openndk/version.h').read_text(), re.M)
+                         (ROOT / 'include/openndk/version.h').read_text('utf-8'), re.M)
     return '.'.join(numbers)
 
 
@@ -87,7 +87,7 @@ def main():
         else:
             path = options.output / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            path.write_text(text, 'utf-8')
     if options.output:
         for path in options.output.glob('*/man?/*'):
             if str(path.relative_to(options.output)) not in pages:

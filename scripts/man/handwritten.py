@@ -14,7 +14,7 @@ UINT32_MAX = 0xffffffff
 
 def read_pages(root):
     """File name to text."""
-    return {path.name: path.read_text() for path in sorted((root / 'docs/man').glob('*.[17]'))}
+    return {path.name: path.read_text('utf-8') for path in sorted((root / 'docs/man').glob('*.[17]'))}
 
 
 def split_name(file_name):
@@ -36,7 +36,7 @@ def config_rows(root):
         return UINT32_MAX if text in ('UINT32_MAX', 'ONDK_UNLIMITED') else eval(text, {'__builtins__': {}}, {
             'ONDK_RTR_ZERO_FPDU': 1, 'ONDK_RTR_WRITE': 2, 'ONDK_RTR_READ': 4})
 
-    rows, source = {}, (root / 'src/provider/config.c').read_text()
+    rows, source = {}, (root / 'src/provider/config.c').read_text('utf-8')
     for row in re.finditer(r'FIELD\((\w+), "(\w+)", ([^,]+), ([^,]+), ([^)]+)\)', source):
         default = row[3].strip() if row[3].strip() == 'ONDK_UNLIMITED' else number(row[3])
         rows[row[1]] = (row[2], default, number(row[4]), number(row[5]))
@@ -81,7 +81,7 @@ def settings(root, words):
 def table(path, title):
     """The rows of the first table whose head begins with the title."""
     found, rows = False, []
-    for line in path.read_text().splitlines():
+    for line in path.read_text('utf-8').splitlines():
         cells = [cell.strip().replace('`', '') for cell in line.strip('|').split('|')]
         if not line.startswith('|'):
             if found:

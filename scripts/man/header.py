@@ -371,7 +371,7 @@ class Parser:
 def read_header(path):
     parser = Parser(path.stem)
     try:
-        for kind, text in tokens_of(path.read_text()):
+        for kind, text in tokens_of(path.read_text('utf-8')):
             if kind == 'blank':
                 parser.end_block()
             elif kind == 'comment':

@@ -33,7 +33,7 @@ class Pages:
 
     def __init__(self, directory):
         self.paths = {path.name: path for path in sorted(pathlib.Path(directory).glob('*/man?/*'))}
-        texts = {name: path.read_text() for name, path in self.paths.items()}
+        texts = {name: path.read_text('utf-8') for name, path in self.paths.items()}
         self.links = {name: text.split()[1] for name, text in texts.items() if text.startswith('.so ')}
         self.texts = {name: text for name, text in texts.items() if name not in self.links}
 
@@ -67,7 +67,7 @@ def check_lint(pages, sources, *_):
 def check_headers(pages, sources, *_):
     declared = set()
     for header in (sources / 'include/openndk').glob('*.h'):
-        text = re.sub(r'/\*.*?\*/', '', header.read_text(), flags=re.S)
+        text = re.sub(r'/\*.*?\*/', '', header.read_text('utf-8'), flags=re.S)
         declared |= set(re.findall(r'^(?:ONDK_API|static inline)\b[^;{(]*?\b(\w+)\(', text, re.M))
         declared |= set(re.findall(r'^typedef [^;]*\(\*(\w+)\)\(', text, re.M))
         declared |= set(re.findall(r'^\} (\w+);', re.sub(r'typedef enum.*?\} \w+;', '', text, flags=re.S), re.M))
@@ -225,7 +225,7 @@ def setting_findings(library, name, low, high, default, fields):
 def words_of_messages(library_path):
     """The variables with words, and the words, as the library's messages list them."""
     script = 'import ctypes, sys; ctypes.CDLL(sys.argv[1]).ondk_config_check_environment()'
-    names = re.findall(r'\{ "(ONDK_\w+)", ', (SOURCES / 'src/provider/environment.c').read_text())
+    names = re.findall(r'\{ "(ONDK_\w+)", ', (SOURCES / 'src/provider/environment.c').read_text('utf-8'))
     messages = {}
     for name in names:
         done = subprocess.run([sys.executable, '-c', script, library_path], env={**os.environ, name: '?'}, text=True,
@@ -259,7 +259,7 @@ def check_settings(pages, _, library_path):
                 break
             if word not in ('a', 'or', 'profile') and not re.search(r'(?<![\w-])%s(?![\w-])' % word, described[name]):
                 findings.append(f'openndk(7): {name} may be {word}')
-    count = (SOURCES / 'src/provider/config.c').read_text().count('    FIELD(')
+    count = (SOURCES / 'src/provider/config.c').read_text('utf-8').count('    FIELD(')
     if fields != set(range(1, count + 1)):
         findings.append(f'openndk(7) describes {len(fields)} of {count} fields')
     return findings
@@ -297,9 +297,9 @@ def finds_mistakes(check, name, directory, *rest):
             if change is None:
                 path.unlink()
             else:
-                before = path.read_text()
-                path.write_text(change(before))
-                if path.read_text() == before:
+                before = path.read_text('utf-8')
+                path.write_text(change(before), 'utf-8')
+                if path.read_text('utf-8') == before:
                     missed.append(f'{name}: the mistake in {page} changes nothing')
             if not check(Pages(copy), *rest):
                 missed.append(f'{name}: the mistake in {page} was not found')
