@@ -11,9 +11,9 @@ The info string of a fence has the language, then a mark, then options:
         Lines that begin with "$ " are commands, lines that begin with "> " continue one. The lines below a command are
         its output, of stdout and stderr. A line "..." stands for any lines, "..." at a line's end for its rest. All
         blocks of a document run in one shell, in one directory that is removed afterwards, and in one network namespace;
-        OpenNDK is installed there. exit=N: the last command's exit status. background: in a shell of its own, beside
-        the blocks after it. It must have ended at the next heading, after a Ctrl-C if ctrl-c is given. numbers: numbers
-        are not compared, only their places.
+        OpenNDK is installed there. exit=N or any: the last command's exit status. background: in a shell of its own,
+        beside the blocks after it. It must have ended at the next heading, after a Ctrl-C if ctrl-c is given. numbers:
+        numbers are not compared, only their places.
     c compile [file=NAME]                 a whole C program; with file, run blocks find it under that name
     cmake compile                         a project for the C files that the document's commands have used so far
     LANGUAGE compile from=FILE[:NAME,...] the text of a file of the tree that the build or another test compiles, or of
@@ -89,8 +89,8 @@ def mask(text, numbers, directory):
         (r"^\d{4}-\d\d-\d\dT[\d:.]+Z openndk\[\d+/\d+\]", "TIME openndk[PID/THREAD]"), # the library's log
         (r"\d{4}-\d\d-\d\d", "DATE"),
         (r"\b\d\d:\d\d:\d\d(\.\d+)?\b", "TIME"),
-        (r"\b[\d.,]+ ?(?:[kKMG]i?)?(?:B|bit|messages|frames)?/s(?:ec)?\b", "RATE"),
-        (r"\b[\d.,/]+ ?(ns|us|µs|ms|s|sec|seconds?|minutes?|min)\b", "TIME"),
+        (r"\b\d[\d.,]* ?(?:[kKMG]i?)?(?:B|bit|messages|frames)?/s(?:ec)?\b", "RATE"),
+        (r"\b\d[\d.,/]* ?(ns|us|µs|ms|s|sec|seconds?|minutes?|min)\b", "TIME"),
         (r"\b((?:process|pid|PID|thread)[ =:]+)\d+", r"\1PID"),
         (r"([\d\]*]):(49(?=[2-9]|1[6-9]|15[2-9])\d{3}|[56]\d{4})\b", r"\1:PORT"), # 49152 to 65535
         (r"\b0x[0-9a-fA-F]{9,}\b", "POINTER"),
@@ -208,10 +208,10 @@ class Document:
                        "\n  it printed:\n    " + "\n    ".join(found or ["nothing"]))
 
     def check_status(self, block, command, status, is_last):
-        wanted = int(block.options.get("exit", 0)) if is_last else 0
+        wanted = block.options.get("exit", "0") if is_last else "0"
         if status is None:
             self.fault(block, f"$ {command}\n  has not ended")
-        elif status != wanted:
+        elif wanted not in (str(status), "any"):
             self.fault(block, f"$ {command}\n  its exit status is {status}, not {wanted}")
 
     def run(self, block):
