@@ -72,6 +72,8 @@ def bash():
     if "ndkinfo" in TOOLS:
         offered = complete("ndkinfo", "")
         check("bash: the argument of ndkinfo", "lo" in offered, offered)
+    if "ndkstat" in TOOLS:
+        check("bash: a process", str(os.getpid()) in complete("ndkstat", "--pid", ""), "")
     if "ndkperf" in TOOLS:
         expect("the words of ndkperf", ["client"], "ndkperf", "cl")
 
