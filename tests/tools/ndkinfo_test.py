@@ -96,6 +96,13 @@ def profiles():
     check("no such profile", code == 2 and "'wide' is not a value for this option" in err, (code, err))
 
 
+def wrong_usage():
+    for options in ("--json", "--csv"), ("-v", "-l"), ("-v", "--csv"):
+        code, out, err = run(*options)
+        check(f"{options}", code == 2 and "Try 'ndkinfo --help'" in err and not out, (code, out, err))
+    check("-l --csv is --csv", run("-l", "--csv") == run("--csv"), run("-l", "--csv"))
+
+
 def main():
     if os.environ.pop("NDKINFO_TEST_OWN_NETWORK", None) is None and subprocess.run(
             ["unshare", "-rn", "true"], capture_output=True, check=False).returncode == 0:
@@ -107,6 +114,7 @@ def main():
     forms(kernel_interfaces())
     choice()
     profiles()
+    wrong_usage()
     print(f"{count - failures} passed, {failures} failed")
     return failures != 0
 

@@ -69,8 +69,11 @@ int options_parse(struct options *o, int argc, char **argv)
     code = command_parse(&command, o, argc, argv);
     if (code >= 0)
         return code;
-    if (o->verbose + o->list + o->json + o->csv > 1)
-        return command_usage_error(&command, "--verbose, --list, --json and --csv exclude each other");
+    if (o->json && o->csv)
+        return command_usage_error(&command, "--json and --csv exclude each other");
+    if (o->verbose && (o->list || o->csv))
+        return command_usage_error(&command, "--verbose and the table (--list, --csv) exclude each other");
+    o->list = o->list && !o->json && !o->csv;
     if (ondk_config_check_environment())
         return command_usage_error(&command, "an ONDK_ variable of the environment is not used");
     return -1;
