@@ -213,8 +213,22 @@ def names():
                   p.stdout.count("trying the next address") == tries, (p.stdout, p.stderr, server.text))
 
 
+def values():
+    """Sizes and times, which have units: a wrong one is wrong usage, and with a right one nobody listens at the port."""
+    for option, right, wrong in (
+            ("--size", ("24", "1k", "1K", "16M", "1KiB", "64KB", "100B"),
+             ("23", "16777217", "17M", "1T", "1.5K", "K", "1Ki", "1Kx", "1 K", "-1K", "18446744073709551615K", "0x40")),
+            ("--interval", ("0", "1", ".5", "1.5", "20ms", "7us", "2min", "1H", "24h"),
+             ("25h", "1d", "1e3", "0x10", "ms", "1 s", "-1s", "inf", "nan", "", "1..5")),
+            ("--sweep", ("24-24", "64-1M"), ("64", "1M-64", "64-", "-64", "64-1M-2M", "1-64", "64-1G"))):
+        for value in right + wrong:
+            code, text = run("-C", "-ServerAddr", "127.0.0.1:21008", option, value)
+            wanted = 1 if value in right else 2
+            check(f"{option} {value}", code == wanted and (wanted == 1 or "is not a value" in text), (code, text))
+
+
 def main():
-    for part in round_trips, formats, many_clients, interrupts, names:
+    for part in round_trips, formats, many_clients, interrupts, names, values:
         part()
     # Ports below what the kernel (32768) and the provider (49152) give out by themselves, and other tests' own.
     texts = pair("windows spelling", "127.0.0.1:21001", ("-ServerIf", LOOPBACK, "-TestType", "rping"),
