@@ -35,6 +35,7 @@ import time
 REASONS = {
     "picture": "a drawing or a format, not code",
     "changes-machine": "installs on the machine or needs its package manager; tests/install and check --full do it",
+    "two-machines": "needs a Linux machine with siw or an iWARP card; tests/interop does it in a virtual machine",
     "minutes": "takes minutes: it is ./check itself, a benchmark, or a complete build",
     "placeholder": "names folders or programs of the reader",
     "other-system": "needs a network, a container engine or rights that a test does not have",
