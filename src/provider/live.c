@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The lists of an adapter's objects, and the public functions that copy them. The invariant: while the lock is held,
- * only the describe functions of the objects are called, which take no lock but the object's own.
+ * only the describe functions of the objects are called, which take no lock but the object's own and that of the fabric's
+ * object behind it, and call nothing that may run other work.
  */
 #include "provider/live.h"
 

@@ -33,7 +33,7 @@
 enum {
     MAX_FIND_MS = 1000,       /* for finding the namespaces */
     MAX_CHILD_MS = 1000,      /* for a child that opens sockets */
-    MAX_PROCESSES = 262144,   /* that are looked at */
+    MAX_PROCESSES = 262144,   /* in other network namespaces */
     MAX_LIST_BYTES = 4 << 20, /* of one /proc/PID/net/unix */
     MAX_NAMES = 64,           /* in one namespace; fewer than the 253 descriptors of one message */
     MAX_USER_SOCKETS = 128,   /* in all namespaces of one other user */
@@ -80,7 +80,7 @@ void netns_find_name(ino_t inode, char name[NETNS_MAX_NAME])
 
 /* ---- finding ---- */
 
-/* Looks at one process. Returns whether it is in another network namespace and this user may read it. */
+/* Reads one process. Returns true if it is in another network namespace and belongs to this user (root: to any). */
 static bool member_read(int proc, const char *pid, ino_t own, struct member *m)
 {
     char path[64];

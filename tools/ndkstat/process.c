@@ -33,8 +33,8 @@ long process_pid_inside(long pid)
 }
 
 /*
- * /proc/PID/cmdline would tell more, but a read of it can block for as long as the process wants: its memory may be
- * backed by a file system that never answers. The process itself reports its command line.
+ * Does not read /proc/PID/cmdline: that read accesses the process's memory, and blocks if a hostile process has mapped a
+ * file there whose file system never answers. The process itself reports its command line.
  */
 void process_describe(long pid, json_t *object)
 {

@@ -183,6 +183,13 @@ static void adapter_add_rows(struct row *r, const struct view *v, const struct o
     }
 }
 
+unsigned long long rows_time_between(const json_t *process, const json_t *before)
+{
+    unsigned long long now = member_number(process, "time_ns"), then = member_number(before, "time_ns");
+
+    return before && now > then ? now - then : 0;
+}
+
 /* Adds the rows of one process. before: the same process in the earlier reading, or NULL. */
 static void process_add_rows(const json_t *process, const json_t *before, const struct view *v, const struct options *o,
                              struct table *t)
@@ -191,8 +198,7 @@ static void process_add_rows(const json_t *process, const json_t *before, const 
     json_t *adapter;
     size_t i;
 
-    if (before)
-        r.ns = member_number(process, "time_ns") - member_number(before, "time_ns");
+    r.ns = rows_time_between(process, before);
     json_array_foreach(json_object_get(process, "adapters"), i, adapter)
     {
         r.adapter = adapter;

@@ -67,6 +67,8 @@ unsigned long long member_number(const json_t *object, const char *key);
 /* Finds the object of an array whose member is the number. Returns NULL if there is none. */
 const json_t *member_find(const json_t *array, const char *key, unsigned long long number);
 
+/* Returns the nanoseconds between two readings of a process; 0 if before is NULL or not earlier. */
+unsigned long long rows_time_between(const json_t *process, const json_t *before);
 /* Begins a table with the view's columns. heads must have v->n_columns entries, and last as long as the table. */
 void rows_begin(const struct view *v, const struct options *o, const json_t *processes, struct table *t,
                 struct table_column *heads);

@@ -213,7 +213,7 @@ static bool options_want_type(const struct options *o, size_t type)
     return !o->object_types || o->object_types & 1u << type;
 }
 
-/* Is there an object of the list? Without --objects=TYPES, tables without rows are not printed. */
+/* Has one of the adapters an object in the list? */
 static bool processes_have_list(const json_t *processes, const char *member)
 {
     json_t *process, *adapter;
@@ -350,7 +350,7 @@ static bool view_print_counters(FILE *out, const struct options *o, const json_t
         struct row r = { .process = process, .adapter = adapter };
 
         r.old_adapter = member_find(json_object_get(old, "adapters"), "adapter", member_number(adapter, "adapter"));
-        r.ns = old ? member_number(process, "time_ns") - member_number(old, "time_ns") : 0;
+        r.ns = rows_time_between(process, old);
         counters_print_block(out, &r);
     }
     return true;
