@@ -116,7 +116,7 @@ def same(expected, actual):
         return any(same(expected[1:], actual[i:]) for i in range(len(actual) + 1))
     if not actual or not same(expected[1:], actual[1:]):
         return False
-    return expected[0] == actual[0] or expected[0].endswith("...") and actual[0].startswith(expected[0][:-3])
+    return expected[0] == actual[0] or expected[0].endswith("...") and actual[0].startswith(expected[0][:-3].rstrip())
 
 
 def commands(text):
