@@ -361,7 +361,7 @@ CASE(adp_04_versions_refused, 0)
     static const NDK_VERSION refused[] = { { 0, 0 }, { 0, 1 }, { 1, 3 }, { 2, 2 }, { 3, 0 }, { 65535, 65535 } };
 
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        check_refused(refused[i].Major, refused[i].Minor, kit_loopback(), NDIS_STATUS_BAD_VERSION);
+        check_refused(refused[i].Major, refused[i].Minor, kit_interface(), NDIS_STATUS_BAD_VERSION);
 }
 
 /* covers: ADP-04 */
@@ -375,7 +375,7 @@ CASE(adp_04_unknown_interface, 0)
 CASE(adp_04_interface_is_down, KIT_NETNS)
 {
     kit_ip("link set lo down");
-    check_refused(2, 1, kit_loopback(), NDIS_STATUS_ADAPTER_NOT_READY);
+    check_refused(2, 1, kit_interface(), NDIS_STATUS_ADAPTER_NOT_READY);
     kit_ip("link set lo up");
     kit_close_adapter(kit_open(2, 1));
 }

@@ -2,6 +2,7 @@
 /* The consumer that contract cases are written with: see kit.h. */
 #define _GNU_SOURCE
 #include "contract/kit/kit.h"
+#include "contract/program/network.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,6 +22,19 @@ uint32_t kit_loopback(void)
     return index;
 }
 
+uint32_t kit_interface(void)
+{
+    return network_interface.index ? network_interface.index : kit_loopback();
+}
+
+static void kit_set_port(struct sockaddr_storage *a, uint16_t port)
+{
+    if (a->ss_family == AF_INET)
+        ((struct sockaddr_in *)a)->sin_port = htons(port);
+    else
+        ((struct sockaddr_in6 *)a)->sin6_port = htons(port);
+}
+
 struct sockaddr_storage kit_address(const char *text, uint16_t port)
 {
     struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM }, *found = NULL;
@@ -30,16 +44,21 @@ struct sockaddr_storage kit_address(const char *text, uint16_t port)
     CHECK(getaddrinfo(text, NULL, &hints, &found) == 0 && found);
     memcpy(&a, found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
-    if (a.ss_family == AF_INET)
-        ((struct sockaddr_in *)&a)->sin_port = htons(port);
-    else
-        ((struct sockaddr_in6 *)&a)->sin6_port = htons(port);
+    kit_set_port(&a, port);
     return a;
 }
 
 struct sockaddr_storage kit_host(uint16_t port)
 {
-    return kit_address(kit_family() == AF_INET ? "127.0.0.1" : "::1", port);
+    int family = kit_family() == AF_INET6;
+    struct sockaddr_storage a = network_interface.addresses[family];
+
+    if (!network_interface.index)
+        return kit_address(family ? "::1" : "127.0.0.1", port);
+    if (!network_interface.has_address[family])
+        kit_skip("the interface has no %s address", family ? "IPv6" : "IPv4");
+    kit_set_port(&a, port);
+    return a;
 }
 
 struct sockaddr_storage kit_free_address(void)

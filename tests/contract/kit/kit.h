@@ -28,7 +28,7 @@
 
 enum kit_flags {
     KIT_FAMILIES = 1, /* run over 127.0.0.1 and over ::1: uses kit_host() */
-    KIT_NETNS = 2,    /* run in a network namespace of its own (lo is up); skipped with a reason where there is none */
+    KIT_NETNS = 2,    /* run in a network namespace of its own (on lo, which is up); skipped where there is none */
     KIT_SLOW = 4,     /* takes many seconds: runs only with --slow */
     KIT_DEFAULTS = 8, /* run with the provider's own time limits; all other cases run without, except those they set */
 };
@@ -65,7 +65,7 @@ void kit_check_status(const char *file, int line, const char *what, NTSTATUS see
 
 /* ---- capabilities: a case that needs an optional one is skipped, with the reason, if the adapter lacks it ---- */
 
-/* The information that an adapter on lo returned before any setting was changed. */
+/* The information that an adapter of kit_interface returned before any setting was changed. */
 const NDK_ADAPTER_INFO *kit_info(void);
 #define KIT_NEED(condition, what) ((condition) ? (void)0 : kit_skip("the adapter has no %s (%s)", (what), #condition))
 void kit_need_flag(ULONG flag);   /* NDK_ADAPTER_FLAG_ */
@@ -74,9 +74,10 @@ void kit_need_iwarp(void);        /* for cases whose peer is a plain socket (raw
 
 /* ---- the case's address family ---- */
 
-int kit_family(void);        /* AF_INET or AF_INET6 */
-uint32_t kit_loopback(void); /* interface index of lo */
-/* The loopback address of the family (127.0.0.1 or ::1) with a port in host order. */
+int kit_family(void);         /* AF_INET or AF_INET6 */
+uint32_t kit_loopback(void);  /* interface index of lo */
+uint32_t kit_interface(void); /* interface index of lo, or of ndkconform --interface */
+/* That interface's address of the family (on lo 127.0.0.1 or ::1) with a port in host order. */
 struct sockaddr_storage kit_host(uint16_t port);
 struct sockaddr_storage kit_address(const char *text, uint16_t port); /* numeric, "fe80::1%veth0" too */
 ULONG kit_address_len(const struct sockaddr_storage *a);
@@ -134,10 +135,10 @@ struct kit_side {
 };
 enum { KIT_MEMORY = 4 << 20, KIT_DEPTH = 64, KIT_SGES = 4 };
 
-NDK_ADAPTER *kit_open(uint16_t major, uint16_t minor); /* on lo; must succeed */
+NDK_ADAPTER *kit_open(uint16_t major, uint16_t minor); /* of kit_interface; must succeed */
 NTSTATUS kit_open_status(uint16_t major, uint16_t minor, uint32_t if_index, NDK_ADAPTER **adapter);
 void kit_close_adapter(NDK_ADAPTER *adapter); /* waits until its objects are closed and callbacks have returned */
-/* Adapter (NULL: opens {2,1} on lo), PD, CQ, QP, MR; no connector yet. */
+/* Adapter (NULL: opens {2,1} of kit_interface), PD, CQ, QP, MR; no connector yet. */
 void kit_side_open(struct kit_side *s, NDK_ADAPTER *adapter);
 void kit_side_close(struct kit_side *s);            /* closes all its objects, the connector first */
 void kit_on_notify(void *context, NTSTATUS status); /* context: struct kit_side */

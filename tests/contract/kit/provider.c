@@ -15,7 +15,7 @@ NDK_ADAPTER *kit_open(uint16_t major, uint16_t minor)
 {
     NDK_ADAPTER *adapter = NULL;
 
-    CHECK_STATUS(kit_open_status(major, minor, kit_loopback(), &adapter), STATUS_SUCCESS);
+    CHECK_STATUS(kit_open_status(major, minor, kit_interface(), &adapter), STATUS_SUCCESS);
     CHECK(adapter != NULL);
     return adapter;
 }
@@ -35,7 +35,7 @@ void kit_init_mdl(MDL *mdl, void *address, ULONG length, MDL *next)
 const NDK_ADAPTER_INFO *kit_info(void)
 {
     if (!kit_adapter.known)
-        kit_fail(__FILE__, __LINE__, "no adapter on lo could be opened and queried");
+        kit_fail(__FILE__, __LINE__, "no adapter could be opened and queried");
     return &kit_adapter.info;
 }
 

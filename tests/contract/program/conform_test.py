@@ -6,7 +6,9 @@
 """
 import json
 import os
+import pty
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -68,7 +70,8 @@ class Lists(Case):
     def test_help(self):
         done = run("--help")
         self.assertEqual(done.returncode, 0)
-        for option in ("provider", "list", "rules", "filter", "family", "slow", "watchdog", "json", "junit"):
+        for option in ("provider", "list", "rules", "filter", "family", "slow", "jobs", "interface", "watchdog", "json",
+                       "junit", "version"):
             self.assertIn(f"--{option}".encode(), done.stdout)
 
 
@@ -171,6 +174,115 @@ class Providers(Case):
         self.assertGreater(len([line for line in out if "not iWARP" in line]), 10)
 
 
+@unittest.skipUnless(os.path.exists("/dev/full"), "this system has no /dev/full")
+class FullDisk(Case):
+    def test_standard_output(self):
+        for args in (("--filter", "adp_01_short"), ("--list",), ("--rules",), ("--help",), ("--version",),
+                     ("--filter", "adp_01_short", "--json", "-")):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([PROGRAM, *args], stdout=full, stderr=subprocess.PIPE, timeout=120, check=False)
+            self.assertEqual(done.returncode, 6, args)
+            self.assertIn(b"No space left on device", done.stderr)
+
+    def test_reports(self):
+        for kind in "--json", "--junit":
+            done = run("--filter", "adp_01_short", kind, "/dev/full")
+            self.assertEqual(done.returncode, 6, done)
+            self.assertIn(b"/dev/full: No space left on device", done.stderr)
+
+
+class Jobs(Case):
+    SOME = "adp_01,gcd_,obj_06,con_01"
+
+    def test_the_same_lines_in_the_same_order(self):
+        out, report, _ = self.report("--filter", self.SOME, expected=0)
+        for jobs in 2, 5, 200:
+            again, other, _ = self.report("--filter", self.SOME, "--jobs", jobs, expected=0)
+            self.assertEqual(out, again)
+            for case in report["cases"] + other["cases"]:
+                case.pop("seconds", None)
+            self.assertEqual(report, other)
+
+    def test_what_failed_cases_print(self):
+        broken = ("--provider", MODULES / "conform_broken.so", "--filter", "adp_01")
+        out, _, _ = self.report(*broken, expected=1)
+        again, report, _ = self.report(*broken, "--jobs", 3, expected=1)
+        self.assertEqual(out, again)
+        self.assertEqual(report["failed"], 2)
+
+    def test_a_case_that_does_not_end(self):
+        _, report, _ = self.report("--provider", MODULES / "conform_broken.so", "--watchdog", "1", "--jobs", 3,
+                                   "--filter", "adp_04_versions,adp_01_suff", expected=1)
+        self.assertEqual({case["name"]: case["reason"] for case in report["cases"]},
+                         {"adp_01_sufficient_buffers": None, "adp_04_versions_refused": "killed by signal 6",
+                          "adp_04_versions_served": "still waiting when the watchdog ended it"})
+
+
+class Interrupted(Case):
+    def test_summary_and_reports(self):
+        for jobs in "1", "4":
+            report = Path(self.directory.name) / "report.json"
+            command = [PROGRAM, "--provider", MODULES / "conform_broken.so", "--watchdog", "600", "--jobs", jobs,
+                       "--filter", "adp_01_suff,adp_04_versions_serv", "--json", report] # the second one never ends
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+                first = [p.stdout.readline(), p.stdout.readline()]
+                p.send_signal(signal.SIGINT)
+                out, err = p.communicate(timeout=120)
+            self.assertEqual(p.returncode, 130, (first, out, err))
+            self.assertIn(b"adp_01_sufficient_buffers: passed\n", first)
+            self.assertEqual(out.splitlines()[-1], b"1 passed, 0 failed, 0 skipped; interrupted, 1 not run")
+            read = json.loads(report.read_bytes())
+            self.assertEqual((read["interrupted"], [case["name"] for case in read["cases"]]),
+                             (True, ["adp_01_sufficient_buffers"]))
+
+
+class Interfaces(Case):
+    def test_lo_by_its_name_its_index_and_its_addresses(self):
+        index = Path("/sys/class/net/lo/ifindex").read_text(encoding="ascii").strip()
+        for interface, option in ("lo", "both"), (index, "both"), ("127.0.0.1", "4"), ("::1", "6"):
+            out, report, _ = self.report("--interface", interface, "--filter", "gcd_01", "--family", option, expected=0)
+            self.assertGreater(report["passed"], 0, out)
+            self.assertEqual(report["skipped"], 0, out)
+
+    def test_cases_connect_over_the_interface(self):
+        """An adapter of lo on a second address: its connections have that address."""
+        script = ("ip link set lo up && ip address add 10.77.0.1/32 dev lo && "
+                  f"exec {PROGRAM} --interface 10.77.0.1 --family 4 --filter con_0,acc_0")
+        done = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, timeout=300, check=False)
+        if b"unshare failed" in done.stderr or b"Operation not permitted" in done.stderr:
+            self.skipTest("no network namespace to be had")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertGreater(done.stdout.count(b": passed"), 10)
+
+    def test_an_interface_without_the_family(self):
+        script = ("ip link set lo up && ip link add near type veth peer name far && ip link set far up && "
+                  "ip link set near up && ip -6 address add fd77::1/64 dev near nodad && "
+                  "while ! ip -6 route get fd77::1 | grep -q ^local; do sleep 0.1; done && "
+                  f"exec {PROGRAM} --interface near --filter gcd_01,adp_01")
+        done = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, timeout=300, check=False)
+        if b"ndkconform" not in done.stderr and b"passed" not in done.stdout:
+            self.skipTest(f"no network namespace or veth to be had: {done.stderr}")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn(b"skipped: the interface has no IPv4 address", done.stdout)
+        self.assertIn(b"(IPv6): passed", done.stdout)
+
+
+class Progress(Case):
+    def test_on_a_terminal(self):
+        master, slave = pty.openpty()
+        seen = b""
+        command = [PROGRAM, "--provider", MODULES / "conform_broken.so", "--filter", "adp_01_suff,adp_04_versions_serv",
+                   "--watchdog", "600"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave) as p:
+            os.close(slave)
+            while b"1 of 2 cases, 0 failed; adp_04_versions_served" not in seen:
+                seen += os.read(master, 4096)
+            p.send_signal(signal.SIGTERM)
+            p.communicate(timeout=120)
+        os.close(master)
+        self.assertEqual(p.returncode, 130)
+
+
 class WrongUsage(Case):
     def check(self, *args, says):
         done = run(*args)
@@ -180,8 +292,9 @@ class WrongUsage(Case):
     def test_options(self):
         for args in (["--nonsense"], ["case"], ["--family", "5"], ["--watchdog", "0"], ["--watchdog", "1x"],
                      ["--watchdog", "-18446744073709551615"], ["--watchdog", "+1"], ["--json", "-", "--junit", "-"],
-                     ["--json"]):
-            self.check(*args, says="usage: ndkconform")
+                     ["--json"], ["--jobs", "0"], ["--jobs", "257"], ["--interface", "no_such0"],
+                     ["--interface", "192.0.2.77"], ["--interface", "lo", "--jobs", "2"]):
+            self.check(*args, says="Try 'ndkconform --help'.")
 
     def test_no_case(self):
         self.check("--filter", "no_such_case", says="no case matches")
@@ -189,7 +302,12 @@ class WrongUsage(Case):
     def test_no_report(self):
         self.check("--filter", "adp_01_short", "--json", os.path.join(self.directory.name, "no", "where"),
                    says="No such file or directory")
-        self.check("--filter", "adp_01_short", "--junit", "/dev/full", says="not written whole")
+
+    def test_a_variable_that_is_not_used(self):
+        for more in (), ("--provider", MODULES / "conform_openndk.so"):
+            done = run("--filter", "adp_01_short", *more, env={**os.environ, "ONDK_CONECT_MS": "5"})
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn(b"ONDK_CONECT_MS=5 is not used", done.stderr)
 
     def test_no_provider(self):
         self.check("--provider", "./no_such.so", says="no_such.so")

@@ -3,114 +3,83 @@
  * ndkconform: runs contract cases against an NDK provider, see docs/conformance.md. It prints one line for each case,
  * `name: passed`, or `name: FAILED` after the expected and the actual value.
  */
-#define _GNU_SOURCE
-#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <getopt.h>
-#include <net/if.h>
-#include <sched.h>
-#include <sys/ioctl.h>
+#include <stddef.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "command.h"
+#include "contract/program/network.h"
 #include "contract/program/runner.h"
 
-static const char usage_text[] =
-    "usage: ndkconform [OPTION]...\n"
-    "Tests an NDK provider against the rules of the NDKPI contract.\n"
-    "  --provider MODULE   a shared object that exports ndkconform_provider; without it, OpenNDK\n"
-    "  --list              the names of the cases\n"
-    "  --rules             the names, each with the rules that it covers\n"
-    "  --filter TEXT,...   only cases whose names contain one of the texts\n"
-    "  --family 4|6|both   address families (default both)\n"
-    "  --slow              long cases too\n"
-    "  --watchdog SECONDS  what a case may take (default 60, long ones 300)\n"
-    "  --json FILE         a report; with - it goes to standard output, and the lines to standard error\n"
-    "  --junit FILE        the same as JUnit XML\n"
-    "  --help\n"
-    "exit status: 0 nothing failed, 1 a case failed, 2 wrong usage, no such provider, no case, no report\n";
+enum { FAMILY_BOTH, FAMILY_4, FAMILY_6 };
 
 struct options {
-    const char *filter, *families, *provider, *json, *junit;
+    const char *filter, *interface, *provider, *json, *junit;
+    uint32_t families, jobs, watchdog;
     bool list, rules, slow;
-    unsigned watchdog;
 };
 
-static _Noreturn void wrong_usage(void)
+#define AT(field) .at = offsetof(struct options, field)
+
+static const struct command_option known_options[] = {
+    { "--provider", "MODULE", "a shared object that exports ndkconform_provider (default: OpenNDK)", COMMAND_TEXT,
+      AT(provider) },
+    { "--list", NULL, "print the names of the cases", COMMAND_FLAG, AT(list) },
+    { "--rules", NULL, "print the names, each with the rules that it covers", COMMAND_FLAG, AT(rules) },
+    { "--filter", "TEXT,...", "only cases whose names contain one of the texts", COMMAND_TEXT, AT(filter) },
+    { "--family", "both|4|6", "address families", COMMAND_CHOICE, AT(families), .standard = "both" },
+    { "--slow", NULL, "long cases too", COMMAND_FLAG, AT(slow) },
+    { "--jobs, -j", "N", "run N cases at once, each in a network namespace", COMMAND_NUMBER, AT(jobs), 1, JOBS_MAX,
+      "1" },
+    { "--interface", "INTERFACE", "run on this interface: its name, its index, or one of its addresses (default: lo)",
+      COMMAND_TEXT, AT(interface) },
+    { "--watchdog", "SECONDS", "time limit of a case", COMMAND_NUMBER, AT(watchdog), 1, 86400, "60; long ones 300" },
+    { "--json", "FILE", "write a report to FILE; with - to standard output, and the lines to standard error",
+      COMMAND_TEXT, AT(json) },
+    { "--junit", "FILE", "the same as JUnit XML", COMMAND_TEXT, AT(junit) },
+};
+
+static const char *const usage[] = { "[OPTION]...", NULL };
+
+static const struct command_status statuses[] = {
+    { COMMAND_OK, "no case failed" },
+    { COMMAND_FAILED, "a case failed" },
+    { COMMAND_USAGE, "wrong usage, no provider, no case, a report that cannot be opened, or an ONDK_ variable of the "
+                     "environment that OpenNDK does not use" },
+    { COMMAND_LOST, "a part of the output could not be written" },
+    { COMMAND_INTERRUPTED, "interrupted; the summary and the reports of the finished cases were written" },
+    { 0, NULL },
+};
+
+static const struct command command = {
+    .name = "ndkconform",
+    .summary = "ndkconform tests an NDK provider against the rules of the NDKPI contract.",
+    .usage = usage,
+    .options = known_options,
+    .n_options = sizeof known_options / sizeof known_options[0],
+    .statuses = statuses,
+};
+
+static void options_parse(struct options *o, int argc, char **argv)
 {
-    fputs(usage_text, stderr);
-    exit(2);
-}
+    const char *wrong;
+    int code;
 
-static unsigned seconds(const char *text)
-{
-    char *end;
-    unsigned long n = strtoul(text, &end, 10);
-
-    if (!isdigit((unsigned char)text[0]) || *end || n == 0 || n > 86400)
-        wrong_usage();
-    return (unsigned)n;
-}
-
-static struct options parse(int argc, char **argv)
-{
-    static const struct option known[] = {
-        { "list", no_argument, NULL, 'l' },
-        { "rules", no_argument, NULL, 'r' },
-        { "filter", required_argument, NULL, 'f' },
-        { "family", required_argument, NULL, 'F' },
-        { "slow", no_argument, NULL, 's' },
-        { "watchdog", required_argument, NULL, 'w' },
-        { "provider", required_argument, NULL, 'p' },
-        { "json", required_argument, NULL, 'j' },
-        { "junit", required_argument, NULL, 'u' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
-    };
-    struct options o = { .families = "both" };
-
-    for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
-        switch (c) {
-        case 'l':
-            o.list = true;
-            break;
-        case 'r':
-            o.rules = true;
-            break;
-        case 'f':
-            o.filter = optarg;
-            break;
-        case 'F':
-            o.families = optarg;
-            break;
-        case 's':
-            o.slow = true;
-            break;
-        case 'w':
-            o.watchdog = seconds(optarg);
-            break;
-        case 'p':
-            o.provider = optarg;
-            break;
-        case 'j':
-            o.json = optarg;
-            break;
-        case 'u':
-            o.junit = optarg;
-            break;
-        case 'h':
-            fputs(usage_text, stdout);
-            exit(0);
-        default:
-            wrong_usage();
-        }
-    }
-    if (optind != argc || (strcmp(o.families, "4") && strcmp(o.families, "6") && strcmp(o.families, "both")))
-        wrong_usage();
-    if (o.json && o.junit && !strcmp(o.json, "-") && !strcmp(o.junit, "-"))
-        wrong_usage();
-    return o;
+    *o = (struct options){ .jobs = 1 };
+    code = command_parse(&command, o, argc, argv);
+    if (code >= 0)
+        exit(code);
+    if (o->json && o->junit && !strcmp(o->json, "-") && !strcmp(o->junit, "-"))
+        exit(command_usage_error(&command, "only one of --json and --junit can be written to standard output"));
+    if (o->interface && o->jobs > 1)
+        exit(command_usage_error(&command, "--jobs and --interface exclude each other, because each job has a network "
+                                           "namespace of its own"));
+    wrong = o->interface ? network_set_interface(o->interface) : NULL;
+    if (wrong)
+        exit(
+            command_usage_error(&command, "--interface: '%s' is not a value for this option: %s", o->interface, wrong));
 }
 
 /* ---- the provider ---- */
@@ -128,9 +97,13 @@ static const struct ndkconform_provider *provider_of(const char *module)
     }
     memcpy(&get, &symbol, sizeof get); /* ISO C has no cast between object and function pointers */
     p = get();
-    if (!p || p->interface != NDKCONFORM_INTERFACE) {
+    if (!p) {
+        fprintf(stderr, "ndkconform: %s: the provider cannot be used\n", module);
+        exit(2);
+    }
+    if (p->interface != NDKCONFORM_INTERFACE) {
         fprintf(stderr, "ndkconform: %s: expected interface %u, saw %u\n", module, NDKCONFORM_INTERFACE,
-                p ? (unsigned)p->interface : 0);
+                (unsigned)p->interface);
         exit(2);
     }
     if (!p->name || !p->version || !p->open_adapter || !p->close_adapter || !p->init_mdl) {
@@ -155,6 +128,8 @@ static bool matches(const char *name, const char *filter)
     return false;
 }
 
+static bool finish(FILE *f, const char *name);
+
 static int list(const struct options *o)
 {
     for (const struct kit_case *c = run_first_case(); c; c = c->next) {
@@ -165,60 +140,90 @@ static int list(const struct options *o)
         else
             puts(c->name);
     }
-    return 0;
+    return finish(stdout, "standard output") ? COMMAND_OK : COMMAND_LOST;
 }
 
-struct run {
+/* The cases that the options select. */
+struct plan {
     struct run_result *results;
-    size_t count;
-    unsigned totals[3]; /* by outcome */
+    size_t count, room;
 };
 
-static void run_one(struct run *run, const struct kit_case *c, int family, const struct options *o, FILE *lines)
+static void plan_add(struct plan *p, const struct kit_case *c, int family)
 {
-    struct run_result *grown = realloc(run->results, (run->count + 1) * sizeof *grown), *r;
-    const char *name;
+    if (p->count == p->room) {
+        size_t room = p->room ? 2 * p->room : 256;
+        struct run_result *grown = realloc(p->results, room * sizeof *grown);
 
-    if (!grown) {
-        perror("ndkconform");
-        exit(2);
+        if (!grown) {
+            perror("ndkconform");
+            exit(2);
+        }
+        p->results = grown;
+        p->room = room;
     }
-    run->results = grown;
-    r = &grown[run->count++];
-    run_case(c, family, o->watchdog, lines, r);
-    run->totals[r->outcome]++;
-    name = run_family_name(r);
-    fprintf(lines, "%s%s%s%s: %s\n", c->name, name ? " (" : "", name ? name : "", name ? ")" : "",
-            run_outcome_name(r->outcome));
-    fflush(lines);
+    p->results[p->count++] = (struct run_result){ .c = c, .family = family };
 }
 
-static void run_all(struct run *run, const struct options *o, FILE *lines)
+/* A case without families runs once: over IPv4, unless the interface has only IPv6. */
+static void plan_init(struct plan *p, const struct options *o)
 {
+    const struct network_interface *n = &network_interface;
+    int standard = n->index && !n->has_address[0] ? AF_INET6 : AF_INET;
+
+    *p = (struct plan){ 0 };
     for (const struct kit_case *c = run_first_case(); c; c = c->next) {
+        bool families = c->flags & KIT_FAMILIES;
+
         if (!matches(c->name, o->filter) || ((c->flags & KIT_SLOW) && !o->slow))
             continue;
-        if (strcmp(o->families, "6") != 0)
-            run_one(run, c, AF_INET, o, lines);
-        if ((c->flags & KIT_FAMILIES) && strcmp(o->families, "4") != 0)
-            run_one(run, c, AF_INET6, o, lines);
+        if (o->families != FAMILY_6)
+            plan_add(p, c, families ? AF_INET : standard);
+        if (families && o->families != FAMILY_4)
+            plan_add(p, c, AF_INET6);
     }
 }
 
-/* Unshares the network, if permitted, so that other programs do not bind the ports that a case has found free. */
-static void unshare_network(void)
+/* Removes the cases that an interrupt has prevented. */
+static size_t plan_remove_undone(struct plan *p)
 {
-    struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-    int s;
+    size_t count = 0, undone;
 
-    if (unshare(CLONE_NEWNET) != 0)
-        return;
-    s = socket(AF_INET, SOCK_DGRAM, 0);
-    if (s < 0 || ioctl(s, SIOCSIFFLAGS, &request) != 0) {
-        perror("ndkconform: lo in a network namespace");
-        exit(2);
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->results[i].is_done)
+            p->results[count++] = p->results[i];
+        else
+            free(p->results[i].output);
     }
-    close(s);
+    undone = p->count - count;
+    p->count = count;
+    return undone;
+}
+
+static void plan_fini(struct plan *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        free(p->results[i].output);
+    free(p->results);
+}
+
+/* Isolates the run from other programs as far as that is permitted, and runs the cases. */
+static void plan_run(struct plan *p, const struct options *o, FILE *lines)
+{
+    static int namespaces[JOBS_MAX];
+    struct jobs_options jobs = { .count = o->jobs, .watchdog = o->watchdog, .lines = lines };
+    const char *failed = o->jobs > 1 ? network_create(o->jobs, namespaces) : NULL;
+
+    if (failed) {
+        fprintf(stderr, "ndkconform: --jobs: %s: %s; the cases run one at a time\n", failed, strerror(errno));
+        jobs.count = 1;
+    } else if (o->jobs > 1) {
+        jobs.namespaces = namespaces;
+    } else if (!o->interface) {
+        (void)network_try_unshare();
+    }
+    jobs_probe();
+    jobs_run(p->results, p->count, &jobs);
 }
 
 /* ---- reports ---- */
@@ -238,45 +243,69 @@ static FILE *report_file(const char *name)
 static bool finish(FILE *f, const char *name)
 {
     bool good = !f || (fflush(f) == 0 && !ferror(f));
+    int error = errno;
 
     if (f && f != stdout)
         good = fclose(f) == 0 && good;
     if (!good)
-        fprintf(stderr, "ndkconform: %s: not written whole\n", name);
+        fprintf(stderr, "ndkconform: %s: %s: not all of the output was written\n", name, strerror(error));
     return good;
 }
 
-int main(int argc, char **argv)
+static int print_summary(const struct plan *p, size_t undone, FILE *lines)
 {
-    struct options o = parse(argc, argv);
-    struct run run = { 0 };
-    struct report report = { .module = o.provider, .started = (long long)time(NULL) };
-    FILE *json, *junit, *lines;
-    bool written;
+    unsigned totals[3] = { 0 };
 
-    kit_provider = o.provider ? provider_of(o.provider) : ndkconform_provider();
-    if (o.list || o.rules)
-        return list(&o);
-    json = report_file(o.json);
-    junit = report_file(o.junit);
-    lines = json == stdout || junit == stdout ? stderr : stdout;
-    unshare_network();
-    run_probe();
-    run_all(&run, &o, lines);
-    report.results = run.results;
-    report.count = run.count;
+    for (size_t i = 0; i < p->count; i++)
+        totals[p->results[i].outcome]++;
+    fprintf(lines, "%u passed, %u failed, %u skipped", totals[RUN_PASSED], totals[RUN_FAILED], totals[RUN_SKIPPED]);
+    if (undone)
+        fprintf(lines, "; interrupted, %zu not run", undone);
+    fputc('\n', lines);
+    return jobs_is_interrupted() ? COMMAND_INTERRUPTED : totals[RUN_FAILED] ? COMMAND_FAILED : COMMAND_OK;
+}
+
+static int run(const struct options *o)
+{
+    struct report report = { .module = o->provider, .started = (long long)time(NULL) };
+    FILE *json = report_file(o->json), *junit = report_file(o->junit);
+    FILE *lines = json == stdout || junit == stdout ? stderr : stdout;
+    struct plan plan;
+    size_t undone;
+    bool written;
+    int code;
+
+    plan_init(&plan, o);
+    if (!plan.count) {
+        fputs("ndkconform: no case matches\n", stderr);
+        return COMMAND_USAGE;
+    }
+    plan_run(&plan, o, lines);
+    undone = plan_remove_undone(&plan);
+    code = print_summary(&plan, undone, lines);
+    report.results = plan.results;
+    report.count = plan.count;
+    report.is_interrupted = jobs_is_interrupted();
     if (json)
         report_json(json, &report);
     if (junit)
         report_junit(junit, &report);
-    written = finish(json, o.json);
-    written = finish(junit, o.junit) && written;
-    fprintf(lines, "%u passed, %u failed, %u skipped\n", run.totals[RUN_PASSED], run.totals[RUN_FAILED],
-            run.totals[RUN_SKIPPED]);
-    if (run.count == 0)
-        fputs("ndkconform: no case matches\n", stderr);
-    for (size_t i = 0; i < run.count; i++)
-        free(run.results[i].output);
-    free(run.results);
-    return !written || report.count == 0 ? 2 : run.totals[RUN_FAILED] != 0;
+    written = finish(json, o->json);
+    written = finish(junit, o->junit) && written;
+    written = finish(stdout, "standard output") && written;
+    plan_fini(&plan);
+    return written ? code : COMMAND_LOST;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+
+    options_parse(&o, argc, argv);
+    kit_provider = o.provider ? provider_of(o.provider) : ndkconform_provider();
+    if (!kit_provider)
+        return command_usage_error(&command, "an ONDK_ variable of the environment is not used");
+    if (o.list || o.rules)
+        return list(&o);
+    return run(&o);
 }

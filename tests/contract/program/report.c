@@ -168,7 +168,7 @@ void report_json(FILE *out, const struct report *r)
         fputs(i ? ",\n" : "\n", out);
         json_case(out, &r->results[i]);
     }
-    fputs("\n  ]\n}\n", out);
+    fprintf(out, "\n  ],\n  \"interrupted\": %s\n}\n", r->is_interrupted ? "true" : "false");
 }
 
 /* ---- JUnit: a suite for each section of the contract ---- */

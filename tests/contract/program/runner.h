@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of ndkconform that cases do not use: running a case, its result, reports. */
+/* The parts of ndkconform that cases do not use: running cases, their results, reports. */
 #ifndef TESTS_CONTRACT_RUNNER_H
 #define TESTS_CONTRACT_RUNNER_H
 
@@ -13,7 +13,7 @@
 /* ---- what cases run against: set before the first case ---- */
 
 extern const struct ndkconform_provider *kit_provider;
-/* The information of an adapter on lo. known is false if none could be opened. */
+/* The information of an adapter of kit_interface. known is false if none could be opened. */
 struct kit_adapter {
     bool known;
     NDK_ADAPTER_INFO info;
@@ -23,27 +23,51 @@ extern struct kit_adapter kit_adapter;
 /* ---- running ---- */
 
 enum run_outcome { RUN_PASSED, RUN_FAILED, RUN_SKIPPED };
-enum { RUN_MAX_OUTPUT = 256 * 1024 };
+enum { RUN_MAX_OUTPUT = 256 * 1024, RUN_MAX_REASON = 1024, RUN_EXIT_SKIPPED = 77 };
 
 struct run_result {
     const struct kit_case *c;
     int family;
+    bool is_done; /* false: not begun, or interrupted */
     enum run_outcome outcome;
     double seconds;
-    char reason[1024]; /* one line: why it failed or was skipped */
-    char *output;      /* the first RUN_MAX_OUTPUT bytes that it printed; not terminated */
-    size_t len;
+    char reason[RUN_MAX_REASON]; /* one line: why it failed or was skipped */
+    char *output;                /* the first RUN_MAX_OUTPUT bytes that it printed; not terminated */
+    size_t len, printed, lost;   /* lost: bytes beyond RUN_MAX_OUTPUT that could not be printed either */
+};
+
+/* Shared with the case's process, which stores here why it failed or was skipped. The first reason remains. */
+struct run_reason {
+    atomic_int is_set;
+    char text[RUN_MAX_REASON];
 };
 
 const struct kit_case *run_first_case(void);
 /* Sets the provider's time limits beyond every watchdog, so that none expires on a slow machine. */
 void run_without_limits(void);
-/* Fills kit_adapter, in a process of its own. */
-void run_probe(void);
-/* Records what the case prints, and writes it to echo at once. watchdog: seconds; 0 is the default. */
-void run_case(const struct kit_case *c, int family, unsigned watchdog, FILE *echo, struct run_result *r);
+/* Runs a case in the calling process, and ends it. */
+_Noreturn void run_case_main(const struct kit_case *c, int family, struct run_reason *reason);
 const char *run_outcome_name(enum run_outcome o);        /* "passed", "FAILED", "skipped" */
 const char *run_family_name(const struct run_result *r); /* "IPv4", "IPv6"; NULL without KIT_FAMILIES */
+
+/* ---- jobs: cases in processes of their own ---- */
+
+enum { JOBS_MAX = 256 };
+
+struct jobs_options {
+    unsigned count;        /* cases at once */
+    const int *namespaces; /* a network namespace for each job; NULL: the process's own */
+    unsigned watchdog;     /* seconds; 0 is the default */
+    FILE *lines;
+};
+/*
+ * Runs the cases of the results, which have c and family, and fills in the rest. Prints what the cases print and a line
+ * for each, in the order of the results. Returns after SIGINT or SIGTERM, too, which end the cases that run.
+ */
+void jobs_run(struct run_result *results, size_t count, const struct jobs_options *o);
+bool jobs_is_interrupted(void);
+/* Fills kit_adapter, in a process of its own. */
+void jobs_probe(void);
 
 /* ---- the rules that a case covers: rules.py makes the table from the comments above the cases ---- */
 
@@ -61,6 +85,7 @@ struct report {
     size_t count;
     const char *module; /* --provider, or NULL */
     long long started;  /* seconds since 1970 */
+    bool is_interrupted;
 };
 void report_json(FILE *out, const struct report *r);
 void report_junit(FILE *out, const struct report *r);
