@@ -38,7 +38,8 @@ enum {
     MAX_NAMES = 64,           /* in one namespace; fewer than the 253 descriptors of one message */
     MAX_USER_SOCKETS = 128,   /* in all namespaces of one other user */
     MAX_SOCKETS = 512,
-    MAX_TRIES = 4, /* processes of one namespace, because the first may have ended */
+    MAX_TRIES = 4,    /* processes of one namespace, because the first may have ended */
+    MAX_REPORTS = 10, /* messages about other users' namespaces */
 };
 
 /* A process in another network namespace. */
@@ -290,16 +291,19 @@ static int netns_open_sockets(int net, size_t n_sockets, struct passing *p)
 struct search {
     struct netns *found;
     size_t count, room, n_sockets;
+    unsigned n_reports; /* about other users */
     FILE *messages;
     bool *failed;
 };
 
 static void search_report(struct search *s, const struct member *m, const char *what, const char *why)
 {
-    fprintf(s->messages, "network namespace %lu (process %ld of user %u): %s%s\n", (unsigned long)m->inode, m->pid,
-            (unsigned)m->uid, what, why);
     if (m->uid == geteuid())
         *s->failed = true;
+    else if (++s->n_reports > MAX_REPORTS)
+        return;
+    fprintf(s->messages, "network namespace %lu (process %ld of user %u): %s%s\n", (unsigned long)m->inode, m->pid,
+            (unsigned)m->uid, what, why);
 }
 
 /* Was this namespace found already, through a process of another user? */
@@ -438,6 +442,8 @@ struct netns *netns_open_others(size_t *count, FILE *messages, bool *failed)
         fprintf(messages, "%zu processes in other network namespaces: not read within two seconds\n", n_members - i);
         *failed = *failed || members[i].uid == geteuid();
     }
+    if (s.n_reports > MAX_REPORTS)
+        fprintf(messages, "%u more network namespaces of other users: not read\n", s.n_reports - MAX_REPORTS);
     free(members);
     *count = s.count;
     return s.found;
