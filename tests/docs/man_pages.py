@@ -24,8 +24,7 @@ import tempfile
 
 MAX_COLUMNS = 80
 EXTERNAL = {'if_nametoindex', 'abort', 'fork', 'exec', 'gdb', 'rping', 'ib_send_bw', 'netstat', 'ip-netns', 'tcpdump',
-            'ibv_devinfo', 'nft', 'ss', 'strace', 'getaddrinfo', 'pkg-config', 'ping',
-            'ndkconform'}
+            'ibv_devinfo', 'nft', 'ss', 'strace', 'getaddrinfo', 'pkg-config', 'ping'}
 
 
 class Pages:
