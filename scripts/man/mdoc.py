@@ -7,7 +7,7 @@ import header
 
 CONSTANT = re.compile(r'(?:STATUS|NDIS_STATUS|NDK_[A-Z]+|IRP_MJ|IOCTL)_[A-Z0-9_]+|NULL|(?:PASSIVE|DISPATCH|APC)_LEVEL'
                       r'|SIG[A-Z]+|SA_ONSTACK|AF_[A-Z0-9]+|SO_[A-Z]+')
-OTHER_PAGES = {'if_nametoindex': 3, 'abort': 3, 'fork': 2, 'exec': 3, 'gdb': 1, 'mdoc': 7}
+OTHER_PAGES = {'if_nametoindex': 3, 'abort': 3, 'fork': 2}  # of the system: function and section
 
 
 def escape(text):
@@ -82,10 +82,9 @@ def sentence_lines(sentence, words):
             plain.append(word)
             continue
         flush()
-        possessive = '' if not after else ' ' + ' '.join(character.replace('"', '\\(dq') for character in after)
         if before:
             macro = f'Pf {argument(before)} {macro}'
-        lines.append('.' + macro + possessive)
+        lines.append(' '.join(['.' + macro] + [argument(character) for character in after]))
     flush()
     return lines
 

@@ -23,8 +23,8 @@ import sys
 import tempfile
 
 MAX_COLUMNS = 80
-EXTERNAL = {'if_nametoindex', 'abort', 'fork', 'exec', 'gdb', 'rping', 'ib_send_bw', 'netstat', 'ip-netns', 'tcpdump',
-            'ibv_devinfo', 'nft', 'ss', 'strace', 'getaddrinfo', 'pkg-config', 'ping'}
+# Pages of other projects.
+EXTERNAL = {'abort', 'fork', 'gdb', 'ib_send_bw', 'ibv_devinfo', 'if_nametoindex', 'netstat', 'rping', 'ss'}
 
 
 class Pages:
