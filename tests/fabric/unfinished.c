@@ -197,6 +197,7 @@ static void half_of_the_descriptors(void)
 
     world_defaults(&w);
     CHECK(w.config_b.max_unfinished == 0);
+    w.config_b.request_ms = 3600000; /* only the limit ends a connection */
     world_open(&w, AF_INET);
     for (int i = 0; i < CLIENTS; i++)
         fd[i] = client("127.0.0.2");
