@@ -199,7 +199,7 @@ static void client_show_live(struct client *c, uint64_t now)
     if (c->steps > 1)
         snprintf(step, sizeof step, " (%u of %u)", c->step, c->steps);
     if (c->warmup)
-        report_live(s, "%u bytes%s, warm-up, %.1f s", (unsigned)s->run.size, step, seconds);
+        report_live(s, "%u bytes%s: warm-up, %.1f s", (unsigned)s->run.size, step, seconds);
     else if (c->o->latency)
         report_live(s, "%u bytes%s, %.1f s: %llu messages, median %.2f us, 99 %% %.2f us", (unsigned)s->run.size, step,
                     seconds, (unsigned long long)c->result->times.count, times_quantile(&c->result->times, 0.5),

@@ -18,6 +18,7 @@
 #include "number.h"
 #include "options.h"
 #include "print.h"
+#include "record.h"
 
 enum { COMPARE_WORSE = 1 };
 
@@ -118,6 +119,7 @@ static bool compare_is_run(const json_t *run)
     const char *role = json_string_value(json_object_get(run, "role"));
 
     return tool && strcmp(tool, "ndkperf") == 0 && role && strcmp(role, "client") == 0 &&
+           json_integer_value(json_object_get(run, "format")) == RECORD_FORMAT &&
            json_is_array(json_object_get(run, "results"));
 }
 
@@ -137,7 +139,7 @@ static bool compare_load(struct compare *c, int index)
     if (!c->runs[index])
         fprintf(stderr, "ndkperf compare: %s: line %d: %s\n", name, error.line, error.text);
     else if (!compare_is_run(c->runs[index]))
-        (void)compare_error(name, "not a run that an ndkperf client has saved");
+        (void)compare_error(name, "not a run that an ndkperf client of this format has saved");
     return c->runs[index] && compare_is_run(c->runs[index]);
 }
 

@@ -124,6 +124,7 @@ static void record_open(const struct session *s)
     record = json_object();
     record_set_text(record, "tool", "ndkperf");
     record_set_text(record, "version", TOOL_VERSION);
+    record_set_count(record, "format", RECORD_FORMAT);
     record_set_count(record, "protocol", WIRE_VERSION);
     record_set_text(record, "role", s->options->server ? "server" : "client");
 }

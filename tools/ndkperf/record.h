@@ -8,6 +8,9 @@
 #include "result.h"
 #include "session.h"
 
+/* The version of the record, which grows if a member changes its meaning. */
+enum { RECORD_FORMAT = 1 };
+
 /* The first lane's connection. */
 struct connection {
     char local[128], peer[128];
