@@ -94,8 +94,9 @@ static void job_record(struct run_result *r, const char *bytes, size_t len)
 /* Prints what the case has printed since the last call. */
 static void job_print(struct run_result *r, FILE *lines)
 {
-    if (r->printed < r->len)
-        progress_clear();
+    if (r->printed == r->len)
+        return;
+    progress_clear();
     fwrite(r->output + r->printed, 1, r->len - r->printed, lines);
     r->printed = r->len;
     fflush(lines);
