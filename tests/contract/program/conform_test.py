@@ -298,6 +298,7 @@ class WrongUsage(Case):
 
     def test_no_case(self):
         self.check("--filter", "no_such_case", says="no case matches")
+        self.assertEqual(lines(run("--filter", "no_such_case")), ["0 passed, 0 failed, 0 skipped"])
 
     def test_no_report(self):
         self.check("--filter", "adp_01_short", "--json", os.path.join(self.directory.name, "no", "where"),

@@ -271,18 +271,14 @@ static int run(const struct options *o)
     FILE *json = report_file(o->json), *junit = report_file(o->junit);
     FILE *lines = json == stdout || junit == stdout ? stderr : stdout;
     struct plan plan;
-    size_t undone;
-    bool written;
+    bool written, is_empty;
     int code;
 
     plan_init(&plan, o);
-    if (!plan.count) {
-        fputs("ndkconform: no case matches\n", stderr);
-        return COMMAND_USAGE;
-    }
-    plan_run(&plan, o, lines);
-    undone = plan_remove_undone(&plan);
-    code = print_summary(&plan, undone, lines);
+    is_empty = plan.count == 0;
+    if (!is_empty)
+        plan_run(&plan, o, lines);
+    code = print_summary(&plan, plan_remove_undone(&plan), lines);
     report.results = plan.results;
     report.count = plan.count;
     report.is_interrupted = jobs_is_interrupted();
@@ -294,6 +290,10 @@ static int run(const struct options *o)
     written = finish(junit, o->junit) && written;
     written = finish(stdout, "standard output") && written;
     plan_fini(&plan);
+    if (is_empty) {
+        fputs("ndkconform: no case matches\n", stderr);
+        return COMMAND_USAGE;
+    }
     return written ? code : COMMAND_LOST;
 }
 
