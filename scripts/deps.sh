@@ -5,8 +5,8 @@
 set -euo pipefail
 LOCK_SECONDS=900 # that it waits for another apt, at most
 build=(gcc cmake ninja-build pkg-config ccache python3 libisal-dev libbsd-dev uthash-dev libjansson-dev)
-test=(g++ clang clang-format-14 libclang-rt-14-dev libcmocka-dev mingw-w64-common gcc-mingw-w64-x86-64 iproute2 nftables
-      gdb mandoc tshark valgrind zsh)
+test=(abigail-tools g++ clang clang-format-14 libclang-rt-14-dev libcmocka-dev mingw-w64-common
+      gcc-mingw-w64-x86-64 iproute2 nftables gdb mandoc tshark valgrind zsh)
 interop=(qemu-system-x86 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest librdmacm-dev libibverbs-dev
          busybox-static cpio kmod xz-utils zstd)
 bench=(libfabric-dev libucx-dev)
