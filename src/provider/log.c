@@ -330,7 +330,9 @@ static void log_read_environment(void)
     fork_on_child(log_on_fork_child);
     if (!value || !log_parse(value, &level, &file))
         return; /* ondk_config_check_environment reports a wrong value */
+    spin_lock(&sink.lock);
     sink.level = sink.environment_level = level;
+    spin_unlock(&sink.lock);
     atomic_store_explicit(&log_level, level, memory_order_relaxed);
     fd = file ? log_open(file) : STDERR_FILENO;
     if (fd >= 0)

@@ -111,6 +111,9 @@ def errors(directory):
         check(f"{why}: named", lines[0][2:] == ("error", f"ONDK_LOG: the log goes to standard error, because {file} "
                                                          f"cannot be opened: {why}"), lines)
         check(f"{why}: the lines go to standard error", ports(lines) == list(range(1, CONNECTS + 1)), lines)
+    lines = lines_of("a strange name", run("connects", f"warn,{directory}/no/\x1b[2J\n2000-01-01T"))
+    check("a strange name: one line, printable", len(lines) == 1 and
+          f"because {directory}/no/?[2J?2000-01-01T cannot be opened" in lines[0][3], lines)
     for value in ("loud", "info,", "INFO", ",file", "infor", "warn;x"):
         lines = lines_of(value, run("connects", value))
         check(f"{value}: named", [line[2:] for line in lines] == [
