@@ -36,7 +36,7 @@ def complete(*words):
         COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
         function=$(complete -p {tool} | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
         $function && printf '%s\\n' "${{COMPREPLY[@]}}"'''
-    p = subprocess.run(["bash", "--norc", "-c", script, "bash", *words], capture_output=True, text=True, timeout=20,
+    p = subprocess.run(["bash", "--norc", "-c", script, "bash", *words], capture_output=True, text=True, timeout=60,
                        check=False)
     check(f"bash: {words}: no message", not p.stderr, p.stderr)
     return sorted(filter(None, p.stdout.splitlines()))
@@ -89,7 +89,7 @@ class Zsh:
         self.type(f"unsetopt zle_bracketed_paste; PS1=; LISTMAX=1000; fpath=({DIRECTORY}/zsh $fpath); "
                   "autoload -U compinit; compinit -u -D; echo re''ady\n", "ready")
 
-    def type(self, text, until, seconds=15):
+    def type(self, text, until, seconds=40):
         """Types the text. Returns what zsh prints, up to `until`, or in `seconds`."""
         os.write(self.terminal, text.encode())
         seen, end = "", time.monotonic() + seconds

@@ -101,7 +101,7 @@ def round_trips():
     check("--quiet", code == 0 and "bytes from" not in text and "min/avg" in text, text)
     start = time.monotonic()
     code, text = server.run("-n", "4", "--interval", "200ms")
-    check("--interval", code == 0 and 0.6 <= time.monotonic() - start < 5, (text, time.monotonic() - start))
+    check("--interval", code == 0 and 0.6 <= time.monotonic() - start < 60, (text, time.monotonic() - start))
     code, text = server.run("-n", "2", "--sweep", "64-1K")
     rows = re.findall(r"^ +(\d+) +2 +[\d. ]+$", text, re.M)
     check("--sweep", code == 0 and rows == ["64", "128", "256", "512", "1024"], text)
@@ -157,7 +157,7 @@ def many_clients():
     server = Persistent("-P", "-W", "0.5")
     check("a client", server.run()[0] == 0, "")
     start = time.monotonic()
-    check("a server ends when no client comes any more", server.end(None) == 0 and time.monotonic() - start < 10,
+    check("a server ends when no client comes any more", server.end(None) == 0 and time.monotonic() - start < 60,
           server.text)
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What ndkinfo finds out about one interface and its adapter. */
+/* The state that ndkinfo reads of one interface and its adapter. */
 #ifndef NDKINFO_ADAPTER_H
 #define NDKINFO_ADAPTER_H
 
