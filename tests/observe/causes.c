@@ -592,3 +592,31 @@ CASE(causes_a_firewall, KIT_NETNS)
     kit_nft("delete table ip wall");
     kit_pair_close(&p);
 }
+
+CASE(causes_an_interface_that_is_deleted, KIT_NETNS)
+{
+    static struct kit_pair p;
+    struct sockaddr_storage at = kit_cable_host(1, 0);
+    struct kit_child other;
+
+    kit_fork(&other, kit_wait_join, true);
+    kit_cable(&other);
+    log_collect();
+    kit_side_open(&p.active, kit_open_interface("near"));
+    kit_side_open(&p.passive, kit_open_interface("near"));
+    p.active.owns_adapter = p.passive.owns_adapter = true;
+    kit_listen_at(&p.listener, p.passive.adapter, &at);
+    kit_establish_from(&p.active, &p.passive, &p.listener, &at);
+    struct sockaddr_storage near = kit_local_address(p.active.connector);
+    kit_ip("link delete near");
+    outcome_wait(&p.active,
+                 &(struct outcome){ INITIATED, "established", STATUS_CONNECTION_ABORTED, REASON(INTERFACE_GONE), &near,
+                                    &p.listener.address, 0 },
+                 1);
+    outcome_wait(&p.passive,
+                 &(struct outcome){ ACCEPTED, "established", STATUS_CONNECTION_ABORTED, REASON(INTERFACE_GONE),
+                                    &p.listener.address, &near, 0 },
+                 1);
+    kit_pair_close(&p);
+    kit_join(&other);
+}

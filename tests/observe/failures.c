@@ -3,6 +3,9 @@
  * The list of failed and refused connections: what is an entry, which failures are the same one, and that peers cannot
  * push each other's entries out. causes.c has an entry for each cause.
  */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "contract/kit/net.h"
 #include "contract/kit/raw.h"
 #include "observe/outcome.h"
@@ -97,6 +100,32 @@ CASE(failures_do_not_list_normal_ends, KIT_FAMILIES)
     kit_wait_count(&p.passive.disconnected, 1);
     kit_pair_close(&p);
     CHECK_EQ(ondk_adapter_failures(NULL, NULL, 0), 1);
+}
+
+/* A child of fork has a list of its own. */
+CASE(failures_after_fork, 0)
+{
+    static struct kit_side s;
+    struct sockaddr_storage source = kit_host(0), nobody = kit_free_address();
+    int status;
+
+    kit_side_open(&s, NULL);
+    CHECK_STATUS(kit_connect(&s, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
+    pid_t child = fork();
+    if (child == 0) {
+        static struct kit_side own;
+
+        CHECK_EQ(ondk_adapter_failures(NULL, NULL, 0), 0);
+        kit_side_open(&own, NULL);
+        CHECK_STATUS(kit_connect(&own, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
+        CHECK_EQ(ondk_adapter_failures(NULL, NULL, 0), 1);
+        kit_side_close(&own);
+        _exit(0);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    CHECK_EQ(ondk_adapter_failures(NULL, NULL, 0), 1);
+    kit_side_close(&s);
 }
 
 /* ---- floods ---- */
