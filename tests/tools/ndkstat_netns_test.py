@@ -144,6 +144,10 @@ def other_users():
         code, out, err = stat_everywhere("--address", ":21646")
         check("root sees it, and whose it is", [(r["PID"], r["Netns"]) for r in of_port(out, 21646)] ==
               [(f"{his.pid} (uid {OTHER_USER})", str(his.netns))], (code, out, err))
+    with Inside("unshare", "--user", "--map-root-user", *server(21650), user=OTHER_USER) as his:
+        code, out, err = stat("--address", ":21650")
+        check("root sees a process in another user namespace alone", code == 0 and his and
+              [r["PID"] for r in of_port(out, 21650)] == [f"{his.pid} (uid {OTHER_USER})"], (code, out, err))
     # The namespace belongs to root's user namespace, so the user may not enter it, although he runs there.
     command = ["unshare", "--net", "sh", "-c", "ip link set lo up && exec setpriv --reuid "
                f"{OTHER_USER} --regid {OTHER_USER} --clear-groups \"$@\"", "sh", *server(21647)]

@@ -184,12 +184,12 @@ static void peer_identify(struct round *r, struct peer *p)
 }
 
 /*
- * Connects. A process in another user namespace does not recognize root, so root connects as that process's user. Returns
- * 0 or errno.
+ * Connects. Root connects as the process's user, because a process in another user namespace does not recognize root.
+ * Returns 0 or errno.
  */
 static int peer_connect_as_allowed(const struct peer *p, const struct sockaddr_un *name, socklen_t len)
 {
-    bool becomes = p->netns && p->name->has_uid && p->name->uid != geteuid() && geteuid() == 0;
+    bool becomes = geteuid() == 0 && p->name->has_uid && p->name->uid != 0;
     int error;
 
     if (becomes && seteuid(p->name->uid) != 0)
