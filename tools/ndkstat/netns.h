@@ -26,7 +26,7 @@ struct netns {
     int *sockets; /* one for each name, not connected; -1: the reader has closed or owns it */
 };
 
-/* The network namespace of this process. Returns 0 and "" if it cannot be read. */
+/* Returns the inode of this process's network namespace, or 0 if it cannot be read. */
 ino_t netns_own_inode(void);
 /* Finds the name of a namespace in /run/netns. Returns "" if it has none. */
 void netns_find_name(ino_t inode, char name[NETNS_MAX_NAME]);
