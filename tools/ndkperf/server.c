@@ -15,8 +15,6 @@
 static const uint64_t LIVE_NS = 500000000;
 static const double MIB = 1048576;
 
-static double server_traffic(const struct session *s);
-
 struct server {
     struct session *s;
     struct outcome outcome;
@@ -34,6 +32,15 @@ struct server {
 static struct server *server_from(struct session *s)
 {
     return s->role;
+}
+
+/* Returns the bytes that the adapter has transferred. */
+static double server_traffic(const struct session *s)
+{
+    ondk_counters_t n;
+
+    ondk_adapter_counters(s->control.adapter, &n);
+    return (double)n.rdma_in_octets + (double)n.rdma_out_octets;
 }
 
 /* Stores the first difference, for the client. */
@@ -229,14 +236,6 @@ static bool server_handle_order(struct server *v)
 }
 
 /* ---- progress ---- */
-
-static double server_traffic(const struct session *s)
-{
-    ondk_counters_t n;
-
-    ondk_adapter_counters(s->control.adapter, &n);
-    return (double)n.rdma_in_octets + (double)n.rdma_out_octets;
-}
 
 /* Shows the adapter's traffic, because the target of a write or read does not see the requests. */
 static void server_show_live(struct server *v, uint64_t now)

@@ -56,7 +56,7 @@ struct session {
     const struct options *options;
     struct sockaddr_storage server_address, client_address; /* client_address: of the client's end */
     session_on_difference *on_difference;
-    void *role; /* the struct client or struct server */
+    void *role; /* of a server: its struct server */
     struct consumer control;
     struct consumer_region orders; /* one order or outcome to send, one to receive */
     bool order_received, order_sending;
@@ -68,7 +68,8 @@ struct session {
     bool check, both;       /* both: --bidirectional */
     struct order run;       /* the current run */
     struct pump pump;
-    uint64_t idle, busy, idle_since;
+    uint64_t idle, busy; /* polls of the lanes: without a result since the last one, and with results */
+    uint64_t idle_since;
     uint64_t traffic, traffic_at; /* bytes that the adapter has transferred, and when they last increased */
     bool is_idle;                 /* no traffic and no completions for a tenth of a second */
     bool has_timeout;             /* fails after 30 s without progress */
