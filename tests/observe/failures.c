@@ -113,13 +113,15 @@ CASE(failures_after_fork, 0)
     CHECK_STATUS(kit_connect(&s, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
     pid_t child = fork();
     if (child == 0) {
+        CHECK_EQ(ondk_adapter_failures(NULL, NULL, 0), 0);
+#ifndef __SANITIZE_THREAD__ /* which ends a child that starts threads */
         static struct kit_side own;
 
-        CHECK_EQ(ondk_adapter_failures(NULL, NULL, 0), 0);
         kit_side_open(&own, NULL);
         CHECK_STATUS(kit_connect(&own, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
         CHECK_EQ(ondk_adapter_failures(NULL, NULL, 0), 1);
         kit_side_close(&own);
+#endif
         _exit(0);
     }
     CHECK_EQ(waitpid(child, &status, 0), child);
