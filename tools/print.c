@@ -119,14 +119,15 @@ bool print_is_lost(void)
 
 void print_failed(const char *step, NTSTATUS status)
 {
-    print_error("%s failed: %s (0x%08X)", step, ondk_status_name(status), (unsigned)status);
-    print_line("  %s", ondk_status_advice(status));
+    print_failed_for(step, status, 0);
 }
 
 void print_failed_for(const char *step, NTSTATUS status, uint32_t reason)
 {
-    print_failed(step, status);
-    if (reason) {
+    print_error("%s failed: %s (0x%08X)", step, ondk_status_name(status), (unsigned)status);
+    if (!reason) {
+        print_line("  %s", ondk_status_advice(status));
+    } else {
         print_line("  reason 0x%08X %s: %s", (unsigned)reason, ondk_reason_name(reason), ondk_reason_text(reason));
         print_line("  %s", ondk_reason_advice(reason));
     }

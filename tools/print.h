@@ -28,7 +28,10 @@ bool print_is_lost(void);
 
 /* Prints "step failed: STATUS_X (0x...)" and advice for this status. */
 void print_failed(const char *step, NTSTATUS status);
-/* Also prints the provider's reason, which is more specific than the status. 0: there is none. */
+/*
+ * The same with the provider's reason and its advice instead of the status' advice, which is less specific and may
+ * contradict. 0: there is no reason.
+ */
 void print_failed_for(const char *step, NTSTATUS status, uint32_t reason);
 /* For a step of the consumer's connection: also prints the connector's reason. */
 void print_step_failed(const struct consumer *c, const char *step, NTSTATUS status);

@@ -51,12 +51,14 @@ static const struct cause {
     [FABRIC_SYSTEM] = {ONDK_CAUSE_SYSTEM, 0, "The system refused for a reason that OpenNDK does not recognize.",
                        "Run the program under strace -f -e trace=network: the failing call shows the error."},
     [FABRIC_REFUSED] = {ONDK_CAUSE_REFUSED, 0, "Nobody listens at the peer's address.",
-                        "Start the server, check the port, and that the listener is not paused."},
+                        "Start the server, check the port, that the server listens on this address (ndkstat or ss -tln "
+                        "there), and that no firewall rejects the connection. A paused listener looks the same."},
     [FABRIC_REJECTED] = {ONDK_CAUSE_REJECTED, 0, "The peer rejected the request; private data may have the reason.",
-                         "Read NdkGetConnectionData; a full backlog rejects without data: try again later."},
+                         "The server's log (ONDK_LOG=info) or ndkstat --failures there has the cause: backlog, private "
+                         "data, ready-to-receive, or its program."},
     [FABRIC_PEER_RESET] = {ONDK_CAUSE_PEER_RESET, 0, "The peer reset the connection, or its process died.",
                            "Check whether the peer's program crashed, closed without a disconnect, or lost its "
-                           "network."},
+                           "network. In NdkConnect: or whether it is not iWARP, or a proxy without its backend."},
     [FABRIC_PEER_CLOSED] = {ONDK_CAUSE_PEER_CLOSED, 0, "The peer disconnected.",
                             "Not an error: disconnect this side, too."},
     [FABRIC_PEER_GAVE_UP] = {ONDK_CAUSE_PEER_GAVE_UP, 0, "The peer closed the connection before it was established.",

@@ -265,6 +265,8 @@ def main():
     code, text = run("-C", "-ServerAddr", "127.0.0.1:21008")
     check("nobody listens", code == 1 and "STATUS_CONNECTION_REFUSED (0xC0000236)" in text, (code, text))
     check("nobody listens: the reason", "reason 0x00210000 refused: Nobody listens" in text, text)
+    check("nobody listens: what to check is the reason's, not the status'", "ss -tln there" in text and
+          "rejected" not in text, text)
     pair("too large for the server", "127.0.0.1:21012", ("--size", "1000000"), ("--size", "1000001"), codes=(1, 1),
          client_says=("NdkReceive failed: STATUS_", "  reason 0x00240000 peer-closed: The peer disconnected."))
     code, text = run("-C", "-ServerAddr", "127.0.0.1:21008", "-ClientAddr", "127.0.0.1", "-ClientIf", "9999")
