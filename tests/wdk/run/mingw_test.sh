@@ -13,7 +13,10 @@ for sample in hello echo; do
         'WskDeregister' 'DLL Name: ntoskrnl.exe' 'KeWaitForSingleObject'; do
         grep -q "$wanted" "$dir/$sample.txt" || { echo "$sample.sys: no $wanted"; exit 1; }
     done
-    ! grep 'DLL Name' "$dir/$sample.txt" | grep -v -e netio.sys -e ntoskrnl.exe -e HAL.dll
+    if grep 'DLL Name' "$dir/$sample.txt" | grep -v -e netio.sys -e ntoskrnl.exe -e HAL.dll; then
+        echo "$sample.sys imports from the libraries above"
+        exit 1
+    fi
     entry=$(awk '/^AddressOfEntryPoint/ { print $2 }' "$dir/$sample.txt")
     symbol=$(x86_64-w64-mingw32-nm "$dir/$sample.sys" | awk '$3 == "DriverEntry" { print $1 }')
     if [ $((0x$entry + 0x140000000)) != $((0x$symbol)) ]; then
