@@ -8,7 +8,8 @@
  * object. "closing" is the state of an object whose close has begun and has not ended.
  *
  * Each function fills at most capacity entries and returns how many exist, which may be more and may differ at the next
- * call. A list is a snapshot of one instant.
+ * call. Each entry is of one instant; a list of many need not be. An object that exists during the whole call is listed
+ * once, unless the result is larger than capacity.
  * See also: docs/observe.md
  */
 #ifndef OPENNDK_NETSTAT_H
@@ -67,7 +68,7 @@ typedef struct ondk_connection {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The list is a snapshot of one instant.
+ * Each entry is of one instant; the list need not be.
  * Returns the number of connections, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -100,7 +101,7 @@ typedef struct ondk_listener {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The list is a snapshot of one instant.
+ * Each entry is of one instant; the list need not be.
  * Returns the number of listeners, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -133,7 +134,7 @@ typedef struct ondk_endpoint {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The list is a snapshot of one instant.
+ * Each entry is of one instant; the list need not be.
  * Returns the number of shared endpoints, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -160,7 +161,7 @@ typedef struct ondk_protection_domain {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The list is a snapshot of one instant.
+ * Each entry is of one instant; the list need not be.
  * Returns the number of protection domains, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -198,7 +199,7 @@ typedef struct ondk_completion_queue {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The list is a snapshot of one instant.
+ * Each entry is of one instant; the list need not be.
  * Returns the number of completion queues, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -235,7 +236,7 @@ typedef struct ondk_queue_pair {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The list is a snapshot of one instant.
+ * Each entry is of one instant; the list need not be.
  * Returns the number of queue pairs, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -272,7 +273,7 @@ typedef struct ondk_shared_receive_queue {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The list is a snapshot of one instant.
+ * Each entry is of one instant; the list need not be.
  * Returns the number of shared receive queues, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -310,7 +311,7 @@ typedef struct ondk_memory_region {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The list is a snapshot of one instant.
+ * Each entry is of one instant; the list need not be.
  * Returns the number of memory regions, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -346,7 +347,7 @@ typedef struct ondk_memory_window {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The list is a snapshot of one instant.
+ * Each entry is of one instant; the list need not be.
  * Returns the number of memory windows, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md

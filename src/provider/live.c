@@ -2,7 +2,8 @@
 /*
  * The lists of an adapter's objects, and the public functions that copy them. The invariant: while the lock is held,
  * only the describe functions of the objects are called, which take no lock but the object's own and that of the fabric's
- * object behind it, and call nothing that may run other work.
+ * object behind it, and call nothing that may run other work. A list is copied in batches, because creations and ends of
+ * objects wait for the lock.
  */
 #include "provider/live.h"
 
@@ -10,12 +11,22 @@
 #include "provider/adapter.h"
 #include "provider/object.h"
 
+enum { BATCH = 32 }; /* objects that are visited without releasing the lock */
+
+/* A copy in progress: the next object to visit. live_list_remove advances it, so the object is always in the list. */
+struct live_walk {
+    struct object *next; /* NULL: all have been visited */
+    LIST_ENTRY(live_walk) link;
+};
+
 void live_list_init(struct live_list *live)
 {
     spin_init(&live->lock);
+    LIST_INIT(&live->walks);
     for (int type = 0; type < NdkObjectTypeMax; type++) {
         LIST_INIT(&live->lists[type]);
         live->last_ids[type] = 0;
+        live->counts[type] = 0;
     }
 }
 
@@ -24,6 +35,7 @@ void live_list_insert(struct live_list *live, struct object *o)
     spin_lock(&live->lock);
     o->live_inserted = true;
     o->live_id = ++live->last_ids[o->type->ndk_type];
+    live->counts[o->type->ndk_type]++;
     LIST_INSERT_HEAD(&live->lists[o->type->ndk_type], o, live_link);
     spin_unlock(&live->lock);
 }
@@ -38,33 +50,70 @@ void live_list_set_retiring(struct live_list *live, struct object *o)
 void live_list_hide(struct live_list *live, struct object *o)
 {
     spin_lock(&live->lock);
+    if (o->live_inserted && !o->live_hidden)
+        live->counts[o->type->ndk_type]--;
     o->live_hidden = true;
     spin_unlock(&live->lock);
 }
 
 void live_list_remove(struct live_list *live, struct object *o)
 {
+    struct live_walk *walk;
+
     spin_lock(&live->lock);
+    LIST_FOREACH (walk, &live->walks, link) {
+        if (walk->next == o)
+            walk->next = LIST_NEXT(o, live_link);
+    }
     if (o->live_inserted)
         LIST_REMOVE(o, live_link);
     spin_unlock(&live->lock);
 }
 
-uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entries, uint32_t capacity,
-                        size_t entry_size, size_t own_size)
+/* Describes the objects of the next batch that are listed now. Returns true if the walk has not ended. */
+static bool live_walk_batch(struct live_list *live, struct live_walk *walk, union live_entry *batch, uint32_t *listed)
 {
-    union live_entry one;
-    struct object *o;
     uint32_t count = 0;
 
     spin_lock(&live->lock);
-    LIST_FOREACH (o, &live->lists[type], live_link) {
-        if (o->live_hidden || !o->type->describe(o, &one))
-            continue;
-        if (count < capacity)
-            sized_write_entry(entries, count, entry_size, &one, own_size);
-        count++;
+    for (unsigned visits = 0; walk->next && visits < BATCH; visits++) {
+        struct object *o = walk->next;
+
+        walk->next = LIST_NEXT(o, live_link);
+        if (!o->live_hidden && o->type->describe(o, &batch[count]))
+            count++;
     }
+    bool has_more = walk->next != NULL;
+    spin_unlock(&live->lock);
+    *listed = count;
+    return has_more;
+}
+
+uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entries, uint32_t capacity,
+                        size_t entry_size, size_t own_size)
+{
+    bool has_unlisted = type == NdkObjectTypeConnector; /* a connector without a connection is not listed */
+    bool has_more = has_unlisted || capacity > 0;
+    union live_entry batch[BATCH];
+    struct live_walk walk;
+    uint32_t count = 0, listed;
+
+    spin_lock(&live->lock);
+    walk.next = LIST_FIRST(&live->lists[type]);
+    LIST_INSERT_HEAD(&live->walks, &walk, link);
+    spin_unlock(&live->lock);
+    while (has_more && (has_unlisted || count <= capacity)) {
+        has_more = live_walk_batch(live, &walk, batch, &listed);
+        /* The caller's array is written without the lock, because its pages may have to be allocated. */
+        for (uint32_t i = 0; i < listed; i++, count++) {
+            if (count < capacity)
+                sized_write_entry(entries, count, entry_size, &batch[i], own_size);
+        }
+    }
+    spin_lock(&live->lock);
+    LIST_REMOVE(&walk, link);
+    if (!has_unlisted && (!capacity || count > capacity) && count < live->counts[type])
+        count = live->counts[type];
     spin_unlock(&live->lock);
     return count;
 }

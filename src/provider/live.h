@@ -31,8 +31,10 @@ union live_entry {
 };
 
 struct live_list {
-    struct spin lock; /* guards everything, and the live_ members of all objects */
-    LIST_HEAD(, object) lists[NdkObjectTypeMax];
+    struct spin lock;                            /* guards everything, and the live_ members of all objects */
+    LIST_HEAD(, object) lists[NdkObjectTypeMax]; /* the newest first */
+    uint32_t counts[NdkObjectTypeMax];           /* objects of the type that are not hidden */
+    LIST_HEAD(, live_walk) walks;                /* copies in progress */
     uint32_t last_ids[NdkObjectTypeMax];
 };
 
@@ -44,8 +46,9 @@ void live_list_set_retiring(struct live_list *live, struct object *o);
 void live_list_hide(struct live_list *live, struct object *o);
 void live_list_remove(struct live_list *live, struct object *o);
 /*
- * Copies the entries of one type, at most capacity of them, to the caller's array. Returns how many exist. entry_size:
- * the size of the caller's entries. own_size: that of this library's.
+ * Copies the entries of one type, at most capacity of them, to the caller's array. Returns how many exist. An object
+ * that exists during the whole call is copied once, unless the result is larger than capacity. entry_size: the size of
+ * the caller's entries. own_size: that of this library's.
  */
 uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entries, uint32_t capacity,
                         size_t entry_size, size_t own_size);

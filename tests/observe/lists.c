@@ -219,3 +219,114 @@ CASE(list_during_churn, 0)
              0);
     ondk_close_adapter(adapter);
 }
+
+/* ---- lists of many objects ---- */
+
+enum { MANY = 150, CHURNED = 90, READINGS = 1000 };
+static atomic_bool churn_ends;
+
+static NDK_PD *make_pd(NDK_ADAPTER *adapter)
+{
+    struct kit_call call = { 0 };
+    NDK_PD *pd;
+
+    CHECK_STATUS(kit_final(&call, adapter->Dispatch->NdkCreatePd(adapter, kit_create_done, &call, &pd)),
+                 STATUS_SUCCESS);
+    return pd;
+}
+
+/* As of a caller with a later version of the struct. Writing it takes long, so that many objects end during a reading. */
+struct wide_entry {
+    ondk_protection_domain_t pd;
+    char later[16384];
+};
+
+/* Ids must fall, so that no object is listed twice. Returns how many of the ids are those of `lasting`. */
+static uint32_t count_lasting(const struct wide_entry *all, uint32_t count, const uint32_t *lasting)
+{
+    uint32_t found = 0, next = MANY;
+
+    for (uint32_t i = 0; i < count; i++) {
+        CHECK(i == 0 || all[i].pd.id < all[i - 1].pd.id);
+        while (next > 0 && lasting[next - 1] > all[i].pd.id)
+            next--;
+        found += next > 0 && lasting[next - 1] == all[i].pd.id;
+    }
+    return found;
+}
+
+CASE(list_of_many, 0)
+{
+    static ondk_protection_domain_t all[MANY + 1];
+    static NDK_PD *pds[MANY];
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+
+    for (int i = 0; i < MANY; i++)
+        pds[i] = make_pd(adapter);
+    CHECK_EQ(ondk_adapter_protection_domains(adapter, NULL, 0), MANY);
+    for (uint32_t capacity = 1; capacity <= MANY + 1; capacity++) {
+        memset(all, 0xa5, sizeof all);
+        CHECK_EQ(ondk_adapter_protection_domains(adapter, all, capacity), MANY);
+        for (uint32_t i = 0; i < capacity && i < MANY; i++)
+            CHECK_EQ(all[i].id, MANY - i);
+        CHECK(capacity > MANY || all[capacity].id == 0xa5a5a5a5);
+    }
+    for (int i = 0; i < MANY; i++)
+        CHECK_STATUS(kit_close(pds[i]), STATUS_SUCCESS);
+    CHECK_EQ(ondk_adapter_protection_domains(adapter, all, MANY), 0);
+    ondk_close_adapter(adapter);
+}
+
+struct churn {
+    NDK_ADAPTER *adapter;
+    NDK_PD *pds[CHURNED];
+};
+
+/* Replaces objects in an order that ends them all over the list. */
+static void *replace_pds(void *arg)
+{
+    struct churn *c = arg;
+
+    for (unsigned i = 0; !atomic_load(&churn_ends); i += 37) {
+        CHECK_STATUS(kit_close(c->pds[i % CHURNED]), STATUS_SUCCESS);
+        c->pds[i % CHURNED] = make_pd(c->adapter);
+    }
+    for (int i = 0; i < CHURNED; i++)
+        CHECK_STATUS(kit_close(c->pds[i]), STATUS_SUCCESS);
+    return NULL;
+}
+
+/* An object that exists all the time is listed exactly once, although its neighbors in the list come and go. */
+CASE(list_of_many_during_churn, 0)
+{
+    enum { ROOM_FOR_ALL = 2 * (MANY + CHURNED) };
+    static struct wide_entry all[ROOM_FOR_ALL];
+    static struct churn c;
+    static NDK_PD *pds[MANY];
+    static uint32_t lasting[MANY];
+    pthread_t thread;
+    NDK_ADAPTER *adapter = c.adapter = kit_open(2, 1);
+
+    for (int i = 0; i < MANY; i++) {
+        pds[i] = make_pd(adapter);
+        CHECK_EQ(ondk_adapter_protection_domains(adapter, &all[0].pd, 1), i + 1 + (i < CHURNED ? i : CHURNED));
+        lasting[i] = all[0].pd.id;
+        if (i < CHURNED)
+            c.pds[i] = make_pd(adapter);
+    }
+    atomic_store(&churn_ends, false);
+    CHECK(pthread_create(&thread, NULL, replace_pds, &c) == 0);
+    for (int i = 0; i < READINGS; i++) {
+        uint32_t count = ondk_adapter_protection_domains_sized(adapter, &all[0].pd, ROOM_FOR_ALL, sizeof all[0]);
+        CHECK(count <= ROOM_FOR_ALL);
+        CHECK_EQ(count_lasting(all, count, lasting), MANY);
+        count = ondk_adapter_protection_domains(adapter, NULL, 0);
+        CHECK(count >= MANY + CHURNED - 1 && count <= MANY + CHURNED);
+    }
+    atomic_store(&churn_ends, true);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK_EQ(ondk_adapter_protection_domains(adapter, NULL, 0), MANY);
+    for (int i = 0; i < MANY; i++)
+        CHECK_STATUS(kit_close(pds[i]), STATUS_SUCCESS);
+    ondk_close_adapter(adapter);
+}
