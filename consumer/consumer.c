@@ -382,6 +382,11 @@ bool consumer_is_cancelled(struct consumer *c)
 
 bool consumer_next_result(struct consumer *c, NDK_RESULT_EX *result, unsigned seconds)
 {
+    return consumer_next_result_ms(c, result, (uint64_t)seconds * 1000);
+}
+
+bool consumer_next_result_ms(struct consumer *c, NDK_RESULT_EX *result, uint64_t ms)
+{
     for (;;) {
         unsigned count = event_count(c->wake);
         bool is_disconnected = consumer_is_disconnected(c);
@@ -391,7 +396,7 @@ bool consumer_next_result(struct consumer *c, NDK_RESULT_EX *result, unsigned se
         if (is_disconnected || consumer_is_cancelled(c))
             return false;
         c->cq->Dispatch->NdkArmCq(c->cq, NDK_CQ_NOTIFY_ANY);
-        if (!event_wait(c, c->wake, count, (uint64_t)seconds * 1000))
+        if (!event_wait(c, c->wake, count, ms))
             return c->cq->Dispatch->NdkGetCqResultsEx(c->cq, result, 1) > 0;
     }
 }

@@ -101,6 +101,8 @@ bool consumer_is_cancelled(struct consumer *c);
 
 /* The next result of c->cq; false after `seconds`, or if the peer has disconnected and no result is left. */
 bool consumer_next_result(struct consumer *c, NDK_RESULT_EX *result, unsigned seconds);
+/* The same with milliseconds. */
+bool consumer_next_result_ms(struct consumer *c, NDK_RESULT_EX *result, uint64_t ms);
 
 /*
  * For a thread that polls completion queues itself: it reads the count, polls and arms, and then waits, at most `ms`

@@ -117,6 +117,11 @@ bool print_is_lost(void)
     return is_lost;
 }
 
+static void print_status(const char *step, NTSTATUS status)
+{
+    print_error("%s failed: %s (0x%08X)", step, ondk_status_name(status), (unsigned)status);
+}
+
 void print_failed(const char *step, NTSTATUS status)
 {
     print_failed_for(step, status, 0);
@@ -124,13 +129,19 @@ void print_failed(const char *step, NTSTATUS status)
 
 void print_failed_for(const char *step, NTSTATUS status, uint32_t reason)
 {
-    print_error("%s failed: %s (0x%08X)", step, ondk_status_name(status), (unsigned)status);
     if (!reason) {
-        print_line("  %s", ondk_status_advice(status));
-    } else {
-        print_line("  reason 0x%08X %s: %s", (unsigned)reason, ondk_reason_name(reason), ondk_reason_text(reason));
-        print_line("  %s", ondk_reason_advice(reason));
+        print_failed_advice(step, status, ondk_status_advice(status));
+        return;
     }
+    print_status(step, status);
+    print_line("  reason 0x%08X %s: %s", (unsigned)reason, ondk_reason_name(reason), ondk_reason_text(reason));
+    print_line("  %s", ondk_reason_advice(reason));
+}
+
+void print_failed_advice(const char *step, NTSTATUS status, const char *advice)
+{
+    print_status(step, status);
+    print_line("  %s", advice);
 }
 
 void print_step_failed(const struct consumer *c, const char *step, NTSTATUS status)

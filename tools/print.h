@@ -33,6 +33,8 @@ void print_failed(const char *step, NTSTATUS status);
  * contradict. 0: there is no reason.
  */
 void print_failed_for(const char *step, NTSTATUS status, uint32_t reason);
+/* The same with the caller's own advice. */
+void print_failed_advice(const char *step, NTSTATUS status, const char *advice);
 /* For a step of the consumer's connection: also prints the connector's reason. */
 void print_step_failed(const struct consumer *c, const char *step, NTSTATUS status);
 /* If status is STATUS_SHARING_VIOLATION, prints which process uses the local address. Otherwise prints nothing. */

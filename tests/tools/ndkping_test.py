@@ -182,6 +182,34 @@ def interrupts():
     check("a server that has not served all", server.end() == 130, server.text)
 
 
+def stopped():
+    """A stopped server does not answer, and its host acknowledges. The client gives up by itself."""
+    server = Persistent("-P")
+    server.process.send_signal(signal.SIGSTOP)
+    # the kernel completes the TCP connection, but a stopped server does not answer the MPA request
+    code, text = server.run("--timeout", "0.5")
+    check("a server that was stopped before", code == 1 and "reply-timeout" in text and "Nothing answered in time;"
+          not in text, (code, text))
+    server.process.send_signal(signal.SIGCONT)
+    for options in (), ("--json",):
+        client = subprocess.Popen([NDKPING, "-C", "-ServerAddr", server.at, "-i", "0.3", "--timeout", "1", *options],
+                                  env={**os.environ, "ONDK_UNACKED_MS": "900"}, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True)
+        text = "".join(client.stdout.readline() for _ in range(4))
+        server.process.send_signal(signal.SIGSTOP)
+        text += client.communicate(timeout=LIMIT)[0]
+        server.process.send_signal(signal.SIGCONT)
+        words = ("the server did not answer a ping for 1 s; its host acknowledged it: is its process stopped? (ndkstat "
+                 "or ps at the server)")
+        check(f"a stopped server, {options}", client.returncode == 1 and words in text and
+              "NdkReceive failed: STATUS_IO_TIMEOUT" in text, text)
+        if options:
+            error = json.loads(text[text.index("{"):])["error"]
+            check("JSON of it", error["status"] == "STATUS_IO_TIMEOUT" and error["reason_text"] == words, error)
+    check("the server goes on", server.run()[0] == 0, "")
+    server.end()
+
+
 def names():
     code, text = run("-C", "-ServerAddr", "no-such-host.invalid:7174")
     check("an unknown host", code == 1 and "'no-such-host.invalid'" in text, (code, text))
@@ -228,7 +256,7 @@ def values():
 
 
 def main():
-    for part in round_trips, formats, many_clients, interrupts, names, values:
+    for part in round_trips, formats, many_clients, interrupts, stopped, names, values:
         part()
     # Ports below what the kernel (32768) and the provider (49152) give out by themselves, and other tests' own.
     texts = pair("windows spelling", "127.0.0.1:21001", ("-ServerIf", LOOPBACK, "-TestType", "rping"),

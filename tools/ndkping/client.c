@@ -155,7 +155,7 @@ static int client_ping(const struct options *o, struct rping *r, json_t *result)
         printf("size,pings,min_us,avg_us,max_us,mdev_us\n");
     end = o->sweep_high ? client_sweep(&run) : client_ping_size(&run, o->size, &t);
     progress_clear();
-    code = roles_report_end(r, end, result);
+    code = roles_report_end(o, r, end, result);
     if (!o->sweep_high)
         client_report_size(&run, o->size, &t);
     json_object_set_new(result, "times", run.sizes);
@@ -236,10 +236,20 @@ static int client_connect(const struct options *o, const struct sockaddr_storage
     return roles_report_failed("NdkCompleteConnect", status, ondk_connector_reason(consumer.connector), result);
 }
 
+static NTSTATUS client_disconnect(void)
+{
+    NTSTATUS status;
+
+    progress_begin("disconnecting");
+    status = consumer_disconnect(&consumer);
+    progress_end();
+    return status;
+}
+
 /* Makes one attempt: with one of the server's addresses. Sets *is_final if other addresses must not be tried. */
 static int client_try(const struct options *o, const struct sockaddr_storage *to, bool *is_final, json_t *result)
 {
-    struct rping r = { .consumer = &consumer, .seconds = STEP_SECONDS, .verbose = o->verbose };
+    struct rping r = { .consumer = &consumer, .step_ms = o->step_ms, .verbose = o->verbose };
     struct sockaddr_storage from;
     NTSTATUS status;
     int code = client_open(o, to, &from, result);
@@ -255,9 +265,7 @@ static int client_try(const struct options *o, const struct sockaddr_storage *to
         *is_final = true;
         json_object_del(result, "error"); /* of an address that was tried before */
         code = client_ping(o, &r, result);
-        progress_begin("disconnecting");
-        status = consumer_disconnect(&consumer);
-        progress_end();
+        status = r.gave_up ? STATUS_SUCCESS : client_disconnect();
         if (code == NDKPING_OK && !NT_SUCCESS(status))
             code = roles_report_failed("NdkDisconnect", status, ondk_connector_reason(consumer.connector), result);
     }

@@ -12,6 +12,8 @@
 #include "number.h"
 #include "rping.h"
 
+enum { DEFAULT_STEP_MS = 40000 }; /* above unacked_ms, so that a silent host ends the connection before */
+
 static bool options_parse_hex(const char *text, uint8_t *bytes, uint32_t room, uint32_t *len)
 {
     size_t digits = strlen(text);
@@ -144,12 +146,14 @@ static const char *options_set_profile(void *options, const char *value)
 
 static const char *options_set_timeout(void *options, const char *value)
 {
-    ondk_config_t *config = &((struct options *)options)->config;
+    struct options *o = options;
+    ondk_config_t *config = &o->config;
     double seconds;
 
     if (!number_parse_duration(value, 0.001, 3600, &seconds))
         return "a time from 0.001 to 3600 seconds is expected; it may have the unit us, ms, s, min or h";
     config->connect_ms = config->reply_ms = config->establish_ms = config->disconnect_ms = (uint32_t)(seconds * 1000);
+    o->step_ms = config->connect_ms;
     return NULL;
 }
 
@@ -177,8 +181,8 @@ static const struct command_option known_options[] = {
     { "--rtr", "FORMS", "ready-to-receive forms: none, or some of zero,write,read", CALL(options_set_rtr),
       .standard = "all" },
     { "--profile", "default|narrow|no-windows|shallow|minimal", "imitate a card's limits", CALL(options_set_profile) },
-    { "--timeout", "SECONDS", "time limit of each step of the connection", CALL(options_set_timeout), .low = 0.001,
-      .high = 3600, .standard = "10" },
+    { "--timeout", "SECONDS", "time limit of each step of the connection, and of each answer to a ping",
+      CALL(options_set_timeout), .low = 0.001, .high = 3600, .standard = "10; answers 40" },
 
     { .text = "Server" },
     { "-ServerIf, --server-if", "INTERFACE", "index or name (default: the one that owns the address)",
@@ -269,6 +273,7 @@ int options_parse(struct options *o, int argc, char **argv)
     memset(o, 0, sizeof *o);
     ondk_config_init(&o->config);
     o->ird = o->ord = 8;
+    o->step_ms = DEFAULT_STEP_MS;
     code = command_parse(&command, o, argc, argv);
     if (code >= 0)
         return code;

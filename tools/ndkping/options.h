@@ -36,6 +36,7 @@ struct options {
     double interval;                /* seconds */
     uint32_t size;                  /* server: the largest ping that it accepts */
     uint32_t sweep_low, sweep_high; /* client: the sizes of --sweep; sweep_high 0: --size */
+    uint64_t step_ms;               /* time limit of each step of a ping */
     uint32_t ird, ord;
     uint8_t private_data[512];
     uint32_t private_len;

@@ -70,7 +70,25 @@ int roles_report_failed(const char *step, NTSTATUS status, uint32_t reason, json
     return NDKPING_FAILED;
 }
 
-int roles_report_end(struct rping *r, enum rping_end end, json_t *result)
+/* unacked_ms ends the connection if the host does not acknowledge, so after a longer wait it has acknowledged. */
+static int roles_report_gave_up(const struct options *o, const struct rping *r, json_t *result)
+{
+    const char *peer = o->server ? "client" : "server";
+    bool is_acked = o->config.unacked_ms && r->step_ms > o->config.unacked_ms;
+    char text[256];
+
+    snprintf(text, sizeof text,
+             "the %s did not answer a ping for %g s%s: is its process stopped? (ndkstat or ps at "
+             "the %s)",
+             peer, (double)r->step_ms / 1000, is_acked ? "; its host acknowledged it" : "", peer);
+    print_failed_advice(r->step, r->status, text);
+    json_object_set_new(
+        result, "error",
+        json_pack("{s:s,s:s,s:s}", "step", r->step, "status", ondk_status_name(r->status), "reason_text", text));
+    return NDKPING_FAILED;
+}
+
+int roles_report_end(const struct options *o, const struct rping *r, enum rping_end end, json_t *result)
 {
     json_object_set_new(result, "pings", json_integer(r->pings));
     json_object_set_new(result, "bytes", json_integer((json_int_t)r->bytes));
@@ -79,6 +97,8 @@ int roles_report_end(struct rping *r, enum rping_end end, json_t *result)
         json_object_set_new(result, "error", json_pack("{s:s}", "step", "the data differed"));
         return NDKPING_DATA;
     }
+    if (end == RPING_FAILED && r->gave_up)
+        return roles_report_gave_up(o, r, result);
     if (end == RPING_FAILED)
         return roles_report_failed(r->step, r->status, r->reason, result);
     print_line("%u ping%s, %llu bytes read and written by RDMA%s", r->pings, r->pings == 1 ? "" : "s",

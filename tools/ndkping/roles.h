@@ -8,8 +8,6 @@
 #include "options.h"
 #include "rping.h"
 
-enum { STEP_SECONDS = 30 };
-
 /* Each prints its results, and returns the exit code. result: an object that receives them for --json. */
 int client_run(const struct options *o, json_t *result);
 int server_run(const struct options *o, json_t *result);
@@ -22,6 +20,6 @@ void roles_print_counters(struct consumer *c);
 /* Prints a failed step and its reason, and adds them to result. Returns NDKPING_FAILED. */
 int roles_report_failed(const char *step, NTSTATUS status, uint32_t reason, json_t *result);
 /* Prints the end of the pings, and adds it to result. Returns the exit code; NDKPING_OK for RPING_CANCELLED. */
-int roles_report_end(struct rping *r, enum rping_end end, json_t *result);
+int roles_report_end(const struct options *o, const struct rping *r, enum rping_end end, json_t *result);
 
 #endif

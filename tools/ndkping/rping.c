@@ -69,19 +69,28 @@ void rping_close(struct rping *r)
     consumer_region_destroy(&r->messages);
 }
 
+/* After a wait that ended without a result: the peer has disconnected, or the time limit has passed. */
+static bool rping_fail_without_result(struct rping *r, const char *step)
+{
+    if (!consumer_is_disconnected(r->consumer) && !consumer_is_cancelled(r->consumer)) {
+        r->gave_up = true;
+        return rping_fail(r, step, STATUS_IO_TIMEOUT);
+    }
+    r->reason = r->consumer->disconnect_reason;
+    return rping_fail(r, step, STATUS_CONNECTION_ABORTED);
+}
+
 /*
  * Waits for the result of request id. Sends are silent, so they have results only on failure. Returns false if a
  * request failed or the peer has disconnected.
  */
-static bool rping_wait_result(struct rping *r, uintptr_t id, const char *step, unsigned seconds)
+static bool rping_wait_result(struct rping *r, uintptr_t id, const char *step, uint64_t ms)
 {
     NDK_RESULT_EX result;
 
     do {
-        if (!consumer_next_result(r->consumer, &result, seconds)) {
-            r->reason = r->consumer->disconnect_reason;
-            return rping_fail(r, step, STATUS_CONNECTION_ABORTED);
-        }
+        if (!consumer_next_result_ms(r->consumer, &result, ms))
+            return rping_fail_without_result(r, step);
         if (!NT_SUCCESS(result.Status)) {
             r->reason = result.ProviderErrorCode;
             return rping_fail(r, step, result.Status);
@@ -105,11 +114,11 @@ static bool rping_send_message(struct rping *r, const struct consumer_region *ab
 }
 
 /* Waits for the peer's message, copies it, and posts the receive for the next one. */
-static bool rping_receive_message(struct rping *r, struct message *m, unsigned seconds)
+static bool rping_receive_message(struct rping *r, struct message *m, uint64_t ms)
 {
     NTSTATUS status;
 
-    if (!rping_wait_result(r, ID_RECEIVE, "NdkReceive", seconds))
+    if (!rping_wait_result(r, ID_RECEIVE, "NdkReceive", ms))
         return false;
     memcpy(m, r->messages.memory + RECEIVE_AT, sizeof *m);
     m->address = be64toh(m->address);
@@ -163,8 +172,8 @@ enum rping_end rping_client_ping(struct rping *r, uint32_t size)
     rping_fill(r->source.memory, size, r->pings);
     memset(r->sink.memory, 0, size);
     start = rping_now_us();
-    if (!rping_send_message(r, &r->source, size) || !rping_receive_message(r, &answer, r->seconds) ||
-        !rping_send_message(r, &r->sink, size) || !rping_receive_message(r, &answer, r->seconds))
+    if (!rping_send_message(r, &r->source, size) || !rping_receive_message(r, &answer, r->step_ms) ||
+        !rping_send_message(r, &r->sink, size) || !rping_receive_message(r, &answer, r->step_ms))
         return rping_end_of_failure(r);
     r->time_us = rping_now_us() - start;
     if (memcmp(r->source.memory, r->sink.memory, size) != 0)
@@ -184,7 +193,7 @@ static bool rping_read_source(struct rping *r, const struct message *from)
 
     if (!NT_SUCCESS(status))
         return rping_fail(r, "NdkRead", status);
-    return rping_wait_result(r, ID_READ, "NdkRead", r->seconds);
+    return rping_wait_result(r, ID_READ, "NdkRead", r->step_ms);
 }
 
 static bool rping_write_sink(struct rping *r, const struct message *to, uint32_t size)
@@ -195,7 +204,7 @@ static bool rping_write_sink(struct rping *r, const struct message *to, uint32_t
 
     if (!NT_SUCCESS(status))
         return rping_fail(r, "NdkWrite", status);
-    return rping_wait_result(r, ID_WRITE, "NdkWrite", r->seconds);
+    return rping_wait_result(r, ID_WRITE, "NdkWrite", r->step_ms);
 }
 
 /* Makes the buffer large enough for a ping. No request uses the buffer between two pings. */
@@ -224,7 +233,7 @@ static bool rping_server_ping(struct rping *r, const struct message *from)
         return false;
     if (r->verbose)
         rping_print_data("server ping data", r->source.memory, from->size);
-    if (!rping_send_message(r, &r->source, from->size) || !rping_receive_message(r, &to, r->seconds))
+    if (!rping_send_message(r, &r->source, from->size) || !rping_receive_message(r, &to, r->step_ms))
         return false;
     if (!rping_write_sink(r, &to, from->size < to.size ? from->size : to.size) ||
         !rping_send_message(r, &r->source, from->size))

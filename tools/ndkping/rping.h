@@ -26,7 +26,7 @@ struct rping {
     struct consumer *consumer;
     struct consumer_region messages;     /* one message to send, one to receive */
     struct consumer_region source, sink; /* server: no sink */
-    unsigned seconds;                    /* time limit of each step; 0: none */
+    uint64_t step_ms;                    /* time limit of each step; 0: none */
     bool verbose;
     uint32_t max_size; /* of a ping */
     uint32_t pings;    /* completed so far */
@@ -35,6 +35,7 @@ struct rping {
     NTSTATUS status;
     const char *step;
     uint32_t reason; /* ProviderErrorCode of the failed request, or the reason of the disconnect; 0: neither */
+    bool gave_up;    /* step_ms passed: status is STATUS_IO_TIMEOUT, and the connection still exists */
 };
 
 /*

@@ -95,7 +95,9 @@ static int client_serve(struct client *client, struct rping *r)
     if (!NT_SUCCESS(status))
         return roles_report_failed("NdkAccept", status, ondk_connector_reason(c->connector), client->result);
     roles_print_limits(c);
-    code = roles_report_end(r, rping_server(r), client->result);
+    code = roles_report_end(o, r, rping_server(r), client->result);
+    if (r->gave_up) /* a disconnect would wait for the client again: the close resets the connection */
+        return code;
     status = consumer_disconnect(c);
     if (code == NDKPING_OK && !NT_SUCCESS(status) && status != STATUS_CONNECTION_INVALID)
         return roles_report_failed("NdkDisconnect", status, ondk_connector_reason(c->connector), client->result);
@@ -129,7 +131,9 @@ static void client_set_prefix(struct client *client)
 static void *client_run_thread(void *context)
 {
     struct client *client = context;
-    struct rping r = { .consumer = &client->consumer, .seconds = STEP_SECONDS, .verbose = client->options->verbose };
+    struct rping r = { .consumer = &client->consumer,
+                       .step_ms = client->options->step_ms,
+                       .verbose = client->options->verbose };
     const char *step = "opening";
     NTSTATUS status;
 
