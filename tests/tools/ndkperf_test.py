@@ -178,6 +178,12 @@ def peers_that_do_not_fit():
     code, out, err = run("client", "--address", at)
     check("a foreign server", code == 5 and "is not ndkperf" in out, (code, out, err))
     ping.communicate(timeout=LIMIT)
+    for options, who in ((("--ord", "0"), "this side"), (("--ird", "0", "--bidirectional"), "the peer")):
+        at = address()
+        with Process("server", "--address", at, "-W", "60") as s:
+            code, out, err = run("client", "--address", at, "--test", "read", *options, *SHORT)
+        check(f"no reads, {options}", code == 5 and f"{who} may have 0 reads in progress" in out and
+              "NOT_SUPPORTED" not in out, (code, out, err))
     code, out, err = run("client", "--address", address())
     check("no server", code == 1 and "STATUS_CONNECTION_REFUSED (0xC0000236)" in out and
           "reason 0x00210000 refused: Nobody listens" in out, (code, out, err))

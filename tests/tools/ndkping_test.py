@@ -276,6 +276,13 @@ def main():
                                                  "private-data=4e4f"))
     for revision in "012":
         pair(f"revision {revision}", "127.0.0.1:21006", (), ("--mpa-rev", revision))
+    own = "this side may have 0 reads in progress (read-limits outbound=0): raise --ord or ONDK_MAX_OUTBOUND_READS here"
+    peers = "the peer may have 0 reads in progress (read-limits inbound=0): raise --ird or ONDK_MAX_INBOUND_READS here"
+    for server_options, client_options in (("--ord", "0"), ()), ((), ("--ird", "0")):
+        texts = pair(f"no reads: {server_options} {client_options}", "127.0.0.1:21017", server_options, client_options,
+                     codes=(1, 1), server_says=(own,), client_says=(peers,))
+        check("no reads: no other cause", not any("NOT_SUPPORTED" in text or "--size" in text for text in texts), texts)
+    pair("the client need not read", "127.0.0.1:21018", ("--ird", "0"), ("--ord", "0"))
     for form in ("none", "zero", "write", "read"):
         pair(f"ready-to-receive {form}", "127.0.0.1:21007", (), ("--rtr", form))
 

@@ -6,6 +6,7 @@
 #include "address.h"
 #include "connect.h"
 #include "openndk/reason.h"
+#include "read_limits.h"
 #include "report.h"
 #include "terminal.h"
 
@@ -49,6 +50,15 @@ static bool client_connect_qp(struct session *s, struct consumer *k, const struc
     return NT_SUCCESS(status) || session_fail(s, "NdkCompleteConnect", status, ondk_connector_reason(k->connector));
 }
 
+/* The server reads, too, if requests go in both directions. */
+static bool client_check_reads(struct session *s, const struct lane *l)
+{
+    bool reads = s->options->test == TEST_READ || s->options->test == TEST_MIXED;
+    const char *problem = read_limits_check(l->c.connector, reads, reads && s->both);
+
+    return !problem || session_refuse(s, NDKPERF_PEER, "%s", problem);
+}
+
 static bool client_connect_lane(struct session *s, struct hello h)
 {
     struct lane *l = &s->lanes[s->lane_count];
@@ -59,7 +69,7 @@ static bool client_connect_lane(struct session *s, struct hello h)
     h.index = l->index;
     h.token = l->memory.remote_token;
     h.address = (uintptr_t)l->memory.memory;
-    if (!client_connect_qp(s, &l->c, &h, &a))
+    if (!client_connect_qp(s, &l->c, &h, &a) || !client_check_reads(s, l))
         return false;
     l->peer_token = a.token;
     l->peer_address = a.address;

@@ -165,7 +165,7 @@ static int client_ping(const struct options *o, struct rping *r, json_t *result)
         json_object_set_new(result, "records", run.records);
     if (end == RPING_FAILED && !r->pings && ONDK_REASON_CAUSE(r->reason) == ONDK_CAUSE_PEER_CLOSED)
         print_line("  A server disconnects if a ping is larger than the server's --size: this one has %u bytes "
-                   "(--size)",
+                   "(--size). The server's output has the cause",
                    (unsigned)(o->sweep_high ? o->sweep_low : o->size));
     return end == RPING_CANCELLED && o->count ? NDKPING_INTERRUPTED : code;
 }
@@ -264,7 +264,9 @@ static int client_try(const struct options *o, const struct sockaddr_storage *to
     if (code == NDKPING_OK) {
         *is_final = true;
         json_object_del(result, "error"); /* of an address that was tried before */
-        code = client_ping(o, &r, result);
+        code = roles_check_limits(o, consumer.connector, result);
+        if (code == NDKPING_OK)
+            code = client_ping(o, &r, result);
         status = r.gave_up ? STATUS_SUCCESS : client_disconnect();
         if (code == NDKPING_OK && !NT_SUCCESS(status))
             code = roles_report_failed("NdkDisconnect", status, ondk_connector_reason(consumer.connector), result);

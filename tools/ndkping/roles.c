@@ -8,6 +8,7 @@
 #include "openndk/counters.h"
 #include "openndk/reason.h"
 #include "print.h"
+#include "read_limits.h"
 
 void roles_report_peer(struct consumer *c, json_t *result)
 {
@@ -43,6 +44,17 @@ void roles_print_limits(struct consumer *c)
 
     if (NT_SUCCESS(k->Dispatch->NdkGetConnectionData(k, &ird, &ord, NULL, NULL)))
         print_line("read-limits inbound=%u outbound=%u", (unsigned)ird, (unsigned)ord);
+}
+
+int roles_check_limits(const struct options *o, NDK_CONNECTOR *connector, json_t *result)
+{
+    const char *problem = read_limits_check(connector, o->server, o->client);
+
+    if (!problem)
+        return NDKPING_OK;
+    print_error("%s", problem);
+    json_object_set_new(result, "error", json_pack("{s:s,s:s}", "step", "read limits", "reason_text", problem));
+    return NDKPING_FAILED;
 }
 
 void roles_print_counters(struct consumer *c)

@@ -95,7 +95,9 @@ static int client_serve(struct client *client, struct rping *r)
     if (!NT_SUCCESS(status))
         return roles_report_failed("NdkAccept", status, ondk_connector_reason(c->connector), client->result);
     roles_print_limits(c);
-    code = roles_report_end(o, r, rping_server(r), client->result);
+    code = roles_check_limits(o, c->connector, client->result);
+    if (code == NDKPING_OK)
+        code = roles_report_end(o, r, rping_server(r), client->result);
     if (r->gave_up) /* a disconnect would wait for the client again: the close resets the connection */
         return code;
     status = consumer_disconnect(c);

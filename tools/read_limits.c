@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The read limits of a connection: see read_limits.h. */
+#include "read_limits.h"
+
+#include <stddef.h>
+
+const char *read_limits_check(NDK_CONNECTOR *connector, bool own, bool peer)
+{
+    ULONG inbound = 0, outbound = 0;
+
+    if (!NT_SUCCESS(connector->Dispatch->NdkGetConnectionData(connector, &inbound, &outbound, NULL, NULL)))
+        return NULL;
+    if (own && !outbound)
+        return "this side may have 0 reads in progress (read-limits outbound=0): raise --ord or "
+               "ONDK_MAX_OUTBOUND_READS here, or --ird or ONDK_MAX_INBOUND_READS at the peer";
+    if (peer && !inbound)
+        return "the peer may have 0 reads in progress (read-limits inbound=0): raise --ird or "
+               "ONDK_MAX_INBOUND_READS here, or --ord or ONDK_MAX_OUTBOUND_READS at the peer";
+    return NULL;
+}
