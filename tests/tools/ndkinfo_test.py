@@ -81,6 +81,11 @@ def choice():
                         ("fe80::1%nosuch0", "zone")):
         code, out, err = run(word)
         check(f"no interface {word}", code == 1 and words in err and not out, (code, out, err))
+    code, out, err = run("99999")
+    check("no interface 99999", code == 1 and "'99999' has no adapter" in err and not out, (code, out, err))
+    code, out, err = run("--json", "99999", "lo", "99998")
+    check("no interfaces 99999 and 99998", code == 1 and err.count("has no adapter") == 2 and
+          [a["interface"] for a in json.loads(out)["adapters"]] == ["lo"], (code, out, err))
 
 
 def profiles():

@@ -229,7 +229,27 @@ static bool ndkinfo_is_wanted(const struct options *o, const uint32_t *indexes, 
     return o->n_names == 0;
 }
 
-/* Shows the adapters that are wanted. indexes: one for each name. Returns the exit code. */
+/* Prints a message for each name whose interface is not in the list. Returns whether there is such a name. */
+static bool ndkinfo_report_missing(const struct options *o, const uint32_t *indexes,
+                                   const ondk_adapter_entry_t *entries, uint32_t count)
+{
+    bool missing = false;
+
+    for (uint32_t i = 0; i < o->n_names; i++) {
+        bool listed = false;
+        for (uint32_t k = 0; k < count; k++)
+            listed = listed || entries[k].if_index == indexes[i];
+        if (indexes[i] && !listed)
+            fprintf(stderr, "ndkinfo: '%s' has no adapter: the interface does not exist or has no address\n",
+                    o->names[i]);
+        missing = missing || !listed;
+    }
+    return missing;
+}
+
+/*
+ * Shows the adapters that are wanted. indexes: one for each name; 0: a message has been printed. Returns the exit code.
+ */
 static int ndkinfo_show(const struct options *o, const uint32_t *indexes)
 {
     uint32_t count, shown = 0;
@@ -268,6 +288,8 @@ static int ndkinfo_show(const struct options *o, const uint32_t *indexes)
     } else if (!shown && !o->n_names && !o->csv) {
         print_line("no network interface has an address");
     }
+    if (ndkinfo_report_missing(o, indexes, entries, count))
+        code = COMMAND_FAILED;
     json_decref(list);
     free(entries);
     return code;
@@ -279,7 +301,6 @@ int main(int argc, char **argv)
     uint32_t indexes[MAX_NAMES] = { 0 };
     int code = options_parse(&o, argc, argv);
     NTSTATUS status;
-    bool all_found = true;
 
     if (code >= 0)
         return code;
@@ -289,13 +310,9 @@ int main(int argc, char **argv)
         print_failed("ondk_configure", status);
         return COMMAND_FAILED;
     }
-    for (uint32_t i = 0; i < o.n_names; i++) {
+    for (uint32_t i = 0; i < o.n_names; i++)
         indexes[i] = ndkinfo_find(o.names[i]);
-        all_found = all_found && indexes[i];
-    }
     code = ndkinfo_show(&o, indexes);
-    if (code == COMMAND_OK && !all_found)
-        code = COMMAND_FAILED;
     if (!print_close() && code == COMMAND_OK)
         code = COMMAND_LOST;
     return code;
