@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import socket
 import subprocess
 import sys
 
@@ -72,6 +73,28 @@ def forms(kernel):
     check("no escape sequences without a terminal", "\x1b" not in out, out)
 
 
+def strange_name():
+    """A name may have any byte except a blank, a slash and a colon. No form of output prints such bytes as they are."""
+    name, shown = b'a,"\x1b[1m\xff', 'a,"\\x1b[1m\\xff'
+    for command in (b"link add", name, b"type veth peer name other0"), (b"address add 10.9.7.7/24 dev", name), (
+            b"link set", name, b"up"), (b"link set other0 up",):
+        words = [word for part in command for word in ([part] if part == name else part.split())]
+        if subprocess.run([b"ip", *words], capture_output=True, check=False).returncode:
+            print("no interface with a strange name can be made here")
+            return
+    index = str(socket.if_nametoindex(os.fsdecode(name)))
+    code, out, err = run("--csv", index)
+    rows = list(csv.DictReader(io.StringIO(out)))
+    check("a strange name as CSV", code == 0 and [row["interface"] for row in rows] == [shown] and None not in rows[0],
+          (code, out, err))
+    code, out, err = run("--json", index)
+    check("a strange name as JSON", code == 0 and [a["interface"] for a in json.loads(out)["adapters"]] == [shown],
+          (code, out, err))
+    for option in "-v", "-l":
+        code, out, err = run(option, index)
+        check(f"a strange name with {option}", code == 0 and shown in out and "\x1b" not in out, (code, out, err))
+
+
 def choice():
     for word in ("lo", "1", "127.0.0.1", "127.9.9.9", "::1"):
         code, out, err = run("--json", word)
@@ -119,6 +142,7 @@ def main():
     forms(kernel_interfaces())
     choice()
     profiles()
+    strange_name()
     wrong_usage()
     print(f"{count - failures} passed, {failures} failed")
     return failures != 0

@@ -49,6 +49,7 @@ void adapter_read(struct adapter *a, const ondk_adapter_entry_t *entry)
     static const NDK_VERSION versions[] = { { 1, 0 }, { 2, 0 } };
 
     *a = (struct adapter){ .entry = *entry };
+    (void)printable_copy(a->name, sizeof a->name, entry->name, strlen(entry->name));
     adapter_read_link(a);
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++)
         adapter_try_version(a, versions[i]);

@@ -6,14 +6,16 @@
 #include <stdbool.h>
 
 #include "openndk/adapter.h"
+#include "printable.h"
 
 struct adapter {
     ondk_adapter_entry_t entry;
-    uint32_t mtu;            /* 0: unknown */
-    uint32_t speed_mbps;     /* of the link; 0: unknown */
-    NTSTATUS status;         /* of opening it */
-    NDK_ADAPTER_INFO info;   /* valid if status is STATUS_SUCCESS */
-    NDK_VERSION versions[4]; /* with which it opens */
+    char name[sizeof((ondk_adapter_entry_t *)0)->name * PRINTABLE_MAX_GROWTH]; /* the interface's, printable */
+    uint32_t mtu;                                                              /* 0: unknown */
+    uint32_t speed_mbps;                                                       /* of the link; 0: unknown */
+    NTSTATUS status;                                                           /* of opening it */
+    NDK_ADAPTER_INFO info;                                                     /* valid if status is STATUS_SUCCESS */
+    NDK_VERSION versions[4];                                                   /* with which it opens */
     uint32_t n_versions;
 };
 

@@ -8,12 +8,14 @@
 #include "adapter.h"
 #include "address.h"
 #include "command.h"
+#include "csv_cell.h"
 #include "endpoint.h"
 #include "interface.h"
 #include "adapter_limits.h"
 #include "openndk/version.h"
 #include "options.h"
 #include "print.h"
+#include "printable.h"
 #include "terminal.h"
 
 enum { MAX_TEXT = 256, MAX_ADDRESSES_TEXT = 2048 };
@@ -27,19 +29,20 @@ static const char *adapter_state(const struct adapter *a)
     return NT_SUCCESS(a->status) ? "up" : "unusable";
 }
 
-/* Writes an address without its port. */
+/* Writes an address without its port, printable: its zone is the name of an interface. */
 static void adapter_write_address(const struct sockaddr_storage *address, char *text, size_t room)
 {
-    char whole[MAX_TEXT], *end;
+    char whole[MAX_TEXT], *start = whole, *end;
 
     address_text(address, whole, sizeof whole);
     end = strrchr(whole, ':');
-    if (end)
-        *end = '\0';
-    if (whole[0] == '[' && end > whole)
-        snprintf(text, room, "%.*s", (int)(end - whole - 2), whole + 1);
-    else
-        snprintf(text, room, "%s", whole);
+    if (!end)
+        end = whole + strlen(whole);
+    if (whole[0] == '[' && end > whole) {
+        start++;
+        end--;
+    }
+    (void)printable_copy(text, room, start, (size_t)(end - start));
 }
 
 static void adapter_write_addresses(const struct adapter *a, const char *separator, char *text, size_t room)
@@ -120,8 +123,8 @@ static void ndkinfo_print_block(const struct options *o, const struct adapter *a
     };
     char text[MAX_ADDRESSES_TEXT];
 
-    print_line("%s%s%s (interface %u)", terminal_style(stdout, STYLE_BOLD), a->entry.name,
-               terminal_style(stdout, STYLE_NONE), (unsigned)a->entry.if_index);
+    print_line("%s%s%s (interface %u)", terminal_style(stdout, STYLE_BOLD), a->name, terminal_style(stdout, STYLE_NONE),
+               (unsigned)a->entry.if_index);
     snprintf(text, sizeof text, "%s%s", adapter_state(a), a->entry.loopback ? ", loopback" : "");
     ndkinfo_print_pair("state", text);
     adapter_write_addresses(a, ", ", text, sizeof text);
@@ -151,13 +154,17 @@ static void ndkinfo_print_row(const struct options *o, const struct adapter *a)
     adapter_write_addresses(a, o->csv ? " " : ", ", addresses, sizeof addresses);
     adapter_write_versions(a, versions, sizeof versions);
     adapter_write_speed(a, speed, sizeof speed);
-    if (o->csv)
-        print_line("%u,%s,%s,%u,%u,\"%s\",%s,%s", (unsigned)a->entry.if_index, a->entry.name, adapter_state(a),
-                   (unsigned)a->mtu, (unsigned)a->speed_mbps, versions, technology_name(a->info.RdmaTechnology),
-                   addresses);
-    else
-        print_line("%5u %-15s %-8s %6u %-12s %-9s %s", (unsigned)a->entry.if_index, a->entry.name, adapter_state(a),
+    if (o->csv) {
+        printf("%u,", (unsigned)a->entry.if_index);
+        csv_cell_write(stdout, a->name);
+        printf(",%s,%u,%u,\"%s\",%s,", adapter_state(a), (unsigned)a->mtu, (unsigned)a->speed_mbps, versions,
+               technology_name(a->info.RdmaTechnology));
+        csv_cell_write(stdout, addresses);
+        putchar('\n');
+    } else {
+        print_line("%5u %-15s %-8s %6u %-12s %-9s %s", (unsigned)a->entry.if_index, a->name, adapter_state(a),
                    (unsigned)a->mtu, speed, versions, addresses);
+    }
 }
 
 static void adapter_info_to_json(const NDK_ADAPTER_INFO *info, json_t *object)
@@ -177,7 +184,7 @@ static void adapter_info_to_json(const NDK_ADAPTER_INFO *info, json_t *object)
 
 static json_t *adapter_to_json(const struct adapter *a)
 {
-    json_t *object = json_pack("{s:s,s:I,s:s,s:b,s:I,s:I}", "interface", a->entry.name, "index",
+    json_t *object = json_pack("{s:s,s:I,s:s,s:b,s:I,s:I}", "interface", a->name, "index",
                                (json_int_t)a->entry.if_index, "state", adapter_state(a), "loopback",
                                (int)a->entry.loopback, "mtu", (json_int_t)a->mtu, "speed_mbps",
                                (json_int_t)a->speed_mbps);
@@ -282,7 +289,7 @@ static int ndkinfo_show(const struct options *o, const uint32_t *indexes)
     if (o->json) {
         json_t *whole = json_pack("{s:s,s:s,s:s,s:O}", "tool", "ndkinfo", "version", ondk_version(), "profile",
                                   ndkinfo_profile(o), "adapters", list);
-        json_dumpf(whole, stdout, JSON_INDENT(2));
+        json_dumpf(whole, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
         putchar('\n');
         json_decref(whole);
     } else if (!shown && !o->n_names && !o->csv) {
