@@ -4,6 +4,8 @@
 import json
 import os
 import pathlib
+import pty
+import select
 import signal
 import subprocess
 import sys
@@ -195,6 +197,26 @@ def ended():
         p.__exit__()
 
 
+def resized():
+    """Signals during a reading, as a terminal sends them while its window is resized, are no error."""
+    main, side = pty.openpty()
+    with Inside(*USER_NAMESPACE, *server(21651)) as there:
+        p = subprocess.Popen([NDKSTAT, "--watch=0.01", "--rounds=50"], stdin=side, stdout=side, stderr=subprocess.PIPE,
+                             text=True, env={**os.environ, "TERM": "xterm"})
+        seen, deadline = b"", time.monotonic() + LIMIT
+        while p.poll() is None and time.monotonic() < deadline:
+            if select.select([main], [], [], 0.0002)[0]:
+                seen += os.read(main, 65536)
+            if b"\x1b[J" in seen: # the first reading has been shown
+                p.send_signal(signal.SIGWINCH)
+        p.kill()
+        err = p.communicate()[1]
+        check("signals during readings", p.returncode == 0 and there and b"cannot be entered" not in seen and not err,
+              (p.returncode, seen[-2000:], err))
+    os.close(main)
+    os.close(side)
+
+
 def main():
     isolate()
     os.environ.pop("ONDK_STAT", None)
@@ -204,6 +226,7 @@ def main():
         other_users()
         named()
         ended()
+        resized()
     return finish()
 
 

@@ -240,17 +240,34 @@ static _Noreturn void child_run(int net, int channel, size_t n_sockets)
     _exit(sendmsg(channel, &message, MSG_NOSIGNAL) < 0);
 }
 
+/* Waits for the child's message. A signal, for example SIGWINCH, does not end that. Returns false after the time limit. */
+static bool passing_wait(int channel)
+{
+    long deadline = netns_now_ms() + MAX_CHILD_MS, left = MAX_CHILD_MS;
+    struct pollfd ready = { .fd = channel, .events = POLLIN };
+    int n;
+
+    do {
+        n = poll(&ready, 1, (int)left);
+        left = deadline - netns_now_ms();
+    } while (n < 0 && errno == EINTR && left > 0);
+    return n > 0;
+}
+
 /* Receives the descriptors. Returns 0 or errno. */
 static int passing_receive(struct passing *p, int channel)
 {
-    struct pollfd ready = { .fd = channel, .events = POLLIN };
     struct iovec error;
     struct msghdr message = passing_message(p, &error);
     struct cmsghdr *c;
+    ssize_t n;
 
-    if (poll(&ready, 1, MAX_CHILD_MS) <= 0)
+    if (!passing_wait(channel))
         return ETIMEDOUT;
-    if (recvmsg(channel, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof p->error)
+    do
+        n = recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)sizeof p->error)
         return EIO;
     c = CMSG_FIRSTHDR(&message);
     if (p->error)
