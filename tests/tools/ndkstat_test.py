@@ -230,6 +230,23 @@ def impostors():
               (code, out, err))
 
 
+def wide():
+    """A process with a very long text does not widen the tables beyond a limit."""
+    listeners = [{"state": "listening", "local": "x" * 300000}] + [{"state": "listening", "local": "y"}] * 500
+    answer = json.dumps({"adapters": [{"if_index": LOOPBACK, "listeners": listeners}]}).encode()
+    for options, limit in ((), 256), (("--csv",), 1024):
+        with Impostor(answer):
+            code, out, err = stat(*options)
+        cut = re.search(r"(x+\.\.\.)[ ,]", out)
+        check(f"a long cell {options}", code == 0 and not err and cut and len(cut[1]) == limit and
+              max(map(len, out.splitlines())) < limit + 200 and len(out) < 502 * (limit + 200), (code, out[:3000], err))
+    for length, shown in (256, "x" * 256), (257, "x" * 253 + "..."):
+        with Impostor(json.dumps({"adapters": [{"if_index": LOOPBACK, "listeners": [
+                {"state": "listening", "local": "x" * length}]}]}).encode()):
+            out = stat()[1]
+        check(f"a cell of {length}", [r["Local Address"] for r in cells(out)] == [shown], out)
+
+
 class Hostile:
     """Another user's process that listens under any names and answers each reader with one text, or never."""
     USER = 65533
@@ -429,6 +446,7 @@ def main():
     del os.environ["ONDK_STAT"]
     rate_of_traffic()
     impostors()
+    wide()
     another_user()
     usage()
     return finish()

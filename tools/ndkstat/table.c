@@ -7,6 +7,10 @@
 #include <string.h>
 
 #define NS_PER_S UINT64_C(1000000000)
+#define CUT_MARK "..."
+
+/* Characters of a cell. In CSV, a command line of 1024 characters fits. */
+enum { MAX_CELL = 256, MAX_CSV_CELL = 1024 };
 
 void table_init(struct table *t, const struct table_column *columns, size_t n_columns, bool is_csv)
 {
@@ -24,6 +28,8 @@ void table_fini(struct table *t)
 
 void table_add(struct table *t, const char *text)
 {
+    size_t max = t->is_csv ? MAX_CSV_CELL : MAX_CELL;
+    bool is_cut = strnlen(text, max + 1) > max;
     char *cell;
 
     if (t->n_cells == t->room) {
@@ -34,7 +40,7 @@ void table_add(struct table *t, const char *text)
             t->room = room;
         }
     }
-    cell = t->n_cells < t->room ? strdup(text) : NULL;
+    cell = t->n_cells < t->room ? strndup(text, max) : NULL;
     if (!cell) {
         t->has_failed = true;
         return;
@@ -42,6 +48,8 @@ void table_add(struct table *t, const char *text)
     for (char *at = cell; *at; at++)
         if (*at < 0x20 || *at > 0x7e)
             *at = '?';
+    if (is_cut)
+        memcpy(cell + max - strlen(CUT_MARK), CUT_MARK, strlen(CUT_MARK));
     t->cells[t->n_cells++] = cell;
 }
 

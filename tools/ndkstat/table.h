@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A table that is filled cell by cell, row by row, and printed with aligned columns or as CSV. All cells are printable
- * ASCII: any other byte of a text becomes '?', because processes choose texts that a terminal might interpret.
+ * ASCII: any other byte of a text becomes '?', because processes choose texts that a terminal might interpret. A long
+ * cell is cut and ends with "...", because one cell of a process would otherwise widen the rows of all processes.
  */
 #ifndef NDKSTAT_TABLE_H
 #define NDKSTAT_TABLE_H
