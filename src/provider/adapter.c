@@ -7,12 +7,16 @@
 #include <openndk/adapter.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fork.h"
+#include "base/gate.h"
+#include "base/library_thread.h"
+#include "base/owner.h"
 #include "base/sized.h"
 #include "fabric/fabric.h"
 #include "fabric/host.h"
@@ -162,7 +166,7 @@ static const NDK_ADAPTER_DISPATCH adapter_dispatch = {
 
 /* ---- Opening and closing ---- */
 
-enum { NS_PER_MS = 1000000 };
+enum { NS_PER_MS = 1000000, CLOSE_GRACE_NS = 1000000000 };
 
 /* No reference is left. Wakes the closing thread, which may free the adapter before this returns. */
 static bool adapter_retire(struct object *o)
@@ -213,21 +217,66 @@ static uint64_t adapter_deadline(uint64_t from, uint32_t ms)
 }
 
 /*
+ * Ends the process if the closing thread does not: a callback of the log may block that thread, or the report may wait
+ * for its disk.
+ */
+struct close_guard {
+    pthread_t thread;
+    bool runs;
+    uint64_t abort_at;
+    struct gate ended;
+};
+
+static void *close_guard_run(void *guard)
+{
+    struct close_guard *g = guard;
+
+    if (!gate_wait(&g->ended, g->abort_at))
+        abort();
+    return NULL;
+}
+
+static void close_guard_begin(struct close_guard *g, uint32_t abort_ms, uint64_t waited_ns)
+{
+    uint64_t remaining_ns = adapter_deadline(0, abort_ms);
+
+    *g = (struct close_guard){ 0 };
+    if (!abort_ms)
+        return;
+    remaining_ns = remaining_ns > waited_ns ? remaining_ns - waited_ns : 0;
+    g->abort_at = owner_clock(NULL) + remaining_ns + CLOSE_GRACE_NS;
+    g->runs = !library_thread_create(&g->thread, NULL, close_guard_run, g);
+}
+
+static void close_guard_end(struct close_guard *g)
+{
+    if (!g->runs)
+        return;
+    gate_open(&g->ended);
+    (void)pthread_join(g->thread, NULL);
+}
+
+/*
  * Waits until no reference is left. After close_report_ms prints what the close waits for, once. After close_abort_ms
- * calls abort(). A limit of 0 does not apply.
+ * calls abort(), at most CLOSE_GRACE_NS later if a line of the log blocks. A limit of 0 does not apply.
  */
 static void adapter_wait_for_end(struct adapter *a)
 {
     const struct fabric_ops *ops = a->fabric->ops;
     uint64_t start = ops->now(a->fabric);
     uint64_t report_at = adapter_deadline(start, a->config.close_report_ms);
-    uint64_t abort_at = adapter_deadline(start, a->config.close_abort_ms);
+    uint64_t abort_at = adapter_deadline(start, a->config.close_abort_ms), waited;
+    struct close_guard guard;
 
     if (ops->wait(a->fabric, &a->ended, report_at < abort_at ? report_at : abort_at))
         return;
-    close_report_print(a, (ops->now(a->fabric) - start) / NS_PER_MS);
-    if (ops->wait(a->fabric, &a->ended, abort_at))
+    waited = ops->now(a->fabric) - start;
+    close_guard_begin(&guard, a->config.close_abort_ms, waited);
+    close_report_print(a, waited / NS_PER_MS);
+    if (ops->wait(a->fabric, &a->ended, abort_at)) {
+        close_guard_end(&guard);
         return;
+    }
     log_line(ONDK_LOG_ERROR, "ondk_close_adapter ends the process, because close_abort_ms have passed");
     abort();
 }

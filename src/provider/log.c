@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log: the level, the program's callback, and the file or standard error.
+ * The log: the level, the program's callback, and the form of lines. provider/log_file.c writes them.
  *
- * Threads. Any thread writes lines, also the owner of a shard, so nothing here may wait. A line is written to a file or
- * pipe only if that takes it at once; otherwise it is lost and counted. A callback runs with no lock held.
+ * Threads. Any thread writes lines, also the owner of a shard, so nothing here may wait. A line that cannot be written
+ * at once is lost and counted. A callback runs with no lock held.
  *
  * Removal of a callback. A call is counted on one of two sides, which the lock guards together with the callback.
  * ondk_log_set exchanges the callback and the side, so that new calls count on the other side, and waits until no call
@@ -13,9 +13,6 @@
  * Fork. The child keeps level, callback and file. Calls of other threads do not exist in it, so it begins with no call
  * counted. The lock is one that fork acquires (base/fork.h). The file is not one of base/descriptors.h: the child writes
  * to it, too.
- *
- * Signals. Writing to a pipe without a reader, or beyond the limit of a file's size, must lose the line and not end the
- * program, so SIGPIPE and SIGXFSZ are blocked meanwhile and discarded.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,10 +20,7 @@
 #include "provider/log.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +31,7 @@
 #include "base/fork.h"
 #include "base/spin.h"
 #include "ndk/nt.h"
+#include "provider/log_file.h"
 
 enum { MAX_TEXT = 1024, MAX_PREFIX = 96, REMOVAL_POLL_NS = 200000 };
 
@@ -50,10 +45,9 @@ static struct {
     unsigned side;
     unsigned running[2];        /* calls of a callback, by side */
     uint32_t environment_level; /* of ONDK_LOG; constant after log_start */
-    atomic_int fd;
-    atomic_bool is_torn; /* the file ends in the middle of a line */
+    atomic_bool is_torn;        /* the file ends in the middle of a line */
     _Atomic uint64_t left_out;
-} sink = { .level = ONDK_LOG_WARN, .environment_level = ONDK_LOG_WARN, .fd = STDERR_FILENO };
+} sink = { .level = ONDK_LOG_WARN, .environment_level = ONDK_LOG_WARN };
 
 static _Thread_local bool log_in_callback;
 
@@ -102,59 +96,25 @@ static size_t log_put_prefix(char *at, uint32_t level)
     return n < MAX_PREFIX ? (size_t)n : MAX_PREFIX - 1;
 }
 
-/* Is the descriptor open, and can it take a line at once? A regular file always can. */
-static bool log_is_writable(int fd)
-{
-    struct pollfd p = { .fd = fd, .events = POLLOUT };
-
-    return poll(&p, 1, 0) == 1 && p.revents == POLLOUT;
-}
-
-/* As write, but a signal of the write is discarded. */
-static ssize_t log_write(int fd, const char *bytes, size_t size)
-{
-    static const struct timespec at_once = { 0 };
-    sigset_t signals, before, pending;
-    ssize_t n;
-
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGPIPE);
-    sigaddset(&signals, SIGXFSZ);
-    (void)sigpending(&pending);
-    if (sigismember(&pending, SIGPIPE))
-        sigdelset(&signals, SIGPIPE); /* it is the program's, and blocked already */
-    if (sigismember(&pending, SIGXFSZ))
-        sigdelset(&signals, SIGXFSZ);
-    (void)pthread_sigmask(SIG_BLOCK, &signals, &before);
-    do
-        n = write(fd, bytes, size);
-    while (n < 0 && errno == EINTR);
-    if (n < 0 && (errno == EPIPE || errno == EFBIG))
-        (void)sigtimedwait(&signals, NULL, &at_once);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return n;
-}
-
 /* Returns false if the line is lost. */
 static bool log_put(uint32_t level, const char *text)
 {
-    int fd = atomic_load_explicit(&sink.fd, memory_order_relaxed);
     char line[1 + MAX_PREFIX + MAX_TEXT + 1];
     char *begin = line + 1;
+    bool was_torn;
     size_t len;
     ssize_t n;
 
-    if (!log_is_writable(fd))
-        return false;
     len = log_put_prefix(begin, level);
     len += (size_t)snprintf(begin + len, MAX_TEXT, "%s", text);
     begin[len++] = '\n';
-    if (atomic_exchange_explicit(&sink.is_torn, false, memory_order_relaxed)) {
+    was_torn = atomic_exchange_explicit(&sink.is_torn, false, memory_order_relaxed);
+    if (was_torn) {
         *--begin = '\n';
         len++;
     }
-    n = log_write(fd, begin, len);
-    if (n > 0 && (size_t)n < len)
+    n = log_file_write(begin, len);
+    if (n > 0 ? (size_t)n < len : was_torn)
         atomic_store_explicit(&sink.is_torn, true, memory_order_relaxed);
     return n == (ssize_t)len;
 }
@@ -303,18 +263,6 @@ bool log_parse(const char *value, uint32_t *level, const char **file)
     return false;
 }
 
-/* Opens the file to append to it. O_NONBLOCK: a named pipe without a reader is an error. Returns -1 with errno. */
-static int log_open(const char *file)
-{
-    int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666), above;
-
-    if (fd < 0 || fd > STDERR_FILENO)
-        return fd;
-    above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* the numbers up to 2 are for the program's own streams */
-    close(fd);
-    return above;
-}
-
 static void log_on_fork_child(void)
 {
     sink.running[0] = sink.running[1] = 0;
@@ -324,7 +272,7 @@ static void log_read_environment(void)
 {
     const char *value = secure_getenv("ONDK_LOG"), *file;
     uint32_t level;
-    int fd;
+    int error;
 
     fork_guard(&sink.lock);
     fork_on_child(log_on_fork_child);
@@ -334,12 +282,10 @@ static void log_read_environment(void)
     sink.level = sink.environment_level = level;
     spin_unlock(&sink.lock);
     atomic_store_explicit(&log_level, level, memory_order_relaxed);
-    fd = file ? log_open(file) : STDERR_FILENO;
-    if (fd >= 0)
-        atomic_store_explicit(&sink.fd, fd, memory_order_relaxed);
-    else
+    error = file ? log_file_open(file) : 0;
+    if (error)
         log_line(ONDK_LOG_ERROR, "ONDK_LOG: the log goes to standard error, because %s cannot be opened: %s", file,
-                 strerrordesc_np(errno));
+                 strerrordesc_np(error));
 }
 
 void log_start(void)

@@ -6,11 +6,15 @@ usage: log_files_test.py LOG_PROGRAM
 """
 import os
 import pathlib
+import pty
 import re
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 PROGRAM = sys.argv[1]
 LIMIT = 120
@@ -144,6 +148,7 @@ def broken_streams(directory):
     run("connects", "info", stderr=write) # a pipe that nobody reads: waiting would be for ever
     os.close(read)
     os.close(write)
+    blocking_streams()
     file = directory / "short"
     run("connects", f"info,{file}", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (700, 700)))
     text = file.read_text("ascii")
@@ -155,10 +160,68 @@ def broken_streams(directory):
         [m.groups() for m in map(LINE.fullmatch, text.splitlines()[-CONNECTS + 1:]) if m]) == [2, 3, 4, 5], text)
 
 
+def blocking_streams():
+    """No line waits for a reader, also if another process shares the description and writes to it."""
+    master, slave = pty.openpty()
+    run("many", "info", stderr=slave)
+    lines = os.read(master, 1 << 16).decode("ascii").splitlines()
+    check("a terminal that nobody reads: the first lines", len(lines) > 5 and
+          ports(lines_of("terminal", "\n".join(lines[:5]))) == [1, 2, 3, 4, 5], lines)
+    run("many", f"info,{os.ttyname(slave)}")
+    os.close(master)
+    os.close(slave)
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+        run("many", "info", stderr=theirs)
+        lines = lines_of("a socket", ours.recv(1 << 16).decode("ascii").split("\n")[0])
+        check("a socket that nobody reads: the first line", ports(lines) == [1], lines)
+        ours.close()
+        theirs.close()
+    read, write = os.pipe()
+    end = time.monotonic() + 1
+    writer = threading.Thread(target=write_until_broken, args=(write,))
+    reader = threading.Thread(target=read_slowly, args=(read, end))
+    writer.start()
+    reader.start()
+    while time.monotonic() < end:
+        run("connects", "info", stderr=write)
+    run("many", "info", stderr=write)
+    reader.join()
+    os.close(read)
+    writer.join()
+    os.close(write)
+
+
+def write_until_broken(fd):
+    try:
+        while True:
+            os.write(fd, b"x" * 4096)
+    except BrokenPipeError:
+        pass
+
+
+def read_slowly(fd, end):
+    while time.monotonic() < end:
+        os.read(fd, 4096)
+
+
+def closed_descriptors(directory):
+    """The log's number may become that of another file."""
+    own = directory / "own"
+    file = directory / "closed"
+    for name, where in ((file, None), ("closed", directory)):
+        run("closes_descriptors", f"info,{name}", env={"LOG_TEST_OWN_FILE": str(own)}, cwd=where)
+        check("a closed descriptor: no line in another file", own.read_text("ascii") == "", own.read_text("ascii"))
+        lines = lines_of("closed", file.read_text("ascii"))
+        check("a closed descriptor: the log goes on", ports(lines) == [1, 2, 3], lines)
+        file.unlink()
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
-        for test in (levels, files, processes, errors, broken_streams):
+        for test in (levels, files, processes, errors, broken_streams, closed_descriptors):
             test(directory)
     print(f"{len(FAILED)} checks failed" if FAILED else "passed")
     return 1 if FAILED else 0

@@ -3,6 +3,9 @@
  * What log_files_test.py runs, one case for each run, with ONDK_LOG in its environment. A case causes lines of the log,
  * and passes whatever becomes of them.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -10,7 +13,7 @@
 
 #include "contract/kit/kit.h"
 
-enum { CONNECTS = 5, THREADS = 4, OF_THREAD = 100 };
+enum { CONNECTS = 5, MANY = 60, OWN_FILES = 20, THREADS = 4, OF_THREAD = 100 };
 
 /* Standard error of the program, or -1 if it was closed. A case has another one, from which the runner reads. */
 static int program_stderr;
@@ -55,6 +58,32 @@ CASE(connects, 0)
     for (uint16_t port = 1; port <= CONNECTS; port++)
         fail_to_connect(&s, "127.0.0.1", port);
     kit_side_close(&s);
+}
+
+/* More lines than a terminal that nobody reads takes. */
+CASE(many, 0)
+{
+    static struct kit_side s;
+
+    restore_stderr();
+    kit_side_open(&s, NULL);
+    for (uint16_t port = 1; port <= MANY; port++)
+        fail_to_connect(&s, "127.0.0.1", port);
+    kit_side_close(&s);
+}
+
+/* A daemon closes all descriptors, and a file of its own gets the log's number. */
+CASE(closes_descriptors, 0)
+{
+    const char *own = getenv("LOG_TEST_OWN_FILE");
+
+    fail_once(1);
+    CHECK_EQ(close_range(3, ~0U, 0), 0);
+    CHECK_EQ(chdir("/"), 0);
+    for (int i = 0; i < OWN_FILES; i++)
+        CHECK(open(own, O_WRONLY | O_APPEND | O_CREAT, 0600) > STDERR_FILENO);
+    fail_once(2);
+    fail_once(3);
 }
 
 /* Parent, child and parent again have a line each. */

@@ -11,6 +11,7 @@
 #include "contract/kit/kit.h"
 #include "openndk/adapter.h"
 #include "openndk/config.h"
+#include "openndk/log.h"
 
 enum { REPORT_ROOM = 1 << 16, REPORT_MS = 1, ABORT_MS = 50, MANY = 10 };
 
@@ -196,6 +197,36 @@ CASE(report_of_a_close_callback, 0)
     check_aborted(text, status);
     check_says(text, " ms for 1 PD\n");
     check_says(text, ": closed; its close completion callback has not returned\n");
+}
+
+/* ---- a log that blocks ---- */
+
+static void block_line(void *context, uint32_t level, const char *text)
+{
+    (void)context;
+    (void)level;
+    (void)text;
+    for (;;)
+        pause();
+}
+
+static void close_with_blocked_log(void)
+{
+    NDK_PD *pd;
+
+    set_limits(REPORT_MS, ABORT_MS);
+    CHECK_STATUS(ondk_log_set(ONDK_LOG_DEFAULT, block_line, NULL), STATUS_SUCCESS);
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    CHECK_STATUS(adapter->Dispatch->NdkCreatePd(adapter, NULL, NULL, &pd), STATUS_SUCCESS);
+    ondk_close_adapter(adapter);
+}
+
+CASE(abort_despite_a_blocked_callback, 0)
+{
+    int status;
+
+    (void)output_of(close_with_blocked_log, &status);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
 /* ---- closes without a report ---- */

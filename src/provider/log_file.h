@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the log's lines go: standard error, or the file of ONDK_LOG. Any thread, up to DISPATCH_LEVEL.
+ */
+#ifndef PROVIDER_LOG_FILE_H
+#define PROVIDER_LOG_FILE_H
+
+#include <sys/types.h>
+
+/* From now on lines go to this file, which is created if it does not exist. Returns 0 or an errno. Called once. */
+int log_file_open(const char *name);
+/*
+ * As write, but never waits, except for the disk of a regular file, and causes no signal. Returns -1 if nothing was
+ * written.
+ */
+ssize_t log_file_write(const char *bytes, size_t size);
+
+#endif
