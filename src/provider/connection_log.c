@@ -4,18 +4,18 @@
  * from its completion or callback. The invariant: nothing here waits or allocates memory, and nothing calls the consumer
  * but its callback of the log.
  *
- * A line for each connection would let peers fill a disk. So lines are limited: for each role and level, and each group
- * of sources, LIMIT_BURST lines at once and one more every LIMIT_INTERVAL_NS. A source is in the group that a keyed hash
- * selects, so a peer cannot choose whose lines its own ones suppress. Lines beyond are counted. The list of failures has
- * them all.
+ * A line for each connection would let peers fill a disk. So lines are limited, for each role and level. Each group of
+ * sources has LIMIT_BURST lines at once, and one more every group_interval_ns. All groups together have one more every
+ * shared_interval_ns. A source is in the group that a keyed hash selects, so a peer cannot choose whose lines its own
+ * ones suppress. Lines beyond are counted. The list of failures does not depend on the limits.
  */
 #include "provider/connection_log.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/addr.h"
+#include "base/owner.h"
 #include "base/random.h"
 #include "openndk/adapter.h"
 #include "provider/adapter.h"
@@ -24,11 +24,13 @@
 #include "provider/reason.h"
 #include "provider/status.h"
 
-enum { LIMIT_GROUPS = 32, LIMIT_GROUP_BITS = 5, LIMIT_BURST = 100, LIMIT_INTERVAL_NS = 1000000000 };
+enum { LIMIT_GROUPS = 32, LIMIT_GROUP_BITS = 5, LIMIT_BURST = 100 };
 enum { LIMIT_ROLES = 2, LIMIT_LEVELS = ONDK_LOG_DEBUG + 1 };
+static const uint64_t group_interval_ns = UINT64_C(60000000000), shared_interval_ns = UINT64_C(1000000000);
 
-/* Each line moves its group's time on by an interval. The time is at most LIMIT_BURST intervals ahead of now. */
+/* Each line moves a time on by an interval. The time is at most the burst's number of intervals ahead of now. */
 static _Atomic uint64_t limit_until[LIMIT_ROLES][LIMIT_LEVELS][LIMIT_GROUPS];
+static _Atomic uint64_t limit_shared_until[LIMIT_ROLES][LIMIT_LEVELS];
 
 /* Drawn when the first line is written. A simulation, whose random numbers decide its run, writes none. */
 static uint64_t limit_key(void)
@@ -50,21 +52,25 @@ static _Atomic uint64_t *limit_group(const struct fabric_report *r, uint32_t lev
     return &limit_until[r->initiated][level][hash >> (64 - LIMIT_GROUP_BITS)];
 }
 
-/* May another line be written? */
-static bool limit_allows(const struct fabric_report *r, uint32_t level)
+static bool limit_take(_Atomic uint64_t *until, uint64_t now, uint64_t interval_ns, uint64_t burst)
 {
-    _Atomic uint64_t *until = limit_group(r, level);
-    uint64_t old = atomic_load_explicit(until, memory_order_relaxed), next, now;
-    struct timespec t = { 0 };
+    uint64_t old = atomic_load_explicit(until, memory_order_relaxed), next;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    now = (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
     do {
-        next = (old > now ? old : now) + LIMIT_INTERVAL_NS;
-        if (next - now > (uint64_t)LIMIT_BURST * LIMIT_INTERVAL_NS)
+        next = (old > now ? old : now) + interval_ns;
+        if (next - now > burst * interval_ns)
             return false;
     } while (!atomic_compare_exchange_weak_explicit(until, &old, next, memory_order_relaxed, memory_order_relaxed));
     return true;
+}
+
+/* May another line be written? */
+static bool limit_allows(const struct fabric_report *r, uint32_t level)
+{
+    uint64_t now = owner_clock(NULL);
+
+    return limit_take(limit_group(r, level), now, group_interval_ns, LIMIT_BURST) ||
+           limit_take(&limit_shared_until[r->initiated][level], now, shared_interval_ns, 1);
 }
 
 /* ---- lines ---- */
@@ -138,7 +144,7 @@ void connection_log_observe(struct adapter *a)
 void connection_log_end(void)
 {
     if (log_is_on(ONDK_LOG_INFO))
-        log_report_left_out(ONDK_LOG_INFO);
+        log_report_left_out(ONDK_LOG_INFO, true);
 }
 
 /* ---- listeners ---- */

@@ -29,11 +29,12 @@
 #include <unistd.h>
 
 #include "base/fork.h"
+#include "base/owner.h"
 #include "base/spin.h"
 #include "ndk/nt.h"
 #include "provider/log_file.h"
 
-enum { MAX_TEXT = 1024, MAX_PREFIX = 96, REMOVAL_POLL_NS = 200000 };
+enum { MAX_TEXT = 1024, MAX_PREFIX = 96, REMOVAL_POLL_NS = 200000, COUNT_INTERVAL_NS = 1000000000 };
 
 _Atomic uint32_t log_level = ONDK_LOG_WARN;
 
@@ -43,10 +44,10 @@ static struct {
     void *context;
     uint32_t level; /* as log_level */
     unsigned side;
-    unsigned running[2];        /* calls of a callback, by side */
-    uint32_t environment_level; /* of ONDK_LOG; constant after log_start */
-    atomic_bool is_torn;        /* the file ends in the middle of a line */
-    _Atomic uint64_t left_out;
+    unsigned running[2];                   /* calls of a callback, by side */
+    uint32_t environment_level;            /* of ONDK_LOG; constant after log_start */
+    atomic_bool is_torn;                   /* the file ends in the middle of a line */
+    _Atomic uint64_t left_out, counted_ns; /* counted_ns: when the count was written */
 } sink = { .level = ONDK_LOG_WARN, .environment_level = ONDK_LOG_WARN };
 
 static _Thread_local bool log_in_callback;
@@ -199,11 +200,24 @@ void log_leave_out(void)
     atomic_fetch_add_explicit(&sink.left_out, 1, memory_order_relaxed);
 }
 
-void log_report_left_out(uint32_t level)
+/* Has a second passed since this returned true? */
+static bool log_count_is_due(void)
 {
-    uint64_t count = log_in_callback ? 0 : atomic_exchange_explicit(&sink.left_out, 0, memory_order_relaxed);
-    char text[MAX_TEXT];
+    uint64_t now = owner_clock(NULL), last = atomic_load_explicit(&sink.counted_ns, memory_order_relaxed);
 
+    return now - last >= COUNT_INTERVAL_NS && atomic_compare_exchange_strong(&sink.counted_ns, &last, now);
+}
+
+void log_report_left_out(uint32_t level, bool is_due)
+{
+    char text[MAX_TEXT];
+    uint64_t count;
+
+    if (log_in_callback || !atomic_load_explicit(&sink.left_out, memory_order_relaxed))
+        return;
+    if (!log_count_is_due() && !is_due)
+        return;
+    count = atomic_exchange_explicit(&sink.left_out, 0, memory_order_relaxed);
     if (!count)
         return;
     snprintf(text, sizeof text, "%llu lines before this one were left out", (unsigned long long)count);
@@ -220,7 +234,7 @@ static void log_write_line(uint32_t level, char *text)
         if (*c < ' ' || *c > '~')
             *c = '?';
     }
-    log_report_left_out(level);
+    log_report_left_out(level, false);
     if (!log_deliver(level, text))
         log_leave_out();
     errno = err;

@@ -32,9 +32,9 @@ bool log_parse(const char *value, uint32_t *level, const char **file);
 void log_line(uint32_t level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Writes a text of several lines, each of which ends with \n, as several lines. */
 void log_lines(uint32_t level, const char *text);
-/* Counts a line that the caller does not write. The next line is preceded by one with the count. */
+/* Counts a line that the caller does not write. A later line is preceded by one with the count. */
 void log_leave_out(void);
-/* Writes the count of lines left out, if there are any, at this level. */
-void log_report_left_out(uint32_t level);
+/* Writes the count of lines left out, if there are any, at this level. Unless it is due now, at most once a second. */
+void log_report_left_out(uint32_t level, bool is_due);
 
 #endif
