@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "openndk/adapter.h"
-#include "openndk/netstat.h"
 #include "openndk/reason.h"
 #include "terminal.h"
 
@@ -147,17 +146,4 @@ void print_failed_advice(const char *step, NTSTATUS status, const char *advice)
 void print_step_failed(const struct consumer *c, const char *step, NTSTATUS status)
 {
     print_failed_for(step, status, c->connector ? ondk_connector_reason(c->connector) : 0);
-}
-
-void print_address_holder(NTSTATUS status, const struct sockaddr_storage *local)
-{
-    char text[256];
-
-    if (status != STATUS_SHARING_VIOLATION)
-        return;
-    if (ondk_address_holder((const struct sockaddr *)local, sizeof *local, text, sizeof text))
-        print_line("  it is in use by %s", text);
-    else
-        print_line("  it is not in use now: the process that used it has ended, or this user may not use the port "
-                   "(ports below net.ipv4.ip_unprivileged_port_start need CAP_NET_BIND_SERVICE)");
 }

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/socket.h>
 
 #include "consumer/consumer.h"
 
@@ -37,7 +36,5 @@ void print_failed_for(const char *step, NTSTATUS status, uint32_t reason);
 void print_failed_advice(const char *step, NTSTATUS status, const char *advice);
 /* For a step of the consumer's connection: also prints the connector's reason. */
 void print_step_failed(const struct consumer *c, const char *step, NTSTATUS status);
-/* If status is STATUS_SHARING_VIOLATION, prints which process uses the local address. Otherwise prints nothing. */
-void print_address_holder(NTSTATUS status, const struct sockaddr_storage *local);
 
 #endif

@@ -241,6 +241,24 @@ def names():
                   p.stdout.count("trying the next address") == tries, (p.stdout, p.stderr, server.text))
 
 
+def addresses():
+    """Addresses that the interface does not have, as the server is told."""
+    made = [subprocess.run(["ip", *command.split()], stderr=subprocess.DEVNULL, check=False).returncode
+            for command in ("link add va type veth peer name vb", "addr add 10.9.1.1/24 dev vb",
+                            "addr add fe80::9/64 dev vb nodad", "link set va up", "link set vb up")]
+    if any(made):
+        print("addresses of another interface: skipped, no interface can be made")
+        return
+    for address, options, words in (("10.9.1.1:21019", ("-ServerIf", "lo"), "10.9.1.1 belongs to vb, not lo"),
+                                    ("127.0.0.1:21019", ("-ServerIf", "vb"), "127.0.0.1 belongs to lo, not vb"),
+                                    ("[fe80::9]:21019", (), "needs a zone: fe80::9%vb")):
+        code, text = run("-S", "-ServerAddr", address, "-W", "1", *options)
+        check(f"the address {address}", code == 1 and words in text and "no interface" not in text, (code, text))
+    code, text = run("-C", "-ServerAddr", "[fe80::9]:21019")
+    check("a server's address without a zone", code == 1 and "needs a zone" in text, (code, text))
+    subprocess.run(["ip", "link", "del", "va"], check=True)
+
+
 def values():
     """Sizes and times, which have units: a wrong one is wrong usage, and with a right one nobody listens at the port."""
     for option, right, wrong in (
@@ -256,7 +274,7 @@ def values():
 
 
 def main():
-    for part in round_trips, formats, many_clients, interrupts, stopped, names, values:
+    for part in round_trips, formats, many_clients, interrupts, stopped, names, addresses, values:
         part()
     # Ports below what the kernel (32768) and the provider (49152) give out by themselves, and other tests' own.
     texts = pair("windows spelling", "127.0.0.1:21001", ("-ServerIf", LOOPBACK, "-TestType", "rping"),
@@ -309,11 +327,17 @@ def main():
     code, text = run("-S", "-ServerAddr", "127.0.0.1:21009", "-W", "1")
     check("nobody comes", code == 4 and "nobody connected" in text, (code, text))
     code, text = run("-S", "-ServerAddr", "192.0.2.77:21009", "-ServerIf", LOOPBACK, "-W", "1")
-    check("a foreign address", code == 1 and "STATUS_INVALID_ADDRESS" in text, (code, text))
+    check("a foreign address", code == 1 and "STATUS_INVALID_ADDRESS" in text and
+          "no interface of this machine has the address 192.0.2.77" in text, (code, text))
+    code, text = run("-S", "-ServerAddr", "0.0.0.0:21009", "-W", "1")
+    check("the wildcard address", code == 1 and "0.0.0.0 stands for all addresses" in text, (code, text))
+    code, text = run("-C", "-ServerAddr", "127.0.0.1:21009", "-ClientAddr", "192.0.2.77")
+    check("a foreign address of the client", code == 1 and "has the address 192.0.2.77 (" in text, (code, text))
     with Server("-ServerAddr", "127.0.0.1:21010", "-W", "40") as server:
         code, text = run("-S", "-ServerAddr", "127.0.0.1:21010", "-W", "1")
         client = run("-C", "-ServerAddr", "127.0.0.1:21010")
-    check("a taken address", code == 1 and "STATUS_SHARING_VIOLATION" in text, (code, text))
+    check("a taken address", code == 1 and "STATUS_SHARING_VIOLATION" in text and
+          f"the address and port are in use by process {server.process.pid} (ndkping)" in text, (code, text))
     check("a taken address: who has it serves on", (client[0], server.code) == (0, 0), (client, server.text))
     for name, options in {"no role": (), "both roles": ("-S", "-C"), "no address": ("-C",),
                           "no port": ("-C", "-ServerAddr", "127.0.0.1"), "odd hex": ("-C", "--private-data", "abc"),

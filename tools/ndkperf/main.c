@@ -8,6 +8,7 @@
 #include "connect.h"
 #include "interface.h"
 #include "interrupt.h"
+#include "local_address.h"
 #include "print.h"
 #include "report.h"
 #include "roles.h"
@@ -32,15 +33,17 @@ static bool ndkperf_open(struct session *s, const struct sockaddr_storage *own, 
 {
     const NDK_ADAPTER_INFO *info = &s->control.info;
     const char *step = "opening";
-    char text[128];
+    char why[512];
     ULONG room;
     NTSTATUS status;
 
     s->phase = PHASE_OPEN;
     index = index ? index : interface_of_address(own);
-    address_text(own, text, sizeof text);
     if (!index)
-        return session_refuse(s, NDKPERF_FAILED, "no interface of this machine has the address %s", text);
+        return session_refuse(s, NDKPERF_FAILED, "%s",
+                              local_address_explain(STATUS_INVALID_ADDRESS, own, 0, why, sizeof why)
+                                  ? why
+                                  : "no interface of this machine has the address");
     status = consumer_open(&s->control, index, &step);
     if (!NT_SUCCESS(status))
         return session_fail(s, step, status, 0);

@@ -4,6 +4,7 @@
 
 #include "address.h"
 #include "connect.h"
+#include "local_address.h"
 #include "openndk/reason.h"
 #include "print.h"
 #include "report.h"
@@ -154,12 +155,13 @@ static bool server_accept_lane(struct session *s, uint32_t number)
 static bool server_listen(struct session *s)
 {
     struct sockaddr_storage at = s->server_address;
-    char text[128];
+    char text[128], why[512];
     NTSTATUS status = consumer_listen(&s->control, (const struct sockaddr *)&s->server_address);
 
     if (!NT_SUCCESS(status)) {
         (void)session_fail(s, "NdkListen", status, 0);
-        print_address_holder(status, &s->server_address);
+        if (local_address_explain(status, &s->server_address, s->options->server_if, why, sizeof why))
+            print_line("  %s", why);
         return false;
     }
     (void)consumer_listener_address(&s->control, &at);

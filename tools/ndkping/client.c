@@ -11,6 +11,7 @@
 #include "address.h"
 #include "interface.h"
 #include "interrupt.h"
+#include "local_address.h"
 #include "openndk/reason.h"
 #include "print.h"
 #include "roles.h"
@@ -178,6 +179,7 @@ static int client_open(const struct options *o, const struct sockaddr_storage *t
 {
     uint32_t index = o->client_if;
     const char *step = "opening";
+    char why[512];
     NTSTATUS status;
 
     if (o->client_address.text[0]) {
@@ -186,13 +188,17 @@ static int client_open(const struct options *o, const struct sockaddr_storage *t
             if (o->client_address.addresses[i].ss_family == to->ss_family)
                 *from = o->client_address.addresses[i];
     } else if (!address_own(to, from)) {
-        print_error("no route to the server: specify -ClientAddr, or check the server's address");
+        print_error(local_address_needs_zone(to)
+                        ? "the server's link-local address needs a zone, the interface of this machine: fe80::1%%eth0"
+                        : "no route to the server: specify -ClientAddr, or check the server's address");
         return NDKPING_FAILED;
     }
     if (!index)
         index = interface_of_address(from);
     if (!index) {
-        print_error("no interface of this machine has the client's address");
+        print_error("%s", local_address_explain(STATUS_INVALID_ADDRESS, from, 0, why, sizeof why)
+                              ? why
+                              : "no interface of this machine has the client's address");
         return NDKPING_FAILED;
     }
     status = consumer_open(&consumer, index, &step);
@@ -207,7 +213,7 @@ static int client_connect(const struct options *o, const struct sockaddr_storage
                           const struct sockaddr_storage *from, bool *is_rejected, json_t *result)
 {
     struct consumer_limits limits = { o->ird, o->ord };
-    char text[128];
+    char text[128], why[512];
     uint32_t reason;
     NTSTATUS status;
 
@@ -224,7 +230,8 @@ static int client_connect(const struct options *o, const struct sockaddr_storage
         reason = consumer.connector ? ondk_connector_reason(consumer.connector) : 0;
         *is_rejected = ONDK_REASON_CAUSE(reason) == ONDK_CAUSE_REJECTED;
         roles_report_failed("NdkConnect", status, reason, result);
-        print_address_holder(status, from);
+        if (local_address_explain(status, from, o->client_if, why, sizeof why))
+            print_line("  %s", why);
         if (status == STATUS_CONNECTION_REFUSED)
             roles_report_peer(&consumer, result); /* a reject may contain private data */
         return NDKPING_FAILED;

@@ -82,6 +82,15 @@ int roles_report_failed(const char *step, NTSTATUS status, uint32_t reason, json
     return NDKPING_FAILED;
 }
 
+int roles_report_failed_text(const char *step, NTSTATUS status, const char *text, json_t *result)
+{
+    json_t *error = json_pack("{s:s,s:s,s:s}", "step", step, "status", ondk_status_name(status), "reason_text", text);
+
+    print_failed_advice(step, status, text);
+    json_object_set_new(result, "error", error);
+    return NDKPING_FAILED;
+}
+
 /* unacked_ms ends the connection if the host does not acknowledge, so after a longer wait it has acknowledged. */
 static int roles_report_gave_up(const struct options *o, const struct rping *r, json_t *result)
 {
@@ -93,11 +102,7 @@ static int roles_report_gave_up(const struct options *o, const struct rping *r, 
              "the %s did not answer a ping for %g s%s: is its process stopped? (ndkstat or ps at "
              "the %s)",
              peer, (double)r->step_ms / 1000, is_acked ? "; its host acknowledged it" : "", peer);
-    print_failed_advice(r->step, r->status, text);
-    json_object_set_new(
-        result, "error",
-        json_pack("{s:s,s:s,s:s}", "step", r->step, "status", ondk_status_name(r->status), "reason_text", text));
-    return NDKPING_FAILED;
+    return roles_report_failed_text(r->step, r->status, text, result);
 }
 
 int roles_report_end(const struct options *o, const struct rping *r, enum rping_end end, json_t *result)

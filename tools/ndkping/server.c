@@ -12,6 +12,7 @@
 #include "address.h"
 #include "interface.h"
 #include "interrupt.h"
+#include "local_address.h"
 #include "openndk/reason.h"
 #include "print.h"
 #include "roles.h"
@@ -290,7 +291,7 @@ static int server_listen(const struct options *o, json_t *result)
     for (uint32_t i = 0; i < e->count; i++) {
         struct sockaddr_storage at = e->addresses[i];
         const char *step;
-        char text[128];
+        char text[128], why[512];
         NTSTATUS status = server_listen_at(o, &at, &step);
 
         if (NT_SUCCESS(status)) {
@@ -305,10 +306,10 @@ static int server_listen(const struct options *o, json_t *result)
             address_text(&at, text, sizeof text);
             print_line("the address %s of %s cannot be used:", text, e->text);
         }
-        code = roles_report_failed(step, status, 0, result);
-        if (status == STATUS_INVALID_ADDRESS)
-            print_line("  no interface of this machine has the server's address");
-        print_address_holder(status, &at);
+        if (local_address_explain(status, &at, o->server_if, why, sizeof why))
+            code = roles_report_failed_text(step, status, why, result);
+        else
+            code = roles_report_failed(step, status, 0, result);
         consumer_close(&listener);
     }
     return code;

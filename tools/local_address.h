@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Why a local address cannot be used. */
+#ifndef TOOLS_LOCAL_ADDRESS_H
+#define TOOLS_LOCAL_ADDRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "ndk/ndkpi.h"
+
+/*
+ * Writes why the address cannot be used, if status is STATUS_INVALID_ADDRESS or STATUS_SHARING_VIOLATION and more is
+ * known than the status. if_index: the interface of the adapter; 0: none was found. Returns whether text was written.
+ */
+bool local_address_explain(NTSTATUS status, const struct sockaddr_storage *a, uint32_t if_index, char *text,
+                           size_t size);
+/* Returns whether the address is a link-local one of IPv6 without a zone. */
+bool local_address_needs_zone(const struct sockaddr_storage *a);
+
+#endif
