@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Control characters are not safe to print. Nor are characters that change the direction of the text behind them. */
@@ -61,4 +62,14 @@ size_t printable_copy(char *out, size_t room, const char *text, size_t len)
     }
     out[made] = '\0';
     return made;
+}
+
+char *printable_dup(const char *text)
+{
+    size_t len = strlen(text), room = len * PRINTABLE_MAX_GROWTH + 1;
+    char *out = malloc(room);
+
+    if (out)
+        (void)printable_copy(out, room, text, len);
+    return out;
 }

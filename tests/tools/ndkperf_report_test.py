@@ -260,7 +260,22 @@ def comparing():
         curves = {point.split(":")[0] for point in plots_of(drawn)["Bandwidth by message size"]}
         check("compare as a page: both curves", curves == {"A mean", "B mean"}, curves)
         check("compare as a page: marks", len([e for e in drawn.iter("td") if e.get("class") == "bad"]) == 2, page)
+        compare_foreign_text(directory, base)
         compare_errors(directory, base, quick)
+
+
+def compare_foreign_text(directory, base):
+    """Text of a file reaches neither the terminal nor JSON as it is."""
+    odd = saved(directory, "odd", "bandwidth", test="\x1b[2J\x9b2J")
+    for options in (), ("--json",):
+        code, out, err = compare(base, odd, *options)
+        check(f"compare foreign text {options}", code == 0 and "\\u001b[2j\\u009b2j" in (out + err).lower() and
+              not set("\x1b\x9b") & set(out + err), (code, out, err))
+    for content in b'[\x1b]', b'{"a\xc2\x9bb\x1b[2J":}':
+        path = pathlib.Path(directory) / "foreign"
+        path.write_bytes(content)
+        code, out, err = compare(base, str(path))
+        check(f"compare {content}", code == 2 and "line 1" in err and not set("\x1b\x9b") & set(err), (code, out, err))
 
 
 def compare_errors(directory, base, quick):

@@ -2,7 +2,7 @@
 /*
  * `ndkperf compare A B`: compares two saved runs (record.h), size by size. A value has changed if it differs by more than
  * the threshold. Bandwidth and typical latencies decide the exit code; CPU times and the longest latencies are noisier
- * and are only shown.
+ * and are only shown. The files may come from elsewhere: none of their text reaches a terminal unescaped.
  */
 #include "compare.h"
 
@@ -18,6 +18,7 @@
 #include "number.h"
 #include "options.h"
 #include "print.h"
+#include "printable.h"
 #include "record.h"
 
 enum { COMPARE_WORSE = 1 };
@@ -107,7 +108,11 @@ static const struct command command = {
 
 static int compare_error(const char *name, const char *text)
 {
-    fprintf(stderr, "ndkperf compare: %s: %s\n", name, text);
+    char *safe_name = printable_dup(name), *safe_text = printable_dup(text);
+
+    fprintf(stderr, "ndkperf compare: %s: %s\n", safe_name ? safe_name : "?", safe_text ? safe_text : "?");
+    free(safe_name);
+    free(safe_text);
     return NDKPERF_USAGE;
 }
 
@@ -128,6 +133,7 @@ static bool compare_load(struct compare *c, int index)
     const char *name = c->names[index];
     FILE *f = strcmp(name, "-") == 0 ? stdin : fopen(name, "re");
     json_error_t error;
+    char text[sizeof error.text + 32];
 
     if (!f) {
         (void)compare_error(name, strerror(errno));
@@ -136,10 +142,12 @@ static bool compare_load(struct compare *c, int index)
     c->runs[index] = json_loadf(f, 0, &error);
     if (f != stdin)
         (void)fclose(f);
-    if (!c->runs[index])
-        fprintf(stderr, "ndkperf compare: %s: line %d: %s\n", name, error.line, error.text);
-    else if (!compare_is_run(c->runs[index]))
+    if (!c->runs[index]) {
+        snprintf(text, sizeof text, "line %d: %s", error.line, error.text);
+        (void)compare_error(name, text);
+    } else if (!compare_is_run(c->runs[index])) {
         (void)compare_error(name, "not a run that an ndkperf client of this format has saved");
+    }
     return c->runs[index] && compare_is_run(c->runs[index]);
 }
 
@@ -237,8 +245,8 @@ static void compare_print_differences(const struct compare *c)
 
     json_array_foreach(c->differences, i, row)
     {
-        char *a = json_dumps(json_object_get(row, "a"), JSON_ENCODE_ANY);
-        char *b = json_dumps(json_object_get(row, "b"), JSON_ENCODE_ANY);
+        char *a = json_dumps(json_object_get(row, "a"), JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+        char *b = json_dumps(json_object_get(row, "b"), JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
         print_line("measured differently: %s is %s in A, %s in B", compare_string(row, "name"), a ? a : "?",
                    b ? b : "?");
         free(a);
@@ -254,8 +262,11 @@ static void compare_print(const struct compare *c)
     const json_t *row;
     size_t i;
 
-    print_line("A: %s", c->names[0]);
-    print_line("B: %s", c->names[1]);
+    for (i = 0; i < 2; i++) {
+        char *name = printable_dup(c->names[i]);
+        print_line("%c: %s", i ? 'B' : 'A', name ? name : "?");
+        free(name);
+    }
     compare_print_differences(c);
     print_line(" #bytes     Value                           A               B       B/A");
     json_array_foreach(c->rows, i, row) print_line(
@@ -272,7 +283,7 @@ static void compare_write_json(FILE *out, struct compare *c)
                             c->threshold, "differences", c->differences, "rows", c->rows, "worse", (int)c->worse);
 
     if (all)
-        (void)json_dumpf(all, out, JSON_REAL_PRECISION(12));
+        (void)json_dumpf(all, out, JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII);
     fputc('\n', out);
     json_decref(all);
 }
