@@ -261,6 +261,7 @@ def comparing():
         check("compare as a page: both curves", curves == {"A mean", "B mean"}, curves)
         check("compare as a page: marks", len([e for e in drawn.iter("td") if e.get("class") == "bad"]) == 2, page)
         compare_foreign_text(directory, base)
+        compare_strange_name(directory, base)
         compare_errors(directory, base, quick)
 
 
@@ -275,7 +276,18 @@ def compare_foreign_text(directory, base):
         path = pathlib.Path(directory) / "foreign"
         path.write_bytes(content)
         code, out, err = compare(base, str(path))
-        check(f"compare {content}", code == 2 and "line 1" in err and not set("\x1b\x9b") & set(err), (code, out, err))
+        check(f"compare {content!r}", code == 2 and "line 1" in err and not set("\x1b\x9b") & set(err), (code, out, err))
+
+
+def compare_strange_name(directory, base):
+    """A file's name that is not UTF-8 is escaped."""
+    name = os.path.join(os.fsencode(directory), b"strange\xff\x1b")
+    os.link(base, name)
+    code, out, err = compare(name, base, "--json")
+    check("compare a strange name as JSON", code == 0 and json.loads(out or "{}").get("a", "").endswith(
+        "/strange\\xff\\x1b") and "\x1b" not in err, (code, out, err))
+    code, out, err = compare(name, name)
+    check("compare a strange name", code == 0 and out.count("/strange\\xff\\x1b\n") == 2, (code, out, err))
 
 
 def compare_errors(directory, base, quick):

@@ -277,15 +277,22 @@ static void compare_print(const struct compare *c)
                c->worse == 1 ? "is" : "are", c->threshold);
 }
 
-static void compare_write_json(FILE *out, struct compare *c)
+/* The names of the files are escaped, because a name need not be UTF-8. Returns false after a message if it fails. */
+static bool compare_write_json(FILE *out, struct compare *c)
 {
-    json_t *all = json_pack("{s:s, s:s, s:f, s:O, s:O, s:i}", "a", c->names[0], "b", c->names[1], "threshold",
-                            c->threshold, "differences", c->differences, "rows", c->rows, "worse", (int)c->worse);
+    char *a = printable_dup(c->names[0]), *b = printable_dup(c->names[1]);
+    json_t *all = json_pack("{s:s?, s:s?, s:f, s:O, s:O, s:i}", "a", a, "b", b, "threshold", c->threshold,
+                            "differences", c->differences, "rows", c->rows, "worse", (int)c->worse);
+    bool written = all && json_dumpf(all, out, JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII) == 0;
 
-    if (all)
-        (void)json_dumpf(all, out, JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII);
-    fputc('\n', out);
+    if (written)
+        fputc('\n', out);
+    else
+        (void)compare_error("--json", "not all of the output was written");
     json_decref(all);
+    free(a);
+    free(b);
+    return written;
 }
 
 static void compare_write_csv(FILE *out, struct compare *c)
@@ -345,7 +352,7 @@ static bool compare_write_html(struct compare *c)
 
 static int compare_run(struct compare *c)
 {
-    bool written;
+    bool written = true;
 
     if (!compare_load(c, 0) || !compare_load(c, 1))
         return NDKPERF_USAGE;
@@ -359,10 +366,10 @@ static int compare_run(struct compare *c)
         return compare_error(c->names[1], "the runs have no size in common");
     compare_print(c);
     if (c->json)
-        compare_write_json(stdout, c);
+        written = compare_write_json(stdout, c);
     if (c->csv)
         compare_write_csv(stdout, c);
-    written = compare_write_html(c);
+    written = compare_write_html(c) && written;
     if (!print_close() || !written)
         return NDKPERF_LOST;
     return c->worse ? COMPARE_WORSE : NDKPERF_OK;

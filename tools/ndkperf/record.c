@@ -3,12 +3,14 @@
 #include "record.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "address.h"
 #include "openndk/adapter.h"
 #include "openndk/reason.h"
 #include "print.h"
+#include "printable.h"
 
 static json_t *record;
 static json_t *series; /* the intervals of the size that is being measured */
@@ -38,9 +40,16 @@ static void record_set_count(json_t *object, const char *name, uint64_t value)
     record_set(object, name, json_integer((json_int_t)value));
 }
 
+/* A text that is not UTF-8, for example an address whose zone is such a name, is escaped. */
 static void record_set_text(json_t *object, const char *name, const char *value)
 {
-    record_set(object, name, value ? json_string(value) : json_null());
+    json_t *text = value ? json_string(value) : json_null();
+    char *escaped = text ? NULL : printable_dup(value);
+
+    if (escaped)
+        text = json_string(escaped);
+    free(escaped);
+    record_set(object, name, text);
 }
 
 static void record_set_rate(json_t *object, const struct rate *r, uint32_t size, bool peak)

@@ -304,13 +304,18 @@ void report_result(const struct session *s, const struct result *r)
         report_histogram(&r->times);
 }
 
-/* On standard output the record is a line like others, which the log file receives, too. */
-static void report_json(const json_t *record)
+/*
+ * On standard output the record is a line like others, which the log file receives, too. Returns false after a message
+ * if there is no memory for the text.
+ */
+static bool report_json(const json_t *record)
 {
-    char *text = json_dumps(record, JSON_REAL_PRECISION(12));
+    char *text = record ? json_dumps(record, JSON_REAL_PRECISION(12)) : NULL;
 
-    if (!text)
-        return;
+    if (!text) {
+        print_error("out of memory: the JSON object is not written");
+        return false;
+    }
     if (json_output.f == stdout) {
         print_set_stream(stdout);
         print_line("%s", text);
@@ -319,21 +324,22 @@ static void report_json(const json_t *record)
         fprintf(json_output.f, "%s\n", text);
     }
     free(text);
+    return true;
 }
 
 bool report_end(const struct session *s)
 {
-    bool text = s->options->format != FORMAT_NONE && s->lane_count && !s->options->server, written;
+    bool text = s->options->format != FORMAT_NONE && s->lane_count && !s->options->server, written = true;
     json_t *record = record_end(s);
 
     if (text)
         print_line("%s", line);
-    if (json_output.f && record)
-        report_json(record);
+    if (json_output.f)
+        written = report_json(record);
     if (html_output.f && record)
         html_run(html_output.f, record);
     json_decref(record);
-    written = output_close(&json_output);
+    written = output_close(&json_output) && written;
     written = output_close(&csv_output) && written;
     return output_close(&html_output) && written;
 }
