@@ -252,8 +252,10 @@ def comparing():
         check("compare as CSV", got == 0 and [row["change"] for row in table if row["value"] == "MB/sec"] ==
               ["better"] * 2, out)
         other = saved(directory, "other", "bandwidth", window=64, exit=1)
-        _, out, _ = compare(base, other)
-        check("compare different settings", "window is 128 in A, 64 in B" in out and "B did not end well" in out, out)
+        code, out, _ = compare(base, other)
+        check("compare different settings", code == 1 and "window is 128 in A, 64 in B" in out and
+              "B did not end well" in out, out)
+        compare_broken_off(directory, base)
         page = str(pathlib.Path(directory) / "page.html")
         check("compare as a page", compare(base, slow, "--html", page)[0] == 1, "")
         drawn = ElementTree.fromstring(pathlib.Path(page).read_text(encoding="utf-8"))
@@ -263,6 +265,30 @@ def comparing():
         compare_foreign_text(directory, base)
         compare_strange_name(directory, base)
         compare_errors(directory, base, quick)
+
+
+def compare_broken_off(directory, base):
+    """A run that broke off is worse, even if the values that it has are not."""
+    record = json.loads(pathlib.Path(base).read_text(encoding="ascii"))
+    first, second = record["results"]
+    for name, exit_code, results, missing in (
+            ("a size", 0, [first], 1), ("a value", 0, [first, {**second, "bytes_per_second": None}], 1),
+            ("its end", 1, [first, second], 0), ("both", 1, [first], 1)):
+        part = saved(directory, "part", "bandwidth", results=results, exit=exit_code)
+        code, out, _ = compare(base, part)
+        check(f"compare a run without {name}", code == 1 and ("B did not end well" in out) == bool(exit_code) and
+              ("1 of 3 values is missing in B" in out or "1 of 4 values is missing in B" in out) == bool(missing), out)
+        code, out, _ = compare(base, part, "--json")
+        whole = json.loads(out)
+        lost = [(row["size"], row["b"], row["ratio"]) for row in whole["rows"] if row["change"] == "missing"]
+        check(f"compare a run without {name} as JSON", code == 1 and whole["exit"] == {"a": 0, "b": exit_code} and
+              whole["missing"] == missing and lost == [(4096, None, None)] * missing and whole["worse"] == 0, whole)
+        code, out, _ = compare(base, part, "--csv")
+        rows = [row for row in csv.DictReader(io.StringIO(out)) if row["change"]]
+        wanted = [("MB/sec", "", "missing")] * missing + [("exit code", str(exit_code), "worse")] * exit_code
+        check(f"compare a run without {name} as CSV", code == 1 and
+              [(row["value"], row["b"], row["change"]) for row in rows] == wanted, out)
+        check("compare it the other way round", compare(part, base)[0] == 0, part)
 
 
 def compare_foreign_text(directory, base):

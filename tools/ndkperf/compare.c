@@ -52,7 +52,7 @@ struct compare {
     const char *html;
     double threshold; /* per cent */
     json_t *rows, *differences;
-    unsigned worse;
+    unsigned compared, worse, missing; /* missing: values that decide and that B does not have */
 };
 
 /* ---- the command line ---- */
@@ -88,8 +88,9 @@ static const struct command_option known_options[] = {
 static const char *const usage[] = { "A.json B.json [OPTION]...", NULL };
 
 static const struct command_status statuses[] = {
-    { NDKPERF_OK, "no bandwidth and no median, average or 99 % of the latencies is worse in B" },
-    { COMPARE_WORSE, "one of them is" },
+    { NDKPERF_OK, "no bandwidth and no median, average or 99 % of the latencies is worse in B or missing there, and "
+                  "the exit code of B's run is 0" },
+    { COMPARE_WORSE, "one of them is worse or missing, or B's run did not end well" },
     { NDKPERF_USAGE, "wrong usage, a file that is no saved run, or runs that have nothing in common" },
     { NDKPERF_LOST, "a part of the output could not be written" },
     { 0, NULL },
@@ -176,16 +177,22 @@ static const json_t *compare_value(const json_t *result, const struct measure *m
     return json_is_number(value) ? value : NULL;
 }
 
-static void compare_values(struct compare *c, double size, const struct measure *m, double a, double b)
+/* Adds a row. b: NULL if B does not have the value. */
+static void compare_values(struct compare *c, const json_t *size, const struct measure *m, const json_t *a,
+                           const json_t *b)
 {
-    double ratio = a > 0 ? b / a : 0, gain = m->is_rate ? ratio - 1 : 1 - ratio;
-    const char *change = a <= 0 || fabs(ratio - 1) * 100 <= c->threshold ? NULL : gain > 0 ? "better" : "worse";
+    double from = json_number_value(a) / m->unit, to = json_number_value(b) / m->unit;
+    double ratio = from > 0 ? to / from : 0, gain = m->is_rate ? ratio - 1 : 1 - ratio;
+    bool has_changed = b && from > 0 && fabs(ratio - 1) * 100 > c->threshold;
+    const char *change = !b ? "missing" : !has_changed ? NULL : gain > 0 ? "better" : "worse";
 
-    c->worse += change && gain < 0 && m->decides;
-    (void)json_array_append_new(c->rows, json_pack("{s:I, s:s, s:f, s:f, s:o, s:s?, s:b}", "size", (json_int_t)size,
-                                                   "value", m->label, "a", a / m->unit, "b", b / m->unit, "ratio",
-                                                   a > 0 ? json_real(ratio) : json_null(), "change", change, "decides",
-                                                   m->decides));
+    c->compared += b != NULL;
+    c->missing += !b;
+    c->worse += has_changed && gain < 0 && m->decides;
+    (void)json_array_append_new(c->rows, json_pack("{s:O, s:s, s:f, s:o, s:o, s:s?, s:b}", "size", size, "value",
+                                                   m->label, "a", from, "b", b ? json_real(to) : json_null(), "ratio",
+                                                   b && from > 0 && isfinite(ratio) ? json_real(ratio) : json_null(),
+                                                   "change", change, "decides", m->decides));
 }
 
 static const json_t *compare_find(const json_t *run, double size)
@@ -205,7 +212,7 @@ static bool compare_is_latency(const struct compare *c)
     return mode && strcmp(mode, "latency") == 0;
 }
 
-/* Compares the sizes that both runs have. */
+/* Compares the sizes that A has. */
 static void compare_results(struct compare *c)
 {
     bool latency = compare_is_latency(c);
@@ -214,14 +221,24 @@ static void compare_results(struct compare *c)
 
     json_array_foreach(json_object_get(c->runs[0], "results"), i, result)
     {
-        double size = json_number_value(json_object_get(result, "size"));
-        const json_t *other = compare_find(c->runs[1], size);
-        for (size_t k = 0; other && k < sizeof measures / sizeof measures[0]; k++) {
+        const json_t *size = json_object_get(result, "size");
+        const json_t *other = compare_find(c->runs[1], json_number_value(size));
+        for (size_t k = 0; json_is_number(size) && k < sizeof measures / sizeof measures[0]; k++) {
             const json_t *a = compare_value(result, &measures[k]), *b = compare_value(other, &measures[k]);
-            if (a && b && !(latency && measures[k].is_rate))
-                compare_values(c, size, &measures[k], json_number_value(a), json_number_value(b));
+            if (a && (b || measures[k].decides) && !(latency && measures[k].is_rate))
+                compare_values(c, size, &measures[k], a, b);
         }
     }
+}
+
+static json_int_t compare_exit(const struct compare *c, int index)
+{
+    return json_integer_value(json_object_get(c->runs[index], "exit"));
+}
+
+static bool compare_is_worse(const struct compare *c)
+{
+    return c->worse || c->missing || compare_exit(c, 1) != 0;
 }
 
 /* ---- output ---- */
@@ -238,6 +255,23 @@ static double compare_number(const json_t *object, const char *name)
     return json_number_value(json_object_get(object, name));
 }
 
+struct cell {
+    char text[64];
+};
+
+/* Returns a number of a row as text, or `without` if it is missing. */
+static struct cell compare_cell(const json_t *row, const char *name, int digits, const char *without)
+{
+    const json_t *value = json_object_get(row, name);
+    struct cell cell;
+
+    if (json_is_number(value))
+        snprintf(cell.text, sizeof cell.text, "%.*f", digits, json_number_value(value));
+    else
+        snprintf(cell.text, sizeof cell.text, "%s", without);
+    return cell;
+}
+
 static void compare_print_differences(const struct compare *c)
 {
     const json_t *row;
@@ -252,9 +286,9 @@ static void compare_print_differences(const struct compare *c)
         free(a);
         free(b);
     }
-    for (i = 0; i < 2; i++)
-        if (compare_number(c->runs[i], "exit") != 0)
-            print_line("%s did not end well: exit code %.0f", i ? "B" : "A", compare_number(c->runs[i], "exit"));
+    for (int k = 0; k < 2; k++)
+        if (compare_exit(c, k) != 0)
+            print_line("%c did not end well: exit code %lld", k ? 'B' : 'A', (long long)compare_exit(c, k));
 }
 
 static void compare_print(const struct compare *c)
@@ -269,10 +303,16 @@ static void compare_print(const struct compare *c)
     }
     compare_print_differences(c);
     print_line(" #bytes     Value                           A               B       B/A");
-    json_array_foreach(c->rows, i, row) print_line(
-        " %-10.0f %-18s %14.3f  %14.3f  %8.3f%s%s", compare_number(row, "size"), compare_string(row, "value"),
-        compare_number(row, "a"), compare_number(row, "b"), compare_number(row, "ratio"),
-        *compare_string(row, "change") ? "  " : "", compare_string(row, "change"));
+    json_array_foreach(c->rows, i, row)
+    {
+        struct cell b = compare_cell(row, "b", 3, "-"), ratio = compare_cell(row, "ratio", 3, "-");
+        print_line(" %-10.0f %-18s %14.3f  %14s  %8s%s%s", compare_number(row, "size"), compare_string(row, "value"),
+                   compare_number(row, "a"), b.text, ratio.text, *compare_string(row, "change") ? "  " : "",
+                   compare_string(row, "change"));
+    }
+    if (c->missing)
+        print_line("%u of %zu values %s missing in B", c->missing, json_array_size(c->rows),
+                   c->missing == 1 ? "is" : "are");
     print_line("%u of %zu values %s worse by more than %g %%", c->worse, json_array_size(c->rows),
                c->worse == 1 ? "is" : "are", c->threshold);
 }
@@ -281,8 +321,9 @@ static void compare_print(const struct compare *c)
 static bool compare_write_json(FILE *out, struct compare *c)
 {
     char *a = printable_dup(c->names[0]), *b = printable_dup(c->names[1]);
-    json_t *all = json_pack("{s:s?, s:s?, s:f, s:O, s:O, s:i}", "a", a, "b", b, "threshold", c->threshold,
-                            "differences", c->differences, "rows", c->rows, "worse", (int)c->worse);
+    json_t *all = json_pack("{s:s?, s:s?, s:f, s:{s:I, s:I}, s:O, s:O, s:i, s:i}", "a", a, "b", b, "threshold",
+                            c->threshold, "exit", "a", compare_exit(c, 0), "b", compare_exit(c, 1), "differences",
+                            c->differences, "rows", c->rows, "worse", (int)c->worse, "missing", (int)c->missing);
     bool written = all && json_dumpf(all, out, JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII) == 0;
 
     if (written)
@@ -302,9 +343,14 @@ static void compare_write_csv(FILE *out, struct compare *c)
 
     fputs("size,value,a,b,ratio,change\n", out);
     json_array_foreach(c->rows, i, row)
-        fprintf(out, "%.0f,\"%s\",%.6f,%.6f,%.6f,%s\n", compare_number(row, "size"), compare_string(row, "value"),
-                compare_number(row, "a"), compare_number(row, "b"), compare_number(row, "ratio"),
-                compare_string(row, "change"));
+    {
+        struct cell b = compare_cell(row, "b", 6, ""), ratio = compare_cell(row, "ratio", 6, "");
+        fprintf(out, "%.0f,\"%s\",%.6f,%s,%s,%s\n", compare_number(row, "size"), compare_string(row, "value"),
+                compare_number(row, "a"), b.text, ratio.text, compare_string(row, "change"));
+    }
+    if (compare_exit(c, 0) || compare_exit(c, 1))
+        fprintf(out, ",exit code,%lld,%lld,,%s\n", (long long)compare_exit(c, 0), (long long)compare_exit(c, 1),
+                compare_exit(c, 1) ? "worse" : "");
 }
 
 static void compare_write_table(FILE *out, void *context)
@@ -317,10 +363,9 @@ static void compare_write_table(FILE *out, void *context)
     json_array_foreach(c->rows, i, row)
     {
         const char *change = compare_string(row, "change");
-        fprintf(out,
-                "<tr><td>%.0f</td><td>%s</td><td>%.3f</td><td>%.3f</td><td>%.3f</td><td class=\"%s\">%s</td></tr>\n",
-                compare_number(row, "size"), compare_string(row, "value"), compare_number(row, "a"),
-                compare_number(row, "b"), compare_number(row, "ratio"),
+        struct cell b = compare_cell(row, "b", 3, "-"), ratio = compare_cell(row, "ratio", 3, "-");
+        fprintf(out, "<tr><td>%.0f</td><td>%s</td><td>%.3f</td><td>%s</td><td>%s</td><td class=\"%s\">%s</td></tr>\n",
+                compare_number(row, "size"), compare_string(row, "value"), compare_number(row, "a"), b.text, ratio.text,
                 !*change                        ? "same"
                 : strcmp(change, "better") == 0 ? "good"
                                                 : "bad",
@@ -362,7 +407,7 @@ static int compare_run(struct compare *c)
     c->differences = json_array();
     compare_settings(c);
     compare_results(c);
-    if (!json_array_size(c->rows))
+    if (!c->compared)
         return compare_error(c->names[1], "the runs have no size in common");
     compare_print(c);
     if (c->json)
@@ -372,7 +417,7 @@ static int compare_run(struct compare *c)
     written = compare_write_html(c) && written;
     if (!print_close() || !written)
         return NDKPERF_LOST;
-    return c->worse ? COMPARE_WORSE : NDKPERF_OK;
+    return compare_is_worse(c) ? COMPARE_WORSE : NDKPERF_OK;
 }
 
 int compare_main(int argc, char **argv)
