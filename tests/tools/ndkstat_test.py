@@ -405,14 +405,33 @@ def pid_namespace():
               f"process {pid}: not shown: it is in a PID namespace that cannot be seen from here" in p.stderr, p)
 
 
+def stopped():
+    """A stopped process cannot answer, so it is not waited for."""
+    with Server(21609) as pid, Server(21610) as other:
+        os.kill(pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
+        code, out, err = stat()
+        check("a stopped process", code == 1 and [r[3] for r in rows(out)] == [other] and
+              err == f"ndkstat: process {pid}: not read, because it is stopped (state T)\n", (code, out, err))
+        code, out, err = stat("--pid", str(pid))
+        check("a stopped process that was requested", code == 1 and not out and err.count("\n") == 1, (code, out, err))
+        os.kill(pid, signal.SIGCONT)
+        code, out, err = stat("--pid", str(pid))
+        check("it goes on", code == 0 and not err and [r[3] for r in rows(out)] == [pid], (code, out, err))
+
+
 def another_user():
     if os.geteuid() != 0:
         print("  skipped: only root can become somebody else")
         return
-    with Server(21603):
+    with Server(21603) as pid:
         p = subprocess.run([NDKSTAT, "--here"], capture_output=True, text=True, timeout=LIMIT, user=65534, group=65534)
         check("another user's processes are not shown", p.returncode == 0 and not rows(p.stdout) and
-              "1 process of other users: not shown" in p.stdout, p)
+              "1 process of other users: not shown" in p.stdout and "no process" not in p.stdout, p)
+        p = subprocess.run([NDKSTAT, "--here", "--pid", str(pid)], capture_output=True, text=True, timeout=LIMIT,
+                           user=65534, group=65534)
+        check("another user's process was requested", (p.returncode, p.stdout, p.stderr) ==
+              (1, "", f"ndkstat: process {pid} is of user 0: only that user and root may read it\n"), p)
     squatted_name()
     marked()
     hostile_peers()
@@ -447,6 +466,7 @@ def main():
     rate_of_traffic()
     impostors()
     wide()
+    stopped()
     another_user()
     usage()
     return finish()

@@ -25,15 +25,18 @@ static void ndkstat_print_count(FILE *out, const struct options *o, const struct
         return;
     if (now->foreign)
         fprintf(out, "\n%u process%s of other users: not shown\n", now->foreign, now->foreign == 1 ? "" : "es");
-    if (!json_array_size(now->processes))
+    else if (!json_array_size(now->processes) && !*now->messages)
         fprintf(out, "no process with an open adapter\n");
 }
 
 /* Prints one reading. Returns false if out of memory. */
 static bool ndkstat_print(FILE *out, const struct options *o, const struct snapshots *now, const json_t *before)
 {
-    bool ok = o->json ? view_print_json(out, o, now->processes) : view_print(out, o, now->processes, before);
+    bool ok;
 
+    if (o->pid && !o->json && !o->csv && !json_array_size(now->processes))
+        return true; /* reader_read has made a message about the process */
+    ok = o->json ? view_print_json(out, o, now->processes) : view_print(out, o, now->processes, before);
     ndkstat_print_count(out, o, now);
     return ok;
 }

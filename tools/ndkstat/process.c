@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static FILE *process_open(long pid, const char *file)
 {
@@ -30,6 +31,29 @@ long process_pid_inside(long pid)
     if (f)
         fclose(f);
     return inside;
+}
+
+char process_state(long pid)
+{
+    FILE *f = process_open(pid, "status");
+    size_t room = 0;
+    char *line = NULL, state = 0;
+
+    while (f && !state && getline(&line, &room, f) > 0)
+        (void)sscanf(line, "State: %c", &state);
+    free(line);
+    if (f)
+        fclose(f);
+    return state;
+}
+
+uid_t process_uid(long pid)
+{
+    char path[64];
+    struct stat owner;
+
+    snprintf(path, sizeof path, "/proc/%ld", pid);
+    return stat(path, &owner) == 0 ? owner.st_uid : (uid_t)-1;
 }
 
 /*

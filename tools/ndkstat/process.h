@@ -4,9 +4,14 @@
 #define NDKSTAT_PROCESS_H
 
 #include <jansson.h>
+#include <sys/types.h>
 
 /* Returns the process id that the process has in its own PID namespace, which may differ from the id here. */
 long process_pid_inside(long pid);
+/* Returns the letter of the process's state, for example 'T' if it is stopped; 0 if it cannot be read. */
+char process_state(long pid);
+/* Returns the process's user, or (uid_t)-1. */
+uid_t process_uid(long pid);
 /*
  * Sets the member "program" of the object to the process's name, which has at most 15 bytes and is "" if it cannot be
  * read. Bytes that are not printable ASCII become '?'.

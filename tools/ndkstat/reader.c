@@ -178,6 +178,8 @@ static void peer_identify(struct round *r, struct peer *p)
                      (unsigned)who.uid, p->name->pid);
     } else if ((r->pid && who.pid != r->pid) || (kill(who.pid, 0) != 0 && errno == ESRCH)) {
         peer_end(p, PEER_GONE); /* not requested, or it has ended and another process inherited its socket */
+    } else if (process_state(who.pid) == 'T') {
+        peer_fail(r, p, "not read, because it is stopped (state T)");
     } else {
         p->state = PEER_READING;
     }
@@ -374,6 +376,18 @@ static bool round_run(struct round *r)
     return true;
 }
 
+/* Reports that the requested process was not found, or not read because it is another user's. */
+static void round_report_missing(struct round *r, bool has_foreign)
+{
+    uid_t uid = process_uid(r->pid);
+
+    if (has_foreign && uid != (uid_t)-1 && uid != geteuid())
+        fprintf(r->messages, "process %ld is of user %u: only that user and root may read it\n", r->pid, (unsigned)uid);
+    else
+        fprintf(r->messages, "process %ld has no open adapter that this user may read\n", r->pid);
+    r->failed = true;
+}
+
 /* Moves the peers' results to *s. */
 static bool round_collect(struct round *r, struct snapshots *s)
 {
@@ -387,12 +401,10 @@ static bool round_collect(struct round *r, struct snapshots *s)
             p->json = NULL;
         }
         s->foreign += p->state == PEER_FOREIGN;
-        seen = seen || p->state == PEER_READ || p->state == PEER_FOREIGN || p->state == PEER_FAILED;
+        seen = seen || p->state == PEER_READ || p->state == PEER_FAILED;
     }
-    if (r->pid && !seen) {
-        fprintf(r->messages, "process %ld has no open adapter that this user may read\n", r->pid);
-        r->failed = true;
-    }
+    if (r->pid && !seen)
+        round_report_missing(r, s->foreign > 0);
     if (r->n_messages > MAX_MESSAGES)
         fprintf(r->messages, "%u more such messages\n", r->n_messages - MAX_MESSAGES);
     s->failed = r->failed;
