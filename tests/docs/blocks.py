@@ -88,6 +88,7 @@ def mask(text, numbers, directory):
     table_of_processes = re.search(r"\bPID\s*$", text, re.M)
     for pattern, replacement in (
         (r"^\d{4}-\d\d-\d\dT[\d:.]+Z openndk\[\d+/\d+\]", "TIME openndk[PID/THREAD]"), # the library's log
+        (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "DATE TIME"),
         (r"\d{4}-\d\d-\d\d", "DATE"),
         (r"\b\d\d:\d\d:\d\d(\.\d+)?\b", "TIME"),
         (r"\b\d[\d.,]* ?(?:[kKMG]i?)?(?:B|bit|messages|frames)?/s(?:ec)?\b", "RATE"),

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """ndkstat's views of connections, objects and failures, as tables, CSV and JSON, and the full-screen table."""
 import csv
+import datetime
 import fcntl
 import io
 import json
@@ -92,7 +93,9 @@ except OSError:
 def failures(c):
     """A peer that speaks another protocol is refused, and the consumer never learns of it."""
     host, port = c.is_["passive"].rsplit(":", 1)
-    check("no failure yet", table("--failures") == [], "")
+    shown = stat("--failures")[1]
+    check("no failure yet", "no failures" in shown.splitlines() and "Count" not in shown, shown)
+    check("no failure yet: CSV has titles alone", stat("--failures", "--csv")[1].count("\n") == 1, "")
     for _ in range(2):
         subprocess.run([*entering, sys.executable, "-c", ASK_FOR_A_PAGE, host, port], check=True, timeout=LIMIT)
     deadline = time.monotonic() + 60
@@ -101,9 +104,13 @@ def failures(c):
     found = table("--failures")
     check("a refused peer", [(r["PID"], r["Role"], r["Local Address"], r["Count"], r["Phase"])
           for r in found] == [(str(c.is_["pid"]), "accepted", c.is_["passive"], "2", "arriving")], found)
-    check("when and why", all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", r["Last"]) and len(r["Why"]) > 10
-                              for r in found), found)
     row = comma_separated("--failures")[0][0]
+    utc = datetime.datetime.fromtimestamp(int(float(row["last_time_s"])), datetime.timezone.utc)
+    check("when and why", [(r["Last"], r["Reason"]) for r in found] == [(f"{utc:%Y-%m-%dT%H:%M:%SZ}", row["reason"])] and
+          all(len(r["Why"]) > 10 for r in found), (found, row))
+    lines = stat("--failures", "--verbose")[1].splitlines()
+    check("the advice is on a line of its own", lines[-1].strip() == row["advice"] and lines[-1].startswith("      ") and
+          "Advice" not in lines[-3] and row["reason"] in lines[-2], lines)
     check("CSV: a failure", abs(float(row["last_time_s"]) - time.time()) < LIMIT and row["reason"] and
           row["advice"], row)
     rest = json.loads(stat("--json", "--failures")[1])["processes"]

@@ -97,7 +97,8 @@ static const struct command_option known_options[] = {
       "also states, and ended connections whose address is still in use; with a list of "
       "states, only what is in one of them",
       .kind = COMMAND_CALL, .set = options_set_state },
-    { "-v, --verbose", NULL, "more columns", COMMAND_FLAG, AT(verbose) },
+    { "-v, --verbose", NULL, "more columns; with --failures also what to check, below each line", COMMAND_FLAG,
+      AT(verbose) },
     { NULL, NULL, "Which processes and connections", .kind = 0 },
     { "-p, --pid", "PID", "only this process", COMMAND_NUMBER, AT(pid), 1, INT32_MAX },
     { "-A, --address", "ADDRESS", "only what has this local or foreign address: HOST, HOST:PORT or :PORT",

@@ -74,7 +74,7 @@ static void row_add_netns(const struct row *r, struct table *t)
         table_add_number(t, member_number(r->process, "netns"));
 }
 
-/* A time of CLOCK_REALTIME: local time, in CSV seconds since 1970. */
+/* A time of CLOCK_REALTIME: UTC, as the log's lines begin; in CSV seconds since 1970. */
 static void table_add_time(struct table *t, unsigned long long ns)
 {
     time_t seconds = (time_t)(ns / 1000000000);
@@ -83,7 +83,7 @@ static void table_add_time(struct table *t, unsigned long long ns)
 
     if (t->is_csv)
         snprintf(text, sizeof text, "%llu.%03llu", ns / 1000000000, ns % 1000000000 / 1000000);
-    else if (!localtime_r(&seconds, &tm) || !strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm))
+    else if (!gmtime_r(&seconds, &tm) || !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm))
         snprintf(text, sizeof text, "?");
     table_add(t, text);
 }
@@ -110,7 +110,7 @@ static void row_add_value(const struct row *r, const struct column *c, struct ta
         char text[32];
         snprintf(text, sizeof text, "%lld", (long long)json_integer_value(value));
         table_add(t, json_is_true(value) ? "yes" : json_is_false(value) ? "no" : text);
-    } else if (c->kind == TEXT) {
+    } else if (c->kind == TEXT || c->kind == NOTE) {
         table_add(t, json_is_null(value)     ? (t->is_csv ? "" : "-")
                      : json_is_string(value) ? json_string_value(value)
                                              : "?");
@@ -242,7 +242,12 @@ void rows_begin(const struct view *v, const struct options *o, const json_t *pro
     bool has_others = processes_have_others(processes);
 
     for (size_t i = 0; i < v->n_columns; i++)
-        heads[i] = (struct table_column){ v->columns[i].title, v->columns[i].key, v->columns[i].kind != TEXT };
+        heads[i] = (struct table_column){
+            .title = v->columns[i].title,
+            .key = v->columns[i].key,
+            .is_right = v->columns[i].kind != TEXT,
+            .is_note = v->columns[i].kind == NOTE,
+        };
     table_init(t, heads, v->n_columns, o->csv);
     for (size_t i = 0; i < v->n_columns; i++)
         t->is_hidden[i] = column_is_hidden(&v->columns[i], o, has_others);

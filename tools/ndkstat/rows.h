@@ -27,7 +27,8 @@ enum column_source {
     CELL_NETNS, /* the name or the inode of the network namespace */
 };
 
-enum column_kind { TEXT, NUMBER, BYTES, AGE, TIME };
+/* NOTE: a text on a line of its own below the row. */
+enum column_kind { TEXT, NOTE, NUMBER, BYTES, AGE, TIME };
 
 /* When a column is shown; CSV has all columns. */
 enum column_group { ALWAYS, WITH_STATE, WITH_COUNTERS, VERBOSE, OTHER_NETNS };

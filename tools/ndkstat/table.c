@@ -101,6 +101,11 @@ void table_add_empty(struct table *t)
     table_add(t, t->is_csv ? "" : "-");
 }
 
+bool table_is_empty(const struct table *t)
+{
+    return t->n_cells == 0 && !t->has_failed;
+}
+
 /* ---- printing ---- */
 
 static void csv_print_cell(FILE *out, const char *text)
@@ -142,7 +147,7 @@ static void table_print_csv(const struct table *t, FILE *out)
 
 static bool table_has_column(const struct table *t, size_t i)
 {
-    return t->columns[i].title && !t->is_hidden[i];
+    return t->columns[i].title && !t->is_hidden[i] && !t->columns[i].is_note;
 }
 
 /* Prints a row, or the titles if cells is NULL. Blanks at the end of a line are not printed. */
@@ -164,6 +169,13 @@ static void table_print_row(const struct table *t, const int *widths, char *cons
     fputc('\n', out);
 }
 
+static void table_print_notes(const struct table *t, char *const *cells, FILE *out)
+{
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (t->columns[i].is_note && !t->is_hidden[i] && strcmp(cells[i], "-") != 0)
+            fprintf(out, "      %s\n", cells[i]);
+}
+
 static void table_print_aligned(const struct table *t, FILE *out)
 {
     int widths[TABLE_MAX_COLUMNS] = { 0 };
@@ -176,8 +188,10 @@ static void table_print_aligned(const struct table *t, FILE *out)
             widths[i % t->n_columns] = width;
     }
     table_print_row(t, widths, NULL, out);
-    for (size_t row = 0; row + t->n_columns <= t->n_cells; row += t->n_columns)
+    for (size_t row = 0; row + t->n_columns <= t->n_cells; row += t->n_columns) {
         table_print_row(t, widths, t->cells + row, out);
+        table_print_notes(t, t->cells + row, out);
+    }
 }
 
 bool table_print(const struct table *t, FILE *out)

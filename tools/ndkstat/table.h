@@ -16,6 +16,7 @@ struct table_column {
     const char *title; /* NULL: only in CSV */
     const char *key;   /* the column's name in CSV; NULL: not in CSV */
     bool is_right;     /* aligned to the right */
+    bool is_note;      /* an indented line of its own below the row, without a title; in CSV a column like others */
 };
 
 enum { TABLE_MAX_COLUMNS = 40 };
@@ -41,6 +42,7 @@ void table_add_bytes(struct table *t, uint64_t bytes);
 void table_add_age(struct table *t, uint64_t ns);
 void table_add_empty(struct table *t); /* "-", in CSV nothing */
 
+bool table_is_empty(const struct table *t);
 /* Prints the titles, and the rows. Returns false if the table is incomplete. */
 bool table_print(const struct table *t, FILE *out);
 

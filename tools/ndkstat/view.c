@@ -371,9 +371,9 @@ static const struct column failure_columns[] = {
     OF_OBJECT("Phase", "phase", TEXT),
     OF_OBJECT("Refused", "refused", TEXT),
     { "Status", "status", IN_OBJECT, "status_name", TEXT, ALWAYS, false },
-    { NULL, "reason", IN_OBJECT, "reason_name", TEXT, ALWAYS, false },
+    { "Reason", "reason", IN_OBJECT, "reason_name", TEXT, ALWAYS, false },
     { "Why", "why", IN_OBJECT, "reason_text", TEXT, ALWAYS, false },
-    { "Advice", "advice", IN_OBJECT, "reason_advice", TEXT, VERBOSE, false },
+    { "Advice", "advice", IN_OBJECT, "reason_advice", NOTE, VERBOSE, false },
 };
 /* clang-format on */
 
@@ -384,7 +384,7 @@ static bool view_print_failures(FILE *out, const struct options *o, const json_t
     json_t *process, *failure;
     struct table t;
     size_t i, k;
-    bool ok;
+    bool ok = true;
 
     rows_begin(&v, o, processes, &t, heads);
     json_array_foreach(processes, i, process) json_array_foreach(json_object_get(process, "failures"), k, failure)
@@ -394,7 +394,10 @@ static bool view_print_failures(FILE *out, const struct options *o, const json_t
     }
     if (!o->csv)
         fprintf(out, "\nFailed and Refused Connections\n\n");
-    ok = table_print(&t, out);
+    if (o->csv || !table_is_empty(&t))
+        ok = table_print(&t, out);
+    else if (json_array_size(processes) > 0)
+        fprintf(out, "no failures\n");
     table_fini(&t);
     return ok;
 }
