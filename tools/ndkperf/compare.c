@@ -92,7 +92,7 @@ static const struct command_status statuses[] = {
                   "the exit code of B's run is 0" },
     { COMPARE_WORSE, "one of them is worse or missing, or B's run did not end well" },
     { NDKPERF_USAGE, "wrong usage, a file that is no saved run, or runs that have nothing in common" },
-    { NDKPERF_LOST, "a part of the output could not be written" },
+    { NDKPERF_LOST, "the output could not be written completely" },
     { 0, NULL },
 };
 

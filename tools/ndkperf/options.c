@@ -213,7 +213,7 @@ static const struct command_status statuses[] = {
     { NDKPERF_DATA, "data differed" },
     { NDKPERF_NOBODY, "server: nobody connected in time" },
     { NDKPERF_PEER, "the peer is not ndkperf, has another version, or does not support the request" },
-    { NDKPERF_LOST, "a part of the output could not be written" },
+    { NDKPERF_LOST, "the output could not be written completely" },
     { NDKPERF_INTERRUPTED, "interrupted; the results so far were printed" },
     { 0, NULL },
 };

@@ -17,7 +17,7 @@ enum ndkperf_exit {
     NDKPERF_DATA = 3,   /* data differed */
     NDKPERF_NOBODY = 4, /* server: nobody connected in time */
     NDKPERF_PEER = 5,   /* the peer is not ndkperf, has another version, or does not support the request */
-    NDKPERF_LOST = 6,   /* a part of the output could not be written */
+    NDKPERF_LOST = 6,   /* the output could not be written completely */
     NDKPERF_INTERRUPTED = 130,
 };
 

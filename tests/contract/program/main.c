@@ -48,7 +48,7 @@ static const struct command_status statuses[] = {
     { COMMAND_FAILED, "a case failed" },
     { COMMAND_USAGE, "wrong usage, no provider, no case, a report that cannot be opened, or an ONDK_ variable of the "
                      "environment that OpenNDK does not use" },
-    { COMMAND_LOST, "a part of the output could not be written" },
+    { COMMAND_LOST, "the output could not be written completely" },
     { COMMAND_INTERRUPTED, "interrupted; the summary and the reports of the finished cases were written" },
     { 0, NULL },
 };
