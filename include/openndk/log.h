@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The log of the library. It has a line for each connection that fails or is refused, with addresses, phase, status and
- * reason. It also has the library's warnings, for example about environment variables that are not used.
+ * reason. The number of these lines is limited. It also has the library's warnings, for example about environment
+ * variables that are not used.
  *
  * The environment variable ONDK_LOG=level[,file] sets the level (error, warn, info or debug; default warn), and a file to
  * which lines are appended; without a file they go to standard error. It is read once, when the process first uses

@@ -388,7 +388,10 @@ typedef struct ondk_failure {
     uint32_t reason;
     /* When it happened first, and when last: CLOCK_REALTIME in nanoseconds. */
     uint64_t first_time_ns, last_time_ns;
-    /* How often it happened; at least 1. */
+    /*
+     * How often it happened; at least 1. If no descriptor or memory is left, all peers that wait at a listener are
+     * refused together, which counts once.
+     */
     uint64_t count;
 } ondk_failure_t;
 

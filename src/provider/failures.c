@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of failures, one half for each role. The invariant: peers add only to the half of accepted connections, and
- * if that is full, the source with the most entries loses its oldest one. So neither peers nor a client that fails in a
- * loop can remove everything else.
+ * The list of failures, one half for each role. The invariant: peers add only to the half of accepted connections, so
+ * they remove nothing from the other half. If a half is full, the source with the most entries loses its oldest one. So
+ * one source cannot remove the entries of others, unless each of them has as many. Peers with as many sources as the
+ * half has entries can replace all of it.
  *
  * Two entries are the same failure if their keys are equal. An entry also has the number of entries of its source, so
  * that finding the one to replace is linear.
