@@ -43,6 +43,12 @@ static enum fabric_outcome report_outcome(enum conn_state from, enum conn_event 
                                                                             : FABRIC_OUTCOME_FAILED;
 }
 
+/* A request that the listener's owner refused never reached a consumer. */
+static enum fabric_phase report_phase(const struct fabric_conn *c, enum conn_state from)
+{
+    return from == CONN_REQUESTED && !c->owner ? FABRIC_PHASE_ARRIVING : report_phases[from];
+}
+
 static void report_send(const struct iwarp_fabric *f, const struct fabric_report *report)
 {
     if (f->observer.report)
@@ -52,7 +58,7 @@ static void report_send(const struct iwarp_fabric *f, const struct fabric_report
 void report_step(struct fabric_conn *c, enum conn_state from, enum conn_event event, enum fabric_reason why)
 {
     struct fabric_report report = {
-        .phase = report_phases[from],
+        .phase = report_phase(c, from),
         .initiated = c->active,
         .why = why,
         .terminate = c->terminate,
