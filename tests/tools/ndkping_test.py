@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -161,6 +162,25 @@ def many_clients():
           server.text)
 
 
+def no_thread():
+    """A server that cannot start a client's thread refuses the client and serves the next one."""
+    if b"__sanitizer" in pathlib.Path(NDKPING).read_bytes():
+        return # it needs more address space than can be limited
+    server = Persistent("-P")
+    pid = server.process.pid
+    limits = resource.prlimit(pid, resource.RLIMIT_AS)
+    size = int(re.search(r"VmSize:\s+(\d+) kB", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) * 1024
+    resource.prlimit(pid, resource.RLIMIT_AS, (size + 1000000, limits[1])) # less than a thread's stack
+    code, text = server.run()
+    check("a client without a thread", code == 1, text)
+    resource.prlimit(pid, resource.RLIMIT_AS, limits)
+    code, text = server.run()
+    check("the next client", code == 0, text)
+    code = server.end()
+    check("a client without a thread has failed", code == 1 and "2 clients, 1 failed" in server.text and
+          "starting a client's thread failed" in server.text, (code, server.text))
+
+
 def interrupts():
     server = Persistent("-P")
     for number in signal.SIGINT, signal.SIGTERM:
@@ -274,7 +294,7 @@ def values():
 
 
 def main():
-    for part in round_trips, formats, many_clients, interrupts, stopped, names, addresses, values:
+    for part in round_trips, formats, many_clients, no_thread, interrupts, stopped, names, addresses, values:
         part()
     # Ports below what the kernel (32768) and the provider (49152) give out by themselves, and other tests' own.
     texts = pair("windows spelling", "127.0.0.1:21001", ("-ServerIf", LOOPBACK, "-TestType", "rping"),

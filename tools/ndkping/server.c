@@ -212,11 +212,28 @@ static void server_join_clients(struct totals *t, uint32_t max_active)
     }
 }
 
+/* Refuses a client for which there is no memory or thread. It counts as one that failed. */
+static void server_refuse_client(NDK_CONNECTOR *connector, struct totals *t)
+{
+    struct consumer refused = { .connector = connector };
+    json_t *result = json_object();
+    int code = roles_report_failed("starting a client's thread", STATUS_INSUFFICIENT_RESOURCES, 0, result);
+
+    consumer_close_connector(&refused);
+    t->failed++;
+    if (t->code == NDKPING_OK)
+        t->code = code;
+    if (json_array_size(t->records) < MAX_RECORDS)
+        json_array_append(t->records, result);
+    json_decref(result);
+}
+
 /* Starts a client's thread, which owns the connector. */
-static bool server_start_client(const struct options *o, NDK_CONNECTOR *connector, struct totals *t)
+static void server_start_client(const struct options *o, NDK_CONNECTOR *connector, struct totals *t)
 {
     struct client *client = calloc(1, sizeof *client);
 
+    t->accepted++;
     if (client) {
         client->options = o;
         client->connector = connector;
@@ -229,18 +246,14 @@ static bool server_start_client(const struct options *o, NDK_CONNECTOR *connecto
         }
         pthread_mutex_unlock(&lock);
     }
-    if (connector) {
-        struct consumer refused = { .connector = connector };
-        print_error("out of memory or threads: a client is refused");
-        consumer_close_connector(&refused);
-        if (client)
-            json_decref(client->result);
-        free(client);
-        return false;
+    if (!connector) {
+        t->active++;
+        return;
     }
-    t->accepted++;
-    t->active++;
-    return true;
+    if (client)
+        json_decref(client->result);
+    free(client);
+    server_refuse_client(connector, t);
 }
 
 /* ---- listening ---- */
@@ -352,8 +365,9 @@ int server_run(const struct options *o, json_t *result)
         server_set_listening(true);
         while (!o->clients || t.accepted < o->clients) {
             NDK_CONNECTOR *connector = server_next_request(o, &t);
-            if (!connector || !server_start_client(o, connector, &t))
+            if (!connector)
                 break;
+            server_start_client(o, connector, &t);
         }
         server_join_clients(&t, 0);
         server_set_listening(false);
