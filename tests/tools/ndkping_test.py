@@ -198,6 +198,13 @@ def interrupts():
     check("a server with a client that waits", code == 0 and "1 ping" in server.text, (code, server.text))
     text += client.communicate(timeout=LIMIT)[0]
     check("its client notices it", client.returncode == 1 and "peer-closed" in text, text)
+    server = Persistent("-P") # sees that its client ends within a ping
+    client = subprocess.Popen([NDKPING, "-C", "-ServerAddr", server.at, "-i", "0"], stdout=subprocess.PIPE, text=True)
+    text = "".join(client.stdout.readline() for _ in range(20))
+    client.send_signal(signal.SIGINT)
+    text += client.communicate(timeout=LIMIT)[0]
+    check("an interval of 0 pings until the interrupt", client.returncode == 0 and "until the interrupt" in text, text)
+    server.end()
     server = Persistent("--clients", "2")
     check("a server that has not served all", server.end() == 130, server.text)
 

@@ -279,7 +279,7 @@ int options_parse(struct options *o, int argc, char **argv)
         return code;
     code = options_check(o);
     if (!o->has_count)
-        o->count = o->interval > 0 ? 0 : 1;
+        o->count = o->has_interval ? 0 : 1;
     if (!o->size)
         o->size = o->server ? RPING_MAX_DATA : 64;
     if (!o->persistent && !o->clients)
