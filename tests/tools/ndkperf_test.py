@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """ndkperf: every test in both modes, formats, options, data checks, incompatible peers, and ends that are
 interrupted or killed. The test does not check the measured times."""
+import contextlib
 import json
 import os
 import pathlib
@@ -257,6 +258,40 @@ def last_word():
         between.end()
 
 
+class FalseCount(LateWords):
+    """A proxy that makes the server claim 2 ** 60 messages of its own in each outcome. Both ends must be without CRC."""
+
+    @staticmethod
+    def carry(source, target, late):
+        try:
+            with source.makefile("rb") as stream:
+                if late: # the server's data of the control connection: a reply, and FPDUs
+                    reply = stream.read(20)
+                    target.sendall(reply + stream.read(int.from_bytes(reply[18:20], "big")))
+                while late and (head := stream.read(2)):
+                    rest = stream.read(-(2 + int.from_bytes(head, "big")) % 4 + int.from_bytes(head, "big") + 4)
+                    if len(rest) == 86 and rest[50:58] != bytes(8): # an outcome whose number of messages is not 0
+                        rest = rest[:50] + (1 << 60).to_bytes(8, "big") + rest[58:]
+                    target.sendall(head + rest)
+                while data := stream.read1(65536):
+                    target.sendall(data)
+        except OSError: # an end that has gone
+            pass
+        with contextlib.suppress(OSError): # after a reset, too: the client breaks off
+            target.shutdown(socket.SHUT_WR)
+
+
+def false_count():
+    """A client does not believe a server that claims more checked writes than fit into its window."""
+    at = address()
+    with Process("server", "--address", at, "-W", "60", "--crc", "off") as s:
+        between = FalseCount(at)
+        code, out, err = run("client", "--address", between.at, "-q", "2", "--crc", "off", "--bidirectional", "--check",
+                             "--test", "write", "-s", "100", *SHORT)
+    check("a false count", code == 1 and "the server's number of messages failed" in out, (code, out, err, s.text))
+    between.end()
+
+
 def memory():
     """A client that needs more memory than the server allows is refused, and the next one is served."""
     at = address()
@@ -364,7 +399,7 @@ def wrong_usage():
 
 def main():
     for part in (every_test, windows_spelling, json_format, sizes_and_options, logs, wrong_data, profiles,
-                 peers_that_do_not_fit, last_word, memory, stopped, ends, wrong_usage):
+                 peers_that_do_not_fit, last_word, false_count, memory, stopped, ends, wrong_usage):
         part()
     return end()
 
