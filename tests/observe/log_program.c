@@ -13,7 +13,7 @@
 
 #include "contract/kit/kit.h"
 
-enum { CONNECTS = 5, MANY = 60, OWN_FILES = 20, THREADS = 4, OF_THREAD = 100 };
+enum { CONNECTS = 5, MANY = 95, OWN_FILES = 20, THREADS = 4, OF_THREAD = 100 };
 
 /* Standard error of the program, or -1 if it was closed. A case has another one, from which the runner reads. */
 static int program_stderr;
