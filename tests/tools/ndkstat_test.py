@@ -178,20 +178,21 @@ def ping(server):
 class Impostor:
     """A socket of this process with a published name, and with invalid answers."""
 
-    def __init__(self, answer, pid=None):
+    def __init__(self, *answers, pid=None):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.bind(f"\0openndk.stat.{pid or os.getpid()}")
         self.socket.listen(4)
-        self.answer = answer
+        self.answers = answers
         self.thread = threading.Thread(target=self.serve)
 
     def serve(self):
-        reader, _ = self.socket.accept()
-        if self.answer is None: # dies between being listed and being read
-            self.socket.close()
-        else:
-            reader.sendall(self.answer)
-        reader.close()
+        for answer in self.answers:
+            reader, _ = self.socket.accept()
+            if answer is None: # dies between being listed and being read
+                self.socket.close()
+            else:
+                reader.sendall(answer)
+            reader.close()
 
     def __enter__(self):
         self.thread.start()
@@ -245,6 +246,24 @@ def wide():
                 {"state": "listening", "local": "x" * length}]}]}).encode()):
             out = stat()[1]
         check(f"a cell of {length}", [r["Local Address"] for r in cells(out)] == [shown], out)
+
+
+def many():
+    """Each of many connections is found again in the next round, in any order, in a time that grows as their number."""
+    def answer(second, ids):
+        connections = [{"id": i, "state": "established", "local": f"192.0.2.1:{i}", "foreign": None,
+                        "counters": {"out_sends": second * i}} for i in ids]
+        return json.dumps({"time_ns": second * 10**9, "adapters": [
+            {"adapter": 1, "if_index": LOOPBACK, "connections": connections}]}).encode()
+
+    with Impostor(answer(1, range(1, 30001)), answer(2, range(30000, 0, -1))):
+        started = time.monotonic()
+        code, out, err = stat("--connections", "--watch=0.01", "--rounds=2")
+        needed = time.monotonic() - started
+    rates = [int(r["OutSends"]) for r in cells(out)]
+    check("rates of many connections", code == 0 and rates == [*range(1, 30001), *range(30000, 0, -1)],
+          (code, out[:1000], err))
+    check("thirty thousand connections do not take a minute", needed < 30, needed)
 
 
 class Hostile:
@@ -467,6 +486,7 @@ def main():
     impostors()
     wide()
     stopped()
+    many()
     another_user()
     usage()
     return finish()

@@ -24,13 +24,46 @@ unsigned long long member_number(const json_t *object, const char *key)
     return value > 0 ? (unsigned long long)value : 0;
 }
 
-const json_t *member_find(const json_t *array, const char *key, unsigned long long number)
+static int entries_by_number(const void *a, const void *b)
 {
-    json_t *object;
-    size_t i;
+    const struct member_entry *x = a, *y = b;
 
-    json_array_foreach(array, i, object) if (member_number(object, key) == number) return object;
-    return NULL;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+bool member_index_init(struct member_index *index, const json_t *array, const char *key)
+{
+    size_t count = json_array_size(array), i;
+    json_t *object;
+
+    *index = (struct member_index){ .entries = count ? malloc(count * sizeof *index->entries) : NULL };
+    if (!index->entries)
+        return count == 0;
+    json_array_foreach(array, i, object)
+        index->entries[i] = (struct member_entry){ member_number(object, key), object };
+    index->count = count;
+    qsort(index->entries, count, sizeof *index->entries, entries_by_number);
+    return true;
+}
+
+void member_index_fini(struct member_index *index)
+{
+    free(index->entries);
+    *index = (struct member_index){ .entries = NULL };
+}
+
+const json_t *member_index_find(struct member_index *index, unsigned long long number)
+{
+    struct member_entry wanted = { .number = number }, *found;
+    const json_t *object;
+
+    if (!index->count)
+        return NULL;
+    found = bsearch(&wanted, index->entries, index->count, sizeof wanted, entries_by_number);
+    object = found ? found->object : NULL;
+    if (found)
+        found->object = NULL;
+    return object;
 }
 
 /* ---- cells ---- */
@@ -160,27 +193,37 @@ static bool row_is_shown(const struct row *r, const struct options *o)
     return o->state || o->connections || !state || strcmp(state, "ended") != 0;
 }
 
-static void adapter_add_rows(struct row *r, const struct view *v, const struct options *o, struct table *t)
+/* Adds the objects of one of the adapter's lists. */
+static void list_add_rows(struct row *r, const struct list *l, const struct view *v, const struct options *o,
+                          struct table *t)
 {
+    struct member_index before;
     json_t *object;
     size_t i;
 
+    if (!member_index_init(&before, json_object_get(r->old_adapter, l->member), "id"))
+        t->has_failed = true;
+    r->type = l->type;
+    json_array_foreach(json_object_get(r->adapter, l->member), i, object)
+    {
+        r->object = object;
+        r->old_object = member_index_find(&before, member_number(object, "id"));
+        if (row_is_shown(r, o))
+            rows_add(r, v, t);
+    }
+    member_index_fini(&before);
+}
+
+static void adapter_add_rows(struct row *r, const struct view *v, const struct options *o, struct table *t)
+{
     if (!v->lists[0].member) { /* the adapter itself is the row */
         r->type = v->lists[0].type;
         r->object = r->adapter;
         rows_add(r, v, t);
         return;
     }
-    for (const struct list *l = v->lists; l->type; l++) {
-        r->type = l->type;
-        json_array_foreach(json_object_get(r->adapter, l->member), i, object)
-        {
-            r->object = object;
-            r->old_object = member_find(json_object_get(r->old_adapter, l->member), "id", member_number(object, "id"));
-            if (row_is_shown(r, o))
-                rows_add(r, v, t);
-        }
-    }
+    for (const struct list *l = v->lists; l->type; l++)
+        list_add_rows(r, l, v, o, t);
 }
 
 unsigned long long rows_time_between(const json_t *process, const json_t *before)
@@ -195,16 +238,20 @@ static void process_add_rows(const json_t *process, const json_t *before, const 
                              struct table *t)
 {
     struct row r = { .process = process };
+    struct member_index adapters;
     json_t *adapter;
     size_t i;
 
+    if (!member_index_init(&adapters, json_object_get(before, "adapters"), "adapter"))
+        t->has_failed = true;
     r.ns = rows_time_between(process, before);
     json_array_foreach(json_object_get(process, "adapters"), i, adapter)
     {
         r.adapter = adapter;
-        r.old_adapter = member_find(json_object_get(before, "adapters"), "adapter", member_number(adapter, "adapter"));
+        r.old_adapter = member_index_find(&adapters, member_number(adapter, "adapter"));
         adapter_add_rows(&r, v, o, t);
     }
+    member_index_fini(&adapters);
 }
 
 /* ---- tables ---- */
@@ -256,14 +303,18 @@ void rows_begin(const struct view *v, const struct options *o, const json_t *pro
 bool rows_print(FILE *out, const struct view *v, const struct options *o, const json_t *processes, const json_t *before)
 {
     struct table_column heads[TABLE_MAX_COLUMNS];
+    struct member_index earlier;
     json_t *process;
     struct table t;
     size_t i;
     bool ok;
 
     rows_begin(v, o, processes, &t, heads);
+    if (!member_index_init(&earlier, before, "pid"))
+        t.has_failed = true;
     json_array_foreach(processes, i, process)
-        process_add_rows(process, member_find(before, "pid", member_number(process, "pid")), v, o, &t);
+        process_add_rows(process, member_index_find(&earlier, member_number(process, "pid")), v, o, &t);
+    member_index_fini(&earlier);
     ok = table_print(&t, out);
     table_fini(&t);
     return ok;

@@ -65,8 +65,26 @@ struct row {
 const char *member_text(const json_t *object, const char *key);
 /* 0 if it is no positive number. */
 unsigned long long member_number(const json_t *object, const char *key);
-/* Finds the object of an array whose member is the number. Returns NULL if there is none. */
-const json_t *member_find(const json_t *array, const char *key, unsigned long long number);
+
+struct member_entry {
+    unsigned long long number;
+    const json_t *object;
+};
+
+/* The objects of an array by a member that identifies each of them. An array of another user's process may be long. */
+struct member_index {
+    struct member_entry *entries; /* in the order of the numbers */
+    size_t count;
+};
+
+/* array may be NULL. Returns false, with an empty index, if out of memory. */
+bool member_index_init(struct member_index *index, const json_t *array, const char *key);
+void member_index_fini(struct member_index *index);
+/*
+ * Returns the object whose member is the number, or NULL. It returns each object once, so that a process whose objects
+ * all have one number does not cause work for each pair of them.
+ */
+const json_t *member_index_find(struct member_index *index, unsigned long long number);
 
 /* Returns the nanoseconds between two readings of a process; 0 if before is NULL or not earlier. */
 unsigned long long rows_time_between(const json_t *process, const json_t *before);

@@ -333,27 +333,45 @@ static void counters_print_block(FILE *out, const struct row *r)
     }
 }
 
+/* Prints the blocks of one process. before: the same process in the earlier reading, or NULL. False: out of memory. */
+static bool counters_print_process(FILE *out, const json_t *process, const json_t *before)
+{
+    struct row r = { .process = process, .ns = rows_time_between(process, before) };
+    struct member_index adapters;
+    json_t *adapter;
+    size_t i;
+
+    if (!member_index_init(&adapters, json_object_get(before, "adapters"), "adapter"))
+        return false;
+    json_array_foreach(json_object_get(process, "adapters"), i, adapter)
+    {
+        r.adapter = adapter;
+        r.old_adapter = member_index_find(&adapters, member_number(adapter, "adapter"));
+        counters_print_block(out, &r);
+    }
+    member_index_fini(&adapters);
+    return true;
+}
+
 static bool view_print_counters(FILE *out, const struct options *o, const json_t *processes, const json_t *before)
 {
     static const struct list none[] = { { "Adapter", NULL }, { NULL, NULL } };
     struct view v = { counter_columns, COUNT_OF(counter_columns), none };
-    json_t *process, *adapter;
-    size_t i, k;
+    struct member_index earlier;
+    json_t *process;
+    bool ok = true;
+    size_t i;
 
     if (o->csv)
         return rows_print(out, &v, o, processes, NULL);
     if (json_array_size(processes) == 0)
         fprintf(out, "\nRDMA Activity\n\n");
-    json_array_foreach(processes, i, process) json_array_foreach(json_object_get(process, "adapters"), k, adapter)
-    {
-        const json_t *old = member_find(before, "pid", member_number(process, "pid"));
-        struct row r = { .process = process, .adapter = adapter };
-
-        r.old_adapter = member_find(json_object_get(old, "adapters"), "adapter", member_number(adapter, "adapter"));
-        r.ns = rows_time_between(process, old);
-        counters_print_block(out, &r);
-    }
-    return true;
+    if (!member_index_init(&earlier, before, "pid"))
+        return false;
+    json_array_foreach(processes, i, process)
+        ok = counters_print_process(out, process, member_index_find(&earlier, member_number(process, "pid"))) && ok;
+    member_index_fini(&earlier);
+    return ok;
 }
 
 /* ---- failures ---- */
