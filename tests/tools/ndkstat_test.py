@@ -461,9 +461,16 @@ def usage():
     for name, options in {"unknown option": ("--nonsense",), "trailing": ("x",), "no pid": ("--pid", "abc"),
                           "rounds alone": ("--rounds", "2"), "seconds": ("--watch", "soon"),
                           "two layouts": ("--json", "--csv"), "two views": ("--objects", "--counters"),
-                          "a type": ("--objects=gizmo",), "no address": ("--address", "no such host!")}.items():
+                          "a type": ("--objects=gizmo",), "no address": ("--address", "no such host!"),
+                          "port 0": ("-A", ":0"), "a state": ("-s", "bogus"), "a state after a list": ("-s=ended,v",),
+                          "an option as a state": ("-sv",), "no state": ("--state=,",)}.items():
         code, out, err = stat(*options)
         check(f"wrong usage, {name}", code == 2 and "ndkstat" in err and not out, (code, out, err))
+    _, _, err = stat("-s", "bogus")
+    check("the error names the states", "established" in err and "unbound, bound" in err, err)
+    for state in re.findall(r"\w[\w-]*", err.split("The states are ")[-1].splitlines()[0]):
+        code, out, err = stat("-s", state.upper())
+        check(f"state {state}", code == 0 and not err, (code, out, err))
     code, out, _ = stat("--help")
     check("help", code == 0 and "--watch" in out and "Exit status:" in out, (code, out))
 

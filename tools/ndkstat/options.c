@@ -11,9 +11,28 @@
 #include "number.h"
 #include "view.h"
 
+#define STATES                                                                                                         \
+    "connecting, replied, completing, requested, accepting, established, peer-gone, disconnecting, ended, closing, "   \
+    "idle, starting, listening, open, overflowed, connected, empty, prepared, registered, deregistering, unbound, "    \
+    "bound"
+
+/* Is the word one of STATES? */
+static bool state_is_known(const char *word)
+{
+    size_t len;
+
+    for (const char *state = STATES; *state; state += len + strspn(state + len, ", ")) {
+        len = strcspn(state, ",");
+        if (strlen(word) == len && strncasecmp(word, state, len) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* "established,ended" */
 static const char *options_set_state(void *options, const char *value)
 {
+    static const char expected[] = "a list is expected, for example established,ended. The states are " STATES;
     struct options *o = options;
 
     o->state = true;
@@ -24,11 +43,13 @@ static const char *options_set_state(void *options, const char *value)
     snprintf(o->states_text, sizeof o->states_text, "%s", value);
     o->n_states = 0;
     for (char *word = strtok(o->states_text, ","); word; word = strtok(NULL, ",")) {
+        if (!state_is_known(word))
+            return expected;
         if (o->n_states == MAX_STATES)
             return "at most 16 states are expected";
         o->states[o->n_states++] = word;
     }
-    return o->n_states ? NULL : "a list of states is expected, for example established,ended";
+    return o->n_states ? NULL : expected;
 }
 
 static const char *options_set_objects(void *options, const char *value)
@@ -64,7 +85,7 @@ static const char *options_set_address(void *options, const char *value)
         snprintf(any_host, sizeof any_host, "[::]%s", value); /* for the name of a service */
         if (number_parse(value + 1, 1, UINT16_MAX, &port))
             o->address.port = (uint16_t)port;
-        else if (endpoint_parse(&o->address, any_host, true))
+        else if (endpoint_parse(&o->address, any_host, true) || !o->address.port)
             return expected;
         o->address.text[0] = '\0';
         return NULL;
