@@ -76,7 +76,11 @@ def objects(c):
           [("0", "1"), ("1", "0")] and {r["pid"] for r in rows} == {str(it["pid"])}, rows)
     adapter = json.loads(stat("--json", "--objects=qp")[1])["processes"][0]["adapters"][0]
     check("JSON of a view", len(adapter["queue_pairs"]) == 1 and "connections" not in adapter and
-          "counters" not in adapter and "limits" not in adapter, adapter)
+          "counters" not in adapter and "limits" not in adapter and "connection_count" not in adapter, adapter)
+    adapter = json.loads(stat("--json", "--objects=adapter")[1])["processes"][0]["adapters"][0]
+    check("JSON of the adapters alone", (adapter["connection_count"], adapter["queue_pair_count"]) == (1, 1) and
+          "limits" in adapter and not [k for k in adapter if isinstance(adapter[k], list)],
+          adapter)
 
 
 ASK_FOR_A_PAGE = """

@@ -433,29 +433,31 @@ bool view_print(FILE *out, const struct options *o, const json_t *processes, con
 
 /* ---- JSON ---- */
 
-static void adapter_delete_list(json_t *adapter, const char *member)
+static void adapter_delete_list(json_t *adapter, const char *member, bool with_count)
 {
     char count[64];
 
     json_object_del(adapter, member);
     snprintf(count, sizeof count, "%.*s_count", (int)strlen(member) - 1,
              member); /* "connections", "connection_count" */
-    json_object_del(adapter, count);
+    if (with_count)
+        json_object_del(adapter, count);
 }
 
-/* Removes what the options do not select. Without a view, they select everything. */
+/* Removes what the options do not select. Without a view, they select everything. The counts are an adapter's own. */
 static void adapter_select(json_t *adapter, const struct options *o)
 {
     bool has_view = o->connections || o->counters || o->objects || o->failures;
+    bool has_adapters = o->objects && options_want_type(o, 0);
 
     if (has_view && !o->connections)
-        adapter_delete_list(adapter, "connections");
+        adapter_delete_list(adapter, "connections", !has_adapters);
     for (size_t i = 0; i < COUNT_OF(object_views); i++)
         if (object_views[i].member && has_view && !(o->objects && options_want_type(o, i)))
-            adapter_delete_list(adapter, object_views[i].member);
+            adapter_delete_list(adapter, object_views[i].member, !has_adapters);
     if (has_view && !o->counters)
         json_object_del(adapter, "counters");
-    if (has_view && !(o->objects && options_want_type(o, 0)))
+    if (has_view && !has_adapters)
         json_object_del(adapter, "limits");
 }
 
