@@ -34,13 +34,20 @@ static bool client_send_order(struct client *c, const struct order *o)
     return control_receive(c->s) && control_send(c->s, bytes);
 }
 
+static bool client_wait_answer(struct session *s)
+{
+    while (!s->order_received)
+        if (!session_poll(s))
+            return false;
+    return true;
+}
+
 static bool client_wait_outcome(struct client *c)
 {
     struct session *s = c->s;
 
-    while (!s->order_received)
-        if (!session_poll(s))
-            return false;
+    if (!client_wait_answer(s))
+        return false;
     c->sampling = false;
     outcome_get(&c->outcome, control_received(s));
     if (c->outcome.different)
@@ -332,11 +339,11 @@ static void client_end_session(struct client *c)
     s->phase = PHASE_END;
     s->check = false;
     s->is_ending = true; /* the end of a lane may be detected before the server's last answer */
-    while (c->sampling && !s->order_received)
-        if (!session_poll(s))
-            break;
+    if (c->sampling)
+        (void)client_wait_answer(s);
     c->sampling = false;
-    if (client_request(c, &end))
+    /* After a failure the first answer may be that of an earlier order, and another one may arrive: they are not read. */
+    if (client_send_order(c, &end) && client_wait_answer(s))
         session_disconnect(s);
     if (code != NDKPERF_OK)
         s->failed = code;
