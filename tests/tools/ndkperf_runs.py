@@ -10,7 +10,7 @@ import sys
 NDKPERF, NDKPING = sys.argv[1:3]
 LOOPBACK = pathlib.Path("/sys/class/net/lo/ifindex").read_text(encoding="ascii").strip()
 SANITIZED = b"__sanitizer" in pathlib.Path(NDKPERF).read_bytes() # its memory is not the program's alone
-LIMIT = 100
+LIMIT = 800 # seconds, only to end a run that hangs
 SHORT = ("-n", "300", "--warmup", "0.01")
 failures = 0
 count = 0

@@ -303,7 +303,7 @@ def memory():
                   "--memory at the server" in out, (code, out, err))
         peak = int(re.search(r"VmHWM:\s+(\d+) kB", pathlib.Path(f"/proc/{s.process.pid}/status").read_text())[1])
         check("memory: nothing was taken for those that were refused", SANITIZED or peak < 256 * 1024, peak)
-        code, out, err = run("client", "--address", at, "-s", "1000000", "-q", "8", *SHORT)
+        code, out, err = run("client", "--address", at, "-s", "1000000", "-q", "8", "-n", "30", "--warmup", "0.01")
     check("memory: the next client", (code, s.code) == (0, 0), (code, out, err, s.code, s.text))
     check("memory: the server says whom it refused", s.text.count("refused a client: these queue pairs") == 4, s.text)
     pair("memory: a lower limit", ("-s", "8388608"), ("--memory", "16"), codes=(5, 130),
