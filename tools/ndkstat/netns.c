@@ -146,8 +146,11 @@ static void members_order(struct member *all, size_t count)
     qsort(all, count, sizeof *all, members_by_turn);
 }
 
-/* Returns the processes in other network namespaces, in the order in which they are to be tried. */
-static struct member *members_list(size_t *count, long deadline)
+/*
+ * Returns the processes in other network namespaces, in the order in which they are to be tried. Sets *complete to
+ * whether all processes were searched.
+ */
+static struct member *members_list(size_t *count, long deadline, bool *complete)
 {
     ino_t own = netns_own_inode();
     DIR *d = own ? opendir("/proc") : NULL;
@@ -156,7 +159,13 @@ static struct member *members_list(size_t *count, long deadline)
     const struct dirent *e;
 
     *count = 0;
-    while (d && *count < MAX_PROCESSES && netns_now_ms() < deadline && (e = readdir(d))) {
+    *complete = own == 0; /* a kernel without network namespaces */
+    while (d && *count < MAX_PROCESSES && netns_now_ms() < deadline) {
+        e = readdir(d);
+        if (!e) {
+            *complete = true;
+            break;
+        }
         if (!member_read(dirfd(d), e->d_name, own, &m))
             continue;
         if (*count == room) {
@@ -444,9 +453,14 @@ struct netns *netns_open_others(size_t *count, FILE *messages, bool *failed)
 {
     long deadline = netns_now_ms() + MAX_FIND_MS;
     size_t n_members = 0, i = 0;
-    struct member *members = members_list(&n_members, deadline);
+    bool complete;
+    struct member *members = members_list(&n_members, deadline, &complete);
     struct search s = { .messages = messages, .failed = failed };
 
+    if (!complete) {
+        fprintf(messages, "other network namespaces: not all processes were searched\n");
+        *failed = true; /* those that were not searched may be this user's */
+    }
     while (i < n_members && netns_now_ms() < deadline + MAX_FIND_MS) {
         ino_t inode = members[i].inode;
         bool is_done = search_has(&s, inode);

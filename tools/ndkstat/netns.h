@@ -34,7 +34,8 @@ void netns_find_name(ino_t inode, char name[NETNS_MAX_NAME]);
 /*
  * Finds the other network namespaces in which this user's processes publish adapters (root: all users'), enters them
  * and opens sockets there. Takes at most about two seconds. Writes a line to messages for each namespace that cannot be
- * entered, and sets *failed if one of them is this user's. Returns an array of *count entries, or NULL if there is none.
+ * entered, and sets *failed if one of them is this user's, or if not all processes could be searched. Returns an array
+ * of *count entries, or NULL if there is none.
  */
 struct netns *netns_open_others(size_t *count, FILE *messages, bool *failed);
 /* Closes the sockets that the reader has not used. */
