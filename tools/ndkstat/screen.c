@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,12 +43,12 @@ static struct {
     size_t top, left; /* the first line and column of the text that are shown */
 } screen = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static volatile sig_atomic_t is_resized;
+static atomic_bool is_resized; /* the handler may run on any thread */
 
 static void screen_on_resize(int number)
 {
     (void)number;
-    is_resized = 1;
+    atomic_store(&is_resized, true);
 }
 
 /* ---- the terminal ---- */
@@ -56,7 +57,7 @@ static void screen_read_size(void)
 {
     struct winsize size;
 
-    is_resized = 0;
+    atomic_store(&is_resized, false);
     screen.rows = 24;
     screen.columns = 80;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row && size.ws_col) {
