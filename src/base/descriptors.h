@@ -2,8 +2,8 @@
 /*
  * The set of the provider's own descriptors: sockets and event sets. None has the number of a standard stream, 0 to 2.
  * exec closes them all. The invariant: in a child of fork, no descriptor of the set refers to the parent's file. The
- * fork handler replaces each of them by a socket that is not connected. If it closed them, an inherited object that is
- * used by mistake could access a file that the child opened later.
+ * fork handler replaces each descriptor by a socket that is not connected. If the handler closed the descriptors, an
+ * inherited object that is used by mistake could access a file that the child opened later.
  *
  * Each function that opens a descriptor returns it, or -1 with errno. Any thread may call them.
  */

@@ -3,7 +3,7 @@
  * Excludes fork and changes from each other; see fork.h. `forks` counts the threads that fork, `changes` those in a
  * change. A forking thread increments `forks` and then waits until `changes` is 0. A changing thread increments
  * `changes`, and decrements it again and waits if `forks` is not 0. The invariant: these accesses are sequentially
- * consistent, so at least one of the two threads sees the other.
+ * consistent, so at least one of two such threads sees the other's count.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -85,7 +85,7 @@ static void fork_in_parent(void)
         fork_wake(&forks);
 }
 
-/* The counts include threads that do not exist in the child. */
+/* The counts are reset, because they include threads that do not exist in the child. */
 static void fork_in_child(void)
 {
     atomic_store(&changes, 0);

@@ -2,8 +2,8 @@
 /*
  * Makes fork copy static data and descriptors in a consistent state, because the child has no other thread that could
  * finish a change. The invariant: no fork happens between fork_change_begin and fork_change_end. A thread that forks
- * waits until no change is in progress, and changes wait until it has forked. A signal handler that interrupted a
- * change must not call fork; _Fork followed by exec is safe there.
+ * waits until no change is in progress, and new changes wait until the fork has ended. A signal handler that
+ * interrupted a change must not call fork; _Fork followed by exec is safe there.
  */
 #ifndef BASE_FORK_H
 #define BASE_FORK_H
@@ -13,9 +13,9 @@
 /*
  * Constructors install the fork handlers before the program can install its own. Prepare handlers run in the reverse
  * order of their installation, so the program's handlers acquire the program's locks before this file's handler
- * excludes changes. Otherwise a thread that forks could exclude changes and then wait for such a lock, whose holder
- * waits to begin a change. For the same reason, a handler of the library that acquires a lock under which changes may
- * begin has a priority after FORK_FIRST.
+ * excludes changes. Otherwise a thread that forks could exclude changes and then wait for a lock of the program, whose
+ * holder waits to begin a change. For the same reason, a handler of the library that acquires a lock under which
+ * changes may begin has a priority after FORK_FIRST.
  */
 enum { FORK_FIRST = 101, FORK_NEXT }; /* priorities of the constructors */
 

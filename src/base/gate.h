@@ -18,7 +18,7 @@ struct gate {
 
 void gate_open(struct gate *g);
 bool gate_is_open(const struct gate *g);
-/* Returns false if the deadline (owner_clock) passes first. UINT64_MAX: none. */
+/* Returns false if the deadline (owner_clock) passes first. UINT64_MAX: no deadline. */
 bool gate_wait(struct gate *g, uint64_t deadline);
 
 #endif

@@ -30,7 +30,7 @@ enum { LIBRARY_THREAD_HANDLER_BYTES = 64 << 10 };
 struct library_thread {
     void *(*routine)(void *argument);
     void *argument, *result;
-    char *mapping; /* a guard page, then the handlers' stack; NULL: the library has set none */
+    char *mapping; /* a guard page, then the handlers' stack; NULL if the library has set no such stack */
     size_t mapping_size;
 };
 
@@ -44,10 +44,10 @@ __attribute__((noinline, unused)) static void library_thread_set_stack(struct li
 
     t->mapping = NULL;
     if (sigaltstack(NULL, &stack) || !(stack.ss_flags & SS_DISABLE))
-        return; /* a sanitizer has set one */
+        return; /* a sanitizer has set a stack already */
     mapping = mmap(NULL, page + size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED)
-        return; /* the thread works without it: only an overflow of its stack is not reported */
+        return; /* the thread works without a handlers' stack, but an overflow of its own stack is not reported */
     stack = (stack_t){ .ss_sp = (char *)mapping + page, .ss_size = size };
     if (mprotect(stack.ss_sp, size, PROT_READ | PROT_WRITE) || sigaltstack(&stack, NULL)) {
         munmap(mapping, page + size);

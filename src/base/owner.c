@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The transitions of the owner word; owner.h has the state table, the invariants and the memory order. Each function
- * computes the next word from the one that it saw and stores it with one compare-exchange. The thread whose exchange
- * made a system call necessary makes it afterwards.
+ * computes the next word from the word that it saw, and stores the next word with one compare-exchange. If an exchange
+ * makes a system call necessary, the same thread makes the call afterwards.
  */
 #include "base/owner.h"
 
@@ -29,7 +29,10 @@ static bool owner_word_needs_wake(uint32_t word)
     return owner_word_sleep(word) == OWNER_SLEEP_WATCH || owner_word_sleep(word) == OWNER_SLEEP_LEASED;
 }
 
-/* Makes the system call that ends the sleep that the word `was` shows. The caller's exchange has already set AWAKE. */
+/*
+ * Makes the system call that ends the thread's sleep, which the previous word `was` shows. The caller's exchange has
+ * already set AWAKE.
+ */
 static void owner_end_sleep(struct owner *o, uint32_t was)
 {
     if (owner_word_sleep(was) == OWNER_SLEEP_WATCH) {
@@ -75,8 +78,8 @@ bool owner_acquire_or_ring(struct owner *o)
 }
 
 /*
- * Returns the word after a release. If the thread waits for the token, it gets the token without competing. Otherwise a
- * poller that comes back within nanoseconds could keep the thread out for ever.
+ * Returns the word after a release. If the shard's thread waits for the token, the thread gets the token without
+ * competing. Otherwise a poller that polls again within nanoseconds could keep the token from the thread for ever.
  */
 static uint32_t owner_word_released(uint32_t w)
 {
@@ -130,8 +133,8 @@ bool owner_wake(struct owner *o)
 }
 
 /*
- * Tries once. Returns false if another thread owns the shard. With queue set, that owner then passes the token to this
- * thread.
+ * Tries once. Returns false if another thread owns the shard. If queue is set, that owner later passes the token to
+ * this thread.
  */
 static bool owner_thread_try_acquire(struct owner *o, bool queue)
 {
@@ -238,7 +241,7 @@ bool owner_lease_end_expired(struct owner *o)
     return owner_lease_end(o);
 }
 
-/* The exchange changes nothing. But a thread that ends the lease later sees the work that was published before it. */
+/* The exchange does not change the word. But a thread that ends the lease later sees the work published before. */
 bool owner_publish_lazy(struct owner *o)
 {
     uint32_t w = owner_word_load(o);
@@ -248,7 +251,10 @@ bool owner_publish_lazy(struct owner *o)
     return (w & OWNER_LEASE) != 0;
 }
 
-/* Returns false if the thread may sleep until *limit because a poller has the lease. Otherwise *why is the reason. */
+/*
+ * Returns false if the thread may sleep until *limit because a poller has the lease. Otherwise stores the reason in
+ * *why.
+ */
 static bool owner_lease_wait_is_over(struct owner *o, uint32_t w, uint64_t deadline, uint64_t *limit,
                                      enum owner_lease *why)
 {

@@ -39,29 +39,31 @@
  *   5. Each sleep causes one system call at most. The call may come late, when its sleep has already ended by its
  *      deadline or an event; then the thread's next sleep ends early once. It is never omitted.
  *
- * Memory order. Every decision is one compare-exchange of this word, with acquire and release. It is made even if it
- * does not change the word. Otherwise a producer that finds DOORBELL or WAKE set and only reads it could have its work
- * still in its store buffer while the owner clears the bit and checks. Exchanges of one word have one order, so no
- * sequentially consistent fence is needed. The futex is a second word, `wake_count`, because the first one changes with
- * every poll. A sleeper reads `wake_count` (acquire) before the word. A waker increments it (release) after the word
- * has changed. So a thread that has seen the old word cannot have seen the new count. `renewed` is relaxed. A late or
- * stale value ends a lease one check too early or too late, and the thread that ends the lease checks again with the
- * token held.
+ * Memory order. Every decision is one compare-exchange of this word, with acquire and release. The exchange is made
+ * even if it does not change the word. If a producer that finds DOORBELL or WAKE set only read the word, its work could
+ * still be in its store buffer while the owner clears the bit and checks. Exchanges of one word have one order, so no
+ * sequentially consistent fence is needed. The futex is a second word, `wake_count`, because the owner word changes
+ * with every poll. A sleeper reads `wake_count` (acquire) before the word. A waker increments it (release) after the
+ * word has changed. So a sleeper that has seen the old word cannot have seen the new count. `renewed` is relaxed. A
+ * late or stale value ends a lease one check too early or too late, and the thread that ends the lease checks again
+ * with the token held.
  *
  * Rules of use:
- *   - Publish work first, then call owner_acquire_or_ring. If it returns true, drive the shard, then release. If the
- *     release returns false, check again, then release again. An owner that has checked often enough, or that
- *     leaves work which only the shard's thread may do (callbacks), calls owner_release_to_thread.
+ *   - Publish work first, then call owner_acquire_or_ring. If it returns true, drive the shard, then call
+ *     owner_release. If owner_release returns false, check again, then call it again. An owner that has checked often
+ *     enough, or that leaves work which only the shard's thread may do (callbacks), calls owner_release_to_thread.
  *   - With the token held, the thread stores the time at which its next sleep ends. An owner that sets an earlier timer
  *     calls owner_release_to_thread.
- *   - The thread: owner_thread_acquire, check everything, release, then owner_sleep_begin. OWNER_SLEEP_GO: sleep,
- *     then owner_sleep_end. OWNER_SLEEP_WOKEN: check again. OWNER_SLEEP_IN_LEASE: owner_lease_wait instead.
- *   - The poller acquires the token. If there is no lease, it calls owner_lease_begin, and the sockets may leave the
- *     epoll set; otherwise owner_lease_renew. A poll that did not get the token may renew too. The thread, with the
- *     token held, may begin a lease for a poller that keeps polling. To end a lease, acquire the token (or ring and let
- *     the owner do it), add the sockets to the epoll set, and call owner_lease_end.
- *   - Work that may wait for the poller is published, followed by owner_publish_lazy. If that returns false, the
- *     work is treated as any other. The thread that ends a lease checks the published work after that.
+ *   - The thread calls owner_thread_acquire, checks everything, releases the token, then calls owner_sleep_begin. After
+ *     OWNER_SLEEP_GO it sleeps, then calls owner_sleep_end. After OWNER_SLEEP_WOKEN it checks again. After
+ *     OWNER_SLEEP_IN_LEASE it calls owner_lease_wait.
+ *   - The poller acquires the token. If there is a lease, the poller calls owner_lease_renew. Otherwise it calls
+ *     owner_lease_begin, and the sockets may leave the epoll set. A poll that did not get the token may renew too. The
+ *     thread, with the token held, may begin a lease for a poller that keeps polling. To end a lease, acquire the token
+ *     (or ring and let the owner do it), add the sockets to the epoll set, and call owner_lease_end.
+ *   - A thread that publishes work which may wait for the poller calls owner_publish_lazy after publishing. If that
+ *     returns false, the work is treated as any other. The thread that ends a lease checks the published work
+ *     afterwards.
  *   - After OWNER_LEASE_EXPIRED the thread calls owner_thread_acquire, then owner_lease_end_expired. If that returns
  *     true, it adds the sockets to the epoll set.
  *   - Functions access the word, and wake the thread, after they have released the token. So the shard must exist until
@@ -84,7 +86,10 @@
 #define OWNER_SLEEP_LEASED 0x20u
 #define OWNER_SLEEP_TOKEN 0x30u
 
-/* A lease ends this long after its last renewal: 1 ms, less the timer slack (50 us) and the time of a wake-up. */
+/*
+ * A lease ends so many nanoseconds after its last renewal: 1 ms, less the timer slack (50 us) and the time of a
+ * wake-up.
+ */
 #define OWNER_LEASE_NS 900000u
 
 /* A deadline that never comes. */
@@ -104,19 +109,19 @@ struct owner {
     _Atomic uint64_t renewed;           /* when the lease was last renewed */
     const struct owner_ops *ops;
     void *ctx;      /* the argument of ops */
-    unsigned spins; /* how often thread_acquire tries before it sleeps */
+    unsigned spins; /* how often owner_thread_acquire tries before it sleeps */
 };
 
 enum owner_sleep {
-    OWNER_SLEEP_GO,       /* sleep in epoll, then owner_sleep_end */
+    OWNER_SLEEP_GO,       /* sleep in epoll, then call owner_sleep_end */
     OWNER_SLEEP_WOKEN,    /* a wake was pending and is now consumed: check again */
-    OWNER_SLEEP_IN_LEASE, /* a poller watches the sockets: owner_lease_wait */
+    OWNER_SLEEP_IN_LEASE, /* a poller watches the sockets: call owner_lease_wait */
 };
 
 enum owner_lease {
-    OWNER_LEASE_WOKEN,    /* woken: check queues, timers and callbacks */
+    OWNER_LEASE_WOKEN,    /* woken: the thread must check queues, timers and callbacks */
     OWNER_LEASE_ENDED,    /* the thread must watch the sockets again */
-    OWNER_LEASE_EXPIRED,  /* not renewed in time: owner_lease_end_expired */
+    OWNER_LEASE_EXPIRED,  /* not renewed in time: call owner_thread_acquire, then owner_lease_end_expired */
     OWNER_LEASE_DEADLINE, /* the caller's deadline has passed */
 };
 
@@ -126,7 +131,7 @@ void owner_init(struct owner *o, const struct owner_ops *ops, void *ctx, unsigne
 bool owner_try_acquire(struct owner *o);
 /*
  * Any thread that has published work. Returns true if the caller owns the shard now. Otherwise the present owner will
- * check again.
+ * check for work again.
  */
 bool owner_acquire_or_ring(struct owner *o);
 
@@ -135,7 +140,7 @@ bool owner_acquire_or_ring(struct owner *o);
  * must check again.
  */
 bool owner_release(struct owner *o);
-/* The owner. Releases the token in any case, and makes the thread check everything. */
+/* The owner. Always releases the token, and makes the thread check everything. */
 void owner_release_to_thread(struct owner *o);
 
 /* Any thread. Makes the shard's thread check everything. Returns true if this call made the system call. */
@@ -145,7 +150,10 @@ bool owner_wake(struct owner *o);
 void owner_thread_acquire(struct owner *o);
 /* Only the shard's thread, without the token. */
 enum owner_sleep owner_sleep_begin(struct owner *o);
-/* Only the shard's thread, after the wait for its sockets. Returns true if it was woken and must check everything. */
+/*
+ * Only the shard's thread, after the wait for its sockets. Returns true if the thread was woken and must check
+ * everything.
+ */
 bool owner_sleep_end(struct owner *o);
 
 /* The owner. Returns true if the lease is new, false if it was renewed. */

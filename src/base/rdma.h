@@ -22,7 +22,7 @@ enum rdma_op {
     RDMA_OP_WRITE,
     RDMA_OP_READ,
     RDMA_OP_RECEIVE,
-    RDMA_OP_FAST_REGISTER, /* it, bind and invalidate send nothing to the peer */
+    RDMA_OP_FAST_REGISTER, /* fast register, bind and invalidate send nothing to the peer */
     RDMA_OP_BIND,
     RDMA_OP_INVALIDATE,
     RDMA_OP_RECEIVE_AND_INVALIDATE, /* only in completions */
@@ -88,7 +88,7 @@ struct rdma_completion {
     /* If the request failed, the protocol sets `error`. The fabric then replaces it, and sets `reason`. */
     uint32_t error;  /* the protocol's: enum wire_error; the fabric's: a Terminate's code, or FABRIC_NO_TERMINATE */
     uint16_t reason; /* enum fabric_reason: why it failed, or why the stream ended before it could succeed */
-    bool solicited;  /* it meets an arm for solicited events */
+    bool solicited;  /* the completion notifies a CQ that is armed for solicited events */
 };
 
 #endif

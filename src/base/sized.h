@@ -21,7 +21,7 @@ static inline void sized_write(void *theirs, size_t their_size, const void *ours
     memset((char *)theirs + both, 0, their_size - both);
 }
 
-/* Does the same for one entry of the caller's array. */
+/* As sized_write, for one entry of the caller's array. */
 static inline void sized_write_entry(void *theirs, size_t index, size_t their_size, const void *ours, size_t our_size)
 {
     sized_write((char *)theirs + index * their_size, their_size, ours, our_size);

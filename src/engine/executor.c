@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executor of real threads: one for each shard. The thread runs the shard's turns. After an event it spins for a
- * while, because waking a sleeping thread takes longer than most peers need to answer. Then it sleeps. While a consumer
- * polls, the thread does not spin. The invariant: a thread that stops has run all queued work and callbacks.
+ * The executor of real threads, one for each shard. The thread runs the shard's turns. After an event the thread spins
+ * for a while, because waking a sleeping thread takes longer than most peers need to answer. Then it sleeps. While a
+ * consumer polls, the thread does not spin. The invariant: a thread that stops has run all queued work and callbacks.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -24,10 +24,10 @@
 #include "engine/shard.h"
 
 enum {
-    MAX_LAST_TURNS = 10000, /* of a stopping thread, to finish what is queued */
-    MAX_VAIN_SPINS = 4,     /* in a row; after that only each SPIN_RETRY_INTERVAL-th sleep begins with spinning */
+    MAX_LAST_TURNS = 10000, /* turns that a stopping thread runs to finish what is queued */
+    MAX_VAIN_SPINS = 4,     /* after this many vain spins, only each SPIN_RETRY_INTERVAL-th sleep follows a spin */
     SPIN_RETRY_INTERVAL = 16,
-    PREEMPTED_NS = 1000000, /* a longer gap means that the thread lost its processor */
+    PREEMPTED_NS = 1000000, /* a gap of this length between two turns means that the thread lost its processor */
     SLEEP_FACTOR = 2,       /* after such a gap it does not spin for this many times the gap's length */
     NO_YIELD_FACTOR = 32,   /* after such a gap in sched_yield, it does not yield for this many times its length */
 };
@@ -49,7 +49,7 @@ struct spin_policy {
     bool is_spinning;
     uint64_t last_ns;        /* the time of the last turn */
     uint64_t no_spin_until;  /* 0, or set because the thread lost its processor while it was spinning */
-    uint64_t no_yield_until; /* 0, or set because it lost its processor when it yielded */
+    uint64_t no_yield_until; /* 0, or set because the thread lost its processor when it yielded */
 };
 
 static _Thread_local bool is_worker;
@@ -82,9 +82,9 @@ static void spin_policy_update(struct spin_policy *p, bool busy, bool called, bo
 }
 
 /*
- * Yields once after callbacks. A thread that a callback woke may wait for this processor, and its answer is the next
- * event; going to sleep would take microseconds. If yielding takes long, the next calls do not yield for a while.
- * Returns the time afterwards.
+ * Yields once after callbacks. A thread that a callback woke may wait for this processor, and often causes the next
+ * event. Yielding takes less time than sleeping until that event. If yielding takes long, the next calls do not yield
+ * for a while. Returns the time afterwards.
  */
 static uint64_t spin_policy_yield(struct executor *e, struct spin_policy *p)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's network interfaces. The invariant: every function reads the kernel's present state, because addresses come
- * and go while an adapter is open. The only exception: the result that an interface has an address is cached for one to
- * two seconds, because every connect needs it. If the address has disappeared meanwhile, bind fails.
+ * The host's network interfaces. The invariant: every function reads the kernel's present state, because addresses are
+ * added and removed while an adapter is open. The only exception: if an interface was found to have an address, this
+ * result is cached for one to two seconds, because every connect needs it. If the address has disappeared meanwhile,
+ * bind fails.
  */
 #include "engine/interfaces.h"
 
@@ -75,8 +76,8 @@ static bool ifaddrs_is_repeated(const struct ifaddrs *all, const struct ifaddrs 
 }
 
 /*
- * Does this errno of if_nametoindex or if_indextoname mean that the interface does not exist? Otherwise resources ran
- * out.
+ * Does this errno of if_nametoindex or if_indextoname mean that the interface does not exist? Any other errno means
+ * that resources ran out.
  */
 static bool errno_is_no_interface(int err)
 {
@@ -135,7 +136,7 @@ static int kernel_addresses(struct interfaces *self, uint32_t index, struct addr
 
 /*
  * Stores the first IPv4 address of interface r in *address, and makes *one a list with this address. Returns false if
- * there is none. This costs a fraction of getifaddrs.
+ * there is none. This takes a fraction of the time of getifaddrs.
  */
 static bool interface_first_address(int fd, struct ifreq *r, struct ifaddrs *one, struct sockaddr *address)
 {
@@ -158,7 +159,7 @@ static bool ifaddrs_matches(const struct ifaddrs *i, const struct addr *wanted)
                                           addr_is_loopback(wanted) && a.sa.sa_family == wanted->sa.sa_family);
 }
 
-/* Is this the interface's first address, as it usually is? Returns false also if that could not be found out. */
+/* Is `wanted` the interface's first IPv4 address? It usually is. Also returns false if that could not be found out. */
 static bool interface_is_first_address(uint32_t index, const struct addr *wanted)
 {
     struct ifreq r = { .ifr_ifindex = (int)index };

@@ -4,13 +4,13 @@
  * a simulated network with a virtual clock (tests/sim). Errors are positive errno values; 0 is success.
  *
  * The invariant: a socket belongs to one shard at a time, and only the shard's owner (token held) calls functions with
- * it. The backend calls its ready() in the owner too.
+ * it. The backend, too, calls the socket's ready() only in the owner.
  *
- * Readiness is edge-triggered. ready(READ) is called once after input arrived. The socket then counts as readable and
- * is reported again, usually in the next turn, until recv returns EAGAIN or less than was requested, or pause_read is
- * on. So an owner that stops reading early is called again. After send has moved less than requested, ready(WRITE) is
- * called once when there is room again. It is also called once when connecting ends, unless it ended inside connect.
- * ready() may close its socket and others.
+ * When input arrives, the socket counts as readable, and ready(READ) is called. It is called again, usually in the next
+ * turn, until recv returns EAGAIN or less than was requested, or pause_read is on. So an owner that stops reading early
+ * is called again. After send has moved less than requested, ready(WRITE) is called once when there is room again.
+ * ready(WRITE) is also called once when connecting ends, unless connecting ended inside connect. ready() may close its
+ * socket and others.
  *
  * A reservation owns each local address (host and port) that a listener, a connecting socket or a shared endpoint uses.
  * A reserved address is reserved for every OpenNDK process in the network namespace.
@@ -44,12 +44,12 @@ struct net_socket {
     struct net *net;
     struct shard *shard; /* NULL while detached */
     void (*ready)(struct net_socket *socket, unsigned events);
-    /* The rest is the backend's. */
+    /* Only the backend uses the fields below. */
     struct net_reservation *reservation;
     TAILQ_ENTRY(net_socket) link; /* in its poller's ready list */
     void *backend;
     int fd;
-    int error; /* why connecting failed, if that is known */
+    int error; /* why connecting failed, or 0 */
     unsigned flags;
     uint32_t received_since_send; /* bytes, at most LONG_ANSWER */
     atomic_bool paused;           /* listeners: the argument of the last listen_pause */
@@ -64,7 +64,7 @@ enum net_use {
 /* The limits after which a connection ends because its peer does not answer. 0: no limit, or the system's default. */
 struct net_liveness {
     uint32_t idle_ms;     /* silence before the peer is probed; rounded up to seconds */
-    uint32_t interval_ms; /* between probes; rounded up to seconds */
+    uint32_t interval_ms; /* from one probe to the next; rounded up to seconds */
     uint32_t unacked_ms;  /* how long data or probes may stay unacknowledged. 0: until three probes are unanswered */
 };
 
@@ -75,9 +75,9 @@ struct net_ops {
     /*
      * Token held. Calls ready() of at most max ready sockets, in the order in which they became ready. Also tries a few
      * sockets that were not reported as readable. A socket that is still ready after its call goes to the end of the
-     * list. Returns how many sockets were served, without those that were tried in vain. *more: others are ready.
-     * leased: a consumer has the polling lease, so the shard's thread does not wait for sockets, and a ready socket
-     * need not end a wait.
+     * list. Returns how many sockets were served. The tried sockets count only if one of them had input. *more: further
+     * sockets are ready. leased: a consumer has the polling lease, so the shard's thread does not wait for sockets, and
+     * a ready socket need not end a wait.
      */
     int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *more);
     /* Token held. The lease has ended: from now on a ready socket ends a wait. */
@@ -88,11 +88,11 @@ struct net_ops {
     void (*wake)(struct net *net, void *poller);
 
     /*
-     * Reserves the local address for a use. Any thread. Port 0 selects a free port from 49152-65535, which *local
-     * receives; the cost does not grow if the range is nearly full. peer may be NULL unless use is NET_USE_CONNECT.
-     * Errors: EADDRINUSE if the address is in use; EADDRNOTAVAIL if it is not an address of this host; ENOSPC if the
-     * range is exhausted; EEXIST if use is NET_USE_CONNECT and a connection between local and peer exists; EMFILE,
-     * ENFILE, ENOMEM or ENOBUFS if resources ran out.
+     * Reserves the local address for a use. Any thread. Port 0 selects a free port from 49152-65535 and stores it in
+     * *local; this costs no more in a nearly full range. peer may be NULL unless use is NET_USE_CONNECT. Errors:
+     * EADDRINUSE if the address is in use; EADDRNOTAVAIL if it is not an address of this host; ENOSPC if the range is
+     * exhausted; EEXIST if use is NET_USE_CONNECT and a connection between local and peer exists; EMFILE, ENFILE,
+     * ENOMEM or ENOBUFS if resources ran out.
      */
     int (*reserve)(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
                    struct net_reservation **out);
@@ -126,12 +126,14 @@ struct net_ops {
      * connection holds a reference on the listener's reservation. EMFILE, ENFILE: a peer waits and no descriptor is
      * free. The listener stays readable. The caller closes a socket and calls again, or calls reset_accept_queue, or
      * pauses reading from the listener until a descriptor is free. Any other errno concerns one connection, or the
-     * backend has reset the waiting peers. The caller may accept the next one.
+     * backend has reset the waiting peers. The caller may then accept the next connection.
      */
     int (*accept)(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
     /* Resets all peers that wait to be accepted. Needs no descriptor. A paused listener stays paused. */
     void (*reset_accept_queue)(struct net_socket *listener);
-    /* Returns how many sockets the process's limit lets it open now, at most max. Any thread; takes up to 1 ms. */
+    /*
+     * Returns how many more sockets the process's limit allows it to open, at most max. Any thread; takes up to 1 ms.
+     */
     unsigned (*count_free_sockets)(struct net *net, unsigned max);
 
     /* Return the bytes moved, or -errno. -EAGAIN: wait for ready(). recv returns 0 at the peer's end of stream. */
@@ -152,14 +154,16 @@ struct net_ops {
     void (*set_liveness)(struct net_socket *socket, const struct net_liveness *l);
     size_t (*unacked_bytes)(struct net_socket *socket); /* sent here, not acknowledged by the peer's transport */
     void (*shut_write)(struct net_socket *socket);      /* half-close: after all data the peer reads end of stream */
-    /* Move a socket to another shard: detach in the old owner, attach in the new one. No readiness is lost. */
+    /*
+     * Move a socket to another shard: detach in the old shard's owner, attach in the new one's. No readiness is lost.
+     */
     void (*detach)(struct net_socket *socket);
     int (*attach)(struct net_socket *socket, struct shard *s);
     /*
      * Watches a network interface. ready(READ) reports that some interface may have been removed. interface_is_removed
      * then returns true if the watched one was deleted or left the network namespace since the last call.
-     * interface_watch returns ENODEV if the interface does not exist. The caller closes the socket like any other. Both
-     * functions are NULL in a backend whose interfaces are never removed.
+     * interface_watch returns ENODEV if the interface does not exist. The caller closes the watch like any other
+     * socket. Both functions are NULL in a backend whose interfaces are never removed.
      */
     int (*interface_watch)(struct net *net, struct shard *s, uint32_t index, struct net_socket *watch);
     bool (*interface_is_removed)(struct net_socket *watch);

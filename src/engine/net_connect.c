@@ -28,7 +28,8 @@ int net_connect(struct net *net, struct shard *s, struct net_reservation *from, 
     int fd, err;
 
     /*
-     * The address is reserved for connecting, so nobody listens there. The kernel would connect the socket to itself.
+     * If both addresses are equal, the kernel would connect the socket to itself. Nobody listens at an address that is
+     * reserved for connecting.
      */
     if (addr_equal(reservation_address(from), peer))
         return ECONNREFUSED;
@@ -70,7 +71,7 @@ int net_connect_result(struct net_socket *socket)
     if (socket->flags & SOCKET_CONNECTING)
         return EINPROGRESS;
     if (!(socket->flags & SOCKET_CONNECT_UNCERTAIN))
-        return 0; /* it connected at once, or only room for output was reported */
+        return 0; /* the socket connected at once, or only room for output was reported */
     if (net_is_connected(socket->fd))
         return 0;
     if (errno != ENOTCONN)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The poller: finds out which of a shard's sockets are ready. Each shard has one epoll set, edge-triggered. A socket is
- * registered for input. When a send finds no room for the first time, the socket is registered for output too; most
- * sockets never need that, and each event would cost time. The events that epoll reports are stored in the socket's
- * flags.
+ * registered for input. When a send finds no room for the first time, the socket is registered for output too. Most
+ * sockets never find that, and each event for output would cost time. The events that epoll reports are stored in the
+ * socket's flags.
  *
  * The invariant: a socket is in its poller's ready list exactly while it has something to report. So an owner that
  * stops reading early is called again without another event of epoll.
@@ -13,10 +13,10 @@
  * closes cannot be in another thread's array of events.
  *
  * With at most MAX_DIRECT connections, epoll_wait costs more than a read. Then most turns read these connections
- * directly, as if they were readable. They call epoll_wait only every few turns, and after the thread has slept. While
- * a consumer has the polling lease, no thread waits for the epoll set. Then these connections are removed from it,
- * because being in it costs some hundred nanoseconds for each message. They are added again before the thread may
- * sleep.
+ * directly, as if they were readable. The poller calls epoll_wait only every few turns, and after the thread has slept.
+ * While a consumer has the polling lease, no thread waits for the epoll set. Then these connections are removed from
+ * the epoll set, because each message of a connection in the set costs some hundred nanoseconds more. They are added
+ * again before the thread may sleep.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -195,8 +195,8 @@ static void poller_unwatch_direct(struct poller *p)
 }
 
 /*
- * Does reading the direct connections find all that is ready? They must be all the connections, and none may wait for
- * output.
+ * May a turn read the direct connections without epoll_wait? Only if there are no other connections, and none of them
+ * waits for output or is connecting.
  */
 static bool poller_can_read_directly(const struct poller *p)
 {
@@ -208,7 +208,7 @@ static bool poller_can_read_directly(const struct poller *p)
     return true;
 }
 
-/* Calls ready(READ) of each direct connection that is not in the ready list. Returns their number. */
+/* Calls ready(READ) of each direct connection that is not in the ready list. Returns how many it called. */
 static unsigned poller_read_directly(struct poller *p)
 {
     unsigned n = 0;
@@ -222,7 +222,10 @@ static unsigned poller_read_directly(struct poller *p)
         n++;
         socket->ready(socket, NET_READ);
     }
-    /* Only now, because ready() may have closed any of the connections and so removed it from direct. */
+    /*
+     * The list is updated only now, because ready() may have closed any of the connections, which removes it from
+     * direct.
+     */
     for (unsigned i = 0; i < p->n_direct; i++)
         socket_update_list(p->direct[i]);
     return n;
@@ -351,7 +354,7 @@ void socket_detach(struct net_socket *socket)
 
     assert(shard_is_owner(socket->shard));
     poller_unwatch_socket(p, socket);
-    /* The new epoll set reports again what is ready. */
+    /* The next shard's epoll set reports again what is ready. */
     socket->flags &= ~(unsigned)(SOCKET_READABLE | SOCKET_ENDED);
     if (socket->flags & SOCKET_WRITABLE)
         socket->flags = (socket->flags & ~(unsigned)SOCKET_WRITABLE) | SOCKET_BLOCKED;
@@ -365,12 +368,12 @@ void socket_wait_for_room(struct net_socket *socket)
 {
     socket->flags |= SOCKET_BLOCKED;
     if (!socket->shard || socket->flags & SOCKET_OUTPUT_WATCHED)
-        return; /* socket_attach will register for output, or it is registered already */
+        return; /* socket_attach will register for output, or the socket is registered already */
     socket->flags |= SOCKET_OUTPUT_WATCHED;
     /*
-     * With the new registration epoll also reports room that exists already. The change cannot fail, because it needs
-     * no memory. A socket that is not in the epoll set is added in the next turn, because nothing is read directly
-     * while it is blocked.
+     * With the new registration epoll also reports room that exists already. The change of a registration cannot fail,
+     * because it needs no memory. If the socket is not in the epoll set, the next turn adds it, because no socket is
+     * read directly while one is blocked.
      */
     if (socket->flags & SOCKET_WATCHED)
         (void)poller_watch_socket(shard_poller(socket->shard), socket);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reports that a network interface was removed, by netlink's link group. The netlink socket belongs to the network
- * namespace in which it was opened, so an interface that moves to another one is reported as deleted too. The
- * invariant: if notices were lost, the interface is looked up. So a removal is missed only if another interface has got
- * the same index by then.
+ * namespace in which it was opened, so an interface that moves to another namespace is reported as deleted too. The
+ * invariant: if notices were lost, the interface is looked up. So a removal is missed only if another interface has the
+ * same index when it is looked up.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -18,7 +18,7 @@
 
 enum {
     MAX_NOTICE_SIZE = 8192,
-    MAX_NOTICES = 64, /* notices that one call reads; the socket stays readable for the others */
+    MAX_NOTICES = 64, /* notices that one call reads; the socket stays readable if more are waiting */
 };
 
 static bool interface_exists(int fd, uint32_t index)
@@ -38,7 +38,7 @@ int net_interface_watch(struct net *net, struct shard *s, uint32_t index, struct
     socket_set_up(watch, net, fd, SOCKET_LISTENING);
     watch->backend = (void *)(uintptr_t)index;
     err = bind(fd, (struct sockaddr *)&links, sizeof links) ? errno : socket_attach(watch, s);
-    /* Checked only after the bind, because removals are reported from then on. */
+    /* The interface is looked up only after the bind, because removals are reported from then on. */
     if (!err && !interface_exists(fd, index))
         err = ENODEV;
     if (err)

@@ -90,7 +90,7 @@ int net_listen_pause(struct net_socket *socket, bool paused)
     return listener_apply_pause(socket);
 }
 
-/* Returns true if a peer waits. Also returns true if the listener is paused, because poll then reports a hang-up. */
+/* Returns true if a peer waits to be accepted, or if the listener is paused, because poll then reports a hang-up. */
 static bool listener_has_waiting(const struct net_socket *listener)
 {
     struct pollfd waiting = { .fd = listener->fd, .events = POLLIN };
@@ -98,7 +98,7 @@ static bool listener_has_waiting(const struct net_socket *listener)
     return poll(&waiting, 1, 0) != 0;
 }
 
-/* For a listener at which no peer waits: reports nothing until the next event. */
+/* For a listener at which no peer waits: ready() is not called until the next event. */
 static void listener_clear_readable(struct net_socket *listener)
 {
     listener->flags &= ~(unsigned)SOCKET_READABLE;
@@ -130,7 +130,7 @@ static int listener_handle_accept_error(struct net_socket *listener, int err)
         else
             net_reset_accept_queue(listener);
     } else if (err != EAGAIN && err != EINVAL) {
-        return err; /* it concerns one connection; others may wait */
+        return err; /* the error concerns one connection; others may wait */
     }
     listener_clear_readable(listener);
     return err == EINVAL ? EAGAIN : err;
@@ -147,7 +147,9 @@ int net_accept(struct net_socket *listener, struct net_socket *socket, struct ad
     fd = descriptors_accept(listener->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK);
     if (fd < 0)
         return listener_handle_accept_error(listener, errno);
-    /* An accept in vain costs ten times as much as poll. A peer that arrives now makes a new event. */
+    /*
+     * An accept that finds no peer costs ten times as much as poll. A peer that arrives from now on makes a new event.
+     */
     if (!listener_has_waiting(listener))
         listener_clear_readable(listener);
     (void)addr_from(peer, &from, len);
@@ -161,8 +163,8 @@ int net_accept(struct net_socket *listener, struct net_socket *socket, struct ad
 }
 
 /*
- * Counts the numbers in this range that are not open. poll reports them as POLLNVAL, and needs neither /proc nor a
- * descriptor.
+ * Counts the descriptor numbers in this range that are not open. poll reports them as POLLNVAL, and needs neither /proc
+ * nor a descriptor.
  */
 static unsigned net_count_free_in_chunk(int first, unsigned count)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sets TCP's own limits for peers that do not answer. If no data is unacknowledged, keepalive probes find a dead peer;
- * otherwise TCP_USER_TIMEOUT does. If TCP_USER_TIMEOUT is set, it also limits the probes instead of TCP_KEEPCNT. Both
- * end the connection with ETIMEDOUT, or with the error that a router or the neighbour lookup reported meanwhile. The
- * invariant: setting these limits cannot fail.
+ * otherwise TCP_USER_TIMEOUT does. If TCP_USER_TIMEOUT is set, it also limits the probes instead of TCP_KEEPCNT.
+ * Keepalive and TCP_USER_TIMEOUT end the connection with ETIMEDOUT, or with the error that a router or the neighbour
+ * lookup reported meanwhile. The invariant: setting these limits cannot fail.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -22,7 +22,7 @@ static int liveness_seconds(uint32_t ms)
     return (int)(ms / MS_PER_S + (ms % MS_PER_S != 0));
 }
 
-/* These options need no memory, so none fails on a TCP socket. */
+/* Setting these options needs no memory, so it does not fail on a TCP socket. */
 static void liveness_set_option(int fd, int level, int option, int value)
 {
     (void)setsockopt(fd, level, option, &value, sizeof value);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's TCP sockets behind net.h: their life, sending, receiving and options. net_epoll.c finds out which are
- * ready. The invariant: SOCKET_READABLE is cleared only if a later arrival makes a new edge in the epoll set.
+ * The kernel's TCP sockets behind net.h: their life, sending, receiving and options. net_epoll.c finds out which
+ * sockets are ready. The invariant: SOCKET_READABLE is cleared only if a later arrival makes a new edge in the epoll
+ * set.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,7 +24,7 @@
 #include "engine/shard.h"
 
 enum {
-    LONG_ANSWER = 192 * 1024, /* bytes that are received without a send */
+    LONG_ANSWER = 192 * 1024, /* bytes received since the last send that cause TCP_QUICKACK */
     MIN_PATH_SEGMENT = 536,   /* what every path carries (RFC 9293) */
 };
 
@@ -83,7 +84,7 @@ static size_t iov_total_size(const struct iovec *iov, int iovcnt)
 /*
  * Called after EFAULT, which means that the consumer's memory is not mapped, although registered memory must be mapped.
  * Touching the memory raises the fault that copying would have raised, so a program's or sanitizer's handler reports it
- * or maps the memory. Otherwise the connection would be lost without a visible cause. The bytes keep their values,
+ * or maps the memory. Without that, the connection would be lost without a visible cause. The bytes keep their values,
  * because the data may never arrive.
  */
 static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
@@ -135,9 +136,9 @@ static ssize_t socket_send(struct net_socket *socket, const struct iovec *iov, i
 }
 
 /*
- * Counts the bytes that are received since something was sent. Linux assumes that a socket which has answered will
- * answer again, and delays its acknowledgements until the next answer. If much data arrives instead, the peer waits for
- * these acknowledgements, and BBR underestimates the path. So TCP_QUICKACK is set once after LONG_ANSWER bytes.
+ * Counts the bytes that were received since the last send. Linux assumes that a socket which has answered will answer
+ * again, and delays its acknowledgements until the next answer. If much data arrives instead, the peer waits for these
+ * acknowledgements, and BBR underestimates the path. So TCP_QUICKACK is set once after LONG_ANSWER bytes.
  */
 static void socket_count_received(struct net_socket *socket, size_t n)
 {

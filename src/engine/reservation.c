@@ -8,15 +8,16 @@
  *
  * Sockets that are not OpenNDK's: bind without SO_REUSEADDR succeeds only if the kernel has nothing at the address. If
  * it fails and bind with SO_REUSEADDR succeeds, there are either remains of closed connections (TIME_WAIT), which do
- * not count, or sockets that have SO_REUSEADDR too. sock_diag distinguishes a living connection, remains, and neither,
- * which means a foreign socket that is only bound. Two cases stay undetected: such a socket beside remains, and a
- * socket that is bound later with SO_REUSEADDR (or with SO_REUSEPORT by the same user, beside the connections of a
- * shared endpoint).
+ * not count, or sockets that have SO_REUSEADDR too. sock_diag reports whether there is a living connection, or only
+ * remains. If there is neither, a foreign socket is only bound. Two cases stay undetected: a foreign socket that is
+ * only bound while there are remains, and a foreign socket that is bound later with SO_REUSEADDR (or with SO_REUSEPORT
+ * by the same user, beside the connections of a shared endpoint).
  *
- * Port 0 selects one of the dynamic ports. Each host address has three kinds of bitmaps of these ports: those that this
- * process has reserved; those that were found to be used by others, for up to about two seconds, so that a nearly full
- * range costs no more than an empty one; and those that this process has used or found used, for as long as remains may
- * exist. With the last kind, a fresh port (one without remains) is found without system calls.
+ * Port 0 selects one of the dynamic ports. Each host address has three kinds of bitmaps of these ports. `own` has the
+ * ports that this process has reserved. `foreign` has the ports that others were found to use. It is cleared after up
+ * to two seconds; meanwhile it makes a nearly full range cost no more than an empty one. `used` has the ports that this
+ * process has used or found used, for as long as remains may exist. By `used`, a fresh port (one without remains) is
+ * found without system calls.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -43,7 +44,7 @@ enum {
     BITS_PER_WORD = 64,
     N_WORDS = N_PORTS / BITS_PER_WORD,
     MAX_SKIPPED = 63,        /* claims in a row that try no fresh port, because hardly any exists */
-    MAX_TRIES = 3 * N_PORTS, /* of one claim; limited, because ports are released and reserved meanwhile */
+    MAX_TRIES = 3 * N_PORTS, /* tries of one claim; limited, because ports are released and reserved meanwhile */
     FOREIGN_SECONDS = 1,     /* after this time the map of others' ports is cleared */
     REMAINS_SECONDS = 60,    /* the length of TIME_WAIT */
 };
@@ -54,9 +55,9 @@ struct port_range {
     struct addr host; /* port 0 */
     uint64_t own[N_WORDS];
     uint64_t foreign[N_WORDS];
-    uint64_t used[2][N_WORDS]; /* had connections or remains: [0] in this period, [1] in the one before it */
+    uint64_t used[2][N_WORDS]; /* had connections or remains: [0] in this period, [1] in the period before */
     time_t foreign_since, used_since;
-    unsigned max_skips, n_skips; /* claims in a row that try no fresh port: the limit, and so far */
+    unsigned max_skips, n_skips; /* claims in a row that try no fresh port: the limit, and the count so far */
 };
 
 struct net_reservation {
@@ -65,7 +66,7 @@ struct net_reservation {
     atomic_uint refs;
     struct port_range *range;
     int name_fd;
-    bool reuses;       /* tcp_fd has SO_REUSEADDR; used only while the address is claimed */
+    bool reuses;       /* tcp_fd has SO_REUSEADDR; read only by reservation_claim, after a failed try */
     atomic_int tcp_fd; /* bound to local. Passed to the connection or listener; a shared endpoint keeps it */
 };
 
@@ -123,8 +124,8 @@ static void port_map_set(uint64_t map[N_WORDS], uint16_t port, bool on)
 }
 
 /*
- * Returns the index of the first free port from start on, then from 0, or -1. fresh_only: skips ports that had
- * connections.
+ * Returns the index of the first free port, or -1 if there is none. Searches from start to the end, then from 0.
+ * fresh_only: skips ports that had connections.
  */
 static int port_range_next_free(const struct port_range *range, unsigned start, bool fresh_only)
 {
@@ -167,8 +168,9 @@ static void port_range_expire(struct port_range *range, bool drop_foreign)
 }
 
 /*
- * Finds the next port that the maps show as free, from index start on, then from 0, and marks it as own. The maps may
- * be out of date: only bind decides. Returns the port's index, or -1 if the maps show none.
+ * Finds the next port that the maps show as free, from index start to the end, then from 0, and marks it as own. The
+ * maps may be out of date: only bind shows whether the port is free. Returns the port's index, or -1 if the maps show
+ * none.
  */
 static int port_range_acquire(struct port_range *range, unsigned start, bool fresh_only, bool drop_foreign)
 {
@@ -272,7 +274,7 @@ static void reservation_close_sockets(struct net_reservation *r)
     r->name_fd = -1;
 }
 
-/* Claims r->local. If bind returns EADDRINUSE, the unbound TCP socket stays for the next try. */
+/* Claims r->local. If bind returns EADDRINUSE, r keeps the unbound TCP socket for the next try. */
 static int reservation_claim(struct net_reservation *r, enum claim how)
 {
     bool reuse = how == CLAIM_UNCHECKED;
@@ -308,7 +310,7 @@ static int reservation_claim_port(struct net_reservation *r, const struct addr *
 {
     int err = reservation_claim(r, CLAIM_CHECKED);
 
-    /* Once more, because remains may have disappeared between bind and sock_diag. */
+    /* Tries once more, because remains may have disappeared between bind and sock_diag. */
     if (err == EADDRINUSE)
         err = reservation_claim(r, CLAIM_CHECKED);
     if (err == EADDRINUSE && r->use == NET_USE_CONNECT && peer && sock_diag_connected(&r->local, peer))
@@ -341,7 +343,7 @@ static int reservation_claim_any(struct net_reservation *r)
         i = port_range_acquire(r->range, start, fresh, drop_foreign);
         drop_foreign = false;
         if (i < 0 && fresh) {
-            fresh = false; /* the maps show no fresh port; the next claim finds that out again at no cost */
+            fresh = false; /* the maps show no fresh port; the next claim searches them again, without a system call */
             continue;
         }
         if (i < 0) {
@@ -373,7 +375,7 @@ static int reservation_claim_any(struct net_reservation *r)
 /* ---- the interface ---- */
 
 /*
- * In a child of fork: the parent's reservations are not the child's. The ranges are not freed, because inherited
+ * Runs in a child of fork, where the parent's reservations do not count. The ranges are not freed, because inherited
  * reservations still refer to them.
  */
 static void reservation_drop_ranges(void)
@@ -439,9 +441,9 @@ const struct addr *reservation_address(const struct net_reservation *r)
 }
 
 /*
- * Opens one more socket at a shared endpoint's address. If the sockets have only SO_REUSEADDR, the kernel compares it
- * with each socket there, which takes 9 us for each thousand. With SO_REUSEPORT it caches that sockets of one user are
- * compatible.
+ * Opens one more socket at a shared endpoint's address. If the sockets at the address have only SO_REUSEADDR, the
+ * kernel compares the new socket with each of them, which takes 9 us for each thousand. With SO_REUSEPORT the kernel
+ * caches that sockets of one user are compatible.
  */
 static int reservation_second_socket(const struct addr *local, int *out)
 {

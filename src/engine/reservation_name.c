@@ -3,13 +3,14 @@
  * The abstract AF_UNIX names by which OpenNDK processes of a network namespace reserve addresses, and a search for the
  * process that uses an address. The invariant: of all processes of one user and of root, at most one has an address.
  *
- *   openndk/tcp/ADDRESS SCATTER             the address's name: binding it decides
+ *   openndk/tcp/ADDRESS SCATTER             the address's name: a process that binds it owns the address
  *   openndk/tcp/ADDRESS SCATTER 2/RANDOM    a further name of version 2 of these rules
  *
  * Any user can bind any name. So a process that cannot bind the address's name lists all names of the address. A name
  * counts only if
  *   - it belongs to this user, or to root, or
- *   - the kernel shows a TCP socket of the name's user at the address. That user needs no name to block the address.
+ *   - the kernel shows a TCP socket of the name's user at the address. Such a user could block the address without a
+ *     name.
  * If no name counts, the process reserves the address with a further name, which nobody can have bound in advance. Two
  * processes that bind further names at the same moment may see each other and both fail.
  *
@@ -90,7 +91,7 @@ static socklen_t name_make(const struct addr *a, struct sockaddr_un *name)
     return (socklen_t)(at - (char *)name);
 }
 
-/* Appends to the address's name what makes it a further name. Returns the new length. */
+/* Makes the address's name a further name by appending a random suffix. Returns the new length. */
 static socklen_t name_make_further(struct sockaddr_un *name, socklen_t len)
 {
     uint64_t random = random_u64();
@@ -106,9 +107,9 @@ struct tcp_users {
     uid_t uids[MAX_USERS];
     unsigned count;
     bool more;      /* there are more users than uids has room for */
-    bool shows_own; /* the kernel listed own_inode, so it also lists sockets that are only bound */
+    bool shows_own; /* the kernel listed own_inode, so the kernel also lists sockets that are only bound */
     uint32_t own_inode;
-    uint32_t inode; /* of a socket of user uids[0] */
+    uint32_t inode; /* the inode of a socket of user uids[0] */
 };
 
 static bool tcp_users_have(const struct tcp_users *t, uid_t uid)
@@ -155,7 +156,7 @@ static bool port_is_privileged(uint16_t port)
 /* ---- names of the address ---- */
 
 struct name_search {
-    const struct sockaddr_un *name; /* the address's */
+    const struct sockaddr_un *name; /* the address's name */
     const struct sockaddr_un *own;  /* this process's further name, which does not count, or NULL */
     socklen_t name_len, own_len;
     struct tcp_users tcp;
@@ -166,7 +167,9 @@ struct name_search {
     uint32_t inode;
 };
 
-/* Is this another process's name of the address? The path of an abstract name begins with a zero byte. */
+/*
+ * Is this a name of the address that another process has bound? The path of an abstract name begins with a zero byte.
+ */
 static bool name_search_matches(const struct name_search *s, const char *path, size_t len)
 {
     size_t wanted = s->name_len - offsetof(struct sockaddr_un, sun_path);
@@ -229,7 +232,8 @@ static bool name_search_run(struct name_search *s)
 
 /*
  * Does another process have a name of the address that counts? tcp_fd is bound to the address. exclusive: the kernel
- * had no other socket there at that bind. Returns true if the kernel does not report sockets or names.
+ * had no other socket at the address when tcp_fd was bound. Also returns true if the kernel does not report sockets or
+ * names.
  */
 static bool name_search_finds_owner(const struct addr *local, int tcp_fd, bool exclusive, struct name_search *s)
 {

@@ -8,7 +8,7 @@
  *   shard_post_lazy   push; nothing else while a consumer has the polling lease, otherwise as shard_post
  *   shard_poll        try to acquire . lease . sockets, work, timers . release, or release to the thread
  *
- * The invariant: no queued task is forgotten. An owner runs the queue again if its release returns that the doorbell
+ * The invariant: no queued task is forgotten. An owner runs the queue again if its release reports that the doorbell
  * was rung. An owner that is not the shard's thread releases to the thread if something is left for it: callbacks, more
  * work than a consumer's call should do, a timer that is due before the thread's sleep ends, or ready sockets without a
  * lease.
@@ -29,23 +29,23 @@ enum {
     MAX_TASKS = 64,       /* in one round of work */
     MAX_WORK_NS = 500000, /* for the work of one turn, before the sockets are served again */
     TASKS_PER_CLOCK_READ = 8,
-    MAX_ROUNDS = 4,           /* of work in a consumer's call; the thread does the rest */
-    MAX_THREAD_ROUNDS = 16,   /* of work in the thread's turn, before it delivers callbacks */
+    MAX_ROUNDS = 4,           /* rounds of work in a consumer's call; the shard's thread does the rest */
+    MAX_THREAD_ROUNDS = 16,   /* rounds of work in the thread's turn, before it delivers callbacks */
     MAX_CALLS = 64,           /* callbacks between two turns */
     DEFAULT_SOCKET_BATCH = 8, /* small, so that the sockets' data is still cached when the callbacks run */
-    MIN_LEASE_POLLS = 4,      /* polls in a row that begin a lease; one poll before NdkArmCq begins none */
-    MAX_POLL_GAP_NS = 200000, /* a longer gap between two polls begins a new row */
+    MIN_LEASE_POLLS = 4,      /* as many polls in a row begin a lease; the one poll before an NdkArmCq does not */
+    MAX_POLL_GAP_NS = 200000, /* after a longer gap between two polls, the count of polls in a row restarts */
     TOKEN_SPINS = 200,
 };
 
 /* The bits of a task's `queued`. */
 enum {
-    QUEUED = 1, /* it is in a list */
-    URGENT = 2, /* the shard's owner runs it without waiting for a poll */
+    QUEUED = 1, /* the task is in a list */
+    URGENT = 2, /* the shard's owner runs the task without waiting for a poll */
 };
 
 static _Thread_local char thread_identity;              /* its address identifies the thread */
-static _Thread_local const struct shard *current_shard; /* in the shard's own thread: the shard that it runs */
+static _Thread_local const struct shard *current_shard; /* the shard whose turn this thread runs */
 
 /* ---- the owner ---- */
 
@@ -84,7 +84,7 @@ uint64_t shard_clock(struct shard *s)
 /*
  * Returns whether the time for this turn's work is over. The limit is needed because a connection that always has
  * something to send posts its task again and again. The first call in a turn starts the time. Each call reads the
- * clock, so it is made only after several tasks or rounds.
+ * clock, so the callers call it only after several tasks or rounds.
  */
 static bool shard_check_work_time(struct shard *s)
 {
@@ -115,9 +115,9 @@ static bool shard_run_work(struct shard *s)
 }
 
 /*
- * Fires the timers that were due before the sockets were polled. So if a peer's answer has arrived and its time limit
- * has passed too, the answer counts, however long the thread was not running. For timers that this turn sets, the clock
- * is read again.
+ * Serves sockets and work, then fires the timers that were due before the sockets were polled. If a peer's answer has
+ * arrived and the time limit for it has passed too, the answer counts, however long the thread was not running. The
+ * clock is read again for timers that this turn sets.
  */
 static bool shard_run_all(struct shard *s)
 {
@@ -131,13 +131,13 @@ static bool shard_run_all(struct shard *s)
     return timer_fire_due(s, before) || worked || sockets > 0;
 }
 
-/* Are sockets ready that no poller will serve? */
+/* Are sockets ready that no consumer with a lease will serve? */
 static bool shard_has_unpolled_sockets(struct shard *s)
 {
     return s->sockets_ready && !owner_is_leased(&s->owner);
 }
 
-/* Does a consumer's thread leave something for the shard's thread? */
+/* Must the shard's thread run a turn after the owner, a consumer's thread, has released the token? */
 static bool shard_needs_thread(struct shard *s)
 {
     return s->has_calls || s->work.first || shard_has_unpolled_sockets(s) ||
@@ -159,7 +159,7 @@ static bool shard_release_in_thread(struct shard *s, bool last_round)
     s->has_calls = false; /* the thread delivers callbacks after this turn anyway */
     atomic_store_explicit(&s->driving_thread, NULL, memory_order_relaxed);
     if (last_round) {
-        owner_release_to_thread(&s->owner); /* to itself: WAKE makes it run another turn before it sleeps */
+        owner_release_to_thread(&s->owner); /* to this thread itself: WAKE makes it run another turn before it sleeps */
         return true;
     }
     if (owner_release(&s->owner))
@@ -171,12 +171,12 @@ static bool shard_release_in_thread(struct shard *s, bool last_round)
 /* Releases the token in any thread. Returns false if the doorbell was rung and the caller is still the owner. */
 static bool shard_release(struct shard *s, bool last_round)
 {
-    if (current_shard == s) /* called from a callback, after which the thread does the rest */
+    if (current_shard == s) /* called from a callback; the thread does the rest after the callback */
         return shard_release_in_thread(s, last_round);
     atomic_store_explicit(&s->driving_thread, NULL, memory_order_relaxed);
     if (last_round || shard_needs_thread(s)) {
         s->has_calls = false;
-        s->thread_deadline = 0; /* the thread runs a turn now, so until then no timer has to wake it */
+        s->thread_deadline = 0; /* the thread runs a turn next, so no earlier timer has to wake it */
         owner_release_to_thread(&s->owner);
         return true;
     }
@@ -222,7 +222,7 @@ void shard_post(struct shard *s, struct task *task)
     shard_exit(s);
 }
 
-/* Sets the bits and queues the task, unless it is queued. Returns the bits from before. */
+/* Sets the bits in `how`. Queues the task unless it is already queued. Returns the bits that were set before. */
 static unsigned shard_queue_once(struct shard *s, struct task *task, unsigned how)
 {
     unsigned before = atomic_fetch_or_explicit(&task->queued, how, memory_order_acq_rel);
@@ -234,7 +234,7 @@ static unsigned shard_queue_once(struct shard *s, struct task *task, unsigned ho
 
 /*
  * If the token is free and the task is not queued, runs the task here, after the queued work. If work remains in the
- * queue, the task goes behind it, and the thread, which runs that work, runs the task too.
+ * queue, the task is queued behind that work, and the shard's thread runs all of it.
  */
 void shard_post_once(struct shard *s, struct task *task)
 {
@@ -258,7 +258,7 @@ void shard_post_once(struct shard *s, struct task *task)
 /*
  * A shard_post_once of the same task may run at the same time and find the task queued but not urgent. Both functions
  * access the owner word after they have set their bits. If this function accesses the word first, the other one drives
- * the task. Otherwise this function sees URGENT, or the task has run.
+ * the shard and runs the task. Otherwise this function sees URGENT, or the task has run.
  */
 bool shard_post_lazy(struct shard *s, struct task *task)
 {
@@ -290,7 +290,7 @@ void shard_call(struct shard *s, struct task *task)
     shard_enter(s);
     task_stack_push(&s->called, task);
     if (shard_is_owner(s))
-        s->has_calls = true; /* the release wakes the thread, once for all callbacks */
+        s->has_calls = true; /* the release of the token wakes the thread, once for all callbacks */
     else
         (void)owner_wake(&s->owner);
     shard_exit(s);
@@ -314,7 +314,7 @@ static void shard_begin_or_renew_lease(struct shard *s)
     uint64_t now, before = s->last_poll;
 
     if (current_shard == s)
-        return; /* called from a callback, after which the thread waits for the sockets again */
+        return; /* called from a callback; the thread waits for the sockets after the callback */
     now = s->last_poll = shard_now(s);
     if (now - before > MAX_POLL_GAP_NS)
         s->polls_in_row = 0;
@@ -332,9 +332,10 @@ void shard_renew_lease(struct shard *s)
 }
 
 /*
- * Begins a lease for a consumer that polls in vain, because a thread that is always busy rarely leaves the token free.
- * Two threads that drive one shard would only wait for each other, especially on one processor. shard_sleep resets the
- * count, because a thread that sleeps leaves the token free. A consumer that called shard_watch does not poll.
+ * Begins a lease for a consumer whose polls did not get the token because the shard's thread is always busy. Without a
+ * lease the two threads would only wait for each other, especially on one processor. shard_sleep resets the count of
+ * missed polls, because a sleeping thread leaves the token free. After shard_watch no lease begins, because its caller
+ * stops polling.
  */
 static void shard_lease_to_poller(struct shard *s)
 {
@@ -370,7 +371,7 @@ void shard_watch(struct shard *s)
 
 /* ---- the shard's thread, or a simulation's ---- */
 
-/* Runs queued callbacks, without the token, unless inside a callback of this shard. Returns whether it ran any. */
+/* Runs queued callbacks without the token. Does nothing inside a callback of this shard. Returns whether it ran any. */
 static bool shard_deliver_calls(struct shard *s)
 {
     int ran = 0;
@@ -440,7 +441,7 @@ void shard_sleep(struct shard *s)
     case OWNER_SLEEP_WOKEN:
         break;
     case OWNER_SLEEP_IN_LEASE:
-        (void)owner_lease_wait(&s->owner, s->sleep_until); /* the next turn handles whatever ended it */
+        (void)owner_lease_wait(&s->owner, s->sleep_until); /* the next turn handles whatever ended the wait */
         break;
     }
 }

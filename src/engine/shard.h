@@ -10,12 +10,13 @@
  *   timers       fire with the token held
  *   sockets      net.h reports readiness with the token held
  *
- * Only executor_wait and shard_destroy block. The shard's code does not depend on the layers that use it.
+ * Only executor_wait, executor_wait_until, shard_destroy and the functions for executors block. The shard's code does
+ * not depend on the layers that use it.
  *
  * A thread that drives one shard may post to another one. If that shard's token is free, the task runs inside the post,
- * with both tokens held. So a task must post to another shard as its last action, or must expect that the other shard's
- * work has run when the post returns, or must use shard_enqueue. Only a shard's own thread waits for a token, and only
- * for that of its shard.
+ * with both tokens held. So a task must post to another shard as its last action, or must expect that other work of
+ * that shard has run when the post returns, or must use shard_enqueue. Only a shard's own thread waits for a token, and
+ * only for that of its shard.
  */
 #ifndef ENGINE_SHARD_H
 #define ENGINE_SHARD_H
@@ -40,15 +41,16 @@ struct net;
  */
 void shard_post(struct shard *s, struct task *task);
 /*
- * The same, but does nothing if the task is already queued. A task counts as queued until its run begins. The caller
- * must keep the shard alive while shard_post_once, shard_post_lazy or shard_poll runs. The other functions keep it
- * alive themselves.
+ * As shard_post, but does not queue a task that is already queued. A task counts as queued until its run begins. The
+ * caller must keep the shard alive while shard_post_once, shard_post_lazy or shard_poll runs. The other functions keep
+ * it alive themselves.
  */
 void shard_post_once(struct shard *s, struct task *task);
 /*
- * The same for a task that may wait. While a consumer has the polling lease, the task waits for the next poll that gets
- * the token, for other work, for shard_post_once of the same task, or for the end of the lease. Without a lease this is
- * shard_post_once. Returns true if the task may still be queued. The caller must keep the task alive while this runs.
+ * As shard_post_once, for a task that may wait. While a consumer has the polling lease, the task waits for the next
+ * poll that gets the token, for other work, for shard_post_once of the same task, or for the end of the lease. Without
+ * a lease this is shard_post_once. Returns true if the task may still be queued. The caller must keep the task alive
+ * while this runs.
  */
 bool shard_post_lazy(struct shard *s, struct task *task);
 /*
@@ -75,24 +77,25 @@ struct shard_timer {
     uint64_t order;    /* timers with the same deadline fire in the order in which they were set */
     bool armed;
     uint8_t fifo; /* while armed: the index of the timer's FIFO, or MAX_TIMER_FIFOS if the timer is in the tree */
-    void (*fire)(struct shard_timer *timer); /* called disarmed; may set the timer again */
+    void (*fire)(struct shard_timer *timer); /* called after the timer is disarmed; may set it again */
 };
 void shard_timer_set(struct shard *s, struct shard_timer *timer, uint64_t deadline);
 void shard_timer_stop(struct shard *s, struct shard_timer *timer);
 
 /*
- * Returns nanoseconds of the executor's monotonic clock, which is virtual in a simulation. For it, the owner reads
- * the clock at most twice in a turn, so the result may be as old as the turn.
+ * Returns the executor's monotonic clock in nanoseconds. It is virtual in a simulation. In a turn, the result may be as
+ * old as the turn, because the owner reads the clock only a few times in each.
  */
 uint64_t shard_now(struct shard *s);
 uint64_t shard_clock(struct shard *s); /* always reads the clock, for turns that may take long */
 
 /*
- * For a consumer that polls an empty queue. If the token is free, drives the shard: a limited amount of input, work and
- * timers, but no callbacks. Otherwise it only renews the lease or counts the poll. Polls in quick succession begin the
- * polling lease, and each poll renews it. If such polls fail because the shard's thread is always busy, that thread
- * begins the lease. Until the lease ends (1 ms without a poll, or shard_watch), the shard's thread does not wait for
- * sockets, but it does serve timers and callbacks. Any thread; a poll from a callback begins no lease. Never blocks.
+ * For a consumer that polls an empty queue. If the token is free, drives the shard: serves a limited amount of input,
+ * work and timers, but runs no callbacks. Otherwise it only renews the lease or counts the poll. Polls in quick
+ * succession begin the polling lease, and each poll renews it. If such polls do not get the token because the shard's
+ * thread is always busy, that thread begins the lease. Until the lease ends (1 ms without a poll, or shard_watch), the
+ * shard's thread does not wait for sockets, but it does serve timers and callbacks. Any thread; a poll from a callback
+ * begins no lease. Never blocks.
  */
 void shard_poll(struct shard *s);
 /* Ends the lease, so the shard's thread waits for sockets again. For NdkArmCq. */
@@ -130,7 +133,7 @@ struct shard_config {
     int cpu;          /* the processor to pin the thread to, or -1 */
 };
 
-/* Creates a shard whose sockets are net's. Returns 0 or errno. */
+/* Creates a shard whose sockets belong to net. Returns 0 or errno. */
 int shard_create(struct executor *e, struct net *net, const struct shard_config *config, struct shard **out);
 /* Requires that the shard has no sockets, timers or work. Blocks until its thread has ended. */
 void shard_destroy(struct shard *s);
@@ -140,11 +143,13 @@ const struct shard_config *shard_get_config(const struct shard *s);
 void *shard_poller(const struct shard *s); /* the poller that net_ops.poller_create made for this shard */
 /* For net backends, with the token held: reports that a socket became ready outside of net_ops.poll. */
 void shard_set_sockets_ready(struct shard *s);
-/* Any thread. Makes the shard's thread run a turn, for net backends whose sockets become ready without their poller. */
+/*
+ * Any thread. Makes the shard's thread run a turn. For net backends whose poller does not end the thread's wait itself.
+ */
 void shard_wake(struct shard *s);
 
 /*
- * The functions from here on are for executors. One thread, the shard's, calls them for a shard.
+ * The functions from here on are for executors. Only the shard's own thread calls them for a shard.
  *
  * Runs one turn: acquires the token, serves ready sockets, work and due timers, releases the token, and delivers queued
  * callbacks. Returns a set of SHARD_WORKED (it served sockets, work or timers) and SHARD_CALLED (it delivered
@@ -152,15 +157,17 @@ void shard_wake(struct shard *s);
  */
 enum { SHARD_WORKED = 1, SHARD_CALLED = 2 };
 unsigned shard_turn(struct shard *s);
-/* Returns the next timer's deadline, UINT64_MAX if there is none, or 0 if work, ready sockets or callbacks wait. */
+/*
+ * Returns the next timer's deadline, UINT64_MAX if there is none, or 0 if work, ready sockets or callbacks are waiting.
+ */
 uint64_t shard_next_deadline(struct shard *s);
 /* Sleeps until the shard has something to do or a consumer's poll begins a lease. May return early. */
 void shard_sleep(struct shard *s);
 /* Does a consumer hold the polling lease, so that the thread need not poll? */
 bool shard_is_leased(struct shard *s);
 /*
- * Token held. For turns that take long: renews the lease, so that it does not expire during the turn. Does nothing in
- * the shard's own thread. A consumer that drives the shard most likely has the lease.
+ * Token held. For turns that take long: renews the lease, so that it does not expire during the turn. Does nothing if
+ * there is no lease, or in the shard's own thread. Any other owner is taken for the consumer that has the lease.
  */
 void shard_renew_lease(struct shard *s);
 /* Returns the address of a pointer that belongs to the executor. */
@@ -168,7 +175,7 @@ void **shard_executor_slot(struct shard *s);
 
 /* The executor of real threads: one for each process, created on first use, never destroyed. */
 struct executor *executor_threads(void);
-/* Is the calling thread one of its threads? */
+/* Is the calling thread a shard's thread of this executor? */
 bool executor_on_worker(void);
 
 #endif

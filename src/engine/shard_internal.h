@@ -31,7 +31,7 @@ struct shard {
     _Atomic uint32_t n_callers;           /* threads in functions that keep the shard alive themselves */
     _Atomic(const void *) driving_thread; /* the address of the owner's thread_identity, or NULL */
     atomic_bool end_lease_requested;      /* set by shard_watch; the owner then ends the lease */
-    _Atomic uint32_t missed_polls;        /* polls that did not get the token lately; not exact */
+    _Atomic uint32_t missed_polls;        /* recent polls that did not get the token; not exact */
 
     /* The owner. */
     struct task_list work;
@@ -40,13 +40,13 @@ struct shard {
     uint64_t first_deadline;  /* the earliest of all timers; UINT64_MAX: there is none */
     uint64_t n_timers_set;    /* since the shard was created; orders timers with the same deadline */
     uint64_t now;             /* 0: this owner has not read the clock yet */
-    uint64_t work_deadline;   /* when the time for this turn's work is over; 0: not set yet */
+    uint64_t work_deadline;   /* the end of the time for this turn's work; 0: not set yet */
     bool work_time_is_over;
-    uint64_t thread_deadline; /* when the thread's sleep ends at the latest; 0: it runs another turn first */
-    unsigned polls_in_row;    /* in quick succession, since shard_watch */
+    uint64_t thread_deadline; /* the latest end of the thread's next sleep; 0: the thread runs a turn first */
+    unsigned polls_in_row;    /* polls in quick succession since the last shard_watch */
     uint64_t last_poll;       /* the time of the last poll that got the token */
     bool was_watched;         /* shard_watch was called since the thread's last turn */
-    bool has_calls;           /* the thread must deliver callbacks */
+    bool has_calls;           /* the owner has queued callbacks; its release makes the thread run them */
     bool sockets_ready;       /* some sockets are ready and not served yet */
 
     /* The shard's thread. */

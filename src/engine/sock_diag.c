@@ -57,7 +57,7 @@ static bool diag_is_host(const uint32_t words[4], unsigned family, const struct 
     return family == AF_INET6 && !words[0] && !words[1] && words[2] == htonl(0xffff) && words[3] == wanted[0];
 }
 
-/* Does the connection use its address? One that is closing and that no process has open does not. */
+/* Does the connection use its address? A closing connection that no process has open does not. */
 static bool diag_is_living(const struct inet_diag_msg *m)
 {
     switch (m->idiag_state) {
@@ -81,7 +81,7 @@ static void connection_search_add(void *context, const struct nlmsghdr *answer)
     struct connection_search *search = context;
     const struct inet_diag_msg *m = NLMSG_DATA(answer);
 
-    /* The kernel answers with a listener if it finds no such connection. */
+    /* The kernel answers with a listener if it finds no connection as requested. */
     if (m->idiag_state == TCP_LISTEN || m->id.idiag_sport != htons(addr_port(search->local)) ||
         !diag_is_host(m->id.idiag_src, m->idiag_family, search->local))
         return;
@@ -178,7 +178,9 @@ enum sock_diag sock_diag_at(const struct addr *local)
     for (int i = 0; i < 2 && !search.has_living; i++) {
         struct diag_request q = diag_request_make(families[i], local, NLM_F_DUMP, ~(1u << TCP_LISTEN | BOUND_ONLY));
 
-        /* A kernel without IPv6 returns an error for it. If the kernel does not report, nothing counts as living. */
+        /*
+         * A kernel without IPv6 returns an error for AF_INET6. If the kernel does not report, nothing counts as living.
+         */
         if (connection_search_run(&q, &search) && families[i] == local->sa.sa_family)
             return SOCK_DIAG_REMAINS;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Queues of a shard's tasks: a stack onto which any thread pushes without a lock, and a list that only the thread that
- * runs the tasks touches. The invariant: a task is in one queue at most, and its field queued is 0 when it runs.
+ * runs the tasks accesses. The invariant: a task is in one queue at most, and its field queued is 0 when it runs.
  */
 #ifndef ENGINE_TASK_QUEUE_H
 #define ENGINE_TASK_QUEUE_H
@@ -68,7 +68,7 @@ static inline bool task_list_run_first(struct task_list *list)
     if (!task)
         return false;
     list->first = atomic_load_explicit(&task->next, memory_order_relaxed);
-    /* An exchange, not a store: run must see what the last poster wrote before its own exchange. */
+    /* An exchange, not a store: run must see what the last poster wrote before its exchange of `queued`. */
     (void)atomic_exchange_explicit(&task->queued, 0, memory_order_acq_rel);
     task->run(task);
     return true;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timers of a shard. Only the shard's owner touches them. Nearly all timers have one of a few lengths, so a new
- * timer is due after all others of its length. Timers of one length form a FIFO, in which setting and stopping touch
- * only the neighbours. In a tree with the timers of a thousand connections, each of these would cost a dozen cache
- * misses. Timers that fit no FIFO are in a tree. The invariant: each FIFO is sorted, and first_deadline is the earliest
- * deadline of all timers.
+ * The timers of a shard. Only the shard's owner accesses them. Nearly all timers are set to one of a few durations. A
+ * new timer is therefore usually due after all earlier timers of its duration, and these timers form a FIFO. Setting or
+ * stopping a timer in a FIFO accesses only its neighbours. In a tree with the timers of a thousand connections, each
+ * set or stop would cost a dozen cache misses. Timers that fit no FIFO are in a tree. The invariant: each FIFO is
+ * sorted, and first_deadline is the earliest deadline of all timers.
  */
 #include <assert.h>
 #include <stddef.h>
 
 #include "engine/shard_internal.h"
 
-/* In one turn: timers that set themselves again must not keep sockets and work waiting. */
+/* The limit of one turn, because timers that set themselves again must not keep sockets and work waiting. */
 enum { MAX_FIRED = 256 };
 
 static int timer_compare(const struct shard_timer *a, const struct shard_timer *b)
@@ -33,8 +33,8 @@ void timers_init(struct shard *s)
 }
 
 /*
- * Returns the FIFO whose last timer is due latest, but not after the deadline. If there is none, returns an empty FIFO,
- * or MAX_TIMER_FIFOS.
+ * Returns the FIFO whose last timer is due latest, but not after the deadline. If there is no such FIFO, returns an
+ * empty one, or MAX_TIMER_FIFOS if none is empty.
  */
 static unsigned timer_find_fifo(struct shard *s, uint64_t deadline)
 {
