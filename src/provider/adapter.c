@@ -120,7 +120,8 @@ void adapter_get_info(const struct adapter *a, NDK_ADAPTER_INFO *info)
 }
 
 /*
- * The structure of NDK 1 ends before RdmaTechnology. An adapter that was opened as NDK 1 accepts a buffer of that size.
+ * The structure of NDK 1 ends before RdmaTechnology. An adapter that was opened as NDK 1 accepts a buffer of NDK 1's
+ * size.
  */
 static ULONG adapter_info_size(const struct adapter *a, ULONG room)
 {
@@ -217,8 +218,8 @@ static uint64_t adapter_deadline(uint64_t from, uint32_t ms)
 }
 
 /*
- * Ends the process if the closing thread does not: a callback of the log may block that thread, or the report may wait
- * for its disk.
+ * Ends the process after close_abort_ms if the closing thread cannot, because a callback of the log blocks that thread,
+ * or because it waits for a disk while it writes the report.
  */
 struct close_guard {
     pthread_t thread;
@@ -257,8 +258,8 @@ static void close_guard_end(struct close_guard *g)
 }
 
 /*
- * Waits until no reference is left. After close_report_ms prints what the close waits for, once. After close_abort_ms
- * calls abort(), at most CLOSE_GRACE_NS later if a line of the log blocks. A limit of 0 does not apply.
+ * Waits until no reference is left. After close_report_ms, prints once what the close waits for. After close_abort_ms,
+ * calls abort(), or at most CLOSE_GRACE_NS later if writing to the log blocks. A limit of 0 does not apply.
  */
 static void adapter_wait_for_end(struct adapter *a)
 {
@@ -300,7 +301,7 @@ void ondk_close_adapter(NDK_ADAPTER *pub)
 /* If a machine has more interfaces, those beyond this number are neither listed nor opened. */
 enum { MAX_INTERFACES = 4096 };
 
-/* Returns the number of interfaces, or -errno. Sets *out to an array of them, or NULL, which the caller frees. */
+/* Returns the number of interfaces, or -errno. Sets *out to an array of them, which the caller frees, or to NULL. */
 static int adapter_list_interfaces(struct interface_info **out)
 {
     int known = host_interfaces(NULL, 0), count;
@@ -313,7 +314,7 @@ static int adapter_list_interfaces(struct interface_info **out)
     if (!*out)
         return -ENOMEM;
     count = host_interfaces(*out, room);
-    return count < room ? count : room; /* there may be more of them now */
+    return count < room ? count : room; /* further interfaces may have been added meanwhile */
 }
 
 /* Returns STATUS_SUCCESS if the interface exists, has an address and is up. */

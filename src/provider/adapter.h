@@ -20,18 +20,18 @@
 struct adapter {
     NDK_ADAPTER pub;
     struct object obj;
-    NDK_VERSION version; /* in every object's header: the highest of the major version that was opened */
+    NDK_VERSION version; /* in every object's header: the highest version with the opened major number */
     struct fabric *fabric;
     struct fabric_info limits; /* the fabric's, reduced by config; reported and enforced */
     ondk_config_t config;
     bool windows_families;         /* returned IPv6 addresses have Windows' AF_INET6 */
     struct lams lams;              /* logical address mappings that are not released */
-    uint32_t if_index;             /* of the interface that was opened; 0: opened without one */
+    uint32_t if_index;             /* the index of the interface that was opened; 0: opened without one */
     uint32_t pid;                  /* of the process that opened it */
     struct live_list live;         /* the objects of this adapter */
     LIST_ENTRY(adapter) published; /* stat_server.c uses this and the next */
     uint32_t number;               /* from 1 in the order in which this process published adapters; 0: not published */
-    uint64_t serial;               /* not the same for two adapters that the process has opened */
+    uint64_t serial;               /* different for each adapter that the process has opened */
     unsigned generation;           /* fork_generation() of the process that opened it */
     struct gate ended;             /* opened when no reference is left */
 };
@@ -42,15 +42,15 @@ static inline struct adapter *adapter_of(NDK_ADAPTER *pub)
     return (struct adapter *)pub;
 }
 
-/* Returns the shard that runs the callbacks of objects without a shard of their own. */
+/* Returns the shard that runs the callbacks of objects that have no shard of their own. */
 static inline struct shard *adapter_home(struct adapter *a)
 {
     return a->fabric->ops->home(a->fabric);
 }
 
 /*
- * Opens an adapter above a fabric. The adapter owns the fabric and destroys it when it is closed. If this returns
- * NDIS_STATUS_BAD_VERSION or STATUS_INSUFFICIENT_RESOURCES, the caller still owns the fabric.
+ * Opens an adapter above a fabric. The adapter owns the fabric and destroys it when the adapter is closed. If this
+ * returns NDIS_STATUS_BAD_VERSION or STATUS_INSUFFICIENT_RESOURCES, the caller still owns the fabric.
  */
 NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_config_t *config, NDK_ADAPTER **out);
 /* Fills what NdkQueryAdapterInfo returns. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report of an adapter's close that waits: how many objects of each type are not closed, and what the first few of
- * each type wait for.
- * The invariant: the objects are copied while the lock of the adapter's lists is held. They are written to the log after
- * it is released.
+ * The report about an adapter's close that has to wait: how many objects of each type are not closed, and what the
+ * first few of each type wait for. The invariant: the objects are copied while the lock of the adapter's lists is held,
+ * and written to the log after the lock is released.
  */
 #include "provider/close_report.h"
 

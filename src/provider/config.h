@@ -11,7 +11,10 @@
 #include "fabric/config.h"
 #include "openndk/config.h"
 
-/* Limits of ondk_config_t.size: the size of the struct with one field, and a size that it will never reach. */
+/*
+ * Limits of ondk_config_t.size: the size of a struct with `size` and one more field, and a size that the struct will
+ * never reach.
+ */
 enum { CONFIG_MIN_SIZE = 8, CONFIG_MAX_SIZE = 4096 };
 
 /* Checks config->size. A struct that ondk_config_init has not initialized nearly always fails. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The observer of an adapter's fabric. Each report comes in owner context, and before the consumer learns of the same
- * from its completion or callback. The invariant: nothing here waits or allocates memory, and nothing calls the consumer
- * but its callback of the log.
+ * The observer of an adapter's fabric. Each report arrives in owner context, before the completion or callback that
+ * reports the same event to the consumer. The invariant: nothing here waits or allocates memory, and the only routine
+ * of the consumer that is called is its callback of the log.
  *
  * A line for each connection would let peers fill a disk. So lines are limited, for each role and level. Each group of
  * sources has LIMIT_BURST lines at once, and one more every group_interval_ns. All groups together have one more every
  * shared_interval_ns. A source is in the group that a keyed hash selects, so a peer cannot choose whose lines its own
- * ones suppress. Lines beyond are counted. The list of failures does not depend on the limits.
+ * lines suppress. Further lines are only counted. The list of failures does not depend on the limits.
  */
 #include "provider/connection_log.h"
 
@@ -28,11 +28,17 @@ enum { LIMIT_GROUPS = 32, LIMIT_GROUP_BITS = 5, LIMIT_BURST = 100 };
 enum { LIMIT_ROLES = 2, LIMIT_LEVELS = ONDK_LOG_DEBUG + 1 };
 static const uint64_t group_interval_ns = UINT64_C(60000000000), shared_interval_ns = UINT64_C(1000000000);
 
-/* Each line moves a time on by an interval. The time is at most the burst's number of intervals ahead of now. */
+/*
+ * Each line adds an interval to one of these times. A line is left out if its time would be more than a burst of
+ * intervals ahead of now.
+ */
 static _Atomic uint64_t limit_until[LIMIT_ROLES][LIMIT_LEVELS][LIMIT_GROUPS];
 static _Atomic uint64_t limit_shared_until[LIMIT_ROLES][LIMIT_LEVELS];
 
-/* Drawn when the first line is written. A simulation, whose random numbers decide its run, writes none. */
+/*
+ * Returns the key, which is chosen when the first line is written. A simulation writes no lines, so the key does not
+ * change the random numbers that decide its run.
+ */
 static uint64_t limit_key(void)
 {
     static _Atomic uint64_t key;
@@ -85,7 +91,7 @@ static uint32_t connection_level(enum fabric_outcome outcome)
     return outcome == FABRIC_OUTCOME_FAILED || outcome == FABRIC_OUTCOME_REFUSED ? ONDK_LOG_INFO : ONDK_LOG_DEBUG;
 }
 
-/* Writes a report's line. status, reason: those of a failure; a connection that ended normally has only a reason. */
+/* Writes a report's line. status is used only for a failure, reason also for a connection that ended. */
 static void connection_write(const struct fabric_report *r, NTSTATUS status, uint32_t reason)
 {
     static const char *const outcomes[] = {
@@ -110,7 +116,7 @@ static void connection_write(const struct fabric_report *r, NTSTATUS status, uin
                  reason_write_text(reason, text));
 }
 
-/* Returns the status of the consumer's request that the report ends. */
+/* Returns the status with which the consumer's failed request completes. */
 static NTSTATUS connection_status(const struct fabric_report *r)
 {
     bool connects = r->phase == FABRIC_PHASE_CONNECTING || r->phase == FABRIC_PHASE_REQUESTING;

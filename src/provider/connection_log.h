@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records how connections and listeners begin and end: each failure in the list of failures, and a line in the log, if
- * its level is on.
+ * Records how connections and listeners begin and end. Each is a line in the log, if the line's level is on. Each
+ * failed connection is also added to the list of failures.
  */
 #ifndef PROVIDER_CONNECTION_LOG_H
 #define PROVIDER_CONNECTION_LOG_H
@@ -12,9 +12,9 @@ struct adapter;
 
 /* Makes the adapter the observer of its fabric. */
 void connection_log_observe(struct adapter *a);
-/* PASSIVE_LEVEL, at the close of an adapter: reports lines that were left out and that no line has reported yet. */
+/* PASSIVE_LEVEL. At the close of an adapter, logs how many lines were left out since the last such report. */
 void connection_log_end(void);
-/* Owner context. local: the address, or the one that was requested if why is not FABRIC_OK. */
+/* Owner context. local: the listener's address, or the requested address if why is not FABRIC_OK. */
 void connection_log_listening(enum fabric_reason why, const struct addr *local);
 void connection_log_stopped(const struct addr *local);
 

@@ -5,16 +5,16 @@
  *
  * References. The fabric's connection has an INTERNAL reference on the connector from its creation to its closed(), so
  * the connector's close is pending until the address is released. From connect or accept on, the connector has CHILD
- * references on its queue pair and its shared endpoint. A failed NdkConnect drops these. A passive connector has one on
- * its listener.
+ * references on its queue pair and its shared endpoint. A failed NdkConnect drops both. A passive connector has a CHILD
+ * reference on its listener.
  *
  * The invariant: conn_close is called only if no call of the consumer is between connector_enter and connector_exit,
  * because conn_close may free the fabric's connection at once, and another thread may be about to use it. Close and a
  * failed NdkConnect change the phase at once. If a call is inside, the last connector_exit calls conn_close for them.
  *
- * Each attempt has a connection of the fabric of its own. A failed NdkConnect completes after its connection has
- * closed, so that its address is free for the next attempt. The connector becomes IDLE in the same callback, because
- * only then may the embedded request begin again.
+ * Each NdkConnect has its own connection of the fabric. A failed NdkConnect completes after that connection has closed,
+ * so that its address is free for the next attempt. The connector becomes IDLE in the callback of that completion,
+ * because only then may the embedded request begin again.
  *
  * Order. One shard, the queue pair's, runs all callbacks of a connection in the order in which they were queued. The
  * disconnect callback is queued after the completion of NdkCompleteConnect or NdkAccept. When its task runs, it is
@@ -225,13 +225,16 @@ static void connector_on_connected(void *owner, enum fabric_reason why, const st
         request_complete(&c->connect, STATUS_CANCELLED);
 }
 
-/* Undoes the step of a call that failed for lack of memory. The fabric sends no event, but close may have come. */
+/*
+ * Undoes the step of a call that failed for lack of memory. The fabric reports no event, but the consumer may have
+ * closed the connector meanwhile.
+ */
 static NTSTATUS connector_undo_start(struct connector *c, struct request *r)
 {
     struct qp *qp = c->qp;
 
     request_cancel(r);
-    object_ref(&qp->obj, REF_INTERNAL); /* the lists describe c->qp until it is NULL */
+    object_ref(&qp->obj, REF_INTERNAL); /* the adapter's lists access the queue pair until c->qp is NULL */
     connector_undepend(c, qp, c->endpoint);
     connector_lock(c);
     c->qp = NULL;
@@ -260,7 +263,7 @@ NTSTATUS connector_start_connect(struct connector *c, const struct fabric_connec
     c->conn = conn;
     connector_unlock(c);
     if (ops->conn_connect(conn, params) != 0)
-        connector_on_connected(c, FABRIC_RESOURCES, NULL); /* the fabric reports nothing */
+        connector_on_connected(c, FABRIC_RESOURCES, NULL); /* the fabric reports no event */
     return STATUS_PENDING;
 }
 

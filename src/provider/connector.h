@@ -35,7 +35,7 @@ struct disconnect_callback {
 /* The peer's limits, private data and addresses. The connector owns private_data, which is a copy. */
 struct connector_peer {
     bool has_data;      /* limits and private data are valid */
-    bool has_addresses; /* local and remote are the connection's; false: they are the requested ones */
+    bool has_addresses; /* local and remote are the connection's addresses; false: the requested ones */
     struct fabric_limits limits;
     void *private_data;
     size_t private_len;
@@ -48,12 +48,12 @@ struct connector {
     struct spin lock; /* guards the members from phase to terminate; a leaf */
     enum connector_phase phase;
     unsigned n_calls;         /* calls of the consumer between connector_enter and connector_exit */
-    bool end_is_due;          /* the last of these calls must call conn_close */
-    bool qp_is_used;          /* establishment began: the queue pair cannot be connected again */
-    struct fabric_conn *conn; /* from its creation to its closed(); else NULL */
+    bool end_is_due;          /* set by close or a failed NdkConnect: the last connector_exit must call conn_close */
+    bool qp_is_used;          /* NdkCompleteConnect or NdkAccept has begun: the queue pair cannot be connected again */
+    struct fabric_conn *conn; /* not NULL from its creation until the event closed */
     struct qp *qp;            /* bound to this connector, or NULL */
     struct object *endpoint;  /* the shared endpoint that this attempt uses, or NULL */
-    struct fabric_limits own; /* read limits that the consumer requested, capped by the adapter's */
+    struct fabric_limits own; /* read limits that the consumer requested, capped by the adapter's limits */
     struct connector_peer peer;
     uint64_t started_ns; /* when NdkConnect was called or the peer's request arrived; the fabric's clock */
     struct disconnect_callback disconnect_callback;
@@ -61,11 +61,11 @@ struct connector {
     uint16_t terminate;        /* the Terminate that belongs to reason, or FABRIC_NO_TERMINATE */
     /* One for each kind, because a request of one kind may begin while the completion of another is still queued. */
     struct request connect, establish, disconnect;
-    NDK_FN_REQUEST_COMPLETION connect_done; /* the consumer's; constant while connect is pending */
+    NDK_FN_REQUEST_COMPLETION connect_done; /* the consumer's routine; constant while connect is pending */
     void *connect_context;
     struct task event;         /* the connect event of a passive connector, later the disconnect callback */
-    struct listener *listener; /* that a passive connector came from; else NULL */
-    uint32_t listener_id;      /* its live_id */
+    struct listener *listener; /* the listener of a passive connector; else NULL */
+    uint32_t listener_id;      /* the listener's live_id */
 };
 OBJECT_ASSERT_LAYOUT(connector);
 
@@ -94,9 +94,9 @@ struct connector *connector_new_passive(struct listener *listener, struct object
 void connector_lock(struct connector *c);
 void connector_unlock(struct connector *c);
 /*
- * Enclose each call of the consumer that starts something. Until connector_exit, neither the connector nor the fabric's
- * connection is freed. If a close or a failed NdkConnect must end the connection meanwhile, the connector_exit of the
- * last such call ends it.
+ * connector_enter and connector_exit enclose each call of the consumer that starts something. Until connector_exit,
+ * neither the connector nor the fabric's connection is freed. If a close or a failed NdkConnect must end the connection
+ * meanwhile, the connector_exit of the last such call ends it.
  */
 void connector_enter(struct connector *c);
 void connector_exit(struct connector *c);
@@ -110,7 +110,7 @@ void connector_unbind_qp(struct qp *qp);
 /* Starts NdkConnect, after its step into CONNECTING. Returns STATUS_PENDING, or an error if nothing has begun. */
 NTSTATUS connector_start_connect(struct connector *c, const struct fabric_connect *params,
                                  NDK_FN_REQUEST_COMPLETION done, void *context);
-/* Starts NdkAccept, after its step into ACCEPTING. Returns the same. */
+/* Starts NdkAccept, after its step into ACCEPTING. Returns as connector_start_connect. */
 NTSTATUS connector_start_accept(struct connector *c, const struct fabric_accept *params, NDK_FN_REQUEST_COMPLETION done,
                                 void *context);
 

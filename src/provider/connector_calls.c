@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entries of a connector's dispatch table. Each checks its arguments, takes one step of the state machine, and
- * carries out the step's action. A malformed call, or one in a wrong phase, is refused inline and starts nothing.
+ * The entries of a connector's dispatch table. Each entry checks its arguments, takes one step of the state machine,
+ * and carries out the step's action. A malformed call, or one in a wrong phase, is refused inline and starts nothing.
  *
  * The invariant: between connector_enter and connector_exit neither the connector nor the fabric's connection is freed.
  * Another thread, or the completion of the operation that the call has started, may close the connector meanwhile.
@@ -55,8 +55,8 @@ static bool connector_parse_destination(struct addr *to, CONST PSOCKADDR destina
 }
 
 /*
- * Takes the step and, if it is legal, stores the attempt. *old_data receives the private data of the attempt before,
- * which the caller frees. The caller has bound the queue pair.
+ * Takes the step and, if it is legal, stores the attempt. *old_data receives the previous attempt's private data, which
+ * the caller frees. The caller has bound the queue pair.
  */
 static enum connector_action connector_step_connect(struct connector *c, const struct fabric_connect *params,
                                                     struct qp *qp, struct object *endpoint, void **old_data)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completion queues: results in NDK's terms, and notifications. The invariant: a running notification has a reference
- * on the queue, and so has each call that may cause one.
+ * Completion queues: results in NDK's terms, and notifications. The invariant: a running notification, and each call
+ * that may cause a notification, has a reference on the queue.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static NTSTATUS cq_ndk_resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETIO
         return STATUS_NOT_SUPPORTED;
     if (depth == 0 || depth > cq->obj.adapter->limits.max_cq_depth)
         return STATUS_INVALID_PARAMETER;
-    /* A delayed notification may become due in this call, so it needs a reference, as in cq_ndk_arm. */
+    /* A delayed notification may become due in this call, so the call needs a reference, as in cq_ndk_arm. */
     object_ref(&cq->obj, REF_INTERNAL);
     error = cq_ops(cq)->cq_resize(cq->fabric, depth);
     if (!error)
@@ -117,7 +117,10 @@ static void cq_ndk_arm(NDK_CQ *pub, ULONG kind)
 {
     struct cq *cq = cq_of(pub);
 
-    /* The reference: before cq_arm returns, the notification may run, and the consumer may close the queue in it. */
+    /*
+     * The reference is needed because the notification may run, and the consumer may close the queue, before cq_arm
+     * returns.
+     */
     object_ref(&cq->obj, REF_INTERNAL);
     cq_ops(cq)->cq_arm(cq->fabric, cq_arm_kind(kind));
     object_unref(&cq->obj, REF_INTERNAL);

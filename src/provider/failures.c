@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of failures, one half for each role. The invariant: peers add only to the half of accepted connections, so
- * they remove nothing from the other half. If a half is full, the source with the most entries loses its oldest one. So
- * one source cannot remove the entries of others, unless each of them has as many. Peers with as many sources as the
- * half has entries can replace all of it.
+ * The list of failures. It has two halves: one for connections that peers initiated (accepted), and one for connections
+ * that this side initiated. The invariant: peers add only to the accepted half, so they remove nothing from the other
+ * half. If a half is full, the source with the most entries loses its oldest entry. So one source cannot remove the
+ * entries of other sources that have fewer entries. Peers with as many sources as the half has entries can replace all
+ * entries of the half.
  *
  * Two entries are the same failure if their keys are equal. An entry also has the number of entries of its source, so
- * that finding the one to replace is linear.
+ * that the time to find the entry to replace is linear.
  */
 #include "provider/failures.h"
 
@@ -21,9 +22,9 @@
 #include "provider/adapter.h"
 
 struct failure_key {
-    uint64_t adapter; /* its serial */
+    uint64_t adapter; /* the adapter's serial */
     struct addr self; /* the local address; without a port if this side initiated */
-    struct addr peer; /* the foreign address if this side initiated, else its source */
+    struct addr peer; /* the foreign address if this side initiated, otherwise the source of the foreign address */
     enum fabric_outcome outcome;
     enum fabric_phase phase;
     NTSTATUS status;
@@ -34,8 +35,8 @@ struct failure {
     uint64_t count; /* 0: not in use */
     uint64_t order; /* increases with each failure */
     struct failure_key key;
-    struct addr local, foreign, source; /* source: of foreign */
-    unsigned of_source;                 /* entries of this half with this source, including this one */
+    struct addr local, foreign, source; /* source: addr_source of foreign */
+    unsigned of_source;                 /* how many entries of the half have this source, this entry included */
     uint32_t if_index;
     uint64_t first_time_ns, last_time_ns;
 };
@@ -81,7 +82,7 @@ static struct failure *failure_find(struct failure *half, const struct failure_k
     return NULL;
 }
 
-/* Lock held. Returns an entry that is not in use, or that of the source with the most entries that is the oldest. */
+/* Lock held. Returns an entry that is not in use, or else the oldest entry of the source with the most entries. */
 static struct failure *failure_choose(struct failure *half)
 {
     struct failure *chosen = &half[0];
@@ -97,7 +98,7 @@ static struct failure *failure_choose(struct failure *half)
     return chosen;
 }
 
-/* Lock held. Adds change to the numbers of entries of the source, and returns how many entries have it. */
+/* Lock held. Adds change to of_source of each entry of the source. Returns how many entries the source has. */
 static unsigned failure_count_source(struct failure *half, const struct addr *source, int change)
 {
     unsigned count = 0;

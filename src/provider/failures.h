@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process's list of connections that failed or were refused last; openndk/netstat.h describes it. Static memory;
- * any thread, up to DISPATCH_LEVEL.
+ * The process's list of the latest connections that failed or were refused; openndk/netstat.h describes it. The list is
+ * in static memory. Any thread may call these functions, up to DISPATCH_LEVEL.
  */
 #ifndef PROVIDER_FAILURES_H
 #define PROVIDER_FAILURES_H

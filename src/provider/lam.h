@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Logical address mappings. The consumer's NDK_LOGICAL_ADDRESS_MAPPING has the addresses and a pointer to the
- * provider's mapping. The invariant: the adapter lists all its mappings, and uses the consumer's pointer only if it is
- * listed.
+ * provider's mapping. The invariant: the adapter lists all its mappings, and uses the consumer's pointer only if the
+ * list has that mapping.
  */
 #ifndef PROVIDER_LAM_H
 #define PROVIDER_LAM_H

@@ -8,10 +8,10 @@
  *   FAILED      STATUS_INVALID_DEVICE_STATE  -              -                  IDLE
  *   LISTENING   STATUS_INVALID_DEVICE_STATE  -              -                  -
  *
- * Close is not a phase. It closes the fabric's listener, which completes a pending NdkListen. The fabric's closed()
- * then drops the fabric's reference. Each request becomes a connector, which depends on the listener and which
- * NdkConnectEventCallback passes to the consumer. The invariant: a request that
- * NdkConnectEventCallback has not passed to the consumer when the consumer closes the listener is refused.
+ * Close is not a phase. It closes the fabric's listener, which completes a pending NdkListen. The event closed then
+ * drops the fabric's reference on the listener. Each request becomes a connector, which depends on the listener.
+ * NdkConnectEventCallback passes the connector to the consumer. The invariant: when the consumer closes the listener,
+ * each request that has not been passed to the consumer is refused.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -39,9 +39,9 @@ struct listener {
     enum listener_phase phase;
     struct addr local;
     unsigned n_calls; /* calls of the consumer between listener_enter and listener_exit */
-    bool end_is_due;  /* the last of these calls must close the fabric's listener */
+    bool end_is_due;  /* set by close: the last listener_exit must close the fabric's listener */
     struct request listen;
-    NDK_FN_REQUEST_COMPLETION listen_done; /* the consumer's; constant while listen is pending */
+    NDK_FN_REQUEST_COMPLETION listen_done; /* the consumer's routine; constant while listen is pending */
     void *listen_context;
 };
 OBJECT_ASSERT_LAYOUT(listener);
@@ -137,7 +137,10 @@ static NTSTATUS listener_ndk_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, 
 
     if (!done || !addr_from(&local, address, address_length))
         return STATUS_INVALID_PARAMETER;
-    /* The completion may run before listener_listen returns, and the consumer may close the listener in it. */
+    /*
+     * The completion may run before listener_listen returns, and the consumer may close the listener in its completion
+     * routine.
+     */
     if (!listener_enter(l))
         return STATUS_INVALID_DEVICE_STATE;
     if (!listener_step(l, LISTENER_IDLE, LISTENER_STARTING)) {
@@ -163,7 +166,7 @@ static void listener_run_connect_event(struct task *task)
     if (object_is_closing(&l->obj)) {
         (void)object_close(&c->obj, NULL, NULL);
     } else {
-        l->event(l->event_context, &c->pub); /* the consumer may close the connector in it */
+        l->event(l->event_context, &c->pub); /* the consumer may close the connector in this callback */
     }
     object_unref(&l->obj, REF_CALLBACK);
 }
@@ -185,7 +188,7 @@ static void listener_on_closed(void *owner)
 {
     struct listener *l = owner;
 
-    if (l->phase == LISTENER_LISTENING) /* no call changes it any more */
+    if (l->phase == LISTENER_LISTENING) /* no call changes the phase any more */
         connection_log_stopped(&l->local);
     object_unref(&l->obj, REF_INTERNAL);
 }
@@ -291,6 +294,6 @@ NTSTATUS listener_create(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBACK eve
     }
     object_init(&l->obj, &listener_type, &l->pub.Header, l, a, a->fabric->ops->listener_shard(l->fabric));
     object_depend(&l->obj, &a->obj);
-    object_ref(&l->obj, REF_INTERNAL); /* the fabric's, until closed() */
+    object_ref(&l->obj, REF_INTERNAL); /* for the fabric's listener; listener_on_closed drops it */
     return object_created(a, &l->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }

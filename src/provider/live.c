@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The lists of an adapter's objects, and the public functions that copy them. The invariant: while the lock is held,
- * only the describe functions of the objects are called, which take no lock but the object's own and that of the fabric's
- * object behind it, and call nothing that may run other work. A list is copied in batches, because creations and ends of
- * objects wait for the lock.
+ * only the describe functions of the objects are called, which take only the object's own lock and the lock of the
+ * fabric's object behind the object, and call nothing that may run other work. A list is copied in batches, because
+ * creations and ends of objects wait for the lock.
  */
 #include "provider/live.h"
 

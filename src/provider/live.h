@@ -48,7 +48,7 @@ void live_list_remove(struct live_list *live, struct object *o);
 /*
  * Copies the entries of one type, at most capacity of them, to the caller's array. Returns how many exist. An object
  * that exists during the whole call is copied once, unless the result is larger than capacity. entry_size: the size of
- * the caller's entries. own_size: that of this library's.
+ * one entry of the caller. own_size: the size of this library's entry.
  */
 uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entries, uint32_t capacity,
                         size_t entry_size, size_t own_size);

@@ -8,11 +8,11 @@
  * Removal of a callback. A call is counted on one of two sides, which the lock guards together with the callback.
  * ondk_log_set exchanges the callback and the side, so that new calls count on the other side, and waits until no call
  * is counted on the old side. A side must be empty before it is used again. The invariant: a callback is called only
- * while its call is counted on the side that was current when the callback was.
+ * while its call is counted on the side that was in use while the callback was set.
  *
- * Fork. The child keeps level, callback and file. Calls of other threads do not exist in it, so it begins with no call
- * counted. The lock is one that fork acquires (base/fork.h). The file is not one of base/descriptors.h: the child writes
- * to it, too.
+ * Fork. The child keeps level, callback and file. It begins with no call counted, because the other threads do not
+ * exist in the child. Fork acquires the lock (base/fork.h). The file is not in the set of base/descriptors.h, because
+ * the child writes to the file, too.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -44,10 +44,10 @@ static struct {
     void *context;
     uint32_t level; /* as log_level */
     unsigned side;
-    unsigned running[2];                   /* calls of a callback, by side */
-    uint32_t environment_level;            /* of ONDK_LOG; constant after log_start */
+    unsigned running[2];                   /* callbacks that run now, counted by side */
+    uint32_t environment_level;            /* the level of ONDK_LOG; constant after log_start */
     atomic_bool is_torn;                   /* the file ends in the middle of a line */
-    _Atomic uint64_t left_out, counted_ns; /* counted_ns: when the count was written */
+    _Atomic uint64_t left_out, counted_ns; /* counted_ns: when the count was last written */
 } sink = { .level = ONDK_LOG_WARN, .environment_level = ONDK_LOG_WARN };
 
 static _Thread_local bool log_in_callback;
@@ -122,7 +122,10 @@ static bool log_put(uint32_t level, const char *text)
 
 /* ---- the callback ---- */
 
-/* Returns true if the program has a callback, or this thread is in one. */
+/*
+ * Returns true if the line must not be written elsewhere: the program has a callback, this thread is in one, or the
+ * level is off now.
+ */
 static bool log_call(uint32_t level, const char *text)
 {
     ondk_log_callback callback;
@@ -175,7 +178,7 @@ int32_t ondk_log_set(uint32_t level, ondk_log_callback callback, void *context)
         return STATUS_INVALID_DEVICE_STATE;
     log_start();
     spin_lock(&sink.lock);
-    while (sink.running[!sink.side]) /* another thread waits for the same */
+    while (sink.running[!sink.side]) /* another ondk_log_set has not finished its wait */
         log_wait_for_side(!sink.side);
     old = sink.side;
     sink.side = !old;
@@ -200,7 +203,7 @@ void log_leave_out(void)
     atomic_fetch_add_explicit(&sink.left_out, 1, memory_order_relaxed);
 }
 
-/* Has a second passed since this returned true? */
+/* Has a second passed since this last returned true? */
 static bool log_count_is_due(void)
 {
     uint64_t now = owner_clock(NULL), last = atomic_load_explicit(&sink.counted_ns, memory_order_relaxed);
@@ -225,7 +228,7 @@ void log_report_left_out(uint32_t level, bool is_due)
         atomic_fetch_add_explicit(&sink.left_out, count, memory_order_relaxed);
 }
 
-/* text: one line. It is made printable. */
+/* Makes text, which is one line, printable, and writes it. */
 static void log_write_line(uint32_t level, char *text)
 {
     int err = errno;

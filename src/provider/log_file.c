@@ -3,17 +3,19 @@
  * The log's descriptor. The invariants: a write waits for nothing but the disk of a regular file, because the owner of
  * a shard may write; and no line goes into another file of the program.
  *
- * Waiting. Standard error often has a description that other processes share, so its O_NONBLOCK must not be changed.
- * A write that poll has announced can wait, too: a terminal or pipe may take less than a line, or another process may
- * fill it first. So the write itself must not wait. How that is requested depends on the file's type.
+ * Waiting. Other processes often share the open file description of standard error, so its O_NONBLOCK must not be
+ * changed. After poll has reported room, a write can still wait: a terminal or pipe may have room for less than a line,
+ * or another process may fill it first. So the write itself must not wait. How that is requested depends on the file's
+ * type.
  *
- * The file's number. A program may close descriptors that are not its own, as daemons do, and the number may then be
- * that of another file. Each write compares the file with the one that was opened. If it differs, the log's file is
- * opened again. A program that does so while a line is written can still receive that line in its file.
+ * The descriptor. A program may close descriptors that are not its own, as daemons do. The log's descriptor may then
+ * refer to another file of the program. Each write checks that the descriptor still refers to the file that was opened.
+ * If not, the log's file is opened again. If the program replaces the descriptor between check and write, one line can
+ * still go into the program's file.
  *
  * Signals. A pipe without a reader (SIGPIPE), the limit of a file's size (SIGXFSZ) or a terminal that stops writers in
- * the background (SIGTTOU) must not end or stop the program. SIGPIPE and SIGXFSZ are blocked meanwhile and discarded. If
- * SIGTTOU is blocked, the terminal accepts the line and sends no signal.
+ * the background (SIGTTOU) must not end or stop the program. SIGPIPE and SIGXFSZ are blocked during the write, then
+ * discarded. If SIGTTOU is blocked, the terminal accepts the line and sends no signal.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -74,7 +76,7 @@ static int log_file_open_path(const char *path, struct log_descriptor *d)
     return 0;
 }
 
-/* The program may change its directory before the file must be opened again. */
+/* Stores an absolute path, because the program may change its directory before the file must be opened again. */
 static void log_file_set_path(const char *name)
 {
     char directory[PATH_MAX] = "";
@@ -99,7 +101,7 @@ int log_file_open(const char *name)
     return 0;
 }
 
-/* Sets *mode to the type of the file, as fstat does. Is the number still that of the file that was opened? */
+/* Does d->fd still refer to the file that was opened? Sets *mode to st_mode of the file to which d->fd refers now. */
 static bool log_file_is_same(const struct log_descriptor *d, mode_t *mode)
 {
     struct stat now;
@@ -110,7 +112,10 @@ static bool log_file_is_same(const struct log_descriptor *d, mode_t *mode)
     return now.st_dev == d->device && now.st_ino == d->inode;
 }
 
-/* The number belongs to the program now. If several threads open the file, the first one's descriptor is used. */
+/*
+ * Opens the file again, because d->fd of `lost` now belongs to the program. If several threads do so, the first one's
+ * descriptor is used.
+ */
 static bool log_file_reopen(const struct log_descriptor *lost, struct log_descriptor *d)
 {
     bool is_first;
@@ -147,7 +152,9 @@ static int log_file_get(mode_t *mode)
     return log_file_reopen(&d, &again) && log_file_is_same(&again, mode) ? again.fd : -1;
 }
 
-/* Writes with a description of its own, because the other one waits and may be shared. */
+/*
+ * Writes with a new open file description, because a write with that of fd can wait, and other processes may share it.
+ */
 static ssize_t log_file_write_reopened(int fd, const char *bytes, size_t size)
 {
     char path[32];
@@ -174,7 +181,7 @@ static ssize_t log_file_write_once(int fd, mode_t mode, const char *bytes, size_
         return send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (S_ISFIFO(mode)) {
         n = pwritev2(fd, &iov, 1, -1, RWF_NOWAIT);
-        if (n >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS)) /* before Linux 6.4 */
+        if (n >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS)) /* otherwise Linux is older than 6.4 */
             return n;
     }
     if (fcntl(fd, F_GETFL) & O_NONBLOCK)
@@ -197,7 +204,7 @@ ssize_t log_file_write(const char *bytes, size_t size)
     sigaddset(&discarded, SIGXFSZ);
     (void)sigpending(&pending);
     if (sigismember(&pending, SIGPIPE))
-        sigdelset(&discarded, SIGPIPE); /* it is the program's, and blocked already */
+        sigdelset(&discarded, SIGPIPE); /* the pending signal is the program's, which has blocked it */
     if (sigismember(&pending, SIGXFSZ))
         sigdelset(&discarded, SIGXFSZ);
     blocked = discarded;

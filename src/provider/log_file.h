@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Where the log's lines go: standard error, or the file of ONDK_LOG. Any thread, up to DISPATCH_LEVEL.
- */
+/* Writes the log's lines to standard error, or to the file of ONDK_LOG. Any thread, up to DISPATCH_LEVEL. */
 #ifndef PROVIDER_LOG_FILE_H
 #define PROVIDER_LOG_FILE_H
 

@@ -11,8 +11,8 @@
  * INVALID_DEVICE_STATE for it, because requests make its registrations (region_requests.c).
  *
  * The fabric ends a registration at once, or, if the memory is being accessed, when the access has ended. Then the
- * region becomes EMPTY and the deregister request completes. The retire function of a close waits for the same, and for
- * the end of the windows that are bound to the region.
+ * region becomes EMPTY and the deregister request completes. The retire function of a close waits for the end of the
+ * access too, and for the end of the windows that are bound to the region.
  *
  * The invariant: if register or deregister runs at the same time as close, the call that makes the region BUSY owns the
  * registration. A close that finds the region BUSY leaves the registration to the other call. Retire, which runs after
@@ -42,7 +42,7 @@ struct mr {
     struct object obj;
     struct region region;
     bool fast;                    /* created for fast registration, so NdkRegisterMr is refused */
-    _Atomic uint64_t fast_limits; /* the most pages, and MR_FAST_REMOTE; 0: not initialized */
+    _Atomic uint64_t fast_limits; /* the maximum of pages, and MR_FAST_REMOTE; 0: not initialized */
     struct spin lock;             /* guards state */
     enum mr_state state;
     struct request deregister;
@@ -143,7 +143,7 @@ static void mr_on_deregistered(void *context)
 
 static NTSTATUS mr_deregister(struct mr *mr, NDK_FN_REQUEST_COMPLETION done, void *context)
 {
-    /* The one request struct can begin again only when its previous completion has been delivered. */
+    /* The region has one deregister request, which can begin again only when its previous completion is delivered. */
     if (!done || request_is_pending(&mr->deregister) || !mr_step(mr, MR_REGISTERED, MR_BUSY))
         return done ? STATUS_INVALID_DEVICE_STATE : STATUS_INVALID_PARAMETER;
     request_begin(&mr->deregister, &mr->obj, done, context);

@@ -25,8 +25,8 @@
  *   1. Only the thread whose decrement makes the count zero retires the object. The count never rises from zero: a
  *      thread takes a reference only if it has one already, or with the lock held while `closing` is not set. Close
  *      sets `closing` before it drops the handle.
- *   2. close returns SUCCESS exactly if its own decrement was the last and retire had nothing to wait for. A decrement
- *      elsewhere can be the last only after close's own, so close then returns PENDING.
+ *   2. close returns SUCCESS exactly if its own decrement was the last and retire had nothing to wait for. Another
+ *      decrement can be the last only after close's own decrement, so close then returns PENDING.
  *   3. A successor drops its CHILD references after its close completion has returned. So an antecedent's close
  *      completion begins after those of all successors have returned, and the adapter ends after all objects.
  *   4. While a routine of the consumer runs, no lock is held and no shard is owned.
@@ -116,7 +116,10 @@ static bool object_drop_ref(struct object *o, enum object_ref kind)
     return atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1;
 }
 
-/* Called when no reference is left. Returns true if the object can be destroyed now. After false it may be freed. */
+/*
+ * Called when no reference is left. Returns true if the object can be destroyed now. If it returns false, the object
+ * may already be freed.
+ */
 static bool object_retire(struct object *o)
 {
     for (int kind = 0; kind < REF_KINDS; kind++)

@@ -3,9 +3,9 @@
  * The lifetime of all ten NDK object types.
  *
  * References keep an object alive. The handle is the consumer's reference, which close drops. Each successor has a
- * CHILD reference on its antecedents. Each pending request, and each callback that is queued or running, has one on its
- * object. Close refuses new calls, runs the type's cancel, and drops the handle. After the last reference the object
- * ends: in the closing thread if close dropped that reference, otherwise on the shard's thread:
+ * CHILD reference on its antecedents. Each pending request, and each callback that is queued or running, has a
+ * reference on its object. Close refuses new calls, runs the type's cancel, and drops the handle. After the last
+ * reference the object ends: in the closing thread if close dropped that reference, otherwise on the shard's thread:
  *
  *     retire (if something of the type must end first)  ->  destroy (the type frees what the object owns)
  *     ->  close completion, if close returned PENDING
@@ -27,8 +27,9 @@
 #include "ndk/ndkpi.h"
 
 /*
- * REF_INTERNAL: a running call of the consumer's or of the fabric's that accesses the object, or the fabric's object
- * behind it. Only this kind is not counted in kinds[], because every post takes such a reference.
+ * REF_INTERNAL is for a running call of the consumer or of the fabric that accesses the object, and for the fabric's
+ * own object that reports events to this object. Only this kind is not counted in kinds[], because every post takes
+ * such a reference.
  */
 enum object_ref { REF_HANDLE, REF_CHILD, REF_REQUEST, REF_CALLBACK, REF_INTERNAL, REF_KINDS };
 enum { MAX_ANTECEDENTS = 6 };
@@ -42,7 +43,8 @@ struct object_type {
     void (*cancel)(struct object *o);
     /*
      * Called by the thread that drops the last reference. Starts to end what must end before destroy. Returns true if
-     * nothing must. Otherwise the type calls object_retired once, in any thread, perhaps inside this call. May be NULL.
+     * nothing has to end first. Otherwise the type calls object_retired once, in any thread, perhaps inside this call.
+     * May be NULL.
      */
     bool (*retire)(struct object *o);
     /* Frees what the object owns, not the object. In callback context or the closing thread. May be NULL. */
@@ -79,7 +81,7 @@ struct object {
     uint32_t live_id; /* from 1 among the adapter's objects of this type; does not change after the insertion */
     bool live_inserted;
     bool live_retiring; /* no reference is left: the fabric's object behind it may not be accessed */
-    bool live_hidden;   /* the object is ending: only this struct of it may be accessed */
+    bool live_hidden;   /* the object is ending: only its struct object may be accessed */
 };
 
 /* Initializes the header (version, type, NdkReserved zero) and the object with its HANDLE reference. */
@@ -91,16 +93,19 @@ void object_unref(struct object *o, enum object_ref kind);
 bool object_try_ref(struct object *o, enum object_ref kind);
 /* Takes a CHILD reference on the antecedent, which o keeps until it ends. Does nothing if o has one already. */
 void object_depend(struct object *o, struct object *antecedent);
-/* Drops that reference early, if o has it. For the queue pair and the endpoint of a failed connection attempt. */
+/*
+ * Drops the CHILD reference on the antecedent early, if o has one. For the queue pair and the endpoint of a failed
+ * connection attempt.
+ */
 void object_undepend(struct object *o, struct object *antecedent);
 bool object_is_closing(const struct object *o);
-uint32_t object_users(const struct object *o); /* the number of objects that depend on it */
+uint32_t object_users(const struct object *o); /* the number of objects that depend on o */
 /* Returns state, or "closing" if the object is being closed. */
 const char *object_state(const struct object *o, const char *state);
 /* The type calls this when the work that its retire began has ended. */
 void object_retired(struct object *o);
 
-/* Queues a callback on the object's shard. The caller has taken a reference for the task, which drops it. */
+/* Queues a callback on the object's shard. The caller has taken a reference, which the task drops. */
 void object_call(struct object *o, struct task *task);
 
 /*
@@ -112,15 +117,17 @@ NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION done, void *cont
 
 /*
  * Passes a new object to the consumer: inline (STATUS_SUCCESS, *out written), or, if the adapter is configured to pend
- * creations, by STATUS_PENDING and done in callback context. A creation that fails does so inline, without this.
+ * creations, by STATUS_PENDING and done in callback context. If a creation fails, it returns its error inline and does
+ * not call this.
  */
 NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE_COMPLETION done, void *context,
                         NDK_OBJECT_HEADER **out);
 
 /*
- * A request of the consumer's that completes later. It is embedded; an object has one for each kind that can be
- * pending. request_begin takes REF_REQUEST. request_complete queues done(context, status) on the object's shard; after
- * done has returned, the reference is dropped. From inside done on, the request may begin again.
+ * A request of the consumer's that completes later. It is embedded in its object, which has one struct for each kind of
+ * request that can be pending. request_begin takes REF_REQUEST. request_complete queues done(context, status) on the
+ * object's shard; after done has returned, the reference is dropped. The consumer may begin the request again inside
+ * done.
  */
 struct request {
     struct task task;
@@ -132,7 +139,7 @@ struct request {
 };
 void request_begin(struct request *r, struct object *o, NDK_FN_REQUEST_COMPLETION done, void *context);
 void request_complete(struct request *r, NTSTATUS status);
-/* Ends a request whose call completes or fails inline: without a callback. */
+/* Ends a request without a callback, because its call completes or fails inline. */
 void request_cancel(struct request *r);
 bool request_is_pending(const struct request *r);
 

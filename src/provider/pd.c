@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Protection domains. A domain has no state: the fabric recognizes by its address which regions and queue pairs belong
- * together. The invariant: the object lives until the last of them is closed, so its address identifies nothing else.
+ * together. The invariant: the object lives until its last region and queue pair are closed, so its address identifies
+ * nothing else meanwhile.
  */
 #include <stdlib.h>
 

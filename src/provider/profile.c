@@ -13,7 +13,7 @@
 #include "provider/config.h"
 #include "provider/profile.h"
 
-enum { ALL = -1 }; /* no limit but the provider's own */
+enum { ALL = -1 }; /* only the provider's own limit applies */
 
 /* clang-format off */
 static const struct profile {

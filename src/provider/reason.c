@@ -14,7 +14,7 @@
 
 /* clang-format off */
 static const struct cause {
-    uint8_t number, by; /* enum ondk_cause; enum ondk_reason_by, the side that sends a Terminate for it, if any */
+    uint8_t number, by; /* enum ondk_cause; enum ondk_reason_by, the side that sends a Terminate for it */
     const char *text, *advice;
 } reason_causes[FABRIC_REASON_COUNT] = {
     [FABRIC_OK] = {ONDK_CAUSE_NONE, 0, "Nothing failed.", "There is nothing to do."},
@@ -207,8 +207,8 @@ uint32_t ondk_connector_reason(NDK_CONNECTOR *connector)
     why = c->reason;
     terminate = c->terminate;
     /*
-     * The connection may have ended without a report so far. Then the queue pair refuses requests already, and has the
-     * reason.
+     * The connection may have ended, but the connector has not received the report yet. Then the queue pair already
+     * refuses requests and has the reason.
      */
     if (why == FABRIC_OK && connector_has_qp(c->phase))
         why = connector_ops(c)->qp_reason(c->qp->fabric, &terminate);

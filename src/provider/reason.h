@@ -16,8 +16,9 @@
  */
 uint32_t reason_code(enum fabric_reason why, uint16_t terminate);
 /*
- * Return the same as ondk_reason_name and ondk_reason_text: a static string, or text. For code inside the library,
- * which must not change the strings that those have returned to the program.
+ * Return the same strings as ondk_reason_name and ondk_reason_text, in static storage or in text. Code inside the
+ * library calls these functions, because a call of the public ones would change the strings that they have returned to
+ * the program.
  */
 enum { REASON_NAME = 64, REASON_TEXT = 256 };
 const char *reason_write_name(uint32_t code, char text[REASON_NAME]);

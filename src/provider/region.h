@@ -19,7 +19,7 @@
 #include "provider/provider.h"
 
 struct region {
-    struct object *obj; /* of the memory region or window */
+    struct object *obj; /* the object of the memory region or window */
     struct pd *pd;
     struct fabric_mr *fabric;
 };

@@ -24,8 +24,8 @@ unsigned request_flags(ULONG flags);
 NTSTATUS request_set_sges(struct rdma_request *r, const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max);
 
 /*
- * Enclose the post of an initiator request. If the post failed, post_end rings the doorbell for the deferred requests
- * before it. Returns the status.
+ * post_begin and post_end enclose the post of an initiator request. If the post failed, post_end rings the doorbell for
+ * the deferred requests before it. post_end returns status.
  */
 void post_begin(struct qp *qp);
 NTSTATUS post_end(struct qp *qp, NTSTATUS status);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared receive queues. The invariant: a running notification has a reference on the SRQ, and so has each call that
- * may cause one. A receive completes to the receive CQ of the queue pair that used it. Receives that are still queued
- * when the SRQ is closed end without a completion.
+ * Shared receive queues. The invariant: a running notification, and each call that may cause a notification, has a
+ * reference on the SRQ. A receive completes to the receive CQ of the queue pair that used it. Receives that are still
+ * queued when the SRQ is closed end without a completion.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -76,7 +76,10 @@ static const struct object_type srq_type = {
     .describe = srq_describe,
 };
 
-/* The reference: before srq_modify returns, the notification may run, and the consumer may close the queue in it. */
+/*
+ * The reference is needed because the notification may run, and the consumer may close the queue, before srq_modify
+ * returns.
+ */
 static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUEST_COMPLETION done,
                                PVOID context)
 {
@@ -92,7 +95,10 @@ static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_F
     return status_of_errno(error);
 }
 
-/* The reference: before srq_post returns, the receive may complete, and the consumer may close the queue. */
+/*
+ * The reference is needed because the receive may complete, and the consumer may close the queue, before srq_post
+ * returns.
+ */
 static NTSTATUS srq_ndk_receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
 {
     struct srq *srq = srq_of(pub);

@@ -24,7 +24,10 @@
 
 enum { MAX_ENTRIES = 65536, SPARE_ENTRIES = 16 };
 
-/* An interface's name may hold any byte but slash and white space. */
+/*
+ * Escapes each byte that JSON or a terminal could interpret. An interface's name may have any byte except slash and
+ * white space.
+ */
 static void json_put_text(FILE *out, const char *key, const char *value)
 {
     fprintf(out, "\"%s\":\"", key);
@@ -41,7 +44,7 @@ static void json_put_text(FILE *out, const char *key, const char *value)
 
 enum { MAX_COMMAND = 1024 };
 
-/* Reads this process's command line. text stays empty if the process is out of descriptors. */
+/* Reads this process's command line. If no descriptor is free, text is empty. */
 static void json_read_command(char text[MAX_COMMAND + 1])
 {
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -263,7 +266,9 @@ static void json_put_srq(FILE *out, const union live_entry *e)
     fprintf(out, ",\"affinity\":%d", (int)srq->affinity);
 }
 
-/* Addresses and tokens are text, because a JSON number may have only 63 bits, and people read them in hexadecimal. */
+/*
+ * Addresses and tokens are text, because a reader of JSON may support only 63-bit numbers, and people use hexadecimal.
+ */
 static void json_put_memory(FILE *out, uint64_t address, uint64_t length, uint32_t token)
 {
     fprintf(out, ",\"address\":\"0x%" PRIx64 "\",\"length\":%" PRIu64 ",\"token\":\"0x%08x\"", address, length,
@@ -302,7 +307,7 @@ static void json_put_mw(FILE *out, const union live_entry *e)
 /* The lists, in the order in which they are written. */
 static const struct {
     NDK_OBJECT_TYPE type;
-    const char *name; /* of one object; its list is NAMEs, the list's length NAME_count */
+    const char *name; /* the name of one object; the list's key is NAMEs, its length's key NAME_count */
     void (*put)(FILE *out, const union live_entry *e); /* writes an object without the closing brace */
 } json_lists[] = {
     { NdkObjectTypeConnector, "connection", json_put_connection },
@@ -340,7 +345,9 @@ bool stat_json_adapter(FILE *out, struct adapter *a, bool first)
 {
     char name[IF_NAMESIZE] = "";
 
-    /* The name is looked up each time, because it may change. It stays empty if the process is out of descriptors. */
+    /*
+     * The interface's name is looked up each time, because it may change. If no descriptor is free, the name is empty.
+     */
     (void)if_indextoname(a->if_index, name);
     fprintf(out, "%s{\"adapter\":%u,\"if_index\":%u,", first ? "" : ",", (unsigned)a->number, (unsigned)a->if_index);
     json_put_text(out, "if_name", name);

@@ -7,10 +7,10 @@
  * takes only `list`, so a join of the thread with `lifetime` held cannot deadlock.
  *
  * The thread serves several readers at once, each with a snapshot and a time limit of its own, and waits only in poll.
- * Shutting down the listening socket wakes it there.
+ * Shutting down the listening socket ends that wait.
  *
- * Any user can bind a name before this process does. Then the server binds a name that nobody can predict.
- * Readers find it in the list of sockets, and ask the kernel which user listens.
+ * Any user can bind the server's usual name first. The server then binds a name that nobody can predict. Readers find
+ * that name in the list of sockets, and get from the kernel which user listens.
  *
  * After fork the child has no thread and no socket (base/descriptors.h). It drops the adapters, which are its parent's,
  * and may open its own.
@@ -40,8 +40,8 @@
 #include "provider/stat_json.h"
 
 enum {
-    READER_MS = 2000,  /* after which a reader that has not received everything is dropped */
-    RETRY_MS = 100,    /* pause after no descriptor was free for a reader */
+    READER_MS = 2000,  /* a reader that has not received everything in this time is dropped */
+    RETRY_MS = 100,    /* pause if no descriptor is free for a reader */
     MAX_READERS = 8,   /* readers that are served at once */
     MAX_WAITING = 128, /* readers that wait to be served */
     MAX_NAME_TRIES = 4,
@@ -98,7 +98,7 @@ static char *stat_server_snapshot(size_t *size)
     return NULL;
 }
 
-/* Is the reader of the same user, or root? */
+/* Does the reader run as the same user, or as root? */
 static bool reader_is_allowed(int reader)
 {
     struct ucred peer;
@@ -298,8 +298,8 @@ static void stat_server_in_child(void)
 }
 
 /*
- * Installed after the handlers of fork.c, so that a fork locks `lifetime` before it excludes changes (base/fork.h):
- * sockets are opened, which is such a change, with `lifetime` held.
+ * Installed after the handlers of fork.c, so that a fork locks `lifetime` before it excludes changes (base/fork.h).
+ * This order is needed because sockets are opened with `lifetime` held, and opening one is a change.
  */
 __attribute__((constructor(FORK_NEXT))) static void stat_server_install_fork_handlers(void)
 {
