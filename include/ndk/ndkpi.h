@@ -88,8 +88,8 @@ typedef VOID (*NDK_FN_CREATE_COMPLETION)(
 typedef VOID (*NDK_FN_REQUEST_COMPLETION)(_In_opt_ PVOID Context, _In_ NTSTATUS Status);
 
 /*
- * Completion of a pending close. A close cannot fail, so there is no status. It is the last callback for the object. It
- * is not called if the close function returned STATUS_SUCCESS.
+ * Completion of a pending close. A close cannot fail, so there is no status. This callback is the last one for the
+ * object. It is not called if the close function returned STATUS_SUCCESS.
  */
 typedef VOID (*NDK_FN_CLOSE_COMPLETION)(_In_opt_ PVOID Context);
 
@@ -135,9 +135,9 @@ typedef struct _NDK_LOGICAL_ADDRESS_MAPPING {
 } NDK_LOGICAL_ADDRESS_MAPPING;
 
 /*
- * A piece of local memory. With the privileged token LogicalAddress is used; it must come from a mapping that has not
- * been released. With any other token VirtualAddress is used, and the piece must lie inside that token's region. With
- * NDK_OP_FLAG_INLINE the token is ignored.
+ * A piece of local memory. With the privileged token, LogicalAddress is used, and the address must come from a mapping
+ * that has not been released. With any other token, VirtualAddress is used, and the piece must lie inside that token's
+ * region. With NDK_OP_FLAG_INLINE the token is ignored.
  */
 typedef struct _NDK_SGE {
     union {
@@ -171,7 +171,7 @@ typedef struct _NDK_RESULT {
 } NDK_RESULT;
 
 /*
- * The same with the request's type. ProviderErrorCode is new in NDK 2.1 and uses former padding: zero with
+ * As NDK_RESULT, with the request's type. ProviderErrorCode is new in NDK 2.1 and uses former padding: zero with
  * STATUS_SUCCESS, otherwise the provider's reason, or zero if it gives none. TypeSpecificCompletionOutput is defined
  * only for NdkOperationTypeReceiveAndInvalidate and contains the 32-bit token that was invalidated.
  */
@@ -213,7 +213,7 @@ typedef VOID (*NDK_FN_ARM_CQ)(_In_ NDK_CQ *pNdkCq, _In_ ULONG Type);
 typedef ULONG (*NDK_FN_GET_CQ_RESULTS)(
     _In_ NDK_CQ *pNdkCq, _Out_writes_to_(nResults, return) NDK_RESULT Results[], _In_ ULONG nResults);
 
-/* The same, with the requests' types and the provider's reasons. */
+/* As NDK_FN_GET_CQ_RESULTS, but also returns each request's type and the provider's reason. */
 typedef ULONG (*NDK_FN_GET_CQ_RESULTS_EX)(
     _In_ NDK_CQ *pNdkCq, _Out_writes_to_(nResults, return) NDK_RESULT_EX Results[], _In_ ULONG nResults);
 
@@ -276,8 +276,8 @@ typedef NTSTATUS (*NDK_FN_REGISTER_MR)(
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * Ends a registration. After its completion no local or remote access reaches the memory. It cannot fail: it returns
- * STATUS_SUCCESS or STATUS_PENDING.
+ * Ends a registration. After its completion no local or remote access reaches the memory. The call cannot fail: it
+ * returns STATUS_SUCCESS or STATUS_PENDING.
  */
 typedef NTSTATUS (*NDK_FN_DEREGISTER_MR)(
     _In_ NDK_MR *pNdkMr, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
@@ -293,7 +293,8 @@ typedef NTSTATUS (*NDK_FN_INITIALIZE_FAST_REGISTER_MR)(
 
 /*
  * Returns the token that a peer uses in reads and writes. Valid after a registration, or as soon as NdkFastRegister has
- * returned. After NdkInitializeFastRegisterMr it is already the token of the first NdkFastRegister (here).
+ * returned. After NdkInitializeFastRegisterMr this function already returns the token of the first NdkFastRegister
+ * (here).
  */
 typedef UINT32 (*NDK_FN_GET_REMOTE_TOKEN_FROM_MR)(_In_ NDK_MR *pNdkMr);
 
@@ -319,7 +320,7 @@ struct _NDK_MR {
 
 /*
  * Returns the token that a peer uses for the bound memory. Valid as soon as NdkBind has returned; each bind gives a new
- * one.
+ * token.
  */
 typedef UINT32 (*NDK_FN_GET_REMOTE_TOKEN_FROM_MW)(_In_ NDK_MW *pNdkMw);
 
@@ -339,7 +340,7 @@ struct _NDK_MW {
 /*
  * Notification of a shared receive queue. One call for each time it is armed.
  *   STATUS_SUCCESS         the number of queued receives fell below the threshold
- *   STATUS_INTERNAL_ERROR  the SRQ failed; it and its QPs are unusable
+ *   STATUS_INTERNAL_ERROR  the SRQ failed; the SRQ and its QPs are unusable
  */
 typedef VOID (*NDK_FN_SRQ_NOTIFICATION_CALLBACK)(_In_opt_ PVOID SrqNotificationContext, _In_ NTSTATUS SrqStatus);
 
@@ -352,7 +353,7 @@ typedef NTSTATUS (*NDK_FN_MODIFY_SRQ)(
     _In_ NDK_SRQ *pNdkSrq, _In_ ULONG SrqDepth, _In_ ULONG NotifyThreshold,
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
-/* Posts a receive for whichever QP of the SRQ needs one next; it completes on that QP's receive CQ. */
+/* Posts a receive, which the next QP of the SRQ that needs one uses. The receive completes on that QP's receive CQ. */
 typedef NTSTATUS (*NDK_FN_SRQ_RECEIVE)(
     _In_ NDK_SRQ *pNdkSrq, _In_opt_ PVOID RequestContext, _In_reads_(nSge) CONST NDK_SGE *pSgl, _In_ ULONG nSge);
 
@@ -380,7 +381,7 @@ struct _NDK_SRQ {
 #define NDK_OP_FLAG_INLINE                     0x00000040 /* send, write: data is copied before the call returns */
 #define NDK_OP_FLAG_RDMA_READ_SINK             0x00000080 /* fast register: the memory may be a read's target */
 #define NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE 0x00000100 /* read: invalidate the token of the first SGE afterwards */
-#define NDK_OP_FLAG_DEFER                      0x00000200 /* initiator: may wait for the next request without it */
+#define NDK_OP_FLAG_DEFER                      0x00000200 /* initiator: may wait for the next request without DEFER */
 
 /*
  * Completes all queued receives and initiator requests with STATUS_CANCELLED. If the consumer finds the CQ empty after
@@ -399,8 +400,8 @@ typedef NTSTATUS (*NDK_FN_SEND)(
     _In_ ULONG Flags);
 
 /*
- * The same, and invalidates the peer's region or window of RemoteToken before the peer's receive completes. A token
- * that the peer does not have ends the connection. Since NDK 1.2.
+ * As NDK_FN_SEND, and invalidates the peer's region or window of RemoteToken before the peer's receive completes. A
+ * token that the peer does not have ends the connection. Since NDK 1.2.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  */
 typedef NTSTATUS (*NDK_FN_SEND_AND_INVALIDATE)(
@@ -438,10 +439,10 @@ typedef NTSTATUS (*NDK_FN_WRITE)(
     _In_ UINT64 RemoteAddress, _In_ UINT32 RemoteToken, _In_ ULONG Flags);
 
 /*
- * Binds a window to Length bytes from VirtualAddress of a region, with the remote rights in Flags. Replaces an earlier
- * binding. The region's close stays pending while a window is bound to it.
+ * Binds a window to Length bytes of a region, which begin at VirtualAddress, with the remote rights in Flags. Replaces
+ * an earlier binding. The region's close stays pending while a window is bound to it.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
- *   STATUS_ACCESS_VIOLATION    a right that the region does not have
+ *   STATUS_ACCESS_VIOLATION    Flags has a right that the region does not have
  */
 typedef NTSTATUS (*NDK_FN_BIND)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_ NDK_MR *pMr, _In_ NDK_MW *pMw, _In_ PVOID VirtualAddress,
@@ -453,7 +454,7 @@ typedef NTSTATUS (*NDK_FN_BIND)(
  * BaseVirtualAddress minus FBO must be a multiple of PAGE_SIZE, which may be zero (here). The pages must stay mapped
  * until the region is invalidated or closed.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
- *   STATUS_ACCESS_VIOLATION    remote rights, but the region was not initialized for remote access
+ *   STATUS_ACCESS_VIOLATION    Flags has remote rights, but the region was not initialized for remote access
  */
 typedef NTSTATUS (*NDK_FN_FAST_REGISTER)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_ NDK_MR *pMr, _In_ ULONG AdapterPageCount,
@@ -520,14 +521,14 @@ typedef NTSTATUS (*NDK_FN_CREATE_QP)(
     _In_ ULONG MaxInitiatorRequestSge, _In_ ULONG InlineDataSize, _In_ NDK_FN_CREATE_COMPLETION CreateCompletion,
     _In_opt_ PVOID RequestContext, _Outptr_ NDK_QP **ppNdkQp);
 
-/* The same, with receives from an SRQ. The SRQ's close stays pending while the QP exists. */
+/* As NDK_FN_CREATE_QP, but the QP takes its receives from an SRQ. The SRQ's close stays pending while the QP exists. */
 typedef NTSTATUS (*NDK_FN_CREATE_QP_WITH_SRQ)(
     _In_ NDK_PD *pNdkPd, _In_ NDK_CQ *pReceiveCq, _In_ NDK_CQ *pInitiatorCq, _In_ NDK_SRQ *pSrq,
     _In_opt_ PVOID QPContext, _In_ ULONG InitiatorQueueDepth, _In_ ULONG MaxInitiatorRequestSge,
     _In_ ULONG InlineDataSize, _In_ NDK_FN_CREATE_COMPLETION CreateCompletion, _In_opt_ PVOID RequestContext,
     _Outptr_ NDK_QP **ppNdkQp);
 
-/* Returns the token for SGEs with logical addresses. It belongs to the PD. Peers cannot use it. */
+/* Returns the token for SGEs with logical addresses. The token belongs to the PD. Peers cannot use the token. */
 typedef VOID (*NDK_FN_GET_PRIVILEGED_MEMORY_REGION_TOKEN)(_In_ NDK_PD *pNdkPd, _Out_ UINT32 *pToken);
 
 typedef struct _NDK_PD_DISPATCH {
@@ -570,15 +571,15 @@ struct _NDK_SHARED_ENDPOINT {
 /* ---- Connector --------------------------------------------------------------------------------------------------- */
 
 /*
- * The peer has disconnected or the connection was lost. Called once, unless this side disconnects or closes first, and
- * never before the completion of the NdkCompleteConnect or NdkAccept that registered it. This side still has to
- * disconnect, flush or close the QP.
+ * Reports that the peer has disconnected or the connection was lost. Called once, unless this side disconnects or
+ * closes first, and never before the completion of the NdkCompleteConnect or NdkAccept that registered this callback.
+ * This side still has to disconnect, flush or close the QP.
  */
 typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK)(_In_opt_ PVOID DisconnectEventContext);
 
 /*
- * The same with the provider's reason; 0: none. The context is that of NdkCompleteConnectEx or NdkAcceptEx. Since
- * NDK 2.1.
+ * As NDK_FN_DISCONNECT_EVENT_CALLBACK, with the provider's reason; 0: none. The context is that of NdkCompleteConnectEx
+ * or NdkAcceptEx. Since NDK 2.1.
  */
 typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK_EX)(
     _In_opt_ PVOID DisconnectEventContext, _In_ ULONG ProviderDisconnectReason);
@@ -613,9 +614,9 @@ typedef NTSTATUS (*NDK_FN_CONNECT)(
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * The same from the address of a shared endpoint, which can be connected to any number of destinations. The endpoint's
- * close stays pending while the connector exists. Because no local address is reserved, only these statuses of
- * NdkConnect occur:
+ * As NDK_FN_CONNECT, but from the address of a shared endpoint, which can be connected to any number of destinations.
+ * The endpoint's close stays pending while the connector exists. The endpoint has reserved the local address already,
+ * so only these statuses of NdkConnect occur:
  *   STATUS_INSUFFICIENT_RESOURCES, STATUS_NETWORK_UNREACHABLE, STATUS_HOST_UNREACHABLE, STATUS_CONNECTION_REFUSED,
  *   STATUS_IO_TIMEOUT, STATUS_ADDRESS_ALREADY_EXISTS, STATUS_UNSUCCESSFUL, STATUS_CANCELLED
  */
@@ -641,7 +642,7 @@ typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT)(
     _In_opt_ PVOID DisconnectEventContext, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion,
     _In_opt_ PVOID RequestContext);
 
-/* The same with a disconnect callback that receives a reason. Since NDK 2.1. */
+/* As NDK_FN_COMPLETE_CONNECT, with a disconnect callback that receives a reason. Since NDK 2.1. */
 typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT_EX)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_opt_ NDK_FN_DISCONNECT_EVENT_CALLBACK_EX DisconnectEvent,
     _In_opt_ PVOID DisconnectEventContext, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion,
@@ -649,10 +650,10 @@ typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT_EX)(
 
 /*
  * Accepts the request of a connector from NDK_FN_CONNECT_EVENT_CALLBACK, inside the callback or later, for pNdkQp. The
- * private data, at most MaxCalleeData bytes, is sent to the peer. The read limits are those of NdkConnect. On success
- * the connection is established. After each of the statuses below the connector can only be closed. If the connection
- * was set up without a ready-to-receive message, success means only that the reply has been sent; posted requests then
- * wait for the peer's first message (here). Receives should be posted before the call.
+ * private data, at most MaxCalleeData bytes, is sent to the peer. The read limits have the same rules as in NdkConnect.
+ * On success the connection is established. After each of the statuses below the connector can only be closed. If the
+ * connection was set up without a ready-to-receive message, success means only that the reply has been sent; posted
+ * requests then wait for the peer's first message (here). Receives should be posted before the call.
  *   STATUS_CONNECTION_ABORTED  the peer gave up or broke the protocol, or the adapter's interface was removed
  *   STATUS_IO_TIMEOUT          the peer did not complete in time
  *   STATUS_CANCELLED           the connector was closed meanwhile
@@ -663,7 +664,7 @@ typedef NTSTATUS (*NDK_FN_ACCEPT)(
     _In_opt_ NDK_FN_DISCONNECT_EVENT_CALLBACK DisconnectEvent, _In_opt_ PVOID DisconnectEventContext,
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
-/* The same with a disconnect callback that receives a reason. Since NDK 2.1. */
+/* As NDK_FN_ACCEPT, with a disconnect callback that receives a reason. Since NDK 2.1. */
 typedef NTSTATUS (*NDK_FN_ACCEPT_EX)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ NDK_QP *pNdkQp, _In_ ULONG InboundReadLimit, _In_ ULONG OutboundReadLimit,
     _In_reads_bytes_opt_(PrivateDataLength) CONST PVOID pPrivateData, _In_ ULONG PrivateDataLength,
@@ -683,10 +684,10 @@ typedef NTSTATUS (*NDK_FN_REJECT)(
 
 /*
  * Returns the read limits and the private data of the peer's connect, accept or reject. Each out parameter may be null.
- * Connecting side, after NdkConnect: the limits in effect. Listening side: before NdkAccept the limits that the peer
- * offers, capped by the adapter; afterwards the limits in effect (here). A null buffer needs a length of 0; the call
- * then succeeds and returns the size. A transport may deliver more bytes than the peer sent, so the data itself should
- * contain its length.
+ * On the connecting side, after NdkConnect, the limits are those in effect. On the listening side, the limits before
+ * NdkAccept are those that the peer offers, capped by the adapter; afterwards they are those in effect (here). A null
+ * buffer needs a length of 0; the call then succeeds and returns the size. A transport may deliver more bytes than the
+ * peer sent, so the data itself should contain its length.
  *   STATUS_BUFFER_TOO_SMALL   the beginning was copied; *pPrivateDataLength is the size of the whole data
  *   STATUS_INVALID_PARAMETER  a null buffer with a length other than 0 (here)
  */
@@ -703,7 +704,7 @@ typedef NTSTATUS (*NDK_FN_GET_LOCAL_ADDRESS)(
     _In_ NDK_CONNECTOR *pNdkConnector,
     _Out_writes_bytes_to_opt_(*pAddressLength, *pAddressLength) PSOCKADDR pAddress, _Inout_ ULONG *pAddressLength);
 
-/* Copies the connection's remote address; otherwise the same. */
+/* As NDK_FN_GET_LOCAL_ADDRESS, but copies the connection's remote address. */
 typedef NTSTATUS (*NDK_FN_GET_PEER_ADDRESS)(
     _In_ NDK_CONNECTOR *pNdkConnector,
     _Out_writes_bytes_to_opt_(*pAddressLength, *pAddressLength) PSOCKADDR pAddress, _Inout_ ULONG *pAddressLength);
@@ -749,8 +750,9 @@ struct _NDK_CONNECTOR {
 /* ---- Listener ---------------------------------------------------------------------------------------------------- */
 
 /*
- * A peer requests a connection. The consumer owns the new connector. It accepts or rejects the request, in the callback
- * or later, and closes the connector. Private data, limits and both addresses are already readable.
+ * Reports that a peer requests a connection. The consumer owns the new connector. The consumer accepts or rejects the
+ * request, in the callback or later, and closes the connector. Private data, limits and both addresses are already
+ * readable.
  */
 typedef VOID (*NDK_FN_CONNECT_EVENT_CALLBACK)(_In_opt_ PVOID ConnectEventContext, _In_ NDK_CONNECTOR *pNdkConnector);
 
@@ -799,7 +801,9 @@ typedef NTSTATUS (*NDK_FN_QUERY_ADAPTER_INFO)(
     _In_ NDK_ADAPTER *pNdkAdapter, _Out_writes_bytes_to_opt_(*pBufferSize, *pBufferSize) NDK_ADAPTER_INFO *pInfo,
     _Inout_ ULONG *pBufferSize);
 
-/* Declared by the interface but in no dispatch table: the same for a given version of NDK_ADAPTER_INFO. */
+/*
+ * Declared by the interface but in no dispatch table. As NDK_FN_QUERY_ADAPTER_INFO, for a given version of the struct.
+ */
 typedef NTSTATUS (*NDK_FN_QUERY_ADAPTER_INFO_EX)(
     _In_ NDK_ADAPTER *pNdkAdapter, _In_ NDK_VERSION Version,
     _Out_writes_bytes_to_opt_(*pBufferSize, *pBufferSize) NDK_ADAPTER_INFO *pInfo, _Inout_ ULONG *pBufferSize);
@@ -857,7 +861,7 @@ typedef NTSTATUS (*NDK_FN_BUILD_LAM)(
 /* Undoes NdkBuildLAM. No request may still use the addresses. Leaves the MDL chain as it was before NdkBuildLAM. */
 typedef VOID (*NDK_FN_RELEASE_LAM)(_In_ NDK_ADAPTER *pNdkAdapter, _In_ NDK_LOGICAL_ADDRESS_MAPPING *pNdkLAM);
 
-/* The table has no close: the consumer closes the adapter through the interface that it opened it with. */
+/* The table has no close: the consumer closes the adapter through the interface with which it opened the adapter. */
 typedef struct _NDK_ADAPTER_DISPATCH {
     NDK_FN_QUERY_EXTENSION_INTERFACE NdkQueryExtension;
     NDK_FN_QUERY_ADAPTER_INFO NdkQueryAdapterInfo;

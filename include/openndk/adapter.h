@@ -95,7 +95,7 @@ ONDK_API void ondk_use_windows_families(NDK_ADAPTER *adapter, int on);
  */
 
 /*
- * Checks whether the calling thread is one of the provider's.
+ * Checks whether the calling thread is a thread of the provider.
  * The consumer's callbacks run on the provider's threads. A program that emulates IRQLs can use this function to start
  * these threads at DISPATCH_LEVEL.
  * Returns 1 on a thread of the provider, 0 on any other.

@@ -89,8 +89,8 @@ typedef struct ondk_config {
 
     /*
      * Limits that the adapter reports in NDK_ADAPTER_INFO and enforces. A narrower card can be imitated with them. A
-     * value above the provider's own limit means that limit (ONDK_UNLIMITED). If a field removes a capability, the
-     * functions of that capability return STATUS_NOT_SUPPORTED.
+     * value above the provider's own limit, for example ONDK_UNLIMITED, means the provider's limit. If a field removes
+     * a capability, the functions of that capability return STATUS_NOT_SUPPORTED.
      */
 
     /* MaxCallerData and MaxCalleeData: private data of a request or a reply, in bytes. Range 0 to 508; default 252. */
@@ -192,22 +192,22 @@ typedef struct ondk_config {
     /* The share of the receives that unfinished messages may hold, in percent. 100: all. Range 1 to 100; default 50. */
     uint32_t srq_share_percent;
     /*
-     * If unfinished messages hold more than that share, connections whose message has made no progress for this time,
-     * in milliseconds, are ended. The one without progress for the longest time is ended first. Range 1 to 3600000;
-     * default 500.
+     * If unfinished messages hold more than srq_share_percent, connections whose message has made no progress for this
+     * time, in milliseconds, are ended. The connection without progress for the longest time is ended first. Range 1 to
+     * 3600000; default 500.
      */
     uint32_t srq_stall_ms;
 
-    /* Closing an adapter, in milliseconds. */
+    /* Time limits of ondk_close_adapter, in milliseconds. */
 
     /*
-     * After this time ondk_close_adapter writes to the log once what it waits for. 0: never. Range 0 to 3600000;
-     * default 3000.
+     * After this time ondk_close_adapter writes to the log, once, a report of what it waits for. 0: never. Range 0 to
+     * 3600000; default 3000.
      */
     uint32_t close_report_ms;
     /*
-     * After this time ondk_close_adapter writes the same, if it has not yet done so, and calls abort(). 0: never. Range
-     * 0 to 3600000; default 0.
+     * After this time ondk_close_adapter writes the report of close_report_ms, unless it has been written, and calls
+     * abort(). 0: never. Range 0 to 3600000; default 0.
      */
     uint32_t close_abort_ms;
 } ondk_config_t;
@@ -228,9 +228,9 @@ static inline void ondk_config_init(ondk_config_t *config_)
 
 /*
  * Counts the environment variables of OpenNDK that are not used.
- * The function checks each variable whose name begins with ONDK_. A variable is not used if OpenNDK has none of that
- * name, or if its value is not allowed: not a number, out of range, or no known word. The first call in a process also
- * writes a line to the log for each such variable, with the most similar valid name or the range. A strict program
+ * The function checks each variable whose name begins with ONDK_. A variable is not used if OpenNDK has no variable of
+ * that name, or if its value is not allowed: not a number, out of range, or no known word. The first call in a process
+ * also writes a line to the log for each such variable, with the most similar valid name or the range. A strict program
  * exits if the result is not 0.
  * Returns the number of variables that are not used.
  * Context: any thread, while no other thread changes the environment.
@@ -241,9 +241,9 @@ ONDK_API uint32_t ondk_config_check_environment(void);
 /*
  * Sets the configuration of adapters that this process opens from now on.
  *   config  copied; NULL: the defaults and the environment again
- * Adapters that ondk_open_adapter_with opens with options of their own have those instead.
- * config->size is the size of the caller's struct, as ondk_config_init has set it. Fields beyond it have the values
- * that ondk_config_init sets, the environment included.
+ * An adapter that ondk_open_adapter_with opens with options of its own uses those options instead.
+ * config->size is the size of the caller's struct, as ondk_config_init has set it. Fields beyond that size have the
+ * values that ondk_config_init sets, the environment included.
  * Returns
  *   STATUS_SUCCESS            0: the configuration is set
  *   STATUS_INVALID_PARAMETER  negative, and nothing changes: a value is out of range, a field that this library lacks
@@ -275,7 +275,7 @@ ONDK_API int32_t ondk_config_profile(ondk_config_t *config, const char *name);
  */
 ONDK_API const char *ondk_profile_name(uint32_t index);
 /*
- * Returns what a profile imitates.
+ * Returns a description of a profile.
  * Returns a sentence in static storage. Returns NULL if there is no profile with that index.
  */
 ONDK_API const char *ondk_profile_text(uint32_t index);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Counters of an adapter: the members of NDIS_NDK_PERFORMANCE_COUNTERS, which Windows shows as RDMA Activity, and two
- * more. ndkstat shows those of other processes.
+ * more. ndkstat shows the counters of other processes.
  * See also: docs/observe.md
  */
 #ifndef OPENNDK_COUNTERS_H
@@ -43,7 +43,7 @@ typedef struct ondk_counters {
      * while a connection is up; they are complete once its connector is closed.
      */
     uint64_t rdma_in_octets, rdma_out_octets;
-    /* RDMAInFrames, RDMAOutFrames. The number of those FPDUs. Invalid FPDUs that arrived are not counted. */
+    /* RDMAInFrames, RDMAOutFrames. The number of FPDUs in and out. Invalid FPDUs that arrived are not counted. */
     uint64_t rdma_in_frames, rdma_out_frames;
     /*
      * ActiveConnection. Connections that are established now: counted as initiated or accepted, and not ended by

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The log of the library. It has a line for each connection that fails or is refused, with addresses, phase, status and
- * reason. The number of these lines is limited. It also has the library's warnings, for example about environment
+ * reason. The number of these lines is limited. The log also has the library's warnings, for example about environment
  * variables that are not used.
  *
- * The environment variable ONDK_LOG=level[,file] sets the level (error, warn, info or debug; default warn), and a file to
- * which lines are appended; without a file they go to standard error. It is read once, when the process first uses
- * ondk_config_init, opens an adapter, or calls ondk_log_set. A program can set both itself with ondk_log_set.
+ * The environment variable ONDK_LOG=level[,file] sets the level (error, warn, info or debug; default warn), and a file
+ * to which lines are appended; without a file they go to standard error. The variable is read once, when the process
+ * first uses ondk_config_init, opens an adapter, or calls ondk_log_set. With ondk_log_set a program can set the level,
+ * and receive the lines itself.
  * See also: docs/log.md
  */
 #ifndef OPENNDK_LOG_H
@@ -20,7 +21,7 @@
 extern "C" {
 #endif
 
-/* The level of a line. A level includes those before it. */
+/* The level of a line. A level includes the levels above it in this list. */
 enum ondk_log_level {
     ONDK_LOG_DEFAULT = 0, /* the level of ONDK_LOG, or ONDK_LOG_WARN */
     ONDK_LOG_ERROR = 1,   /* the file of ONDK_LOG cannot be opened, or the library ends the process (close_abort_ms) */
@@ -29,7 +30,7 @@ enum ondk_log_level {
     ONDK_LOG_DEBUG = 4    /* connections that were established or ended normally, listeners that started or stopped */
 };
 
-/* Receives one line of the log. ondk_log_set describes what it may do. */
+/* Receives one line of the log. ondk_log_set describes what the callback may do. */
 typedef void (*ondk_log_callback)(void *context, uint32_t level, const char *text);
 
 /*

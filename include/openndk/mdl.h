@@ -17,7 +17,7 @@ extern "C" {
  * Initializes an MDL for a buffer of the process.
  *   mdl      receives the description; owned by the caller
  *   address  the buffer, which may have any alignment; owned by the caller
- *   length   its size in bytes
+ *   length   the size of the buffer in bytes
  *   next     the MDL of the next part of a chain, or NULL
  * The function allocates nothing and does not access the buffer. The caller must keep mdl, and the buffer mapped, while
  * the provider uses them. A chain can be registered if each buffer begins where the one before it ends.

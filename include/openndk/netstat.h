@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Lists of an adapter's connections, listeners and shared endpoints, as `netstat -xan` shows them on Windows, of its
- * other objects, as `rdma resource show` does on Linux, and of the connections that failed or were refused last. The
- * program ndkstat shows those of other processes.
+ * other objects, as `rdma resource show` does on Linux, and of the latest connections that failed or were refused. The
+ * program ndkstat shows the lists of other processes.
  *
  * An object has an id, from 1 among the adapter's objects of its type in the order of their creation; 0 names no
  * object. "closing" is the state of an object whose close has begun and has not ended.
  *
  * Each function fills at most capacity entries and returns how many exist, which may be more and may differ at the next
- * call. Each entry is of one instant; a list of many need not be. An object that exists during the whole call is listed
- * once, unless the result is larger than capacity.
+ * call. Each entry is a snapshot of one instant. A list of several entries need not be. An object that exists during
+ * the whole call is listed once, unless the result is larger than capacity.
  * See also: docs/observe.md
  */
 #ifndef OPENNDK_NETSTAT_H
@@ -29,7 +29,7 @@ extern "C" {
  * A connector with a connection: from NdkConnect or the peer's request until its local address is free again.
  */
 typedef struct ondk_connection {
-    /* The two addresses. While connecting: as passed to NdkConnect, so the local port may be 0. */
+    /* The two addresses. In the state "connecting" they are as passed to NdkConnect, so the local port may be 0. */
     struct sockaddr_storage local, foreign;
     /*
      * "connecting", "replied" (NdkConnect has succeeded), "completing", "requested" (a peer's request waits for the
@@ -39,15 +39,15 @@ typedef struct ondk_connection {
     const char *state;
     /* 1: initiated by this side; 0: by the peer. */
     uint32_t initiated;
-    /* The adapter's interface. */
+    /* The index of the adapter's interface. */
     uint32_t if_index;
     /* Read limits as in NdkGetConnectionData; 0 before they are known. */
     uint32_t inbound_reads, outbound_reads;
-    /* The process. */
+    /* The ID of the process that opened the adapter. */
     uint32_t owner_pid;
-    /* Its number among the adapter's connectors. */
+    /* The connector's id. */
     uint32_t id;
-    /* Since NdkConnect was called or the peer's request arrived. */
+    /* The time since NdkConnect was called or the peer's request arrived, in nanoseconds. */
     uint64_t age_ns;
     /*
      * Messages of the connection's queue pair. Out: requests whose last byte TCP has taken. In: messages that have
@@ -57,7 +57,7 @@ typedef struct ondk_connection {
     uint64_t out_sends, out_writes, out_reads, in_sends, in_writes, in_reads;
     /* All bytes of FPDUs, and their number, as in ondk_counters_t. */
     uint64_t out_octets, in_octets, out_frames, in_frames;
-    /* The id of its queue pair; 0 before there is one. */
+    /* The id of the connection's queue pair; 0 before there is one. */
     uint32_t qp;
     /* The id of the listener that received the request; 0: initiated by this side. */
     uint32_t listener;
@@ -86,13 +86,13 @@ typedef struct ondk_listener {
     struct sockaddr_storage local;
     /* "idle", "starting", "listening", "closing". Static storage. */
     const char *state;
-    /* The adapter's interface. */
+    /* The index of the adapter's interface. */
     uint32_t if_index;
-    /* The process. */
+    /* The ID of the process that opened the adapter. */
     uint32_t owner_pid;
-    /* Its number among the adapter's listeners. */
+    /* The listener's id. */
     uint32_t id;
-    /* Connectors of peers' requests that the consumer has not closed. */
+    /* The number of connectors from peers' requests that the consumer has not closed. */
     uint32_t connections;
 } ondk_listener_t;
 
@@ -117,13 +117,13 @@ static inline uint32_t ondk_adapter_listeners(NDK_ADAPTER *adapter_, ondk_listen
 typedef struct ondk_endpoint {
     /* The address that its connections share. */
     struct sockaddr_storage local;
-    /* The adapter's interface. */
+    /* The index of the adapter's interface. */
     uint32_t if_index;
-    /* The process. */
+    /* The ID of the process that opened the adapter. */
     uint32_t owner_pid;
-    /* Its number among the adapter's shared endpoints. */
+    /* The shared endpoint's id. */
     uint32_t id;
-    /* Connectors that use it. */
+    /* The number of connectors that use the shared endpoint. */
     uint32_t connections;
     /* "open", "closing". Static storage. */
     const char *state;
@@ -150,9 +150,9 @@ static inline uint32_t ondk_adapter_endpoints(NDK_ADAPTER *adapter_, ondk_endpoi
 typedef struct ondk_protection_domain {
     /* "open", "closing". Static storage. */
     const char *state;
-    /* Its number among the adapter's protection domains. */
+    /* The protection domain's id. */
     uint32_t id;
-    /* Objects that depend on it. */
+    /* The number of objects that depend on the protection domain. */
     uint32_t users;
 } ondk_protection_domain_t;
 
@@ -178,19 +178,19 @@ static inline uint32_t ondk_adapter_protection_domains(NDK_ADAPTER *adapter_, on
 typedef struct ondk_completion_queue {
     /* "open", "overflowed", "closing". Static storage. */
     const char *state;
-    /* What arms it: "none", "errors", "solicited", "any". Static storage. */
+    /* The event that the consumer has armed: "none", "errors", "solicited", "any". Static storage. */
     const char *armed;
-    /* Its number among the adapter's completion queues. */
+    /* The completion queue's id. */
     uint32_t id;
     /* Queue pairs that depend on it. */
     uint32_t users;
-    /* Completions for which it has room, and completions that the consumer has not polled. */
+    /* How many completions the queue can hold, and how many the consumer has not polled. */
     uint32_t depth, queued;
     /* The processor that the consumer prefers, or -1. */
     int32_t affinity;
     /* As in NdkControlCqInterruptModeration; 0 without moderation. */
     uint32_t moderation_interval_us, moderation_count;
-    /* 0 */
+    /* Reserved: 0. */
     uint32_t reserved;
 } ondk_completion_queue_t;
 
@@ -216,18 +216,18 @@ static inline uint32_t ondk_adapter_completion_queues(NDK_ADAPTER *adapter_, ond
 typedef struct ondk_queue_pair {
     /*
      * "idle" (no connector uses it), "connecting" (requests are not accepted yet), "connected", "ended" (its connection
-     * has), "closing". Static storage.
+     * has ended), "closing". Static storage.
      */
     const char *state;
-    /* Its number among the adapter's queue pairs. */
+    /* The queue pair's id. */
     uint32_t id;
-    /* The ids of its parts; srq may be 0. */
+    /* The ids of the objects that the queue pair uses; srq may be 0. */
     uint32_t pd, receive_cq, initiator_cq, srq;
-    /* Requests for which it has room; receive_depth is 0 with a shared receive queue. */
+    /* How many requests each queue can hold; receive_depth is 0 with a shared receive queue. */
     uint32_t receive_depth, initiator_depth;
     /* The most SGEs and inline bytes of a request. */
     uint32_t receive_sges, initiator_sges, inline_size;
-    /* Requests that have been posted and have not completed. */
+    /* How many posted requests have not completed. */
     uint32_t receives, initiators;
 } ondk_queue_pair_t;
 
@@ -252,13 +252,13 @@ static inline uint32_t ondk_adapter_queue_pairs(NDK_ADAPTER *adapter_, ondk_queu
 typedef struct ondk_shared_receive_queue {
     /* "open", "closing". Static storage. */
     const char *state;
-    /* Its number among the adapter's shared receive queues. */
+    /* The shared receive queue's id. */
     uint32_t id;
     /* The id of its protection domain. */
     uint32_t pd;
     /* Queue pairs that depend on it. */
     uint32_t users;
-    /* Receives for which it has room, and receives that no message has begun to use. */
+    /* How many receives the queue can hold, and how many no message has begun to use. */
     uint32_t depth, queued;
     /* The most SGEs of a receive. */
     uint32_t sges;
@@ -290,19 +290,19 @@ static inline uint32_t ondk_adapter_shared_receive_queues(NDK_ADAPTER *adapter_,
 typedef struct ondk_memory_region {
     /* "empty", "prepared" (by a posted fast registration), "registered", "deregistering", "closing". Static storage. */
     const char *state;
-    /* What the token names; 0 without a registration. */
+    /* The memory that the token names; 0 without a registration. */
     uint64_t address, length;
-    /* Its number among the adapter's memory regions. */
+    /* The memory region's id. */
     uint32_t id;
     /* The id of its protection domain. */
     uint32_t pd;
-    /* The token of the newest registration, even if it has ended; 0: none yet. */
+    /* The token of the newest registration, even if that registration has ended; 0: none yet. */
     uint32_t token;
     /* 1: created for fast registration. */
     uint32_t fast;
     /* Rights: 1 or 0. */
     uint32_t local_write, remote_read, remote_write;
-    /* 0 */
+    /* Reserved: 0. */
     uint32_t reserved;
 } ondk_memory_region_t;
 
@@ -328,17 +328,17 @@ static inline uint32_t ondk_adapter_memory_regions(NDK_ADAPTER *adapter_, ondk_m
 typedef struct ondk_memory_window {
     /* "unbound", "prepared" (by a posted bind), "bound", "closing". Static storage. */
     const char *state;
-    /* What the token names; 0 without a binding. */
+    /* The memory that the token names; 0 without a binding. */
     uint64_t address, length;
-    /* Its number among the adapter's memory windows. */
+    /* The memory window's id. */
     uint32_t id;
     /* The id of its protection domain. */
     uint32_t pd;
-    /* The token of the newest binding, even if it has ended; 0: none yet. */
+    /* The token of the newest binding, even if that binding has ended; 0: none yet. */
     uint32_t token;
     /* Rights: 1 or 0. */
     uint32_t remote_read, remote_write;
-    /* 0 */
+    /* Reserved: 0. */
     uint32_t reserved;
 } ondk_memory_window_t;
 
@@ -363,12 +363,12 @@ static inline uint32_t ondk_adapter_memory_windows(NDK_ADAPTER *adapter_, ondk_m
 /* A connection that failed, or a peer that this side refused. One entry counts the repetitions of one failure. */
 typedef struct ondk_failure {
     /*
-     * The addresses of the newest. local: port 0 if none was chosen. foreign: family 0 if the peer was refused before
-     * its address was known.
+     * The addresses of the newest repetition. local: port 0 if none was chosen. foreign: family 0 if the peer was
+     * refused before its address was known.
      */
     struct sockaddr_storage local, foreign;
     /*
-     * The phase in which it ended. Initiated by this side: "connecting" (the peer's host had not answered),
+     * The phase in which the connection ended. Initiated by this side: "connecting" (the peer's host had not answered),
      * "requesting" (the peer had not answered the request), "replied", "completing". Initiated by the peer: "arriving"
      * (no consumer had received the request), "requested", "accepting". Both: "established", "peer-gone",
      * "disconnecting". Static storage.
@@ -378,33 +378,33 @@ typedef struct ondk_failure {
     uint32_t initiated;
     /* 1: this side refused the peer's request. */
     uint32_t refused;
-    /* The adapter's interface. */
+    /* The index of the adapter's interface. */
     uint32_t if_index;
-    /* The process. */
+    /* The ID of the process that opened the adapter. */
     uint32_t owner_pid;
-    /* The status that the consumer's request returned. Also set if no consumer had a request. */
+    /* The status with which the consumer's request completed. Also set if no request of a consumer was pending. */
     NTSTATUS status;
     /* The reason (openndk/reason.h). ondk_reason_name, ondk_reason_text and ondk_reason_advice explain it. */
     uint32_t reason;
-    /* When it happened first, and when last: CLOCK_REALTIME in nanoseconds. */
+    /* The times of the first and of the last repetition: CLOCK_REALTIME in nanoseconds. */
     uint64_t first_time_ns, last_time_ns;
     /*
-     * How often it happened; at least 1. If no descriptor or memory is left, all peers that wait at a listener are
-     * refused together, which counts once.
+     * How often the failure happened; at least 1. If no descriptor or memory is left, all peers that wait at a listener
+     * are refused together, which counts once.
      */
     uint64_t count;
 } ondk_failure_t;
 
 /*
- * Lists the connections that failed or were refused last, the newest first. It includes peers that no consumer learned
- * of, for example those that a full backlog refused.
+ * Lists the latest connections that failed or were refused, the newest first. The list includes peers whose request no
+ * consumer received, for example peers that a full backlog refused.
  *   adapter   an open adapter; NULL: all adapters of the process, also those that have been closed
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
  * The process has 32 entries for connections that it initiated, and 32 for those that peers initiated. A failure
  * repeats another one if adapter, role, phase, status and reason are the same, and also the foreign address and port
  * (initiated by this side), or the local address and port and the source (initiated by the peer). A source is an IPv4
- * address or an IPv6 /64. If there is no free entry, the source that has most entries loses its oldest one. So a peer
+ * address or an IPv6 /64. If there is no free entry, the source that has most entries loses its oldest entry. So a peer
  * that fails in a loop does not remove the failures of others. A child of fork begins with an empty list.
  * The list is a snapshot of one instant.
  * Returns the number of failures, which may be larger than capacity and may differ at the next call.
@@ -433,9 +433,9 @@ static inline uint32_t ondk_adapter_failures(NDK_ADAPTER *adapter_, ondk_failure
  *   address_length  its size in bytes
  *   text            receives at most size bytes, including the terminating 0; may be NULL if size is 0
  *   size            the size of text in bytes
- * The text is for a person to read after STATUS_SHARING_VIOLATION. For example "process 4711 (ndkping) of user 1000, by
- * OpenNDK", or, for another program's TCP socket, "a process that cannot be seen from here of user 0". It may be out of
- * date when the call returns.
+ * The text is for a person to read after STATUS_SHARING_VIOLATION. Examples are "process 4711 (ndkping) of user 1000,
+ * by OpenNDK" and, for another program's TCP socket, "a process that cannot be seen from here of user 0". The text may
+ * be out of date when the call returns.
  * Returns the length of the whole text without the terminating 0. Returns 0 if no process holds the address or the
  * kernel does not report it.
  * Context: PASSIVE_LEVEL; reads the lists of sockets and processes.

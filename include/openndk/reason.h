@@ -35,7 +35,7 @@ extern "C" {
 enum ondk_reason_by {
     ONDK_BY_NOBODY = 0, /* there was no Terminate */
     ONDK_BY_US = 1,     /* this side found an error and sent the Terminate */
-    ONDK_BY_PEER = 2    /* the peer sent it */
+    ONDK_BY_PEER = 2    /* the peer sent the Terminate */
 };
 
 /* The causes and, with a lower half of 0, their classes. docs/reasons.md explains each of them. */
@@ -53,7 +53,7 @@ enum ondk_cause {
     ONDK_CAUSE_PROHIBITED = 0x19,
     ONDK_CAUSE_NO_PROTOCOL = 0x1a,
     ONDK_CAUSE_SYSTEM = 0x1b,
-    ONDK_CLASS_PEER = 0x20, /* the peer requested or caused it */
+    ONDK_CLASS_PEER = 0x20, /* the peer requested or caused the end */
     ONDK_CAUSE_REFUSED = 0x21,
     ONDK_CAUSE_REJECTED = 0x22,
     ONDK_CAUSE_PEER_RESET = 0x23,
@@ -68,7 +68,7 @@ enum ondk_cause {
     ONDK_CAUSE_BAD_REQUEST = 0x35,
     ONDK_CAUSE_BAD_REVISION = 0x36,
     ONDK_CAUSE_UNSUPPORTED_REQUEST = 0x37,
-    ONDK_CLASS_LOCAL = 0x40, /* this side requested it */
+    ONDK_CLASS_LOCAL = 0x40, /* this side requested or caused the end */
     ONDK_CAUSE_NOT_CONNECTING = 0x41,
     ONDK_CAUSE_LOCAL_CLOSE = 0x42,
     ONDK_CAUSE_LOCAL_DISCONNECT = 0x43,

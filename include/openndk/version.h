@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The version of headers and library. The macros have that of the headers that a program is compiled with, ondk_version
- * that of the library that it runs with. CHANGELOG.md states what stays compatible between versions.
+ * The version of headers and library. The macros are the version of the headers that a program is compiled with.
+ * ondk_version returns the version of the library that the program runs with. CHANGELOG.md states what stays compatible
+ * between versions.
  */
 #ifndef OPENNDK_VERSION_H
 #define OPENNDK_VERSION_H

@@ -17,11 +17,11 @@
 extern "C" {
 #endif
 
-/* The action for a rule of the kernel interface that a driver breaks. */
+/* The action when a driver breaks a rule of the kernel interface. */
 typedef enum ondk_wdk_checks {
     ONDK_WDK_CHECKS_OFF,   /* no checks */
     ONDK_WDK_CHECKS_GO_ON, /* report the violation and let the driver continue */
-    ONDK_WDK_CHECKS_STOP,  /* report it as a bug check (code, four parameters, stack), then call abort() */
+    ONDK_WDK_CHECKS_STOP,  /* report the violation as a bug check (code, four parameters, stack), then call abort() */
 } ondk_wdk_checks_t;
 
 /*
@@ -145,7 +145,7 @@ ONDK_API void ondk_wdk_close(ondk_wdk_device_t *device);
  *   device        from ondk_wdk_open
  *   code          the control code, as CTL_CODE builds it
  *   in            the input; NULL if in_length is 0
- *   in_length     its size in bytes
+ *   in_length     the size of the input in bytes
  *   out           receives the output; NULL if out_capacity is 0
  *   out_capacity  the size of out in bytes
  *   out_length    receives the number of bytes that the driver wrote to out; may be NULL
@@ -192,7 +192,7 @@ ONDK_API int ondk_wdk_read(ondk_wdk_device_t *device, uint64_t offset, void *out
  *   device     from ondk_wdk_open
  *   offset     the position in bytes that the driver receives
  *   in         the data
- *   in_length  its size in bytes
+ *   in_length  the size of the data in bytes
  *   in_taken   receives the number of bytes that the driver accepted; may be NULL
  *   status     receives the status that the driver completed the request with
  * Returns 0, whatever *status is. Returns -1 if the request could not be sent; ondk_wdk_error then returns the reason.
@@ -217,7 +217,7 @@ typedef struct ondk_wdk_scsi_command {
     void *data;
     /* The size of data in bytes; receives the number of bytes transferred. */
     uint32_t data_length;
-    /* In seconds; 0 means 10. When it passes, the port resets the unit, then the bus. */
+    /* The time limit in seconds; 0 means 10. When the limit passes, the port resets the unit, then the bus. */
     uint32_t timeout;
     /* Receives the unit's SCSI status; 0 is good. */
     uint8_t scsi_status;
@@ -225,7 +225,7 @@ typedef struct ondk_wdk_scsi_command {
     uint8_t sense_length;
     /* Receives the unit's sense data. */
     uint8_t sense[18];
-    /* 0 */
+    /* Reserved: 0. */
     uint32_t reserved;
 } ondk_wdk_scsi_command_t;
 
@@ -271,7 +271,7 @@ ONDK_API void ondk_wdk_shutdown(void);
  *   key   begins with HKEY_LOCAL_MACHINE, HKLM, HKEY_USERS, HKU or \Registry; missing keys are created
  *   name  the value's name; NULL: only the key is created
  *   type  as in Windows: 1 text, 3 bytes, 4 a 32-bit number, 7 a list of texts, 11 a 64-bit number
- *   data  copied unchanged, so texts are UTF-16
+ *   data  copied unchanged, so texts must be UTF-16
  *   size  the size of data in bytes
  * A service usually has its parameters in HKLM\System\CurrentControlSet\Services\<service_name>\Parameters.
  * Returns 0. Returns -1 if the value could not be set; ondk_wdk_error then returns the reason.
@@ -285,8 +285,8 @@ ONDK_API int ondk_wdk_registry_set(const char *key, const char *name, uint32_t t
  *   key     as for ondk_wdk_registry_set
  *   name    the value's name
  *   type    1 text, 7 a list of texts
- *   text    the text; the terminator is added. Each text of a list ends with a 0, and the list's own is added.
- *   length  the size of text in bytes, without the terminator that is added
+ *   text    the text; its final 0 is added. In a list each text ends with a 0, and the list's final 0 is added.
+ *   length  the size of text in bytes, without the final 0 that is added
  * Returns 0. Returns -1 if the value could not be set; ondk_wdk_error then returns the reason.
  */
 ONDK_API int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type, const char *text,
@@ -322,7 +322,7 @@ ONDK_API const char *ondk_wdk_error(void);
 
 /*
  * Prints every object that drivers have created and not freed.
- *   out  receives the report, if checks are on with the call stack of each object's creation
+ *   out  receives the report; if checks are on, the report has the call stack of each object's creation
  * Returns the number of these objects.
  * Context: any thread of the host program.
  * See also: ondk_wdk_busy, ondk_wdk_set_checks
