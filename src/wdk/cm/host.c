@@ -75,8 +75,8 @@ static int registry_host_fail(const char *key, NTSTATUS status)
 }
 
 /*
- * Sets or removes a value. Setting creates the key if it does not exist, and only that if name is NULL. It is no error
- * to remove a value that does not exist.
+ * Sets or removes a value. If the value is to be set and the key does not exist, creates the key. If name is NULL, only
+ * creates the key. Removing a value that does not exist is no error.
  */
 static int registry_host_change(const char *key, const char *name, bool remove, uint32_t type, const void *data,
                                 uint32_t size)
@@ -107,8 +107,8 @@ int ondk_wdk_registry_set(const char *key, const char *name, uint32_t type, cons
 }
 
 /*
- * length counts the terminators of a list's strings, but not the terminator of the list or of a single string, which is
- * added here.
+ * `length` includes the terminator of each string of a list. It does not include the list's own terminator or that of a
+ * single string, which this function adds.
  */
 int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type, const char *text, uint32_t length)
 {
@@ -189,7 +189,8 @@ static char *registry_file_next_line(struct registry_file *f)
 }
 
 /*
- * Decodes "text" with \" and \\ in place. *end receives the address behind the closing quotation mark. Returns NULL if
+ * Decodes the quoted string at `at`, in which \" and \\ stand for " and \. Overwrites the string with the decoded text,
+ * adds a terminator, and returns the text. *end receives the address behind the closing quotation mark. Returns NULL if
  * that mark is missing.
  */
 static char *registry_file_unquote(char *at, char **end)

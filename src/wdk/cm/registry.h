@@ -42,7 +42,7 @@ enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL }
 struct registry_key *registry_open(struct registry_key *from, PCUNICODE_STRING path, enum registry_make make,
                                    bool *made, NTSTATUS *status);
 
-/* These four require the lock. */
+/* The next four functions require the lock. */
 struct registry_value *registry_find(const struct registry_key *key, PCUNICODE_STRING name);
 NTSTATUS registry_set(struct registry_key *key, PCUNICODE_STRING name, ULONG type, const void *data, ULONG size);
 NTSTATUS registry_remove_value(struct registry_key *key, PCUNICODE_STRING name);
@@ -50,9 +50,10 @@ NTSTATUS registry_remove_value(struct registry_key *key, PCUNICODE_STRING name);
 NTSTATUS registry_remove(struct registry_key *key);
 
 /*
- * Replaces each %NAME% in the text by its value in `environment`: terminated NAME=value strings and an empty one at the
- * end; NULL: the system's. An unknown %NAME% remains. Returns a terminated copy for free(), or NULL if out of memory.
- * *expanded receives its length in units.
+ * Replaces each %NAME% in the text by its value in `environment`, which has terminated NAME=value strings and an empty
+ * string at the end. If `environment` is NULL, uses the system's environment. An unknown %NAME% remains. Returns a
+ * terminated copy, which the caller frees with free(), or NULL if out of memory. *expanded receives the length in
+ * units.
  */
 WCHAR *registry_expand(const WCHAR *text, size_t units, const WCHAR *environment, size_t *expanded);
 

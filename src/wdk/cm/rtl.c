@@ -176,7 +176,7 @@ static ULONG registry_text_size(const void *text, ULONG size)
     return n * (ULONG)sizeof(WCHAR);
 }
 
-/* Copies a string, or a list as a whole: the list's strings with their terminators, without the list's own. */
+/* Copies a string, or a whole list: the list's strings with their terminators, but not the list's own terminator. */
 static NTSTATUS registry_query_store_text(const struct registry_value_copy *copy, PUNICODE_STRING out)
 {
     ULONG units = copy->size / sizeof(WCHAR);
@@ -347,7 +347,10 @@ static NTSTATUS registry_query_value(struct registry_key *key, const RTL_QUERY_R
     return status;
 }
 
-/* Copies the value at `index`. Returns false if there is none, or, with *has_memory false, if out of memory. */
+/*
+ * Copies the value at `index`. Returns false if there is no such value, or if out of memory. Only the lack of memory
+ * sets *has_memory to false.
+ */
 static bool registry_query_copy_at(struct registry_key *key, ULONG index, struct registry_value_copy *copy,
                                    bool *has_memory)
 {

@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { ADDRESS_MAP_SOCKADDR = 28 }; /* bytes of sockaddr_in6, the longest that is read */
+enum { ADDRESS_MAP_SOCKADDR = 28 }; /* the size of a sockaddr_in6, the longest address that is translated */
 
 /* Returns true if any address is mapped. */
 bool address_map_has_entries(void);
 /*
- * Replace a driver's address in the sockaddr of `length` bytes by the host's, or the host's by the driver's. The family
- * and the port stay. They do nothing if the address is not mapped.
+ * address_map_to_host replaces a driver's address in the sockaddr of `length` bytes by the host's;
+ * address_map_to_driver does the reverse. Family and port stay. An address that is not mapped stays, too.
  */
 void address_map_to_host(void *sockaddr, size_t length);
 void address_map_to_driver(void *sockaddr, size_t length);

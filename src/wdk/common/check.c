@@ -7,7 +7,7 @@
 #include "openndk/config.h"
 #include "wdk/common/check.h"
 
-/* Windows' bug check codes; Driver Verifier's findings have 0xC4. */
+/* Windows' bug check codes. Findings of Driver Verifier have 0xC4. */
 enum {
     IRQL_NOT_LESS_OR_EQUAL = 0x0a,
     SPIN_LOCK_ALREADY_OWNED = 0x0f,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel's rules, which a driver can break. src/verify has the rules about NDK, and the report. A check calls
- * check_on() first, so that it costs one load while checks are off. Only misuse that a routine must detect in any case
- * is also reported while checks are off.
+ * check_on() first and so costs one load while checks are off. A few broken rules are reported while checks are off,
+ * too: those that the routine must detect in any case.
  */
 #ifndef ONDK_WDK_CHECK_H
 #define ONDK_WDK_CHECK_H
@@ -34,7 +34,7 @@ enum check_rule {
     CHECK_LOCK_RECURSIVE,       /* p1 lock */
     CHECK_LOCK_NOT_HELD,        /* released by a thread that does not hold it: p1 lock, p2 owner or 0 */
     CHECK_LOCK_HELD_AT_END,     /* a callback, work item or thread ended with a lock held */
-    CHECK_POOL_OVERRUN,         /* p1 block, p2 size, p3 address of the access, p4 1: a write */
+    CHECK_POOL_OVERRUN,         /* p1 block, p2 size, p3 address of the access, p4 1 for a write */
     CHECK_POOL_UNDERRUN,        /* as CHECK_POOL_OVERRUN */
     CHECK_POOL_DOUBLE_FREE,     /* p1 block, p2 size */
     CHECK_POOL_USE_AFTER_FREE,  /* as CHECK_POOL_OVERRUN */
@@ -51,14 +51,14 @@ enum check_rule {
     CHECK_UNLOAD_OUTSTANDING, /* DriverUnload returned before everything was released */
     CHECK_IRP_COMPLETED_TWICE,
     CHECK_HANDLE_INVALID,
-    CHECK_REFERENCE,        /* ObDereferenceObject once too often, or no object: p2 object */
+    CHECK_REFERENCE,        /* dereferenced without a reference, or not an object: p2 address */
     CHECK_IRP_MISUSE,       /* p1 IRP: freed twice, or completed or returned in a state that is not allowed */
     CHECK_EXCEPTION,        /* the routine raises a status for which there is no handler: p1 status */
     CHECK_ASSERTION,        /* the driver's own NT_ASSERT: p2 line */
     CHECK_WORK_ITEM_QUEUED, /* queued while it is queued: p1 item */
-    CHECK_WSK_CLOSED_USED,  /* a socket after WskCloseSocket: p1 socket */
-    CHECK_WSK_INDICATION,   /* released twice, never, or not retained: p1 list or socket, p2 bytes retained */
-    CHECK_SRB_COMPLETED,    /* p1 0x1003: twice, or not the adapter's; 0x1004: with a pending status; p2 SRB */
+    CHECK_WSK_CLOSED_USED,  /* a socket used after WskCloseSocket: p1 socket */
+    CHECK_WSK_INDICATION,   /* released but not retained: p1 list; retained at the close: p1 socket, p2 bytes */
+    CHECK_SRB_COMPLETED,    /* p1 0x1003: completed twice or never received, 0x1004: completed as pending; p2 SRB */
     CHECK_RULES             /* the number of rules */
 };
 

@@ -10,8 +10,8 @@
 #include "wdk/common/format.h"
 
 /*
- * Each function below exists for narrow and for wide text. `text` prints at most `room` units, then a zero if `ended`.
- * It returns the length of the complete text.
+ * Defines the functions for narrow or for wide text. The function `text` writes at most `room` units, and then a
+ * terminator if `ended` is true. It returns the length of the complete text.
  */
 #define FAMILY(unit, text, format_text, underscored, secure, counted, length)                                          \
     static size_t text(unit *out, size_t room, bool ended, const unit *format, va_list args)                           \

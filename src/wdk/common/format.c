@@ -149,7 +149,7 @@ static void format_put_wide_string(struct sink *s, const struct spec *spec, cons
         sink_pad(s, ' ', padding);
 }
 
-/* The length of text, which needs no terminator if there is a precision. */
+/* Returns the length of text. If there is a precision, text needs no terminator. */
 static size_t format_count_narrow(const struct spec *spec, const char *text)
 {
     if (!text)

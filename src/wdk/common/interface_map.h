@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-/* Returns the host's index for a driver's index, which is the same one if it is not mapped. */
+/* Returns the host's index for a driver's index. An index that is not mapped is returned unchanged. */
 uint32_t interface_map_host(uint32_t driver_index);
-/* Returns the driver's index for a host's index, which is the same one if it is not mapped. */
+/* Returns the driver's index for a host's index. An index that is not mapped is returned unchanged. */
 uint32_t interface_map_driver(uint32_t host_index);
 
 #endif

@@ -16,7 +16,7 @@ struct inuse_found {
     const struct rule *rule; /* CHECK_OBJECT_FREED_IN_USE, unless inuse_find sets another */
     const void *object;      /* inside the memory */
     const char *what;        /* "event that a thread waits for" */
-    struct stack by;         /* of the call that began the use; its depth is 0 if it is not known */
+    struct stack by;         /* stack of the call that began the use; its depth is 0 if the stack is not known */
     bool may_begin_anew;     /* the object must not be freed, but may be initialized again */
 };
 

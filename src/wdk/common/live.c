@@ -33,7 +33,7 @@ static const char *const kind_names[LIVE_KINDS] = {
 
 struct key {
     const void *thing;
-    uint64_t kind; /* as wide as the pointer: no padding in what is hashed */
+    uint64_t kind; /* 64 bits, so that the hashed struct has no padding */
 };
 
 struct entry {
@@ -60,7 +60,7 @@ void live_add_made(enum live_kind kind, const void *thing, const char *what, con
     struct entry *e = calloc(1, sizeof *e), *old;
 
     if (!e)
-        return; /* the report will lack a line */
+        return; /* out of memory: a report will not list the thing */
     e->key = (struct key){ thing, kind };
     e->what = what;
     e->stack = *made;
@@ -148,7 +148,7 @@ static void live_walk_all_sources(live_on_entry *visit, void *context)
     source_walk(&foreign_sources, visit, context);
 }
 
-/* A copy of the sources' things, because the sources hold locks that must not be held while printing. */
+/* A copy of what the sources visit. The sources hold locks that must not be held while printing. */
 struct shown {
     uint32_t count, room;
     struct shown_entry {
@@ -187,7 +187,7 @@ static bool live_is_busy(enum live_kind kind)
            kind == LIVE_SRB;
 }
 
-/* A work item of a source is queued or runs. A registered one is only allocated. */
+/* Counts every work item of a source, because it is queued or runs. A registered work item may only be allocated. */
 static void live_count_busy(void *context, enum live_kind kind, const void *thing, const char *what,
                             const struct stack *made)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registry of things that a driver must release before it is unloaded, each with the stack that created it. Pool
- * is not in it (mm/pool.h). Any thread may call; no function of another file is called with the lock held, except for
- * printing a report.
+ * The registry of things that a driver must release before it is unloaded, each with the stack that created it. It does
+ * not contain pool, which mm/pool.h counts. Any thread may call these functions. While they hold the registry's lock,
+ * they call no function of another file, except to print a report.
  */
 #ifndef ONDK_WDK_LIVE_H
 #define ONDK_WDK_LIVE_H
@@ -18,7 +18,7 @@ enum live_kind {
     LIVE_THREAD,
     LIVE_TIMER,     /* set and not yet expired or cancelled */
     LIVE_DPC,       /* queued */
-    LIVE_WORK_ITEM, /* IO_WORKITEM: allocated; either kind: queued, or its routine runs */
+    LIVE_WORK_ITEM, /* an allocated IO_WORKITEM; any work item that is queued or whose routine runs */
     LIVE_LOCK,      /* held */
     LIVE_RESOURCE,  /* ERESOURCE not deleted */
     LIVE_LOOKASIDE,
@@ -47,7 +47,10 @@ void live_add_made(enum live_kind kind, const void *thing, const char *what, con
 bool live_remove(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_remove);
 bool live_has(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_has);
 uint32_t live_count(void);
-/* Returns how many things end without a call of the driver: threads, set timers, DPCs, work items, pending requests. */
+/*
+ * Returns the number of things that end without a call of the driver: threads, set timers, DPCs, work items, pending
+ * requests.
+ */
 uint32_t live_busy(void);
 /*
  * Finds the first thing of this kind inside [start, start + size). Returns NULL if there is none. *what, if not NULL,

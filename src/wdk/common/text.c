@@ -168,8 +168,8 @@ char *text_narrow_copy(const WCHAR *s, size_t length)
 }
 
 /*
- * Case mapping for Latin, Greek and Cyrillic; other characters stay as they are. Windows' kernel maps without a locale,
- * so that towlower(), which uses the host's, cannot be used.
+ * Maps Latin, Greek and Cyrillic letters; other characters stay as they are. Windows' kernel maps without a locale, but
+ * towlower() depends on the host's locale.
  */
 WCHAR text_upcase(WCHAR c)
 {

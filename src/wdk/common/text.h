@@ -11,9 +11,10 @@
 #include "base/private_export.h"
 
 /*
- * Each converts `length` units of `in` and writes at most `cap` units: whole characters, and no terminator. Returns the
- * number of units of the complete result, which was cut if that is more than cap. *written, if not NULL, receives the
- * number of units written. A malformed sequence becomes U+FFFD and sets *bad, if not NULL.
+ * Each function converts `length` units of `in` and writes at most `cap` units: whole characters, and no terminator. It
+ * returns the number of units of the complete result, of which the end was cut off if the number exceeds `cap`.
+ * *written, if not NULL, receives the number of units written. A malformed sequence becomes U+FFFD and sets *bad, if
+ * not NULL.
  */
 size_t text_to_utf16(WCHAR *out, size_t cap, const char *in, size_t length, size_t *written, bool *bad);
 size_t text_to_utf8(char *out, size_t cap, const WCHAR *in, size_t length, size_t *written, bool *bad);

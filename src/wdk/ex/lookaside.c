@@ -15,8 +15,8 @@
 #include "wdk/mm/checked_pool.h"
 
 /*
- * Returns true if the list can store another entry. An entry below LOOKASIDE_MINIMUM_BLOCK_SIZE has no room for the
- * list's link.
+ * Returns true if the list can store another entry. An entry smaller than LOOKASIDE_MINIMUM_BLOCK_SIZE has no room for
+ * the list's link.
  */
 static bool lookaside_has_room(const GENERAL_LOOKASIDE *l)
 {
@@ -85,7 +85,7 @@ static bool lookaside_push(const char *routine, GENERAL_LOOKASIDE *l, PVOID entr
     return false;
 }
 
-/* Returns false if the list is not initialized, and reports that. */
+/* Removes the list from live.h's registry. Reports a list that is not registered, and returns false. */
 static bool lookaside_unregister(const char *routine, GENERAL_LOOKASIDE *l)
 {
     irql_check_max(routine, lookaside_is_paged(l) ? APC_LEVEL : DISPATCH_LEVEL);

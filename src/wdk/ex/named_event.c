@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Events that drivers share by a name: see wdm/io.h. An event's name exists as long as a handle to it is open. */
+/*
+ * Events that drivers share by a name: see wdm/io.h. An event's name exists as long as a handle to the event is open.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -159,8 +159,8 @@ static struct owner *owner_create(void)
 }
 
 /*
- * Returns true, and reports it, if the thread owns the resource shared and would wait for exclusive access. It would
- * wait for itself for ever, as on Windows. Always false while checks are off.
+ * Reports a thread that owns the resource shared and wants to wait for exclusive access: it would wait for itself for
+ * ever, as on Windows. Returns true for such a thread. Always returns false while checks are off.
  */
 static bool resource_is_deadlock(const char *routine, ERESOURCE *r, enum kind kind, BOOLEAN wait)
 {
@@ -241,7 +241,7 @@ static void resource_release(const char *routine, ERESOURCE *r, ERESOURCE_THREAD
         thread_remove_lock(r);
 }
 
-static atomic_uint resources; /* the number of initialized ones, so that no search is needed if there is none */
+static atomic_uint resources; /* initialized resources; while there are none, no search is needed */
 
 /* An inuse_find: finds a resource that was not deleted. */
 static bool resource_find_in_use(const void *start, size_t size, struct inuse_found *out)

@@ -10,7 +10,7 @@
 #include "wdk/ke/thread.h"
 #include "wdk/ob/object.h"
 
-/* An Ex item whose routine is work_io_marker, and the routine that is called instead. */
+/* An Ex item whose routine is work_io_marker. A worker makes `call` instead of calling that routine. */
 struct _IO_WORKITEM {
     WORK_QUEUE_ITEM item;
     struct worker_call call;

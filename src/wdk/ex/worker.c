@@ -27,7 +27,7 @@ static unsigned queued, popped; /* items now in the queue; items removed from it
 static unsigned workers, idle;  /* threads; those of them that wait for an item */
 static bool has_watchdog;
 static _Atomic(const void *) running[MAX_WORKERS]; /* the routine that each worker runs, or NULL */
-static const void *running_io[MAX_WORKERS];        /* the same for Io items only; under the lock */
+static const void *running_io[MAX_WORKERS];        /* like `running`, for routines of Io items only; under the lock */
 
 static PWORKER_THREAD_ROUTINE own_routines[MAX_OWN_ROUTINES];
 

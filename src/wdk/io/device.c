@@ -138,7 +138,7 @@ static void device_unlink(PDEVICE_OBJECT device)
         *at = device->NextDevice;
 }
 
-/* Requires the lock. Detaches the device from those above and below, and returns the one below. */
+/* Requires the lock. Detaches the device from the devices above and below it, and returns the device below. */
 static PDEVICE_OBJECT device_detach(struct device *d)
 {
     PDEVICE_OBJECT below = d->below;
@@ -384,8 +384,8 @@ static void shutdown_notify(struct device *d)
 }
 
 /*
- * Notifies each device once, because it unregisters a device before it notifies it. Does not hold the lock while a
- * driver runs.
+ * Unregisters each device before it notifies the device, so that no device is notified twice. Does not hold the lock
+ * while a driver runs.
  */
 void ondk_wdk_shutdown(void)
 {

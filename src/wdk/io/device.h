@@ -16,7 +16,7 @@ struct device_start_io {
     struct spin lock;              /* guards the members below */
     unsigned running;              /* calls of StartIo that have not returned */
     unsigned n_requested;          /* calls of IoStartNextPacket... that were deferred */
-    unsigned flags;                /* of the last of these calls */
+    unsigned flags;                /* of the last deferred call, like `key` */
     ULONG key;
 };
 struct device_start_io *device_start_io(PDEVICE_OBJECT device);
@@ -46,8 +46,8 @@ NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share
 void file_object_cleanup(PFILE_OBJECT file);
 
 /*
- * Returns a request of the system for the file's device, or NULL if out of memory. The caller sets the parameters in
- * *next.
+ * Returns an IRP of the kernel itself for the file's device, or NULL if out of memory. The caller sets the parameters
+ * in *next.
  */
 PIRP file_object_irp(PFILE_OBJECT file, UCHAR major, enum irp_from from, PIO_STACK_LOCATION *next);
 

@@ -366,8 +366,8 @@ static void driver_name_from_path(char name[MAX_NAME + 1], const char *path)
 /* ---- Load and unload -------------------------------------------------------------------------------------------- */
 
 /*
- * Prints the things that the driver has not released. If it is the only driver, these are all. Otherwise they are those
- * whose stack has a frame in its module. Returns their number.
+ * Prints what the driver has not released, and returns the number of things. If no other driver is loaded, prints
+ * everything that is not released. Otherwise prints the things whose stack has a frame in the driver's module.
  */
 static uint32_t driver_report_outstanding(struct ondk_wdk_driver *d, FILE *out)
 {
@@ -376,7 +376,10 @@ static uint32_t driver_report_outstanding(struct ondk_wdk_driver *d, FILE *out)
     return d->size ? live_report_of(out, d->start, d->size) + pool_report_of(out, d->start, d->size) : 0;
 }
 
-/* Must be called before the module is unmapped, because the report prints the names of its functions. */
+/*
+ * Returns true if the driver has released everything, or if checks are off. Otherwise reports what is left. Must be
+ * called before the module is unmapped, because the report prints the names of the module's functions.
+ */
 static bool driver_has_released_all(struct ondk_wdk_driver *d, const char *routine)
 {
     uint32_t outstanding;
@@ -457,7 +460,7 @@ static int driver_start(struct ondk_wdk_driver *d, const char *path, uint32_t *s
     }
     d->next = drivers;
     drivers = d;
-    if (!check_on()) /* with checks on every block has pages of its own */
+    if (!check_on()) /* with checks on, each block has its own pages, and runs are not used */
         pool_runs_prepare();
     if (!driver_call(driver_run_entry, d)) {
         driver_unlink(d);
@@ -470,7 +473,7 @@ static int driver_start(struct ondk_wdk_driver *d, const char *path, uint32_t *s
         bool clean;
 
         models_entry_failed(&d->object);
-        clean = driver_has_released_all(d, "DriverEntry"); /* DriverUnload is not called after this */
+        clean = driver_has_released_all(d, "DriverEntry"); /* DriverUnload is not called after a failed DriverEntry */
 
         host_error("DriverEntry of %s returned 0x%08X", d->name, *status);
         driver_unlink(d);

@@ -23,13 +23,13 @@ bool driver_call(void (*routine)(void *context), void *context) PRIVATE_EXPORT(d
  * use the model, and never for two drivers at once. Each may be NULL.
  */
 struct driver_model {
-    /* DriverEntry has failed, so that DriverUnload will not be called. */
+    /* Called after DriverEntry has failed. DriverUnload will not be called. */
     void (*entry_failed)(PDRIVER_OBJECT driver);
-    /* DriverEntry has succeeded. If this returns false, the driver is unloaded; host_error must have been called. */
+    /* Called after DriverEntry has succeeded. Calls host_error and returns false if the driver must be unloaded. */
     bool (*start)(PDRIVER_OBJECT driver);
-    /* The unload begins. It fails afterwards if a device is open. */
+    /* Called when an unload begins. The unload fails afterwards if a device is open. */
     void (*before_remove)(PDRIVER_OBJECT driver);
-    /* No device is open. DriverUnload follows. After this returns the model must not call the driver. */
+    /* Called when no device is open, before DriverUnload. Afterwards the model must not call the driver. */
     void (*remove)(PDRIVER_OBJECT driver);
     struct driver_model *next; /* set by driver_add_model */
 };

@@ -21,8 +21,8 @@ enum {
 _Static_assert(sizeof(struct irp_block) <= HEADER, "the block precedes the IRP");
 
 /*
- * Facts about a request: its dispatch routine has returned; it has returned STATUS_PENDING; the request was completed;
- * it was marked pending when it was completed.
+ * Bits of pending_facts. RETURNED_PENDING: the dispatch routine has returned STATUS_PENDING. COMPLETED_MARKED: the
+ * request was marked pending when it was completed.
  */
 enum { RETURNED = 1, RETURNED_PENDING = 2, COMPLETED = 4, COMPLETED_MARKED = 8 };
 
@@ -209,8 +209,8 @@ NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
 /* ---- Complete --------------------------------------------------------------------------------------------------- */
 
 /*
- * Adds a fact. The dispatch routine's return and the completion happen in either order. The second of them compares the
- * return value with the mark of IoMarkIrpPending.
+ * Adds a fact. The dispatch routine returns and the request is completed, in either order. The later of the two calls
+ * compares the return value with the mark of IoMarkIrpPending.
  */
 static void irp_check_pending(struct irp_block *b, int fact)
 {
@@ -376,7 +376,7 @@ void irp_free_unsent(PIRP irp)
 
 enum { MAX_BATCH = 32 };
 
-/* The cancel routines run without the lock. A reference to each block keeps the IRP's memory. */
+/* The cancel routines run without the lock. A reference to each block keeps the IRP's memory allocated. */
 void irp_cancel_all(PFILE_OBJECT file)
 {
     struct irp_block *found[MAX_BATCH];

@@ -34,8 +34,8 @@ struct irp_block {
 };
 
 /*
- * Returns a request of the system with a location for each device of the stack, or NULL if out of memory. The caller
- * fills in the next location. The completion of the request frees it.
+ * Returns an IRP that the kernel itself sends, with a location for each device of the stack, or NULL if out of memory.
+ * The caller fills in the next location. The completion of the IRP frees it.
  */
 PIRP irp_new(PDEVICE_OBJECT device);
 /* Like irp_new, but the completion does not free the request: the driver does, with IoFreeIrp. */
@@ -63,16 +63,16 @@ static inline void irp_set_cancel(PIRP irp)
  */
 NTSTATUS irp_send(PIRP irp, ULONG_PTR *information);
 
-/* Cancels the requests with this file for which irp_send waits. */
+/* Cancels the file's requests for which irp_send waits. */
 void irp_cancel_all(PFILE_OBJECT file);
 
 /* Frees a request that was not sent. */
 void irp_free_unsent(PIRP irp);
 
 /*
- * These set the request's buffers by the method of the control code or of the device: buffered, direct or neither. The
- * completion copies buffered output back and frees the system's buffer and MDL. If one of them fails, for example
- * because a buffer cannot be locked, it frees the IRP.
+ * irp_set_control and irp_set_transfer set the request's buffers by the method of the control code or of the device:
+ * buffered, direct or neither. The completion copies buffered output back and frees the system's buffer and MDL. On
+ * failure, for example because a buffer cannot be locked, the two functions free the IRP.
  */
 struct irp_buffers {
     const void *in;
@@ -82,7 +82,7 @@ struct irp_buffers {
 };
 NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *buffers);
 NTSTATUS irp_set_transfer(PIRP irp, const struct irp_buffers *buffers, int64_t offset);
-/* Copies buffered output back, and frees the system's buffer and the MDLs. Precedes the signal of the completion. */
+/* Copies buffered output back, frees the system's buffer and the MDLs. Called before the completion is signalled. */
 void irp_release_buffers(PIRP irp, struct irp_block *b);
 /* Returns NULL if the driver allocated the IRP itself. */
 struct irp_block *irp_block_from_irp(PIRP irp);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * StartIo: see wdm/startio.h. With DeferredStartIo, StartIo is not called while another call of it for the device runs:
- * the thread of the last running call makes the deferred calls.
+ * StartIo: see wdm/startio.h. With DeferredStartIo, StartIo is not called while another StartIo call for the same
+ * device runs. The thread of the last running call makes the deferred calls.
  */
 #include "wdm.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The processors that the calling thread may run on. kernel_thread.affinity stores the driver's choice. An empty mask
- * means all processors of the process: a routine returns it if the driver had chosen none, and accepts it to undo a
- * choice.
+ * means all processors of the process. The routines return an empty mask if the driver had chosen none. A driver passes
+ * an empty mask to undo its choice.
  */
 #include <stdatomic.h>
 #include <time.h>
@@ -18,8 +18,8 @@ static bool affinity_is_valid(const GROUP_AFFINITY *a)
 }
 
 /*
- * Waits until no waker is about to reset the thread's affinity (wait.c), which would undo the driver's choice. Sleeps,
- * because a thread under a real-time policy does not yield to one of lower priority.
+ * Waits until no thread that wakes t still has to restore t's affinity (wait_wake in wait.c), because this would undo
+ * the driver's choice. Sleeps, because a thread under a real-time policy does not yield to one of lower priority.
  */
 static void affinity_wait_for_pulls(struct kernel_thread *t)
 {

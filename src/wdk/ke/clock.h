@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define CLOCK_UNITS 10000000LL /* in a second */
+#define CLOCK_UNITS 10000000LL /* units in a second */
 #define CLOCK_1970 116444736000000000LL
 
 static inline int64_t clock_units(clockid_t id)

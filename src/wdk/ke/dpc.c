@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deferred procedure calls. Each processor has two queues, for ordinary and for threaded DPCs, and a thread for each of
- * them, which is bound to the processor and starts with the first DPC. The dispatcher's lock protects the queues.
+ * Deferred procedure calls. Each processor has a queue for ordinary DPCs and another queue for threaded DPCs. Each
+ * queue has a thread, which is bound to the processor and starts with the queue's first DPC. The dispatcher's lock
+ * protects the queues.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -246,7 +247,7 @@ static VOID dpc_signal_flushed(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArg
     KeSetEvent(DeferredContext, IO_NO_INCREMENT, FALSE);
 }
 
-/* Waits until the DPCs that are in the queue now have run: queues a DPC at the end and waits until that one runs. */
+/* Waits until the DPCs that are in the queue now have run: queues its own DPC behind them and waits for that DPC. */
 static void dpc_queue_flush(uint32_t processor, UCHAR type)
 {
     struct wake_list wake = { NULL };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The checks that all kinds of locks share. They use the thread's list of held locks, which exists while checks are on.
- * A lock that its holder acquires again is reported and only counted, so that a driver that continues does not hang.
+ * If a thread acquires a lock that it already holds, the check reports this and adds the lock to the list once more.
+ * The lock itself is not acquired again, so that a driver that continues does not hang.
  */
 #ifndef WDK_LOCK_H
 #define WDK_LOCK_H
@@ -26,14 +27,15 @@ void lock_report_not_held(const char *routine, const char *what, const void *loc
     PRIVATE_EXPORT(lock_report_not_held);
 
 /*
- * Returns true if the calling thread holds the lock already. The function has then reported that and counted the lock
- * once more, and the caller must not acquire the lock. Called only while checks are on.
+ * Returns true if the calling thread already holds the lock. The function has then reported this and added the lock to
+ * the list once more, and the caller must not acquire the lock. Called only while checks are on.
  */
 bool lock_check_recursive(const char *routine, const struct lock_kind *kind, const void *lock, const void *by);
 
 /*
- * Returns true if the caller must release the lock. Returns false if the calling thread does not hold it, which is
- * reported, or if the thread has acquired it more often than released. Called only while checks are on.
+ * Returns true if the caller must release the lock. Returns false, after a report, if the calling thread does not hold
+ * the lock. Also returns false if the thread has acquired the lock more often than it has released it. Called only
+ * while checks are on.
  */
 bool lock_check_release(const char *routine, const struct lock_kind *kind, const void *lock, const void *owner);
 

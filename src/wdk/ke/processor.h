@@ -20,7 +20,7 @@ uint32_t processor_now(void);
 uint64_t processor_group(uint32_t group);
 /* Returns the host's number of a processor. */
 uint32_t processor_host(uint32_t index);
-/* Reads a list of processors from a file of sysfs. Returns false if it names no processor of this process. */
+/* Reads a list of processors from a file of sysfs. Returns false if the list has no processor of this process. */
 bool processor_read_set(const char *path, struct processor_set *set);
 void processor_node(uint32_t node, struct processor_set *set);
 /*
@@ -30,7 +30,8 @@ void processor_bind(uint32_t group, uint64_t mask);
 /* Removes the binding that a new thread has inherited from its creator. */
 void processor_unbind(void);
 /*
- * Bind another thread, given by its ID on the host: first to the caller's processor, then again to all of the process.
+ * processor_pull_thread binds another thread, given by its ID on the host, to the caller's processor.
+ * processor_release_thread binds that thread again to all processors of the process.
  */
 void processor_pull_thread(uint32_t thread);
 void processor_release_thread(uint32_t thread);

@@ -18,7 +18,7 @@ C_ASSERT(sizeof(jmp_buf) <= sizeof(((struct ondk_seh_frame *)0)->jump));
 
 static _Thread_local struct {
     struct ondk_seh_frame *innermost;
-    bool raised;     /* from the jump until a handler runs */
+    bool raised;     /* true from the jump until a handler runs */
     NTSTATUS status; /* of the last exception */
 } seh;
 

@@ -33,7 +33,7 @@ static __attribute__((noinline)) void spin_lock_wait(KSPIN_LOCK *lock, struct ke
     while (!spin_lock_try(lock, t));
 }
 
-/* The whole acquisition while checks are off. */
+/* Acquires the lock without any check. */
 static inline void spin_lock_acquire(KSPIN_LOCK *lock, struct kernel_thread *t)
 {
     if (__builtin_expect(!spin_lock_try(lock, t), 0))

@@ -24,9 +24,9 @@ enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };
 struct lock_kind {
     const char *name; /* its name in reports: "KSPIN_LOCK" */
     /*
-     * NULL unless another thread may release the lock for its holder. After such a release the holder's list still
-     * contains the lock. Returns true if the calling thread, whose list contains the lock, holds it no longer, or if
-     * the lock was deleted.
+     * NULL unless another thread may release the lock for its holder. The lock is then still in the holder's list. The
+     * function returns true if the calling thread, whose list contains the lock, does not hold it any more, or if the
+     * lock was deleted.
      */
     bool (*is_released)(const void *lock);
 };
@@ -35,29 +35,29 @@ struct lock_kind {
 struct held_lock {
     _Atomic(const void *) lock;
     _Atomic(const struct lock_kind *) kind;
-    _Atomic(const struct stack *) by; /* where it was acquired */
+    _Atomic(const struct stack *) by; /* the stack of the routine that acquired the lock */
 };
 
 /*
- * DRIVERS: runs a driver's routine from its start (a system thread, driver_call). WORKER: runs work items. OTHER: any
- * other thread.
+ * THREAD_DRIVERS runs a driver's routine from its start (a system thread, driver_call). THREAD_WORKER runs work items.
+ * Every other thread is a THREAD_OTHER.
  */
 enum thread_kind { THREAD_OTHER, THREAD_DRIVERS, THREAD_WORKER };
 
 struct kernel_thread {
     DISPATCHER_HEADER header; /* first: a PKTHREAD points at it; signalled when the thread has ended */
     KIRQL irql;
-    /* The wait that the thread is in; under the dispatcher's lock, except for `woken`. */
+    /* The thread's present wait. The dispatcher's lock protects these fields, except for `woken`. */
     atomic_uint woken; /* WOKEN_...; the futex that the thread sleeps on */
     bool wait_ended, wait_all;
     NTSTATUS wait_status;
     ULONG wait_count;
     KWAIT_BLOCK *wait_blocks;
     KWAIT_BLOCK own_blocks[THREAD_WAIT_OBJECTS];
-    const struct stack *wait_by; /* the wait's caller */
+    const struct stack *wait_by; /* the stack of the routine that waits */
     LIST_ENTRY all;              /* in the list of all threads, through which others read `held` */
     LIST_ENTRY waiting;          /* in the list of threads that wait */
-    LIST_ENTRY mutants;          /* mutexes that it holds */
+    LIST_ENTRY mutants;          /* mutexes that the thread holds */
     struct kernel_thread *wake_next;
     /* Written by the thread itself or before it begins, except for `priority` and `pulls`. */
     int critical, guarded; /* regions entered; a KMUTEX counts as one */
@@ -82,7 +82,7 @@ extern _Thread_local struct kernel_thread *thread_current PRIVATE_EXPORT(thread_
  * how such an object is created and released. It does so in a constructor, before any other function is called.
  */
 struct thread_objects {
-    struct kernel_thread *(*create)(void);    /* returns one after thread_init, with one reference, or NULL */
+    struct kernel_thread *(*create)(void);    /* returns an initialized thread with one reference, or NULL */
     void (*release)(struct kernel_thread *t); /* drops a reference; the last one calls thread_fini, then frees */
 };
 void thread_set_objects(const struct thread_objects *objects);
@@ -135,8 +135,8 @@ static inline void irql_check_min(const char *routine, KIRQL min)
 
 /*
  * The thread's list of held locks, used while checks are on. `by` is the return address of the routine that acquires
- * the lock. Locks beyond THREAD_MAX_LOCKS are only counted; while there are such, thread_may_have_lock returns true for
- * every lock.
+ * the lock. Locks beyond THREAD_MAX_LOCKS are only counted; while a thread holds such locks, thread_may_have_lock
+ * returns true for every lock.
  */
 void thread_add_lock(const void *lock, const struct lock_kind *kind, const void *by);
 void thread_remove_lock(const void *lock);
@@ -144,8 +144,9 @@ bool thread_has_lock(const void *lock);
 bool thread_may_have_lock(const void *lock);
 
 /*
- * Each call into the driver (callback, work item, DPC, thread) is between thread_mark_get and thread_mark_check. The
- * latter reports and restores a changed IRQL, and reports locks that the driver has acquired and not released.
+ * Each call into the driver (callback, work item, DPC, thread) is between thread_mark_get and thread_mark_check.
+ * thread_mark_check reports and restores a changed IRQL, and reports locks that the driver has acquired and not
+ * released.
  */
 struct thread_mark {
     KIRQL irql;

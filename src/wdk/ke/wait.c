@@ -202,8 +202,8 @@ static struct deadline wait_deadline(const LARGE_INTEGER *timeout)
 }
 
 /*
- * At the end of the timeout: removes the blocks. Returns false if the wait was satisfied before; a waker then wakes the
- * thread.
+ * Called when the timeout is over. Removes the blocks and returns true. Returns false if the wait was satisfied before;
+ * the thread that satisfied it then wakes this thread.
  */
 static bool wait_time_out(struct kernel_thread *t)
 {
@@ -252,7 +252,7 @@ static NTSTATUS wait_block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG c
     link_insert_before(&waiting, &t->waiting);
     dispatch_unlock(NULL);
     until = wait_deadline(timeout);
-    /* Windows queues the thread behind those that were ready before it, such as a worker that was interrupted. */
+    /* Windows queues a woken thread behind threads that were ready before it, such as a worker that was interrupted. */
     if (wait_sleep(t, &until) && t->kind == THREAD_DRIVERS)
         (void)sched_yield();
     return t->wait_status;

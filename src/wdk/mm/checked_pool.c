@@ -33,7 +33,7 @@ static struct pool_block *blocks;
 static TAILQ_HEAD(, pool_block) quarantine = TAILQ_HEAD_INITIALIZER(quarantine);
 static unsigned quarantine_blocks;
 static size_t quarantine_bytes;
-static _Thread_local bool inside; /* this thread holds the lock: a fault is not the driver's */
+static _Thread_local bool inside; /* true while this thread holds the lock: a fault is then not the driver's */
 
 __attribute__((constructor(101))) static void checked_pool_detect_asan(void)
 {
@@ -54,7 +54,7 @@ static void checked_pool_unlock(void)
 
 /* ---- Reports ----------------------------------------------------------------------------------------------------- */
 
-/* b is a copy or is no longer recorded, because the caller does not hold the lock. */
+/* The caller does not hold the lock. Therefore b must be a copy or a block that is no longer recorded. */
 static void block_report(enum check_rule rule, const char *routine, const struct pool_block *b, uint64_t p3,
                          uint64_t p4, const char *what)
 {
@@ -86,7 +86,10 @@ static const char *fill_last_change(const char *from, const char *to, int fill)
     return from < to ? to - 1 : NULL;
 }
 
-/* Finds the first byte that was changed behind the block, and the last one in front of it. NULL: none was changed. */
+/*
+ * Sets *behind to the first changed byte behind the block, *in_front to the last changed one in front of it, or to
+ * NULL.
+ */
 static void block_find_written(struct pool_block *b, const char **behind, const char **in_front)
 {
     char *from = b->run ? b->run->data : b->raw, *to = b->run ? b->run->end : b->raw + b->raw_size;

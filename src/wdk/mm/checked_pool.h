@@ -4,9 +4,10 @@
  * reported. A freed block goes to a quarantine: its memory is not reused until 8192 blocks or 64 MiB were freed after
  * it. Reports are printed with no lock held.
  *
- * A block lies in special pool (special_pool.h) if there is room: an access outside of it, or after it was freed, is
- * reported when it happens. Otherwise the block comes from malloc, between two guard areas that are checked when it is
- * freed. Under AddressSanitizer it comes from malloc without guards, because the sanitizer finds such accesses.
+ * A block lies in special pool (special_pool.h) if special pool has room for it. An access outside of the block, or
+ * after it was freed, is then reported when it happens. Otherwise the block comes from malloc, between two guard areas
+ * that are checked when it is freed. Under AddressSanitizer every block comes from malloc without guards, because the
+ * sanitizer finds such accesses.
  */
 #ifndef WDK_CHECKED_POOL_H
 #define WDK_CHECKED_POOL_H
@@ -84,7 +85,7 @@ uint32_t checked_pool_report_of(FILE *out, const void *start, uint64_t size);
 
 /*
  * Called by the signal handler for an access to a closed page: reports the access and opens the page. Returns false if
- * the page is open, so that the fault has another reason.
+ * the page is open; the fault then has another reason.
  */
 bool checked_pool_handle_fault(const void *address, bool write);
 

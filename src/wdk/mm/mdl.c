@@ -147,8 +147,8 @@ static bool host_can_populate(void)
 }
 
 /*
- * Returns true if every page can be read. For hosts without MADV_POPULATE_READ, where a test for writing would change
- * the memory.
+ * Returns true if every page can be read. mdl_allows uses this function on hosts without MADV_POPULATE_READ. There it
+ * does not test whether pages can be written, because such a test would change the memory.
  */
 static bool memory_is_readable(const char *start, size_t bytes)
 {

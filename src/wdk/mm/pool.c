@@ -24,7 +24,7 @@ enum {
     TAG_KERNEL = 0x6b646e4f, /* "Ondk" */
     NOT_COUNTED = 0xffff,    /* in place of a tag's index */
     MIN_PAGE_BLOCK = 1024,   /* malloc often places a block of this size or more across two pages */
-    OWN_RUN = 0xfffe,        /* in place of a shift: the block is the second and later pages of a run of pool_pages.h */
+    OWN_RUN = 0xfffe,        /* in place of a shift: the block begins at the second page of a run of pool_pages.h */
     OWN_PAGE = 0xffff        /* in place of a shift: header and block are in a page of pool_pages.h */
 };
 
@@ -33,7 +33,7 @@ static const size_t MAX_SIZE = (size_t)1 << 39; /* adding a header, an alignment
 /* Precedes a block that checked_pool.h does not record. */
 struct header {
     uint32_t magic; /* MAGIC ^ the block's address, so that a copy of the header elsewhere is not valid */
-    uint16_t index; /* of the tag */
+    uint16_t index; /* the index of the block's tag */
     uint16_t shift; /* from malloc's pointer to the block, in units of 16 bytes; or OWN_RUN, OWN_PAGE */
     uint64_t size;
 };

@@ -25,7 +25,7 @@ void pool_run_free(void *run, size_t pages);
 /* Creates the first chunk of runs, so that pool_run_alloc does not wait for the host at first. Idempotent. */
 void pool_runs_prepare(void);
 
-/* Makes the pages resident at once. If the host cannot do that, the first access to each does. */
+/* Makes the pages resident at once. If the host cannot do that, the first access to a page makes the page resident. */
 void pool_make_resident(void *start, size_t size);
 
 #endif

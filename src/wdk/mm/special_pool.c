@@ -30,7 +30,7 @@ static const size_t arena_sizes[] = { (size_t)16 << 30, (size_t)1 << 30, (size_t
 static struct arena {
     char *base;
     size_t size;
-    char *unused;                /* from here on no run has been created */
+    char *unused;                /* no run has been created from this address on */
     struct special_run **run_of; /* by page */
     struct special_run *spare[MAX_ORDER + 1];
     atomic_uint live; /* open blocks */
@@ -45,9 +45,9 @@ static struct sigaction previous; /* the handler of SIGSEGV before special_on_fa
 /* ---- Faults ------------------------------------------------------------------------------------------------------ */
 
 /*
- * Calls the previous handler, which may longjmp. Without one, restores the default action, so that the program ends at
- * the faulting instruction. Does the same if the previous handler calls this one: then the same signal arrives again,
- * further down the stack.
+ * Calls the previous handler, which may longjmp. Without a previous handler, restores the default action, so that the
+ * program ends at the faulting instruction. Also restores the default action if the previous handler calls
+ * special_on_fault. This function is then entered a second time for the same signal, deeper in the stack.
  */
 static void fault_pass_on(int number, siginfo_t *info, void *context)
 {
@@ -90,7 +90,7 @@ static void special_on_fault(int number, siginfo_t *info, void *context)
 }
 
 /*
- * Installs the handler, also if another one has replaced it, as test programs do. The replaced one becomes `previous`.
+ * Installs the handler, also if the program has replaced it. The handler that was installed before becomes `previous`.
  */
 static void special_install_handler(void)
 {

@@ -31,8 +31,8 @@ struct special_run {
 };
 
 /*
- * The steps of a block: special_alloc, special_open; when it is freed special_close; when its quarantine ends
- * special_retire. special_alloc sets block->start and block->run. It returns false if the block is too large, or the
+ * A block takes these steps: special_alloc and special_open; special_close when it is freed; special_retire when its
+ * quarantine ends. special_alloc sets block->start and block->run. It returns false if the block is too large, or the
  * limit is reached, or the reservation has no room.
  */
 bool special_alloc(struct pool_block *block, size_t align);

@@ -49,7 +49,7 @@ static uint32_t netio_host_read_mtu(const char *name)
 
 /*
  * Reads the speed, which sysfs has in megabits per second. Returns 0 if the speed is not known: the file of a loopback
- * cannot be read, and it contains -1 if the interface's driver has no speed.
+ * interface cannot be read, and a driver without a speed reports -1.
  */
 static uint64_t netio_host_read_speed(const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System threads, and queries of threads and of the process. A thread's object has one reference of the running thread
- * and one of each handle.
+ * System threads, and queries of threads and of the process. The running thread and each handle to the thread have a
+ * reference to its object.
  */
 #include <pthread.h>
 #include <unistd.h>

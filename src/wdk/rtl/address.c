@@ -26,8 +26,8 @@ static unsigned rtl_address_digit(char c)
 }
 
 /*
- * Parses a number up to max. decimal: no other base and no leading zero; otherwise C's prefixes for octal and
- * hexadecimal are allowed. If it fails, *at is unchanged.
+ * Parses a number up to max. If `decimal` is true, the number has base 10 and no leading zero; otherwise C's prefixes
+ * for octal and hexadecimal are allowed. If the function fails, *at is unchanged.
  */
 static bool rtl_address_parse_number(const char **at, bool decimal, uint64_t max, uint64_t *value)
 {
@@ -54,8 +54,8 @@ static bool rtl_address_parse_number(const char **at, bool decimal, uint64_t max
 }
 
 /*
- * Parses one to four numbers. Each but the last is one byte; the last one fills the remaining bytes. strict: exactly
- * four decimal numbers.
+ * Parses one to four numbers. Each number except the last is one byte; the last one fills the remaining bytes. If
+ * `strict` is true, requires exactly four decimal numbers.
  */
 static bool rtl_parse_ipv4(const char **at, bool strict, uint8_t out[4])
 {

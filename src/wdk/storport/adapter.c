@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An adapter's life: from StorPortInitialize in DriverEntry to its removal before DriverUnload. An adapter whose
- * miniport has not completed all requests is not freed.
+ * Creates, starts and removes adapters. An adapter exists from StorPortInitialize in DriverEntry until its removal
+ * before DriverUnload. If its miniport has not completed all requests, the adapter is not freed.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -332,7 +332,7 @@ struct port_start {
 
 /*
  * Stops timers, DPCs and work items for good: `removing` prevents new ones, and the flush waits for running DPCs. Also
- * fails the waiting requests: nothing else would end a unit reset of the watch, for which no sender waits.
+ * fails the waiting requests. One of them may be a unit reset from the watch, which nothing else would end.
  */
 static void port_adapter_stop_work(struct port_adapter *a)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The StorPort routines for pool, MDLs, timers, work items, DPCs and locks. The handle of a timer or work item is
- * looked up before its use, so a freed one is refused.
+ * looked up before its use, so that a freed handle is refused.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -106,7 +106,7 @@ static VOID port_timer_run(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgumen
     port_timer_unref(t);
 }
 
-/* Prevents a callback that is due and has not begun. */
+/* Cancels the timer, or its callback if the callback is due and has not begun. */
 static void port_timer_cancel(struct port_timer *t)
 {
     if (!timer_cancel(&t->timer) && !KeRemoveQueueDpc(&t->dpc))

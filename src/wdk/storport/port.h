@@ -23,7 +23,7 @@ struct port_call {
     ULONG flags;   /* SRB_FLAGS_DATA_IN and so on */
     ULONG timeout; /* seconds */
     void *data;
-    ULONG length; /* of data; after the completion, how much was transferred */
+    ULONG length; /* bytes at `data`; after the completion, the bytes transferred */
     STOR_PNP_ACTION pnp_action;
     ULONG pnp_flags;
     UCHAR srb_status, scsi_status, sense_length;
@@ -37,12 +37,12 @@ struct port_unit {
     UCHAR inquiry[INQUIRYDATABUFFERSIZE];
     void *extension; /* the miniport's memory for the unit */
     ULONG active, depth;
-    ULONG busy_until;     /* busy until `active` is as low as this; UINT32_MAX: not busy */
+    ULONG busy_until;     /* the unit is busy while `active` exceeds this; UINT32_MAX: not busy */
     int64_t paused_until; /* interrupt time; 0: not paused */
 };
 
 enum port_state { REQUEST_WAITING, REQUEST_STARTED, REQUEST_COMPLETED };
-/* The last measure against a request that takes too long. */
+/* The last action of the watch against a request that takes too long. */
 enum port_rescue { RESCUE_NONE, RESCUE_UNIT_RESET, RESCUE_BUS_RESET };
 
 struct port_request {
@@ -84,7 +84,7 @@ struct port_adapter {
     int64_t paused_until;
     atomic_bool running;
     bool link_down, resetting, watched;
-    bool removing; /* no timer is set and no work item queued any more */
+    bool removing; /* set when the removal begins; from then on no timer is set and no work item is queued */
     ULONG users;   /* work items, and threads that start or complete requests; the removal waits for them */
     bool scanning, scan_again, no_scan;
     bool refused; /* HwStartIo returned FALSE: no request starts until a completion, a reset or port_watch */
@@ -109,8 +109,8 @@ static inline struct port_adapter *port_of(PVOID extension)
 }
 
 /*
- * These surround a call into the miniport. port_enter sets the IRQL of the call. port_exit reports a changed IRQL and
- * locks that are still held, and restores the IRQL from before port_enter.
+ * port_enter and port_exit surround a call into the miniport. port_enter sets the IRQL of the call. port_exit reports a
+ * changed IRQL and locks that are still held, and restores the IRQL from before port_enter.
  */
 struct port_inside {
     KIRQL before;

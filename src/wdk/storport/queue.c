@@ -218,7 +218,7 @@ struct port_request *port_find(struct port_adapter *a, const void *srb)
     return NULL;
 }
 
-/* Records the stack of the completion for the report of a second one. Requires the lock. */
+/* Records the stack of the completion, which a report of a second completion prints. Requires the lock. */
 static void port_record_completion(struct port_adapter *a, const void *srb, const void *by)
 {
     if (!check_on())

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the units. The scan sends INQUIRY to unit 0 of every target. If that unit exists, REPORT LUNS lists the
- * target's other units. If the target does not support REPORT LUNS, INQUIRY tries all of them. The miniport receives
- * StorRemoveDevice for each unit that has disappeared. At most one scan runs at a time.
+ * target's other units. If the target does not support REPORT LUNS, the scan sends INQUIRY to every unit. The miniport
+ * receives StorRemoveDevice for each unit that has disappeared. At most one scan runs at a time.
  */
 #include <pthread.h>
 #include <string.h>

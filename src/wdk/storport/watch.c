@@ -35,8 +35,8 @@ static struct port_request *port_watch_find_late(struct port_adapter *a, int64_t
 }
 
 /*
- * Inserts a reset of the late request's unit, for which no sender waits. Returns NULL if out of memory. Requires the
- * lock.
+ * Inserts a request that resets the late request's unit. No sender waits for the reset. Returns NULL if out of memory.
+ * Requires the lock.
  */
 static struct port_request *port_watch_insert_reset(struct port_adapter *a, const struct port_request *late)
 {

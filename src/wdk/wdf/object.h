@@ -21,10 +21,10 @@ struct wdf_object {
     LIST_ENTRY children, sibling; /* youngest last */
     int references;
     bool deleted;                       /* its cleanup has begun */
-    bool released;                      /* the reference of its creation is being released, or has been */
+    bool released;                      /* the reference from its creation is being released or was released */
     void (*stop)(struct wdf_object *o); /* called before the cleanup callbacks; may be NULL */
     struct wdf_context *contexts;
-    unsigned callbacks; /* of a root: running callbacks of work items below it; under the lock of timer.c */
+    unsigned callbacks; /* in a root: running callbacks of work items below the root; under the lock of timer.c */
 };
 
 /* Allocates `size` zeroed bytes that begin with a struct wdf_object, and inserts the object below `parent`. */
@@ -53,7 +53,7 @@ bool wdf_object_delete(struct wdf_object *o);
 void wdf_object_ref(struct wdf_object *o);
 void wdf_object_unref(struct wdf_object *o);
 
-/* Waits for the callbacks of work items below the root. Nothing else waits for a callback that deletes its own item. */
+/* Waits for the callbacks of work items below the root, also for a callback that has deleted its own work item. */
 void wdf_work_wait(struct wdf_object *root);
 
 /* Returns the driver whose code contains the address, or NULL if it has not called WdfDriverCreate. */

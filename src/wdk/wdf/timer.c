@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The framework's timers and work items. After the deletion of one no callback of it runs, except a callback that
- * deletes its own work item.
+ * The framework's timers and work items. After a timer or work item has been deleted, its callback does not run. The
+ * exception is a callback that deletes its own work item.
  */
 #include <pthread.h>
 #include <stdatomic.h>

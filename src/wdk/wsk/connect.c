@@ -10,8 +10,8 @@
 #include "wdk/wsk/socket.h"
 
 /*
- * Returns the socket to WSK_BOUND and fails the request. After wsk_host_disconnect the host accepts another connect,
- * but has also released a port that it chose at the bind, so the socket is bound to its address again. A socket of
+ * Returns the socket to WSK_BOUND and fails the request. wsk_host_disconnect makes another connect possible, but
+ * releases a port that the host chose at the bind. Therefore the socket is bound to its address again. A socket of
  * WskSocketConnect is closed instead, because the driver never received it.
  */
 static void wsk_connect_fail(struct wsk_request *r, NTSTATUS status)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * WskControlSocket: options and I/O controls. They run on the caller's thread. This is safe because the host's socket
- * stays the same until the close. All complete before the call returns, except that the disabling of a running event
- * returns STATUS_PENDING.
+ * stays the same until the close. Each call completes before it returns, with one exception: a call that disables a
+ * running event returns STATUS_PENDING.
  */
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /*
  * Datagram sockets. Sends run in the order of the calls. A received datagram completes a pending WskReceiveFrom; if
  * none is pending, WskReceiveFromEvent receives a list of datagrams. Datagrams that the driver does not accept are
- * stored in `refused`, and later receives return them first. A refusal also disables the event, which limits their
- * number.
+ * stored in `refused`, and later receives return them first. When the driver refuses datagrams, the event is disabled,
+ * which limits the number of stored datagrams.
  */
 #include <errno.h>
 #include <string.h>

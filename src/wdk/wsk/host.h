@@ -34,7 +34,7 @@ void wsk_host_map_address(void *address, bool v6, bool to_host);
 /* ---- One socket ---- */
 
 int wsk_host_open(unsigned family, bool stream);
-/* abort: drops the data that the peer has not received and resets the connection. */
+/* Closes fd. If `abort` is true, drops the data that the peer has not received and resets the connection. */
 void wsk_host_close(int fd, bool abort);
 int wsk_host_bind(int fd, const struct wsk_address *local);
 int wsk_host_listen(int fd);
@@ -57,16 +57,16 @@ int wsk_host_route(unsigned family, const struct wsk_address *remote, struct wsk
 int wsk_host_pop_error(int fd);
 /* Returns how many bytes can be received now; for a datagram socket, the size of the next datagram. */
 size_t wsk_host_available(int fd);
-/* more: another part of the same send follows. */
+/* `more` is true if another part of the same send follows. */
 ssize_t wsk_host_send(int fd, const struct iovec *parts, int count, bool more);
-/* peek: the bytes stay in the host's buffer. Returns 0 if all data has been received and the peer has sent its FIN. */
+/* If `peek` is true, the bytes stay in the host's buffer. Returns 0 after all data if the peer has sent its FIN. */
 ssize_t wsk_host_receive(int fd, const struct iovec *parts, int count, bool peek);
 /* Drops up to max bytes of the received data. */
 ssize_t wsk_host_discard(int fd, size_t max);
 
 /*
- * Packet information of a datagram. Received: its destination and the interface that received it. Sent: the source
- * address and the interface to use. truncated is valid even if present is false.
+ * Packet information of a datagram. For a received datagram: the destination and the interface that received it. For a
+ * datagram to send: the source address and the interface to use. `truncated` is valid even if `present` is false.
  */
 struct wsk_packet_info {
     bool present, v6, truncated, broadcast, multicast;
@@ -80,9 +80,9 @@ ssize_t wsk_host_receive_from(int fd, const struct iovec *parts, int count, stru
 
 /* ---- Options, by Windows' levels and names ---- */
 
-/* Both return -ENOPROTOOPT if the option is not supported. */
+/* wsk_host_set_option and wsk_host_get_option return -ENOPROTOOPT if the option is not supported. */
 int wsk_host_set_option(int fd, unsigned family, uint32_t level, uint32_t name, const void *value, size_t size);
-/* *size: in, the size of the buffer; out, the size of the value. */
+/* The caller sets *size to the size of the buffer. *size receives the size of the value. */
 int wsk_host_get_option(int fd, unsigned family, uint32_t level, uint32_t name, void *value, size_t *size);
 void wsk_host_set_no_delay(int fd, bool on);
 bool wsk_host_has_no_delay(int fd);
@@ -93,7 +93,7 @@ size_t wsk_host_send_room(int fd);
 
 struct wsk_poll;
 struct wsk_ready {
-    void *tag;   /* of wsk_host_watch; NULL: wsk_host_wake was called */
+    void *tag;   /* the tag passed to wsk_host_watch; NULL if wsk_host_wake was called */
     bool failed; /* the socket may have an error: see wsk_host_pop_error */
 };
 

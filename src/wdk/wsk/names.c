@@ -157,7 +157,7 @@ static void wsk_query_resolve(struct wsk_query *q)
     wsk_query_finish(q, status);
 }
 
-/* Copies the string as UTF-8; *copy stays NULL for an empty one. Returns false if out of memory. */
+/* Copies the string as UTF-8. *copy stays NULL for an empty string. Returns false if out of memory. */
 static bool wsk_names_copy_string(char **copy, const UNICODE_STRING *s)
 {
     if (!s || !s->Buffer || !s->Length)

@@ -19,7 +19,7 @@
 #include "wdk/wsk/socket.h"
 
 enum { MAX_PARTS = 4, PART_SIZE = 16384, HEADERS_SIZE = 54, MAX_DRAINED_BYTES = 1 << 16, RELEASE_ASAP_BYTES = 1 << 20 };
-enum { MAX_INDICATIONS = 16 }; /* then the thread serves other sockets */
+enum { MAX_INDICATIONS = 16 }; /* after so many indications the thread serves other sockets */
 
 struct wsk_receive_part {
     WSK_DATA_INDICATION indication;
@@ -87,8 +87,8 @@ static bool wsk_receive_is_complete(const struct wsk_request *r)
 }
 
 /*
- * Receives for the request, and completes it if it is done. Returns false if the pump must stop: no data, a FIN or an
- * error.
+ * Receives for the request, and completes the request if it is done. Returns false if there is no data, or after a FIN
+ * or an error: the caller must then stop.
  */
 static bool wsk_receive_serve_request(struct wsk_socket *s, struct wsk_request *r)
 {
@@ -140,7 +140,7 @@ static void wsk_receive_block_truncate(struct wsk_receive_block *b, SIZE_T bytes
 }
 
 /*
- * Copies the data without removing it. A copy ends before a byte that the peer has marked as urgent; the next one
+ * Copies the data without removing it. A copy ends before a byte that the peer has marked as urgent; the next copy
  * begins with that byte.
  */
 static ssize_t wsk_receive_block_fill(struct wsk_socket *s, struct wsk_receive_block *b)

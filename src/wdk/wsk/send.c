@@ -9,7 +9,7 @@
 
 #include "wdk/wsk/socket.h"
 
-enum { MAX_BYTES_AT_ONCE = 4 << 20 }; /* then the thread serves other sockets */
+enum { MAX_BYTES_AT_ONCE = 4 << 20 }; /* after so many bytes the thread serves other sockets */
 
 static SIZE_T wsk_send_total(const struct iovec *parts, int n)
 {
@@ -70,7 +70,8 @@ static int wsk_send_request(struct wsk_socket *s, struct wsk_request *r)
 }
 
 /*
- * The socket's pending error (SO_ERROR) is the cause of the loss. If it was read before, the send's error is the cause.
+ * The cause of the loss is the socket's pending error (SO_ERROR), or the send's error if the pending one was read
+ * before.
  */
 static void wsk_send_lose(struct wsk_socket *s, int error)
 {

@@ -28,6 +28,7 @@
 
 /* ---- The thread: thread.c ---- */
 
+/* A post: a queued call of run(post), which the socket thread makes. */
 struct wsk_post {
     LIST_ENTRY link;
     void (*run)(struct wsk_post *post); /* may free the post */
@@ -82,7 +83,7 @@ struct wsk_socket {
     unsigned pending;                              /* requests that are not completed */
     struct wsk_request *close_request;             /* of WskCloseSocket */
     bool closing;              /* the host's socket is closed; this socket is freed when pending is 0 */
-    bool fin_received;         /* the peer has sent its FIN, and all data before it has been received */
+    bool fin_received;         /* the peer has sent its FIN, and all data before the FIN was received */
     bool disconnect_queued;    /* a graceful disconnect is among the sends, or has been completed */
     bool fin_sent;             /* the host has all data and has been asked to send a FIN */
     bool disconnect_indicated; /* WskDisconnectEvent has been called */
@@ -99,8 +100,8 @@ struct wsk_socket {
 };
 
 /*
- * Creates a socket over fd, or over a new host socket if fd is -1. Counts it in the client and the thread. Returns NULL
- * and sets *status if that fails; fd then stays the caller's.
+ * Creates a socket over fd, or over a new host socket if fd is -1. Counts it in the client and the thread. On failure
+ * returns NULL and sets *status; the caller then still owns fd.
  */
 struct wsk_socket *wsk_socket_new(struct wsk_client *client, ULONG category, ADDRESS_FAMILY family, bool stream, int fd,
                                   NTSTATUS *status);
@@ -111,15 +112,15 @@ void wsk_socket_abandon(struct wsk_socket *s);
  * pending, which may be during the call.
  */
 void wsk_socket_close(struct wsk_socket *s);
-/* Socket thread: sends, receives, accepts and calls events as far as possible now. */
+/* Socket thread: pumps the socket, that is, sends, receives, accepts and calls events as far as possible now. */
 void wsk_socket_pump(struct wsk_socket *s);
-/* Socket thread: handles a host socket that has become ready. failed: it may have an error. */
+/* Socket thread: handles a host socket that has become ready. `failed` is true if that socket may have an error. */
 void wsk_socket_handle_ready(struct wsk_socket *s, bool failed);
-/* Any thread: the socket thread will pump the socket. */
+/* Any thread: makes the socket thread pump the socket. */
 void wsk_socket_post_pump(struct wsk_socket *s);
 /*
- * Socket thread: pumps the socket once more in the next round. starved: STARVED_MS later, because memory or file
- * descriptors ran out.
+ * Socket thread: pumps the socket again in the next round. If `starved` is true, memory or file descriptors ran out,
+ * and the next round begins at most STARVED_MS later.
  */
 void wsk_thread_pump_again(struct wsk_socket *s, bool starved);
 /* Socket thread: from now on wsk_socket_handle_ready is called when the host's socket becomes ready. */
@@ -206,8 +207,8 @@ NTSTATUS wsk_request_post(struct wsk_request *r);
  */
 struct wsk_request *wsk_request_alloc(struct wsk_socket *s, enum wsk_operation operation, PIRP irp);
 /*
- * Socket thread: completes the IRP and frees the request. If the cancel routine has run, its post does both instead.
- * Frees a closing socket when this was its last request.
+ * Socket thread: completes the IRP and frees the request. If the IRP's cancel routine has run, the post `cancel` does
+ * this later. Frees a closing socket when this was its last request.
  */
 void wsk_request_finish(struct wsk_request *r, NTSTATUS status, ULONG_PTR information);
 /*
@@ -225,7 +226,7 @@ static inline struct wsk_request *wsk_request_first(LIST_ENTRY *requests)
 /* Returns false if the handle is NULL. While checks are on, also reports a closed socket and returns false. */
 bool wsk_socket_is_usable(const char *routine, PWSK_SOCKET handle);
 /*
- * First half of WskRelease: checks the handle, and that the driver retains the list. Reports a list that is not
+ * The first part of WskRelease. Checks the handle, and that the driver retains the list. Reports a list that is not
  * retained; `event` is the name of the event that indicates such lists. After success the caller frees the list.
  */
 NTSTATUS wsk_indication_remove(PWSK_SOCKET handle, void *list, const char *event);
@@ -241,8 +242,8 @@ void wsk_connect_handle_delivered(struct wsk_socket *s);
 /* Finishes the connect request if the host's connect has ended. host_error is the error, or 0 if there is none. */
 void wsk_connect_handle_result(struct wsk_socket *s, int host_error);
 /*
- * Handles the loss of the connection: pending sends and receives complete with `pending`, later calls with `lost`.
- * by_peer: WskDisconnectEvent is called.
+ * Handles the loss of the connection: pending sends and receives complete with `pending`, later calls with `lost`. If
+ * `by_peer` is true, calls WskDisconnectEvent.
  */
 void wsk_connect_lose(struct wsk_socket *s, NTSTATUS pending, NTSTATUS lost, bool by_peer);
 void wsk_send_pump(struct wsk_socket *s);     /* send.c */
@@ -257,14 +258,14 @@ bool wsk_datagram_parse_control(const CMSGHDR *control, ULONG length, struct wsk
 
 /* Returns true if the event is enabled. The event then counts as running until wsk_event_end. */
 bool wsk_event_begin(struct wsk_socket *s, ULONG event);
-/* Ends the running event and completes the WSK_DISABLE requests that wait for that. */
+/* Ends the running event and completes the WSK_DISABLE requests that wait until the event has returned. */
 void wsk_event_end(struct wsk_socket *s);
 bool wsk_event_enabled(struct wsk_socket *s, ULONG event);
 /* Calls WskDisconnectEvent if it is enabled, the peer has ended the connection, and the event was not called before. */
 void wsk_event_disconnect(struct wsk_socket *s);
 /* Calls WskSendBacklogEvent if it is enabled and the size of the host's send buffer has changed. */
 void wsk_event_backlog(struct wsk_socket *s);
-/* SO_WSK_EVENT_CALLBACK. Completes the IRP, if any, with the status that it returns, unless that is STATUS_PENDING. */
+/* SO_WSK_EVENT_CALLBACK. Completes the IRP, if any, with the returned status, unless it returns STATUS_PENDING. */
 NTSTATUS wsk_event_control(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size, PIRP irp);
 /* Returns the WSK_EVENT_... bits that exist for sockets of the category. */
 ULONG wsk_event_mask(ULONG category);

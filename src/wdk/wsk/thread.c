@@ -13,14 +13,15 @@
 
 enum { MAX_READY = 32, STARVED_MS = 20 };
 
-static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* for start and stop; the socket thread never locks it */
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* serialises start and stop; the socket thread never locks
+                                                          * it */
 static pthread_t thread;
 static bool is_running;
 static atomic_bool stopping;
 static atomic_uint sockets;
 static struct wsk_poll *host;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for posts, woken */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `posts` and `woken` */
 static LIST_ENTRY posts = { &posts, &posts };
 static bool woken; /* the thread will run the posts before it sleeps */
 
@@ -30,8 +31,8 @@ static bool starved;
 /* ---- Posts ------------------------------------------------------------------------------------------------------- */
 
 /*
- * Wakes the thread while it holds the lock. After the unlock the post may have run, and the thread and `host` may be
- * gone.
+ * Wakes the socket thread before it unlocks. After the unlock that thread may have run the post and ended, and `host`
+ * may be freed.
  */
 void wsk_thread_post(struct wsk_post *post, void (*run)(struct wsk_post *post))
 {
@@ -55,7 +56,7 @@ static void wsk_thread_move_list(LIST_ENTRY *from, LIST_ENTRY *to)
     link_init(from);
 }
 
-/* Runs the posts that are queued now. Posts that these add run in the next round, after the ready sockets. */
+/* Runs the queued posts. A post that is queued meanwhile runs in the next round, after the ready sockets. */
 static void wsk_thread_run_posts(void)
 {
     LIST_ENTRY now;
@@ -103,7 +104,7 @@ void wsk_thread_unwatch(struct wsk_socket *s)
     wsk_host_unwatch(host, s->fd);
 }
 
-/* Pumps the sockets that are in the list now; a pump may insert its socket again. */
+/* Pumps the sockets that are in pump_again now. A socket that is inserted meanwhile is pumped in the next round. */
 static void wsk_thread_run_pumps(void)
 {
     LIST_ENTRY now;
@@ -125,7 +126,7 @@ static int wsk_thread_timeout_ms(void)
     return link_empty(&pump_again) ? -1 : starved ? STARVED_MS : 0;
 }
 
-/* Handles all ready sockets before the posts and pumps, because these may free sockets that `ready` points at. */
+/* Handles all ready sockets before it runs posts and pumps sockets: both may free a socket that `ready` points at. */
 static void *wsk_thread_run(void *argument)
 {
     struct wsk_ready ready[MAX_READY];
