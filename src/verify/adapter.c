@@ -48,7 +48,7 @@ static const char *adapter_find_logical_use(const struct proxy *adapter, uint64_
     return routine;
 }
 
-/* The same for all pages of a mapping. */
+/* Like adapter_find_logical_use, for all pages of a mapping. */
 static const char *adapter_find_lam_use(const struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam,
                                         uint64_t *at)
 {
@@ -63,7 +63,7 @@ static const char *adapter_find_lam_use(const struct proxy *adapter, const NDK_L
     return routine;
 }
 
-/* Does nothing for a mapping that was released before, which has no AdapterContext. */
+/* Reports the release of a mapping that a request uses. A mapping that was released before has no AdapterContext. */
 static void adapter_check_lam_unused(const struct proxy *p, const NDK_LOGICAL_ADDRESS_MAPPING *lam)
 {
     uint64_t at = 0;

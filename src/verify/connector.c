@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connectors. A connector's proxy refers to the queue pair that it connects, because no request of the queue pair uses
- * memory any more when the connection has ended.
+ * Connectors. A connector's proxy refers to the queue pair that it connects. When the connection has ended, the proxy
+ * marks the queue pair, because requests of that queue pair then use no memory any more.
  */
 #include <stdlib.h>
 
@@ -67,7 +67,7 @@ static void connector_on_established(struct proxy *p, NTSTATUS status)
         atomic_store(&((struct connector *)p)->established, true);
 }
 
-/* The connection has ended: every request of its queue pair has completed. */
+/* Called when the connection has ended: marks the queue pair, because all of its requests have completed. */
 static void connector_end_qp(struct proxy *p)
 {
     struct connector *c = (struct connector *)p;

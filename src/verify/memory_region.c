@@ -11,7 +11,7 @@ static void mr_clear_mdls(struct proxy *mr)
     proxy_unlock_all();
 }
 
-/* Stores the MDLs of a registration. Returns false if the region has one already: the provider refuses another. */
+/* Stores a registration's MDLs. Returns false if the region has MDLs already; the provider then refuses the call. */
 static bool mr_set_mdls(struct proxy *mr, const MDL *mdl)
 {
     bool first;
@@ -33,7 +33,7 @@ static void mr_on_registered(struct proxy *mr, NTSTATUS status)
 
 static void mr_on_deregistered(struct proxy *mr, NTSTATUS status)
 {
-    (void)status; /* it fails only if there is no registration */
+    (void)status; /* a deregistration fails only if the region is not registered */
     mr_clear_mdls(mr);
 }
 

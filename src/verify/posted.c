@@ -59,7 +59,7 @@ static void posted_push_free(struct posted *posted, struct posted_record *record
     posted->free = record;
 }
 
-/* Adds a chunk, after it has put the unused records of the newest chunk into the free list. Requires the lock. */
+/* Puts the unused records of the newest chunk into the free list, then adds the chunk. Requires the lock. */
 static void posted_add_chunk(struct posted *posted, struct posted_chunk *chunk)
 {
     while (posted->chunks && posted->used < posted->chunks->count)

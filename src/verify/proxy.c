@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code that all proxies share: creation, use, close, and the search for memory that they use. A proxy is in one of
- * two lists, of the open ones or of the closed ones, from its insertion until it is freed. A thread that reads the
- * state PROXY_CLOSING under the lock finds closed_by set.
+ * The code that all proxies share: creation, use, close, and the search for memory that they use. From its insertion
+ * until it is freed, a proxy is either in the list of open proxies or in the list of closed proxies. A thread that
+ * reads the state PROXY_CLOSING under the lock finds closed_by set.
  */
 #include <stdlib.h>
 
@@ -97,7 +97,7 @@ void proxy_unref(struct proxy *p)
     free(p);
 }
 
-/* Counts one object of the adapter less, because the adapter's close waits until there is none. */
+/* Decrements the adapter's count of objects. The adapter's close waits until that count is 0. */
 static void proxy_release_adapter(struct proxy *adapter)
 {
     if (adapter)

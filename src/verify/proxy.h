@@ -70,8 +70,8 @@ void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMP
 /* Returns the completion routine for the provider, whose context is the proxy; NULL if the consumer gave none. */
 NDK_FN_CREATE_COMPLETION proxy_create_routine(const struct proxy *p);
 /*
- * Must be called after the provider's create call, which returned status. object is where the provider wrote its
- * object, out where the consumer wants the proxy. Returns status.
+ * Must be called after the provider's create call, which returned status. The provider has stored its object at
+ * `object`; the consumer expects the proxy at `out`. Returns status.
  */
 NTSTATUS proxy_end_create(struct proxy *p, NTSTATUS status, const void *object, void *out);
 /* Stores the object that the provider has created. */
@@ -85,7 +85,10 @@ void proxy_set_real(struct proxy *p, void *real);
  */
 struct proxy *proxy_enter(const void *pub, const char *routine, const void *frame);
 #define PROXY_ENTER(pub_, routine) proxy_enter(pub_, routine, __builtin_frame_address(0))
-/* Returns the provider's object of a proxy that is an argument of a call. Returns NULL in the same cases. */
+/*
+ * Returns the provider's object of a proxy that is an argument of a call. Returns NULL for NULL, and for a closed
+ * object, which it reports.
+ */
 void *proxy_real_at(const void *pub, const char *routine);
 #define PROXY_REAL(pub_, routine) ((__typeof__(pub_))proxy_real_at(pub_, routine))
 
@@ -107,7 +110,7 @@ NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION 
 NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
 /* Returns true for the first close of the object. A later one is reported. */
 bool proxy_begin_close(struct proxy *p, const char *routine);
-/* The provider's object is closed. Moves the proxy to the list of closed ones. */
+/* Called when the provider's object is closed. Moves the proxy to the list of closed proxies. */
 void proxy_end_close(struct proxy *p);
 
 void proxy_ref(struct proxy *p);

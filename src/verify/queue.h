@@ -33,19 +33,19 @@ void queue_add_pair(struct queue *cq, struct queue *qp, int use);
 
 /*
  * queue_poll_begin and queue_poll_end enclose a poll of the provider's completion queue and the translation of its
- * results. closed: the value that queue_poll_begin returned. emptied: the poll returned fewer results than the consumer
- * asked for.
+ * results. `closed` is the value that queue_poll_begin returned. `emptied` is true if the poll returned fewer results
+ * than the consumer asked for.
  */
 uint64_t queue_poll_begin(struct queue *cq);
 void queue_translate_result(PVOID *qp_context, PVOID *request_context);
 void queue_poll_end(struct queue *cq, uint64_t closed, bool emptied);
 
-/* The connection of a queue pair has ended for good: none of its requests is outstanding any more. */
+/* Called when the queue pair's connection has ended for good: none of its requests is outstanding any more. */
 void queue_set_disconnected(struct proxy *qp);
 
 /* Finds a posted request of p that uses the memory. Returns false if p is no open queue. Requires the proxies' lock. */
 bool queue_find_use(struct proxy *p, const void *start, size_t size, struct verify_use *use);
-/* The same for logical addresses: see posted_find_logical_use. */
+/* Like queue_find_use, for logical addresses: see posted_find_logical_use. */
 const char *queue_find_logical_use(struct proxy *p, uint64_t first, uint64_t size, uint64_t *at);
 
 #endif

@@ -56,7 +56,7 @@ struct breach {
 __attribute__((format(printf, 7, 8))) void report_breach(const struct rule *rule, const char *routine, uint64_t p1,
                                                          uint64_t p2, uint64_t p3, uint64_t p4, const char *format,
                                                          ...);
-/* The same with a va_list. The printed stack begins at the return address `by`. */
+/* Like report_breach, with a va_list. The printed stack begins at the return address `by`. */
 __attribute__((format(printf, 3, 0))) void report_breach_args(const struct breach *breach, const void *by,
                                                               const char *format, va_list args);
 

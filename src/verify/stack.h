@@ -23,8 +23,9 @@ struct stack {
 void stack_capture(struct stack *s, const void *by);
 
 /*
- * The same with frame pointers only, which is a hundred times as fast. Functions that were compiled without frame
- * pointers are missing (a driver that was not built by ondk_driver). The stack always contains `by`.
+ * Like stack_capture, but follows frame pointers only and is a hundred times as fast. Functions that were compiled
+ * without frame pointers are missing, for example those of a driver that ondk_driver has not built. The stack always
+ * contains `by`.
  */
 void stack_walk(struct stack *s, const void *by) PRIVATE_EXPORT(stack_walk);
 
@@ -34,7 +35,7 @@ void stack_print(const struct stack *s, FILE *out, const char *indent);
 /* Returns whether a frame of s lies in [start, start + size). */
 bool stack_has_frame_in(const struct stack *s, const void *start, uint64_t size);
 
-/* Is the address inside of the calling thread's stack? */
+/* Returns true if the address is inside the calling thread's stack. */
 bool stack_contains(const void *address);
 
 #endif

@@ -58,7 +58,7 @@ bool verify_is_wrapped(const NDK_ADAPTER *adapter);
 NDK_ADAPTER *verify_begin_close(NDK_ADAPTER *adapter, const char *routine);
 void verify_end_close(NDK_ADAPTER *adapter);
 
-/* Returns the provider's adapter behind a wrapped one; any other adapter as it is. */
+/* Returns the provider's adapter behind a wrapped adapter. Returns any other adapter unchanged. */
 NDK_ADAPTER *verify_unwrap(NDK_ADAPTER *adapter);
 
 /* ---- For the host ---- */
