@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GUIDs. DEFINE_GUID declares a GUID. If the file has defined INITGUID or included initguid.h before, it also defines
- * the GUID; the linker merges equal definitions of several files. This header may be included again after INITGUID was
- * defined or undefined.
+ * GUIDs. DEFINE_GUID declares a GUID. DEFINE_GUID also defines the GUID in a file that has defined INITGUID or included
+ * initguid.h before. The linker merges equal definitions of several files. This header may be included again after
+ * INITGUID was defined or undefined.
  */
 #ifndef ONDK_WDK_GUIDDEF_H
 #define ONDK_WDK_GUIDDEF_H

@@ -38,7 +38,7 @@ typedef VOID (*CLOSE_NDK_ADAPTER_HANDLER)(_In_ NDIS_HANDLE MiniportAdapterContex
 
 #define NDIS_NDK_PROVIDER_CHARACTERISTICS_REVISION_1 1
 
-/* Header: NDIS_OBJECT_TYPE_NDK_PROVIDER_CHARACTERISTICS, REVISION_1 (above) and its size (below). Flags is 0. */
+/* Header has the object type, the revision above and the size below. Flags is 0. */
 typedef struct _NDIS_NDK_PROVIDER_CHARACTERISTICS {
     NDIS_OBJECT_HEADER Header;
     ULONG Flags;

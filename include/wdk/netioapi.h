@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's interfaces, addresses and routes for an IP helper client. An interface's index is the one that the host
- * program has mapped to it (ndkrun --map), or otherwise its index on the host. Its LUID consists of its index on the
- * host and its type. All routines: IRQL < DISPATCH_LEVEL. Values that the host does not report (router discovery,
- * lifetimes, forwarding on one interface) are Windows' defaults.
+ * The host's interfaces, addresses and routes for an IP helper client. The index of an interface is the index that the
+ * host program has mapped (ndkrun --map), or else the host's own index. An interface's LUID consists of its index on
+ * the host and its type. IRQL <= APC_LEVEL; CancelMibChangeNotify2, and conversions of names and GUIDs: PASSIVE_LEVEL.
+ * Values that the host does not report (router discovery, lifetimes, forwarding on one interface) are Windows'
+ * defaults.
  */
 #ifndef ONDK_WDK_NETIOAPI_H
 #define ONDK_WDK_NETIOAPI_H
@@ -213,11 +214,11 @@ typedef VOID NETIOAPI_API_ UNICAST_IPADDRESS_CHANGE_CALLBACK(_In_ PVOID CallerCo
                                                              _In_ MIB_NOTIFICATION_TYPE NotificationType);
 typedef UNICAST_IPADDRESS_CHANGE_CALLBACK *PUNICAST_IPADDRESS_CHANGE_CALLBACK;
 
-/* ---- Names of an interface: STATUS_INVALID_PARAMETER where there is no such interface ---------------------------- */
+/* ---- Names of an interface: STATUS_INVALID_PARAMETER if there is no such interface ------------------------------- */
 
 NETIOAPI_API ConvertInterfaceIndexToLuid(_In_ NET_IFINDEX InterfaceIndex, _Out_ PNET_LUID InterfaceLuid);
 NETIOAPI_API ConvertInterfaceLuidToIndex(_In_ const NET_LUID *InterfaceLuid, _Out_ PNET_IFINDEX InterfaceIndex);
-/* The alias and the name are both the host's name ("eth0"). STATUS_NO_MEMORY: Length is too small. */
+/* The alias and the name are both the host's name ("eth0"). Returns STATUS_NO_MEMORY if Length is too small. */
 NETIOAPI_API ConvertInterfaceLuidToAlias(_In_ const NET_LUID *InterfaceLuid, _Out_writes_(Length) PWSTR InterfaceAlias,
                                          _In_ SIZE_T Length);
 NETIOAPI_API ConvertInterfaceAliasToLuid(_In_ const WCHAR *InterfaceAlias, _Out_ PNET_LUID InterfaceLuid);
@@ -229,11 +230,11 @@ NETIOAPI_API ConvertInterfaceNameToLuidA(_In_z_ const CHAR *InterfaceName, _Out_
 NETIOAPI_API ConvertInterfaceNameToLuidW(_In_z_ const WCHAR *InterfaceName, _Out_ NET_LUID *InterfaceLuid);
 NETIOAPI_API ConvertInterfaceLuidToGuid(_In_ const NET_LUID *InterfaceLuid, _Out_ GUID *InterfaceGuid);
 NETIOAPI_API ConvertInterfaceGuidToLuid(_In_ const GUID *InterfaceGuid, _Out_ PNET_LUID InterfaceLuid);
-/* Masks are in network byte order. STATUS_INVALID_PARAMETER: the mask has a 0 bit before a 1 bit. */
+/* Masks are in network byte order. Returns STATUS_INVALID_PARAMETER if the mask has a 0 bit before a 1 bit. */
 NETIOAPI_API ConvertLengthToIpv4Mask(_In_ ULONG MaskLength, _Out_ PULONG Mask);
 NETIOAPI_API ConvertIpv4MaskToLength(_In_ ULONG Mask, _Out_ PUINT8 MaskLength);
 
-/* ---- Tables: what Get...Table gives out goes back with FreeMibTable ---------------------------------------------- */
+/* ---- Tables: FreeMibTable frees what Get...Table returns --------------------------------------------------------- */
 
 NETIOAPI_API GetIfEntry2(_Inout_ PMIB_IF_ROW2 Row);
 NETIOAPI_API GetIfTable2(_Outptr_ PMIB_IF_TABLE2 *Table);
@@ -257,8 +258,8 @@ NTKERNELAPI VOID NETIOAPI_API_ FreeMibTable(_In_ PVOID Memory);
 
 /*
  * Callback runs at PASSIVE_LEVEL on a thread of the kernel. In its row only family, LUID, index and address are set.
- * For MibInitialNotification the row is NULL. CancelMibChangeNotify2 waits for a running callback and must not be
- * called from inside one.
+ * For MibInitialNotification the row is NULL. CancelMibChangeNotify2 waits for a running callback, so the callback must
+ * not call it.
  */
 NETIOAPI_API NotifyIpInterfaceChange(_In_ ADDRESS_FAMILY Family, _In_ PIPINTERFACE_CHANGE_CALLBACK Callback,
                                      _In_opt_ PVOID CallerContext, _In_ BOOLEAN InitialNotification,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The base types of Windows' kernel, with Windows' sizes: LONG has 32 bits, WCHAR has 16. Drivers are compiled with
- * -fshort-wchar, which ndk-cc and the CMake function set. The only difference: plain `long` has 64 bits here, as in the
+ * -fshort-wchar, which ndk-cc and the CMake function set. One difference remains: plain `long` has 64 bits, as in the
  * host's compiler; LONG, ULONG and DWORD have 32.
  */
 #ifndef ONDK_WDK_NTDEF_H
@@ -71,7 +71,9 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #define __w64
 #define __pragma(directive)
 #define __forceinline inline __attribute__((always_inline))
-/* An __inline function that is not inlined needs a definition. Each file emits one, and drivers link with muldefs. */
+/*
+ * An __inline function that is not inlined needs a definition. Each file emits one; drivers are linked with -z muldefs.
+ */
 #ifdef __cplusplus
 #define __inline inline
 #else

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * String functions that never exceed the buffer and always terminate. Cb counts bytes, Cch characters, both including
- * the terminator. STATUS_BUFFER_OVERFLOW: the text was truncated and terminated. STATUS_INVALID_PARAMETER: a size of 0
- * or above NTSTRSAFE_MAX_CCH, a destination without a terminator to append to, or a null pointer (the Ex forms allow
- * one with STRSAFE_IGNORE_NULLS). Formats are those of DbgPrint. Any IRQL if the memory is resident; Windows requires
- * PASSIVE_LEVEL.
+ * String functions that never exceed the buffer and always terminate. Functions with Cb in the name count bytes, those
+ * with Cch count characters; both counts include the terminator. They return STATUS_BUFFER_OVERFLOW if the text was
+ * truncated. They return STATUS_INVALID_PARAMETER for a size of 0 or above NTSTRSAFE_MAX_CCH, for a destination without
+ * a terminator to append to, and for a null pointer. The Ex forms allow a null pointer with STRSAFE_IGNORE_NULLS.
+ * Formats are those of DbgPrint. Any IRQL if the memory is resident; Windows requires PASSIVE_LEVEL.
  */
 #ifndef ONDK_WDK_NTSTRSAFE_H
 #define ONDK_WDK_NTSTRSAFE_H
@@ -48,8 +48,8 @@ NTKERNELAPI NTSTATUS ondk_strsafe_print(PVOID destination, SIZE_T cap, SIZE_T un
 NTKERNELAPI NTSTATUS ondk_strsafe_length(const VOID *text, SIZE_T unit, SIZE_T most, SIZE_T *length);
 
 /*
- * Defines the functions for one character type (A or W) and one way of counting. `scale` is what the functions' sizes
- * count for a character: its size in bytes for Cb, 1 for Cch. *remaining is counted in the same way.
+ * Defines the functions for one character type (A or W) and one way of counting. The functions' sizes and *remaining
+ * count each character as `scale`: as its size in bytes for Cb, as 1 for Cch.
  */
 #define ONDK_STRSAFE_FAMILY(count, letter, type, unit, scale) \
     FORCEINLINE NTSTATUS RtlString##count##Copy##letter(type *dest, SIZE_T size, const type *source) \

@@ -94,8 +94,8 @@ FORCEINLINE VOID WDF_OBJECT_ATTRIBUTES_INIT(_Out_ PWDF_OBJECT_ATTRIBUTES Attribu
 }
 
 /*
- * If two source files of a driver declare the same context type, it is one type, because its description is a weak
- * symbol.
+ * The description of a context type is a weak symbol. Therefore two source files of a driver can declare the same
+ * context type, and it is one type.
  */
 #define WDF_TYPE_NAME_TO_TYPE_INFO(contexttype) _WDF_##contexttype##_TYPE_INFO
 #define WDF_GET_CONTEXT_TYPE_INFO(contexttype) (&WDF_TYPE_NAME_TO_TYPE_INFO(contexttype))
@@ -279,7 +279,7 @@ NTKERNELAPI NTSTATUS WdfWorkItemCreate(_In_ PWDF_WORKITEM_CONFIG Config, _In_ PW
                                        _Out_ WDFWORKITEM *WorkItem);
 /* An item that is already queued is not queued again. */
 NTKERNELAPI VOID WdfWorkItemEnqueue(_In_ WDFWORKITEM WorkItem);
-/* Waits until the item's callback has returned. Not from that callback. PASSIVE_LEVEL. */
+/* Waits until the item's callback has returned. The callback itself must not call this. PASSIVE_LEVEL. */
 NTKERNELAPI VOID WdfWorkItemFlush(_In_ WDFWORKITEM WorkItem);
 NTKERNELAPI WDFOBJECT WdfWorkItemGetParentObject(_In_ WDFWORKITEM WorkItem);
 

@@ -3,9 +3,9 @@
  * Winsock Kernel: clients, the provider, TCP and UDP sockets over IPv4 and IPv6, and the access to NDK (wskndk.h).
  *
  * Functions with an IRP usually return STATUS_PENDING. A thread of the library completes the IRP and calls the client's
- * event callbacks, both at DISPATCH_LEVEL. A send completes when the host's TCP has accepted the data. A graceful
- * disconnect completes when the host's TCP has been instructed to send the end of stream. Neither waits for the peer's
- * acknowledgement. docs/driver-differences.md lists the other differences.
+ * event callbacks, both at DISPATCH_LEVEL. A send completes when the host's TCP has accepted the data, without the
+ * peer's acknowledgement. A graceful disconnect completes when the peer's host has acknowledged the end of the stream.
+ * docs/driver-differences.md lists the other differences.
  */
 #ifndef ONDK_WDK_WSK_H
 #define ONDK_WDK_WSK_H
@@ -275,7 +275,9 @@ typedef struct _WSK_PROVIDER_BASIC_DISPATCH {
     PFN_WSK_CLOSE_SOCKET WskCloseSocket;
 } WSK_PROVIDER_BASIC_DISPATCH, *PWSK_PROVIDER_BASIC_DISPATCH;
 
-/* The other tables begin with this one's entries: as member Basic in C++, or as the same members in C. */
+/*
+ * The other tables begin with the basic table's entries, both as the member Basic and as members of the table itself.
+ */
 #define ONDK_WSK_BASIC                                                              \
     __extension__ union {                                                           \
         WSK_PROVIDER_BASIC_DISPATCH Basic;                                          \
@@ -386,8 +388,8 @@ typedef struct _WSK_PROVIDER_NPI {
 NTKERNELAPI NTSTATUS WskRegister(_In_ PWSK_CLIENT_NPI WskClientNpi, _Out_ PWSK_REGISTRATION WskRegistration);
 
 /*
- * Returns the provider. It always exists, so the call never waits. PASSIVE_LEVEL; with WSK_NO_WAIT <= DISPATCH_LEVEL.
- * Each success needs one WskReleaseProviderNPI.
+ * Returns the provider. The provider always exists, so the call never waits. PASSIVE_LEVEL; with WSK_NO_WAIT <=
+ * DISPATCH_LEVEL. Each success needs one WskReleaseProviderNPI.
  *   STATUS_NOINTERFACE       the client's version is neither 1.0 nor 1.1
  *   STATUS_DEVICE_NOT_READY  WskDeregister has been called
  */
@@ -397,7 +399,9 @@ NTKERNELAPI NTSTATUS WskCaptureProviderNPI(
 /* IRQL <= DISPATCH_LEVEL. A release without a capture is reported (rule handle-invalid). */
 NTKERNELAPI VOID WskReleaseProviderNPI(_In_ PWSK_REGISTRATION WskRegistration);
 
-/* Returns the provider's versions. <= DISPATCH_LEVEL. STATUS_DEVICE_NOT_READY: WskDeregister has been called. */
+/*
+ * Returns the provider's versions, or STATUS_DEVICE_NOT_READY after WskDeregister was called. IRQL <= DISPATCH_LEVEL.
+ */
 NTKERNELAPI NTSTATUS WskQueryProviderCharacteristics(
     _In_ PWSK_REGISTRATION WskRegistration, _Out_ PWSK_PROVIDER_CHARACTERISTICS WskProviderCharacteristics);
 

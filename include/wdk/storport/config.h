@@ -260,7 +260,7 @@ typedef ULONG VIRTUAL_HW_FIND_ADAPTER(_In_ PVOID DeviceExtension, _In_ PVOID HwC
                                       _In_ PVOID LowerDevice, _In_z_ PCHAR ArgumentString,
                                       _Inout_ PPORT_CONFIGURATION_INFORMATION ConfigInfo, _Out_ PBOOLEAN Again);
 typedef VIRTUAL_HW_FIND_ADAPTER *PVIRTUAL_HW_FIND_ADAPTER;
-/* DISPATCH_LEVEL. HwStartIo is not called until it has returned. */
+/* DISPATCH_LEVEL. HwStartIo is not called until this routine has returned. */
 typedef BOOLEAN HW_RESET_BUS(_In_ PVOID DeviceExtension, _In_ ULONG PathId);
 typedef HW_RESET_BUS *PHW_RESET_BUS;
 /* ScsiStopAdapter and ScsiRestartAdapter: DISPATCH_LEVEL; all others: PASSIVE_LEVEL. */

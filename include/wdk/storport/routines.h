@@ -35,14 +35,14 @@ NTKERNELAPI ULONG StorPortInitialize(_In_ PVOID Argument1, _In_ PVOID Argument2,
 
 typedef enum _SCSI_NOTIFICATION_TYPE {
     RequestComplete,       /* PSCSI_REQUEST_BLOCK or PSTORAGE_REQUEST_BLOCK */
-    NextRequest,           /* these two have no effect in Storport */
+    NextRequest,           /* NextRequest and NextLuRequest have no effect in Storport */
     NextLuRequest,
     ResetDetected,         /* the port driver sends no requests for BusResetHoldTime */
     _obsolete1,
     _obsolete2,
     RequestTimerCall,      /* PHW_TIMER, ULONG microseconds, 0 cancels; one timer for each adapter */
     BusChangeDetected,     /* scans the bus */
-    WMIEvent,              /* these two have no effect: there is no WMI */
+    WMIEvent,              /* WMIEvent and WMIReregister have no effect: there is no WMI */
     WMIReregister,
     LinkUp,                /* sends requests again */
     LinkDown,              /* sends no requests until LinkUp */

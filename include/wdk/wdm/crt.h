@@ -9,7 +9,7 @@
 
 #include <ctype.h>
 #include <stdarg.h>
-/* <string.h> declares functions with these two names, which drivers use for variables. */
+/* <string.h> declares functions named index and rindex. Drivers use these two names for variables. */
 #define index ondk_host_index
 #define rindex ondk_host_rindex
 #include <string.h>
@@ -20,8 +20,8 @@
 #include "../ntdef.h"
 
 /*
- * Host headers that are included later may declare the same functions. The declarations below must agree with those.
- * The host's headers must not also define the functions, as they do if __USE_FORTIFY_LEVEL is set.
+ * A file may include headers of the host later, which declare the same functions. The declarations below must agree
+ * with the host's. The host's headers must not also define the functions, as they do if __USE_FORTIFY_LEVEL is set.
  */
 #if defined(__USE_FORTIFY_LEVEL) && __USE_FORTIFY_LEVEL > 0
 #undef __USE_FORTIFY_LEVEL
@@ -171,8 +171,8 @@ NTKERNELAPI ULONGLONG ondk_wcstoui64(PCWSTR s, PWSTR *end, int base);
 
 /*
  * Formatting with Windows' conversions (%wZ, %I64d, %S). If the text does not fit, the functions that begin with an
- * underscore return -1 and terminate the text only if there is room. The _s functions then empty the buffer; with count
- * or _TRUNCATE they truncate the text instead.
+ * underscore return -1 and terminate the text only if there is room. In that case the _s functions empty the buffer;
+ * with count or _TRUNCATE they truncate the text instead.
  */
 NTKERNELAPI int ondk_sprintf(PSTR out, PCSTR format, ...) ONDK_AS_HOST;
 NTKERNELAPI int ondk_vsprintf(PSTR out, PCSTR format, va_list args) ONDK_AS_HOST;

@@ -86,7 +86,7 @@ FORCEINLINE VOID InsertTailList(_Inout_ PLIST_ENTRY ListHead, _Out_ PLIST_ENTRY 
     ListHead->Blink = Entry;
 }
 
-/* Appends a ring of entries without a head; ListToAppend is the first of them. */
+/* Appends a ring of entries without a head. ListToAppend is the ring's first entry. */
 FORCEINLINE VOID AppendTailList(_Inout_ PLIST_ENTRY ListHead, _Inout_ PLIST_ENTRY ListToAppend)
 {
     PLIST_ENTRY end = ListHead->Blink, last = ListToAppend->Blink;
@@ -117,9 +117,9 @@ FORCEINLINE PSINGLE_LIST_ENTRY PopEntryList(_Inout_ PSINGLE_LIST_ENTRY ListHead)
     return first;
 }
 
-/* ---- The same under a spin lock, which the driver must not use elsewhere ----------------------------------------- */
+/* ---- Interlocked lists: the driver must not use their spin lock elsewhere ---------------------------------------- */
 
-/* Return the entry that was the first (or last) one before, or NULL if the list was empty. */
+/* Return the entry that was the first (or last) before the call, or NULL if the list was empty. */
 NTKERNELAPI PLIST_ENTRY ExInterlockedInsertHeadList(_Inout_ PLIST_ENTRY ListHead, _Inout_ PLIST_ENTRY ListEntry,
                                                     _Inout_ PKSPIN_LOCK Lock);
 NTKERNELAPI PLIST_ENTRY ExInterlockedInsertTailList(_Inout_ PLIST_ENTRY ListHead, _Inout_ PLIST_ENTRY ListEntry,
@@ -147,7 +147,7 @@ typedef struct DECLSPEC_ALIGN(16) _SLIST_ENTRY {
     struct _SLIST_ENTRY *Next;
 } SLIST_ENTRY, *PSLIST_ENTRY;
 
-/* For the routines only. A zeroed header is an empty list. Bit 0 of Region is set while a thread changes the list. */
+/* Only the routines access the members. A zeroed header is an empty list. Bit 0 of Region is set during a change. */
 typedef union DECLSPEC_ALIGN(16) _SLIST_HEADER {
     __extension__ struct {
         ULONGLONG Alignment;
@@ -162,7 +162,7 @@ typedef union DECLSPEC_ALIGN(16) _SLIST_HEADER {
 } SLIST_HEADER, *PSLIST_HEADER;
 
 NTKERNELAPI VOID InitializeSListHead(_Out_ PSLIST_HEADER SListHead);
-/* Returns the entry that was the first one before, or NULL if the list was empty. */
+/* Returns the entry that was the first before the call, or NULL if the list was empty. */
 NTKERNELAPI PSLIST_ENTRY InterlockedPushEntrySList(_Inout_ PSLIST_HEADER ListHead, _Inout_ PSLIST_ENTRY ListEntry);
 /* Returns NULL if the list is empty. */
 NTKERNELAPI PSLIST_ENTRY InterlockedPopEntrySList(_Inout_ PSLIST_HEADER ListHead);

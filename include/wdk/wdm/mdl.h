@@ -141,7 +141,7 @@ NTKERNELAPI VOID MmProbeAndLockPages(_Inout_ PMDL MemoryDescriptorList, _In_ KPR
                                      _In_ LOCK_OPERATION Operation);
 NTKERNELAPI VOID MmUnlockPages(_Inout_ PMDL MemoryDescriptorList);
 
-/* Length 0: up to the end of SourceMdl. */
+/* If Length is 0, the part extends to the end of SourceMdl. */
 NTKERNELAPI VOID IoBuildPartialMdl(_In_ PMDL SourceMdl, _Inout_ PMDL TargetMdl, _In_ PVOID VirtualAddress,
                                    _In_ ULONG Length);
 NTKERNELAPI NTSTATUS MmAdvanceMdl(_Inout_ PMDL Mdl, _In_ ULONG NumberOfBytes);

@@ -175,7 +175,7 @@ FORCEINLINE PVOID ExAllocatePoolPriorityUninitialized(_In_ POOL_TYPE PoolType, _
 }
 
 #define DrvRtPoolNxOptIn 0x00000001
-/* On Windows this selects the meaning of NonPagedPool at run time; here it is fixed below. */
+/* On Windows this function selects the meaning of NonPagedPool at run time. Here the macros below fix the meaning. */
 FORCEINLINE VOID ExInitializeDriverRuntime(_In_ ULONG RuntimeFlags)
 {
     (void)RuntimeFlags;

@@ -107,8 +107,8 @@ NTKERNELAPI VOID RtlFreeUnicodeString(_Inout_ PUNICODE_STRING UnicodeString);
 NTKERNELAPI VOID RtlFreeAnsiString(_Inout_ PANSI_STRING AnsiString);
 NTKERNELAPI VOID RtlFreeUTF8String(_Inout_ PUTF8_STRING utf8String);
 /*
- * Lengths are in bytes. STATUS_SOME_NOT_MAPPED: U+FFFD has replaced malformed characters. STATUS_BUFFER_TOO_SMALL: the
- * result does not fit.
+ * Lengths are in bytes. Return STATUS_SOME_NOT_MAPPED if U+FFFD has replaced malformed characters, and
+ * STATUS_BUFFER_TOO_SMALL if the result does not fit.
  */
 NTKERNELAPI NTSTATUS RtlUTF8ToUnicodeN(_Out_opt_ PWSTR UnicodeStringDestination, _In_ ULONG UnicodeStringMaxByteCount,
                                        _Out_ PULONG UnicodeStringActualByteCount, _In_ PCCH UTF8StringSource,

@@ -24,9 +24,9 @@ NTKERNELAPI VOID IoStartPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ PIRP Irp, 
 NTKERNELAPI VOID IoStartNextPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable);
 NTKERNELAPI VOID IoStartNextPacketByKey(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable, _In_ ULONG Key);
 /*
- * DeferredStartIo: if StartIo itself requests the next packet, StartIo is called with it only after it has returned.
- * NonCancelable: the cancel routine of a request is removed when the request leaves the queue. IRQL <= DISPATCH_LEVEL,
- * before the first request.
+ * If DeferredStartIo is set and StartIo itself requests the next packet, StartIo receives that packet only after the
+ * running call has returned. If NonCancelable is set, the cancel routine of a request is removed when the request
+ * leaves the queue. IRQL <= DISPATCH_LEVEL, before the first request.
  */
 NTKERNELAPI VOID IoSetStartIoAttributes(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN DeferredStartIo,
                                         _In_ BOOLEAN NonCancelable);

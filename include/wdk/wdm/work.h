@@ -52,9 +52,8 @@ FORCEINLINE VOID ExInitializeWorkItem(_Out_ PWORK_QUEUE_ITEM Item, _In_ PWORKER_
 NTKERNELAPI VOID ExQueueWorkItem(_Inout_ PWORK_QUEUE_ITEM WorkItem, _In_ WORK_QUEUE_TYPE QueueType);
 
 /*
- * The item holds a reference to its device or driver object from the call that queues it until its routine has
- * returned. The routine may free the item or queue it again. IRQL <= DISPATCH_LEVEL; IoInitializeWorkItem and
- * IoUninitializeWorkItem: any.
+ * A queued item holds a reference to its device or driver object until its routine has returned. The routine may free
+ * the item or queue it again. IRQL <= DISPATCH_LEVEL; IoInitializeWorkItem and IoUninitializeWorkItem: any.
  */
 NTKERNELAPI PIO_WORKITEM IoAllocateWorkItem(_In_ struct _DEVICE_OBJECT *DeviceObject);
 NTKERNELAPI VOID IoFreeWorkItem(_In_ PIO_WORKITEM IoWorkItem);

@@ -134,8 +134,8 @@ NTKERNELAPI NTSTATUS ZwOpenKey(_Out_ PHANDLE KeyHandle, _In_ ACCESS_MASK Desired
 NTKERNELAPI NTSTATUS ZwDeleteKey(_In_ HANDLE KeyHandle);
 NTKERNELAPI NTSTATUS ZwFlushKey(_In_ HANDLE KeyHandle);
 /*
- * STATUS_BUFFER_TOO_SMALL: the structure's fixed part does not fit. STATUS_BUFFER_OVERFLOW: the result was truncated.
- * *ResultLength receives the full size in both cases.
+ * STATUS_BUFFER_TOO_SMALL means that the structure's fixed part does not fit, STATUS_BUFFER_OVERFLOW that the result
+ * was truncated. *ResultLength receives the full size in both cases.
  */
 NTKERNELAPI NTSTATUS ZwQueryKey(_In_ HANDLE KeyHandle, _In_ KEY_INFORMATION_CLASS KeyInformationClass,
                                 _Out_opt_ PVOID KeyInformation, _In_ ULONG Length, _Out_ PULONG ResultLength);
