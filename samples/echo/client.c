@@ -37,7 +37,10 @@ static VOID CqNotified(PVOID Context, NTSTATUS CqStatus)
     KeSetEvent(&client->Event, IO_NO_INCREMENT, FALSE);
 }
 
-/* If the service disconnects, a pending receive does not complete. So this ends the wait for its result. */
+/*
+ * If the service disconnects, a pending receive does not complete. This callback ends the wait for the receive's
+ * result.
+ */
 static VOID Disconnected(PVOID Context)
 {
     CLIENT *client = Context;
@@ -90,8 +93,9 @@ static NTSTATUS Connect(CLIENT *Client, const ECHO_SETTINGS *Settings)
 }
 
 /*
- * Waits for the next result, and returns its status. Returns Failure if the service has ended and the queue is empty:
- * the answer will not arrive any more. If Answered, only the send's result is missing, which arrives in any case.
+ * Waits for the next result, and returns its status. If the service has ended and the queue is empty, returns Failure,
+ * because no answer will arrive any more. If Answered is TRUE, waits in that case, too: the send's result always
+ * arrives.
  */
 static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result, BOOLEAN Answered)
 {
