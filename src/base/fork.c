@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Excludes fork and changes from each other; see fork.h. `forks` counts the threads that fork, `changes` those in a
- * change. A forking thread increments `forks` and then waits until `changes` is 0. A changing thread increments
- * `changes`, and decrements it again and waits if `forks` is not 0. The invariant: these accesses are sequentially
- * consistent, so at least one of two such threads sees the other's count.
+ * Excludes fork and changes from each other; see fork.h. `forks` counts the threads that fork, and `changes` counts the
+ * threads that are in a change. A forking thread increments `forks` and then waits until `changes` is 0. A changing
+ * thread increments `changes`, and decrements it again and waits if `forks` is not 0. The invariant: these accesses are
+ * sequentially consistent, so at least one of two such threads sees the other's count.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -3,11 +3,11 @@
  * Creates the library's threads and decides which signals they receive. The invariant: every thread of the library is
  * created here.
  *
- * Signals that are sent to the process are for the program's own threads, so library threads block them. The signals
- * of a thread's own faults (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT) are not blocked. If they were,
- * the kernel would kill the process, and no handler, sanitizer or debugger of the program could report the fault.
- * SIGPROF is not blocked, because profilers send it to the thread that used the processor. Each thread has a stack for
- * handlers (SA_ONSTACK), so that an overflow of its own stack can be reported.
+ * Signals that are sent to the process are for the program's own threads, so library threads block them. The signals of
+ * a thread's own faults (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT) are not blocked. If these signals
+ * were blocked, the kernel would kill the process, and no handler, sanitizer or debugger of the program could report
+ * the fault. SIGPROF is not blocked, because profilers send it to the thread that used the processor. Each thread has a
+ * stack for handlers (SA_ONSTACK), so that an overflow of its own stack can be reported.
  */
 #ifndef BASE_LIBRARY_THREAD_H
 #define BASE_LIBRARY_THREAD_H

@@ -28,7 +28,7 @@
  *   lease_wait          LEASED, unless WAKE or no LEASE, or too late    -                     -
  *   thread_acquire      OWNED; TOKEN if it is owned                     -                     -
  *   A cell has the changes of the word: "free" clears OWNED, "no LEASE" clears LEASE, any other name is set. "-" cannot
- *   happen. "call" is one system call. The thread whose compare-exchange made SLEEP AWAKE makes it afterwards.
+ *   happen. "call" is one system call, which the thread whose compare-exchange made SLEEP AWAKE makes afterwards.
  *
  * Invariants, which the interleaving explorer (tests/owner) checks after every step:
  *   1. DOORBELL implies OWNED: a thread that rings has either acquired the token, or there is an owner that cannot
@@ -162,7 +162,7 @@ bool owner_lease_begin(struct owner *o, uint64_t now);
 void owner_lease_renew(struct owner *o, uint64_t now);
 /* The owner. Returns whether there was a lease. */
 bool owner_lease_end(struct owner *o);
-/* The owner, usually the thread. Ends a lease that has expired. Returns whether it ended one. */
+/* The owner, usually the thread. Ends the lease if it has expired. Returns true if there was such a lease. */
 bool owner_lease_end_expired(struct owner *o);
 
 /*

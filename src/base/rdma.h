@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The rights of a region or window, or those that an access needs: a set of flags. Local read is always granted. */
+/*
+ * The rights of a region or window, or the rights that an access needs: a set of flags. Local read is always granted.
+ */
 enum rdma_access {
     RDMA_ACCESS_LOCAL_READ = 0,
     RDMA_ACCESS_LOCAL_WRITE = 1,

@@ -2,8 +2,8 @@
 /*
  * Copies structs of the public headers from and to callers that may be compiled with another size of the struct;
  * include/openndk/api.h has the rules. The invariant: nothing beyond the caller's size is read or written. A struct
- * must not end in padding, and one that is read must not get a field where it had padding, because older programs leave
- * padding undefined.
+ * must not end in padding, and a struct that is read must not get a field where it had padding, because older programs
+ * leave padding undefined.
  */
 #ifndef BASE_SIZED_H
 #define BASE_SIZED_H

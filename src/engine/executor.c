@@ -39,10 +39,10 @@ struct worker {
 };
 
 /*
- * Spinning is worth it if the next event arrives within the spin time, as in an exchange of messages with a peer that
+ * Spinning helps only if the next event arrives within the spin time, as in an exchange of messages with a peer that
  * spins too. Otherwise the spinning thread only occupies a processor that other threads need, perhaps those of the
- * peer. If other threads need the processor, the kernel takes it from a spinning thread for milliseconds, but it wakes
- * a sleeping thread at once. A gap between two turns shows that the thread lost its processor.
+ * peer. If other threads need the processor, the kernel takes the processor from a spinning thread for milliseconds,
+ * but wakes a sleeping thread at once. A gap between two turns shows that the thread lost its processor.
  */
 struct spin_policy {
     unsigned n_vain; /* how often the thread slept since an event last ended its spinning */

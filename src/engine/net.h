@@ -106,10 +106,10 @@ struct net_ops {
     /*
      * Starts connecting from a reserved address. The socket holds a reference on the reservation until it is closed.
      * When connecting has ended, ready(WRITE) is called, and connect_result returns the result. If the socket is
-     * connected before this returns, connect_result returns 0 and ready(WRITE) is not called. If this fails, it returns
-     * an errno as connect(2) does, and the socket is closed. EADDRNOTAVAIL means that a connection between these two
-     * addresses exists, for example one of the same shared endpoint. first: the first data to send. If the socket is
-     * connected before this returns, *sent bytes of first have been sent, otherwise none.
+     * connected before connect returns, connect_result returns 0 and ready(WRITE) is not called. If connect fails, it
+     * returns an errno as connect(2) does, and the socket is closed. EADDRNOTAVAIL means that a connection between
+     * these two addresses exists, for example one of the same shared endpoint. first: the first data to send. If the
+     * socket is connected before connect returns, *sent bytes of first have been sent, otherwise none.
      */
     int (*connect)(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
                    const struct iovec *first, size_t *sent, struct net_socket *socket);
@@ -161,7 +161,7 @@ struct net_ops {
     int (*attach)(struct net_socket *socket, struct shard *s);
     /*
      * Watches a network interface. ready(READ) reports that some interface may have been removed. interface_is_removed
-     * then returns true if the watched one was deleted or left the network namespace since the last call.
+     * then returns true if the watched interface was deleted or left the network namespace since the last call.
      * interface_watch returns ENODEV if the interface does not exist. The caller closes the watch like any other
      * socket. Both functions are NULL in a backend whose interfaces are never removed.
      */

@@ -208,7 +208,7 @@ static bool poller_can_read_directly(const struct poller *p)
     return true;
 }
 
-/* Calls ready(READ) of each direct connection that is not in the ready list. Returns how many it called. */
+/* Calls ready(READ) of each direct connection that is not in the ready list. Returns the number of calls. */
 static unsigned poller_read_directly(struct poller *p)
 {
     unsigned n = 0;

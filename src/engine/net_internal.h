@@ -50,7 +50,7 @@ bool sock_diag_connected(const struct addr *local, const struct addr *peer);
 enum sock_diag sock_diag_at(const struct addr *local);
 /*
  * Calls on_socket with each TCP socket that is bound to this address, or to its port on all addresses. Since Linux 6.8
- * these include sockets that are only bound. Returns false if the kernel does not report.
+ * this includes sockets that are only bound. Returns false if the kernel does not report.
  */
 bool sock_diag_sockets_at(const struct addr *local, void (*on_socket)(void *context, const struct inet_diag_msg *m),
                           void *context);
@@ -66,7 +66,7 @@ enum socket_flag {
     SOCKET_READ_PAUSED = 1 << 6,
     SOCKET_LISTED = 1 << 7,            /* in its poller's ready list */
     SOCKET_CONNECT_UNCERTAIN = 1 << 8, /* an error or hang-up was reported while connecting */
-    SOCKET_OUTPUT_WATCHED = 1 << 9,    /* its registration includes output */
+    SOCKET_OUTPUT_WATCHED = 1 << 9,    /* its registration in the epoll set includes output */
     SOCKET_WATCHED = 1 << 10,          /* in its poller's epoll set */
 };
 

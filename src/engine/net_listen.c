@@ -66,8 +66,8 @@ static int listener_resume(int fd)
 
 /*
  * Makes the socket's state follow `paused`. The owner, which resets the queue, and a consumer's thread, which pauses,
- * may run this at the same time. Each reads `paused` again after it has acted, so the thread that acts last has used
- * the final value.
+ * may run this at the same time. Each thread reads `paused` again after it has acted, so the thread that acts last has
+ * used the final value.
  */
 static int listener_apply_pause(struct net_socket *listener)
 {

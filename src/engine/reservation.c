@@ -7,11 +7,11 @@
  * socket at the address is closed before its reference is dropped, so the name disappears last.
  *
  * Sockets that are not OpenNDK's: bind without SO_REUSEADDR succeeds only if the kernel has nothing at the address. If
- * it fails and bind with SO_REUSEADDR succeeds, there are either remains of closed connections (TIME_WAIT), which do
- * not count, or sockets that have SO_REUSEADDR too. sock_diag reports whether there is a living connection, or only
- * remains. If there is neither, a foreign socket is only bound. Two cases stay undetected: a foreign socket that is
- * only bound while there are remains, and a foreign socket that is bound later with SO_REUSEADDR (or with SO_REUSEPORT
- * by the same user, beside the connections of a shared endpoint).
+ * that bind fails and bind with SO_REUSEADDR succeeds, there are either remains of closed connections (TIME_WAIT),
+ * which do not count, or sockets that have SO_REUSEADDR too. sock_diag reports whether there is a living connection, or
+ * only remains. If there is neither, a foreign socket is only bound. Two cases stay undetected: a foreign socket that
+ * is only bound while there are remains, and a foreign socket that is bound later with SO_REUSEADDR (or with
+ * SO_REUSEPORT by the same user, beside the connections of a shared endpoint).
  *
  * Port 0 selects one of the dynamic ports. Each host address has three kinds of bitmaps of these ports. `own` has the
  * ports that this process has reserved. `foreign` has the ports that others were found to use. It is cleared after up
@@ -194,7 +194,8 @@ static void port_range_release(struct port_range *range, uint16_t port, bool is_
 }
 
 /*
- * Does this claim try a fresh port first? While such tries fail, fewer claims make them, because each try costs a bind.
+ * Does this claim try a fresh port first? While tries of fresh ports fail, fewer claims try one, because each try costs
+ * a bind.
  */
 static bool port_range_tries_fresh(struct port_range *range)
 {
@@ -320,7 +321,7 @@ static int reservation_claim_port(struct net_reservation *r, const struct addr *
     return err;
 }
 
-/* Returns a random index, so that processes do not try the same ports. It need not be unguessable. */
+/* Returns a random index, so that processes do not try the same ports. The index need not be unguessable. */
 static unsigned reservation_random_index(void)
 {
     static _Atomic uint64_t state;

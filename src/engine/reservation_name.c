@@ -15,8 +15,9 @@
  * processes that bind further names at the same moment may see each other and both fail.
  *
  * The address's name is the same in all versions of these rules. So a process of version 1, which bound no other name,
- * and one of a later version exclude each other. Names of all versions begin with it, and the rules above apply to
- * names of all versions. A name whose user the kernel does not report (before Linux 5.3) always counts.
+ * and a process of a later version exclude each other. Names of all versions begin with the address's name, and the
+ * rules above apply to names of all versions. A name whose user the kernel does not report (before Linux 5.3) always
+ * counts.
  *
  * docs/addresses.md describes what these rules do not prevent.
  */

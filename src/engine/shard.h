@@ -13,10 +13,10 @@
  * Only executor_wait, executor_wait_until, shard_destroy and the functions for executors block. The shard's code does
  * not depend on the layers that use it.
  *
- * A thread that drives one shard may post to another one. If that shard's token is free, the task runs inside the post,
- * with both tokens held. So a task must post to another shard as its last action, or must expect that other work of
- * that shard has run when the post returns, or must use shard_enqueue. Only a shard's own thread waits for a token, and
- * only for that of its shard.
+ * A thread that drives one shard may post to another shard. If that shard's token is free, the task runs inside the
+ * post, with both tokens held. So a task must post to another shard as its last action, or must expect that other work
+ * of that shard has run when the post returns, or must use shard_enqueue. Only a shard's own thread waits for a token,
+ * and only for the token of its own shard.
  */
 #ifndef ENGINE_SHARD_H
 #define ENGINE_SHARD_H

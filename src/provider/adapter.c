@@ -218,8 +218,8 @@ static uint64_t adapter_deadline(uint64_t from, uint32_t ms)
 }
 
 /*
- * Ends the process after close_abort_ms if the closing thread cannot, because a callback of the log blocks that thread,
- * or because it waits for a disk while it writes the report.
+ * Ends the process after close_abort_ms if the closing thread cannot do that. A callback of the log may block that
+ * thread, or writing the report may wait for a disk.
  */
 struct close_guard {
     pthread_t thread;

@@ -27,7 +27,7 @@ struct adapter {
     bool windows_families;         /* returned IPv6 addresses have Windows' AF_INET6 */
     struct lams lams;              /* logical address mappings that are not released */
     uint32_t if_index;             /* the index of the interface that was opened; 0: opened without one */
-    uint32_t pid;                  /* of the process that opened it */
+    uint32_t pid;                  /* the ID of the process that opened it */
     struct live_list live;         /* the objects of this adapter */
     LIST_ENTRY(adapter) published; /* stat_server.c uses this and the next */
     uint32_t number;               /* from 1 in the order in which this process published adapters; 0: not published */

@@ -5,9 +5,10 @@
  * of the consumer that is called is its callback of the log.
  *
  * A line for each connection would let peers fill a disk. So lines are limited, for each role and level. Each group of
- * sources has LIMIT_BURST lines at once, and one more every group_interval_ns. All groups together have one more every
- * shared_interval_ns. A source is in the group that a keyed hash selects, so a peer cannot choose whose lines its own
- * lines suppress. Further lines are only counted. The list of failures does not depend on the limits.
+ * sources may have LIMIT_BURST lines at once, and one further line every group_interval_ns. All groups together may
+ * have one further line every shared_interval_ns. A source is in the group that a keyed hash selects, so a peer cannot
+ * choose whose lines its own lines suppress. Further lines are only counted. The list of failures does not depend on
+ * the limits.
  */
 #include "provider/connection_log.h"
 

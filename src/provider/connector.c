@@ -3,22 +3,23 @@
  * The connector, between the consumer's calls and the fabric's events. connector_table.c has the state machine. Here
  * each event takes one step with the lock held, then carries out the action of that step.
  *
- * References. The fabric's connection has an INTERNAL reference on the connector from its creation to its closed(), so
- * the connector's close is pending until the address is released. From connect or accept on, the connector has CHILD
+ * References. The fabric's connection has an INTERNAL reference on the connector until the connection's closed event,
+ * so the connector's close is pending until the address is released. From connect or accept on, the connector has CHILD
  * references on its queue pair and its shared endpoint. A failed NdkConnect drops both. A passive connector has a CHILD
  * reference on its listener.
  *
  * The invariant: conn_close is called only if no call of the consumer is between connector_enter and connector_exit,
  * because conn_close may free the fabric's connection at once, and another thread may be about to use it. Close and a
- * failed NdkConnect change the phase at once. If a call is inside, the last connector_exit calls conn_close for them.
+ * failed NdkConnect change the phase at once. If a consumer's call is inside, the last connector_exit calls conn_close
+ * for them.
  *
  * Each NdkConnect has its own connection of the fabric. A failed NdkConnect completes after that connection has closed,
  * so that its address is free for the next attempt. The connector becomes IDLE in the callback of that completion,
  * because only then may the embedded request begin again.
  *
  * Order. One shard, the queue pair's, runs all callbacks of a connection in the order in which they were queued. The
- * disconnect callback is queued after the completion of NdkCompleteConnect or NdkAccept. When its task runs, it is
- * called only if the consumer has not disconnected or closed meanwhile.
+ * disconnect callback is queued after the completion of NdkCompleteConnect or NdkAccept. When the callback's task runs,
+ * the callback is called only if the consumer has not disconnected or closed meanwhile.
  */
 #include "provider/connector.h"
 
@@ -159,8 +160,8 @@ static void connector_undepend(struct connector *c, struct qp *qp, struct object
 
 /*
  * Callback context. Drops the queue pair and the endpoint of a failed attempt before the connector becomes IDLE,
- * because the next attempt may use the same ones. If the consumer has closed the connector meanwhile, they are dropped
- * when the connector ends.
+ * because the next attempt may use the same queue pair and endpoint. If the consumer has closed the connector
+ * meanwhile, they are dropped when the connector ends.
  */
 static void connector_end_attempt(struct connector *c)
 {

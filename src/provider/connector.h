@@ -50,7 +50,7 @@ struct connector {
     unsigned n_calls;         /* calls of the consumer between connector_enter and connector_exit */
     bool end_is_due;          /* set by close or a failed NdkConnect: the last connector_exit must call conn_close */
     bool qp_is_used;          /* NdkCompleteConnect or NdkAccept has begun: the queue pair cannot be connected again */
-    struct fabric_conn *conn; /* not NULL from its creation until the event closed */
+    struct fabric_conn *conn; /* not NULL from its creation until its closed event */
     struct qp *qp;            /* bound to this connector, or NULL */
     struct object *endpoint;  /* the shared endpoint that this attempt uses, or NULL */
     struct fabric_limits own; /* read limits that the consumer requested, capped by the adapter's limits */
@@ -103,7 +103,9 @@ void connector_exit(struct connector *c);
 /* Takes one step, with the lock held. The caller carries out the action after it has released the lock. */
 enum connector_action connector_advance(struct connector *c, enum connector_event event);
 
-/* A queue pair is bound to one connector at a time. connector_bind_qp returns false if it is bound. */
+/*
+ * A queue pair is bound to one connector at a time. connector_bind_qp returns false if the queue pair is already bound.
+ */
 bool connector_bind_qp(struct qp *qp);
 void connector_unbind_qp(struct qp *qp);
 

@@ -94,7 +94,7 @@ const char *connector_phase_name(enum connector_phase phase);
 const char *connector_event_name(enum connector_event event);
 const char *connector_action_name(enum connector_action action);
 
-/* Checks the invariants of the table. Returns the first broken one as a sentence, or NULL. */
+/* Checks the invariants of the table. Returns a sentence about the first invariant that does not hold, or NULL. */
 const char *connector_check_table(void);
 /* Prints the table in Markdown. */
 void connector_print_table(FILE *out);

@@ -8,7 +8,7 @@
  *   FAILED      STATUS_INVALID_DEVICE_STATE  -              -                  IDLE
  *   LISTENING   STATUS_INVALID_DEVICE_STATE  -              -                  -
  *
- * Close is not a phase. It closes the fabric's listener, which completes a pending NdkListen. The event closed then
+ * Close is not a phase. It closes the fabric's listener, which completes a pending NdkListen. The closed event then
  * drops the fabric's reference on the listener. Each request becomes a connector, which depends on the listener.
  * NdkConnectEventCallback passes the connector to the consumer. The invariant: when the consumer closes the listener,
  * each request that has not been passed to the consumer is refused.

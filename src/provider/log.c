@@ -81,7 +81,7 @@ static struct log_date log_date_of(int64_t days_since_1970)
     };
 }
 
-/* Writes for example "2026-11-23T15:33:15.123456Z openndk[4711/4713] info: ". Returns its length. */
+/* Writes for example "2026-11-23T15:33:15.123456Z openndk[4711/4713] info: ". Returns the length of this prefix. */
 static size_t log_put_prefix(char *at, uint32_t level)
 {
     struct timespec now = { 0 };

@@ -10,7 +10,7 @@ void ondk_mdl_init(MDL *mdl, void *address, ULONG length, MDL *next)
 {
     ULONG offset = (ULONG)((uintptr_t)address & (PAGE_SIZE - 1));
 
-    /* No page frame numbers follow, so Size is that of the bare structure. */
+    /* No page frame numbers follow, so Size is the size of the bare structure. */
     *mdl = (MDL){
         .Next = next,
         .Size = (CSHORT)sizeof(*mdl),

@@ -8,7 +8,7 @@
  *   BUSY         INVALID_DEVICE_STATE    INVALID_DEVICE_STATE             BUSY
  *
  * A region that was created for fast registration is EMPTY until its close. Register and deregister return
- * INVALID_DEVICE_STATE for it, because requests make its registrations (region_requests.c).
+ * INVALID_DEVICE_STATE for such a region, because requests make its registrations (region_requests.c).
  *
  * The fabric ends a registration at once, or, if the memory is being accessed, when the access has ended. Then the
  * region becomes EMPTY and the deregister request completes. The retire function of a close waits for the end of the

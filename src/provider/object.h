@@ -80,7 +80,7 @@ struct object {
     LIST_ENTRY(object) live_link; /* live.c uses this and the next four */
     uint32_t live_id; /* from 1 among the adapter's objects of this type; does not change after the insertion */
     bool live_inserted;
-    bool live_retiring; /* no reference is left: the fabric's object behind it may not be accessed */
+    bool live_retiring; /* no reference is left: the fabric's object behind this one may not be accessed */
     bool live_hidden;   /* the object is ending: only its struct object may be accessed */
 };
 
@@ -117,8 +117,8 @@ NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION done, void *cont
 
 /*
  * Passes a new object to the consumer: inline (STATUS_SUCCESS, *out written), or, if the adapter is configured to pend
- * creations, by STATUS_PENDING and done in callback context. If a creation fails, it returns its error inline and does
- * not call this.
+ * creations, by STATUS_PENDING and done in callback context. A create function that fails returns its error inline and
+ * does not call this function.
  */
 NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE_COMPLETION done, void *context,
                         NDK_OBJECT_HEADER **out);
