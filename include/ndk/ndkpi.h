@@ -84,7 +84,7 @@ typedef struct _NDK_OBJECT_HEADER {
 typedef VOID (*NDK_FN_CREATE_COMPLETION)(
     _In_opt_ PVOID Context, _In_ NTSTATUS Status, _In_ NDK_OBJECT_HEADER *pNdkObject);
 
-/* Completion of a pending request on an object. Status is one of those documented with the function. */
+/* Completion of a pending request on an object. Status is one of the statuses documented with the function. */
 typedef VOID (*NDK_FN_REQUEST_COMPLETION)(_In_opt_ PVOID Context, _In_ NTSTATUS Status);
 
 /*
@@ -186,7 +186,7 @@ typedef struct _NDK_RESULT_EX {
 } NDK_RESULT_EX;
 
 /*
- * Notification of an armed CQ. One call for each arm; calls for one CQ never overlap.
+ * Notification of an armed CQ. A notification disarms the CQ. Notifications of one CQ never overlap.
  *   STATUS_SUCCESS          the CQ has completions of the armed type
  *   STATUS_BUFFER_OVERFLOW  more requests completed than the CQ holds; the CQ and its QPs are unusable
  *   STATUS_INTERNAL_ERROR   another failure of the CQ; the CQ and its QPs are unusable
@@ -338,7 +338,7 @@ struct _NDK_MW {
 /* ---- Shared receive queue ---------------------------------------------------------------------------------------- */
 
 /*
- * Notification of a shared receive queue. One call for each time it is armed.
+ * Notification of a shared receive queue. Called once for each time that the notification is armed.
  *   STATUS_SUCCESS         the number of queued receives fell below the threshold
  *   STATUS_INTERNAL_ERROR  the SRQ failed; the SRQ and its QPs are unusable
  */

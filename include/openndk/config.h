@@ -66,7 +66,7 @@ typedef struct ondk_config {
      */
     uint32_t establish_ms;
     /*
-     * NdkDisconnect: until the peer has ended its stream too. When the limit is reached, a new one starts if the
+     * NdkDisconnect: until the peer has ended its stream too. When the limit is reached, a new time limit starts if the
      * disconnect has made progress meanwhile, usually if 16 KiB more were sent (docs/timeouts.md). Range 1 to 3600000;
      * default 10000.
      */
@@ -75,15 +75,15 @@ typedef struct ondk_config {
     /* Listeners. */
 
     /*
-     * The requests of one listener that the consumer has neither accepted nor rejected. Further requests are refused.
-     * Requests whose peer has left are counted separately, with a limit of the same size, so a consumer has at most
-     * twice as many requests to answer. Range 1 to 1048576; default 1024.
+     * The most requests of one listener that the consumer has neither accepted nor rejected. Further requests are
+     * refused. Requests whose peer has left are counted separately, with a limit of the same size, so a consumer has at
+     * most twice as many requests to answer. Range 1 to 1048576; default 1024.
      */
     uint32_t backlog;
     /*
-     * Connections without a complete request, over all listeners of the process. If there is one more, the source with
-     * the most such connections loses its oldest one. A source is an IPv4 address or an IPv6 /64. 0: half of the
-     * descriptors that are free at NdkListen, at most 1024. Range 0 to 1048576; default 0.
+     * The most connections without a complete request, over all listeners of the process. If another peer connects, the
+     * source with the most such connections loses its oldest connection. A source is an IPv4 address or an IPv6 /64. 0:
+     * half of the descriptors that are free at NdkListen, at most 1024. Range 0 to 1048576; default 0.
      */
     uint32_t max_unfinished;
 
@@ -137,7 +137,7 @@ typedef struct ondk_config {
 
     /* The MPA revision of the request that NdkConnect sends: 2, 1 or 0. Range 0 to 2; default 2. */
     uint32_t mpa_revision;
-    /* 1: request CRC32c. 0: use it only if the peer requests it. Range 0 or 1; default 1. */
+    /* 1: request CRC32c. 0: use CRC32c only if the peer requests it. Range 0 or 1; default 1. */
     uint32_t crc;
     /*
      * Forms of ready-to-receive (ONDK_RTR_) to offer and accept, combined with |. 0: no peer-to-peer mode. Range 0 to

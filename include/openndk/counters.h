@@ -18,7 +18,7 @@ extern "C" {
 
 /*
  * The counters of an adapter.
- * All of them count since the adapter was opened. Each event is counted before its completion or callback begins.
+ * All counters are 0 when the adapter is opened. Each event is counted before its completion or callback begins.
  * See also: docs/observe.md
  */
 typedef struct ondk_counters {
@@ -40,7 +40,7 @@ typedef struct ondk_counters {
     /*
      * RDMAInOctets, RDMAOutOctets. All bytes of FPDUs read from TCP and handed to TCP: headers, payload, padding and
      * CRC. Start-up frames and the headers of TCP and below are not included. The values may lag behind completions
-     * while a connection is up; they are complete once its connector is closed.
+     * while a connection is up; they are complete once the connection's connector is closed.
      */
     uint64_t rdma_in_octets, rdma_out_octets;
     /* RDMAInFrames, RDMAOutFrames. The number of FPDUs in and out. Invalid FPDUs that arrived are not counted. */
@@ -56,7 +56,10 @@ typedef struct ondk_counters {
      * side, an overflowed completion queue, a peer whose process or host died or stalled, a removed network interface.
      */
     uint64_t connection_errors;
-    /* CQError. Completion queues that overflowed. Each is counted once, because it is unusable from then on. */
+    /*
+     * CQError. Completion queues that overflowed. Each queue is counted once, because a queue that has overflowed stays
+     * unusable.
+     */
     uint64_t completion_queue_errors;
 } ondk_counters_t;
 

@@ -182,7 +182,7 @@ typedef struct ondk_completion_queue {
     const char *armed;
     /* The completion queue's id. */
     uint32_t id;
-    /* Queue pairs that depend on it. */
+    /* The number of queue pairs that use the completion queue. */
     uint32_t users;
     /* How many completions the queue can hold, and how many the consumer has not polled. */
     uint32_t depth, queued;
@@ -256,7 +256,7 @@ typedef struct ondk_shared_receive_queue {
     uint32_t id;
     /* The id of its protection domain. */
     uint32_t pd;
-    /* Queue pairs that depend on it. */
+    /* The number of queue pairs that use the shared receive queue. */
     uint32_t users;
     /* How many receives the queue can hold, and how many no message has begun to use. */
     uint32_t depth, queued;
@@ -370,7 +370,7 @@ typedef struct ondk_failure {
     /*
      * The phase in which the connection ended. Initiated by this side: "connecting" (the peer's host had not answered),
      * "requesting" (the peer had not answered the request), "replied", "completing". Initiated by the peer: "arriving"
-     * (no consumer had received the request), "requested", "accepting". Both: "established", "peer-gone",
+     * (no consumer had received the request), "requested", "accepting". In both cases: "established", "peer-gone",
      * "disconnecting". Static storage.
      */
     const char *phase;
