@@ -28,11 +28,11 @@ struct registry_key {
 
 extern POBJECT_TYPE const registry_key_type;
 
-/* Required for every access to a key's members. */
+/* The lock is required for every access to a key's members. */
 void registry_lock(void);
 void registry_unlock(void);
 
-/* Which missing keys of a path registry_open creates. */
+/* The missing keys of a path that registry_open creates: none, the last one, or all. */
 enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL };
 
 /*
@@ -46,7 +46,7 @@ struct registry_key *registry_open(struct registry_key *from, PCUNICODE_STRING p
 struct registry_value *registry_find(const struct registry_key *key, PCUNICODE_STRING name);
 NTSTATUS registry_set(struct registry_key *key, PCUNICODE_STRING name, ULONG type, const void *data, ULONG size);
 NTSTATUS registry_remove_value(struct registry_key *key, PCUNICODE_STRING name);
-/* Returns STATUS_CANNOT_DELETE if the key has subkeys or is one of the system's. */
+/* Returns STATUS_CANNOT_DELETE for a key with subkeys, and for \Registry, \Registry\Machine and \Registry\User. */
 NTSTATUS registry_remove(struct registry_key *key);
 
 /*

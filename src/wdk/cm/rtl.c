@@ -165,7 +165,7 @@ static bool registry_is_text(ULONG type)
     return type == REG_SZ || type == REG_EXPAND_SZ;
 }
 
-/* Returns the size without the terminator, which may be missing. */
+/* Returns the size of the text without its terminator. The terminator may be missing. */
 static ULONG registry_text_size(const void *text, ULONG size)
 {
     const WCHAR *s = text;
@@ -202,7 +202,7 @@ static NTSTATUS registry_query_store_text(const struct registry_value_copy *copy
 
 /*
  * Copies data of up to four bytes to EntryContext. For longer data, the driver has put the size of its buffer into the
- * buffer's first LONG. If that size is negative, only the data is written; otherwise size, type and data are.
+ * buffer's first LONG. If that size is negative, only the data is written. Otherwise size, type and data are written.
  */
 static NTSTATUS registry_query_store_data(const struct registry_value_copy *copy, void *out)
 {

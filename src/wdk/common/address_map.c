@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Drivers' addresses and the host's: see address_map.h. */
+/* Maps drivers' addresses to the host's addresses and back: see address_map.h. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <string.h>

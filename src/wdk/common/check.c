@@ -132,7 +132,7 @@ __attribute__((constructor(101))) static void check_start(void)
     else if (!strcmp(word, "go-on"))
         verify_set_mode(VERIFY_REPORT);
     else if (strcmp(word, "stop"))
-        (void)ondk_config_check_environment(); /* reports that the word is not used */
+        (void)ondk_config_check_environment(); /* reports that the value is ignored */
 }
 
 void ondk_wdk_set_checks(ondk_wdk_checks_t checks)

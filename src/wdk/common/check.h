@@ -71,7 +71,7 @@ __attribute__((format(printf, 7, 8))) void check_failed(enum check_rule rule, co
                                                         uint64_t p2, uint64_t p3, uint64_t p4, const char *text, ...)
     PRIVATE_EXPORT(check_failed);
 
-/* A bug check that the driver requests (KeBugCheckEx) or that has no rule. Prints it, then abort(), in every mode. */
+/* Prints a bug check, then calls abort(), in every mode. For KeBugCheckEx, and for bug checks without a rule. */
 __attribute__((noreturn)) void check_bug(uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4)
     PRIVATE_EXPORT(check_bug);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Sleeping on a word. futex_wake does not read the word, so the word's memory may have been freed. */
+/*
+ * Functions that sleep on a word and wake the sleepers. futex_wake does not read the word, so the word's memory may
+ * already be freed.
+ */
 #ifndef WDK_FUTEX_H
 #define WDK_FUTEX_H
 
@@ -13,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The time at which a sleep ends. clock < 0: never. */
+/* The time at which a sleep ends. If clock is negative, the sleep has no deadline. */
 struct deadline {
     int clock; /* CLOCK_MONOTONIC or CLOCK_REALTIME */
     struct timespec at;

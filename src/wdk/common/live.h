@@ -60,7 +60,8 @@ const void *live_inside(enum live_kind kind, const void *start, uint64_t size, c
 
 /*
  * A source is a function that walks over things which change too often to be registered: set timers, queued DPCs, held
- * locks. They are counted and reported like the others, and inuse.h finds them. `visit` must not call live.h.
+ * locks. These things are counted and reported like registered things, and inuse.h finds them. `visit` must not call
+ * live.h.
  */
 typedef void live_on_entry(void *context, enum live_kind kind, const void *thing, const char *what,
                            const struct stack *made);

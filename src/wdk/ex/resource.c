@@ -357,7 +357,7 @@ VOID ExReleaseResourceForThreadLite(PERESOURCE Resource, ERESOURCE_THREAD Resour
     resource_release("ExReleaseResourceForThreadLite", Resource, ResourceThreadId);
 }
 
-/* Also grants the resource to all that wait for shared access. */
+/* Also grants the resource to all threads that wait for shared access. */
 VOID ExConvertExclusiveToSharedLite(PERESOURCE Resource)
 {
     struct owner *fresh = owner_create();

@@ -117,7 +117,7 @@ VOID ExWaitForRundownProtectionRelease(PEX_RUNDOWN_REF RunRef)
 /*
  * When rundown begins, rundown_collect marks each slot and moves its count to `remaining`. From then on a release on
  * that slot decrements `remaining`. Until all slots are collected, `remaining` is too high by COLLECTING, so that it
- * does not reach 0 early. The first thread that waits collects.
+ * does not reach 0 early. The first thread that waits for the rundown collects the slots.
  */
 enum { COLLECTING = 1 << 30 };
 

@@ -91,7 +91,7 @@ BOOLEAN ExCancelTimer(PEX_TIMER Timer, PEXT_CANCEL_PARAMETERS Parameters)
     return timer_cancel(&Timer->timer);
 }
 
-/* Returns true if the timer is set, so that its next expiration deletes it. */
+/* If the timer is set, returns true and lets its next expiration delete it. */
 static bool ex_timer_delete_on_expire(PEX_TIMER t)
 {
     bool set;

@@ -24,7 +24,7 @@ static pthread_cond_t item_queued = PTHREAD_COND_INITIALIZER, workers_busy = PTH
 static pthread_cond_t io_returned = PTHREAD_COND_INITIALIZER;
 static LIST_ENTRY items = { &items, &items };
 static unsigned queued, popped; /* items now in the queue; items removed from it so far */
-static unsigned workers, idle;  /* threads; those of them that wait for an item */
+static unsigned workers, idle;  /* worker threads; workers that wait for an item */
 static bool has_watchdog;
 static _Atomic(const void *) running[MAX_WORKERS]; /* the routine that each worker runs, or NULL */
 static const void *running_io[MAX_WORKERS];        /* like `running`, for routines of Io items only; under the lock */

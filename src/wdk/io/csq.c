@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cancel-safe queues: see wdm/csq.h. DriverContext[3] of a queued IRP points to its queue or to its context. It is NULL
- * after the IRP has been removed.
+ * Cancel-safe queues: see wdm/csq.h. DriverContext[3] of a queued IRP points to the IRP's queue or to its context.
+ * After the IRP has been removed, DriverContext[3] is NULL.
  */
 #include "wdm.h"
 
@@ -73,8 +73,9 @@ static NTSTATUS csq_insert(PIO_CSQ queue, PIRP irp, PVOID context)
 }
 
 /*
- * Requires the queue's lock. Sets the cancel routine. If the IRP was cancelled before that, removes it from the queue
- * and returns true: the caller completes it. Returns false if IoCancelIrp calls the cancel routine.
+ * Requires the queue's lock. Sets the cancel routine. If the IRP was cancelled before that, removes the IRP from the
+ * queue and returns true: the caller completes it. Returns false if the IRP is not cancelled, or if IoCancelIrp calls
+ * the cancel routine.
  */
 static bool csq_remove_if_cancelled(PIO_CSQ queue, PIRP irp)
 {

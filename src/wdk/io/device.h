@@ -21,7 +21,7 @@ struct device_start_io {
 };
 struct device_start_io *device_start_io(PDEVICE_OBJECT device);
 
-/* Clears DO_DEVICE_INITIALIZING of the driver's devices after DriverEntry, so that they can be opened. */
+/* Clears DO_DEVICE_INITIALIZING of the driver's devices after DriverEntry, so that the devices can be opened. */
 void device_initialized(PDRIVER_OBJECT driver);
 
 /* Makes the driver's devices refuse to be opened. Returns false and changes nothing if one is open. */
@@ -38,7 +38,7 @@ void device_count_close(PDEVICE_OBJECT device);
 
 /*
  * Opens a device by name: sends IRP_MJ_CREATE to the top of its stack. The file has one reference; dropping the last
- * one sends IRP_MJ_CLOSE. *information receives the Information of the IRP. Requires PASSIVE_LEVEL.
+ * reference sends IRP_MJ_CLOSE. *information receives the Information of the IRP. Requires PASSIVE_LEVEL.
  */
 NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share, ULONG options, enum irp_from from,
                           PFILE_OBJECT *file, ULONG_PTR *information);

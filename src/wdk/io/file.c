@@ -73,7 +73,7 @@ static NTSTATUS file_status_from_errno(int error)
     }
 }
 
-/* Turns backslashes into slashes, and removes those at the end, which Windows allows after a directory's name. */
+/* Replaces backslashes by slashes, and removes slashes at the end, which Windows allows after a directory's name. */
 static void file_convert_slashes(char *text)
 {
     for (char *at = text; (at = strchr(at, '\\')); at++)
@@ -84,7 +84,7 @@ static void file_convert_slashes(char *text)
 
 /*
  * Returns the host's name, which the caller frees: C/a/b for \??\C:\a\b, SystemRoot/a for \SystemRoot\a. Returns NULL
- * if it is not a file's name or out of memory.
+ * if `name` does not name a file, or if out of memory.
  */
 static char *file_host_name(PCUNICODE_STRING name)
 {

@@ -26,7 +26,7 @@ enum { COMPONENTS = 256, TEXT_SHORT = 512 };
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
 static bool in_line; /* the last text had no line end */
 
-/* Each set bit is a level that is not printed. */
+/* For each component: each set bit is a level that is not printed. */
 static atomic_uint hidden[COMPONENTS];
 
 /* ---- Output ----------------------------------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@ enum { GROUP = PROCESSOR_GROUP, MAX_NODES = 64 };
 
 static uint32_t count, nodes;
 static uint16_t host_of[MAX_PROCESSORS];  /* each processor's number on the host */
-static uint16_t index_of[MAX_PROCESSORS]; /* the reverse, by the host's number */
+static uint16_t index_of[MAX_PROCESSORS]; /* the index of each processor, by its number on the host */
 static uint8_t node_of[MAX_PROCESSORS];
 static cpu_set_t allowed;
 
@@ -117,9 +117,9 @@ uint64_t processor_group(uint32_t group)
 }
 
 /*
- * Binds a thread (0: the calling one) to all processors that the process had at its start. If the process has lost all
- * of these since, the host refuses. The thread is then bound to all processors, and the host keeps those that it
- * permits.
+ * Binds a thread (0: the calling thread) to all processors that the process had at its start. The host refuses this if
+ * the process has lost all of them since. The thread is then bound to all possible processors, of which the host keeps
+ * those that it permits.
  */
 static void processor_bind_to_allowed(pid_t thread)
 {
@@ -267,7 +267,7 @@ void processor_node(uint32_t node, struct processor_set *set)
         set->group[g] = processor_node_mask(node, g);
 }
 
-/* For a node in several groups, returns the group with most of its processors. */
+/* If a node has processors in several groups, returns the group that has most of them. */
 VOID KeQueryNodeActiveAffinity(USHORT NodeNumber, PGROUP_AFFINITY Affinity, PUSHORT Count)
 {
     GROUP_AFFINITY best = { 0 };

@@ -24,8 +24,8 @@ struct writer {
 typedef SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX information;
 
 /*
- * Writes one entry: head, then the array that is head's last member. `size` is the offset of that array in head, `tail`
- * its contents, tail_size its size in bytes. If there is no room, only counts the bytes.
+ * Writes one entry: head, then the array that is head's last member. `size` is the offset of that array in head; `tail`
+ * and tail_size are the array's contents and size in bytes. If there is no room, only counts the bytes.
  */
 static void relation_write(struct writer *w, information *head, size_t size, const void *tail, size_t tail_size)
 {
@@ -175,8 +175,8 @@ static void cache_write_all(struct writer *w)
 /* ---- Nodes and groups -------------------------------------------------------------------------------------------- */
 
 /*
- * RelationNumaNode has one mask: that of the wanted processor's group, or of the group with most of the node's
- * processors if all processors are wanted. RelationNumaNodeEx has a mask for each group.
+ * RelationNumaNode has one mask. If all processors are wanted, this is the mask of the group with most of the node's
+ * processors; otherwise it is the mask of the wanted processor's group. RelationNumaNodeEx has a mask for each group.
  */
 static void relation_write_nodes(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Exceptions: each thread has a chain of frames. Raising jumps to the innermost frame. The end of the frame's block
- * removes it from the chain. The code after the block then checks whether an exception was raised.
+ * removes the frame from the chain. The code after the block then checks whether an exception was raised.
  */
 #include <setjmp.h>
 #include <stdbool.h>

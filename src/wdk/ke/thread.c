@@ -32,7 +32,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /*
  * Runs when a thread ends, with no driver routine on its stack. Reports the locks that the thread holds, abandons its
- * mutexes, and signals threads that wait for it. Its object stays as long as others have references.
+ * mutexes, and signals threads that wait for it. The thread's object stays as long as it has references.
  */
 static void thread_exit(void *self)
 {
@@ -86,7 +86,7 @@ static void thread_walk_locks(struct kernel_thread *t, live_on_entry *visit, voi
         if (!lock)
             return;
         if (kind->is_released)
-            continue; /* only its holder can find out whether it is released */
+            continue; /* only the lock's holder can find out whether the lock was released */
         visit(context, LIVE_LOCK, lock, kind->name, atomic_load_explicit(&t->held[i].by, memory_order_relaxed));
     }
 }

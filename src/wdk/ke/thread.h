@@ -65,7 +65,7 @@ struct kernel_thread {
     enum thread_kind kind;   /* set when the thread begins */
     bool system;             /* made by PsCreateSystemThread */
     GROUP_AFFINITY affinity; /* the driver's choice; Mask 0: none */
-    atomic_uint pulls;       /* wakers that have bound the thread to their processor and will unbind it */
+    atomic_uint pulls;       /* threads that have bound this thread to their processor and will unbind it */
     atomic_uint id;          /* the host's ID of the thread; 0: the thread has not begun */
     PKSTART_ROUTINE start;
     PVOID context;

@@ -158,7 +158,7 @@ static void wait_end(struct kernel_thread *t, NTSTATUS status, struct wake_list 
     wake->first = t;
 }
 
-/* Returns the next block of another thread than t. The caller may remove the blocks of t before it continues. */
+/* Returns the next block of a thread other than t. The caller may remove the blocks of t before it continues. */
 static LIST_ENTRY *wait_next_thread(LIST_ENTRY *entry, const LIST_ENTRY *head, PKTHREAD t)
 {
     do

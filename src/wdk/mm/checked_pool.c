@@ -271,7 +271,7 @@ static void quarantine_add(struct pool_block *b)
     quarantine_trim();
 }
 
-/* b is a copy of the record from before the free. */
+/* b is a copy of the record that was made before the free. */
 static void block_check_free(const char *routine, struct pool_block *b, uint32_t tag)
 {
     char text[5];

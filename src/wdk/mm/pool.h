@@ -28,7 +28,7 @@ void pool_free(const char *routine, void *object) PRIVATE_EXPORT(pool_free);
  */
 void *pool_alloc_pages(size_t size, uint32_t tag);
 
-/* The number of blocks that the driver has not freed. Exact if no thread allocates or frees meanwhile. */
+/* Returns the number of blocks that the driver has not freed. Exact if no thread allocates or frees meanwhile. */
 uint64_t pool_block_count(void);
 /*
  * Prints a line for each tag that has blocks. With checks on, also prints the stacks that allocated them, and reports

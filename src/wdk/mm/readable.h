@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests whether memory can be read without a fault in this process: the host's kernel reads it. */
+/* Tests whether this process can read memory without a fault. The test lets the host's kernel read the memory. */
 #ifndef WDK_READABLE_H
 #define WDK_READABLE_H
 

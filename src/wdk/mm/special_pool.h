@@ -4,8 +4,8 @@
  * access). The pages of a freed block are closed, too. All blocks lie in one reservation of address space, in which the
  * fault handler finds the block by the address.
  *
- * Callers serialise all functions but special_contains, special_open and special_close. The latter two change mappings,
- * which takes too long under the caller's lock.
+ * Callers serialise all functions except special_contains, special_open and special_close. special_open and
+ * special_close change mappings, which takes too long under the caller's lock.
  */
 #ifndef WDK_SPECIAL_POOL_H
 #define WDK_SPECIAL_POOL_H
@@ -44,7 +44,7 @@ void special_close(struct pool_block *block);
 /* Lets special_alloc reuse the run. */
 void special_retire(struct pool_block *block);
 
-/* Limits the number of open blocks. By default, they use at most half of the mappings that the host allows. */
+/* Limits the number of open blocks. By default, open blocks use at most half of the mappings that the host allows. */
 void special_set_limit(unsigned blocks);
 
 /* Returns whether the address lies in the reservation. Any thread may call it, also in a signal handler. */

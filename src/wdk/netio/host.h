@@ -28,8 +28,8 @@ struct netio_address {
 };
 
 /*
- * Both set *all to an array that the caller frees, or to NULL if there are no entries. They return false if the host's
- * call fails or memory runs out.
+ * netio_host_interfaces and netio_host_addresses set *all to an array that the caller frees, or to NULL if there are no
+ * entries. They return false if the host's call fails or memory runs out.
  */
 bool netio_host_interfaces(struct netio_interface **all, size_t *count);
 bool netio_host_addresses(struct netio_address **all, size_t *count);
@@ -50,7 +50,7 @@ int netio_host_route(struct netio_route *route);
 enum netio_change { NETIO_CHANGED, NETIO_ADDED, NETIO_REMOVED };
 
 struct netio_event {
-    bool of_address; /* an address has changed; otherwise an interface */
+    bool of_address; /* true: an address has changed; false: an interface has changed */
     enum netio_change change;
     struct netio_address address; /* for an interface only the index is set */
 };

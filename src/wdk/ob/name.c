@@ -60,8 +60,8 @@ static bool name_is_valid(PCUNICODE_STRING name)
 }
 
 /*
- * Requires the lock. Returns the name that is the whole text or, if `part`, the longest name that is a path prefix of
- * it.
+ * Requires the lock. Returns the name that equals the whole text. If `part` is true, returns the longest name that is a
+ * path prefix of the text.
  */
 static struct name *name_lookup(const WCHAR *text, bool part)
 {

@@ -134,7 +134,7 @@ ULONG StorPortInitializeTimer(PVOID HwDeviceExtension, PVOID *TimerHandle)
     return STOR_STATUS_SUCCESS;
 }
 
-/* Requires the adapter's lock, because a running callback may set a timer that is being freed. */
+/* Requires the adapter's lock, because a callback may set the timer while another thread frees it. */
 static ULONG port_timer_request(struct port_timer *t, PHW_TIMER_EX callback, void *context, ULONGLONG microseconds,
                                 const void *by)
 {

@@ -23,7 +23,7 @@ struct wdf_context {
     void *data; /* from pool_alloc, so that overruns are detected */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for trees, references, contexts */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards trees, references and contexts */
 
 static const char *const names[] = { "object",   "WDFDRIVER",   "WDFDEVICE",   "WDFOBJECT",
                                      "WDFTIMER", "WDFWORKITEM", "WDFSPINLOCK", "WDFWAITLOCK" };
@@ -290,7 +290,7 @@ static void wdf_object_call_cleanups(struct wdf_object *o)
             c->cleanup(o);
 }
 
-/* Calls the cleanup callbacks of all objects below, then those of the object. */
+/* Calls the cleanup callbacks of all objects below the object, then the object's own. */
 static void wdf_object_clean(struct wdf_object *o)
 {
     struct wdf_object *child;

@@ -101,7 +101,7 @@ static NTSTATUS wsk_control_get_backlog(struct wsk_control *c, SIZE_T bytes)
     return STATUS_SUCCESS;
 }
 
-/* Sets one of the two remote addresses of a datagram socket (*to) to the input. An empty input clears it. */
+/* Sets one of a datagram socket's two remote addresses (*to) to the input. An empty input clears that address. */
 static NTSTATUS wsk_control_set_remote(struct wsk_control *c, struct wsk_address *to, bool *has)
 {
     struct wsk_socket *s = c->s;

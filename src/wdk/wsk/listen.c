@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Incoming connections. A connection is accepted from the host only for a waiting WskAccept or an enabled
- * WskAcceptEvent. Until then it waits in the host's backlog, which also limits how many wait.
+ * WskAcceptEvent. Until then it waits in the host's backlog, which also limits the number of waiting connections.
  */
 #include <errno.h>
 #include <string.h>
@@ -71,8 +71,8 @@ static NTSTATUS wsk_listen_call_event(struct wsk_socket *listener, struct wsk_so
 }
 
 /*
- * A driver that refuses the connection may have posted requests for its socket during the event. They run before the
- * close, because wsk_socket_abandon posts the close after them.
+ * A driver that refuses the connection may have posted requests for its socket during the event. These requests run
+ * before the close, because wsk_socket_abandon posts the close after them.
  */
 static void wsk_listen_indicate(struct wsk_socket *listener, struct wsk_socket *s)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Receiving over a connection. Data goes to pending WskReceive requests first. If none is pending, WskReceiveEvent
- * receives a copy. The bytes stay in the host's buffer until the driver has accepted them, so bytes that it does not
- * accept are received again.
+ * receives a copy. The bytes stay in the host's buffer until the driver has accepted them. Bytes that the driver does
+ * not accept are therefore received again.
  *
  * An indication is one block of WSK_DATA_INDICATIONs. The data of each MDL begins behind space for headers, as it does
  * when it comes from a network card.

@@ -66,7 +66,7 @@ struct wsk_socket {
     pthread_mutex_t lock;
     ULONG events;        /* enabled events */
     ULONG static_events; /* events that the driver cannot disable; never changes */
-    ULONG inherited;     /* a listener's: events that are enabled for each accepted socket */
+    ULONG inherited;     /* of a listener: events that are enabled for each accepted socket */
     ULONG running;       /* the event that is being called, or 0 */
     LIST_ENTRY disables; /* WSK_DISABLE requests that wait until the running event has returned */
     bool pump_posted;

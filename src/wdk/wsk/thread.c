@@ -13,8 +13,7 @@
 
 enum { MAX_READY = 32, STARVED_MS = 20 };
 
-static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* serialises start and stop; the socket thread never locks
-                                                          * it */
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* for start, stop; never locked by the socket thread */
 static pthread_t thread;
 static bool is_running;
 static atomic_bool stopping;
