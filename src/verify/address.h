@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Converts addresses in calls, if the consumer and the provider use different ones. The host maps them (host.h). */
+/*
+ * Converts addresses in calls, if the consumer and the provider use different addresses. The host maps them (host.h).
+ */
 #ifndef VERIFY_ADDRESS_H
 #define VERIFY_ADDRESS_H
 

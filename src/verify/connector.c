@@ -40,8 +40,8 @@ static void connector_on_disconnect_event_ex(PVOID context, ULONG reason)
 }
 
 /*
- * Adds the disconnect routine of a call. *added is the context to pass to the provider, NULL if the consumer gave no
- * routine. Returns false if out of memory.
+ * Adds the disconnect routine of a call. *added receives the context to pass to the provider, or NULL if the consumer
+ * gave no routine. Returns false if out of memory.
  */
 static bool connector_add_event(struct proxy *p, struct disconnect_event event, struct disconnect_event **added)
 {

@@ -34,11 +34,11 @@ struct verify_host {
     bool (*stack_bounds)(uintptr_t *low, size_t *size);
 
     /*
-     * Converts an address of the consumer's to the provider's, which is written to room. room has VERIFY_MAX_SOCKADDR
-     * bytes, and length is at most that. Returns false if both use the same addresses.
+     * Converts the consumer's address and writes the provider's address to room. room has VERIFY_MAX_SOCKADDR bytes,
+     * and length is at most that. Returns false if both use the same addresses.
      */
     bool (*address_to_provider)(const void *sockaddr, size_t length, void *room);
-    /* Converts an address of the provider's to the consumer's, in place. */
+    /* Converts the provider's address to the consumer's address, in place. */
     void (*address_to_consumer)(void *sockaddr, size_t length);
 };
 
@@ -46,7 +46,7 @@ struct verify_host {
 void verify_set_host(const struct verify_host *host);
 const struct verify_host *verify_host(void);
 
-/* stack_bounds for threads of the C library. */
+/* Implements stack_bounds for threads of the C library. */
 bool verify_thread_stack_bounds(uintptr_t *low, size_t *size);
 
 /* Reports the call of an NDK routine if the calling thread's IRQL is above max. */

@@ -32,13 +32,13 @@ void pending_begin(struct pending *p, const char *routine, const void *context, 
 /* Removes a call that completed inline. */
 void pending_remove(struct pending *p);
 /*
- * Must be called before the call's completion callback. Removes the call, and reports its context if it is dead. frame
- * is the caller's frame; a context below it on the same stack is dead.
+ * Must be called before the call's completion callback. Removes the call, and reports its context if it is dead.
+ * `frame` is the caller's stack frame. A context below that frame on the same stack is dead.
  */
 void pending_complete(struct pending *p, const void *frame);
 /*
- * Must be called at each NDK call. frame: the stack frame of the function called. A pending context below it on the
- * same stack is dead, and is reported once.
+ * Must be called at each NDK call. `frame` is the stack frame of the function that the consumer has called. A pending
+ * context below that frame on the same stack is dead, and is reported once.
  */
 void pending_check_stack(const char *routine, const void *frame);
 /* See verify_find_use. */

@@ -17,7 +17,7 @@
 #include "base/spin.h"
 #include "verify/verify.h"
 
-enum { POSTED_MAX_SGES = 4 }; /* only the first ones of a request are watched */
+enum { POSTED_MAX_SGES = 4 }; /* only the first SGEs of a request are watched */
 
 struct posted_record;
 struct posted_chunk;
@@ -49,7 +49,7 @@ void *posted_add(struct posted *posted, const char *routine, void *context, cons
 NTSTATUS posted_end_post(struct posted *posted, void *context, NTSTATUS status);
 /* Replaces a record by the consumer's context and frees it. Returns false if *context is not a record. */
 bool posted_complete(struct posted *posted, void **context);
-/* The queue is closed. All records are deallocated as soon as none is outstanding. */
+/* Called when the queue is closed. Frees all records as soon as none of them is outstanding. */
 void posted_retire(struct posted *posted);
 
 /* Finds a request that uses memory of [start, start + size). */

@@ -33,11 +33,11 @@ struct proxy {
     uint64_t serial; /* see struct verify_open */
     atomic_int state, refs;
     struct proxy *adapter;            /* NULL for an adapter */
-    atomic_int children;              /* an adapter's: its objects that are not closed */
+    atomic_int children;              /* in an adapter: its objects that are not closed */
     void (*on_end)(struct proxy *p);  /* called when the object is closed or its creation failed; may be NULL */
     void (*on_free)(struct proxy *p); /* called before the proxy is freed; may be NULL */
-    TAILQ_ENTRY(proxy) list;          /* in the list of open proxies, then in that of closed ones */
-    bool watched; /* may use the consumer's memory; watched proxies come first in the list of open ones */
+    TAILQ_ENTRY(proxy) list;          /* in the list of open proxies, then in the list of closed proxies */
+    bool watched; /* may use the consumer's memory; watched proxies come first in the list of open proxies */
     struct stack created_by, closed_by;
 
     NDK_FN_CREATE_COMPLETION created;
@@ -51,9 +51,9 @@ struct proxy {
         NDK_FN_CONNECT_EVENT_CALLBACK connect;
     } notify;
     void *context;                   /* that callback's context; a queue pair's QPContext */
-    const MDL *mdls[PROXY_MAX_MDLS]; /* a registered region's; under the proxies' lock */
+    const MDL *mdls[PROXY_MAX_MDLS]; /* in a region: the registered MDLs; under the proxies' lock */
     unsigned mdl_count;
-    atomic_uint fast_pages; /* a region's: the page count of the last NdkInitializeFastRegisterMr */
+    atomic_uint fast_pages; /* in a region: the page count of the last NdkInitializeFastRegisterMr */
 };
 
 /* ---- Creation ---- */
@@ -123,7 +123,7 @@ bool proxy_exists(const void *pub);
 
 /*
  * Lock and unlock the proxies' lock. It guards the lists of proxies, and the members of a proxy that calls change. The
- * lock of posted requests may be taken while it is held, not the other way round.
+ * lock of posted requests may be taken while the proxies' lock is held, not the other way round.
  */
 void proxy_lock_all(void);
 void proxy_unlock_all(void);

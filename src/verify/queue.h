@@ -14,12 +14,12 @@ enum { QUEUE_RECEIVE, QUEUE_INITIATE, QUEUE_USES }; /* what a queue pair uses a 
 struct queue {
     struct proxy p;
     struct posted posted; /* of a queue pair or a shared receive queue */
-    /* A queue pair's: */
+    /* Only in a queue pair: */
     struct queue *srq;
     struct queue *next[QUEUE_USES]; /* in the lists of its completion queues */
     atomic_bool disconnected;
     uint64_t closed_as; /* number in the order of closes, from 1; 0: not closed; under the proxies' lock */
-    /* A completion queue's: */
+    /* Only in a completion queue: */
     struct queue *pairs[QUEUE_USES]; /* under the proxies' lock */
     atomic_uint polls;               /* polls of this queue in progress */
     _Atomic uint64_t swept;          /* queue pairs whose closed_as is at most this have left `pairs` */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports of broken rules: the mode, the report itself, and where it goes. A check calls verify_on() first, so that it
- * costs one load while verification is off.
+ * Reports of broken rules: the mode, the report itself, and where it goes. A check calls verify_on() first and so costs
+ * one load while verification is off.
  *
  * Only plain C types are used here, because the kernel surface, which has other base types, also reports through this
  * header.
@@ -41,7 +41,7 @@ struct rule {
     const char *text;   /* what the documentation demands */
 };
 
-/* A broken rule, as the printer receives it. The message is valid only during that call. */
+/* A broken rule, as the printer receives it. The message is valid only during the call of the printer. */
 struct breach {
     const struct rule *rule;
     const char *routine;    /* "NdkSend" */
@@ -66,12 +66,12 @@ void report_add_stack(const char *title, const struct stack *s) PRIVATE_EXPORT(r
 /* Returns how many breaches have been reported. */
 uint32_t report_count(void);
 
-/* Prints a breach. Its stacks are printed afterwards. Called with the output locked. */
+/* Prints a breach. The caller has locked the output, and prints the breach's stacks afterwards. */
 typedef void report_printer(FILE *out, const struct breach *breach);
 /* Replaces the printer, which by default prints routine, message and the rule's text. */
 void report_set_printer(report_printer *printer);
 
-/* Sets where reports go; NULL: standard error. The caller still owns out, and must keep it open. */
+/* Sets the stream that reports go to; NULL means standard error. The caller owns the stream and must keep it open. */
 void report_set_output(FILE *out);
 FILE *report_output(void);
 

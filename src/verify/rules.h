@@ -13,7 +13,7 @@ enum verify_rule {
     RULE_CLOSED_TWICE,          /* p1 object, p2 type */
     RULE_CLOSED_USED,           /* p1 object, p2 type */
     RULE_LAM_RELEASED,          /* mapping released while a posted request uses it: p1 mapping, p2 logical address */
-    VERIFY_RULES                /* how many there are */
+    VERIFY_RULES                /* the number of rules */
 };
 
 extern const struct rule verify_rules[VERIFY_RULES];

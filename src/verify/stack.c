@@ -45,7 +45,7 @@ static struct bounds stack_thread_bounds(void)
     return bounds;
 }
 
-/* How many frames stack_walk visits. It does not find `by` beyond them. */
+/* The number of frames that stack_walk visits. stack_walk does not find `by` in frames beyond these. */
 enum { MAX_WALK = 10 + STACK_FRAMES };
 
 /* Returns the frame of the caller; NULL at the end of the chain. */

@@ -5,7 +5,7 @@
  * verify_wrap puts a proxy in front of a provider's adapter. The consumer then holds proxies only, one in front of each
  * of the provider's objects, and calls through their tables. An entry of a table checks the call, then calls the
  * provider with the object behind the proxy. Completions and events return through the proxies as well. The invariant:
- * a provider never sees a proxy, and a consumer never sees a provider's object.
+ * a provider never receives a proxy in place of an object, and a consumer never receives a provider's object.
  *
  * Every check of an NDK call belongs here:
  *
