@@ -88,9 +88,9 @@ NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD 
 }
 
 /*
- * Posts a fast registration of the whole memory. The request is silent and has no context: a result of it means that it
- * failed, and that the requests behind it fail too. The region's addresses are the memory's own, so the base address
- * and FBO have the same offset in a page.
+ * Posts a fast registration of the whole memory. The request is silent and has no context. If a result of it arrives,
+ * the request has failed, and the requests behind it fail, too. The region's addresses are the memory's own, so the
+ * base address and FBO have the same offset in a page.
  */
 NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags)
 {

@@ -44,7 +44,7 @@ VOID EchoCloseAdapter(NDK_ADAPTER *Adapter);
 /* ---- wait.c ---- */
 /*
  * The state of a wait for one request. It must exist until the request has completed: on the stack of a thread that
- * waits so long, or in other memory.
+ * waits until then, or in other memory.
  */
 typedef struct _ECHO_WAIT {
     KEVENT Done;

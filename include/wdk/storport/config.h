@@ -263,7 +263,7 @@ typedef VIRTUAL_HW_FIND_ADAPTER *PVIRTUAL_HW_FIND_ADAPTER;
 /* DISPATCH_LEVEL. HwStartIo is not called until this routine has returned. */
 typedef BOOLEAN HW_RESET_BUS(_In_ PVOID DeviceExtension, _In_ ULONG PathId);
 typedef HW_RESET_BUS *PHW_RESET_BUS;
-/* ScsiStopAdapter and ScsiRestartAdapter: DISPATCH_LEVEL; all others: PASSIVE_LEVEL. */
+/* Called at DISPATCH_LEVEL for ScsiStopAdapter and ScsiRestartAdapter, and at PASSIVE_LEVEL for all other types. */
 typedef SCSI_ADAPTER_CONTROL_STATUS HW_ADAPTER_CONTROL(_In_ PVOID DeviceExtension,
                                                        _In_ SCSI_ADAPTER_CONTROL_TYPE ControlType,
                                                        _In_ PVOID Parameters);
