@@ -162,7 +162,9 @@ typedef enum _NDK_OPERATION_TYPE {
     NdkOperationTypeWrite = 64
 } NDK_OPERATION_TYPE;
 
-/* One completed request: the QP's context and the request's own. BytesTransferred is defined only for receives. */
+/*
+ * One completed request, with the contexts of the QP and of the request. BytesTransferred is defined only for receives.
+ */
 typedef struct _NDK_RESULT {
     NTSTATUS Status;
     ULONG BytesTransferred;

@@ -18,7 +18,8 @@ extern "C" {
 
 /*
  * The counters of an adapter.
- * All counters are 0 when the adapter is opened. Each event is counted before its completion or callback begins.
+ * All counters are 0 when the adapter is opened. A field's comment begins with the name of the counter in Windows, if
+ * Windows has the counter. Each event is counted before its completion or callback begins.
  * See also: docs/observe.md
  */
 typedef struct ondk_counters {

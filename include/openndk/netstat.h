@@ -8,8 +8,8 @@
  * object. "closing" is the state of an object whose close has begun and has not ended.
  *
  * Each function fills at most capacity entries and returns how many exist, which may be more and may differ at the next
- * call. Each entry is a snapshot of one instant. A list of several entries need not be. An object that exists during
- * the whole call is listed once, unless the result is larger than capacity.
+ * call. Each entry is a snapshot of one instant. The entries of a list may be of different instants. An object that
+ * exists during the whole call is listed once, unless the result is larger than capacity.
  * See also: docs/observe.md
  */
 #ifndef OPENNDK_NETSTAT_H
@@ -68,7 +68,7 @@ typedef struct ondk_connection {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * Each entry is of one instant; the list need not be.
+ * The entries may be of different instants.
  * Returns the number of connections, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -101,7 +101,7 @@ typedef struct ondk_listener {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * Each entry is of one instant; the list need not be.
+ * The entries may be of different instants.
  * Returns the number of listeners, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -115,7 +115,7 @@ static inline uint32_t ondk_adapter_listeners(NDK_ADAPTER *adapter_, ondk_listen
 
 /* A shared endpoint of an adapter. */
 typedef struct ondk_endpoint {
-    /* The address that its connections share. */
+    /* The address that the connections of the endpoint share. */
     struct sockaddr_storage local;
     /* The index of the adapter's interface. */
     uint32_t if_index;
@@ -134,7 +134,7 @@ typedef struct ondk_endpoint {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * Each entry is of one instant; the list need not be.
+ * The entries may be of different instants.
  * Returns the number of shared endpoints, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -161,7 +161,7 @@ typedef struct ondk_protection_domain {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * Each entry is of one instant; the list need not be.
+ * The entries may be of different instants.
  * Returns the number of protection domains, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -199,7 +199,7 @@ typedef struct ondk_completion_queue {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * Each entry is of one instant; the list need not be.
+ * The entries may be of different instants.
  * Returns the number of completion queues, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -236,7 +236,7 @@ typedef struct ondk_queue_pair {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * Each entry is of one instant; the list need not be.
+ * The entries may be of different instants.
  * Returns the number of queue pairs, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -273,7 +273,7 @@ typedef struct ondk_shared_receive_queue {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * Each entry is of one instant; the list need not be.
+ * The entries may be of different instants.
  * Returns the number of shared receive queues, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -311,7 +311,7 @@ typedef struct ondk_memory_region {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * Each entry is of one instant; the list need not be.
+ * The entries may be of different instants.
  * Returns the number of memory regions, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -347,7 +347,7 @@ typedef struct ondk_memory_window {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * Each entry is of one instant; the list need not be.
+ * The entries may be of different instants.
  * Returns the number of memory windows, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md

@@ -38,7 +38,7 @@ enum ondk_reason_by {
     ONDK_BY_PEER = 2    /* the peer sent the Terminate */
 };
 
-/* The causes and, with a lower half of 0, their classes. docs/reasons.md explains each of them. */
+/* The causes and their classes. The lower four bits of a class are 0. docs/reasons.md explains each cause. */
 enum ondk_cause {
     ONDK_CAUSE_NONE = 0,
     ONDK_CLASS_NETWORK = 0x10, /* addresses and routes */

@@ -19,7 +19,10 @@
  */
 enum { FORK_FIRST = 101, FORK_NEXT }; /* priorities of the constructors */
 
-/* Enclose a change that the child must see completely or not at all. It must be short and not wait. No nesting. */
+/*
+ * Enclose a change that the child must see completely or not at all. The change must be short and must not wait. No
+ * nesting.
+ */
 void fork_change_begin(void);
 void fork_change_end(void);
 

@@ -104,7 +104,7 @@ struct owner_ops {
 };
 
 struct owner {
-    _Alignas(64) _Atomic uint32_t word; /* the bits above */
+    _Alignas(64) _Atomic uint32_t word; /* the OWNER_ bits */
     _Atomic uint32_t wake_count;        /* the futex: counts the wake-ups of a thread that slept there */
     _Atomic uint64_t renewed;           /* when the lease was last renewed */
     const struct owner_ops *ops;

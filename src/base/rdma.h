@@ -56,8 +56,8 @@ struct rdma_request {
     uint32_t remote_token; /* write, read; send: see RDMA_FLAG_SEND_INVALIDATE */
     uint64_t remote_address;
     /*
-     * Fast register and bind: a prepared token. After a successful post the queue pair activates it when it processes
-     * the request, or discards it if the request is flushed. Invalidate: the token to be invalidated.
+     * Fast register and bind: a prepared token. After a successful post the queue pair activates the token when it
+     * processes the request, or discards the token if the request is flushed. Invalidate: the token to be invalidated.
      */
     uint32_t token;
 };
@@ -72,24 +72,24 @@ struct rdma_pages {
 
 enum rdma_status {
     RDMA_STATUS_OK,
-    RDMA_STATUS_FLUSHED,       /* by the local side: flush, disconnect, close */
+    RDMA_STATUS_FLUSHED,       /* ended by the local side: flush, disconnect, close */
     RDMA_STATUS_LOST,          /* the connection ended: a reset, an abort, or a Terminate about another request */
     RDMA_STATUS_LOCAL_ACCESS,  /* an SGE, or a local request's token, was invalid when it was processed */
     RDMA_STATUS_TOO_LONG,      /* the message was longer than the receive */
-    RDMA_STATUS_REMOTE_ACCESS, /* by the peer's Terminate: an invalid token or a missing right */
-    RDMA_STATUS_REMOTE_RANGE,  /* by the peer's Terminate: the range is outside of its region */
+    RDMA_STATUS_REMOTE_ACCESS, /* the peer's Terminate reported an invalid token or a missing right */
+    RDMA_STATUS_REMOTE_RANGE,  /* the peer's Terminate reported a range outside of the peer's region */
 };
 
 struct rdma_completion {
-    void *context; /* the request's */
+    void *context; /* the context of the request */
     void *qp_context;
     enum rdma_op op;
     enum rdma_status status;
     uint32_t length; /* receives: bytes delivered */
     uint32_t token;  /* RDMA_OP_RECEIVE_AND_INVALIDATE: what the send invalidated */
     /* If the request failed, the protocol sets `error`. The fabric then replaces it, and sets `reason`. */
-    uint32_t error;  /* the protocol's: enum wire_error; the fabric's: a Terminate's code, or FABRIC_NO_TERMINATE */
-    uint16_t reason; /* enum fabric_reason: why it failed, or why the stream ended before it could succeed */
+    uint32_t error;  /* the protocol's enum wire_error, then the fabric's Terminate code or FABRIC_NO_TERMINATE */
+    uint16_t reason; /* enum fabric_reason: why the request failed, or why the stream ended before it */
     bool solicited;  /* the completion notifies a CQ that is armed for solicited events */
 };
 

@@ -28,8 +28,8 @@ enum {
     MAX_VAIN_SPINS = 4,     /* after this many vain spins, only each SPIN_RETRY_INTERVAL-th sleep follows a spin */
     SPIN_RETRY_INTERVAL = 16,
     PREEMPTED_NS = 1000000, /* a gap of this length between two turns means that the thread lost its processor */
-    SLEEP_FACTOR = 2,       /* after such a gap it does not spin for this many times the gap's length */
-    NO_YIELD_FACTOR = 32,   /* after such a gap in sched_yield, it does not yield for this many times its length */
+    SLEEP_FACTOR = 2,       /* after such a gap the thread does not spin for this many times the gap's length */
+    NO_YIELD_FACTOR = 32,   /* after such a gap in sched_yield, the thread does not yield for this many times that */
 };
 
 struct worker {

@@ -14,9 +14,14 @@
 #include "base/host.h"
 
 struct interfaces {
-    /* Fills at most max entries with the interfaces that have an address. Returns how many there are, or -errno. */
+    /*
+     * Fills at most max entries with the interfaces that have an address. Returns the number of such interfaces, or
+     * -errno.
+     */
     int (*list)(struct interfaces *self, struct interface_info *info, int max);
-    /* Fills at most max entries with an interface's addresses (port 0). Returns how many there are, or -errno. */
+    /*
+     * Fills at most max entries with an interface's addresses (port 0). Returns the number of its addresses, or -errno.
+     */
     int (*addresses)(struct interfaces *self, uint32_t index, struct addr *addrs, int max);
     /*
      * Is this an address of the interface? On loopback, all of 127.0.0.0/8 is. Returns 0 if it is, EADDRNOTAVAIL if

@@ -84,7 +84,7 @@ struct net_ops {
     void (*watch)(struct net *net, void *poller);
     /* The shard's thread, without the token. Waits for a ready socket, wake, or the deadline (executor's clock). */
     void (*wait)(struct net *net, void *poller, uint64_t now, uint64_t deadline);
-    /* Any thread. Ends the current wait, or the next one if there is none. */
+    /* Any thread. Ends the thread's wait, or its next wait if it is not waiting. */
     void (*wake)(struct net *net, void *poller);
 
     /*
@@ -113,7 +113,7 @@ struct net_ops {
      */
     int (*connect)(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
                    const struct iovec *first, size_t *sent, struct net_socket *socket);
-    int (*connect_result)(struct net_socket *socket); /* 0, EINPROGRESS, or why it failed */
+    int (*connect_result)(struct net_socket *socket); /* 0, EINPROGRESS, or the errno of the failure */
 
     int (*listen)(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket);
     /*

@@ -272,7 +272,7 @@ int net_poll(struct net *net, void *poller, unsigned max, bool leased, bool *mor
     unsigned direct = poller_find_ready(p, leased);
 
     (void)net;
-    if (p->n_reads == before) /* all direct reads were in vain */
+    if (p->n_reads == before) /* no direct read returned data or the end of the stream */
         direct = 0;
     n = p->n_ready < max ? p->n_ready : max;
     for (; served < n && !TAILQ_EMPTY(&p->ready); served++)

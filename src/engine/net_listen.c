@@ -28,7 +28,7 @@ int net_listen(struct net *net, struct shard *s, struct net_reservation *at, str
 
     if (err)
         return err;
-    socket_reset_on_close(fd, true); /* accepted sockets inherit it */
+    socket_reset_on_close(fd, true); /* accepted sockets inherit this option */
     if (listen(fd, MAX_BACKLOG)) {
         err = errno;
         descriptors_close(fd);

@@ -26,8 +26,8 @@
 #include "engine/shard_internal.h"
 
 enum {
-    MAX_TASKS = 64,       /* in one round of work */
-    MAX_WORK_NS = 500000, /* for the work of one turn, before the sockets are served again */
+    MAX_TASKS = 64,       /* tasks in one round of work */
+    MAX_WORK_NS = 500000, /* time for the work of one turn, before the sockets are served again */
     TASKS_PER_CLOCK_READ = 8,
     MAX_ROUNDS = 4,           /* rounds of work in a consumer's call; the shard's thread does the rest */
     MAX_THREAD_ROUNDS = 16,   /* rounds of work in the thread's turn, before it delivers callbacks */
@@ -279,7 +279,7 @@ void shard_enqueue(struct shard *s, struct task *task)
     shard_enter(s);
     urgent = shard_queue_once(s, task, QUEUED | URGENT) & URGENT;
     if (!urgent && owner_acquire_or_ring(&s->owner)) {
-        s->thread_deadline = 0; /* the thread runs a turn now */
+        s->thread_deadline = 0; /* the thread runs a turn next */
         owner_release_to_thread(&s->owner);
     }
     shard_exit(s);

@@ -170,7 +170,7 @@ bool shard_is_leased(struct shard *s);
  * there is no lease, or in the shard's own thread. Any other owner is taken for the consumer that has the lease.
  */
 void shard_renew_lease(struct shard *s);
-/* Returns the address of a pointer that belongs to the executor. */
+/* Returns the address of a pointer in the shard that the executor uses for its own data. */
 void **shard_executor_slot(struct shard *s);
 
 /* The executor of real threads: one for each process, created on first use, never destroyed. */

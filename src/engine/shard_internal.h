@@ -28,7 +28,7 @@ struct shard {
     /* Any thread. */
     struct task_stack posted;
     struct task_stack called;
-    _Atomic uint32_t n_callers;           /* threads in functions that keep the shard alive themselves */
+    _Atomic uint32_t n_callers;           /* threads between shard_enter and shard_exit */
     _Atomic(const void *) driving_thread; /* the address of the owner's thread_identity, or NULL */
     atomic_bool end_lease_requested;      /* set by shard_watch; the owner then ends the lease */
     _Atomic uint32_t missed_polls;        /* recent polls that did not get the token; not exact */
@@ -38,8 +38,8 @@ struct shard {
     struct timer_fifo timer_fifos[MAX_TIMER_FIFOS];
     struct timer_tree timers; /* the timers that fit no FIFO */
     uint64_t first_deadline;  /* the earliest of all timers; UINT64_MAX: there is none */
-    uint64_t n_timers_set;    /* since the shard was created; orders timers with the same deadline */
-    uint64_t now;             /* 0: this owner has not read the clock yet */
+    uint64_t n_timers_set;    /* timers set so far; orders timers with the same deadline */
+    uint64_t now;             /* the clock as the owner has read it; 0: not read yet */
     uint64_t work_deadline;   /* the end of the time for this turn's work; 0: not set yet */
     bool work_time_is_over;
     uint64_t thread_deadline; /* the latest end of the thread's next sleep; 0: the thread runs a turn first */
@@ -64,7 +64,7 @@ struct shard {
 
 /* timer.c. The caller is the owner. */
 void timers_init(struct shard *s);
-static inline uint64_t timer_first_deadline(const struct shard *s) /* UINT64_MAX: none */
+static inline uint64_t timer_first_deadline(const struct shard *s) /* UINT64_MAX: there is no timer */
 {
     return s->first_deadline;
 }

@@ -27,7 +27,7 @@ struct diag_request {
 /* A search for connections, and its result so far. */
 struct connection_search {
     const struct addr *local;
-    const struct addr *peer; /* NULL: any */
+    const struct addr *peer; /* NULL: any peer */
     bool has_living;
     bool has_remains;
 };

@@ -22,15 +22,15 @@ struct adapter {
     struct object obj;
     NDK_VERSION version; /* in every object's header: the highest version with the opened major number */
     struct fabric *fabric;
-    struct fabric_info limits; /* the fabric's, reduced by config; reported and enforced */
+    struct fabric_info limits; /* the fabric's limits, reduced by config; the adapter reports and enforces them */
     ondk_config_t config;
     bool windows_families;         /* returned IPv6 addresses have Windows' AF_INET6 */
     struct lams lams;              /* logical address mappings that are not released */
     uint32_t if_index;             /* the index of the interface that was opened; 0: opened without one */
     uint32_t pid;                  /* the ID of the process that opened it */
     struct live_list live;         /* the objects of this adapter */
-    LIST_ENTRY(adapter) published; /* stat_server.c uses this and the next */
-    uint32_t number;               /* from 1 in the order in which this process published adapters; 0: not published */
+    LIST_ENTRY(adapter) published; /* stat_server.c uses this and number */
+    uint32_t number;               /* counts the adapters that this process has published, from 1; 0: not published */
     uint64_t serial;               /* different for each adapter that the process has opened */
     unsigned generation;           /* fork_generation() of the process that opened it */
     struct gate ended;             /* opened when no reference is left */

@@ -74,7 +74,7 @@ void connector_exit(struct connector *c)
     c->n_calls--;
     if (!c->n_calls && c->end_is_due) {
         c->end_is_due = false;
-        conn = c->conn; /* NULL if there was no memory for it */
+        conn = c->conn; /* NULL if there was no memory for a connection */
     }
     connector_unlock(c);
     if (conn)

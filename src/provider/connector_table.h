@@ -63,7 +63,7 @@ enum connector_action {
     /* For an event. */
     CONNECTOR_REPORT_CONNECTED,       /* NdkConnect has succeeded */
     CONNECTOR_RETIRE,                 /* NdkConnect has failed: end the fabric's connection, then report */
-    CONNECTOR_REPORT_FAILED,          /* NdkConnect has failed: complete it */
+    CONNECTOR_REPORT_FAILED,          /* NdkConnect has failed: complete the request */
     CONNECTOR_REPORT_CANCELLED,       /* close came before NdkConnect completed */
     CONNECTOR_REPORT_ESTABLISHED,     /* NdkCompleteConnect or NdkAccept has succeeded or failed */
     CONNECTOR_REPORT_NOT_ESTABLISHED, /* close came before NdkCompleteConnect or NdkAccept completed */

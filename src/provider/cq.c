@@ -87,7 +87,7 @@ static NTSTATUS cq_ndk_resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETIO
     struct cq *cq = cq_of(pub);
     int error;
 
-    (void)done, (void)context; /* never pending */
+    (void)done, (void)context; /* not used: the call is never pending */
     if (!cq->obj.adapter->config.cq_resize)
         return STATUS_NOT_SUPPORTED;
     if (depth == 0 || depth > cq->obj.adapter->limits.max_cq_depth)

@@ -42,9 +42,9 @@ struct failure {
 };
 
 static struct {
-    struct spin lock; /* guards everything; a leaf */
+    struct spin lock; /* guards this struct; a leaf */
     uint64_t order;
-    struct failure halves[2][FAILURES_PER_ROLE]; /* accepted, initiated */
+    struct failure halves[2][FAILURES_PER_ROLE]; /* [0]: accepted, [1]: initiated */
 } failures;
 
 static void failures_on_fork_child(void)

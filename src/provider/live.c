@@ -15,7 +15,7 @@ enum { BATCH = 32 }; /* objects that are visited without releasing the lock */
 
 /* A copy in progress: the next object to visit. live_list_remove advances it, so the object is always in the list. */
 struct live_walk {
-    struct object *next; /* NULL: all have been visited */
+    struct object *next; /* NULL: all objects have been visited */
     LIST_ENTRY(live_walk) link;
 };
 

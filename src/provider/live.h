@@ -31,7 +31,7 @@ union live_entry {
 };
 
 struct live_list {
-    struct spin lock;                            /* guards everything, and the live_ members of all objects */
+    struct spin lock;                            /* guards this struct and the live_ members of all objects */
     LIST_HEAD(, object) lists[NdkObjectTypeMax]; /* the newest first */
     uint32_t counts[NdkObjectTypeMax];           /* objects of the type that are not hidden */
     LIST_HEAD(, live_walk) walks;                /* copies in progress */

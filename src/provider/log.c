@@ -42,7 +42,7 @@ static struct {
     struct spin lock; /* guards the members up to running; a leaf */
     ondk_log_callback callback;
     void *context;
-    uint32_t level; /* as log_level */
+    uint32_t level; /* equal to log_level */
     unsigned side;
     unsigned running[2];                   /* callbacks that run now, counted by side */
     uint32_t environment_level;            /* the level of ONDK_LOG; constant after log_start */

@@ -153,7 +153,8 @@ static int log_file_get(mode_t *mode)
 }
 
 /*
- * Writes with a new open file description, because a write with that of fd can wait, and other processes may share it.
+ * Writes with a new open file description, because writes to fd can wait, and setting O_NONBLOCK of fd would affect
+ * other processes.
  */
 static ssize_t log_file_write_reopened(int fd, const char *bytes, size_t size)
 {

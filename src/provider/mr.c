@@ -42,7 +42,7 @@ struct mr {
     struct object obj;
     struct region region;
     bool fast;                    /* created for fast registration, so NdkRegisterMr is refused */
-    _Atomic uint64_t fast_limits; /* the maximum of pages, and MR_FAST_REMOTE; 0: not initialized */
+    _Atomic uint64_t fast_limits; /* the most pages, combined with MR_FAST_REMOTE; 0: not initialized */
     struct spin lock;             /* guards state */
     enum mr_state state;
     struct request deregister;
@@ -125,7 +125,7 @@ static NTSTATUS mr_ndk_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flag
     struct mr *mr = mr_of(pub);
     NTSTATUS status;
 
-    (void)done, (void)context; /* never pending */
+    (void)done, (void)context; /* not used: the call is never pending */
     if (!object_try_ref(&mr->obj, REF_INTERNAL))
         return STATUS_INVALID_DEVICE_STATE;
     status = mr_register(mr, mdl, length, flags);
@@ -212,7 +212,7 @@ static NTSTATUS mr_ndk_initialize_fast_register(NDK_MR *pub, ULONG pages, BOOLEA
     struct mr *mr = mr_of(pub);
     NTSTATUS status;
 
-    (void)done, (void)context; /* never pending */
+    (void)done, (void)context; /* not used: the call is never pending */
     if (!object_try_ref(&mr->obj, REF_INTERNAL))
         return STATUS_INVALID_DEVICE_STATE;
     status = mr_initialize_fast(mr, pages, remote);

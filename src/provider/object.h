@@ -77,7 +77,7 @@ struct object {
     NDK_FN_CLOSE_COMPLETION close_done;
     void *close_context;
     struct task finish;           /* delivers a pended creation, later ends the object */
-    LIST_ENTRY(object) live_link; /* live.c uses this and the next four */
+    LIST_ENTRY(object) live_link; /* live.c uses the members from here to live_hidden */
     uint32_t live_id; /* from 1 among the adapter's objects of this type; does not change after the insertion */
     bool live_inserted;
     bool live_retiring; /* no reference is left: the fabric's object behind this one may not be accessed */

@@ -35,7 +35,7 @@ void region_revoke(struct region *r);
 bool region_retire(struct region *r);
 /* Returns the newest token, even if it is no longer valid, or 0 if none was made. */
 uint32_t region_newest_token(const struct region *r);
-/* Returns the newest token that is prepared or valid. If there is none, returns the last that was valid, or 0. */
+/* Returns the newest token that is prepared or valid. If there is none, returns the last token that was valid, or 0. */
 uint32_t region_live_token(const struct region *r);
 /*
  * Returns the newest token for the consumer. If there is none, returns UINT32_MAX, because 0 is the privileged token.
@@ -43,7 +43,7 @@ uint32_t region_live_token(const struct region *r);
 UINT32 region_ndk_token(const struct region *r);
 
 struct region *mr_region(NDK_MR *mr);
-bool mr_is_fast(const NDK_MR *mr); /* created for fast registration */
+bool mr_is_fast(const NDK_MR *mr); /* was the region created for fast registration? */
 /*
  * Returns how many pages a fast registration may have, or 0 before NdkInitializeFastRegisterMr. Sets *remote if it may
  * have remote rights.

@@ -86,7 +86,7 @@ static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_F
     struct srq *srq = srq_of(pub);
     int error;
 
-    (void)done, (void)context; /* never pending */
+    (void)done, (void)context; /* not used: the call is never pending */
     if (depth > srq->obj.adapter->limits.max_srq_depth)
         return STATUS_INVALID_PARAMETER;
     object_ref(&srq->obj, REF_INTERNAL);
