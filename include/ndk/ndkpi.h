@@ -68,8 +68,8 @@ typedef struct _NDK_OBJECT_HEADER_RESERVED_BLOCK {
 } NDK_OBJECT_HEADER_RESERVED_BLOCK;
 
 /*
- * The start of every object; a pointer to the dispatch table follows. Version is the provider's highest for the major
- * version that the adapter was opened with. It determines the length of the table.
+ * The start of every object; a pointer to the dispatch table follows. Version is the highest version of the provider
+ * with the major number that the adapter was opened with. Version determines the length of the table.
  */
 typedef struct _NDK_OBJECT_HEADER {
     NDK_VERSION Version;
@@ -285,8 +285,8 @@ typedef NTSTATUS (*NDK_FN_DEREGISTER_MR)(
     _In_ NDK_MR *pNdkMr, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * Prepares a region that was created with FastRegister for up to AdapterPageCount pages. RemoteAccess: NdkFastRegister
- * may grant remote rights.
+ * Prepares a region that was created with FastRegister for up to AdapterPageCount pages. RemoteAccess allows
+ * NdkFastRegister to grant remote rights.
  *   STATUS_IMPLEMENTATION_LIMIT  over the adapter's FRMRPageCount
  */
 typedef NTSTATUS (*NDK_FN_INITIALIZE_FAST_REGISTER_MR)(

@@ -30,8 +30,8 @@ typedef struct ondk_counters {
     /*
      * ConnectFailure. Calls of NdkConnect, NdkConnectWithSharedEndpoint, NdkCompleteConnect and NdkAccept that began
      * and then failed for any reason, including a close of the connector; one for each attempt. Not counted: calls that
-     * were refused inline, peers' requests that this side's consumer rejected, and connections that it rejected or
-     * closed after NdkConnect had succeeded.
+     * were refused inline, peers' requests that this side's consumer rejected, and connections that the consumer
+     * rejected or closed after NdkConnect had succeeded.
      */
     uint64_t failed_connection_attempts;
     /* Not a Windows counter. Requests that no consumer received: malformed, beyond the backlog, listener paused. */

@@ -80,7 +80,7 @@ typedef struct ondk_wdk_driver ondk_wdk_driver_t;
  *   path          the driver's shared object, as ndk-cc builds it
  *   service_name  NULL: the file's name without directory and extension
  *   driver        receives the driver if 0 is returned; the caller owns it and unloads it with ondk_wdk_unload
- *   status        receives DriverEntry's NTSTATUS, or the reason why it was not called
+ *   status        receives DriverEntry's NTSTATUS, or the reason why DriverEntry was not called
  * DriverEntry runs at PASSIVE_LEVEL on a thread of its own, with the registry path
  * \Registry\Machine\System\CurrentControlSet\Services\<service_name>.
  * Returns 0. Returns -1 if the driver is not loaded; ondk_wdk_error then returns the reason.
@@ -125,7 +125,7 @@ typedef struct ondk_wdk_device ondk_wdk_device_t;
  * Opens a driver's device as CreateFile does.
  *   name    "\\\\.\\Name" or "Name" names a symbolic link, "\\Device\\Name" is the device's own name
  *   device  receives the device if 0 is returned; the caller owns it and closes it with ondk_wdk_close
- *   status  receives the status of the driver's IRP_MJ_CREATE, or the reason why it was not sent
+ *   status  receives the status of the driver's IRP_MJ_CREATE, or the reason why none was sent
  * The driver receives IRP_MJ_CREATE.
  * Returns 0. Returns -1 if the device is not open; ondk_wdk_error then returns the reason.
  * Context: any thread of the host program.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Requests, their SGEs and their completions, and access rights. All layers from the provider down to the protocol use
- * these types, so nothing is translated on the way. The invariant: they contain nothing that only one transport has.
+ * these types, so nothing is translated on the way. The invariant: these types contain nothing that only one transport
+ * has.
  */
 #ifndef BASE_RDMA_H
 #define BASE_RDMA_H
@@ -89,7 +90,7 @@ struct rdma_completion {
     uint32_t token;  /* RDMA_OP_RECEIVE_AND_INVALIDATE: what the send invalidated */
     /* If the request failed, the protocol sets `error`. The fabric then replaces it, and sets `reason`. */
     uint32_t error;  /* the protocol's enum wire_error, then the fabric's Terminate code or FABRIC_NO_TERMINATE */
-    uint16_t reason; /* enum fabric_reason: why the request failed, or why the stream ended before it */
+    uint16_t reason; /* enum fabric_reason: why the request failed, or why the stream ended first */
     bool solicited;  /* the completion notifies a CQ that is armed for solicited events */
 };
 

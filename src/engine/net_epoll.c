@@ -43,8 +43,8 @@ enum {
     NS_PER_S = 1000000000,
     MAX_DIRECT = 2,           /* connections that can be read directly */
     MAX_DIRECT_TURNS = 8,     /* direct turns between two calls of epoll_wait */
-    LEASED_TURNS = 64,        /* under a lease: direct turns before the connections leave the epoll set, and after that
-                                  between two calls of epoll_wait */
+    LEASED_TURNS = 64,        /* under a lease: direct turns before the connections leave the epoll set, and later
+                                 between two calls of epoll_wait */
     WATCH_RETRY_NS = 1000000, /* longest sleep while a socket could not be added to the epoll set */
 };
 

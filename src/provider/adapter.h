@@ -27,12 +27,12 @@ struct adapter {
     bool windows_families;         /* returned IPv6 addresses have Windows' AF_INET6 */
     struct lams lams;              /* logical address mappings that are not released */
     uint32_t if_index;             /* the index of the interface that was opened; 0: opened without one */
-    uint32_t pid;                  /* the ID of the process that opened it */
+    uint32_t pid;                  /* the ID of the process that opened the adapter */
     struct live_list live;         /* the objects of this adapter */
     LIST_ENTRY(adapter) published; /* stat_server.c uses this and number */
     uint32_t number;               /* counts the adapters that this process has published, from 1; 0: not published */
     uint64_t serial;               /* different for each adapter that the process has opened */
-    unsigned generation;           /* fork_generation() of the process that opened it */
+    unsigned generation;           /* fork_generation() of the process that opened the adapter */
     struct gate ended;             /* opened when no reference is left */
 };
 OBJECT_ASSERT_LAYOUT(adapter);

@@ -42,7 +42,7 @@ static bool holder_has_socket(int fds, const char *wanted)
     return has;
 }
 
-/* Returns the ID of a process that has the socket open, or 0 if no process is found whose descriptors are readable. */
+/* Returns the ID of a process that has the socket open, or 0 if no process with readable descriptors has it open. */
 static long holder_find_process(uint32_t inode)
 {
     DIR *proc = opendir("/proc");

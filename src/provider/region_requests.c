@@ -6,11 +6,12 @@
  * such a close ends after the post.
  *
  * The post itself fails for a mistake that can be seen at once: state, protection domain, flags, rights, range, pages
- * that belong to no mapping. The completion reports a mistake that depends on the requests ahead, for example a token
+ * that belong to no mapping. The completion reports a mistake that depends on earlier requests, for example a token
  * that is no longer valid when the request is processed.
  *
  * A base address must be a multiple of the page size, plus the first byte offset. So a base address of zero is legal if
- * the offset is zero. Microsoft's reference allows it explicitly in one place and excludes it in another.
+ * the offset is zero. Microsoft's reference allows a base address of zero explicitly in one place and excludes it in
+ * another.
  */
 #include <stdbool.h>
 #include <stdint.h>
