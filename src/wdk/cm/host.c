@@ -107,8 +107,8 @@ int ondk_wdk_registry_set(const char *key, const char *name, uint32_t type, cons
 }
 
 /*
- * `length` includes the terminator of each string of a list. It does not include the list's own terminator or that of a
- * single string, which this function adds.
+ * `length` includes the terminator of each string of a list, but neither the list's own terminator nor that of a single
+ * string. This function adds the terminator that `length` does not include.
  */
 int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type, const char *text, uint32_t length)
 {

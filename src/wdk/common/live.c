@@ -232,7 +232,7 @@ static void live_print(FILE *out, enum live_kind kind, const void *thing, const 
     stack_print(made, out, "    ");
 }
 
-/* Things that appear between counting and copying may not fit. Those that do not fit are not printed. */
+/* More things may appear between counting and copying. A thing for which there is no room is not printed. */
 static uint32_t live_report_sources(FILE *out, const void *start, uint64_t size)
 {
     struct shown shown = { 0 };

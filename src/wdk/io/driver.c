@@ -229,7 +229,7 @@ static uint32_t driver_open_module(struct ondk_wdk_driver *d, const char *path)
     char whole[PATH_MAX];
     void *already;
 
-    if (!realpath(path, whole)) { /* dlopen would search libraries' directories for a name without a slash */
+    if (!realpath(path, whole)) { /* a path with a slash, so that dlopen does not search for a library */
         host_error("%s: no such file", path);
         return (uint32_t)STATUS_OBJECT_NAME_NOT_FOUND;
     }

@@ -16,11 +16,11 @@
 bool driver_call(void (*routine)(void *context), void *context) PRIVATE_EXPORT(driver_call);
 
 /*
- * A driver model beside WDM: Storport's miniports or KMDF. It takes part in loading and unloading. A model registers
- * itself in a constructor of the library that contains it, hence on any thread that loads the library, perhaps while a
- * driver is being loaded. It stays registered, and its library stays mapped, until the process ends.
- * The functions are called at PASSIVE_LEVEL on the host program's thread for every driver, also for one that does not
- * use the model, and never for two drivers at once. Each may be NULL.
+ * A driver model beside WDM: Storport's miniports or KMDF. A model takes part in loading and unloading. It registers
+ * itself in a constructor of its library. Any thread may load that library, perhaps while a driver is being loaded. A
+ * model stays registered, and its library stays mapped, until the process ends.
+ * The functions are called at PASSIVE_LEVEL on the host program's thread for every driver, also for a driver that does
+ * not use the model, and never for two drivers at once. Each of them may be NULL.
  */
 struct driver_model {
     /* Called after DriverEntry has failed. DriverUnload will not be called. */

@@ -48,7 +48,9 @@ static PDRIVER_OBJECT error_log_driver(PVOID object)
     return *(const CSHORT *)object == IO_TYPE_DEVICE ? ((PDEVICE_OBJECT)object)->DriverObject : object;
 }
 
-/* Returns the first string behind the packet, or an empty one. It ends at the entry's end if it has no terminator. */
+/*
+ * Returns the first string behind the packet, or an empty string. Without a terminator, the string ends with the entry.
+ */
 static UNICODE_STRING error_log_first_string(const struct entry *e, const IO_ERROR_LOG_PACKET *packet)
 {
     UNICODE_STRING s = { 0, 0, NULL };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel's state of each thread: its IRQL, its wait, the locks that it holds. A driver's thread
- * (PsCreateSystemThread) has the state from its start. Every other thread receives it when it first calls a routine. It
- * then starts at DISPATCH_LEVEL if it is a thread of the provider, which calls completion callbacks, and at
- * PASSIVE_LEVEL otherwise.
+ * (PsCreateSystemThread) has the state from its start. Every other thread receives the state when the thread first
+ * calls a routine. A thread of the provider, which calls completion callbacks, then starts at DISPATCH_LEVEL. Any other
+ * thread starts at PASSIVE_LEVEL.
  */
 #ifndef WDK_THREAD_H
 #define WDK_THREAD_H
@@ -55,11 +55,11 @@ struct kernel_thread {
     KWAIT_BLOCK *wait_blocks;
     KWAIT_BLOCK own_blocks[THREAD_WAIT_OBJECTS];
     const struct stack *wait_by; /* the stack of the routine that waits */
-    LIST_ENTRY all;              /* in the list of all threads, through which others read `held` */
+    LIST_ENTRY all;              /* in the list of all threads, through which other threads read `held` */
     LIST_ENTRY waiting;          /* in the list of threads that wait */
     LIST_ENTRY mutants;          /* mutexes that the thread holds */
     struct kernel_thread *wake_next;
-    /* Written by the thread itself or before it begins, except for `priority` and `pulls`. */
+    /* Written by the thread itself, or before the thread begins, except for `priority` and `pulls`. */
     int critical, guarded; /* regions entered; a KMUTEX counts as one */
     KPRIORITY priority;
     enum thread_kind kind;   /* set when the thread begins */
@@ -79,7 +79,7 @@ extern _Thread_local struct kernel_thread *thread_current PRIVATE_EXPORT(thread_
 
 /*
  * A kernel_thread lies in an object of the object manager, which is a layer above this one. ps/thread.c registers here
- * how such an object is created and released. It does so in a constructor, before any other function is called.
+ * how such an object is created and released. A constructor does this, before any other function is called.
  */
 struct thread_objects {
     struct kernel_thread *(*create)(void);    /* returns an initialized thread with one reference, or NULL */

@@ -344,7 +344,7 @@ __attribute__((constructor)) static void wait_register(void)
     inuse_add_source(wait_find_use);
 }
 
-/* The list pointer of an object that was not initialized is usually NULL, because such memory is often zero. */
+/* The list pointer of an object that was not initialized is usually NULL, because unused memory is often zero. */
 bool dispatch_check(const char *routine, DISPATCHER_HEADER *h)
 {
     bool made;

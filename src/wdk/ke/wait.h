@@ -64,7 +64,7 @@ void dispatch_satisfy(DISPATCHER_HEADER *h, struct wake_list *wake);
  */
 bool dispatch_check(const char *routine, DISPATCHER_HEADER *h);
 
-/* For a thread that ends: signals it and abandons the mutexes that it holds. */
+/* Called for a thread that ends: signals the thread and abandons the mutexes that the thread holds. */
 void dispatch_thread_end(struct kernel_thread *t);
 
 /* KeWaitForSingleObject without checks, for the kernel itself. */

@@ -256,7 +256,7 @@ void special_free(struct pool_block *block)
     block->run = NULL;
 }
 
-/* Also closes the page behind the run if special_open_page has opened a page of the run. */
+/* Closes the pages of the block, or of the whole run if special_open_page has opened a page of the run. */
 void special_close(struct pool_block *block)
 {
     struct special_run *r = block->run;

@@ -12,8 +12,8 @@
 #include "wdk/wdf/object.h"
 
 /*
- * The last context in an object's list is the one that was created with the object. It has the callbacks of the
- * object's attributes, even if it has no type.
+ * The last context in an object's list is the context that was created with the object. That context has the callbacks
+ * of the object's attributes, even if it has no type.
  */
 struct wdf_context {
     struct wdf_context *next;

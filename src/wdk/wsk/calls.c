@@ -227,8 +227,9 @@ static NTSTATUS WSKAPI WskInspectComplete(PWSK_SOCKET ListenSocket, PWSK_INSPECT
 /* ---- Datagrams --------------------------------------------------------------------------------------------------- */
 
 /*
- * Sets the destination to the call's address. Without one, uses the address of SIO_WSK_SET_SENDTO_ADDRESS or, if it is
- * not set either, that of SIO_WSK_SET_REMOTE_ADDRESS. Returns false if there is none or the call's address is invalid.
+ * Sets the destination to the call's address. If the call has no address, uses the address that
+ * SIO_WSK_SET_SENDTO_ADDRESS has set, or else the address that SIO_WSK_SET_REMOTE_ADDRESS has set. Returns false if
+ * there is no address at all, or if the call's address is invalid.
  */
 static bool wsk_call_set_remote(struct wsk_request *r, PSOCKADDR remote)
 {

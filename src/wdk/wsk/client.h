@@ -21,7 +21,7 @@ void wsk_client_end_call(struct wsk_client *c);
 void wsk_client_ref(struct wsk_client *c);
 void wsk_client_unref(struct wsk_client *c);
 
-/* The events that WSK_SET_STATIC_EVENT_CALLBACKS has set. */
+/* Returns the events that WSK_SET_STATIC_EVENT_CALLBACKS has set. */
 ULONG wsk_client_static_events(struct wsk_client *c);
 
 /* Completes the IRP, if it is not NULL, during the call that received it. Returns the status. */

@@ -258,7 +258,7 @@ static void wsk_socket_check_retained(struct wsk_socket *s)
                  (void *)s);
 }
 
-/* If requests are pending, the last of them calls this again when it completes. */
+/* If requests are pending, the last of these requests calls wsk_socket_close again when it completes. */
 void wsk_socket_close(struct wsk_socket *s)
 {
     if (!s->closing) {

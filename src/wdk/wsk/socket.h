@@ -119,8 +119,8 @@ void wsk_socket_handle_ready(struct wsk_socket *s, bool failed);
 /* Any thread: makes the socket thread pump the socket. */
 void wsk_socket_post_pump(struct wsk_socket *s);
 /*
- * Socket thread: pumps the socket again in the next round. If `starved` is true, memory or file descriptors ran out,
- * and the next round begins at most STARVED_MS later.
+ * Socket thread: pumps the socket again in the next round. `starved` is true if memory or file descriptors ran out. The
+ * thread then waits for events for up to STARVED_MS before the next round.
  */
 void wsk_thread_pump_again(struct wsk_socket *s, bool starved);
 /* Socket thread: from now on wsk_socket_handle_ready is called when the host's socket becomes ready. */

@@ -30,7 +30,7 @@ const NPIID NPI_WSK_INTERFACE_ID = { 0x2227e803, 0x8d8b, 0x11d4, { 0xab, 0xad, 0
 enum { REGISTERED = 0x5752, GONE = 0x5747, PRINT_WAITS_AFTER_S = 3 };
 enum { MIN_VERSION = MAKE_WSK_VERSION(1, 0), MAX_VERSION = MAKE_WSK_VERSION(1, 1) };
 
-/* A PWSK_CLIENT points at one of these. */
+/* A PWSK_CLIENT points at a struct wsk_client. */
 struct wsk_client {
     WSK_REGISTRATION *registration;
     USHORT version;
