@@ -24,8 +24,8 @@ struct verify_host {
 
     /*
      * Called before and after each callback into the consumer. callback_end receives the mark that callback_begin
-     * returned, the name of the callback's type, and the consumer's routine. It reports a routine that returned at
-     * another IRQL or with locks held.
+     * returned, the name of the callback's type, and the consumer's routine. callback_end reports a routine that
+     * returned at another IRQL or with locks held.
      */
     uint64_t (*callback_begin)(void);
     void (*callback_end)(uint64_t mark, const char *callback, const void *routine);

@@ -2,8 +2,8 @@
 /*
  * Records of posted requests that are outstanding. The provider receives contexts of this layer: the proxy as
  * QPContext, and the record as RequestContext. NdkGetCqResults(Ex) restores the consumer's contexts and frees the
- * record. A request with NDK_OP_FLAG_SILENT_SUCCESS has no record, because nothing reports its success. A request also
- * has none if no record is free. The provider then receives the consumer's own RequestContext.
+ * record. A request with NDK_OP_FLAG_SILENT_SUCCESS has no record, because nothing reports its success. If no record is
+ * free, a request has no record either, and the provider receives the consumer's own RequestContext.
  */
 #ifndef VERIFY_POSTED_H
 #define VERIFY_POSTED_H

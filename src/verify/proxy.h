@@ -21,7 +21,7 @@
 #include "verify/verify.h"
 
 enum { PROXY_OPEN, PROXY_CLOSING, PROXY_CLOSED };
-enum { PROXY_MAX_MDLS = 8 }; /* the first ones of a region's MDL chain are watched, the others are not */
+enum { PROXY_MAX_MDLS = 8 }; /* only the first MDLs of a region's chain are watched */
 
 struct proxy {
     struct {
@@ -63,7 +63,9 @@ struct proxy {
  * struct, which begins with a struct proxy. parent is NULL for an adapter.
  */
 struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispatch, struct proxy *parent);
-/* Inserts a complete proxy into the list of open ones, where other threads find it. proxy_begin_create calls this. */
+/*
+ * Inserts a complete proxy into the list of open proxies, where other threads find it. proxy_begin_create calls this.
+ */
 void proxy_insert(struct proxy *p);
 /* Must be called before the provider's create call. `routine` is the call's name, for example "NdkCreateCq". */
 void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMPLETION done, void *context);

@@ -87,8 +87,8 @@ void queue_translate_result(PVOID *qp_context, PVOID *request_context)
 
 /*
  * Removes the queue pairs that were closed before the caller's poll began. The poll has emptied the completion queue,
- * so no result of these queue pairs is left in it. If another poll is in progress, it may still have such results. Then
- * nothing is removed, and a later poll tries again.
+ * so no result of these queue pairs is left in it. If another poll is in progress, that poll may still have results of
+ * these queue pairs. In this case nothing is removed, and a later poll tries again.
  */
 static void queue_sweep(struct queue *cq, uint64_t closed)
 {

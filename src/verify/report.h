@@ -76,8 +76,8 @@ void report_set_output(FILE *out);
 FILE *report_output(void);
 
 /*
- * For a report of another form. report_begin locks the output and returns it. report_end prints the stacks from the
- * return address `by` on, flushes and unlocks.
+ * For a report of another form, for example a bug check. report_begin locks the output and returns it. report_end
+ * prints the stacks from the return address `by` on, flushes and unlocks.
  */
 FILE *report_begin(void);
 void report_end(FILE *out, const void *by);
