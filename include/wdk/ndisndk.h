@@ -52,7 +52,7 @@ typedef struct _NDIS_NDK_PROVIDER_CHARACTERISTICS {
 /*
  * Not in Windows: returns what OpenNDK's miniport would pass to NdisSetOptionalHandlers. The handlers'
  * MiniportAdapterContext is the index of the host's interface, (NDIS_HANDLE)(ULONG_PTR)index. The opened adapters are
- * the provider's own, without the layer that wskndk.h's adapters have above them.
+ * the provider's own, without the verify layer that checks calls on wskndk.h's adapters.
  */
 NTKERNELAPI VOID OndkNdkProviderCharacteristics(_Out_ PNDIS_NDK_PROVIDER_CHARACTERISTICS Characteristics);
 

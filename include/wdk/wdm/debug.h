@@ -48,8 +48,8 @@ NTKERNELAPI ULONG vDbgPrintExWithPrefix(_In_z_ PCCH Prefix, _In_ ULONG Component
                                         _In_z_ PCCH Format, _In_ va_list arglist);
 NTKERNELAPI ULONG DbgPrintReturnControlC(_In_z_ _Printf_format_string_ PCCH Format, ...);
 /*
- * Returns TRUE if such a message is printed, FALSE if not, or STATUS_INVALID_PARAMETER_1 for an unknown component.
- * Level is a number, or bits with DPFLTR_MASK.
+ * Returns TRUE if messages of the component and level are printed, FALSE if not, or STATUS_INVALID_PARAMETER_1 for an
+ * unknown component. Level is a number, or bits with DPFLTR_MASK.
  */
 NTKERNELAPI NTSTATUS DbgQueryDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG Level);
 NTKERNELAPI NTSTATUS DbgSetDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG Level, _In_ BOOLEAN State);
@@ -84,8 +84,8 @@ NTKERNELAPI DECLSPEC_NORETURN VOID KeBugCheckEx(_In_ ULONG BugCheckCode, _In_ UL
                                                 _In_ ULONG_PTR BugCheckParameter4);
 
 /*
- * A failed assertion is reported as rule "assertion" with file and line. It stops or continues like the other checks;
- * if checks are off, the program ends.
+ * A failed assertion is reported as rule "assertion" with file and line. The driver then stops or continues as after
+ * any other broken rule. If checks are off, the program ends.
  */
 NTKERNELAPI VOID RtlAssert(_In_ PVOID VoidFailedAssertion, _In_ PVOID VoidFileName, _In_ ULONG LineNumber,
                            _In_opt_ PSTR MutableMessage);

@@ -10,7 +10,7 @@
 
 /*
  * _mm_lfence, _mm_mfence, _mm_sfence, _mm_pause and the like. The compiler's header would include <stdlib.h> for
- * _mm_malloc. That is prevented, because drivers define functions and types with names of <stdlib.h>.
+ * _mm_malloc. The macros below prevent this, because drivers define functions and types with names of <stdlib.h>.
  */
 #if defined(__x86_64__)
 #if defined(_MM_MALLOC_H_INCLUDED) || defined(__MM_MALLOC_H)

@@ -69,7 +69,7 @@ typedef IO_APC_ROUTINE *PIO_APC_ROUTINE;
 
 /*
  * The loader looks up DriverEntry by name, so it must be visible with any compiler flags. It is declared without
- * parameters, because some drivers declare the first one as PVOID.
+ * parameters, because some drivers declare the first parameter as PVOID.
  */
 #ifdef __cplusplus
 NTKERNELAPI DRIVER_INITIALIZE DriverEntry;

@@ -18,8 +18,8 @@ EXTERN_C_START
 NTKERNELAPI VOID IoStartPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ PIRP Irp, _In_opt_ PULONG Key,
                                _In_opt_ PDRIVER_CANCEL CancelFunction);
 /*
- * The driver calls these when it has completed CurrentIrp. They pass the next request, if there is one, to StartIo.
- * Cancelable must be TRUE if requests have cancel routines. DISPATCH_LEVEL.
+ * The driver calls these two functions when it has completed CurrentIrp. They pass the next request, if there is one,
+ * to StartIo. Cancelable must be TRUE if requests have cancel routines. DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID IoStartNextPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable);
 NTKERNELAPI VOID IoStartNextPacketByKey(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable, _In_ ULONG Key);
