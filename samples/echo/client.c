@@ -37,10 +37,7 @@ static VOID CqNotified(PVOID Context, NTSTATUS CqStatus)
     KeSetEvent(&client->Event, IO_NO_INCREMENT, FALSE);
 }
 
-/*
- * If the service disconnects, a pending receive does not complete. This callback ends the wait for the receive's
- * result.
- */
+/* If the service disconnects, a pending receive does not complete. This callback ends the wait for its result. */
 static VOID Disconnected(PVOID Context)
 {
     CLIENT *client = Context;

@@ -59,9 +59,7 @@ static VOID HelloCqNotified(PVOID Context, NTSTATUS Status)
     KeSetEvent(&hello->Event, IO_NO_INCREMENT, FALSE);
 }
 
-/*
- * If the peer disconnects, a pending receive does not complete. This callback ends the wait for the receive's result.
- */
+/* If the peer disconnects, a pending receive does not complete. This callback ends the wait for its result. */
 static VOID HelloDisconnected(PVOID Context) { HelloCqNotified(Context, STATUS_CONNECTION_DISCONNECTED); }
 
 /*
