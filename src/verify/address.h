@@ -13,7 +13,7 @@ struct mapped_address {
     _Alignas(8) char bytes[VERIFY_MAX_SOCKADDR];
 };
 
-/* Converts an address of the consumer's. Returns the provider's address in room, or `address` if both are the same. */
+/* Converts a consumer's address. Returns the provider's address in room, or `address` if both use the same address. */
 static inline PSOCKADDR address_to_provider(PSOCKADDR address, ULONG length, struct mapped_address *room)
 {
     if (!address || length == 0 || length > sizeof room->bytes)

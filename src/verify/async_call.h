@@ -15,7 +15,7 @@ typedef void async_call_completed(struct proxy *p, NTSTATUS status);
  */
 struct async_call *async_call_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done, void *context,
                                     async_call_completed *on_completed);
-/* Return the routine and the context to pass to the provider. done and context are the consumer's. */
+/* Return the routine and the context to pass to the provider. done and context are those that the consumer gave. */
 NDK_FN_REQUEST_COMPLETION async_call_routine(const struct async_call *c, NDK_FN_REQUEST_COMPLETION done);
 void *async_call_context(struct async_call *c, void *context);
 /* Must be called after the provider's call, which returned status. Frees c unless it is pending. Returns status. */

@@ -97,7 +97,7 @@ void *proxy_real_at(const void *pub, const char *routine);
 /* NdkQueryExtension of every type. */
 NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION version, NDK_EXTENSION_INTERFACE *out);
 
-/* Calls a routine of the consumer's, between the host's callback_begin and callback_end. */
+/* Calls a routine of the consumer between the host's callback_begin and callback_end. */
 #define PROXY_CALLBACK(name, routine, ...)                                                                             \
     do {                                                                                                               \
         const struct verify_host *host_ = verify_host();                                                               \
@@ -108,7 +108,7 @@ NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION 
 
 /* ---- Close ---- */
 
-/* The close call of every type but the adapter's. */
+/* The close call of every type except adapters. */
 NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
 /* Returns true for the first close of the object. A later one is reported. */
 bool proxy_begin_close(struct proxy *p, const char *routine);

@@ -11,7 +11,7 @@ static VOID verify_qp_flush(NDK_QP *pub)
         real->Dispatch->NdkFlush(real);
 }
 
-/* Begins a post. Defines qp, real (the provider's; NULL if qp is closed) and record (the post's context). */
+/* Begins a post. Defines qp, real (the provider's queue pair; NULL if qp is closed) and record (the post's context). */
 #define QP_BEGIN_POST(routine, sgl, sges, flags)                                                                       \
     struct queue *qp = (struct queue *)PROXY_ENTER(pub, routine);                                                      \
     NDK_QP *real = qp ? qp->p.real : NULL;                                                                             \
@@ -97,7 +97,7 @@ static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, 
                                         CONST NDK_LOGICAL_ADDRESS *pages, ULONG fbo, SIZE_T length, PVOID base,
                                         ULONG flags)
 {
-    struct queue *pair = (struct queue *)pub; /* its privileged token is read even if it is closed */
+    struct queue *pair = (struct queue *)pub; /* the privileged token of a closed queue pair is read, too */
     NDK_MR *region = PROXY_REAL(mr, "NdkFastRegister");
     NDK_SGE runs[POSTED_MAX_SGES];
     ULONG sges = qp_fast_register_sges(&pair->posted, mr, region, page_count, pages, runs);

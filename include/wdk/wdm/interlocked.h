@@ -16,8 +16,8 @@
 #if defined(_MM_MALLOC_H_INCLUDED) || defined(__MM_MALLOC_H)
 #include <emmintrin.h>
 #else
-#define _MM_MALLOC_H_INCLUDED /* gcc's */
-#define __MM_MALLOC_H         /* clang's */
+#define _MM_MALLOC_H_INCLUDED /* gcc's header tests this */
+#define __MM_MALLOC_H         /* clang's header tests this */
 #include <emmintrin.h>
 #undef _MM_MALLOC_H_INCLUDED
 #undef __MM_MALLOC_H

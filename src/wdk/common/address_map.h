@@ -14,7 +14,7 @@ enum { ADDRESS_MAP_SOCKADDR = 28 }; /* the size of a sockaddr_in6, the longest a
 /* Returns true if any address is mapped. */
 bool address_map_has_entries(void);
 /*
- * address_map_to_host replaces a driver's address in the sockaddr of `length` bytes by the host's;
+ * address_map_to_host replaces a driver's address in the sockaddr of `length` bytes by the host's address.
  * address_map_to_driver does the reverse. Family and port stay. An address that is not mapped stays, too.
  */
 void address_map_to_host(void *sockaddr, size_t length);

@@ -14,7 +14,7 @@
 #include "wdk/ob/object.h"
 
 struct named_event {
-    KEVENT event; /* first member: its address is the object's */
+    KEVENT event; /* first member, because the event's address is the object's address */
     struct named_event *next;
     UNICODE_STRING name;
     int handles; /* under the lock */

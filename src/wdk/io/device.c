@@ -22,7 +22,7 @@
 #include "wdk/ob/object.h"
 
 struct device {
-    DEVICE_OBJECT object; /* first member, because its address is the object's; the extension follows the struct */
+    DEVICE_OBJECT object; /* first member, because the device's address is the object's; the extension follows */
     PDEVICE_OBJECT below; /* the device to which this one is attached */
     bool deleted;
     struct device_start_io start_io;

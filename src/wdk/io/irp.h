@@ -22,7 +22,7 @@ struct irp_block {
     bool completed;           /* completed through all locations, so that `result` is valid */
     bool completing;          /* the output is being copied to the sender's buffer, so that the sender must wait */
     bool abandoned;           /* irp_send has returned before the completion: the sender's buffers must not be used */
-    atomic_int references;    /* the owner's, and the sender's while it waits */
+    atomic_int references;    /* of the owner, and of the sender while it waits */
     atomic_int pending_facts; /* see irp_check_pending */
     PDEVICE_OBJECT device;    /* the device for which it was allocated; NULL for an IRP of IoAllocateIrp */
     IO_STATUS_BLOCK result;

@@ -102,8 +102,8 @@ PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, 
 }
 
 /*
- * Does not access the buffer, which may be freed already. A mapping need not be removed, because it is the buffer
- * itself.
+ * Does not access the buffer, which may be freed already. A mapping need not be removed, because the mapping is the
+ * buffer itself.
  */
 VOID IoFreeMdl(PMDL Mdl)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions that the files that implement netioapi.h share. Rows and callbacks of the driver contain mapped indexes
- * (interface_map.h); struct netio_interface and struct netio_address contain the host's.
+ * (interface_map.h); struct netio_interface and struct netio_address contain the host's indexes.
  */
 #ifndef ONDK_WDK_NETIO_H
 #define ONDK_WDK_NETIO_H

@@ -77,7 +77,7 @@ struct port_timer {
     KTIMER timer;
     KDPC dpc;
     void *extension;
-    atomic_int references; /* the miniport's, and one while a callback is due or runs */
+    atomic_int references; /* one of the miniport, and one while a callback is due or runs */
     atomic_bool due;
     PHW_TIMER_EX callback;
     void *context;

@@ -47,7 +47,7 @@ enum port_rescue { RESCUE_NONE, RESCUE_UNIT_RESET, RESCUE_BUS_RESET };
 
 struct port_request {
     LIST_ENTRY link; /* in `waiting` or `started` */
-    int references;  /* the queue's, the sender's, one during HwStartIo; under the adapter's lock */
+    int references;  /* one of the queue, one of the sender, one during HwStartIo; under the adapter's lock */
     enum port_state state;
     enum port_rescue rescue;
     bool completed;   /* `call` has the results */
@@ -122,8 +122,8 @@ void port_exit(const struct port_inside *inside, const char *routine, const void
 /* ---- request.c: a request's memory --------------------------------------------------------------------- */
 
 /*
- * Allocates a request with SRB and extension, and two references: the queue's and the sender's. Returns NULL if out of
- * memory.
+ * Allocates a request with SRB and extension, and two references: one of the queue and one of the sender. Returns NULL
+ * if out of memory.
  */
 struct port_request *port_request_alloc(struct port_adapter *a, const struct port_call *call);
 /* Replaces the SRB and its extension for a retry. Returns false, and keeps them, if out of memory. */
