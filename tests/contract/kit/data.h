@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For cases about requests and memory: regions between guards, queue pairs and SGEs of any kind, reconnecting. */
+/* For cases about requests and memory: regions between guards, any queue pairs and SGEs, reconnecting. */
 #ifndef TESTS_CONTRACT_DATA_H
 #define TESTS_CONTRACT_DATA_H
 
@@ -26,13 +26,13 @@ enum {
     DATA_FILL = 0xa5,
     DATA_ALL = NDK_MR_FLAG_ALLOW_LOCAL_WRITE | NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_REMOTE_WRITE
 };
-/* Registers len bytes that begin at this offset in a page. They and the guards are filled with DATA_FILL. */
+/* Registers len new bytes that begin page_offset bytes into a page. Fills them and the guards with DATA_FILL. */
 void data_region_open(struct data_region *r, NDK_PD *pd, size_t page_offset, ULONG len, ULONG flags);
-void data_region_close(struct data_region *r); /* closes the MR too, unless it is NULL */
+void data_region_close(struct data_region *r); /* also closes r->mr unless it is NULL */
 NDK_SGE data_sge(const struct data_region *r, size_t offset, ULONG len);
-NDK_SGE data_mr_sge(NDK_MR *mr, void *address, ULONG len); /* with the current local token */
+NDK_SGE data_mr_sge(NDK_MR *mr, void *address, ULONG len); /* with the MR's current local token */
 bool data_guards_intact(const struct data_region *r);
-bool data_is_untouched(const struct data_region *r); /* guards and memory */
+bool data_is_untouched(const struct data_region *r); /* guards and memory contain only DATA_FILL */
 void data_protect(const struct data_region *r);      /* any later access ends the process */
 
 NDK_MR *data_mr(NDK_PD *pd);
@@ -42,7 +42,7 @@ NTSTATUS data_deregister(NDK_MR *mr);
 /* ---- queue pairs ---- */
 
 struct data_qp {
-    NDK_CQ *receive_cq, *initiator_cq; /* NULL: the side's */
+    NDK_CQ *receive_cq, *initiator_cq; /* NULL: the side's cq */
     void *context;
     ULONG receives, initiators, receive_sges, initiator_sges, inline_size;
 };
@@ -55,31 +55,31 @@ void data_reconnect(struct kit_pair *p);
 
 NTSTATUS data_write(struct kit_side *s, uintptr_t context, const NDK_SGE *sge, uint64_t address, UINT32 token);
 NTSTATUS data_read(struct kit_side *s, uintptr_t context, const NDK_SGE *sge, uint64_t address, UINT32 token);
-/* The final status of a request: `posted` if the post has failed, else that of its completion. */
+/* The final status of a request: `posted` if the post has failed, otherwise the status of the next result. */
 NTSTATUS data_outcome(struct kit_side *s, NTSTATUS posted);
-ULONG data_drain(struct kit_side *s); /* removes all results; returns how many */
-/* Waits until the other side has processed everything that s has sent. The completion queue of s must be empty. */
+ULONG data_drain(struct kit_side *s); /* removes all results of the side's cq; returns their number */
+/* Waits until the other side has processed everything that s has sent. The cq of s must be empty. */
 void data_wait_delivered(struct kit_side *s, const struct kit_side *other);
 /* Waits for the disconnect callback, and checks that nothing can be posted any more. */
 void data_check_ended(struct kit_side *s);
 
-/* Calls run with FPDUs of 512 bytes, so that a message has many segments, first with CRC and then without. */
+/* Calls run twice, with CRC and without. FPDUs have at most 512 bytes, so that a message has many segments. */
 void data_run_segmented(void (*run)(void));
 
 /* ---- the number of notifications of the passive side's completion queue ---- */
 
-void data_check_notified(struct kit_pair *p, int count);     /* waits for them */
-void data_check_not_notified(struct kit_pair *p, int count); /* no more come */
+void data_check_notified(struct kit_pair *p, int count);     /* waits until `count` have run */
+void data_check_not_notified(struct kit_pair *p, int count); /* pauses; no more than `count` run */
 
 /* ---- a thread that posts requests from the active side until one fails ---- */
 
 struct data_accesses {
     struct kit_pair *pair;
-    uint64_t at; /* the peer's address */
+    uint64_t at; /* the address in the peer's memory */
     ULONG len;
     UINT32 token;
     bool reads;
-    atomic_int done; /* completed requests */
+    atomic_int done; /* number of completed requests */
 };
 void *data_keep_accessing(void *accesses);
 

@@ -13,17 +13,17 @@
 struct fast_memory {
     NDK_ADAPTER *adapter;
     MDL mdl;
-    uint8_t *map, *memory; /* len bytes at memory are mapped for the adapter */
+    uint8_t *map, *memory; /* the LAM maps the len bytes at `memory` */
     size_t map_len;
-    ULONG len, fbo; /* fbo: the offset in the first page, from NdkBuildLAM */
+    ULONG len, fbo; /* fbo: the first byte offset from NdkBuildLAM */
     NDK_LOGICAL_ADDRESS_MAPPING *lam;
 };
-/* Maps len bytes that begin at this offset in a page. They and the guards are filled with DATA_FILL. */
+/* Builds the LAM of len new bytes that begin page_offset bytes into a page. Fills bytes and guards with DATA_FILL. */
 void fast_memory_open(struct fast_memory *m, NDK_ADAPTER *adapter, size_t page_offset, ULONG len);
-void fast_memory_release(struct fast_memory *m); /* the logical addresses alone */
+void fast_memory_release(struct fast_memory *m); /* releases the LAM, not the memory */
 void fast_memory_close(struct fast_memory *m);
 bool fast_memory_is_untouched(const struct fast_memory *m);
-/* An SGE with a logical address. It must lie in one page, or in pages that are adjacent for the adapter. */
+/* An SGE with a logical address. Its bytes must lie in one page, or in pages with adjacent logical addresses. */
 NDK_SGE fast_logical(const struct fast_memory *m, NDK_PD *pd, size_t offset, ULONG len);
 
 /* ---- regions and windows ---- */
@@ -42,7 +42,7 @@ struct fast_region {
     ULONG len;
     UINT32 token;
 };
-/* Registers it over the side's connection, and waits for the completion. */
+/* Creates the region, registers it by a request on the side's QP, and waits for the completion. */
 void fast_region_open(struct fast_region *r, struct kit_side *s, ULONG pages, ULONG rights);
 void fast_region_close(struct fast_region *r);
 /* Posts a registration and stores the new token. */
@@ -56,25 +56,31 @@ NTSTATUS fast_register(struct kit_side *s, uintptr_t context, NDK_MR *mr, const 
 NTSTATUS fast_invalidate(struct kit_side *s, uintptr_t context, void *mr_or_mw, ULONG flags);
 NTSTATUS fast_bind(struct kit_side *s, uintptr_t context, NDK_MR *mr, NDK_MW *mw, const void *address, SIZE_T len,
                    ULONG flags);
-/* With one SGE of the side's own region. */
+/* Sends with one SGE in the side's own region. */
 NTSTATUS fast_send_invalidate(struct kit_side *s, uintptr_t context, size_t offset, ULONG len, ULONG flags,
                               UINT32 token);
-/* Waits for a result, which must be a success of this type. Returns its context. */
+/* Waits for a result, which must have this type and be successful. Returns its request context. */
 uintptr_t fast_check_result(struct kit_side *s, NDK_OPERATION_TYPE type);
 UINT32 fast_mw_token(NDK_MW *mw);
 
 /* ---- what a token gives access to ---- */
 
-/* The active side can write len bytes at `address` and read them back. They lie at `at`; nothing else of m changes. */
+/*
+ * Checks that the active side can write len bytes to the remote address `address` and read them back. The bytes must
+ * arrive at `at` in m, and nothing else in m may change.
+ */
 void fast_check_alive(struct kit_pair *p, const struct fast_memory *m, uint8_t *at, UINT32 token, const void *address,
                       ULONG len);
-/* Its write, and then its read, end the connection at both sides and access nothing. Reconnects after each. */
+/*
+ * Checks that a write by the active side ends the connection at both sides and changes nothing in m; then that a read
+ * ends it and returns nothing. Reconnects after each. The next two functions check the write alone and the read alone.
+ */
 void fast_check_dead(struct kit_pair *p, const struct fast_memory *m, UINT32 token, const void *address, ULONG len);
 void fast_check_no_write(struct kit_pair *p, const struct fast_memory *m, UINT32 token, const void *address, ULONG len);
 void fast_check_no_read(struct kit_pair *p, UINT32 token, const void *address, ULONG len);
-/* Posting a request of the owner fails. */
+/* Checks that NdkSend with this SGE returns STATUS_ACCESS_VIOLATION. */
 void fast_check_refused(struct kit_side *s, NDK_SGE sge);
-/* Posting it fails, or the request fails. The connection remains. */
+/* Checks that NdkSend with this SGE returns STATUS_ACCESS_VIOLATION, or completes with it. */
 void fast_check_local_dead(struct kit_side *s, NDK_SGE sge);
 
 /* ---- a request of any kind ---- */
@@ -89,23 +95,23 @@ enum fast_kind {
     FAST_INVALIDATE,
     FAST_KINDS
 };
-/* The objects that requests of all kinds need. A far side without an adapter is not a consumer but a raw peer. */
+/* The objects that requests of all kinds need. If far->adapter is NULL, the far side is a raw peer, not a consumer. */
 struct fast_kinds {
     struct kit_side *near, *far;
     struct fast_region registered, invalidated, far_region;
     NDK_MW *mw;
-    bool stale;     /* `invalidated` must be registered again */
-    bool far_stale; /* `far_region` must be */
+    bool stale;     /* fast_post has invalidated `invalidated`; fast_kinds_prepare registers it again */
+    bool far_stale; /* fast_post has invalidated `far_region`; fast_kinds_prepare registers it again */
 };
 void fast_kinds_open(struct fast_kinds *k, struct kit_side *near, struct kit_side *far);
 void fast_kinds_close(struct fast_kinds *k);
 /*
- * Must be called before each post of this kind, while nothing is pending: registers again what has been invalidated,
- * and posts the far side's receive.
+ * Must be called before each fast_post of this kind, while no request is pending. Registers again the regions that have
+ * been invalidated. If the kind is a send, posts the far side's receive.
  */
 void fast_kinds_prepare(struct fast_kinds *k, enum fast_kind kind);
 NTSTATUS fast_post(struct fast_kinds *k, enum fast_kind kind, uintptr_t context, ULONG flags);
-/* Posts a request that is wrong; the post must fail. */
+/* Posts a request with a wrong argument, and checks that the post fails. */
 void fast_post_bad(struct fast_kinds *k, enum fast_kind kind, ULONG flags);
 NDK_OPERATION_TYPE fast_type(enum fast_kind kind);
 

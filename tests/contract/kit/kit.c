@@ -63,7 +63,7 @@ struct sockaddr_storage kit_host(uint16_t port)
 
 struct sockaddr_storage kit_free_address(void)
 {
-    static uint16_t next = 20000; /* another port for each call: one that was just closed may not be usable yet */
+    static uint16_t next = 20000; /* each call tries another port: a port that was just closed may not be usable yet */
 
     for (int tries = 0; tries < 1000; tries++) {
         struct sockaddr_storage a = kit_host(next++);
@@ -179,7 +179,7 @@ NTSTATUS kit_final(struct kit_call *call, NTSTATUS inline_status)
 
 NTSTATUS kit_close(void *object)
 {
-    /* Every table but the adapter's begins with the close function. */
+    /* Every dispatch table except the adapter's begins with the close function. */
     struct any {
         NDK_OBJECT_HEADER header;
         const NDK_FN_CLOSE_OBJECT *dispatch;
@@ -475,7 +475,10 @@ NTSTATUS kit_disconnect(struct kit_side *s)
     return kit_final(&call, s->connector->Dispatch->NdkDisconnect(s->connector, kit_request_done, &call));
 }
 
-/* Waits for the next request, or until the connect has failed; then returns its status. */
+/*
+ * Waits until the next request arrives at l, or the connect call ends without a request. Returns STATUS_SUCCESS if the
+ * request has arrived, otherwise the status of the connect call.
+ */
 static NTSTATUS kit_wait_request(struct kit_listener *l, struct kit_call *connect, NTSTATUS connecting)
 {
     int wanted = atomic_load(&l->taken) + 1;
@@ -487,7 +490,7 @@ static NTSTATUS kit_wait_request(struct kit_listener *l, struct kit_call *connec
     return atomic_load(&l->requests) < wanted ? kit_final(connect, connecting) : STATUS_SUCCESS;
 }
 
-/* The steps after the connect call, which returned `connecting`. */
+/* Takes the steps after the connect call, which returned `connecting`. */
 static NTSTATUS kit_finish_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
                                      struct kit_call *connect, NTSTATUS connecting)
 {
@@ -575,7 +578,7 @@ void kit_pair_close(struct kit_pair *p)
     NDK_LISTENER *l = p->listener.listener;
     NTSTATUS status = STATUS_SUCCESS;
 
-    if (l) /* its close waits for the connectors of its requests */
+    if (l) /* the close stays pending until the connectors of the listener's requests are closed */
         status = l->Dispatch->NdkCloseListener(&l->Header, kit_close_done, &call);
     kit_side_close(&p->active);
     if (p->passive.owns_adapter && p->passive.connector) {

@@ -99,8 +99,8 @@ static void net_run_command(char *const argv[], size_t program)
 }
 
 /*
- * Runs one line, in the network namespace of `at` if that is not NULL. The command is killed when the case ends, so
- * that nothing outlives the watchdog.
+ * Runs the program with the formatted arguments, in the network namespace of `at` unless `at` is NULL. The program is
+ * killed when the case's process ends, so that the program does not outlive a case that the watchdog kills.
  */
 static void net_run_line(const struct kit_child *at, const char *program, const char *format, va_list args)
 {
@@ -152,7 +152,7 @@ void kit_nft(const char *format, ...)
 
 /* ---- the cable ---- */
 
-/* Sends a datagram to the address to which `at` is bound. Returns whether it arrives. */
+/* Sends a datagram from one socket to the address of the other. Returns whether the datagram arrives. */
 static bool net_datagram_arrives(int from, const struct sockaddr_storage *to, int at)
 {
     struct pollfd arrival = { .fd = at, .events = POLLIN };
@@ -230,7 +230,7 @@ void kit_add_address(const char *address, const struct sockaddr_storage *from)
 
     kit_ip("address add %s dev lo%s", address, strchr(address, ':') ? " nodad" : "");
     net_wait_reachable(&a, &a);
-    net_wait_reachable(from, &a); /* another route, which may become active later */
+    net_wait_reachable(from, &a); /* the route from `from` may become active later */
 }
 
 struct sockaddr_storage kit_cable_host(int number, unsigned short port)
@@ -245,7 +245,7 @@ void kit_bind_ports(int sockets[KIT_PORTS])
 {
     struct rlimit limit;
 
-    kit_need_iwarp(); /* it has TCP's ports */
+    kit_need_iwarp(); /* only iWARP uses TCP's ports */
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     if (limit.rlim_max < KIT_PORTS + 500)
         kit_skip("only %llu descriptors allowed, %d needed", (unsigned long long)limit.rlim_max, KIT_PORTS + 500);

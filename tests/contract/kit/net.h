@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Second hosts and second processes for contract cases. A second host is a network namespace that a child process of
- * the case keeps alive. A wire (a socket pair) connects the case and the child. A case forks its children before it has
- * threads; they are killed when the case ends. Functions that need ip or nft skip the case if these are not installed.
+ * the case keeps alive. A wire (a socket pair) connects the case and the child. A case must fork its children before it
+ * creates threads. The children are killed when the case ends. Functions that need the programs ip or nft skip the case
+ * if the program is not installed.
  */
 #ifndef TESTS_CONTRACT_KIT_NET_H
 #define TESTS_CONTRACT_KIT_NET_H
@@ -18,32 +19,35 @@ struct kit_child {
     pid_t pid;
     int wire;
 };
-/* Calls run(wire) in a child process, with own_net in a network namespace of its own whose lo is up. */
+/* Calls run(wire) in a child process. If own_net, the child has a network namespace of its own, whose lo is up. */
 void kit_fork(struct kit_child *child, void (*run)(int wire), bool own_net);
-/* Closes the wire and waits for the child, whose run must return without a failed check. */
+/* Closes the wire and waits until the child exits. The child's run must return without a failed check. */
 void kit_join(struct kit_child *child);
-/* Whole messages. kit_wire_receive fails the case if the other side has ended. */
+/* Send and receive one message. kit_wire_receive fails the case if the other side has exited. */
 void kit_wire_send(int wire, const void *bytes, size_t len);
 void kit_wire_receive(int wire, void *bytes, size_t len);
-/* A run for a child that only keeps its namespace alive until kit_join. */
+/* A `run` function for kit_fork: only keeps the child's namespace alive until kit_join. */
 void kit_wait_join(int wire);
 
-/* Runs one command of ip or nft, which must succeed. Its words are separated by one space. */
+/*
+ * Run ip or nft with the formatted arguments, which spaces separate. The program must succeed. kit_ip_at runs ip in the
+ * child's namespace.
+ */
 void kit_ip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void kit_ip_at(const struct kit_child *at, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void kit_nft(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /*
- * Connects the case's host with the child's: interface `near` here, with 10.9.0.1/24, fd09::1/64 and fe80::9:1, and
- * `far` in the child's namespace, which is up but has no address, so that it does not answer.
+ * Connects the case's host with the child's. The case's interface is `near`, with 10.9.0.1/24, fd09::1/64 and
+ * fe80::9:1. The child's interface is `far`, which is up but has no address, so that the child's host does not answer.
  */
 void kit_cable(const struct kit_child *other);
-/* Adds 10.9.0.2/24, fd09::2/64 and fe80::9:2 to `far`, so that the other host answers. */
+/* Adds 10.9.0.2/24, fd09::2/64 and fe80::9:2 to `far`, so that the child's host answers. */
 void kit_add_far_address(const struct kit_child *other);
-/* Waits until an address of this host is usable: an IPv6 address is not at once. */
+/* Waits until an address of this host is usable. The kernel activates an IPv6 address some time after it was added. */
 void kit_wait_address(const char *address);
 /* Adds an address to lo, and waits until it can be reached from the address `from` (port 0). */
 void kit_add_address(const char *address, const struct sockaddr_storage *from);
-/* The address of host 1 or 2 on the cable, in the case's family, with a port. */
+/* The cable's address of host 1 (the case's) or 2 (the child's), in the case's family, with a port. */
 struct sockaddr_storage kit_cable_host(int number, unsigned short port);
 
 /* Binds a socket to every port of kit_host() from 49152 to 65535. Skips the case if the descriptor limit is too low. */
@@ -53,7 +57,7 @@ bool kit_port_is_dynamic(unsigned short port);
 
 /* The number of open descriptors below 1024. */
 int kit_count_descriptors(void);
-/* Limits the process to `room` new descriptors. Returns the old limit, for kit_restore_descriptors. */
+/* Sets the descriptor limit so that `room` more can be opened. Returns the old limit, for kit_restore_descriptors. */
 unsigned long long kit_limit_descriptors(int room);
 void kit_restore_descriptors(unsigned long long old);
 

@@ -11,32 +11,32 @@ enum peer_form { PEER_NONE, PEER_FPDU, PEER_WRITE, PEER_READ };
 enum { PEER_READS = 8 };
 
 /*
- * A frame of revision 2 with CRC, PEER_READS reads each way, and flag A and the form's flag, unless it is PEER_NONE.
- * Skips the case if the adapter has fewer reads.
+ * A frame of revision 2 with CRC and PEER_READS reads each way. Unless form is PEER_NONE, the frame has flag A and the
+ * form's flag. Skips the case if the adapter supports fewer reads.
  */
 struct raw_frame peer_frame(enum peer_form form);
 
 /* The provider connects, the case accepts with a socket. */
 struct peer_acceptor {
     struct kit_side side;
-    NDK_SHARED_ENDPOINT *endpoint; /* optional, to connect from */
+    NDK_SHARED_ENDPOINT *endpoint; /* optional: NdkConnect's source */
     int listener, s;
     struct raw_frame request;
     struct kit_call connect;
     NTSTATUS connecting;
 };
 /*
- * Calls NdkConnect, which stays pending, and reads its request. *p must be zero, except that the caller may set
+ * Calls NdkConnect, which stays pending, and reads its MPA request. *p must be zero, except that the caller may set
  * side.adapter, endpoint, and connect.inside.
  */
 void peer_acceptor_open(struct peer_acceptor *p);
 void peer_acceptor_reopen(struct peer_acceptor *p); /* calls NdkConnect again after a failure */
-/* Sends the reply. Returns the status of NdkConnect, which must be success without _try. */
+/* Both send the reply. _try_reply returns the final status of NdkConnect; _reply checks that NdkConnect succeeds. */
 NTSTATUS peer_acceptor_try_reply(struct peer_acceptor *p, enum peer_form form);
 void peer_acceptor_reply(struct peer_acceptor *p, enum peer_form form);
-void peer_acceptor_complete(struct peer_acceptor *p, enum peer_form form); /* NdkCompleteConnect, which must succeed */
-void peer_acceptor_connect(struct peer_acceptor *p, enum peer_form form);  /* both */
-/* Reads the ready-to-receive message, and answers it if it is a read. */
+void peer_acceptor_complete(struct peer_acceptor *p, enum peer_form form); /* NdkCompleteConnect must succeed */
+void peer_acceptor_connect(struct peer_acceptor *p, enum peer_form form);  /* _reply, then _complete */
+/* Reads the ready-to-receive message. If the message is a read request, sends the read response. */
 void peer_acceptor_ready(struct peer_acceptor *p, enum peer_form form);
 /* Closes neither the endpoint nor an adapter that the caller has set. */
 void peer_acceptor_close(struct peer_acceptor *p);
@@ -50,20 +50,21 @@ struct peer_initiator {
     struct kit_call accept;
     NTSTATUS accepting;
 };
-void peer_initiator_open(struct peer_initiator *p, const struct raw_frame *request); /* until the connect event */
+void peer_initiator_open(struct peer_initiator *p, const struct raw_frame *request); /* waits for the connect event */
 void peer_initiator_accept(struct peer_initiator *p); /* calls NdkAccept and reads the reply */
-/* Sends the ready-to-receive message, and reads the answer if it is a read. */
+/* Sends the ready-to-receive message. If the message is a read request, reads the read response. */
 void peer_initiator_ready(struct peer_initiator *p, enum peer_form form);
-void peer_initiator_connect(struct peer_initiator *p, enum peer_form form); /* all of it; NdkAccept must succeed */
+/* Calls the three functions above. NdkAccept must succeed. */
+void peer_initiator_connect(struct peer_initiator *p, enum peer_form form);
 void peer_initiator_close(struct peer_initiator *p);
 
 /*
- * Waits for the end of the stream, then returns true, or for a message, then returns false. Nudges are not messages: a
- * provider may send empty writes to a silent peer, because that may have lost its first FPDU.
+ * Reads the stream. Returns true at its end, or false if a message arrives first. Skips empty writes, because a
+ * provider may send them as nudges to a peer that has sent nothing (docs/architecture.md).
  */
 bool peer_wait_end(int s);
 bool peer_is_empty_write(const uint8_t *ulpdu, int len);
-/* Shuts our side of the stream down and waits until the provider closes its own. For unfinished connections. */
+/* Ends the case's direction of the stream, and waits until the provider ends its own. For unfinished connections. */
 void peer_end_stream(int s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For cases about shared receive queues: one of them, and connections whose passive queue pairs receive from it. */
+/* For cases about shared receive queues: an SRQ, and connections whose passive queue pairs use it. */
 #ifndef TESTS_CONTRACT_SHARING_H
 #define TESTS_CONTRACT_SHARING_H
 
@@ -8,31 +8,31 @@
 enum { SHARING_MAX = 8 };
 
 struct sharing_member {
-    NDK_QP *qp, *peer;                         /* the passive QP, which uses the shared queue, and the active one */
-    NDK_CQ *cq;                                /* of the passive QP: its own, or the side's */
+    NDK_QP *qp, *peer;                         /* qp: the passive QP, which uses the SRQ; peer: the active QP */
+    NDK_CQ *cq;                                /* the passive QP's receive CQ: the member's own, or the side's */
     NDK_CONNECTOR *connector, *peer_connector; /* NULL while not connected */
 };
 
 struct sharing {
-    struct kit_side passive, active; /* their qp and connector are those of a member while it is being connected */
+    struct kit_side passive, active; /* their qp and connector are NULL between calls */
     struct kit_listener listener;
     NDK_SRQ *srq;
     struct sharing_member member[SHARING_MAX];
     int members;
-    atomic_int low; /* notifications of the shared queue */
+    atomic_int low; /* number of notifications of the SRQ */
     NTSTATUS low_status;
     void (*inside_low)(struct sharing *s);
 };
 
 struct sharing_config {
-    ULONG depth, sges, threshold; /* if 0: KIT_DEPTH, 4, no notification */
+    ULONG depth, sges, threshold; /* 0 means KIT_DEPTH, 4, no notification */
     bool own_queues;              /* each member has a completion queue of its own */
 };
 
 /* Skips the case if the adapter has no shared receive queues. */
 void sharing_open(struct sharing *s, const struct sharing_config *c);
-void sharing_connect(struct sharing *s, int members, bool own_queues); /* adds members */
-void sharing_close_member(struct sharing *s, int member);              /* both QPs and connectors */
+void sharing_connect(struct sharing *s, int members, bool own_queues); /* adds this many members */
+void sharing_close_member(struct sharing *s, int member);              /* closes its connectors, QPs and own CQ */
 void sharing_close(struct sharing *s);
 
 void sharing_on_low(void *context, NTSTATUS status); /* context: struct sharing */
@@ -40,12 +40,12 @@ NTSTATUS sharing_srq(struct sharing *s, ULONG depth, ULONG sges, ULONG threshold
 NTSTATUS sharing_qp(struct sharing *s, NDK_PD *pd, NDK_CQ *cq, NDK_SRQ *srq, void *context, NDK_QP **qp);
 NTSTATUS sharing_modify(struct sharing *s, ULONG depth, ULONG threshold);
 NTSTATUS sharing_receive(struct sharing *s, uintptr_t context, size_t offset, ULONG len);
-/* Sends from the active side's memory. Completes on that side's CQ, with the member's number as context. */
+/* Sends from the active side's memory. The result is on the active side's CQ; its context is the member's number. */
 NTSTATUS sharing_send(struct sharing *s, int member, size_t offset, ULONG len);
-/* The same; waits for its success, and returns the passive side's result. */
+/* Calls sharing_send, waits until the send succeeds, and returns the result of the receive. */
 NDK_RESULT_EX sharing_message(struct sharing *s, int member, size_t offset, ULONG len);
 NDK_RESULT_EX sharing_result(NDK_CQ *cq);
-/* Waits until the passive end has processed everything that was sent to this member. */
+/* Waits until the passive side has processed everything that was sent to this member. */
 void sharing_wait_delivered(struct sharing *s, int member);
 
 #endif
