@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "monotonic.h"
+
 enum { FIRST_PROGRESS_MS = 2000, PROGRESS_INTERVAL_MS = 200, MAX_PROGRESS = 160 };
 
 const char *terminal_style(FILE *stream, enum terminal_style style)
@@ -30,16 +32,8 @@ const char *terminal_style(FILE *stream, enum terminal_style style)
 static struct {
     pthread_mutex_t lock;
     bool is_started, is_shown;
-    long long next_ms; /* when the line may be shown again */
+    int64_t next_ms; /* when the line may be shown again */
 } progress = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static long long progress_now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void progress_write_locked(const char *line)
 {
@@ -50,7 +44,7 @@ static void progress_write_locked(const char *line)
 
 void progress_show(const char *format, ...)
 {
-    long long now = progress_now_ms();
+    int64_t now = monotonic_ms();
     char line[MAX_PROGRESS];
     va_list args;
 

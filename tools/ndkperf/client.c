@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "flow.h"
+#include "monotonic.h"
 #include "pattern.h"
 #include "pump.h"
 #include "report.h"
@@ -117,7 +118,7 @@ static bool client_begin_run(struct client *c, uint32_t size, bool warmup)
     c->server_laps = c->server_messages = c->server_ns = 0;
     if (!client_request(c, &s->run))
         return false;
-    meter_begin(&c->meter, session_now());
+    meter_begin(&c->meter, monotonic_ns());
     c->live_at = c->interval_at = c->meter.from;
     c->interval_messages = 0;
     c->deadline = warmup  ? c->meter.from + (uint64_t)(c->o->warmup * NS_PER_S)
@@ -260,7 +261,7 @@ static bool client_run_bandwidth(struct client *c)
     for (uint64_t turns = 0;; turns++) {
         bool lap_done, done = false;
 
-        if ((turns % 16 == 0 || s->options->events || s->is_idle) && !client_check_clock(c, session_now()))
+        if ((turns % 16 == 0 || s->options->events || s->is_idle) && !client_check_clock(c, monotonic_ns()))
             return false;
         if (!pump_post(s, &lap_done))
             return false;
@@ -314,7 +315,7 @@ static bool client_measure(struct client *c, uint32_t size)
         return false;
     cpu = session_cpu_us();
     whole = client_run(c);
-    now = session_now();
+    now = monotonic_ns();
     r->client_cpu_us = session_cpu_us() - cpu;
     client_set_result(c, now, whole);
     if (!whole && c->s->failed == NDKPERF_DATA)

@@ -5,6 +5,7 @@
 
 #include "address.h"
 #include "connect.h"
+#include "monotonic.h"
 #include "openndk/reason.h"
 #include "read_limits.h"
 #include "report.h"
@@ -109,7 +110,7 @@ static bool client_connect_all(struct session *s)
                        .window = s->window,
                        .flags = (s->check ? HELLO_CHECK : 0) | (s->both ? HELLO_BOTH : 0),
                        .inline_size = s->inline_size,
-                       .session = (uint32_t)(session_now() / 1000) ^ (uint32_t)getpid() << 16 };
+                       .session = (uint32_t)(monotonic_ns() / 1000) ^ (uint32_t)getpid() << 16 };
     struct answer a;
 
     if (!client_connect_qp(s, &s->control, &h, &a))

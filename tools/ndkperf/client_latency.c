@@ -2,6 +2,7 @@
 /* The client's measurement of latencies: one message in flight, the lanes in turn. */
 #include "client.h"
 #include "flow.h"
+#include "monotonic.h"
 #include "pattern.h"
 #include "pump.h"
 
@@ -59,13 +60,13 @@ static bool latency_measure(struct client *c, struct lane *l, uint64_t message, 
 
     if (!latency_wait_completed(c, l))
         return false;
-    before = session_now();
+    before = monotonic_ns();
     if (!latency_ping(c, l, message))
         return false;
     while (!latency_is_answered(c, l, message))
         if (!session_poll(c->s))
             return false;
-    *now = session_now();
+    *now = monotonic_ns();
     if (c->warmup)
         return true;
     times_add(&c->result->times, (*now - before) / parts);

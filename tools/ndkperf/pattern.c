@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "session.h"
+#include "monotonic.h"
 
 static const uint64_t WRITTEN_NS = 1000000000; /* time for a message to become complete after its last byte */
 
@@ -61,10 +61,10 @@ RACES_WITH_PEER static uint32_t written_differs_now(const uint8_t *at, uint32_t 
 
 uint32_t written_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message)
 {
-    uint64_t from = session_now();
+    uint64_t from = monotonic_ns();
     uint32_t offset;
 
-    while ((offset = written_differs_now(at, len, lane, message)) < len && session_now() - from < WRITTEN_NS)
+    while ((offset = written_differs_now(at, len, lane, message)) < len && monotonic_ns() - from < WRITTEN_NS)
         sched_yield();
     return offset;
 }

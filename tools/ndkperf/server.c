@@ -5,6 +5,7 @@
 #include "connect.h"
 #include "flow.h"
 #include "meter.h"
+#include "monotonic.h"
 #include "openndk/counters.h"
 #include "pattern.h"
 #include "print.h"
@@ -70,9 +71,9 @@ static bool server_pump(struct server *v)
     if (!pump_post(s, &done))
         return false;
     if (done)
-        v->pumped_at = session_now();
+        v->pumped_at = monotonic_ns();
     else if (++v->turns % 16 == 0)
-        meter_update(&v->meter, session_now(), s->pump.completed);
+        meter_update(&v->meter, monotonic_ns(), s->pump.completed);
     return true;
 }
 
@@ -114,7 +115,7 @@ static void server_print_difference(struct server *v)
 static bool server_answer_order(struct server *v)
 {
     struct session *s = v->s;
-    uint64_t now = v->pumped_at ? v->pumped_at : session_now();
+    uint64_t now = v->pumped_at ? v->pumped_at : monotonic_ns();
     struct outcome *o = &v->outcome;
     uint8_t bytes[WIRE_ORDER];
     double mean;
@@ -169,7 +170,7 @@ static bool server_begin_run(struct server *v, const struct order *o)
     }
     v->cpu_from = session_cpu_us();
     v->run_traffic = server_traffic(s);
-    meter_begin(&v->meter, session_now());
+    meter_begin(&v->meter, monotonic_ns());
     return server_answer_order(v);
 }
 
@@ -261,7 +262,7 @@ static void server_report_interrupted(const struct server *v)
     if (v->running)
         print_line("interrupted: %s of %u bytes for %.3f s, %.3f MB transferred",
                    options_test_name((enum test)s->run.test), (unsigned)s->run.size,
-                   (double)(session_now() - v->meter.from) / 1e9, (server_traffic(s) - v->run_traffic) / MIB);
+                   (double)(monotonic_ns() - v->meter.from) / 1e9, (server_traffic(s) - v->run_traffic) / MIB);
 }
 
 static void server_serve(struct server *v)
@@ -276,7 +277,7 @@ static void server_serve(struct server *v)
         if (!session_poll(s) || (s->order_received && !server_handle_order(v)) || (v->flushing && !server_end_flush(v)))
             break;
         if (turns % 256 == 0 || s->is_idle)
-            server_show_live(v, session_now());
+            server_show_live(v, monotonic_ns());
     }
 }
 

@@ -5,6 +5,7 @@
 #include "address.h"
 #include "connect.h"
 #include "local_address.h"
+#include "monotonic.h"
 #include "openndk/reason.h"
 #include "print.h"
 #include "report.h"
@@ -81,14 +82,14 @@ static enum answer_code server_check_hello(struct session *s, const struct hello
  */
 static NDK_CONNECTOR *server_next_request(struct session *s, double seconds)
 {
-    double from = (double)session_now() / 1e9, waited = 0;
+    double from = (double)monotonic_ns() / 1e9, waited = 0;
     NDK_CONNECTOR *k = NULL;
 
     progress_begin("waiting for a client");
     while (!k && (seconds <= 0 || waited < seconds) && !session_is_interrupted()) {
         double left = seconds > 0 ? (seconds - waited) * 1000 + 1 : STEP_MS;
         k = consumer_next_request_ms(&s->control, left < STEP_MS ? (uint64_t)left : STEP_MS);
-        waited = (double)session_now() / 1e9 - from;
+        waited = (double)monotonic_ns() / 1e9 - from;
     }
     progress_end();
     return k;

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "openndk/counters.h"
 #include "openndk/reason.h"
 #include "flow.h"
+#include "monotonic.h"
 #include "pattern.h"
 #include "print.h"
 
@@ -41,14 +41,6 @@ void session_interrupt(void)
 bool session_is_interrupted(void)
 {
     return atomic_load_explicit(&interrupted, memory_order_relaxed);
-}
-
-uint64_t session_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 uint64_t session_cpu_us(void)
@@ -393,7 +385,7 @@ static bool session_check_peer(struct session *s)
             lost = &s->lanes[i].c;
     if (lost && !session_poll_control(s)) /* the last message of the peer may have arrived before */
         return session_fail(s, "waiting for the peer", STATUS_CONNECTION_ABORTED, lost->disconnect_reason);
-    now = session_now();
+    now = monotonic_ns();
     if (!s->idle_since)
         s->idle_since = now;
     s->is_idle = !session_has_traffic(s, now) && now - s->idle_since > IDLE_NS;

@@ -83,8 +83,7 @@ struct session {
 void session_interrupt(void);
 bool session_is_interrupted(void);
 
-uint64_t session_now(void);    /* ns */
-uint64_t session_cpu_us(void); /* of this process */
+uint64_t session_cpu_us(void); /* CPU time of this process */
 
 /* Returns the largest message that this adapter can transfer. */
 uint64_t session_max_size(const NDK_ADAPTER_INFO *info, bool both);

@@ -6,12 +6,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "address.h"
 #include "interface.h"
 #include "interrupt.h"
 #include "local_address.h"
+#include "monotonic.h"
 #include "openndk/reason.h"
 #include "print.h"
 #include "roles.h"
@@ -50,14 +50,6 @@ struct run {
     char peer[128];
     json_t *records, *sizes;
 };
-
-static double client_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static void client_report_ping(struct run *run, uint32_t size)
 {
@@ -109,13 +101,13 @@ static enum rping_end client_ping_size(struct run *run, uint32_t size, struct rt
 {
     const struct options *o = run->options;
     enum rping_end end = RPING_DONE;
-    double next = client_now();
+    double next = monotonic_seconds();
 
     for (uint32_t i = 0; (!o->count || i < o->count) && end == RPING_DONE; i++) {
-        double pause = next - client_now();
+        double pause = next - monotonic_seconds();
         if (!o->count && print_is_lost())
             return RPING_CANCELLED;
-        next = pause > 0 ? next + o->interval : client_now() + o->interval;
+        next = pause > 0 ? next + o->interval : monotonic_seconds() + o->interval;
         end = client_pause(run->rping, pause);
         if (end == RPING_DONE)
             end = rping_client_ping(run->rping, size);

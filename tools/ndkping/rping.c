@@ -5,8 +5,8 @@
 #include <endian.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "monotonic.h"
 #include "print.h"
 #include "printable.h"
 
@@ -156,26 +156,18 @@ static enum rping_end rping_end_of_failure(struct rping *r)
     return consumer_is_cancelled(r->consumer) ? RPING_CANCELLED : RPING_FAILED;
 }
 
-static double rping_now_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
 enum rping_end rping_client_ping(struct rping *r, uint32_t size)
 {
     struct message answer;
-    double start;
+    uint64_t start;
 
     rping_fill(r->source.memory, size, r->pings);
     memset(r->sink.memory, 0, size);
-    start = rping_now_us();
+    start = monotonic_ns();
     if (!rping_send_message(r, &r->source, size) || !rping_receive_message(r, &answer, r->step_ms) ||
         !rping_send_message(r, &r->sink, size) || !rping_receive_message(r, &answer, r->step_ms))
         return rping_end_of_failure(r);
-    r->time_us = rping_now_us() - start;
+    r->time_us = (double)(monotonic_ns() - start) / 1e3;
     if (memcmp(r->source.memory, r->sink.memory, size) != 0)
         return RPING_DIFFERENT;
     if (r->verbose)

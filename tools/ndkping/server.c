@@ -7,12 +7,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "address.h"
 #include "interface.h"
 #include "interrupt.h"
 #include "local_address.h"
+#include "monotonic.h"
 #include "openndk/reason.h"
 #include "print.h"
 #include "roles.h"
@@ -37,14 +37,6 @@ static struct consumer listener;
 static bool is_listening;      /* guarded by the lock */
 static struct client *clients; /* guarded by the lock */
 static double idle_since;      /* when the last client ended; guarded by the lock */
-
-static double server_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static void server_on_interrupt(void)
 {
@@ -155,7 +147,7 @@ static void *client_run_thread(void *context)
     consumer_close(&client->consumer);
     pthread_mutex_lock(&lock);
     client->is_done = true;
-    idle_since = server_now();
+    idle_since = monotonic_seconds();
     pthread_cond_signal(&client_ended);
     pthread_mutex_unlock(&lock);
     return NULL;
@@ -267,7 +259,7 @@ static NDK_CONNECTOR *server_next_request(const struct options *o, struct totals
 
         server_join_clients(t, MAX_CLIENTS - 1);
         pthread_mutex_lock(&lock);
-        idle = clients ? 0 : server_now() - idle_since;
+        idle = clients ? 0 : monotonic_seconds() - idle_since;
         pthread_mutex_unlock(&lock);
         rest = o->wait_seconds - idle;
         if (interrupt_received() || (o->wait_seconds > 0 && rest <= 0))
@@ -332,7 +324,7 @@ static void server_set_listening(bool on)
 {
     pthread_mutex_lock(&lock);
     is_listening = on;
-    idle_since = server_now();
+    idle_since = monotonic_seconds();
     if (on && interrupt_received())
         consumer_cancel(&listener);
     pthread_mutex_unlock(&lock);

@@ -27,8 +27,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "monotonic.h"
 
 enum {
     MAX_FIND_MS = 1000,       /* for finding the namespaces */
@@ -49,14 +50,6 @@ struct member {
     uid_t uid;
     unsigned turn; /* the number of its namespace among those of its user, so that each user has his turn */
 };
-
-static long netns_now_ms(void)
-{
-    struct timespec now = { 0 };
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 ino_t netns_own_inode(void)
 {
@@ -150,7 +143,7 @@ static void members_order(struct member *all, size_t count)
  * Returns the processes in other network namespaces, in the order in which they are to be tried. Sets *complete to
  * whether all processes were searched.
  */
-static struct member *members_list(size_t *count, long deadline, bool *complete)
+static struct member *members_list(size_t *count, int64_t deadline, bool *complete)
 {
     ino_t own = netns_own_inode();
     DIR *d = own ? opendir("/proc") : NULL;
@@ -160,7 +153,7 @@ static struct member *members_list(size_t *count, long deadline, bool *complete)
 
     *count = 0;
     *complete = own == 0; /* a kernel without network namespaces */
-    while (d && *count < MAX_PROCESSES && netns_now_ms() < deadline) {
+    while (d && *count < MAX_PROCESSES && monotonic_ms() < deadline) {
         e = readdir(d);
         if (!e) {
             *complete = true;
@@ -252,13 +245,13 @@ static _Noreturn void child_run(int net, int channel, size_t n_sockets)
 /* Waits for the child's message. A signal, for example SIGWINCH, does not end that. Returns false after the time limit. */
 static bool passing_wait(int channel)
 {
-    long deadline = netns_now_ms() + MAX_CHILD_MS, left = MAX_CHILD_MS;
+    int64_t deadline = monotonic_ms() + MAX_CHILD_MS, left = MAX_CHILD_MS;
     struct pollfd ready = { .fd = channel, .events = POLLIN };
     int n;
 
     do {
         n = poll(&ready, 1, (int)left);
-        left = deadline - netns_now_ms();
+        left = deadline - monotonic_ms();
     } while (n < 0 && errno == EINTR && left > 0);
     return n > 0;
 }
@@ -451,7 +444,7 @@ static bool search_try(struct search *s, const struct member *m)
 
 struct netns *netns_open_others(size_t *count, FILE *messages, bool *failed)
 {
-    long deadline = netns_now_ms() + MAX_FIND_MS;
+    int64_t deadline = monotonic_ms() + MAX_FIND_MS;
     size_t n_members = 0, i = 0;
     bool complete;
     struct member *members = members_list(&n_members, deadline, &complete);
@@ -461,7 +454,7 @@ struct netns *netns_open_others(size_t *count, FILE *messages, bool *failed)
         fprintf(messages, "other network namespaces: not all processes were searched\n");
         *failed = true; /* those that were not searched may be this user's */
     }
-    while (i < n_members && netns_now_ms() < deadline + MAX_FIND_MS) {
+    while (i < n_members && monotonic_ms() < deadline + MAX_FIND_MS) {
         ino_t inode = members[i].inode;
         bool is_done = search_has(&s, inode);
 

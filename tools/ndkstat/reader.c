@@ -19,10 +19,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "interrupt.h"
+#include "monotonic.h"
 #include "names.h"
 #include "netns.h"
 #include "printable.h"
@@ -72,16 +72,8 @@ struct round {
     FILE *messages;
     unsigned n_messages; /* about other users */
     bool failed;
-    long deadline;
+    int64_t deadline;
 };
-
-static long reader_now_ms(void)
-{
-    struct timespec now = { 0 };
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- errors ---- */
 
@@ -316,7 +308,7 @@ static bool peer_read(struct round *r, struct peer *p)
 /* ---- all peers ---- */
 
 /* Waits until a peer can be read, or until the next attempt to connect. */
-static void round_wait(const struct round *r, struct pollfd *fds, long remaining)
+static void round_wait(const struct round *r, struct pollfd *fds, int64_t remaining)
 {
     nfds_t n = 0;
     bool connecting = false;
@@ -348,7 +340,7 @@ static bool round_continue(struct round *r, bool own)
             continue;
         if (p->state == PEER_CONNECTING)
             peer_connect(r, p);
-        while (p->state == PEER_READING && peer_read(r, p) && reader_now_ms() < r->deadline)
+        while (p->state == PEER_READING && peer_read(r, p) && monotonic_ms() < r->deadline)
             ;
         more = more || p->state == PEER_CONNECTING || p->state == PEER_READING;
     }
@@ -358,13 +350,13 @@ static bool round_continue(struct round *r, bool own)
 static bool round_run(struct round *r)
 {
     struct pollfd *fds = calloc(r->count + 1, sizeof *fds);
-    long remaining = ALL_MS;
+    int64_t remaining = ALL_MS;
 
     if (!fds)
         return false;
-    r->deadline = reader_now_ms() + ALL_MS;
+    r->deadline = monotonic_ms() + ALL_MS;
     while (remaining > 0 && round_continue(r, true) + round_continue(r, false) > 0) {
-        remaining = interrupt_received() ? 0 : r->deadline - reader_now_ms();
+        remaining = interrupt_received() ? 0 : r->deadline - monotonic_ms();
         if (remaining > 0)
             round_wait(r, fds, remaining);
     }

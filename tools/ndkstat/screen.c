@@ -20,10 +20,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "interrupt.h"
+#include "monotonic.h"
 
 #define ENTER "\033[?1049h\033[?25l\033[?7l" /* the alternate screen, no cursor, no wrapping of long lines */
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"
@@ -263,14 +263,6 @@ static enum key screen_handle_key(const char *key, size_t page)
     }
 }
 
-static long screen_now_ms(void)
-{
-    struct timespec now = { 0 };
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Stops the process as Ctrl-Z does, with the terminal restored. Returns false if the screen cannot be opened again. */
 static bool screen_suspend(void)
 {
@@ -281,12 +273,12 @@ static bool screen_suspend(void)
 
 enum screen_event screen_show(const char *title, const char *text, const char *messages, double seconds)
 {
-    long deadline = screen_now_ms() + (long)(seconds * 1000);
+    int64_t deadline = monotonic_ms() + (int64_t)(seconds * 1000);
     bool must_draw = true;
 
     for (;;) {
         struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
-        long left = deadline - screen_now_ms();
+        int64_t left = deadline - monotonic_ms();
         char key[MAX_KEY] = "";
         enum key what = KEY_NONE;
 
