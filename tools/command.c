@@ -252,7 +252,7 @@ static const char *option_set(const struct command_option *o, void *options, con
 
     switch (o->kind) {
     case COMMAND_CALL:
-        return o->set(options, value);
+        return o->set(at, value);
     case COMMAND_FLAG:
         *(bool *)at = true;
         return NULL;

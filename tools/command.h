@@ -42,10 +42,11 @@ struct command_option {
     double low, high;     /* for numbers, sizes and seconds, both included. --help prints them unless high is 0 */
     const char *standard; /* what applies without the option; --help prints it */
     /*
-     * For COMMAND_CALL: sets the option in *options. Returns NULL, or what is wrong with the value, for example "a list
-     * of zero, write and read is expected". value is NULL if the option has none.
+     * For COMMAND_CALL: sets what is at the offset `at` of the tool's options: a field, or, with offset 0, all of them.
+     * Returns NULL, or what is wrong with the value, for example "a list of zero, write and read is expected". value is
+     * NULL if the option has none.
      */
-    const char *(*set)(void *options, const char *value);
+    const char *(*set)(void *at, const char *value);
 };
 
 struct command_status {

@@ -41,7 +41,7 @@ bool number_parse_c(const char *text, uint64_t high, uint64_t *value)
 }
 
 /* Parses digits with an optional fraction. Returns what follows them, or NULL if the text does not begin with them. */
-static const char *number_parse_fraction(const char *text, double *number)
+static const char *number_parse_digits(const char *text, double *number)
 {
     size_t len = strspn(text, "0123456789");
     char *end;
@@ -60,7 +60,7 @@ bool number_parse_duration(const char *text, double low, double high, double *se
         double seconds;
     } units[] = { { "", 1 }, { "s", 1 }, { "ms", 1e-3 }, { "us", 1e-6 }, { "min", 60 }, { "h", 3600 } };
     double number;
-    const char *unit = number_parse_fraction(text, &number);
+    const char *unit = number_parse_digits(text, &number);
 
     for (size_t i = 0; unit && i < sizeof units / sizeof units[0]; i++)
         if (strcasecmp(unit, units[i].name) == 0) {
@@ -73,14 +73,14 @@ bool number_parse_duration(const char *text, double low, double high, double *se
     return false;
 }
 
-bool number_parse_seconds(const char *text, double low, double high, double *seconds)
+bool number_parse_fraction(const char *text, double low, double high, double *number)
 {
-    double number;
-    const char *end = number_parse_fraction(text, &number);
+    double parsed;
+    const char *end = number_parse_digits(text, &parsed);
 
-    if (!end || *end || !(number >= low && number <= high))
+    if (!end || *end || !(parsed >= low && parsed <= high))
         return false;
-    *seconds = number;
+    *number = parsed;
     return true;
 }
 

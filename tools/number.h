@@ -11,8 +11,8 @@
 bool number_parse(const char *text, uint32_t low, uint32_t high, uint32_t *value);
 /* The same in C's notation: decimal, 0x and hexadecimal digits, or 0 and octal digits. */
 bool number_parse_c(const char *text, uint64_t high, uint64_t *value);
-/* Parses seconds with an optional fraction. */
-bool number_parse_seconds(const char *text, double low, double high, double *seconds);
+/* Parses a number with an optional fraction. */
+bool number_parse_fraction(const char *text, double low, double high, double *number);
 /* Parses a time: seconds with an optional fraction, or a number with the unit us, ms, s, min or h. */
 bool number_parse_duration(const char *text, double low, double high, double *seconds);
 /* Parses a number of bytes, or of KiB, MiB, GiB or TiB with the suffix K, M, G or T, which may be followed by iB or B. */

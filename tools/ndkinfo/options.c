@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "command.h"
+#include "connection_options.h"
 
 static const char *options_set_profile(void *options, const char *value)
 {
     struct options *o = options;
 
     o->profile = value;
-    return ondk_config_profile(&o->config, value) == 0 ? NULL
-                                                       : "default, narrow, no-windows, shallow or minimal is expected";
+    return option_set_profile(&o->config, value);
 }
 
 static const char *options_add_name(void *options, const char *word)
@@ -33,8 +33,8 @@ static const struct command_option known_options[] = {
     { "-l, --list", NULL, "print a table, one line for each interface", COMMAND_FLAG, AT(list) },
     { "--json", NULL, "print everything as one JSON object", COMMAND_FLAG, AT(json) },
     { "--csv", NULL, "print the table of --list as CSV", COMMAND_FLAG, AT(csv) },
-    { "--profile", "default|narrow|no-windows|shallow|minimal", "show the adapters as they are with this profile",
-      .kind = COMMAND_CALL, .set = options_set_profile },
+    { "--profile", OPTION_PROFILES, "show the adapters as they are with this profile", .kind = COMMAND_CALL,
+      .set = options_set_profile },
 };
 
 static const char *const usage[] = { "[OPTION]... [INTERFACE]...", NULL };

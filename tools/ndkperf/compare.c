@@ -57,11 +57,9 @@ struct compare {
 
 /* ---- the command line ---- */
 
-static const char *compare_set_threshold(void *options, const char *value)
+static const char *compare_set_threshold(void *threshold, const char *value)
 {
-    struct compare *c = options;
-
-    return number_parse_seconds(value, 0, 1000, &c->threshold) ? NULL : "a number from 0 to 1000 is expected";
+    return number_parse_fraction(value, 0, 1000, threshold) ? NULL : "a number from 0 to 1000 is expected";
 }
 
 static const char *compare_add_name(void *options, const char *word)
@@ -77,7 +75,7 @@ static const char *compare_add_name(void *options, const char *word)
 #define AT(field) .at = offsetof(struct compare, field)
 
 static const struct command_option known_options[] = {
-    { "--threshold", "PERCENT", "do not mark smaller changes (default 5; 0 to 1000)", COMMAND_CALL,
+    { "--threshold", "PERCENT", "do not mark smaller changes (default 5; 0 to 1000)", COMMAND_CALL, AT(threshold),
       .set = compare_set_threshold },
     { "--json", NULL, "print the comparison as one JSON object on stdout, and other messages on stderr", COMMAND_FLAG,
       AT(json) },

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "command.h"
-#include "interface.h"
+#include "connection_options.h"
 #include "number.h"
 #include "wire.h"
 
@@ -53,22 +53,16 @@ static const char *options_set_format(void *options, const char *value)
     return NULL;
 }
 
-static const char *options_set_json(void *options, const char *value)
+static const char *options_set_file(void *at, const char *value)
 {
-    ((struct options *)options)->json = value ? value : "-";
+    *(const char **)at = value ? value : "-";
     return NULL;
 }
 
-static const char *options_set_csv(void *options, const char *value)
-{
-    ((struct options *)options)->csv = value ? value : "-";
-    return NULL;
-}
-
-static const char *options_set_bandwidth(void *options, const char *value)
+static const char *options_clear_flag(void *at, const char *value)
 {
     (void)value;
-    ((struct options *)options)->latency = false;
+    *(bool *)at = false;
     return NULL;
 }
 
@@ -89,33 +83,6 @@ static const char *options_set_moderation(void *options, const char *value)
     return "two numbers from 0 to 4294967295 are expected, for example 8,100";
 }
 
-static const char *options_set_profile(void *options, const char *value)
-{
-    return ondk_config_profile(&((struct options *)options)->config, value) == 0
-               ? NULL
-               : "default, narrow, no-windows, shallow or minimal is expected";
-}
-
-static const char *options_set_server_address(void *options, const char *value)
-{
-    return endpoint_parse(&((struct options *)options)->server_address, value, true);
-}
-
-static const char *options_set_client_address(void *options, const char *value)
-{
-    return endpoint_parse(&((struct options *)options)->client_address, value, false);
-}
-
-static const char *options_set_server_if(void *options, const char *value)
-{
-    return interface_parse(value, &((struct options *)options)->server_if);
-}
-
-static const char *options_set_client_if(void *options, const char *value)
-{
-    return interface_parse(value, &((struct options *)options)->client_if);
-}
-
 static const char *options_add_role(void *options, const char *word)
 {
     struct options *o = options;
@@ -129,25 +96,26 @@ static const char *options_add_role(void *options, const char *word)
 
 #define AT(field) .at = offsetof(struct options, field)
 #define CALL(function) .kind = COMMAND_CALL, .set = function
+#define CALL_AT(field, function) .kind = COMMAND_CALL, AT(field), .set = function
 
 static const struct command_option known_options[] = {
     { .text = "Both ends" },
     { "-S, --server", NULL, "the same as the word server", COMMAND_FLAG, AT(server) },
     { "-C, --client", NULL, "the same as the word client", COMMAND_FLAG, AT(client) },
     { "--address, -ServerAddr, --server-addr", "HOST:PORT", "where the server listens",
-      CALL(options_set_server_address) },
+      CALL_AT(server_address, option_set_host_port) },
     { "-e, --events", NULL, "sleep until notified instead of polling; this end only", COMMAND_FLAG, AT(events) },
     { "--moderation", "COUNT,MICROSECONDS", "interrupt moderation of the completion queue; with --events",
       CALL(options_set_moderation) },
     { "--ird", "N", "reads of the peer in progress, to request", COMMAND_NUMBER, AT(ird), 0, 16383, "16" },
     { "--ord", "N", "own reads in progress, to request", COMMAND_NUMBER, AT(ord), 0, 16383, "16" },
     { "--crc", "off|on", "request CRC", COMMAND_CHOICE, AT(config.crc), .standard = "on" },
-    { "--profile", "default|narrow|no-windows|shallow|minimal", "imitate a card's limits", CALL(options_set_profile) },
+    { "--profile", OPTION_PROFILES, "imitate a card's limits", CALL_AT(config, option_set_profile) },
     { "--format", "perftest|winof|json|csv",
       "columns of Linux' perftest, or of WinOF's nd_*_bw and nd_*_lat; json and csv: the same as --json and --csv",
       CALL(options_set_format), .standard = "perftest" },
     { "--json", "[FILE]", "write the result as one JSON object to FILE, or without FILE to standard output",
-      CALL(options_set_json) },
+      CALL_AT(json, options_set_file) },
     { "-LogFilename, --log-file", "FILE", "write the output to FILE too", COMMAND_TEXT, AT(log_file) },
     { "-A, --append", NULL, "at the end of the log file", COMMAND_FLAG, AT(append) },
     { "--live", NULL, "show the progress on stderr even if it is no terminal", COMMAND_FLAG, AT(live) },
@@ -158,20 +126,21 @@ static const struct command_option known_options[] = {
 
     { .text = "Server" },
     { "-ServerIf, --server-if", "INTERFACE", "index or name (default: the one that owns the address)",
-      CALL(options_set_server_if) },
+      CALL_AT(server_if, option_set_interface) },
     { "-W, --wait", "SECONDS", "how long to wait for a client", COMMAND_SECONDS, AT(wait_seconds), 0, INT32_MAX,
       "no limit" },
     { "--memory", "MIB", "memory that a client may use", COMMAND_NUMBER, AT(memory_mib), 1, 1048576, "512" },
 
     { .text = "Client" },
     { "-ClientAddr, --client-addr", "HOST", "the client's own address (default: by the route)",
-      CALL(options_set_client_address) },
+      CALL_AT(client_address, option_set_host) },
     { "-ClientIf, --client-if", "INTERFACE", "index or name (default: the one that owns the address)",
-      CALL(options_set_client_if) },
+      CALL_AT(client_if, option_set_interface) },
     { "--test, -TestType, --test-type", "TEST",
       "send, write, read, or rperf: the three in turn; rsend, rwrite and rread too", CALL(options_set_test),
       .standard = "rperf" },
-    { "--bandwidth", NULL, "a window of requests, as fast as possible; the default", CALL(options_set_bandwidth) },
+    { "--bandwidth", NULL, "a window of requests, as fast as possible; the default",
+      CALL_AT(latency, options_clear_flag) },
     { "--latency", NULL, "one after the other: half the round trip of sends and writes, all of a read", COMMAND_FLAG,
       AT(latency) },
     { "--bidirectional", NULL, "bandwidth in both directions at once, on the same queue pairs", COMMAND_FLAG,
@@ -193,7 +162,7 @@ static const struct command_option known_options[] = {
     { "--check", NULL, "verify each message where it arrives", COMMAND_FLAG, AT(check) },
     { "--histogram", NULL, "latency: print the distribution", COMMAND_FLAG, AT(histogram) },
     { "--csv", "[FILE]", "write results and intervals as a table to FILE, or without FILE to standard output",
-      CALL(options_set_csv) },
+      CALL_AT(csv, options_set_file) },
     { "--html", "FILE", "write a page with tables and plots to FILE", COMMAND_TEXT, AT(html) },
 
     { .text = "General" },

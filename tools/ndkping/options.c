@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "command.h"
-#include "interface.h"
+#include "connection_options.h"
 #include "number.h"
 #include "rping.h"
 
@@ -31,8 +31,10 @@ static bool options_parse_hex(const char *text, uint8_t *bytes, uint32_t room, u
     return true;
 }
 
-static bool options_parse_rtr(const char *text, uint32_t *set)
+/* "zero,write" */
+static const char *options_set_rtr(void *at, const char *value)
 {
+    static const char expected[] = "none or a list of zero, write and read is expected, for example write,read";
     static const struct {
         const char *name;
         uint32_t bit;
@@ -42,40 +44,21 @@ static bool options_parse_rtr(const char *text, uint32_t *set)
         { "write", ONDK_RTR_WRITE },
         { "read", ONDK_RTR_READ },
     };
+    uint32_t *set = at;
     char list[64];
 
-    if (snprintf(list, sizeof list, "%s", text) >= (int)sizeof list)
-        return false;
+    if (snprintf(list, sizeof list, "%s", value) >= (int)sizeof list)
+        return expected;
     *set = 0;
     for (char *save, *word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
         size_t i = 0;
         while (i < sizeof known / sizeof known[0] && strcmp(known[i].name, word) != 0)
             i++;
         if (i == sizeof known / sizeof known[0])
-            return false;
+            return expected;
         *set |= known[i].bit;
     }
-    return true;
-}
-
-static const char *options_set_server_address(void *options, const char *value)
-{
-    return endpoint_parse(&((struct options *)options)->server_address, value, true);
-}
-
-static const char *options_set_client_address(void *options, const char *value)
-{
-    return endpoint_parse(&((struct options *)options)->client_address, value, false);
-}
-
-static const char *options_set_server_if(void *options, const char *value)
-{
-    return interface_parse(value, &((struct options *)options)->server_if);
-}
-
-static const char *options_set_client_if(void *options, const char *value)
-{
-    return interface_parse(value, &((struct options *)options)->client_if);
+    return NULL;
 }
 
 static const char *options_set_test_type(void *options, const char *value)
@@ -130,20 +113,6 @@ static const char *options_set_private_data(void *options, const char *value)
                : "an even number of hexadecimal digits is expected, at most 1024";
 }
 
-static const char *options_set_rtr(void *options, const char *value)
-{
-    return options_parse_rtr(value, &((struct options *)options)->config.rtr)
-               ? NULL
-               : "none or a list of zero, write and read is expected, for example write,read";
-}
-
-static const char *options_set_profile(void *options, const char *value)
-{
-    return ondk_config_profile(&((struct options *)options)->config, value) == 0
-               ? NULL
-               : "default, narrow, no-windows, shallow or minimal is expected";
-}
-
 static const char *options_set_timeout(void *options, const char *value)
 {
     struct options *o = options;
@@ -159,12 +128,14 @@ static const char *options_set_timeout(void *options, const char *value)
 
 #define AT(field) .at = offsetof(struct options, field)
 #define CALL(function) .kind = COMMAND_CALL, .set = function
+#define CALL_AT(field, function) .kind = COMMAND_CALL, AT(field), .set = function
 
 static const struct command_option known_options[] = {
     { .text = "Server and client" },
     { "-S, --server", NULL, "wait for a client, serve it, exit", COMMAND_FLAG, AT(server) },
     { "-C, --client", NULL, "connect to a server", COMMAND_FLAG, AT(client) },
-    { "-ServerAddr, --server-addr", "HOST:PORT", "where the server listens", CALL(options_set_server_address) },
+    { "-ServerAddr, --server-addr", "HOST:PORT", "where the server listens",
+      CALL_AT(server_address, option_set_host_port) },
     { "-TestType, --test-type", "rping", "the protocol; there is one", CALL(options_set_test_type) },
     { "-s, --size", "BYTES", "data of each ping; server: the largest ping that it accepts", COMMAND_SIZE, AT(size),
       RPING_MIN_DATA, RPING_MAX_DATA, "64; server 16M" },
@@ -178,15 +149,15 @@ static const struct command_option known_options[] = {
     { "--ord", "N", "own reads in progress, to request", COMMAND_NUMBER, AT(ord), 0, 16383, "8" },
     { "--private-data", "HEX", "sent with the request, the accept or the reject", CALL(options_set_private_data) },
     { "--crc", "off|on", "request CRC", COMMAND_CHOICE, AT(config.crc), .standard = "on" },
-    { "--rtr", "FORMS", "ready-to-receive forms: none, or some of zero,write,read", CALL(options_set_rtr),
-      .standard = "all" },
-    { "--profile", "default|narrow|no-windows|shallow|minimal", "imitate a card's limits", CALL(options_set_profile) },
+    { "--rtr", "FORMS", "ready-to-receive forms: none, or some of zero,write,read",
+      CALL_AT(config.rtr, options_set_rtr), .standard = "all" },
+    { "--profile", OPTION_PROFILES, "imitate a card's limits", CALL_AT(config, option_set_profile) },
     { "--timeout", "SECONDS", "time limit of each step of the connection, and of each answer to a ping",
       CALL(options_set_timeout), .low = 0.001, .high = 3600, .standard = "10; answers 40" },
 
     { .text = "Server" },
     { "-ServerIf, --server-if", "INTERFACE", "index or name (default: the one that owns the address)",
-      CALL(options_set_server_if) },
+      CALL_AT(server_if, option_set_interface) },
     { "-W, --wait", "SECONDS", "end if no client has connected for this time", COMMAND_SECONDS, AT(wait_seconds), 0,
       INT32_MAX, "no limit" },
     { "-P, --persistent", NULL, "serve any number of clients, one after another and at once, until Ctrl-C",
@@ -196,9 +167,9 @@ static const struct command_option known_options[] = {
 
     { .text = "Client" },
     { "-ClientAddr, --client-addr", "HOST", "the client's own address (default: by the route)",
-      CALL(options_set_client_address) },
+      CALL_AT(client_address, option_set_host) },
     { "-ClientIf, --client-if", "INTERFACE", "index or name (default: the one that owns the address)",
-      CALL(options_set_client_if) },
+      CALL_AT(client_if, option_set_interface) },
     { "-n, --count", "N", "how many pings (default 1; with --interval: until Ctrl-C)", CALL(options_set_count) },
     { "-i, --interval", "SECONDS", "time between the starts of two pings", CALL(options_set_interval),
       .standard = "0" },
