@@ -8,10 +8,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "openndk/adapter.h"
 #include "openndk/reason.h"
+#include "printable.h"
 #include "terminal.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the streams */
@@ -64,28 +66,41 @@ bool print_close(void)
     return !lost;
 }
 
+/* Returns the line with its prefix, printable, which the caller frees; NULL if out of memory. */
+static char *print_format(const char *format, va_list args)
+{
+    char *text, *line, *safe;
+
+    if (vasprintf(&text, format, args) < 0)
+        return NULL;
+    if (asprintf(&line, "%s%s", prefix, text) < 0)
+        line = NULL;
+    safe = line ? printable_dup(line) : NULL;
+    free(line);
+    free(text);
+    return safe;
+}
+
 /* Writes a line to the stream and to the log file. The stream gets the style if it is a terminal. */
 static void print_styled(enum terminal_style style, const char *format, va_list args)
 {
     FILE *streams[2] = { main_stream ? main_stream : stdout, log_stream };
+    char *line = print_format(format, args);
 
     pthread_mutex_lock(&lock);
     progress_clear();
     for (int i = 0; i < 2 && streams[i]; i++) {
         bool has_style = style != STYLE_NONE && i == 0;
-        va_list copy;
-        va_copy(copy, args);
         if (has_style)
             fputs(terminal_style(streams[i], style), streams[i]);
-        fputs(prefix, streams[i]);
-        vfprintf(streams[i], format, copy);
-        va_end(copy);
+        fputs(line ? line : "a line is missing: out of memory", streams[i]);
         if (has_style)
             fputs(terminal_style(streams[i], STYLE_NONE), streams[i]);
         fputc('\n', streams[i]);
         print_flush(streams[i], i ? log_name : "standard output");
     }
     pthread_mutex_unlock(&lock);
+    free(line);
 }
 
 void print_line(const char *format, ...)
@@ -103,6 +118,15 @@ void print_error(const char *format, ...)
 
     va_start(args, format);
     print_styled(STYLE_RED, format, args);
+    va_end(args);
+}
+
+void print_title(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    print_styled(STYLE_BOLD, format, args);
     va_end(args);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Output of the tools: lines to a stream and to an optional log file, and messages about failures. */
+/*
+ * Output of the tools: lines to a stream and to an optional log file, and messages about failures. A line may contain
+ * text of a peer or of another user, so everything that is not printable is escaped (printable.h).
+ */
 #ifndef TOOLS_PRINT_H
 #define TOOLS_PRINT_H
 
@@ -20,8 +23,9 @@ bool print_close(void);
 void print_set_prefix(const char *text);
 /* Any thread. */
 void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same, in red on a terminal. */
+/* The same, in red and in bold on a terminal. */
 void print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void print_title(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Returns whether some output could not be written. A tool that prints for long should then end. */
 bool print_is_lost(void);
 

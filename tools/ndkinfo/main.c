@@ -16,7 +16,6 @@
 #include "options.h"
 #include "print.h"
 #include "printable.h"
-#include "terminal.h"
 
 enum { MAX_TEXT = 256, MAX_ADDRESSES_TEXT = 2048 };
 
@@ -123,8 +122,7 @@ static void ndkinfo_print_block(const struct options *o, const struct adapter *a
     };
     char text[MAX_ADDRESSES_TEXT];
 
-    print_line("%s%s%s (interface %u)", terminal_style(stdout, STYLE_BOLD), a->name, terminal_style(stdout, STYLE_NONE),
-               (unsigned)a->entry.if_index);
+    print_title("%s (interface %u)", a->name, (unsigned)a->entry.if_index);
     snprintf(text, sizeof text, "%s%s", adapter_state(a), a->entry.loopback ? ", loopback" : "");
     ndkinfo_print_pair("state", text);
     adapter_write_addresses(a, ", ", text, sizeof text);

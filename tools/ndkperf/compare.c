@@ -294,11 +294,8 @@ static void compare_print(const struct compare *c)
     const json_t *row;
     size_t i;
 
-    for (i = 0; i < 2; i++) {
-        char *name = printable_dup(c->names[i]);
-        print_line("%c: %s", i ? 'B' : 'A', name ? name : "?");
-        free(name);
-    }
+    print_line("A: %s", c->names[0]);
+    print_line("B: %s", c->names[1]);
     compare_print_differences(c);
     print_line(" #bytes     Value                           A               B       B/A");
     json_array_foreach(c->rows, i, row)

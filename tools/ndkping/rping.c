@@ -8,7 +8,6 @@
 
 #include "monotonic.h"
 #include "print.h"
-#include "printable.h"
 
 enum { SEND_AT = 0, RECEIVE_AT = RPING_MESSAGE };
 enum { ID_RECEIVE = 1, ID_SEND, ID_READ, ID_WRITE };
@@ -144,11 +143,7 @@ static void rping_fill(uint8_t *at, uint32_t size, uint32_t ping)
 /* Prints the beginning of a buffer's text, which the peer has written. */
 static void rping_print_data(const char *title, const uint8_t *data, uint32_t size)
 {
-    size_t len = strnlen((const char *)data, size < MAX_SHOWN ? size : MAX_SHOWN);
-    char text[PRINTABLE_MAX_GROWTH * MAX_SHOWN + 1];
-
-    printable_copy(text, sizeof text, (const char *)data, len);
-    print_line("%s: %s", title, text);
+    print_line("%s: %.*s", title, (int)(size < MAX_SHOWN ? size : MAX_SHOWN), (const char *)data);
 }
 
 static enum rping_end rping_end_of_failure(struct rping *r)
