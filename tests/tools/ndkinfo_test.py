@@ -46,7 +46,10 @@ def add_interfaces():
 
 def forms(kernel):
     code, out, err = run("--json")
-    adapters = {a["interface"]: a for a in json.loads(out)["adapters"]}
+    whole = json.loads(out)
+    check("JSON: who wrote it", list(whole)[:3] == ["tool", "version", "format"] and (whole["tool"], whole["format"]) ==
+          ("ndkinfo", 1), out)
+    adapters = {a["interface"]: a for a in whole["adapters"]}
     check("JSON: exit code", code == 0 and not err, (code, err))
     for name, (index, mtu, addresses, is_up) in kernel.items():
         a = adapters.get(name)

@@ -242,6 +242,8 @@ def comparing():
             check(f"compare {other}: the ratio", out.count(f" {ratio:.3f}") >= 2, out)
         quick, late = saved(directory, "quick", "latency", 1.0), saved(directory, "late", "latency", 1.2)
         got, out, err = compare(quick, late, "--json")
+        check("compare as JSON: who wrote it", list(json.loads(out).items())[2:4] == [("format", 1), ("role", "compare")],
+              out)
         rows = json.loads(out)["rows"]
         check("compare latencies", got == 1 and all(row["change"] == ("worse" if "usec" in row["value"] and
               "CPU" not in row["value"] else None) for row in rows), rows)

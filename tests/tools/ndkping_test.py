@@ -116,6 +116,8 @@ def formats():
     p = subprocess.run([NDKPING, "-C", "-ServerAddr", server.at, "-n", "3", "--json"], capture_output=True, text=True,
                        timeout=LIMIT, check=False)
     o = json.loads(p.stdout)
+    check("JSON: who wrote it", list(o)[:4] == ["tool", "version", "format", "role"] and (o["tool"], o["format"]) ==
+          ("ndkping", 1), o)
     check("JSON of a client", p.returncode == o["exit"] == 0 and o["peer"] == server.at and o["pings"] == 3 and
           [r["ping"] for r in o["records"]] == [1, 2, 3] and o["times"][0]["pings"] == 3 and
           o["times"][0]["min_us"] <= o["times"][0]["avg_us"] <= o["times"][0]["max_us"], o)
@@ -134,6 +136,19 @@ def formats():
     check("JSON of a failure", p.returncode == o["exit"] == 1 and
           o["error"]["status"] == "STATUS_CONNECTION_REFUSED" and o["error"]["reason"] == "refused" and
           o["error"]["step"] == "NdkConnect", o)
+    for options, step in ((("-ServerAddr", "no-such-host.invalid:7174"), "looking up a host"),
+                          (("-ServerAddr", "127.0.0.1:21008", "-ClientAddr", "192.0.2.77"),
+                           "finding the client's interface")):
+        p = subprocess.run([NDKPING, "-C", *options, "--json"], capture_output=True, text=True, timeout=LIMIT,
+                           check=False)
+        o = json.loads(p.stdout)
+        check(f"JSON of a failure: {step}", p.returncode == o["exit"] == 1 and o["error"]["step"] == step and
+              o["error"]["reason_text"] in p.stderr and "status" not in o["error"], o)
+    p = subprocess.run([NDKPING, "-S", "-ServerAddr", "127.0.0.1:0", "-W", "0.1", "--json"], capture_output=True,
+                       text=True, timeout=LIMIT, check=False)
+    o = json.loads(p.stdout)
+    check("JSON of a server without a client", p.returncode == o["exit"] == 4 and
+          o["error"] == {"step": "waiting for a client", "reason_text": "nobody connected within 0.1 seconds"}, o)
 
 
 def many_clients():

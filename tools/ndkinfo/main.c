@@ -6,18 +6,18 @@
 #include <string.h>
 
 #include "adapter.h"
+#include "adapter_limits.h"
 #include "address.h"
 #include "command.h"
 #include "csv_cell.h"
 #include "endpoint.h"
 #include "interface.h"
-#include "adapter_limits.h"
-#include "openndk/version.h"
+#include "json_output.h"
 #include "options.h"
 #include "print.h"
 #include "printable.h"
 
-enum { MAX_TEXT = 256, MAX_ADDRESSES_TEXT = 2048 };
+enum { MAX_TEXT = 256, MAX_ADDRESSES_TEXT = 2048, JSON_FORMAT = 1 };
 
 /* ---- texts ---- */
 
@@ -252,6 +252,21 @@ static bool ndkinfo_report_missing(const struct options *o, const uint32_t *inde
     return missing;
 }
 
+/* Returns false after a message if not all of it is written. */
+static bool ndkinfo_print_json(const struct options *o, json_t *adapters)
+{
+    json_t *whole = json_output_begin("ndkinfo", JSON_FORMAT);
+    bool ok;
+
+    json_object_set_new(whole, "profile", json_output_text(ndkinfo_profile(o)));
+    json_object_set(whole, "adapters", adapters);
+    ok = json_output_write(stdout, whole, JSON_INDENT(2));
+    if (!ok)
+        fprintf(stderr, "ndkinfo: not all of the JSON object was written\n");
+    json_decref(whole);
+    return ok;
+}
+
 /*
  * Shows the adapters that are wanted. indexes: one for each name; 0: a message has been printed. Returns the exit code.
  */
@@ -285,15 +300,12 @@ static int ndkinfo_show(const struct options *o, const uint32_t *indexes)
         shown++;
     }
     if (o->json) {
-        json_t *whole = json_pack("{s:s,s:s,s:s,s:O}", "tool", "ndkinfo", "version", ondk_version(), "profile",
-                                  ndkinfo_profile(o), "adapters", list);
-        json_dumpf(whole, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
-        putchar('\n');
-        json_decref(whole);
+        if (!ndkinfo_print_json(o, list))
+            code = COMMAND_LOST;
     } else if (!shown && !o->n_names && !o->csv) {
         print_line("no network interface has an address");
     }
-    if (ndkinfo_report_missing(o, indexes, entries, count))
+    if (ndkinfo_report_missing(o, indexes, entries, count) && code == COMMAND_OK)
         code = COMMAND_FAILED;
     json_decref(list);
     free(entries);

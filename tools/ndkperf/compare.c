@@ -15,13 +15,14 @@
 
 #include "command.h"
 #include "html.h"
+#include "json_output.h"
 #include "number.h"
 #include "options.h"
 #include "print.h"
 #include "printable.h"
 #include "record.h"
 
-enum { COMPARE_WORSE = 1 };
+enum { COMPARE_WORSE = 1, JSON_FORMAT = 1 };
 
 /* A value that is compared. */
 struct measure {
@@ -312,22 +313,20 @@ static void compare_print(const struct compare *c)
                c->worse == 1 ? "is" : "are", c->threshold);
 }
 
-/* The names of the files are escaped, because a name need not be UTF-8. Returns false after a message if it fails. */
+/* Returns false after a message if not all of it is written. */
 static bool compare_write_json(FILE *out, struct compare *c)
 {
-    char *a = printable_dup(c->names[0]), *b = printable_dup(c->names[1]);
-    json_t *all = json_pack("{s:s?, s:s?, s:f, s:{s:I, s:I}, s:O, s:O, s:i, s:i}", "a", a, "b", b, "threshold",
-                            c->threshold, "exit", "a", compare_exit(c, 0), "b", compare_exit(c, 1), "differences",
-                            c->differences, "rows", c->rows, "worse", (int)c->worse, "missing", (int)c->missing);
-    bool written = all && json_dumpf(all, out, JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII) == 0;
+    json_t *all = json_output_begin("ndkperf", JSON_FORMAT);
+    json_t *rest = json_pack("{s:s, s:o, s:o, s:f, s:{s:I, s:I}, s:O, s:O, s:i, s:i}", "role", "compare", "a",
+                             json_output_text(c->names[0]), "b", json_output_text(c->names[1]), "threshold",
+                             c->threshold, "exit", "a", compare_exit(c, 0), "b", compare_exit(c, 1), "differences",
+                             c->differences, "rows", c->rows, "worse", (int)c->worse, "missing", (int)c->missing);
+    bool written = json_object_update(all, rest) == 0 && json_output_write(out, all, JSON_REAL_PRECISION(12));
 
-    if (written)
-        fputc('\n', out);
-    else
+    if (!written)
         (void)compare_error("--json", "not all of the output was written");
+    json_decref(rest);
     json_decref(all);
-    free(a);
-    free(b);
     return written;
 }
 

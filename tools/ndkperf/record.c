@@ -3,14 +3,13 @@
 #include "record.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "address.h"
+#include "json_output.h"
 #include "openndk/adapter.h"
 #include "openndk/reason.h"
 #include "print.h"
-#include "printable.h"
 
 static json_t *record;
 static json_t *series; /* the intervals of the size that is being measured */
@@ -40,16 +39,9 @@ static void record_set_count(json_t *object, const char *name, uint64_t value)
     record_set(object, name, json_integer((json_int_t)value));
 }
 
-/* A text that is not UTF-8, for example an address whose zone is such a name, is escaped. */
 static void record_set_text(json_t *object, const char *name, const char *value)
 {
-    json_t *text = value ? json_string(value) : json_null();
-    char *escaped = text ? NULL : printable_dup(value);
-
-    if (escaped)
-        text = json_string(escaped);
-    free(escaped);
-    record_set(object, name, text);
+    record_set(object, name, json_output_text(value));
 }
 
 static void record_set_rate(json_t *object, const struct rate *r, uint32_t size, bool peak)
@@ -130,10 +122,7 @@ static void record_open(const struct session *s)
 {
     if (record)
         return;
-    record = json_object();
-    record_set_text(record, "tool", "ndkperf");
-    record_set_text(record, "version", TOOL_VERSION);
-    record_set_count(record, "format", RECORD_FORMAT);
+    record = json_output_begin("ndkperf", RECORD_FORMAT);
     record_set_count(record, "protocol", WIRE_VERSION);
     record_set_text(record, "role", s->options->server ? "server" : "client");
 }

@@ -310,7 +310,7 @@ void report_result(const struct session *s, const struct result *r)
  */
 static bool report_json(const json_t *record)
 {
-    char *text = record ? json_dumps(record, JSON_REAL_PRECISION(12)) : NULL;
+    char *text = record ? json_dumps(record, JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII) : NULL;
 
     if (!text) {
         print_error("out of memory: the JSON object is not written");

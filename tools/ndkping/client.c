@@ -133,17 +133,16 @@ static enum rping_end client_sweep(struct run *run)
     return end;
 }
 
-/* Makes all pings and prints their times. */
-static int client_ping(const struct options *o, struct rping *r, json_t *result)
+/* Makes all pings of the server at that address and prints their times. */
+static int client_ping(const struct options *o, struct rping *r, const struct sockaddr_storage *server, json_t *result)
 {
     struct run run = { .options = o, .rping = r, .records = json_array(), .sizes = json_array() };
-    const char *peer = json_string_value(json_object_get(result, "peer"));
     struct rtt t = { 0 };
     enum rping_end end;
     int code;
 
     run.prints_pings = o->verbose || (!o->quiet && !o->sweep_high);
-    snprintf(run.peer, sizeof run.peer, "%s", peer ? peer : "the server");
+    address_text(server, run.peer, sizeof run.peer);
     if (o->csv)
         printf("size,pings,min_us,avg_us,max_us,mdev_us\n");
     end = o->sweep_high ? client_sweep(&run) : client_ping_size(&run, o->size, &t);
@@ -180,19 +179,21 @@ static int client_open(const struct options *o, const struct sockaddr_storage *t
             if (o->client_address.addresses[i].ss_family == to->ss_family)
                 *from = o->client_address.addresses[i];
     } else if (!address_own(to, from)) {
-        print_error(local_address_needs_zone(to)
-                        ? "the server's link-local address needs a zone, the interface of this machine: fe80::1%%eth0"
-                        : "no route to the server: specify -ClientAddr, or check the server's address");
-        return NDKPING_FAILED;
+        return roles_report_problem(
+            "finding the client's address",
+            local_address_needs_zone(to)
+                ? "the server's link-local address needs a zone, the interface of this machine: fe80::1%eth0"
+                : "no route to the server: specify -ClientAddr, or check the server's address",
+            result);
     }
     if (!index)
         index = interface_of_address(from);
-    if (!index) {
-        print_error("%s", local_address_explain(STATUS_INVALID_ADDRESS, from, 0, why, sizeof why)
-                              ? why
-                              : "no interface of this machine has the client's address");
-        return NDKPING_FAILED;
-    }
+    if (!index)
+        return roles_report_problem("finding the client's interface",
+                                    local_address_explain(STATUS_INVALID_ADDRESS, from, 0, why, sizeof why)
+                                        ? why
+                                        : "no interface of this machine has the client's address",
+                                    result);
     status = consumer_open(&consumer, index, &step);
     if (!NT_SUCCESS(status))
         return roles_report_failed(step, status, 0, result);
@@ -265,7 +266,7 @@ static int client_try(const struct options *o, const struct sockaddr_storage *to
         json_object_del(result, "error"); /* of an address that was tried before */
         code = roles_check_limits(o, consumer.connector, result);
         if (code == NDKPING_OK)
-            code = client_ping(o, &r, result);
+            code = client_ping(o, &r, to, result);
         status = r.gave_up ? STATUS_SUCCESS : client_disconnect();
         if (code == NDKPING_OK && !NT_SUCCESS(status))
             code = roles_report_failed("NdkDisconnect", status, ondk_connector_reason(consumer.connector), result);

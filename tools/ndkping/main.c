@@ -2,16 +2,19 @@
 /* ndkping: tests an NDK connection, as server or client. options.c has the command line. */
 #include <stdio.h>
 
+#include "json_output.h"
 #include "print.h"
 #include "roles.h"
 
-static bool ndkping_resolve(struct endpoint *e)
+enum { JSON_FORMAT = 1 };
+
+static bool ndkping_resolve(struct endpoint *e, json_t *result)
 {
     char error[512];
 
     if (!e->text[0] || endpoint_resolve(e, error, sizeof error))
         return true;
-    print_error("%s", error);
+    (void)roles_report_problem("looking up a host", error, result);
     return false;
 }
 
@@ -21,7 +24,7 @@ static int ndkping_run(struct options *o, json_t *result)
 
     if (!NT_SUCCESS(status))
         return roles_report_failed("ondk_configure", status, 0, result);
-    if (!ndkping_resolve(&o->server_address) || !ndkping_resolve(&o->client_address))
+    if (!ndkping_resolve(&o->server_address, result) || !ndkping_resolve(&o->client_address, result))
         return NDKPING_FAILED;
     return o->server ? server_run(o, result) : client_run(o, result);
 }
@@ -38,15 +41,17 @@ int main(int argc, char **argv)
         print_set_stream(stderr);
     if (o.log_file && !print_open_log(o.log_file, o.append))
         return NDKPING_USAGE;
-    result = json_pack("{s:s,s:s,s:s}", "tool", "ndkping", "version", TOOL_VERSION, "role",
-                       o.server ? "server" : "client");
+    result = json_output_begin("ndkping", JSON_FORMAT);
+    json_object_set_new(result, "role", json_string(o.server ? "server" : "client"));
     code = ndkping_run(&o, result);
     if (code == NDKPING_OK)
         print_line("ndkping %s completes", o.server ? "server" : "client");
     if (o.json) {
         json_object_set_new(result, "exit", json_integer(code));
-        json_dumpf(result, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-        putchar('\n');
+        if (!json_output_write(stdout, result, JSON_INDENT(2) | JSON_REAL_PRECISION(9))) {
+            print_error("not all of the JSON object was written");
+            code = code == NDKPING_OK ? NDKPING_LOST : code;
+        }
     }
     json_decref(result);
     if (!print_close() && code == NDKPING_OK)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "address.h"
+#include "json_output.h"
 #include "openndk/counters.h"
 #include "openndk/reason.h"
 #include "print.h"
@@ -23,8 +24,8 @@ void roles_report_peer(struct consumer *c, json_t *result)
         address_text(&local, local_text, sizeof local_text);
         address_text(&peer, peer_text, sizeof peer_text);
         print_line("local %s, peer %s", local_text, peer_text);
-        json_object_set_new(result, "local", json_string(local_text));
-        json_object_set_new(result, "peer", json_string(peer_text));
+        json_object_set_new(result, "local", json_output_text(local_text));
+        json_object_set_new(result, "peer", json_output_text(peer_text));
     }
     if (!NT_SUCCESS(k->Dispatch->NdkGetConnectionData(k, &ird, &ord, bytes, &len)))
         return;
@@ -52,9 +53,7 @@ int roles_check_limits(const struct options *o, NDK_CONNECTOR *connector, json_t
 
     if (!problem)
         return NDKPING_OK;
-    print_error("%s", problem);
-    json_object_set_new(result, "error", json_pack("{s:s,s:s}", "step", "read limits", "reason_text", problem));
-    return NDKPING_FAILED;
+    return roles_report_problem("read limits", problem, result);
 }
 
 void roles_print_counters(struct consumer *c)
@@ -84,10 +83,18 @@ int roles_report_failed(const char *step, NTSTATUS status, uint32_t reason, json
 
 int roles_report_failed_text(const char *step, NTSTATUS status, const char *text, json_t *result)
 {
-    json_t *error = json_pack("{s:s,s:s,s:s}", "step", step, "status", ondk_status_name(status), "reason_text", text);
+    json_t *error = json_pack("{s:s,s:s,s:o}", "step", step, "status", ondk_status_name(status), "reason_text",
+                              json_output_text(text));
 
     print_failed_advice(step, status, text);
     json_object_set_new(result, "error", error);
+    return NDKPING_FAILED;
+}
+
+int roles_report_problem(const char *step, const char *text, json_t *result)
+{
+    print_error("%s", text);
+    json_object_set_new(result, "error", json_pack("{s:s,s:o}", "step", step, "reason_text", json_output_text(text)));
     return NDKPING_FAILED;
 }
 

@@ -11,6 +11,7 @@
 #include "address.h"
 #include "interface.h"
 #include "interrupt.h"
+#include "json_output.h"
 #include "local_address.h"
 #include "monotonic.h"
 #include "openndk/reason.h"
@@ -303,7 +304,7 @@ static int server_listen(const struct options *o, json_t *result)
             (void)consumer_listener_address(&listener, &at);
             address_text(&at, text, sizeof text);
             print_line("listening on %s", text);
-            json_object_set_new(result, "listening", json_string(text));
+            json_object_set_new(result, "listening", json_output_text(text));
             json_object_del(result, "error");
             return NDKPING_OK;
         }
@@ -332,6 +333,8 @@ static void server_set_listening(bool on)
 
 static int server_report(const struct options *o, const struct totals *t, json_t *result)
 {
+    char text[64];
+
     if (o->clients != 1)
         print_line("%u client%s, %u failed", (unsigned)t->accepted, t->accepted == 1 ? "" : "s", (unsigned)t->failed);
     json_object_set_new(result, "accepted", json_integer(t->accepted));
@@ -342,7 +345,8 @@ static int server_report(const struct options *o, const struct totals *t, json_t
         return o->clients ? NDKPING_INTERRUPTED : NDKPING_OK;
     if (t->accepted)
         return NDKPING_OK;
-    print_error("nobody connected within %g seconds", o->wait_seconds);
+    snprintf(text, sizeof text, "nobody connected within %g seconds", o->wait_seconds);
+    (void)roles_report_problem("waiting for a client", text, result);
     return NDKPING_NOBODY;
 }
 

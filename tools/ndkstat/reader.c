@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "interrupt.h"
+#include "json_output.h"
 #include "monotonic.h"
 #include "names.h"
 #include "netns.h"
@@ -260,7 +261,7 @@ static void peer_parse(struct round *r, struct peer *p)
     json_object_set_new(p->json, "foreign", json_boolean(p->user->uid != geteuid()));
     process_describe(p->pid, p->json);
     json_object_set_new(p->json, "netns", json_integer((json_int_t)(p->netns ? p->netns->inode : r->netns)));
-    json_object_set_new(p->json, "netns_name", json_string(p->netns ? p->netns->name : r->netns_name));
+    json_object_set_new(p->json, "netns_name", json_output_text(p->netns ? p->netns->name : r->netns_name));
     json_object_set_new(p->json, "netns_other", json_boolean(p->netns != NULL));
     peer_end(p, PEER_READ);
 }

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_output.h"
 #include "rows.h"
 
-enum { MAX_TEXT = 1200 };
+enum { MAX_TEXT = 1200, JSON_FORMAT = 1 };
 
 /* ---- connections ---- */
 
@@ -464,9 +465,9 @@ static void adapter_select(json_t *adapter, const struct options *o)
 bool view_print_json(FILE *out, const struct options *o, json_t *processes)
 {
     bool has_view = o->connections || o->counters || o->objects || o->failures;
-    json_t *process, *adapter;
-    char *text;
+    json_t *process, *adapter, *whole;
     size_t i, k;
+    bool ok;
 
     json_array_foreach(processes, i, process)
     {
@@ -474,8 +475,8 @@ bool view_print_json(FILE *out, const struct options *o, json_t *processes)
             json_object_del(process, "failures");
         json_array_foreach(json_object_get(process, "adapters"), k, adapter) adapter_select(adapter, o);
     }
-    text = json_dumps(processes, JSON_COMPACT | JSON_ENSURE_ASCII);
-    fprintf(out, "{\"processes\":%s}\n", text ? text : "[]");
-    free(text);
-    return text != NULL;
+    whole = json_output_begin("ndkstat", JSON_FORMAT);
+    ok = json_object_set(whole, "processes", processes) == 0 && json_output_write(out, whole, JSON_COMPACT);
+    json_decref(whole);
+    return ok;
 }

@@ -17,7 +17,10 @@ extern const char *const view_object_types[];
  * Returns false if out of memory.
  */
 bool view_print(FILE *out, const struct options *o, const json_t *processes, const json_t *before);
-/* Prints one JSON object on a line. Removes from the processes what the options do not select. */
+/*
+ * Prints one JSON object on a line. Removes from the processes what the options do not select. Returns false if out of
+ * memory, or if the output is lost.
+ */
 bool view_print_json(FILE *out, const struct options *o, json_t *processes);
 
 #endif

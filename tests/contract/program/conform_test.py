@@ -101,7 +101,9 @@ class Reports(Case):
 
     def test_to_standard_output(self):
         done = run("--filter", "adp_01_short", "--json", "-")
-        self.assertEqual(json.loads(done.stdout)["passed"], 1)
+        report = json.loads(done.stdout)
+        self.assertEqual(list(report)[:3], ["tool", "version", "format"])
+        self.assertEqual((report["tool"], report["format"], report["passed"]), ("ndkconform", 1, 1))
         self.assertIn(b"adp_01_short_buffers: passed", done.stderr)
         done = run("--filter", "adp_01_short", "--junit", "-")
         self.assertEqual(ElementTree.fromstring(done.stdout).tag, "testsuites")

@@ -97,6 +97,8 @@ static void xml_attribute(FILE *out, const char *name, const char *text)
 
 /* ---- JSON ---- */
 
+enum { JSON_FORMAT = 1 }; /* grows if a member changes its meaning */
+
 static void json_rules(FILE *out, const char *rules)
 {
     const char *between = "";
@@ -154,7 +156,8 @@ static unsigned count_of(const struct report *r, enum run_outcome outcome)
 
 void report_json(FILE *out, const struct report *r)
 {
-    fputs("{\n  \"provider\": {\"name\": ", out);
+    fprintf(out, "{\n  \"tool\": \"ndkconform\", \"version\": \"%s\", \"format\": %d,\n", TOOL_VERSION, JSON_FORMAT);
+    fputs("  \"provider\": {\"name\": ", out);
     json_string(out, kit_provider->name);
     fputs(", \"version\": ", out);
     json_string(out, kit_provider->version);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* JSON objects that the tools print. */
+#ifndef TOOLS_JSON_OUTPUT_H
+#define TOOLS_JSON_OUTPUT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/*
+ * Returns a new object that begins with "tool", the tool's "version", and "format", which grows if a member changes its
+ * meaning; new members do not change it. NULL: out of memory.
+ */
+json_t *json_output_begin(const char *tool, int format);
+/* Returns a text; bytes that are not UTF-8 are escaped as in printable.h. NULL as text: null. NULL: out of memory. */
+json_t *json_output_text(const char *text);
+/*
+ * Writes the object and a line break, all in ASCII, so that no text in it can control a terminal. flags: as for
+ * json_dumpf. Returns false if the object is NULL, or is not written completely.
+ */
+bool json_output_write(FILE *out, const json_t *object, size_t flags);
+
+#endif
