@@ -73,3 +73,10 @@ char *printable_dup(const char *text)
         (void)printable_copy(out, room, text, len);
     return out;
 }
+
+void printable_replace(char *text)
+{
+    for (; *text; text++)
+        if (*text < 0x20 || *text > 0x7e)
+            *text = '?';
+}

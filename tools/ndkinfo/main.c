@@ -155,8 +155,9 @@ static void ndkinfo_print_row(const struct options *o, const struct adapter *a)
     if (o->csv) {
         printf("%u,", (unsigned)a->entry.if_index);
         csv_cell_write(stdout, a->name);
-        printf(",%s,%u,%u,\"%s\",%s,", adapter_state(a), (unsigned)a->mtu, (unsigned)a->speed_mbps, versions,
-               technology_name(a->info.RdmaTechnology));
+        printf(",%s,%u,%u,", adapter_state(a), (unsigned)a->mtu, (unsigned)a->speed_mbps);
+        csv_cell_write(stdout, versions);
+        printf(",%s,", technology_name(a->info.RdmaTechnology));
         csv_cell_write(stdout, addresses);
         putchar('\n');
     } else {

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "csv_cell.h"
 #include "html.h"
 #include "json_output.h"
 #include "number.h"
@@ -339,8 +340,9 @@ static void compare_write_csv(FILE *out, struct compare *c)
     json_array_foreach(c->rows, i, row)
     {
         struct cell b = compare_cell(row, "b", 6, ""), ratio = compare_cell(row, "ratio", 6, "");
-        fprintf(out, "%.0f,\"%s\",%.6f,%s,%s,%s\n", compare_number(row, "size"), compare_string(row, "value"),
-                compare_number(row, "a"), b.text, ratio.text, compare_string(row, "change"));
+        fprintf(out, "%.0f,", compare_number(row, "size"));
+        csv_cell_write(out, compare_string(row, "value"));
+        fprintf(out, ",%.6f,%s,%s,%s\n", compare_number(row, "a"), b.text, ratio.text, compare_string(row, "change"));
     }
     if (compare_exit(c, 0) || compare_exit(c, 1))
         fprintf(out, ",exit code,%lld,%lld,,%s\n", (long long)compare_exit(c, 0), (long long)compare_exit(c, 1),

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "printable.h"
+
 static FILE *process_open(long pid, const char *file)
 {
     char path[64];
@@ -70,8 +72,7 @@ void process_describe(long pid, json_t *object)
         fclose(f);
     if (n > 0 && text[n - 1] == '\n')
         n--;
-    for (size_t i = 0; i < n; i++)
-        if (text[i] < 0x20 || text[i] > 0x7e)
-            text[i] = '?';
-    json_object_set_new(object, "program", json_stringn(text, n));
+    text[n] = '\0';
+    printable_replace(text);
+    json_object_set_new(object, "program", json_string(text));
 }

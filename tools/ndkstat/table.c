@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "csv_cell.h"
+#include "printable.h"
+
 #define NS_PER_S UINT64_C(1000000000)
 #define CUT_MARK "..."
 
@@ -45,9 +48,7 @@ void table_add(struct table *t, const char *text)
         t->has_failed = true;
         return;
     }
-    for (char *at = cell; *at; at++)
-        if (*at < 0x20 || *at > 0x7e)
-            *at = '?';
+    printable_replace(cell);
     if (is_cut)
         memcpy(cell + max - strlen(CUT_MARK), CUT_MARK, strlen(CUT_MARK));
     t->cells[t->n_cells++] = cell;
@@ -108,21 +109,6 @@ bool table_is_empty(const struct table *t)
 
 /* ---- printing ---- */
 
-static void csv_print_cell(FILE *out, const char *text)
-{
-    if (!text[strcspn(text, ",\"")]) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
 static void table_print_csv(const struct table *t, FILE *out)
 {
     const char *separator = "";
@@ -138,7 +124,7 @@ static void table_print_csv(const struct table *t, FILE *out)
         for (size_t i = 0; i < t->n_columns; i++)
             if (t->columns[i].key) {
                 fputs(separator, out);
-                csv_print_cell(out, t->cells[row + i]);
+                csv_cell_write(out, t->cells[row + i]);
                 separator = ",";
             }
         fputc('\n', out);

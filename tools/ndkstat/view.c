@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "json_output.h"
+#include "printable.h"
 #include "rows.h"
 
-enum { MAX_TEXT = 1200, JSON_FORMAT = 1 };
+enum { MAX_TEXT = 64, JSON_FORMAT = 1 };
 
 /* ---- connections ---- */
 
@@ -285,34 +286,23 @@ static const struct column counter_columns[] = {
     OF_COUNTERS(NULL, "dropped_peers"),
 };
 
-/* Prints a text of a process. Bytes that a terminal might interpret become '?'. */
-static void print_safe(FILE *out, const char *text)
-{
-    for (size_t n = 0; *text && n < MAX_TEXT; text++, n++)
-        fputc(*text >= 0x20 && *text < 0x7f ? *text : '?', out);
-}
-
+/* The texts are those of a process, so they are cut and made printable. */
 static void counters_print_heading(FILE *out, const json_t *process, const json_t *adapter)
 {
     const char *netns = json_string_value(json_object_get(process, "netns_name"));
+    char user[40] = "", where[MAX_TEXT + 16] = "", heading[4 * MAX_TEXT];
 
-    fprintf(out, "\nRDMA Activity(");
-    print_safe(out, member_text(adapter, "if_name"));
-    fprintf(out, "), IfIndex %llu, PID %llu", member_number(adapter, "if_index"), member_number(process, "pid"));
     if (json_is_true(json_object_get(process, "foreign")))
-        fprintf(out, " (uid %llu)", member_number(process, "uid"));
-    fprintf(out, ", NDK ");
-    print_safe(out, member_text(adapter, "ndk_version"));
-    fprintf(out, ", ");
-    print_safe(out, member_text(process, "program"));
-    if (json_is_true(json_object_get(process, "netns_other"))) {
-        fprintf(out, ", Netns ");
-        if (netns && *netns)
-            print_safe(out, netns);
-        else
-            fprintf(out, "%llu", member_number(process, "netns"));
-    }
-    fprintf(out, "\n\n");
+        snprintf(user, sizeof user, " (uid %llu)", member_number(process, "uid"));
+    if (json_is_true(json_object_get(process, "netns_other")) && netns && *netns)
+        snprintf(where, sizeof where, ", Netns %.*s", MAX_TEXT, netns);
+    else if (json_is_true(json_object_get(process, "netns_other")))
+        snprintf(where, sizeof where, ", Netns %llu", member_number(process, "netns"));
+    snprintf(heading, sizeof heading, "RDMA Activity(%.*s), IfIndex %llu, PID %llu%s, NDK %.*s, %.*s%s", MAX_TEXT,
+             member_text(adapter, "if_name"), member_number(adapter, "if_index"), member_number(process, "pid"), user,
+             MAX_TEXT, member_text(adapter, "ndk_version"), MAX_TEXT, member_text(process, "program"), where);
+    printable_replace(heading);
+    fprintf(out, "\n%s\n\n", heading);
 }
 
 static void counters_print_block(FILE *out, const struct row *r)
