@@ -53,31 +53,47 @@ static bool filter_keeps_state(const struct options *o, const json_t *object)
     return o->n_states == 0;
 }
 
-static void filter_list(const struct options *o, json_t *list, bool by_state, bool by_address)
+/* Collects what is kept and then replaces the list, because each removal from a list moves all that follows. */
+static bool filter_list(const struct options *o, json_t *list, bool by_state, bool by_address)
 {
-    for (size_t i = json_array_size(list); i-- > 0;) {
-        const json_t *object = json_array_get(list, i);
-        if ((by_state && !filter_keeps_state(o, object)) || (by_address && !filter_keeps_address(o, object)))
-            json_array_remove(list, i);
+    json_t *kept = json_array(), *object;
+    bool ok = kept;
+    size_t i;
+
+    json_array_foreach(list, i, object)
+    {
+        if ((!by_state || filter_keeps_state(o, object)) && (!by_address || filter_keeps_address(o, object)))
+            ok = json_array_append(kept, object) == 0 && ok;
     }
+    if (json_is_array(list))
+        ok = json_array_clear(list) == 0 && json_array_extend(list, kept) == 0 && ok;
+    json_decref(kept);
+    return ok;
 }
 
-void filter_apply(const struct options *o, json_t *processes)
+static bool filter_adapter(const struct options *o, json_t *adapter)
+{
+    bool ok = true;
+
+    for (const char *const *l = addressed_lists; *l; l++)
+        ok = filter_list(o, json_object_get(adapter, *l), true, true) && ok;
+    for (const char *const *l = other_lists; *l; l++)
+        ok = filter_list(o, json_object_get(adapter, *l), true, false) && ok;
+    return ok;
+}
+
+bool filter_apply(const struct options *o, json_t *processes)
 {
     json_t *process, *adapter;
+    bool ok = true;
     size_t i, k;
 
     if (!o->n_states && !o->has_address)
-        return;
+        return true;
     json_array_foreach(processes, i, process)
     {
-        filter_list(o, json_object_get(process, "failures"), false, true);
-        json_array_foreach(json_object_get(process, "adapters"), k, adapter)
-        {
-            for (const char *const *l = addressed_lists; *l; l++)
-                filter_list(o, json_object_get(adapter, *l), true, true);
-            for (const char *const *l = other_lists; *l; l++)
-                filter_list(o, json_object_get(adapter, *l), true, false);
-        }
+        ok = filter_list(o, json_object_get(process, "failures"), false, true) && ok;
+        json_array_foreach(json_object_get(process, "adapters"), k, adapter) ok = filter_adapter(o, adapter) && ok;
     }
+    return ok;
 }

@@ -4,13 +4,15 @@
 #define NDKSTAT_FILTER_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "options.h"
 
 /*
  * Removes from each adapter's lists the objects in another state than those of the options, and the connections,
- * listeners and shared endpoints with other addresses; from each process the failures with other addresses.
+ * listeners and shared endpoints with other addresses; from each process the failures with other addresses. Returns
+ * false if out of memory.
  */
-void filter_apply(const struct options *o, json_t *processes);
+bool filter_apply(const struct options *o, json_t *processes);
 
 #endif

@@ -111,8 +111,12 @@ static int ndkstat_round(const struct options *o, bool has_screen, json_t **befo
     if (!reader_read(&now, &request))
         return COMMAND_FAILED;
     *failed = *failed || now.failed;
-    filter_apply(o, now.processes);
-    code = has_screen ? ndkstat_show(o, &now, *before) : ndkstat_print_plain(o, &now, *before);
+    if (filter_apply(o, now.processes)) {
+        code = has_screen ? ndkstat_show(o, &now, *before) : ndkstat_print_plain(o, &now, *before);
+    } else {
+        fprintf(stderr, "ndkstat: %s\n", strerror(ENOMEM));
+        code = COMMAND_FAILED;
+    }
     json_decref(*before);
     *before = json_incref(now.processes);
     reader_free(&now);

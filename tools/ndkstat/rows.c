@@ -121,8 +121,7 @@ static void table_add_time(struct table *t, unsigned long long ns)
     table_add(t, text);
 }
 
-/* Returns a number of the row, or its change by second if the column is a rate. */
-static unsigned long long row_number(const struct row *r, const struct column *c, bool is_csv)
+unsigned long long row_number(const struct row *r, const struct column *c, bool is_csv)
 {
     unsigned long long now = member_number(row_source(r, c->source, false), c->member), before;
 

@@ -91,6 +91,11 @@ unsigned long long rows_time_between(const json_t *process, const json_t *before
 /* Begins a table with the view's columns. heads must have v->n_columns entries, and last as long as the table. */
 void rows_begin(const struct view *v, const struct options *o, const json_t *processes, struct table *t,
                 struct table_column *heads);
+/*
+ * Returns the number that a column shows: the member, or its change by second if the column is a rate, the row has an
+ * earlier reading, and the output is not CSV.
+ */
+unsigned long long row_number(const struct row *r, const struct column *c, bool is_csv);
 /* Adds one row. */
 void rows_add(const struct row *r, const struct view *v, struct table *t);
 /* Prints the view of the adapters of all processes. before: as in view_print. Returns false if out of memory. */

@@ -83,10 +83,13 @@ static bool view_print_connections(FILE *out, const struct options *o, const jso
     {                                                                                                                  \
         title, member, IN_OBJECT, member, kind, ALWAYS, false                                                          \
     }
-#define OF_COUNTERS(title, member)                                                                                     \
-    {                                                                                                                  \
-        title, member, IN_ADAPTER_COUNTERS, member, NUMBER, ALWAYS, false                                              \
-    }
+/* The columns of an object, then of one that has an address, then of one that names memory. */
+#define NUMBERED_COLUMNS(title) OBJECT_COLUMNS, OF_OBJECT(title, "id", NUMBER), OF_OBJECT("State", "state", TEXT)
+#define ADDRESSED_COLUMNS(title)                                                                                       \
+    NUMBERED_COLUMNS(title), OF_OBJECT("Local Address", "local", TEXT), OF_OBJECT("Connections", "connections", NUMBER)
+#define MEMORY_COLUMNS(title)                                                                                          \
+    NUMBERED_COLUMNS(title), OF_OBJECT("PD", "pd", NUMBER), OF_OBJECT("Address", "address", TEXT),                     \
+        OF_OBJECT("Length", "length", BYTES), OF_OBJECT("Token", "token", TEXT)
 
 static const struct column adapter_columns[] = {
     OBJECT_COLUMNS,
@@ -103,15 +106,11 @@ static const struct column adapter_columns[] = {
     { "MWs", "memory_windows", IN_ADAPTER, "memory_window_count", NUMBER, ALWAYS, false },
 };
 static const struct column pd_columns[] = {
-    OBJECT_COLUMNS,
-    OF_OBJECT("PD", "id", NUMBER),
-    OF_OBJECT("State", "state", TEXT),
+    NUMBERED_COLUMNS("PD"),
     OF_OBJECT("Users", "users", NUMBER),
 };
 static const struct column cq_columns[] = {
-    OBJECT_COLUMNS,
-    OF_OBJECT("CQ", "id", NUMBER),
-    OF_OBJECT("State", "state", TEXT),
+    NUMBERED_COLUMNS("CQ"),
     OF_OBJECT("Users", "users", NUMBER),
     OF_OBJECT("Depth", "depth", NUMBER),
     OF_OBJECT("Queued", "queued", NUMBER),
@@ -121,9 +120,7 @@ static const struct column cq_columns[] = {
     OF_OBJECT("ModerationCount", "moderation_count", NUMBER),
 };
 static const struct column qp_columns[] = {
-    OBJECT_COLUMNS,
-    OF_OBJECT("QP", "id", NUMBER),
-    OF_OBJECT("State", "state", TEXT),
+    NUMBERED_COLUMNS("QP"),
     OF_OBJECT("PD", "pd", NUMBER),
     OF_OBJECT("RecvCQ", "receive_cq", NUMBER),
     OF_OBJECT("InitCQ", "initiator_cq", NUMBER),
@@ -137,9 +134,7 @@ static const struct column qp_columns[] = {
     { "Inline", "inline_size", IN_OBJECT, "inline_size", NUMBER, VERBOSE, false },
 };
 static const struct column srq_columns[] = {
-    OBJECT_COLUMNS,
-    OF_OBJECT("SRQ", "id", NUMBER),
-    OF_OBJECT("State", "state", TEXT),
+    NUMBERED_COLUMNS("SRQ"),
     OF_OBJECT("PD", "pd", NUMBER),
     OF_OBJECT("Users", "users", NUMBER),
     OF_OBJECT("Depth", "depth", NUMBER),
@@ -149,43 +144,19 @@ static const struct column srq_columns[] = {
     OF_OBJECT("Affinity", "affinity", TEXT),
 };
 static const struct column mr_columns[] = {
-    OBJECT_COLUMNS,
-    OF_OBJECT("MR", "id", NUMBER),
-    OF_OBJECT("State", "state", TEXT),
-    OF_OBJECT("PD", "pd", NUMBER),
-    OF_OBJECT("Address", "address", TEXT),
-    OF_OBJECT("Length", "length", BYTES),
-    OF_OBJECT("Token", "token", TEXT),
+    MEMORY_COLUMNS("MR"),
     OF_OBJECT("Fast", "fast", TEXT),
     OF_OBJECT("LocalWrite", "local_write", TEXT),
     OF_OBJECT("RemoteRead", "remote_read", TEXT),
     OF_OBJECT("RemoteWrite", "remote_write", TEXT),
 };
 static const struct column mw_columns[] = {
-    OBJECT_COLUMNS,
-    OF_OBJECT("MW", "id", NUMBER),
-    OF_OBJECT("State", "state", TEXT),
-    OF_OBJECT("PD", "pd", NUMBER),
-    OF_OBJECT("Address", "address", TEXT),
-    OF_OBJECT("Length", "length", BYTES),
-    OF_OBJECT("Token", "token", TEXT),
+    MEMORY_COLUMNS("MW"),
     OF_OBJECT("RemoteRead", "remote_read", TEXT),
     OF_OBJECT("RemoteWrite", "remote_write", TEXT),
 };
-static const struct column listener_columns[] = {
-    OBJECT_COLUMNS,
-    OF_OBJECT("Listener", "id", NUMBER),
-    OF_OBJECT("State", "state", TEXT),
-    OF_OBJECT("Local Address", "local", TEXT),
-    OF_OBJECT("Connections", "connections", NUMBER),
-};
-static const struct column endpoint_columns[] = {
-    OBJECT_COLUMNS,
-    OF_OBJECT("Endpoint", "id", NUMBER),
-    OF_OBJECT("State", "state", TEXT),
-    OF_OBJECT("Local Address", "local", TEXT),
-    OF_OBJECT("Connections", "connections", NUMBER),
-};
+static const struct column listener_columns[] = { ADDRESSED_COLUMNS("Listener") };
+static const struct column endpoint_columns[] = { ADDRESSED_COLUMNS("Endpoint") };
 
 /* clang-format off */
 static const struct {
@@ -251,46 +222,34 @@ static bool view_print_objects(FILE *out, const struct options *o, const json_t 
 
 /* ---- counters ---- */
 
-static const struct {
-    const char *label, *key;
-    bool is_rate;
-} counters[] = {
-    { "RDMA Initiated Connections", "initiated_connections", false },
-    { "RDMA Accepted Connections", "accepted_connections", false },
-    { "RDMA Failed Connection Attempts", "failed_connection_attempts", false },
-    { "RDMA Connection Errors", "connection_errors", false },
-    { "RDMA Active Connections", "active_connections", false },
-    { "RDMA Completion Queue Errors", "completion_queue_errors", false },
-    { "RDMA Inbound Bytes", "rdma_in_octets", true },
-    { "RDMA Outbound Bytes", "rdma_out_octets", true },
-    { "RDMA Inbound Frames", "rdma_in_frames", true },
-    { "RDMA Outbound Frames", "rdma_out_frames", true },
-    { "Refused Requests", "refused_requests", false },
-    { "Dropped Peers", "dropped_peers", false },
-};
+#define OF_COUNTERS(title, member, is_rate)                                                                            \
+    {                                                                                                                  \
+        title, member, IN_ADAPTER_COUNTERS, member, NUMBER, ALWAYS, is_rate                                            \
+    }
 
+/* The titles of the counters are the labels in an adapter's block. */
 static const struct column counter_columns[] = {
     OBJECT_COLUMNS,
     { "Interface", "if_name", IN_ADAPTER, "if_name", TEXT, ALWAYS, false },
-    OF_COUNTERS(NULL, "initiated_connections"),
-    OF_COUNTERS(NULL, "accepted_connections"),
-    OF_COUNTERS(NULL, "failed_connection_attempts"),
-    OF_COUNTERS(NULL, "connection_errors"),
-    OF_COUNTERS(NULL, "active_connections"),
-    OF_COUNTERS(NULL, "completion_queue_errors"),
-    OF_COUNTERS(NULL, "rdma_in_octets"),
-    OF_COUNTERS(NULL, "rdma_out_octets"),
-    OF_COUNTERS(NULL, "rdma_in_frames"),
-    OF_COUNTERS(NULL, "rdma_out_frames"),
-    OF_COUNTERS(NULL, "refused_requests"),
-    OF_COUNTERS(NULL, "dropped_peers"),
+    OF_COUNTERS("RDMA Initiated Connections", "initiated_connections", false),
+    OF_COUNTERS("RDMA Accepted Connections", "accepted_connections", false),
+    OF_COUNTERS("RDMA Failed Connection Attempts", "failed_connection_attempts", false),
+    OF_COUNTERS("RDMA Connection Errors", "connection_errors", false),
+    OF_COUNTERS("RDMA Active Connections", "active_connections", false),
+    OF_COUNTERS("RDMA Completion Queue Errors", "completion_queue_errors", false),
+    OF_COUNTERS("RDMA Inbound Bytes", "rdma_in_octets", true),
+    OF_COUNTERS("RDMA Outbound Bytes", "rdma_out_octets", true),
+    OF_COUNTERS("RDMA Inbound Frames", "rdma_in_frames", true),
+    OF_COUNTERS("RDMA Outbound Frames", "rdma_out_frames", true),
+    OF_COUNTERS("Refused Requests", "refused_requests", false),
+    OF_COUNTERS("Dropped Peers", "dropped_peers", false),
 };
 
 /* The texts are those of a process, so they are cut and made printable. */
 static void counters_print_heading(FILE *out, const json_t *process, const json_t *adapter)
 {
     const char *netns = json_string_value(json_object_get(process, "netns_name"));
-    char user[40] = "", where[MAX_TEXT + 16] = "", heading[4 * MAX_TEXT];
+    char user[40] = "", where[MAX_TEXT + 16] = "", heading[8 * MAX_TEXT];
 
     if (json_is_true(json_object_get(process, "foreign")))
         snprintf(user, sizeof user, " (uid %llu)", member_number(process, "uid"));
@@ -307,20 +266,14 @@ static void counters_print_heading(FILE *out, const json_t *process, const json_
 
 static void counters_print_block(FILE *out, const struct row *r)
 {
-    const json_t *now = json_object_get(r->adapter, "counters");
-    const json_t *then = json_object_get(r->old_adapter, "counters");
-
     counters_print_heading(out, r->process, r->adapter);
-    for (size_t i = 0; i < COUNT_OF(counters); i++) {
-        unsigned long long value = member_number(now, counters[i].key), old = member_number(then, counters[i].key);
-        bool is_rate = counters[i].is_rate && then && r->ns;
+    for (const struct column *c = counter_columns; c < counter_columns + COUNT_OF(counter_columns); c++) {
         char label[64];
 
-        snprintf(label, sizeof label, "%s%s", counters[i].label, is_rate ? "/sec" : "");
-        if (is_rate)
-            fprintf(out, "  %-34s %20.0f\n", label, value > old ? (double)(value - old) * 1e9 / (double)r->ns : 0.0);
-        else
-            fprintf(out, "  %-34s %20llu\n", label, value);
+        if (c->source != IN_ADAPTER_COUNTERS)
+            continue;
+        snprintf(label, sizeof label, "%s%s", c->title, c->is_rate && r->ns ? "/sec" : "");
+        fprintf(out, "  %-34s %20llu\n", label, row_number(r, c, false));
     }
 }
 
