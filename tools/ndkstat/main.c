@@ -19,6 +19,14 @@
 #include "screen.h"
 #include "view.h"
 
+/* Closes the screen first, because closing it removes everything that was written meanwhile. Returns the exit code. */
+static int ndkstat_fail(const char *what, int error)
+{
+    screen_close();
+    fprintf(stderr, "ndkstat: %s: %s\n", what, strerror(error));
+    return COMMAND_FAILED;
+}
+
 static void ndkstat_print_count(FILE *out, const struct options *o, const struct snapshots *now)
 {
     if (o->json || o->csv)
@@ -60,9 +68,7 @@ static int ndkstat_print_plain(const struct options *o, const struct snapshots *
         return COMMAND_LOST;
     }
     ndkstat_print_messages(now->messages);
-    if (!ok)
-        fprintf(stderr, "ndkstat: %s\n", strerror(ENOMEM));
-    return ok ? -1 : COMMAND_FAILED;
+    return ok ? -1 : ndkstat_fail("not everything is shown", ENOMEM);
 }
 
 /* Shows a reading on the screen until the next one. Returns the exit code if the user or an error ends that, else -1. */
@@ -76,11 +82,11 @@ static int ndkstat_show(const struct options *o, const struct snapshots *now, co
     struct tm tm;
 
     if (!out)
-        return COMMAND_FAILED;
+        return ndkstat_fail("the screen", errno);
     (void)ndkstat_print(out, o, now, before);
     if (fclose(out) != 0) {
         free(text);
-        return COMMAND_FAILED;
+        return ndkstat_fail("the screen", ENOMEM);
     }
     if (localtime_r(&seconds, &tm))
         (void)strftime(hour, sizeof hour, "%H:%M:%S", &tm);
@@ -109,14 +115,12 @@ static int ndkstat_round(const struct options *o, bool has_screen, json_t **befo
     int code;
 
     if (!reader_read(&now, &request))
-        return COMMAND_FAILED;
+        return ndkstat_fail("reading the processes", errno);
     *failed = *failed || now.failed;
-    if (filter_apply(o, now.processes)) {
+    if (!filter_apply(o, now.processes))
+        code = ndkstat_fail("selecting objects", ENOMEM);
+    else
         code = has_screen ? ndkstat_show(o, &now, *before) : ndkstat_print_plain(o, &now, *before);
-    } else {
-        fprintf(stderr, "ndkstat: %s\n", strerror(ENOMEM));
-        code = COMMAND_FAILED;
-    }
     json_decref(*before);
     *before = json_incref(now.processes);
     reader_free(&now);

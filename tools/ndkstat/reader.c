@@ -457,6 +457,7 @@ bool reader_read(struct snapshots *s, const struct reader_request *request)
     size_t n_names = 0, n_others = 0, size;
     struct netns *others = NULL;
     struct name *names;
+    int error = ENOMEM;
     bool ok = false;
 
     *s = (struct snapshots){ .processes = json_array() };
@@ -466,14 +467,12 @@ bool reader_read(struct snapshots *s, const struct reader_request *request)
     netns_find_name(r.netns, r.netns_name);
     r.messages = open_memstream(&s->messages, &size);
     names = names_list(&n_names);
-    if (!names || !r.messages || !s->processes) {
-        fprintf(stderr, "ndkstat: the list of sockets: %s\n", strerror(errno));
-    } else {
+    if (!names) {
+        error = errno;
+    } else if (r.messages && s->processes) {
         if (!request->here)
             others = netns_open_others(&n_others, r.messages, &r.failed);
         ok = round_read(&r, s, names, n_names, others, n_others);
-        if (!ok)
-            fprintf(stderr, "ndkstat: %s\n", strerror(ENOMEM));
     }
     netns_close(others, n_others);
     free(names);
@@ -481,6 +480,7 @@ bool reader_read(struct snapshots *s, const struct reader_request *request)
         ok = false;
     if (!ok)
         reader_free(s);
+    errno = error;
     return ok;
 }
 

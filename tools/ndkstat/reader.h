@@ -28,8 +28,8 @@ struct reader_request {
 };
 
 /*
- * Reads the processes. Returns false, after a message on stderr, if out of memory or if the list of sockets could not be
- * read. Ends early if interrupt_received() becomes true.
+ * Reads the processes. Returns false and sets errno if out of memory, or if the list of sockets could not be read. Ends
+ * early if interrupt_received() becomes true.
  */
 bool reader_read(struct snapshots *s, const struct reader_request *request);
 void reader_free(struct snapshots *s);

@@ -92,6 +92,7 @@ bool screen_open(void)
     const char *term = getenv("TERM");
     struct sigaction resize = { .sa_handler = screen_on_resize };
     struct termios mode;
+    bool is_written;
 
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !term || strcmp(term, "dumb") == 0 ||
         tcgetattr(STDIN_FILENO, &screen.before) != 0)
@@ -105,9 +106,12 @@ bool screen_open(void)
     mode.c_cc[VQUIT] = _POSIX_VDISABLE;
     screen_read_size();
     pthread_mutex_lock(&screen.lock);
-    screen.is_open = tcsetattr(STDIN_FILENO, TCSAFLUSH, &mode) == 0 && screen_write(ENTER, strlen(ENTER));
+    screen.is_open = tcsetattr(STDIN_FILENO, TCSAFLUSH, &mode) == 0;
+    is_written = screen.is_open && screen_write(ENTER, strlen(ENTER));
     pthread_mutex_unlock(&screen.lock);
-    return screen.is_open;
+    if (!is_written)
+        screen_close();
+    return is_written;
 }
 
 void screen_close(void)
