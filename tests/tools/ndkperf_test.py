@@ -367,6 +367,17 @@ def ends():
     with Process("server", "--address", address()) as s:
         s.process.send_signal(signal.SIGINT)
     check("a server that waits is interrupted", s.code == 130, s.text)
+    at = address()
+    hello = struct.pack(">4sBBHIIIIIQI", b"NDKP", 2, 0, 0, 1, 1, 64, 1, 0, 0, 0)
+    with Process("server", "--address", at) as s:
+        ping = subprocess.Popen([NDKPING, "-C", "-ServerAddr", at, "--private-data", hello.hex()],
+                                stdout=subprocess.PIPE, text=True)
+        while (line := ping.stdout.readline()) and not line.startswith("private-data="):
+            pass
+        s.process.send_signal(signal.SIGINT)
+    ping.communicate(timeout=LIMIT)
+    check("a server that waits for queue pairs is interrupted", s.code == 130 and "failed" not in s.text,
+          (line, s.code, s.text))
 
 
 def wrong_usage():

@@ -11,7 +11,7 @@
 #include "report.h"
 #include "terminal.h"
 
-enum { STEP_MS = 200, LANE_SECONDS = 30 };
+enum { STEP_MS = 200, LANE_MS = 30000 };
 
 static bool server_get_hello(struct consumer *c, struct hello *h)
 {
@@ -77,19 +77,19 @@ static enum answer_code server_check_hello(struct session *s, const struct hello
 }
 
 /*
- * Waits for the next connection request, at most `seconds` (0: no limit). Returns NULL if none arrives in time, or
- * after an interrupt.
+ * Waits for the next connection request until a time of monotonic_ms; 0: without a limit. Returns NULL if no request
+ * arrives in time, or after an interrupt.
  */
-static NDK_CONNECTOR *server_next_request(struct session *s, double seconds)
+static NDK_CONNECTOR *server_next_request(struct session *s, int64_t until)
 {
-    double from = (double)monotonic_ns() / 1e9, waited = 0;
     NDK_CONNECTOR *k = NULL;
 
     progress_begin("waiting for a client");
-    while (!k && (seconds <= 0 || waited < seconds) && !session_is_interrupted()) {
-        double left = seconds > 0 ? (seconds - waited) * 1000 + 1 : STEP_MS;
+    while (!k && !session_is_interrupted()) {
+        int64_t left = until ? until - monotonic_ms() : STEP_MS;
+        if (left <= 0)
+            break;
         k = consumer_next_request_ms(&s->control, left < STEP_MS ? (uint64_t)left : STEP_MS);
-        waited = (double)monotonic_ns() / 1e9 - from;
     }
     progress_end();
     return k;
@@ -101,7 +101,10 @@ static NDK_CONNECTOR *server_next_request(struct session *s, double seconds)
  */
 static bool server_accept_client(struct session *s, uint32_t *number)
 {
-    while ((s->control.connector = server_next_request(s, s->options->wait_seconds))) {
+    double seconds = s->options->wait_seconds;
+    int64_t until = seconds > 0 ? monotonic_ms() + (int64_t)(seconds * 1000) + 1 : 0;
+
+    while ((s->control.connector = server_next_request(s, until))) {
         struct answer a = { .version = s->options->version };
         struct hello h;
         uint32_t value = 0;
@@ -125,7 +128,7 @@ static bool server_accept_client(struct session *s, uint32_t *number)
     }
     if (session_is_interrupted())
         return session_set_failed(s, NDKPERF_INTERRUPTED);
-    return session_refuse(s, NDKPERF_NOBODY, "nobody connected within %g seconds", s->options->wait_seconds);
+    return session_refuse(s, NDKPERF_NOBODY, "nobody connected within %g seconds", seconds);
 }
 
 static bool server_accept_lane(struct session *s, uint32_t number)
@@ -133,12 +136,15 @@ static bool server_accept_lane(struct session *s, uint32_t number)
     struct lane *l = &s->lanes[s->lane_count];
     struct answer a = { .version = WIRE_VERSION };
     struct consumer *c = &l->c;
+    int64_t until = monotonic_ms() + LANE_MS; /* also of requests of others, which it refuses */
     struct hello h;
 
     if (!session_add_lane(s))
         return false;
     for (;;) {
-        c->connector = server_next_request(s, LANE_SECONDS);
+        c->connector = server_next_request(s, until);
+        if (!c->connector && session_is_interrupted())
+            return session_set_failed(s, NDKPERF_INTERRUPTED);
         if (!c->connector)
             return session_fail(s, "waiting for the client's queue pairs", STATUS_IO_TIMEOUT, 0);
         if (server_get_hello(c, &h) && h.version == WIRE_VERSION && h.session == number && h.index == l->index)
