@@ -1,35 +1,60 @@
 /* SPDX-License-Identifier: MIT */
-/* Ctrl-C: see interrupt.h. */
+/* Ctrl-C: see interrupt.h. A thread waits for the signals, so nothing here must be safe in a signal handler. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "interrupt.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "terminal.h"
+
+enum { PATIENCE_S = 2 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t change; /* its clock is CLOCK_MONOTONIC */
-static bool received;         /* guarded by the lock */
+static atomic_bool received;  /* changes with the lock held */
+static const char *_Atomic wait_text;
 static sigset_t signals;
 static void (*callback)(void);
 
+static void interrupt_report_wait(void)
+{
+    const char *text = atomic_load(&wait_text);
+
+    progress_clear();
+    fprintf(stderr, "%s: interrupted, waiting%s%s; a second Ctrl-C ends it at once\n", program_invocation_short_name,
+            text ? " " : "", text ? text : "");
+}
+
 static void *interrupt_run(void *context)
 {
-    int number;
+    const struct timespec patience = { .tv_sec = PATIENCE_S };
+    int number, second;
 
     (void)context;
     sigwait(&signals, &number);
     pthread_mutex_lock(&lock);
-    received = true;
+    atomic_store(&received, true);
     pthread_cond_broadcast(&change);
     pthread_mutex_unlock(&lock);
     if (callback)
         callback();
-    sigwait(&signals, &number);
+    do
+        second = sigtimedwait(&signals, NULL, &patience);
+    while (second < 0 && errno == EINTR);
+    if (second < 0) {
+        interrupt_report_wait();
+        sigwait(&signals, &number);
+    }
     _exit(COMMAND_INTERRUPTED);
 }
 
@@ -55,18 +80,17 @@ void interrupt_catch(void (*on_interrupt)(void))
 
 bool interrupt_received(void)
 {
-    bool is_received;
+    return atomic_load_explicit(&received, memory_order_relaxed);
+}
 
-    pthread_mutex_lock(&lock);
-    is_received = received;
-    pthread_mutex_unlock(&lock);
-    return is_received;
+void interrupt_set_wait(const char *text)
+{
+    atomic_store(&wait_text, text);
 }
 
 bool interrupt_sleep(double seconds)
 {
     struct timespec until;
-    bool is_received;
 
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (time_t)seconds;
@@ -76,9 +100,8 @@ bool interrupt_sleep(double seconds)
         until.tv_nsec -= 1000000000L;
     }
     pthread_mutex_lock(&lock);
-    while (!received && pthread_cond_timedwait(&change, &lock, &until) != ETIMEDOUT)
+    while (!interrupt_received() && pthread_cond_timedwait(&change, &lock, &until) != ETIMEDOUT)
         ;
-    is_received = received;
     pthread_mutex_unlock(&lock);
-    return !is_received;
+    return !interrupt_received();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ctrl-C. The first SIGINT or SIGTERM asks the tool to end and to print what it has so far. The second one ends the
- * process at once.
+ * Ctrl-C. The first SIGINT or SIGTERM asks the tool to end and to print what it has so far. If that takes longer than two
+ * seconds, a line on stderr reports what the tool waits for. The second signal ends the process at once.
  */
 #ifndef TOOLS_INTERRUPT_H
 #define TOOLS_INTERRUPT_H
@@ -14,7 +14,9 @@
  * interrupt_received has become true, so it may take locks.
  */
 void interrupt_catch(void (*on_interrupt)(void));
-bool interrupt_received(void);
+bool interrupt_received(void); /* any thread */
+/* Sets what the tool waits for after an interrupt: "for the server". The text must stay valid. Any thread. */
+void interrupt_set_wait(const char *text);
 /* Waits for a time or until the interrupt. Returns false if it was interrupted. */
 bool interrupt_sleep(double seconds);
 

@@ -378,6 +378,17 @@ def ends():
     ping.communicate(timeout=LIMIT)
     check("a server that waits for queue pairs is interrupted", s.code == 130 and "failed" not in s.text,
           (line, s.code, s.text))
+    at = address()
+    with Process("server", "--address", at) as s:
+        with Process("client", "--address", at, "--test", "send", "--live", "-D", "300", until="bytes, ") as c:
+            s.process.send_signal(signal.SIGSTOP)
+            c.process.send_signal(signal.SIGINT)
+            while (line := c.process.stderr.readline()) and "interrupted" not in line:
+                pass
+            c.process.send_signal(signal.SIGINT)
+        s.process.send_signal(signal.SIGKILL)
+    check("a client whose server is stopped is interrupted twice", c.code == 130 and line == "ndkperf: interrupted, "
+          "waiting for the server's last answers and its disconnect; a second Ctrl-C ends it at once\n", (c.code, line))
 
 
 def wrong_usage():

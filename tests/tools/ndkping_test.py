@@ -224,6 +224,29 @@ def interrupts():
     check("a server that has not served all", server.end() == 130, server.text)
 
 
+def second_interrupts():
+    """A stopped peer does not disconnect. The first signal's message reports that, and the second signal ends the tool."""
+    for who, words in ("client", "for the server's disconnect"), ("server", "for the clients' disconnects"):
+        server = subprocess.Popen([NDKPING, "-S", "-ServerAddr", "127.0.0.1:0", "-P", "--timeout", "200"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        at = server.stdout.readline().split()[-1]
+        client = subprocess.Popen([NDKPING, "-C", "-ServerAddr", at, "-i", "0.1", "--timeout", "200"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(6): # the connection and some pings
+            client.stdout.readline()
+        ended, still = (client, server) if who == "client" else (server, client)
+        still.send_signal(signal.SIGSTOP)
+        ended.send_signal(signal.SIGINT)
+        line = ended.stderr.readline()
+        check(f"an interrupted {who} whose peer is stopped", line == f"ndkping: interrupted, waiting {words} "
+              "(--timeout); a second Ctrl-C ends it at once\n", line)
+        ended.send_signal(signal.SIGINT)
+        text = ended.communicate(timeout=LIMIT)
+        check(f"a {who} that is interrupted twice", ended.returncode == 130, (ended.returncode, text))
+        still.kill()
+        still.communicate()
+
+
 def stopped():
     """A stopped server does not answer, and its host acknowledges. The client gives up by itself."""
     server = Persistent("-P")
@@ -316,7 +339,7 @@ def values():
 
 
 def main():
-    for part in round_trips, formats, many_clients, no_thread, interrupts, stopped, names, addresses, values:
+    for part in round_trips, formats, many_clients, no_thread, interrupts, second_interrupts, stopped, names, addresses, values:
         part()
     # Ports below what the kernel (32768) and the provider (49152) give out by themselves, and other tests' own.
     texts = pair("windows spelling", "127.0.0.1:21001", ("-ServerIf", LOOPBACK, "-TestType", "rping"),

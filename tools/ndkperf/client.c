@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "flow.h"
+#include "interrupt.h"
 #include "monotonic.h"
 #include "pattern.h"
 #include "pump.h"
@@ -226,7 +227,7 @@ bool client_check_clock(struct client *c, uint64_t now)
 {
     struct session *s = c->s;
 
-    if ((c->deadline && now >= c->deadline) || session_is_interrupted())
+    if ((c->deadline && now >= c->deadline) || interrupt_received())
         s->pump.over = true;
     if (now - c->live_at >= LIVE_NS) {
         c->live_at = now;
@@ -309,9 +310,9 @@ static bool client_measure(struct client *c, uint32_t size)
     memset(r, 0, sizeof *r);
     memset(c->interval, 0, sizeof *c->interval);
     r->size = size;
-    if (c->o->warmup > 0 && !session_is_interrupted() && (!client_begin_run(c, size, true) || !client_run(c)))
+    if (c->o->warmup > 0 && !interrupt_received() && (!client_begin_run(c, size, true) || !client_run(c)))
         return false;
-    if (session_is_interrupted() || !client_begin_run(c, size, false))
+    if (interrupt_received() || !client_begin_run(c, size, false))
         return false;
     cpu = session_cpu_us();
     whole = client_run(c);
@@ -357,7 +358,7 @@ static void client_measure_all(struct client *c)
     c->steps = 1;
     for (uint64_t next = size * 2; c->o->all && next <= c->s->max_size; next *= 2)
         c->steps++;
-    for (c->step = 1; size <= c->s->max_size && !session_is_interrupted(); c->step++) {
+    for (c->step = 1; size <= c->s->max_size && !interrupt_received(); c->step++) {
         if (!client_measure(c, (uint32_t)size) || !c->o->all)
             break;
         size *= 2;
@@ -371,6 +372,7 @@ void client_role(struct session *s)
 
     c.result = calloc(1, sizeof *c.result);
     c.interval = calloc(1, sizeof *c.interval);
+    interrupt_set_wait("for the server's last answers and its disconnect");
     s->on_difference = client_on_difference;
     s->has_timeout = true;
     if (!c.result || !c.interval) {

@@ -5,6 +5,7 @@
 
 #include "address.h"
 #include "connect.h"
+#include "interrupt.h"
 #include "monotonic.h"
 #include "openndk/reason.h"
 #include "read_limits.h"
@@ -34,7 +35,7 @@ static bool client_connect_qp(struct session *s, struct consumer *k, const struc
     NTSTATUS status;
 
     hello_put(h, bytes);
-    k->is_interrupted = session_is_interrupted;
+    k->is_interrupted = interrupt_received;
     status = consumer_connect(k, (struct sockaddr *)&own, (const struct sockaddr *)&s->server_address, limits, bytes,
                               sizeof bytes);
     if (status == STATUS_CONNECTION_REFUSED && client_get_answer(k, a) && a->code != ANSWER_YES)
@@ -43,7 +44,7 @@ static bool client_connect_qp(struct session *s, struct consumer *k, const struc
         (void)k->connector->Dispatch->NdkReject(k->connector, NULL, 0);
         return session_refuse(s, NDKPERF_PEER, "the peer is not ndkperf: its answer has another format");
     }
-    if (status == STATUS_CANCELLED && session_is_interrupted())
+    if (status == STATUS_CANCELLED && interrupt_received())
         return session_set_failed(s, NDKPERF_INTERRUPTED);
     if (!NT_SUCCESS(status))
         return session_fail(s, "NdkConnect", status, ondk_connector_reason(k->connector));
@@ -123,7 +124,7 @@ static bool client_connect_all(struct session *s)
         return session_fail(s, "queue pairs", STATUS_INSUFFICIENT_RESOURCES, 0);
     h.window = s->window;
     while (s->lane_count < s->qps)
-        if (session_is_interrupted() || !client_connect_lane(s, h))
+        if (interrupt_received() || !client_connect_lane(s, h))
             return false;
     return true;
 }

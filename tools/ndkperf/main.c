@@ -12,20 +12,16 @@
 #include "print.h"
 #include "report.h"
 #include "roles.h"
-#include "terminal.h"
 
 static bool ndkperf_resolve(struct session *s, struct endpoint *e)
 {
-    char error[256];
-    bool found;
+    char error[512];
 
     if (!e->text[0])
         return true;
     s->phase = PHASE_RESOLVE;
-    progress_begin("looking up %s", e->host);
-    found = endpoint_resolve(e, error, sizeof error);
-    progress_end();
-    return found || session_refuse(s, NDKPERF_FAILED, "%s", error);
+    interrupt_set_wait("for a name server");
+    return endpoint_resolve(e, error, sizeof error) || session_refuse(s, NDKPERF_FAILED, "%s", error);
 }
 
 /* Opens the adapter of this end's address, or the one that an option names. */
@@ -155,7 +151,7 @@ int main(int argc, char **argv)
         print_set_stream(stderr);
     if ((o.log_file && !print_open_log(o.log_file, o.append)) || !report_open(&o))
         return NDKPERF_USAGE;
-    interrupt_catch(session_interrupt);
+    interrupt_catch(NULL);
     code = ndkperf_run(&o);
     if (code == NDKPERF_OK && o.format != FORMAT_NONE)
         print_line("ndkperf %s completes", o.server ? "server" : "client");

@@ -178,12 +178,13 @@ static const char *const usage[] = {
 static const struct command_status statuses[] = {
     { NDKPERF_OK, "done" },
     { NDKPERF_FAILED, "a name has no address, or a connection or request failed" },
-    { NDKPERF_USAGE, "wrong usage, or an ONDK_ variable of the environment that is not used" },
+    { NDKPERF_USAGE,
+      "wrong usage, a file that cannot be opened, or an ONDK_ variable of the environment that is not used" },
     { NDKPERF_DATA, "data differed" },
     { NDKPERF_NOBODY, "server: nobody connected in time" },
     { NDKPERF_PEER, "the peer is not ndkperf, has another version, or does not support the request" },
     { NDKPERF_LOST, "the output could not be written completely" },
-    { NDKPERF_INTERRUPTED, "interrupted; the results so far were printed" },
+    { NDKPERF_INTERRUPTED, "interrupted; the results so far were printed, unless it was a second time" },
     { 0, NULL },
 };
 

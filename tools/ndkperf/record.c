@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "address.h"
+#include "interrupt.h"
 #include "json_output.h"
 #include "openndk/adapter.h"
 #include "openndk/reason.h"
@@ -235,7 +236,7 @@ json_t *record_end(const struct session *s)
     if (!json_object_get(record, "results"))
         record_set(record, "results", json_array());
     record_set(record, "failure", record_failure(&s->failure));
-    record_set(record, "interrupted", json_boolean(session_is_interrupted()));
+    record_set(record, "interrupted", json_boolean(interrupt_received()));
     record_set_count(record, "exit", s->failed);
     done = record;
     record = NULL;

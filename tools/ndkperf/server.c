@@ -4,6 +4,7 @@
 
 #include "connect.h"
 #include "flow.h"
+#include "interrupt.h"
 #include "meter.h"
 #include "monotonic.h"
 #include "openndk/counters.h"
@@ -269,7 +270,7 @@ static void server_serve(struct server *v)
 {
     struct session *s = v->s;
 
-    for (uint64_t turns = 0; !v->ended && !session_is_interrupted(); turns++) {
+    for (uint64_t turns = 0; !v->ended && !interrupt_received(); turns++) {
         if (s->run.flags & ORDER_LATENCY && s->run.test == TEST_WRITE && !server_answer_write(v))
             break;
         if (s->both && v->running && !server_pump(v))
@@ -287,13 +288,14 @@ void server_role(struct session *s)
 {
     struct server v = { .s = s };
 
+    interrupt_set_wait("for the client");
     s->on_difference = server_on_difference;
     s->role = &v;
     if (server_connect(s)) {
         server_serve(&v);
         if (v.ended) {
             session_disconnect(s);
-        } else if (session_is_interrupted()) {
+        } else if (interrupt_received()) {
             server_report_interrupted(&v);
             session_set_failed(s, NDKPERF_INTERRUPTED);
         }

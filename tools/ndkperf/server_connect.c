@@ -4,6 +4,7 @@
 
 #include "address.h"
 #include "connect.h"
+#include "interrupt.h"
 #include "local_address.h"
 #include "monotonic.h"
 #include "openndk/reason.h"
@@ -85,7 +86,7 @@ static NDK_CONNECTOR *server_next_request(struct session *s, int64_t until)
     NDK_CONNECTOR *k = NULL;
 
     progress_begin("waiting for a client");
-    while (!k && !session_is_interrupted()) {
+    while (!k && !interrupt_received()) {
         int64_t left = until ? until - monotonic_ms() : STEP_MS;
         if (left <= 0)
             break;
@@ -126,7 +127,7 @@ static bool server_accept_client(struct session *s, uint32_t *number)
         s->phase = PHASE_CONNECT;
         return server_accept_qp(s, &s->control, &a);
     }
-    if (session_is_interrupted())
+    if (interrupt_received())
         return session_set_failed(s, NDKPERF_INTERRUPTED);
     return session_refuse(s, NDKPERF_NOBODY, "nobody connected within %g seconds", seconds);
 }
@@ -143,7 +144,7 @@ static bool server_accept_lane(struct session *s, uint32_t number)
         return false;
     for (;;) {
         c->connector = server_next_request(s, until);
-        if (!c->connector && session_is_interrupted())
+        if (!c->connector && interrupt_received())
             return session_set_failed(s, NDKPERF_INTERRUPTED);
         if (!c->connector)
             return session_fail(s, "waiting for the client's queue pairs", STATUS_IO_TIMEOUT, 0);

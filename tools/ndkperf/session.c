@@ -4,7 +4,6 @@
 
 #include <sched.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,18 +29,6 @@ static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* memory for --check, of all
 static const uint64_t IDLE_NS = 100000000;         /* no measured round trip takes as long */
 static const uint64_t REQUEST_BYTES = 256;         /* approximate memory of the provider for a request and its result */
 static const uint64_t CONNECTION_BYTES = 128 << 10; /* and for a connection's partial frames */
-
-static atomic_bool interrupted;
-
-void session_interrupt(void)
-{
-    atomic_store_explicit(&interrupted, true, memory_order_relaxed);
-}
-
-bool session_is_interrupted(void)
-{
-    return atomic_load_explicit(&interrupted, memory_order_relaxed);
-}
 
 uint64_t session_cpu_us(void)
 {

@@ -79,10 +79,6 @@ struct session {
     enum ndkperf_exit failed; /* its exit code */
 };
 
-/* Ctrl-C. session_interrupt may be called on any thread. */
-void session_interrupt(void);
-bool session_is_interrupted(void);
-
 uint64_t session_cpu_us(void); /* CPU time of this process */
 
 /* Returns the largest message that this adapter can transfer. */

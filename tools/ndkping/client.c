@@ -284,6 +284,7 @@ int client_run(const struct options *o, json_t *result)
     int code = NDKPING_FAILED;
     bool is_final = false;
 
+    interrupt_set_wait("for the server's disconnect (--timeout)");
     interrupt_catch(client_on_interrupt);
     for (uint32_t i = 0; i < o->server_address.count && !is_final && !interrupt_received(); i++) {
         if (i) {

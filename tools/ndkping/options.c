@@ -191,12 +191,13 @@ static const struct command_status statuses[] = {
     { NDKPING_OK, "done" },
     { NDKPING_FAILED,
       "a name has no address, or a connection or a request failed; of a server's several clients: any" },
-    { NDKPING_USAGE, "wrong usage, or an ONDK_ variable of the environment that is not used" },
+    { NDKPING_USAGE,
+      "wrong usage, a file that cannot be opened, or an ONDK_ variable of the environment that is not used" },
     { NDKPING_DATA, "data differed" },
     { NDKPING_NOBODY, "server: nobody connected in time" },
     { NDKPING_LOST, "the output could not be written completely" },
-    { NDKPING_INTERRUPTED, "interrupted before the end; the results so far were printed. 0 if there was no end: with "
-                           "--persistent, or with --interval and without --count" },
+    { NDKPING_INTERRUPTED, "interrupted before the end; the results so far were printed, unless it was a second time. "
+                           "0 if there was no end: with --persistent, or with --interval and without --count" },
     { 0, NULL },
 };
 

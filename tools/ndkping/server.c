@@ -355,6 +355,7 @@ int server_run(const struct options *o, json_t *result)
     struct totals t = { .records = json_array() };
     int code;
 
+    interrupt_set_wait("for the clients' disconnects (--timeout)");
     interrupt_catch(server_on_interrupt);
     code = server_listen(o, result);
     if (code == NDKPING_OK) {
