@@ -153,7 +153,12 @@ struct net_ops {
     /* Sets the limits of a connected socket, or of all sockets that a listener accepts from now on. */
     void (*set_liveness)(struct net_socket *socket, const struct net_liveness *l);
     size_t (*unacked_bytes)(struct net_socket *socket); /* sent here, not acknowledged by the peer's transport */
-    void (*shut_write)(struct net_socket *socket);      /* half-close: after all data the peer reads end of stream */
+    /*
+     * Returns why the connection is lost, or 0. Returns each error once. Also reports a reset that follows the peer's
+     * end of stream. recv does not report that reset: it returns 0 again.
+     */
+    int (*get_error)(struct net_socket *socket);
+    void (*shut_write)(struct net_socket *socket); /* half-close: after all data the peer reads end of stream */
     /*
      * Move a socket to another shard: detach in the old shard's owner, attach in the new one's. No readiness is lost.
      */

@@ -213,6 +213,14 @@ static size_t socket_unacked_bytes(struct net_socket *socket)
     return ioctl(socket->fd, SIOCOUTQ, &n) || n < 0 ? 0 : (size_t)n;
 }
 
+static int socket_get_error(struct net_socket *socket)
+{
+    int error = 0;
+    socklen_t len = sizeof error;
+
+    return getsockopt(socket->fd, SOL_SOCKET, SO_ERROR, &error, &len) ? errno : error;
+}
+
 static void socket_shut_write(struct net_socket *socket)
 {
     (void)shutdown(socket->fd, SHUT_WR);
@@ -246,6 +254,7 @@ struct net *net_kernel(void)
         .max_segment = socket_max_segment,
         .set_liveness = net_set_liveness,
         .unacked_bytes = socket_unacked_bytes,
+        .get_error = socket_get_error,
         .shut_write = socket_shut_write,
         .detach = socket_detach,
         .attach = socket_attach,

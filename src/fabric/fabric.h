@@ -130,8 +130,8 @@ const char *fabric_phase_name(enum fabric_phase p);
 
 enum fabric_outcome {
     FABRIC_OUTCOME_ESTABLISHED,
-    FABRIC_OUTCOME_ENDED,  /* after establishment, by a disconnect of either side or by this side's close */
-    FABRIC_OUTCOME_FAILED, /* in any other way */
+    FABRIC_OUTCOME_ENDED,  /* after establishment, by a disconnect of both sides */
+    FABRIC_OUTCOME_FAILED, /* in any other way, also by a close of either side */
     FABRIC_OUTCOME_REFUSED /* this side refused the peer */
 };
 

@@ -383,8 +383,80 @@ CASE(causes_a_peer_that_resets, KIT_FAMILIES)
                  &(struct outcome){ ACCEPTED, "established", STATUS_CONNECTION_ABORTED, REASON(PEER_RESET),
                                     &p.listener.address, &near, 0 },
                  1);
-    CHECK_EQ(ondk_adapter_failures(p.active.adapter, NULL, 0), 0);
-    log_wait(ONDK_LOG_DEBUG, "role=initiated reason=local-close (0x00420000)", 1);
+    outcome_wait(&p.active,
+                 &(struct outcome){ INITIATED, "established", STATUS_CANCELLED, REASON(LOCAL_CLOSE), &near,
+                                    &p.listener.address, 0 },
+                 1);
+    kit_pair_close(&p);
+}
+
+/* This side disconnects only after the peer has given up waiting for it. Its NdkDisconnect succeeds nevertheless. */
+CASE(causes_a_disconnect_that_comes_too_late, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+
+    LIMIT(disconnect_ms, 200);
+    log_collect();
+    kit_pair_open(&p);
+    struct sockaddr_storage near = kit_local_address(p.active.connector);
+    CHECK_STATUS(kit_disconnect(&p.active), STATUS_IO_TIMEOUT);
+    outcome_wait(&p.active,
+                 &(struct outcome){ INITIATED, "disconnecting", STATUS_IO_TIMEOUT, REASON(DISCONNECT_TIMEOUT), &near,
+                                    &p.listener.address, 0 },
+                 1);
+    kit_wait_count(&p.passive.disconnected, 1);
+    CHECK_STATUS(kit_disconnect(&p.passive), STATUS_SUCCESS);
+    outcome_wait(&p.passive,
+                 &(struct outcome){ ACCEPTED, "peer-gone", STATUS_CONNECTION_ABORTED, REASON(PEER_RESET),
+                                    &p.listener.address, &near, 0 },
+                 1);
+    CHECK_EQ(log_count(ONDK_LOG_DEBUG, "connection ended"), 0);
+    kit_pair_close(&p);
+}
+
+/* The peer resets after its notice. This side finds out when it sends. */
+CASE(causes_a_send_to_a_peer_that_has_left, KIT_FAMILIES)
+{
+    static struct peer_initiator p;
+
+    log_collect();
+    peer_initiator_connect(&p, PEER_WRITE);
+    struct sockaddr_storage peer = outcome_socket_address(p.s);
+    CHECK_EQ(shutdown(p.s, SHUT_WR), 0);
+    kit_wait_count(&p.side.disconnected, 1);
+    raw_close(p.s, true);
+    CHECK_STATUS(kit_post_send(&p.side, 1, 0, 64), STATUS_SUCCESS);
+    outcome_wait(&p.side,
+                 &(struct outcome){ ACCEPTED, "peer-gone", STATUS_CONNECTION_ABORTED, REASON(PEER_RESET),
+                                    &p.listener.address, &peer, 0 },
+                 1);
+    CHECK_STATUS(kit_disconnect(&p.side), STATUS_SUCCESS);
+    p.s = -1;
+    peer_initiator_close(&p);
+}
+
+/* The peer has disconnected, and this side closes without a disconnect, which the peer finds as a reset. */
+CASE(causes_a_close_in_place_of_a_disconnect, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+    struct kit_call call = { 0 };
+
+    log_collect();
+    kit_pair_open(&p);
+    NDK_CONNECTOR *a = p.active.connector;
+    struct sockaddr_storage near = kit_local_address(a);
+    NTSTATUS disconnecting = a->Dispatch->NdkDisconnect(a, kit_request_done, &call);
+    kit_wait_count(&p.passive.disconnected, 1);
+    kit_close_connector(&p.passive);
+    CHECK_STATUS(kit_final(&call, disconnecting), STATUS_CONNECTION_ABORTED);
+    outcome_wait(&p.passive,
+                 &(struct outcome){ ACCEPTED, "peer-gone", STATUS_CANCELLED, REASON(LOCAL_CLOSE), &p.listener.address,
+                                    &near, 0 },
+                 1);
+    outcome_wait(&p.active,
+                 &(struct outcome){ INITIATED, "disconnecting", STATUS_CONNECTION_ABORTED, REASON(PEER_RESET), &near,
+                                    &p.listener.address, 0 },
+                 1);
     kit_pair_close(&p);
 }
 

@@ -95,11 +95,19 @@ CASE(failures_do_not_list_normal_ends, KIT_FAMILIES)
     kit_pair_open(&p);
     kit_pair_disconnect(&p);
     kit_pair_close(&p);
+    CHECK_EQ(ondk_adapter_failures(NULL, NULL, 0), 0);
+}
+
+CASE(failures_list_both_sides_of_a_close, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+
     kit_pair_open(&p);
     kit_close_connector(&p.active); /* to the peer this is a reset */
     kit_wait_count(&p.passive.disconnected, 1);
+    CHECK_EQ(ondk_adapter_failures(p.active.adapter, NULL, 0), 1);
+    CHECK_EQ(ondk_adapter_failures(p.passive.adapter, NULL, 0), 1);
     kit_pair_close(&p);
-    CHECK_EQ(ondk_adapter_failures(NULL, NULL, 0), 1);
 }
 
 /* A child of fork has a list of its own. */

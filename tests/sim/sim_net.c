@@ -501,6 +501,15 @@ static void set_liveness(struct net_socket *socket, const struct net_liveness *l
     (void)l;
 }
 
+static int get_error(struct net_socket *socket)
+{
+    struct endpoint *e = enter(socket);
+    int error = e->error;
+
+    e->error = 0;
+    return error;
+}
+
 static void shut_write(struct net_socket *socket)
 {
     struct endpoint *e = enter(socket);
@@ -576,6 +585,7 @@ struct net *sim_net(void)
         .max_segment = max_segment,
         .set_liveness = set_liveness,
         .unacked_bytes = unsent,
+        .get_error = get_error,
         .shut_write = shut_write,
         .detach = detach,
         .attach = attach,

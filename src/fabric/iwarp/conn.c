@@ -428,6 +428,8 @@ static void conn_run_ops(struct fabric_conn *c, unsigned ops)
         conn_step(c, CONN_REJECT, FABRIC_LOCAL_REJECT);
     if (ops & OP_COMPLETE)
         conn_step(c, CONN_COMPLETE, c->ended);
+    if (ops & (OP_DISCONNECT | OP_CLOSE))
+        conn_apply(c, stream_check_reset(c)); /* so that a broken connection is not reported as a normal end */
     if (ops & OP_DISCONNECT)
         conn_step(c, CONN_DISCONNECT, c->ended);
     if (ops & OP_CLOSE)

@@ -55,6 +55,8 @@ struct conn_outcome stream_send(struct fabric_conn *c); /* output alone */
 bool stream_is_silent(const struct fabric_conn *c);     /* the peer may need a nudge */
 void stream_nudge(struct fabric_conn *c);
 void stream_end_input(struct fabric_conn *c); /* the end of the stream has been read: stops reading */
+/* Returns CONN_LOST if the peer has reset the connection after its notice, which no read reports. */
+struct conn_outcome stream_check_reset(struct fabric_conn *c);
 
 /* linger.c: sends the last frame of a connection that is over */
 struct conn_outcome linger_pump(struct fabric_conn *c);

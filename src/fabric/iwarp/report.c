@@ -34,11 +34,9 @@ static enum fabric_outcome report_outcome(enum conn_state from, enum conn_event 
 {
     bool rejects = event == CONN_REFUSE || event == CONN_REJECT || event == CONN_CLOSE;
 
-    if (conn_state_is_active(from)) {
-        /* After the peer's half-close a failure does not count: a later disconnect succeeds (DO_FORGIVE). */
-        bool is_normal = why == FABRIC_OK || event == CONN_CLOSE || from == CONN_PEER_CLOSED;
-        return is_normal ? FABRIC_OUTCOME_ENDED : FABRIC_OUTCOME_FAILED;
-    }
+    /* A failure after the peer's half-close is reported, although a later disconnect succeeds (DO_FORGIVE). */
+    if (conn_state_is_active(from))
+        return why == FABRIC_OK ? FABRIC_OUTCOME_ENDED : FABRIC_OUTCOME_FAILED;
     return rejects && (from == CONN_WAIT_REQUEST || from == CONN_REQUESTED) ? FABRIC_OUTCOME_REFUSED
                                                                             : FABRIC_OUTCOME_FAILED;
 }

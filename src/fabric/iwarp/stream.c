@@ -272,6 +272,17 @@ void stream_end_input(struct fabric_conn *c)
     c->fabric->net->ops->pause_read(&c->socket, true);
 }
 
+/*
+ * In PEER_CLOSED nothing reads the socket any more. So a reset has not been noticed, unless this side has sent
+ * something since.
+ */
+struct conn_outcome stream_check_reset(struct fabric_conn *c)
+{
+    int error = c->state == CONN_PEER_CLOSED ? c->fabric->net->ops->get_error(&c->socket) : 0;
+
+    return error ? (struct conn_outcome){ CONN_LOST, iwarp_reason_stream(error) } : conn_nothing;
+}
+
 static bool stream_has_received(const struct fabric_conn *c)
 {
     struct iw_counters now;
