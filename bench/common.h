@@ -13,7 +13,7 @@
 
 enum {
     BENCH_DESCRIPTORS = 20000, /* RLIMIT_NOFILE of each process */
-    BENCH_GRACE_SECONDS = 60,  /* a measurement that takes this much too long is aborted */
+    BENCH_GRACE_SECONDS = 60,  /* a process that runs this much longer than expected is ended */
     NS_PER_US = 1000,
     NS_PER_S = 1000000000,
 };
@@ -23,7 +23,7 @@ uint64_t bench_now(void); /* nanoseconds, monotonic */
 /* Prints a message and ends the process with status 1. */
 __attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *format, ...);
 
-/* Allocates zeroed memory outside of the heap, so that the heap's figures contain none of the benchmark's own. */
+/* Allocates zeroed memory outside of the heap, so that the heap's figures do not contain the benchmark's own memory. */
 void *bench_pages(size_t size);
 
 /* Samples beyond the capacity are dropped. */
@@ -33,11 +33,11 @@ struct samples {
     size_t capacity;
 };
 void samples_init(struct samples *s, size_t capacity);
-/* Any thread. */
+/* May be called by any thread. */
 void samples_add(struct samples *s, double value);
 void samples_clear(struct samples *s);
 size_t samples_count(const struct samples *s);
-/* Sorts the samples. Returns 0 if there are none. */
+/* Sorts the samples, and returns the quantile q (0 to 1), or 0 if there are no samples. */
 double samples_quantile(struct samples *s, double q);
 
 /* Memory and CPU time of this process. */
@@ -50,12 +50,16 @@ struct bench_usage bench_usage(void);
 
 /*
  * Forks the second process and returns like fork. Each process gets a control socket to the other, a limit of
- * BENCH_DESCRIPTORS, and an alarm that ends it after `seconds` and BENCH_GRACE_SECONDS. The child ends with its parent.
+ * BENCH_DESCRIPTORS, and an alarm that ends the process after `seconds` + BENCH_GRACE_SECONDS. The child is killed when
+ * its parent ends.
  */
 pid_t bench_fork(int *control, unsigned seconds);
 void bench_send(int control, const void *message, size_t size);
-bool bench_receive(int control, void *message, size_t size); /* false: the other process has ended */
-/* Answers each request for this process's usage until the other process closes the socket; or one request. */
+bool bench_receive(int control, void *message, size_t size); /* returns false if the other process has ended */
+/*
+ * Answers the other process's requests for this process's usage, until the other process closes the control socket.
+ * bench_answer_usage_once answers one request, and returns false if the other process has closed the socket.
+ */
 void bench_answer_usage(int control);
 bool bench_answer_usage_once(int control);
 /* Returns the usage of the other process. */
@@ -69,10 +73,10 @@ void bench_join(pid_t child);
  */
 bool bench_pin(unsigned n);
 
-/* The congestion control of this process's first TCP connection, and what determines its buffer sizes. */
+/* The congestion control of this process's first TCP connection, and who has set its buffer sizes. */
 struct bench_sockets {
     char congestion[32];
-    const char *buffers; /* "auto": the kernel; "set": the program */
+    const char *buffers; /* "auto" if the kernel chooses the sizes, "set" if the program has set them */
 };
 struct bench_sockets bench_sockets(void);
 

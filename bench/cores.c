@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the distance of two processors while other programs use them: every 25 ms two pinned threads bounce a cache
- * line for about 20 us. Prints a line for each round: the time (s, CLOCK_MONOTONIC) and the round trip (ns; 0 if there
- * is only one processor). Omits a round if one of the threads starts too late.
+ * Measures how fast two processors exchange a cache line while other programs use them. Every 25 ms two pinned threads
+ * bounce a cache line for about 20 us. Prints a line for each such round: the time (s, CLOCK_MONOTONIC) and the round
+ * trip of the line (ns; 0 if there is only one processor). Omits a round if one of the threads starts too late.
  *   cores <seconds>
  */
 #ifndef _GNU_SOURCE
@@ -27,7 +27,8 @@ static _Alignas(128) _Atomic uint64_t ball; /* number of the round << 32 | bounc
 static uint64_t deadline;
 
 /*
- * Makes the scheduler prefer this thread to longer running ones. Kernels before 6.12 ignore it, but prefer it anyway.
+ * Requests short time slices, so that the scheduler prefers this thread to threads that run longer. Kernels before 6.12
+ * ignore the request, but prefer this thread anyway.
  */
 static void cores_request_short_slices(void)
 {
@@ -43,7 +44,7 @@ static void cores_request_short_slices(void)
     prctl(PR_SET_TIMERSLACK, 1);
 }
 
-/* Sleeps until the next round, which is the same for both threads. Returns its number, or 0 at the end. */
+/* Sleeps until the next round begins, at the same time for both threads. Returns its number, or 0 after the last. */
 static uint64_t cores_wait_round(void)
 {
     uint64_t round = bench_now() / INTERVAL_NS + 1, at = round * INTERVAL_NS;

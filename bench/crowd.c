@@ -2,13 +2,14 @@
 /*
  * Measures messages of 64 bytes there and back over many connections between two processes. Prints one line of JSON.
  *   crowd ndk|ndk-notified|tcp <connections> <in flight> <queues> <seconds>
- * With one message in flight, the connections are used in turn, and the result is half a round trip. With as many as
- * connections, each connection has one in flight all the time; the result includes the counts of the slowest and the
- * fastest connection.
+ * If <in flight> is 1, the connections are used in turn, and the result is half a round trip. If <in flight> equals
+ * <connections>, each connection has one message in flight all the time. The result includes the counts of the slowest
+ * and the fastest connection.
  *
  * ndk polls one completion queue in one thread; tcp polls epoll in one thread. ndk-notified answers inside the
- * notifications of several completion queues that share the connections. With one queue both ends share one processor,
- * with more queues they use all processors, so that several shards can be compared with one (ONDK_SHARDS).
+ * notifications of several completion queues that share the connections. With one queue both ends of ndk-notified share
+ * one processor. With more queues they use all processors, so that several shards can be compared with one shard
+ * (ONDK_SHARDS).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 
 #include "crowd.h"
 
-enum { SAMPLES = 1 << 22, MIN_TRIPS = 10 /* of the slowest connection, for a comparison */ };
+enum { SAMPLES = 1 << 22, MIN_TRIPS = 10 /* of the slowest connection, to print the unfairness */ };
 
 static const double WARM_UP = 0.1;
 

@@ -16,26 +16,26 @@ struct crowd;
 /* One connection of the client. */
 struct member {
     struct crowd *crowd;
-    uint64_t sent, trips, all; /* trips: in the measured time; all: also before it */
+    uint64_t sent, trips, all; /* trips: round trips in the measured time; all: all round trips */
     void *carrier;
     int fd;
 };
 
 struct crowd {
     unsigned connections, in_flight, queues;
-    bool notified; /* messages are handled inside notifications; otherwise one thread polls */
+    bool notified; /* notifications handle the messages; otherwise one thread polls */
     double seconds;
     struct member *members;
-    struct samples trips; /* nanoseconds of full round trips; with one queue only */
+    struct samples trips; /* nanoseconds of each full round trip; recorded only if queues is 1 */
     uint64_t from, deadline;
-    double cpu_seconds;  /* of both ends */
+    double cpu_seconds;  /* CPU time of both processes */
     atomic_uint running; /* messages in flight */
     void (*send)(struct member *m);
     void *carrier;
 };
 
 void crowd_begin(struct crowd *c);
-void crowd_answered(struct member *m); /* sends the next message until the time is over */
+void crowd_answered(struct member *m); /* an answer to m has arrived; sends the next message until the deadline */
 bool crowd_is_over(struct crowd *c);
 
 /* The server echoes until the other process closes the control socket. */

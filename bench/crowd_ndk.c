@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The connections of crowd.c over NDK. The context of a receive is its connection, that of a send is NULL. */
+/* The connections of crowd.c over NDK. The request context of a receive is its connection; a send has NULL. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct queue {
 struct carrier {
     struct ndk_side *side;
     struct consumer_region region;
-    uint8_t memory[2 * CROWD_MESSAGE]; /* for sends, and for receives */
+    uint8_t memory[2 * CROWD_MESSAGE]; /* the first half for sends, the second for receives */
     struct crowd *crowd;               /* NULL at the server */
     struct load load;
     atomic_bool stop;
@@ -59,7 +59,7 @@ static void carrier_handle_message(struct carrier *e, struct ndk_conn *conn)
     }
 }
 
-/* Returns whether there were completions. Ignores failed ones, because the end flushes receives. */
+/* Returns whether the queue had completions. Ignores failed completions, because a disconnect flushes receives. */
 static bool carrier_poll(struct carrier *e, NDK_CQ *cq)
 {
     NDK_RESULT results[RESULTS];

@@ -23,8 +23,8 @@ struct end {
     struct ndk_conn *conn;
     struct load load; /* client: opens the connection */
     struct consumer_region region;
-    bool in_notification; /* messages are handled inside the notification */
-    sem_t woken;          /* a notification, or (server) a connection */
+    bool in_notification; /* the notification handles messages; otherwise it posts woken */
+    sem_t woken;          /* posted by notifications, and by data_prepare at the server */
 };
 
 /* ---- requests ---- */

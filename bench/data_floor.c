@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The minimal cost of the wire format: one connection that frames each message like iWARP (MPA, DDP, RDMAP, CRC32c at
- * both ends), receives into a staging area, verifies the checksum, and copies from there. It has no queues,
- * registrations or locks. It has a second thread, which sleeps, because an implementation of notifications needs one.
- * It checks only the fields that could make it access other memory. Both ends poll. A request is sent at once, but
- * requests posted with `more` are sent at the next poll, so that a whole window takes one call. All answers to one recv
- * are sent by one call.
+ * The floor measures the minimal cost of the wire format: one connection that frames each message like iWARP (MPA, DDP,
+ * RDMAP, CRC32c at both ends), receives into a staging area, verifies the checksum, and copies from the staging area.
+ * The floor has no queues, registrations or locks. Its second thread only sleeps, because an implementation of
+ * notifications needs a second thread. The floor checks only header fields that could make it access other memory. Both
+ * ends poll. A request is sent at once. A burst, in which requests are posted with `more`, is sent at the next poll, so
+ * that a whole window takes one call. All answers to the requests of one recv are sent by one call.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -28,24 +28,24 @@
 #include "wire/mpa.h"
 
 enum {
-    STAGE = 256 * 1024 + 65536, /* the bytes of one recv, behind an incomplete FPDU */
+    STAGE = 256 * 1024 + 65536, /* room for the bytes of one recv after an incomplete FPDU */
     FRAMES = 800 * 1024,        /* headers, trailers and copied payload that wait to be sent */
     PIECES = 512,
     COPY_BELOW = 512,
-    QUICK_ACK = 192 * 1024, /* acknowledges at once after so many bytes in a row, like the library */
-    EARLY = 24 * 1024,      /* sends this part of a long message before framing the rest, like the library */
+    QUICK_ACK = 192 * 1024, /* acknowledges at once after receiving this many bytes without a send, like the library */
+    EARLY = 24 * 1024,      /* sends this many bytes of a long message before framing the rest, like the library */
 };
 
 struct floor {
     int fd;
     bool crc, gathering;
     size_t max_ulpdu; /* bytes */
-    uint32_t msn[2];  /* of sends and of read requests */
+    uint32_t msn[2];  /* the last MSN of sends, and of read requests */
     uint8_t *stage, *frames;
     size_t staged, framed;
-    unsigned pieces, waiting;   /* waiting: requests that were not sent yet; they complete when they are */
+    unsigned pieces, waiting;   /* waiting: requests that have not been sent; they complete when they are sent */
     size_t received_in_row;     /* bytes received since the last send */
-    struct iovec piece[PIECES]; /* adjacent bytes of frames share one */
+    struct iovec piece[PIECES]; /* bytes to send; adjacent bytes share one piece */
     sem_t never;
 };
 
@@ -89,8 +89,8 @@ static void floor_flush(struct floor *f)
 }
 
 /*
- * Completes an FPDU whose headers (`headers` bytes) are at start. Copies payload that is short, or all of it if
- * `copies`; otherwise refers to it.
+ * Completes an FPDU whose headers (`headers` bytes) are at start. Copies the payload if it is short or `copies` is
+ * true; otherwise sends the payload from where it is.
  */
 static void floor_add_fpdu(struct floor *f, uint8_t *start, size_t headers, const uint8_t *payload, size_t len,
                            bool copies)
@@ -123,7 +123,7 @@ static void floor_add_fpdu(struct floor *f, uint8_t *start, size_t headers, cons
     f->framed = (size_t)(at + rest - f->frames);
 }
 
-/* Copies the data of a read response before computing its checksum, because the data may change meanwhile. */
+/* Copies the data of a read response before computing its checksum, because the application may change the data. */
 static void floor_add_message(struct floor *f, struct ddp_header h, const uint8_t *payload, size_t len)
 {
     size_t header = h.tagged ? DDP_TAGGED_HEADER : DDP_UNTAGGED_HEADER;
@@ -288,7 +288,7 @@ static void floor_poll(struct link *l)
         memmove(f->stage, f->stage + done, f->staged);
 }
 
-/* Nothing to post: every message is copied to link_messages. */
+/* Does nothing, because floor_poll copies every message to link_messages without a posted receive. */
 static void floor_receive(struct link *l)
 {
     (void)l;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bare TCP for three of the tests of drive.c: `poll` (non-blocking; both ends poll), `wait` (blocking) and `sends` (one
- * way, with blocking calls, which are faster than polling). Each message is one call.
+ * way, with blocking calls, which are faster than polling). One call sends each message.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -4,10 +4,10 @@
  *   <kind> <test> <size> <window> <burst> <seconds>
  * Half of a round trip:
  *   poll     a message there and back; both ends poll
- *   wait     the same; at each end a thread sleeps until a message arrives
- *   sleep    the same; each end answers inside the notification, if the link supports that, or else like wait
+ *   wait     a message there and back; at each end a thread sleeps until a message arrives
+ *   sleep    a message there and back; each end answers inside the notification, or else like wait if the link has none
  *   memory   a write there and back; both ends poll their memory and their completions in turn
- *   passive  the same, but the server polls only its memory
+ *   passive  a write there and back; the client polls as in `memory`, the server polls only its memory
  * A full round trip:
  *   fetch    a read; both ends poll
  * One way, at most window requests in flight, posted in bursts; the server confirms the end by a message; both ends
@@ -56,7 +56,7 @@ static void run_set_times(struct run *r)
     r->deadline = r->warm + (uint64_t)(r->job->seconds * NS_PER_S);
 }
 
-/* Records a trip that has ended. Returns whether the next one is the last. */
+/* Records the trip that has just ended. Returns true after the deadline: then the next trip must be the last. */
 static bool run_next_trip(struct run *r, double parts)
 {
     uint64_t now = bench_now();
@@ -86,7 +86,7 @@ static void run_on_message(struct link *l)
             link_source(l)[0] = END;
         }
         l->ops->post(l, LINK_SEND, false);
-        l->ops->receive(l); /* after the answer: other receives are posted */
+        l->ops->receive(l); /* after the answer, because other receives are still posted */
     }
     if (over) {
         atomic_store(&r->over, true);
@@ -119,8 +119,8 @@ static void drive_ping_pong(struct link *l, struct run *r)
 /* ---- writes there and back ---- */
 
 /*
- * Waits until the peer has written another value than `before`, and returns it. A passive end yields, because it shares
- * its processor with the provider's threads if both are pinned.
+ * Waits until the peer has written a value other than `before`, and returns that value. A passive end yields, because
+ * it shares its processor with the provider's threads if the process is pinned.
  */
 static uint8_t link_await_write(struct link *l, uint8_t before, bool passive)
 {
@@ -141,7 +141,7 @@ static void link_write_value(struct link *l, uint8_t value)
     l->ops->post(l, LINK_WRITE, false);
 }
 
-/* The last byte of each write has a new value, and END in the last write. */
+/* The last byte of each write is a new value; in the last write it is END. */
 static void drive_write_pong(struct link *l, struct run *r)
 {
     bool passive = !strcmp(r->job->test, "passive") && !l->client, last = false;
@@ -160,14 +160,14 @@ static void drive_write_pong(struct link *l, struct run *r)
             atomic_store_explicit(&l->ending, last, memory_order_release);
             link_write_value(l, value);
             if (passive && trips % REAP == 0)
-                l->ops->poll(l); /* otherwise its send queue would become full */
+                l->ops->poll(l); /* removes completions, without which the send queue would become full */
         }
     }
 }
 
 /* ---- the end of a one-way measurement ---- */
 
-/* Sends the client's last message and waits for the answer. */
+/* Sends the client's last message and waits for the server's answer. */
 static void drive_end(struct link *l)
 {
     link_source(l)[0] = END;
@@ -176,7 +176,10 @@ static void drive_end(struct link *l)
         l->ops->poll(l);
 }
 
-/* The server: polls until the last message arrives. With `credits` confirms each CREDIT messages that it received. */
+/*
+ * The server polls until the client's last message arrives, and then answers it. If `credits` is true, the server also
+ * sends a message after every CREDIT messages that it has received.
+ */
 static void drive_serve(struct link *l, bool credits)
 {
     uint64_t handled = 0, sent = 0;
@@ -191,7 +194,7 @@ static void drive_serve(struct link *l, bool credits)
             }
         }
     }
-    while (l->completed < sent) /* the source memory may be changed only after that */
+    while (l->completed < sent) /* only then may the source memory be changed */
         l->ops->poll(l);
     atomic_store(&l->ending, true);
     link_source(l)[0] = END;
@@ -222,7 +225,7 @@ static enum link_op run_request(const struct run *r)
     return !strcmp(r->job->test, "sends") ? LINK_SEND : !strcmp(r->job->test, "writes") ? LINK_WRITE : LINK_READ;
 }
 
-/* Posts requests until the deadline, as far as the window and the peer's receives allow. Returns how many. */
+/* Posts requests until the deadline, as far as the window and the peer's receives allow. Returns their number. */
 static uint64_t drive_post_requests(struct link *l, struct run *r, uint64_t deadline)
 {
     enum link_op op = run_request(r);
@@ -279,7 +282,7 @@ static void drive_measure(struct link *l, struct run *r)
         drive_one_way(l, r);
 }
 
-/* Waits until the other end is ready too. Polls meanwhile, because the other end may need it. */
+/* Waits until the other end is ready too. Polls meanwhile, because the other end may need an answer to become ready. */
 static void drive_synchronize(struct link *l, int control)
 {
     char byte = 0;

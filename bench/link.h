@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One connection between the two processes of a measurement, over NDK or a peer. drive.c measures all of them in the
- * same way. The requests of a link complete in order, so it only counts them.
+ * One connection between the two processes of a measurement, over NDK or a peer such as libfabric. drive.c measures all
+ * links in the same way. A link only counts its completed requests, because they complete in order.
  */
 #ifndef BENCH_LINK_H
 #define BENCH_LINK_H
@@ -14,11 +14,11 @@
 #include "common.h"
 
 enum {
-    LINK_AREA = (1 << 20) + 4096, /* of each of the three areas below */
+    LINK_AREA = (1 << 20) + 4096, /* bytes of each area of the link's memory */
     LINK_BYTES = 3 * LINK_AREA,
     LINK_SMALL = 64,     /* the size of messages in measurements of writes and reads */
-    LINK_RECEIVES = 256, /* the maximum of posted receives, which is the limit of libfabric's tcp */
-    LINK_WINDOW = 256,   /* the maximum of requests in flight */
+    LINK_RECEIVES = 256, /* the maximum number of posted receives, because libfabric's tcp allows no more */
+    LINK_WINDOW = 256,   /* the maximum number of requests in flight */
 };
 
 enum link_op { LINK_SEND, LINK_WRITE, LINK_READ };
@@ -27,12 +27,12 @@ struct link;
 
 struct link_ops {
     const char *kind;
-    void (*open)(struct link *l, int control);                /* in both processes; connects them */
+    void (*open)(struct link *l, int control);                /* called in both processes; connects them */
     void (*receive)(struct link *l);                          /* posts a receive of l->message bytes at link_messages */
-    void (*post)(struct link *l, enum link_op op, bool more); /* more: others follow at once */
+    void (*post)(struct link *l, enum link_op op, bool more); /* more: another request follows at once */
     void (*poll)(struct link *l);                             /* adds completions to l->completed and l->received */
-    void (*wait)(struct link *l); /* sleeps until a message was received; NULL: not supported */
-    /* From now on l->on_message is called inside the notification of a message; NULL: not supported. */
+    void (*wait)(struct link *l); /* sleeps until a message has been received; NULL if not supported */
+    /* Makes the link call l->on_message inside the notification of each message from now on. NULL if not supported. */
     void (*notify)(struct link *l);
     void (*close)(struct link *l, int control);
 };
@@ -46,13 +46,13 @@ struct link {
     const struct link_ops *ops;
     void *own;            /* for the implementation of ops */
     bool client, sleeps;  /* sleeps: wait or notify will be used */
-    size_t size, message; /* bytes of a write or read, and of a message */
-    uint8_t *memory;      /* source, landing (the peer writes there), messages */
+    size_t size, message; /* size: bytes of a write or read; message: bytes of a message */
+    uint8_t *memory;      /* three areas: source, landing (for the peer's writes and own reads), messages */
     struct link_target peer;
     uint64_t completed, received, handled; /* handled: messages passed to on_message */
     atomic_bool ending;                    /* the peer may disconnect now, so requests may fail */
     void (*on_message)(struct link *l);
-    void *context; /* on_message's */
+    void *context; /* for on_message */
 };
 
 static inline uint8_t *link_source(const struct link *l)
@@ -79,7 +79,7 @@ static inline void link_handle(struct link *l)
     }
 }
 
-/* Sends the address of this process's memory to the other one, and stores the other's in l->peer. */
+/* Sends `ours` to the other process, and stores the target of the other process in l->peer. */
 void link_exchange(struct link *l, int control, struct link_target ours);
 
 /* The arguments of a measurement; drive.c describes the tests. */
@@ -104,7 +104,7 @@ void outcome_print(const struct job *j, struct outcome *o, bool pinned);
 /* Measures in two processes and prints one line of JSON. */
 int drive(const struct job *j, const struct link_ops *ops);
 
-/* The same for bare TCP (data_tcp.c). */
+/* Measures bare TCP in the same way (data_tcp.c). */
 int drive_tcp(const struct job *j);
 
 extern const struct link_ops floor_ops; /* data_floor.c: only the wire format */

@@ -4,7 +4,7 @@
  * established, closed or has failed.
  *   load_churn       opens, closes and reopens `window` slots until the time is over
  *   load_open_all    opens all slots, at most `window` at a time; load_close_all closes them in the same way
- * Each ends when `over` is set and `end` is posted.
+ * At the end of each of these three, the load sets `over` and posts `end`.
  */
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
@@ -19,8 +19,8 @@
 struct load;
 
 /*
- * Each call starts an operation that completes with load_established, load_closed or load_failed, but not inside the
- * call.
+ * Each function starts an operation. When the operation ends, the backend calls load_established, load_closed or
+ * load_failed, but not inside the function that started it.
  */
 struct load_backend {
     void (*open)(struct load *l, unsigned slot);
@@ -29,9 +29,9 @@ struct load_backend {
 
 struct load {
     const struct load_backend *backend;
-    void *context; /* the backend's */
+    void *context; /* for the backend */
     unsigned slots, window;
-    bool churns;              /* load_churn runs; otherwise load_open_all or load_close_all */
+    bool churns;              /* true after load_churn, false after load_open_all or load_close_all */
     uint64_t deadline;        /* of load_churn */
     uint64_t *opened;         /* the time of the last open, for each slot */
     struct samples latencies; /* load_churn: nanoseconds from open to established */
@@ -50,6 +50,6 @@ void load_close_all(struct load *l);
 /* Called by the backend, from any thread. */
 void load_established(struct load *l, unsigned slot);
 void load_closed(struct load *l, unsigned slot);
-void load_failed(struct load *l, unsigned slot, const char *what); /* the slot is closed */
+void load_failed(struct load *l, unsigned slot, const char *what); /* the backend has closed the slot */
 
 #endif

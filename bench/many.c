@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures many connections of one process to listeners in a second one: the memory of an idle connection, and the time
- * to open and to close all of them, with at most so many operations at a time. Prints one line of JSON.
+ * Measures many connections of one process to listeners in a second process: the memory of an idle connection, and the
+ * time to open and to close all connections, at most <operations at a time> at once. Prints one line of JSON.
  *   many ndk|ndk-shared|tcp <connections> <operations at a time>
  * With ndk-shared all connections use one shared endpoint, and each has a listener of its own. A listener needs two
  * descriptors and its connection one more, so more than LISTENERS listeners are spread over several processes.
  *
  * The memory of each process is measured as bytes allocated by malloc, and as resident bytes. The memory of the queues
- * is that of queue pairs of the same depth without a connection, minus that of queue pairs of depth 1. The rest of a
- * queue pair counts as the connection's own memory.
+ * is measured with unconnected queue pairs: the memory of one with the same depth, minus the memory of one with depth
+ * 1. The rest of a queue pair counts as the connection's own memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ struct servers {
 
 struct figures {
     double open_us, close_us;         /* for each connection */
-    double open_cpu_us, close_cpu_us; /* of all processes */
+    double open_cpu_us, close_cpu_us; /* CPU time of all processes, for each connection */
     double heap[2], rss[2];           /* bytes for each connection: of the connecting and of the listening process */
     double queues;                    /* bytes of both queues of one connection, of depth DEPTH */
     struct bench_sockets sockets;
@@ -90,7 +90,7 @@ static void many_memory_difference(const struct bench_usage *before, const struc
     *rss = ((double)after->rss - (double)before->rss) / count;
 }
 
-/* Returns the sum of all processes. */
+/* Returns the sum of the servers' usage. */
 static struct bench_usage servers_usage(const struct servers *o)
 {
     struct bench_usage sum = { .heap = 0 };
@@ -129,7 +129,7 @@ static void many_warm_up(struct load *l, void (*wait_for)(struct load *l))
     l->slots = slots;
 }
 
-/* Stores the usage of this process and the sum of the others. */
+/* Stores the usage of this process, and the sum of the other processes' usage. */
 static void many_usage(const struct servers *others, struct bench_usage now[2])
 {
     now[0] = bench_usage();

@@ -31,7 +31,7 @@ def environment(*more):
 
 
 def class_of(distances):
-    """near, far, one (processor), or unsteady if the distances are of several classes."""
+    """Returns the class of the distances: near, far, one (processor), or unsteady if they are of several classes."""
     seen = collections.Counter("one" if ns == 0 else "near" if ns < NEAR_NS else "far" for ns in distances)
     which, count = seen.most_common(1)[0]
     return which if count >= STEADY * len(distances) else "unsteady"
@@ -60,7 +60,7 @@ class Watch:
         self.distances += [tuple(float(n) for n in line.split()) for line in text.splitlines()]
 
     def until(self, when):
-        """Waits for the first distance after that time."""
+        """Waits until a distance has been measured at or after the time `when`."""
         limit = time.monotonic() + WATCH_S
         self.read()
         while not self.distances or self.distances[-1][0] < when:
@@ -70,7 +70,7 @@ class Watch:
             self.read()
 
     def between(self, begun, ended):
-        """The distances from the last one before `begun` to the first one after `ended`. Drops earlier ones."""
+        """Returns the distances from the last before `begun` to the first after `ended`. Drops all earlier distances."""
         self.until(ended)
         first = sum(at < begun for at, _ in self.distances) - 1
         last = sum(at < ended for at, _ in self.distances)
@@ -164,7 +164,7 @@ class Turns:
         return self.had(which, self.next(which))
 
     def took(self, which, one):
-        """Counts a measurement that began in that class."""
+        """Counts a measurement that began in the class `which`."""
         if not one["noisy"]:
             self.count[one["class"], one["run"]] += 2
         if one["noisy"] or one["class"] != which:

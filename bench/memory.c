@@ -2,11 +2,11 @@
 /*
  * Measures memory requests, and queues that many queue pairs share. Prints one line of JSON.
  *   memory fast-register <pages> <seconds>   pairs of FastRegister and Invalidate, with adjacent pages
- *   memory scattered <pages> <seconds>       the same with pages in reverse order
+ *   memory scattered <pages> <seconds>       pairs of FastRegister and Invalidate, with pages in reverse order
  *   memory bind <bytes> <seconds>            pairs of Bind and Invalidate
  *   memory register <bytes> <seconds>        pairs of NdkRegisterMr and NdkDeregisterMr
- *   memory cq <queue pairs> <seconds>        64 B messages over each of them in turn; one CQ at each end
- *   memory srq <queue pairs> <seconds>       the same with a shared receive queue
+ *   memory cq <queue pairs> <seconds>        64 B messages over each queue pair in turn; one CQ at each end
+ *   memory srq <queue pairs> <seconds>       as cq, and the receiving queue pairs share one receive queue
  * Both ends are in one process. each_us and cpu_us are elapsed time and CPU time for each pair or message.
  */
 #include <stdio.h>
@@ -20,7 +20,7 @@
 
 enum { DEPTH = 128, BURST = 32, MESSAGE = 64, MESSAGE_DEPTH = 4, WINDOW = 64, RESULTS = 64, SRQ_DEPTH = 4096 };
 
-/* Polls until there were count results. Each must be successful. */
+/* Polls until the queue has returned count results. Every result must be a success. */
 static void memory_reap(NDK_CQ *cq, unsigned count)
 {
     NDK_RESULT results[RESULTS];
@@ -195,7 +195,7 @@ static void memory_post_send(struct pair_end *e, unsigned i)
     pairs_require(e->qps[i]->Dispatch->NdkSend(e->qps[i], NULL, &sge, 1, NDK_OP_FLAG_SILENT_SUCCESS), "NdkSend");
 }
 
-/* Posts a new receive for each completed one. Returns how many. */
+/* Posts a new receive for each completed receive. Returns their number. */
 static unsigned memory_handle_receives(struct pair_end *e)
 {
     NDK_RESULT results[RESULTS];

@@ -37,18 +37,18 @@ struct ndk_job {
 };
 
 struct ndk_options {
-    unsigned depth; /* of both queues of each queue pair */
+    unsigned depth; /* of the receive and of the initiator queue of each queue pair */
     unsigned cq_depth;
     unsigned conns;     /* the maximum number of connections at a time */
-    unsigned cqs;       /* queue pairs use them in turn; 0 counts as 1 */
-    unsigned listeners; /* server; 0 counts as 1 */
+    unsigned cqs;       /* number of completion queues, which queue pairs use in turn; 0 counts as 1 */
+    unsigned listeners; /* server: number of listeners; 0 counts as 1 */
     unsigned reads;     /* both read limits; 0 counts as 1 */
     ULONG private_len;  /* client: bytes of private data with the connect */
     bool waiting;
     bool shared; /* client: all connections use one shared endpoint; slot n connects to ports[n] */
     NDK_FN_CQ_NOTIFICATION_CALLBACK notify;
     void *notify_context;
-    size_t notify_stride; /* bytes from the context of one completion queue to the next one's */
+    size_t notify_stride; /* bytes from one completion queue's notify_context to that of the next queue */
     const void *accept_data;
     ULONG accept_len;
     void (*prepare)(struct ndk_conn *c); /* server: posts receives before the accept */
@@ -58,7 +58,7 @@ struct ndk_side {
     struct ndk_options options;
     NDK_ADAPTER *adapter;
     NDK_PD *pd;
-    NDK_CQ *cq, **cqs; /* cq: the first */
+    NDK_CQ *cq, **cqs; /* cq: the first of cqs */
     atomic_uint next_cq;
     NDK_SHARED_ENDPOINT *endpoint;
     NDK_LISTENER **listeners;
@@ -67,7 +67,7 @@ struct ndk_side {
     struct sockaddr_in local, peer; /* peer: the server's address */
     const uint16_t *ports;          /* option `shared`: the server's port of each slot, in network byte order */
     struct ndk_conn *conns, *free_conns;
-    pthread_mutex_t lock; /* free_conns, jobs */
+    pthread_mutex_t lock; /* protects free_conns and jobs */
     struct ndk_job *jobs;
     unsigned jobs_pushed, jobs_popped;
     sem_t jobs_waiting;

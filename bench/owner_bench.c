@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the owner word: acquire and release by one thread, the hand-over between two threads, and the wake of the
- * shard's thread from epoll (by eventfd) and from the futex (of a lease). Prints medians in nanoseconds.
- * The two threads are pinned to two processors. Otherwise the scheduler often queues the woken thread behind its waker,
- * which spins, and the result is a time slice.
+ * Measures the owner word: acquire and release by one thread, the hand-over between two threads, and how long the
+ * shard's thread takes to wake from epoll (by eventfd) and from a futex (during a lease). Prints medians in
+ * nanoseconds.
+ * The two threads are pinned to two processors. Otherwise the scheduler would often queue the woken thread behind the
+ * waking thread, which spins, and the result would be a time slice.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -103,7 +104,7 @@ static void bench_alone(void)
     printf("acquire and release, alone            %10.1f ns\n", samples_median(ROUNDS));
 }
 
-/* The owner does the work. A ring makes it repeat the work. */
+/* The owner does the work. If the other thread rings meanwhile, the owner repeats the work. */
 static void *contend_thread(void *arg)
 {
     uint64_t *owned = arg;
@@ -148,7 +149,7 @@ static void *handover_thread(void *arg)
         owner_release_to_thread(&o);
         atomic_fetch_add(&awake, 1);
         while (!owner_is_owned(&o) && !atomic_load(&stop))
-            (void)poll(NULL, 0, 1); /* not sched_yield, whose time the scheduler would charge at the wake */
+            (void)poll(NULL, 0, 1); /* not sched_yield: its CPU time would delay the next wake */
     }
     return NULL;
 }
@@ -157,7 +158,7 @@ static void bench_wait_asleep(uint32_t kind)
 {
     while ((atomic_load(&o.word) & OWNER_SLEEP_MASK) != kind)
         (void)poll(NULL, 0, 1);
-    (void)poll(NULL, 0, 1); /* the thread sets the word before it sleeps in the kernel */
+    (void)poll(NULL, 0, 1); /* lets the thread sleep in the kernel, which it does after it has set the word */
 }
 
 static void bench_handover(void)

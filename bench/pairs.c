@@ -58,7 +58,7 @@ static void pair_end_open(struct pair_end *e, unsigned count, unsigned depth, un
         pair_end_create_qp(e, i, depth);
 }
 
-/* The connector of the next request. Connections are established one at a time. */
+/* The connector of the latest connect request. Connections are established one at a time. */
 static struct {
     sem_t arrived;
     NDK_CONNECTOR *connector;

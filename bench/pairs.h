@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Both ends of any number of connections in one process, over loopback, for measuring what does not need two: each end
- * has an adapter, a protection domain and one completion queue, and the passive one a shared receive queue on request.
+ * Both ends of any number of connections in one process, over loopback, for measurements that do not need two
+ * processes. Each end has an adapter, a protection domain and one completion queue. The passive end can have a shared
+ * receive queue, too.
  */
 #ifndef BENCH_PAIRS_H
 #define BENCH_PAIRS_H
@@ -21,7 +22,7 @@ struct pair_end {
     NDK_QP **qps;
     NDK_CONNECTOR **connectors;
     struct consumer_region region;                /* PAIRS_MEMORY bytes */
-    void (*_Atomic notified)(struct pair_end *e); /* called for each notification of the queue; or NULL */
+    void (*_Atomic notified)(struct pair_end *e); /* called for each notification of cq; may be NULL */
 };
 
 struct pairs {

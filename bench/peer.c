@@ -2,7 +2,7 @@
 /*
  * The main program of a peer. Prints one line of JSON.
  *   <peer> <test> <size> <window> <burst> <seconds>   one connection: see drive.c
- *   <peer> establish <at a time> <seconds>            connections made and closed
+ *   <peer> establish <at a time> <seconds>            connections that are established and closed
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -10,7 +10,7 @@ enum { PEER_PRIVATE = 64 /* bytes of private data in each direction, if the peer
 
 struct peer {
     const struct link_ops *link;
-    /* Many connections: the server, which runs until the control socket is closed, and the client, a load's backend. */
+    /* For many connections: serve runs the server until the control socket is closed; the others are the client. */
     void (*serve)(int control);
     const struct load_backend *backend;
     void *(*open)(unsigned conns, uint16_t port);
@@ -22,7 +22,7 @@ extern const struct peer peer;
 /* Returns whether the other process has ended. Checks at most once in a millisecond. */
 bool peer_is_over(int control);
 
-/* A queue of slots, for callbacks that must not call the load themselves. */
+/* A queue of slots, for callbacks that must not call the load's functions. */
 struct peer_queue {
     unsigned *slots;
     unsigned pushed, popped, size;

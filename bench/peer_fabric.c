@@ -28,9 +28,9 @@ struct side {
     struct fid_eq *eq;
     struct fid_cq *cq;
     struct fid_pep *listener;
-    struct fid_ep **eps; /* many connections: one for each slot */
+    struct fid_ep **eps; /* many connections: the endpoint of each slot */
     struct peer_queue closed;
-    struct fid_ep *ep; /* one connection */
+    struct fid_ep *ep; /* one connection: its endpoint */
     struct fid_mr *mr;
 };
 
@@ -236,7 +236,10 @@ static void fabric_link_post(struct link *l, enum link_op op, bool more)
     fabric_require("a request", result);
 }
 
-/* Polls until the client has received the last answer. The process's end then closes everything. */
+/*
+ * At the server, polls until the client closes the control socket, which means that the client has received the last
+ * answer. The end of the process closes all objects.
+ */
 static void fabric_link_close(struct link *l, int control)
 {
     while (!l->client && !peer_is_over(control))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * UCX as a peer: UCP over the transport tcp. Messages are tagged. Its connections have no private data. See peer.h.
+ * UCX as a peer: UCP over the transport tcp. Messages are tagged. The connections have no private data. See peer.h.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -36,7 +36,7 @@ struct side {
     struct slot *slots;
     struct peer_queue established, closed;
     ucp_conn_request_h *requests; /* server */
-    ucp_ep_h *broken;             /* server: closed by the peer */
+    ucp_ep_h *broken;             /* server: endpoints that the peer has closed */
     unsigned request_count, broken_count;
 };
 
@@ -79,7 +79,7 @@ static uint16_t ucx_listen(struct side *s, ucp_listener_conn_callback_t callback
     return ((struct sockaddr_in *)&attributes.sockaddr)->sin_port;
 }
 
-/* Creates the endpoint of a connect request, or, if request is NULL, one that connects to the peer. */
+/* Creates the endpoint that accepts `request`, or, if request is NULL, an endpoint that connects to s->peer. */
 static ucp_ep_h ucx_create_ep(struct side *s, ucp_conn_request_h request, ucp_err_handler_cb_t failed, void *context)
 {
     ucp_ep_params_t params = { .field_mask = UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
@@ -252,7 +252,10 @@ static void ucx_link_post(struct link *l, enum link_op op, bool more)
     l->completed += !request;
 }
 
-/* Polls until the client has received the last answer. The process's end then closes everything. */
+/*
+ * At the server, polls until the client closes the control socket, which means that the client has received the last
+ * answer. The end of the process closes all objects.
+ */
 static void ucx_link_close(struct link *l, int control)
 {
     while (!l->client && !peer_is_over(control))

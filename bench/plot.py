@@ -45,7 +45,7 @@ def decades(low, high):
 
 
 class Axes:
-    """Both logarithmic."""
+    """The two axes, both logarithmic."""
 
     def __init__(self, xs, ys):
         self.x0, self.x1 = math.log(min(xs)), math.log(max(xs))

@@ -25,12 +25,12 @@ def median(every):
 
 
 def pair_ratios(ours, against):
-    """Each figure of ours divided by the nearest in time of against."""
+    """Each figure of `ours` divided by the figure of `against` that is nearest in time."""
     return [value / min(against, key=lambda other: abs(other[0] - at))[1] for at, value in ours if against]
 
 
 def middle(values):
-    """The bounds of the middle half; of three values those of all."""
+    """The bounds of the middle half of the values; if there are fewer than four, the bounds of all values."""
     cut = len(values) // 4
     half = sorted(values)[cut:len(values) - cut]
     return (half[0], half[-1]) if half else (None, None)

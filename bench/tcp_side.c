@@ -52,7 +52,7 @@ static int tcp_socket(int flags)
     return fd;
 }
 
-/* Returns a socket that connects, or without SOCK_NONBLOCK is connected, from the next free port, which is *port. */
+/* Connects from the next free port, and stores it in *port. Returns the socket. With SOCK_NONBLOCK does not wait. */
 static int tcp_connect_from_next(const struct sockaddr_in *to, int flags, uint16_t *port)
 {
     static unsigned next;
@@ -115,9 +115,9 @@ static void tcp_side_watch(struct tcp_side *s, int fd, void *data, uint32_t even
 /* ---- client ---- */
 
 /*
- * Binds a socket to a name that only one process can have; the provider reserves addresses in this way. Returns -1 if
- * the name is in use. The digits of the names of successive ports differ in many places, because the kernel hashes
- * names by the sum of their bytes.
+ * Binds a socket to a name that only one process can have. The provider reserves addresses in this way. Returns -1 if
+ * the name is in use. The names of successive ports differ in many digits, because the kernel hashes a name by the sum
+ * of its bytes.
  */
 static int tcp_bind_name(uint16_t port)
 {
@@ -160,7 +160,7 @@ static void tcp_client_open(struct load *l, unsigned slot)
         c->fd = tcp_connect_from_next(&s->peer, SOCK_NONBLOCK, &port);
     }
     if (s->owns && tcp_try_send(c->fd, TCP_MESSAGE))
-        c->state = BARE_REPLY; /* on loopback the socket is connected already; the provider does not check either */
+        c->state = BARE_REPLY; /* on loopback the socket is connected already; the provider does not wait either */
     tcp_side_watch(s, c->fd, c, EPOLLIN | EPOLLOUT | EPOLLET);
 }
 

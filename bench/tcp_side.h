@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bare TCP with the exchanges of an NDK establishment: explicit bind in 49152-65535, connect, accept, request, reply,
- * one ready byte, both half-closes, close. Many at a time use epoll and one thread at each end; one at a time uses
- * blocking calls.
+ * one ready byte, both half-closes, close. The tcp_side functions handle many connections at a time, with epoll and one
+ * thread at each end. The tcp_blocking functions handle one connection at a time, with blocking calls.
  */
 #ifndef BENCH_TCP_SIDE_H
 #define BENCH_TCP_SIDE_H
@@ -20,18 +20,18 @@ struct tcp_side;
 
 struct tcp_side *tcp_side_open(unsigned conns);
 void tcp_side_listen(struct tcp_side *s, uint16_t *port);
-void tcp_side_serve(struct tcp_side *s, int control); /* as ndk_side_serve */
+void tcp_side_serve(struct tcp_side *s, int control); /* serves like ndk_side_serve */
 void tcp_side_connect_to(struct tcp_side *s, uint16_t port);
-/* From now on reserves each local address by a name, and sends the request at once, like the provider. */
+/* Makes tcp_backend reserve each local address by a name, and send the request without a wait, like the provider. */
 void tcp_side_own(struct tcp_side *s);
 extern const struct load_backend tcp_backend; /* its context is the side */
 void tcp_side_run(struct tcp_side *s, struct load *l);
 
-/* One connection at a time with blocking calls. Fills in the same figures of the load. */
+/* Opens and closes one connection at a time with blocking calls. Stores `latencies`, `done` and `ended` in the load. */
 void tcp_blocking_churn(struct load *l, uint16_t port, double seconds);
 void tcp_blocking_serve(struct tcp_side *s, int control);
 
-/* One blocking connection for data, with a local address chosen as for the others. */
+/* Connect and accept one blocking connection for data. Its local port is chosen like that of the other connections. */
 int tcp_connect_blocking(uint16_t port);
 int tcp_accept_blocking(struct tcp_side *s);
 

@@ -18,10 +18,10 @@ enum {
     MAX_SIZE = 1 << 20,
     TRIPS = 2000,
     ASLEEP = 500,
-    TIMES = 20,  /* how often connections are opened and closed */
-    COUNT = 100, /* how many at a time */
+    TIMES = 20,  /* number of times that COUNT connections are opened and closed */
+    COUNT = 100, /* connections at a time */
     SMALL = 64,
-    EMPTY_POLLS = 3, /* before the message can have arrived, as with a peer that takes longer */
+    EMPTY_POLLS = 3, /* before each message is sent, as if the peer took longer */
     FAR = 2 << 20,   /* offset of the memory for the peer's writes, and for receives */
 };
 
@@ -31,7 +31,7 @@ static struct pairs pairs;
 static sem_t over;
 static atomic_bool ending; /* requests may be flushed */
 
-/* The completions of one end. The context of a receive is its end; other requests have NULL. */
+/* The numbers of completions of one end. The request context of a receive is its end; other requests have NULL. */
 struct counts {
     unsigned long received, done;
 };
@@ -178,7 +178,7 @@ static void train_many(void)
     }
 }
 
-/* ---- by notification: each end answers inside it ---- */
+/* ---- by notification: each end answers inside the notification ---- */
 
 static void train_answer(struct pair_end *e)
 {

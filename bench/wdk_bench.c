@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares the kernel's services with their counterparts: a mutex and condition and a spin lock of pthread, a queue
- * lock of atomics, a pool of pthreads, malloc. The two are measured in turn, so that other load affects both, and their
- * medians are compared. Measurements of one thread use its CPU time, those of several threads elapsed time.
+ * lock of atomics, a pool of pthreads, malloc. A service and its counterpart are measured in turn, so that other load
+ * affects both, and their medians are compared. Measurements of one thread use the thread's CPU time; measurements of
+ * several threads use elapsed time.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -365,7 +366,7 @@ static double samples_median(double *values)
     return values[ROUNDS / 2];
 }
 
-/* Stores the medians of the nanoseconds for one operation. */
+/* Stores the median of the nanoseconds for one operation, for each of the two. */
 static void bench_measure(const struct bench *b, int n, double *bare, double *ours)
 {
     double of_bare[ROUNDS], of_ours[ROUNDS];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measures the cost of the checks on NDK calls. A driver with both ends makes the same calls with the provider's
- * objects (checks off) and with the filter's objects in front of them (checks on). The two are measured in turn, so
- * that other load affects both. The results are medians of CPU time: of the calling thread if the call does everything,
- * otherwise of the process.
+ * objects (checks off) and with the proxies of src/verify in front of them (checks on). Checks off and on are measured
+ * in turn, so that other load affects both. The results are medians of CPU time: of the calling thread if the call does
+ * all the work, otherwise of the process.
  */
 #include <sched.h>
 #include <stdbool.h>
@@ -71,7 +71,7 @@ static void call_end(struct call *c, NTSTATUS status, const char *what)
 
 static void call_close(void *object)
 {
-    NDK_PD *any = object; /* every dispatch table begins with the close */
+    NDK_PD *any = object; /* every dispatch table begins with the close function */
     struct call c;
 
     call_end(&c, any->Dispatch->NdkClosePd(&any->Header, call_on_close, call_begin(&c)), "a close");
@@ -370,7 +370,7 @@ static void driver_use_pool(struct driver *d, int n)
 static const struct bench {
     const char *name;
     void (*run)(struct driver *d, int n);
-    void (*before)(struct driver *d), (*after)(struct driver *d); /* not counted; or NULL */
+    void (*before)(struct driver *d), (*after)(struct driver *d); /* not measured; may be NULL */
     int n;
     clockid_t clock;
 } benches[] = {
