@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CRC32c by one of three methods. The invariant: crc32c_copy sums the bytes of the copy. So no change of the source
- * during the copy makes the sum and the copy differ.
+ * CRC32c by one of three methods. The invariant: crc32c_copy sums the bytes of the copy. So sum and copy agree even if
+ * the source changes during the copy.
  *
  *   up to 255 bytes        SSE4.2's instruction: three cycles for eight bytes. The other methods take at least 40 to 60
- *                          cycles, and small messages consist of such lengths.
+ *                          cycles, and the pieces of small messages are short.
  *   VPCLMULQDQ exists      folding: carry-less multiplication of 256 bits at a time, below
  *   otherwise              ISA-L, whose dispatcher selects a variant at the first call
  *
- * ISA-L is not used for all long data, because it multiplies 512 bits at a time if it can. That is faster in a loop.
- * But a processor that does it only now and then, between system calls, ran the code that followed more slowly: a
- * message of 256 bytes took 0.4 us longer.
+ * ISA-L multiplies 512 bits at a time if the processor can, which is faster in a loop. But after 512-bit instructions
+ * that run only now and then, between system calls, the processor ran the following code more slowly: a message of 256
+ * bytes took 0.4 us longer. So ISA-L is used only without VPCLMULQDQ.
  *
  * The first two methods copy and sum in one pass, from the same registers, so the multiplications overlap with the
  * memory accesses. With ISA-L, the bytes are copied first and the copy is summed.
@@ -24,7 +24,7 @@
 #include <immintrin.h>
 #endif
 
-/* crc32_iscsi takes an int. */
+/* crc32_iscsi takes the length as an int. */
 #define MAX_ISAL_CHUNK ((size_t)1 << 30)
 
 #ifdef __x86_64__
@@ -93,7 +93,7 @@ static bool crc32c_is_short(size_t len)
 #define FOLD_FIRST 0x6992cea2
 #define FOLD_OTHERS 0xd3b6092
 
-/* Keeps a vector in one register. Without this, GCC copies vectors from memory to memory in two halves. */
+/* Keeps a vector in one register. Without this function, GCC copies vectors from memory to memory in two halves. */
 TARGET_VPCLMUL ALWAYS_INLINE __m256i vector_pinned(__m256i v)
 {
     __asm__("" : "+x"(v));

@@ -48,9 +48,9 @@ struct ddp_header {
     uint32_t queue, msn, mo; /* untagged */
 };
 
-/* Returns false if len is too short for the header that its first byte announces. *size is the header's length. */
+/* Sets *size to the length of the header that the first byte announces. Returns false if len is less than that. */
 bool ddp_header_decode(struct ddp_header *h, const uint8_t *bytes, size_t len, size_t *size);
-/* Returns the header's length, or 0 if it does not fit. */
+/* Returns the header's length, or 0 if the header is longer than size. */
 size_t ddp_header_encode(const struct ddp_header *h, uint8_t *bytes, size_t size);
 /*
  * Writes the beginning of an FPDU: MPA's length field for a ULPDU of this size, then the DDP header. Returns the size

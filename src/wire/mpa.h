@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MPA (RFC 5044, RFC 6581): the start-up frames and the framing of FPDUs. The invariant: nothing here has state.
+ * MPA (RFC 5044, RFC 6581): the start-up frames and the framing of FPDUs. The invariant: these functions keep no state.
  */
 #ifndef WIRE_MPA_H
 #define WIRE_MPA_H
@@ -11,19 +11,19 @@
 
 enum {
     MPA_FRAME_HEADER = 20,      /* key 16, flags 1, revision 1, private data length 2 */
-    MPA_MAX_PRIVATE_DATA = 512, /* RFC 5044, IRD and ORD included */
+    MPA_MAX_PRIVATE_DATA = 512, /* the limit of RFC 5044; includes IRD and ORD */
     MPA_MAX_FRAME = MPA_FRAME_HEADER + MPA_MAX_PRIVATE_DATA,
-    MPA_LIMITS = 4,          /* the IRD and ORD words of an enhanced (S) frame */
+    MPA_LIMITS = 4,          /* bytes of IRD and ORD, which an enhanced (S) frame has */
     MPA_LIMIT_NONE = 0x3fff, /* "no limit stated" in IRD or ORD */
     MPA_FPDU_LENGTH = 2,
     MPA_FPDU_CRC = 4,
     MPA_FPDU_OVERHEAD = 2 + 3 + 4, /* length, at most 3 bytes of padding, CRC */
 };
 
-/* The ready-to-receive forms of RFC 6581, as a set. */
+/* The ready-to-receive forms of RFC 6581. They are flags of a set. */
 enum mpa_rtr {
     MPA_RTR_NONE = 0,
-    MPA_RTR_ZERO_FPDU = 1, /* B: zero-length FPDU (a zero-length send) */
+    MPA_RTR_ZERO_FPDU = 1, /* B: an empty FPDU, which has no DDP header */
     MPA_RTR_WRITE = 2,     /* C: zero-length RDMA write */
     MPA_RTR_READ = 4,      /* D: zero-length RDMA read */
 };
@@ -35,7 +35,7 @@ struct mpa_frame {
     bool rejected; /* R, replies only */
     bool enhanced; /* S: IRD and ORD precede the private data */
     uint8_t revision;
-    bool has_limits;             /* S is set, and the four bytes are present */
+    bool has_limits;             /* S is set, and the frame has the four bytes of IRD and ORD */
     bool peer_to_peer;           /* A */
     unsigned rtr;                /* set of enum mpa_rtr: flags B, C, D */
     uint16_t ird, ord;           /* 14 bits */
@@ -45,24 +45,24 @@ struct mpa_frame {
 
 enum mpa_decode {
     MPA_DECODED,
-    MPA_MORE,       /* the frame is incomplete; *need is its size, or the header's while only that is known */
+    MPA_MORE,       /* the frame is incomplete; *need is its size, or the header's size if the header is incomplete */
     MPA_BAD_KEY,    /* reported at the first wrong byte */
     MPA_BAD_LENGTH, /* private data is longer than MPA_MAX_PRIVATE_DATA */
 };
 
 /*
  * Decodes a request (reply is false) or a reply from the first len bytes. Bytes may follow the frame. The caller must
- * check revision and flags. Reserved bits are ignored; S is reserved before revision 2. A frame that has S but less
- * than four bytes of private data has enhanced set and has_limits clear.
+ * check revision and flags. Reserved bits are ignored; S is reserved before revision 2. If a frame has S but less than
+ * four bytes of private data, sets f->enhanced and clears f->has_limits.
  */
 enum mpa_decode mpa_frame_decode(struct mpa_frame *f, bool reply, const uint8_t *bytes, size_t len, size_t *need);
 /*
- * Returns the frame's size, or 0 if it is larger than size or private data and limits exceed MPA_MAX_PRIVATE_DATA.
- * Enhanced frames always carry the limits.
+ * Returns the frame's size. Returns 0 if the frame is larger than size, or if private data and limits together exceed
+ * MPA_MAX_PRIVATE_DATA. Enhanced frames always contain the limits.
  */
 size_t mpa_frame_encode(const struct mpa_frame *f, uint8_t *bytes, size_t size);
 
-/* Returns the size of the FPDU of a ULPDU of this length: 2 + length + padding + 4. */
+/* Returns the size of an FPDU whose ULPDU has this length: 2 + length + padding + 4. */
 static inline size_t mpa_fpdu_size(size_t ulpdu)
 {
     return ((MPA_FPDU_LENGTH + ulpdu + 3) & ~(size_t)3) + MPA_FPDU_CRC;

@@ -6,7 +6,7 @@
  *   bytes 0-1  layer 4 bits, error type 4 bits, error code 8 bits
  *   bytes 2-3  M: the segment length is valid; D: a DDP header follows; R: an RDMAP header follows; reserved
  *   bytes 4-5  the length of the terminated DDP segment, if any of M, D, R is set
- *   then       its DDP header (D), then its Read Request header (R)
+ *   then       the segment's DDP header (D), then its Read Request header (R)
  */
 #include "wire/terminate.h"
 
@@ -27,7 +27,7 @@ static size_t terminate_ddp_header_size(uint8_t first)
     return first & DDP_T ? DDP_TAGGED_HEADER : DDP_UNTAGGED_HEADER;
 }
 
-/* Computes M, D and R for t. Returns false if header_len is none of the three lengths. */
+/* Computes M, D and R for t. Returns false if header_len fits none of the three forms of t->header. */
 static bool terminate_hdrct(const struct terminate *t, uint16_t *hdrct)
 {
     size_t ddp;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The Terminate message (RFC 5040 section 4.8; RFC 6581 adds MPA codes) and the errors that it reports. The invariant:
- * the values of enum wire_error, WIRE_OK excepted, are the codes on the wire.
+ * the values of enum wire_error, except WIRE_OK, are the codes on the wire.
  */
 #ifndef WIRE_TERMINATE_H
 #define WIRE_TERMINATE_H
@@ -59,7 +59,7 @@ enum wire_error {
 };
 
 enum {
-    /* control 4, DDP segment length 2, DDP header 18, RDMAP header (a Read Request) 28 */
+    /* bytes: control 4, DDP segment length 2, DDP header 18, RDMAP header (of a Read Request) 28 */
     TERMINATE_MAX_PAYLOAD = 4 + 2 + DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST,
 };
 
@@ -67,20 +67,20 @@ struct terminate {
     enum wire_error error;
     bool has_header;      /* segment_len, header and header_len are valid */
     uint16_t segment_len; /* of the terminated DDP segment */
-    /* Empty, or the segment's DDP header, or its DDP header and its Read Request header. */
+    /* One of three forms: empty, the segment's DDP header, or its DDP header and its Read Request header. */
     uint8_t header[DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST];
     size_t header_len;
 };
 
 /*
- * Encodes the payload of a Terminate message on queue 2, without that message's own DDP header. Returns its size, or 0
- * if it does not fit, the error is WIRE_OK, or header_len is none of the three lengths.
+ * Encodes the payload of a Terminate message on queue 2, without that message's own DDP header. Returns the payload's
+ * size, or 0 if the payload does not fit, the error is WIRE_OK, or header_len fits none of the three forms of header.
  */
 size_t terminate_encode(const struct terminate *t, uint8_t *bytes, size_t size);
-/* Returns false if the payload is shorter than its control bits M, D and R require. error may be outside the enum. */
+/* Returns false if the payload is shorter than its bits M, D and R require. Any 16-bit code may become t->error. */
 bool terminate_decode(struct terminate *t, const uint8_t *bytes, size_t len);
 
-/* Never NULL. All unknown codes have the same name. */
+/* Returns a text, never NULL. All unknown codes have the same text. */
 const char *wire_error_name(enum wire_error e);
 
 #endif
