@@ -70,7 +70,7 @@ class Watch:
             self.read()
 
     def between(self, begun, ended):
-        """Returns the distances from the last before `begun` to the first after `ended`. Drops all earlier distances."""
+        """Returns the distances from the last before `begun` to the first after `ended`. Drops earlier distances."""
         self.until(ended)
         first = sum(at < begun for at, _ in self.distances) - 1
         last = sum(at < ended for at, _ in self.distances)

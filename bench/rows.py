@@ -4,10 +4,10 @@ import collections
 
 # A measurement: program, arguments ({seconds} is replaced), environment as pairs. Kind: ours, bare, floor, fabric, ucx.
 Run = collections.namedtuple("Run", "kind program arguments environment")
-# A row: a run of OpenNDK, and the run to compare it with. The ratio is OpenNDK's figure divided by the other figure; the
-# peers have the same kind of ratio. main: --markdown prints the row, and the exit status depends on it. floor: a program
-# with only the necessary work (data_floor.c; for establishments bare TCP that reserves its addresses). A measurement
-# with one establishment at a time has no floor, because bare TCP uses blocking calls in that case.
+# A row: a run of OpenNDK, and the run to compare it with. The ratio is OpenNDK's figure divided by the other figure;
+# each peer has a ratio of this kind. main: --markdown prints the row, and the exit status depends on it. floor: a
+# program with only the necessary work (data_floor.c; for establishments bare TCP that reserves its addresses). A
+# measurement with one establishment at a time has no floor, because bare TCP uses blocking calls in that case.
 Row = collections.namedtuple("Row", "group what field unit ours against fabric ucx main floor", defaults=(False, None))
 
 KINDS = {"ours": "OpenNDK", "bare": "bare TCP", "fabric": "libfabric", "ucx": "UCX"}

@@ -32,7 +32,7 @@ static void event_add(struct event *e)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* Waits until the count is above `seen`; false after `ms` milliseconds (0: no limit), or if the waits are cancelled. */
+/* Waits until the count is above `seen`. Returns false after `ms` milliseconds (0: no limit), or if c is cancelled. */
 static bool event_wait(struct consumer *c, struct event *e, unsigned seen, uint64_t ms)
 {
     struct timespec until;
@@ -74,7 +74,7 @@ static void consumer_on_notify(void *context, NTSTATUS status)
 {
     struct consumer *c = context;
 
-    (void)status; /* an overflow ends the queue pairs: the results show it */
+    (void)status; /* after an overflow of the CQ, failed results show that the queue pairs have ended */
     event_add(c->wake);
 }
 
@@ -104,7 +104,7 @@ static void consumer_on_request(void *context, NDK_CONNECTOR *connector)
         pthread_cond_broadcast(&c->requested.change);
     }
     pthread_mutex_unlock(&c->requested.lock);
-    if (is_refused) /* the close of the listener waits for it */
+    if (is_refused) /* the close of the listener waits for this close */
         connector->Dispatch->NdkCloseConnector(&connector->Header, consumer_on_refused, NULL);
 }
 
@@ -148,7 +148,7 @@ static NTSTATUS consumer_create_queues(struct consumer *c, NDK_CQ *cq, uint32_t 
     return sync_create_qp(c->pd, &options, &c->qp);
 }
 
-/* Creates PD, CQ and QP, with less than DEPTH if the adapter does not allow as much. */
+/* Creates PD, CQ and QP. Their depths are below DEPTH if the adapter's maximum is lower. */
 static NTSTATUS consumer_create_objects(struct consumer *c, const char **step)
 {
     const struct consumer_queues queues = { min_ulong(DEPTH, c->info.MaxReceiveQueueDepth),
@@ -207,7 +207,7 @@ void consumer_close_connector(struct consumer *c)
     c->connector = NULL;
 }
 
-/* Closes the listener. Its close waits for the connectors of all requests, so these are closed first. */
+/* Closes the connectors of waiting requests, and then the listener, whose close waits for all its connectors. */
 static void consumer_close_listener(struct consumer *c)
 {
     if (!c->listener)
@@ -272,7 +272,7 @@ NDK_CONNECTOR *consumer_next_request_ms(struct consumer *c, uint64_t ms)
     return connector;
 }
 
-/* Waits for a pending connect. Cancels it after an interrupt. */
+/* Waits for a pending connect. Cancels the connect if is_interrupted returns true. */
 static NTSTATUS consumer_wait_connect(struct consumer *c, struct sync *s, NTSTATUS status)
 {
     if (status != STATUS_PENDING || !c->is_interrupted)

@@ -25,9 +25,9 @@ struct consumer_region {
 
 /* Allocates zeroed pages and registers them. flags: NDK_MR_FLAG_. The region is zeroed after a failure. */
 NTSTATUS consumer_region_create(struct consumer_region *r, NDK_PD *pd, uint32_t len, ULONG flags);
-/* The same for memory of the caller, which must outlive the region. */
+/* Registers memory of the caller, which must outlive the region. Otherwise like consumer_region_create. */
 NTSTATUS consumer_region_register(struct consumer_region *r, NDK_PD *pd, void *memory, uint32_t len, ULONG flags);
-/* Waits until no request uses the memory. Does nothing with a zeroed region. */
+/* Closes the region, and waits until no request uses the memory. Does nothing with a zeroed region. */
 void consumer_region_destroy(struct consumer_region *r);
 
 static inline NDK_SGE consumer_region_sge(const struct consumer_region *r, uint32_t offset, uint32_t len)

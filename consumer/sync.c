@@ -41,7 +41,7 @@ NTSTATUS sync_wait(struct sync *s, NTSTATUS status)
 {
     if (status != STATUS_PENDING)
         return status;
-    while (sem_wait(&s->done)) /* EINTR */
+    while (sem_wait(&s->done)) /* interrupted by a signal */
         continue;
     return s->status;
 }
@@ -59,11 +59,11 @@ bool sync_wait_ms(struct sync *s, unsigned ms)
     }
     if (sem_timedwait(&s->done, &t) != 0)
         return false;
-    sem_post(&s->done); /* for sync_wait */
+    sem_post(&s->done); /* so that sync_wait returns */
     return true;
 }
 
-/* Ends a call of which nothing else is waited for. */
+/* Waits for the call, and calls sync_fini. Returns the final status. */
 static NTSTATUS sync_end(struct sync *s, NTSTATUS status)
 {
     status = sync_wait(s, status);
@@ -71,7 +71,7 @@ static NTSTATUS sync_end(struct sync *s, NTSTATUS status)
     return status;
 }
 
-/* The same for a create. Stores the object in *out, a pointer to any object type, if the completion brought it. */
+/* Like sync_end, for a create. *out, a pointer to any object type, receives the object of a pending create. */
 static NTSTATUS sync_end_create(struct sync *s, NTSTATUS status, void *out)
 {
     NDK_OBJECT_HEADER *object = NULL;
@@ -176,7 +176,7 @@ NTSTATUS sync_create_qp(NDK_PD *pd, const struct sync_qp *o, NDK_QP **qp)
 
 void sync_close(void *object)
 {
-    NDK_PD *any = object; /* all objects but the adapter have the header first, and the close first in their table */
+    NDK_PD *any = object; /* every object except the adapter begins with its header, and its table with the close */
     struct sync s;
 
     sync_init(&s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NDK calls that return their final status: each waits until the call has completed. The caller must not be in a
- * callback, because the completion may need the thread that it would block.
+ * Functions that make an NDK call, wait until the call has completed, and return its final status. They must not be
+ * called in a callback, because the completion may need the thread that the wait would block.
  */
 #ifndef CONSUMER_SYNC_H
 #define CONSUMER_SYNC_H
@@ -12,7 +12,8 @@
 #include "ndk/ndkpi.h"
 
 /*
- * One call at a time that has no function below, or that another thread's calls must follow before it is waited for:
+ * For a call that has no function below, or that cannot complete before the caller has made another call. A struct sync
+ * serves one call at a time:
  *
  *     sync_init(&s);
  *     status = c->Dispatch->NdkDisconnect(c, sync_on_request, &s);
@@ -33,7 +34,7 @@ void sync_on_create(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object);
 void sync_on_close(void *context);
 /* Returns the final status of a call that returned `status`. */
 NTSTATUS sync_wait(struct sync *s, NTSTATUS status);
-/* Returns whether a pending call has completed, after at most `ms` milliseconds; a signal ends the wait earlier. */
+/* Waits at most `ms` milliseconds; a signal ends the wait earlier. Returns whether the pending call has completed. */
 bool sync_wait_ms(struct sync *s, unsigned ms);
 
 /* ---- creates: the out parameter is NULL after a failure ---- */
@@ -46,14 +47,14 @@ NTSTATUS sync_create_listener(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBAC
                               NDK_LISTENER **listener);
 NTSTATUS sync_create_shared_endpoint(NDK_ADAPTER *adapter, const struct sockaddr *address,
                                      NDK_SHARED_ENDPOINT **endpoint);
-/* Without notification. */
+/* Creates an SRQ without notification. */
 NTSTATUS sync_create_srq(NDK_PD *pd, ULONG depth, ULONG sges, NDK_SRQ **srq);
 NTSTATUS sync_create_mr(NDK_PD *pd, BOOLEAN fast_register, NDK_MR **mr);
 NTSTATUS sync_create_mw(NDK_PD *pd, NDK_MW **mw);
 
 struct sync_qp {
-    NDK_CQ *cq;   /* of receives and of requests */
-    NDK_SRQ *srq; /* NULL: a receive queue of its own */
+    NDK_CQ *cq;   /* for receives and for initiator requests */
+    NDK_SRQ *srq; /* NULL: the QP has its own receive queue */
     void *context;
     ULONG receives, requests; /* queue depths */
     ULONG receive_sges, request_sges;
@@ -63,7 +64,7 @@ NTSTATUS sync_create_qp(NDK_PD *pd, const struct sync_qp *options, NDK_QP **qp);
 
 /* ---- other calls ---- */
 
-/* Closes any object but an adapter. */
+/* Closes an object of any type except an adapter. */
 void sync_close(void *object);
 NTSTATUS sync_listen(NDK_LISTENER *listener, const struct sockaddr *address);
 NTSTATUS sync_register(NDK_MR *mr, MDL *mdl, SIZE_T len, ULONG flags);

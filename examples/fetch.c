@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RDMA: a server has a file, a client fetches it, and the data moves without a copy by either of them.
+ * RDMA: a server has a file, and a client fetches the file. Neither of them copies the data.
  *
  *     fetch server 127.0.0.1 50001 FILE           serves one client and ends
  *     fetch client 127.0.0.1 50001 write >COPY    the server writes into the client's memory
  *     fetch client 127.0.0.1 50001 read >COPY     the client reads from the server's memory
  *
- * With `write` the client registers its memory for the server, by a fast registration. The server writes the file there
- * and invalidates the registration with its reply. With `read` the server binds a memory window to the file. The client
- * reads it and invalidates the window with its last message. docs/guide-consumer.md explains each step. The functions
- * that this program shares with examples/first.c are the same there.
+ * With `write` the client registers its memory for the server, by a fast registration. The server writes the file into
+ * that memory, and invalidates the registration with its reply. With `read` the server binds a memory window to the
+ * file. The client reads the file, and invalidates the window with its last message. docs/guide-consumer.md explains
+ * each step. The functions for calls that pend, and for failures, are the same as in examples/first.c.
  */
 #include <endian.h>
 #include <netdb.h>
@@ -28,15 +28,15 @@
 enum {
     FILE_SIZE = 1 << 20, /* a longer file is refused */
     QUEUE_DEPTH = 4,     /* requests of one end that can be outstanding */
-    POLLS = 1000         /* before a thread sleeps */
+    POLLS = 1000         /* polls of an empty queue before a thread sleeps */
 };
 
 /* The only message, in network byte order: a client's request, and the server's reply. */
 struct message {
-    uint32_t what;  /* MESSAGE_ */
-    uint32_t token; /* the memory that the receiver may access: */
-    uint64_t address;
-    uint64_t length; /* in the reply to MESSAGE_WRITE: the length of the file */
+    uint32_t what;    /* MESSAGE_WRITE, and so on */
+    uint32_t token;   /* of the memory that the receiver of the message may access */
+    uint64_t address; /* of that memory */
+    uint64_t length;  /* of that memory; in the reply to MESSAGE_WRITE the length of the file */
 };
 enum { MESSAGE_WRITE = 1, MESSAGE_READ, MESSAGE_REPLY, MESSAGE_DONE };
 
@@ -62,14 +62,14 @@ struct end {
     NDK_LOGICAL_ADDRESS_MAPPING *lam; /* client: the pages of `file` */
     ULONG first_byte;                 /* client: the offset of `file` in its first page */
 
-    sem_t completed; /* the pending call has completed, with: */
-    NTSTATUS status;
-    NDK_OBJECT_HEADER *object;
+    sem_t completed;           /* posted when the pending call has completed */
+    NTSTATUS status;           /* the final status of that call */
+    NDK_OBJECT_HEADER *object; /* the created object, if that call is a create */
 
     sem_t event; /* posted after a result, a request for a connection, or the end of the connection */
     atomic_flag has_request;
     atomic_bool is_over; /* the peer has disconnected, or the completion queue has failed */
-    atomic_uint reason;  /* of the disconnect */
+    atomic_uint reason;  /* the reason for the disconnect */
 };
 
 /* ---- Callbacks. They run on the library's threads, perhaps before the function that caused them has returned. ---- */
@@ -103,7 +103,7 @@ static void on_notified(void *context, NTSTATUS status)
     sem_post(&end->event);
 }
 
-/* The peer has disconnected. Posted receives do not complete then, so this must wake the thread that waits for them. */
+/* The peer has disconnected. Wakes the thread that waits for a result: posted receives do not complete any more. */
 static void on_disconnected(void *context, ULONG reason)
 {
     struct end *end = context;
@@ -118,7 +118,7 @@ static void on_refused_closed(void *context)
     (void)context;
 }
 
-/* A client requests a connection. This server accepts the first one only. */
+/* A client requests a connection. This server accepts only the first client. */
 static void on_request(void *context, NDK_CONNECTOR *connector)
 {
     struct end *end = context;
@@ -140,7 +140,7 @@ static void wait_for(sem_t *semaphore)
         ;
 }
 
-/* Takes what a function returned, and returns the call's final status. */
+/* Returns the final status of a call that returned `status`. Waits for it if the call is pending. */
 static NTSTATUS finish(struct end *end, NTSTATUS status)
 {
     if (status != STATUS_PENDING)
@@ -149,7 +149,7 @@ static NTSTATUS finish(struct end *end, NTSTATUS status)
     return end->status;
 }
 
-/* The same for a create. A pending create does not write its out parameter: the completion routine gets the object. */
+/* finish() for a create. A pending create does not write its out parameter: the completion routine gets the object. */
 static NTSTATUS finish_create(struct end *end, NTSTATUS status, void *out)
 {
     bool is_pending = status == STATUS_PENDING;
@@ -174,7 +174,7 @@ static bool succeeded(struct end *end, const char *call, NTSTATUS status)
     return false;
 }
 
-/* The connection, or the completion queue, has ended before its time. */
+/* Reports that the connection or the completion queue ended too early. Returns false. */
 static bool failed_early(const struct end *end)
 {
     fprintf(stderr, "the connection is over: %s\n  %s\n", ondk_reason_name(end->reason), ondk_reason_text(end->reason));
@@ -239,7 +239,7 @@ static bool prepare_fast_registration(struct end *end)
     }
     status = end->adapter->Dispatch->NdkBuildLAM(end->adapter, &end->file_mdl, FILE_SIZE, on_completed, end, NULL,
                                                  &size, &end->first_byte);
-    if (finish(end, status) == STATUS_BUFFER_TOO_SMALL) /* `size` is what it needs */
+    if (finish(end, status) == STATUS_BUFFER_TOO_SMALL) /* `size` is the size of the LAM */
         end->lam = malloc(size);
     if (!end->lam)
         return false;
@@ -339,8 +339,8 @@ static bool post_receive(struct end *end)
 }
 
 /*
- * Posts a message. It is silent, so end->out must not change before something shows that it has been sent: a later
- * result, or the peer's answer. `invalidate` is a token of the peer that ends with the message; 0: none.
+ * Posts a message by a silent send. end->out must not change until a later result, or the peer's answer, shows that the
+ * message has been sent. `invalidate` is a token of the peer that the message invalidates, or 0.
  */
 static bool post_message(struct end *end, struct message message, uint32_t invalidate)
 {
@@ -359,7 +359,7 @@ static bool post_message(struct end *end, struct message message, uint32_t inval
 }
 
 /*
- * Waits for the next result: polls for a moment, then sleeps until one of the type `wake` (NDK_CQ_NOTIFY_) arrives.
+ * Waits for the next result: polls for a moment, then sleeps until a result of kind `wake` (NDK_CQ_NOTIFY_) arrives.
  * Returns false if there is none: the request has failed, or the connection is over.
  */
 static bool next_result(struct end *end, ULONG wake, NDK_RESULT_EX *result)
@@ -501,7 +501,7 @@ static bool reply_by_write(struct end *end, const struct message *request)
            post_message(end, (struct message){ .what = MESSAGE_REPLY, .length = end->length }, request->token);
 }
 
-/* Opens a window to the file for the client, and waits until the client has read it. */
+/* Opens a window to the file for the client, and waits until the client has read the file. */
 static bool reply_by_window(struct end *end)
 {
     struct message reply = { .what = MESSAGE_REPLY, .address = (uintptr_t)end->file, .length = end->length };

@@ -10,7 +10,7 @@
  *     adapter             the network interface
  *     listener            the listening socket
  *     connector           connect, accept and shutdown of one connection
- *     queue pair          send and recv of one connection. Both only post a request, which the adapter carries out
+ *     queue pair          send and recv of one connection. A call only posts a request, which the adapter carries out
  *     completion queue    the results of these requests
  *     memory region       memory that requests may use
  *     protection domain   a group of queue pairs and of the memory regions that they may use
@@ -46,14 +46,14 @@ struct end {
     MDL mdl;                  /* describes `lines` */
     char lines[2][LINE_SIZE]; /* the line to send, the received line */
 
-    sem_t completed; /* the pending call has completed, with: */
-    NTSTATUS status;
-    NDK_OBJECT_HEADER *object;
+    sem_t completed;           /* posted when the pending call has completed */
+    NTSTATUS status;           /* the final status of that call */
+    NDK_OBJECT_HEADER *object; /* the created object, if that call is a create */
 
     sem_t event; /* posted after a result, a request for a connection, or the end of the connection */
     atomic_flag has_request;
     atomic_bool is_over; /* the peer has disconnected, or the completion queue has failed */
-    atomic_uint reason;  /* of the disconnect */
+    atomic_uint reason;  /* the reason for the disconnect */
 };
 
 /* ---- Callbacks. They run on the library's threads, perhaps before the function that caused them has returned. ---- */
@@ -87,7 +87,7 @@ static void on_notified(void *context, NTSTATUS status)
     sem_post(&end->event);
 }
 
-/* The peer has disconnected. Posted receives do not complete then, so this must wake the thread that waits for them. */
+/* The peer has disconnected. Wakes the thread that waits for a result: posted receives do not complete any more. */
 static void on_disconnected(void *context, ULONG reason)
 {
     struct end *end = context;
@@ -102,7 +102,7 @@ static void on_refused_closed(void *context)
     (void)context;
 }
 
-/* A client requests a connection. This server accepts the first one only. */
+/* A client requests a connection. This server accepts only the first client. */
 static void on_request(void *context, NDK_CONNECTOR *connector)
 {
     struct end *end = context;
@@ -124,7 +124,7 @@ static void wait_for(sem_t *semaphore)
         ;
 }
 
-/* Takes what a function returned, and returns the call's final status. */
+/* Returns the final status of a call that returned `status`. Waits for it if the call is pending. */
 static NTSTATUS finish(struct end *end, NTSTATUS status)
 {
     if (status != STATUS_PENDING)
@@ -133,7 +133,7 @@ static NTSTATUS finish(struct end *end, NTSTATUS status)
     return end->status;
 }
 
-/* The same for a create. A pending create does not write its out parameter: the completion routine gets the object. */
+/* finish() for a create. A pending create does not write its out parameter: the completion routine gets the object. */
 static NTSTATUS finish_create(struct end *end, NTSTATUS status, void *out)
 {
     bool is_pending = status == STATUS_PENDING;
@@ -158,7 +158,7 @@ static bool succeeded(struct end *end, const char *call, NTSTATUS status)
     return false;
 }
 
-/* The connection, or the completion queue, has ended before its time. */
+/* Reports that the connection or the completion queue ended too early. Returns false. */
 static bool failed_early(const struct end *end)
 {
     fprintf(stderr, "the connection is over: %s\n  %s\n", ondk_reason_name(end->reason), ondk_reason_text(end->reason));
@@ -235,7 +235,7 @@ static void close_object(struct end *end, NDK_FN_CLOSE_OBJECT close_function, ND
     finish(end, close_function(object, on_closed, end));
 }
 
-/* Closes each object after those that depend on it: otherwise its close would wait for them. */
+/* Closes each object after the objects that depend on it, because its close waits for their closes. */
 static void close_end(struct end *end)
 {
     if (end->connector)
@@ -317,7 +317,7 @@ static bool run_client(struct end *end, struct sockaddr *from, struct sockaddr *
         if (result.Type == NdkOperationTypeReceive)
             print_line("the server answers", end->lines[1], result.BytesTransferred);
     }
-    status = end->connector->Dispatch->NdkDisconnect(end->connector, on_completed, end); /* waits for the server's */
+    status = end->connector->Dispatch->NdkDisconnect(end->connector, on_completed, end); /* waits for the server */
     return succeeded(end, "NdkDisconnect", finish(end, status));
 }
 
