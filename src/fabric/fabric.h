@@ -77,7 +77,10 @@ enum fabric_reason {
     FABRIC_REQUEST_TIMEOUT,     /* the request was not complete in time */
     FABRIC_BAD_REQUEST,         /* the first bytes are not a valid request */
     FABRIC_BAD_REVISION,        /* the request has a revision of the protocol that does not exist */
-    FABRIC_UNSUPPORTED_REQUEST, /* the request needs what this side does not support or allow */
+    FABRIC_UNSUPPORTED_REQUEST, /* the request requires markers */
+    FABRIC_REQUEST_NO_LIMITS,   /* the request announces read limits and does not have them */
+    FABRIC_REQUEST_DATA,        /* the request has too much private data */
+    FABRIC_REQUEST_NO_FORM,     /* the two sides have no form of ready-to-receive in common */
     FABRIC_BACKLOG_FULL,        /* too many requests of the listener wait for the consumer */
     FABRIC_CROWDED_OUT,         /* too many peers had not sent a complete request */
     FABRIC_NOT_DELIVERED,       /* the listener's owner refused the request: it is closing or out of memory */

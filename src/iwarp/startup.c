@@ -75,7 +75,8 @@ struct machine {
 struct iw_startup {
     const struct machine *machine;
     unsigned state;
-    unsigned rtr; /* forms offered (initiator) or accepted (responder) */
+    unsigned rtr;                /* forms offered (initiator) or accepted (responder) */
+    enum iw_startup_fault fault; /* of the responder's malformed request */
     struct iw_startup_config config;
     struct iw_startup_result result; /* the limits begin as this side's maximum and only decrease */
     struct mpa_frame peer;           /* private data points into frame until this side's frame overwrites it */
@@ -324,10 +325,11 @@ static struct mpa_frame startup_reply_frame(const struct iw_startup *s)
 }
 
 /* Makes a reject without the consumer. It lists the ready-to-receive forms that this side accepts. */
-static enum responder_input startup_refuse(struct iw_startup *s)
+static enum responder_input startup_refuse(struct iw_startup *s, enum iw_startup_fault fault)
 {
     struct mpa_frame f = startup_reply_frame(s);
 
+    s->fault = fault;
     f.rejected = true;
     f.peer_to_peer = s->peer.peer_to_peer;
     f.rtr = s->peer.peer_to_peer ? s->rtr : 0;
@@ -339,17 +341,19 @@ static enum responder_input startup_classify_request(struct iw_startup *s)
 {
     const struct mpa_frame *f = &s->peer;
 
-    if (f->revision > MAX_REVISION)
+    if (f->revision > MAX_REVISION) {
+        s->fault = IW_FAULT_REVISION;
         return R_BAD;
+    }
     startup_merge_limits(s);
     if (f->markers)
-        return startup_refuse(s);
+        return startup_refuse(s, IW_FAULT_MARKERS);
     if (f->enhanced && !f->has_limits)
-        return startup_refuse(s);
+        return startup_refuse(s, IW_FAULT_NO_LIMITS);
     if (f->private_len > s->config.max_private)
-        return startup_refuse(s);
+        return startup_refuse(s, IW_FAULT_PRIVATE_DATA);
     if (f->peer_to_peer && !(f->rtr & s->rtr))
-        return startup_refuse(s);
+        return startup_refuse(s, IW_FAULT_NO_FORM);
     return R_GOOD;
 }
 
@@ -462,9 +466,9 @@ void iw_startup_limits(const struct iw_startup *s, uint16_t *ird, uint16_t *ord)
     *ord = s->result.ord;
 }
 
-bool iw_startup_is_bad_revision(const struct iw_startup *s)
+enum iw_startup_fault iw_startup_fault(const struct iw_startup *s)
 {
-    return s->peer.revision > MAX_REVISION; /* 0 if the frame could not be decoded */
+    return s->fault; /* IW_FAULT_FRAME, which is 0, if the frame could not be decoded */
 }
 
 const uint8_t *iw_startup_private(const struct iw_startup *s, size_t *len)

@@ -48,6 +48,16 @@ enum iw_startup_event {
     IW_STARTUP_NO_RTR, /* the reply has flag A and no form that the request offered */
 };
 
+/* Responder: what is wrong with a malformed request. */
+enum iw_startup_fault {
+    IW_FAULT_FRAME,        /* the bytes are not a frame: the key or the length is wrong */
+    IW_FAULT_REVISION,     /* the revision does not exist */
+    IW_FAULT_MARKERS,      /* the peer requires markers */
+    IW_FAULT_NO_LIMITS,    /* flag S without the read limits */
+    IW_FAULT_PRIVATE_DATA, /* more than max_private */
+    IW_FAULT_NO_FORM,      /* no form of ready-to-receive that this side accepts */
+};
+
 /* The result of negotiation. ird and ord are the effective limits: ird = min(own inbound, peer's outbound). */
 struct iw_startup_result {
     uint8_t revision;
@@ -87,8 +97,8 @@ void iw_startup_reject(struct iw_startup *s, const void *private_data, size_t le
  * After the end, on both sides: the effective limits.
  */
 void iw_startup_limits(const struct iw_startup *s, uint16_t *ird, uint16_t *ord);
-/* Responder, after IW_STARTUP_MALFORMED: does the request have a revision that does not exist? */
-bool iw_startup_is_bad_revision(const struct iw_startup *s);
+/* Responder, after IW_STARTUP_MALFORMED. */
+enum iw_startup_fault iw_startup_fault(const struct iw_startup *s);
 const uint8_t *iw_startup_private(const struct iw_startup *s, size_t *len); /* the peer's */
 void iw_startup_result(const struct iw_startup *s, struct iw_startup_result *r);
 

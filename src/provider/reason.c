@@ -155,10 +155,19 @@ static const struct cause {
                              "The peer's request has an MPA revision that does not exist; 0, 1 and 2 do.",
                              "Configure the peer's MPA revision; 2 is the newest (mpa_revision)."},
     [FABRIC_UNSUPPORTED_REQUEST] = {ONDK_CAUSE_UNSUPPORTED_REQUEST, 0,
-                                    "The peer's request needs MPA markers, has flag S without read limits, has more "
-                                    "private data than allowed, or offers no common ready-to-receive form.",
-                                    "Compare the peer's settings with max_private and rtr of this side; markers are "
-                                    "not supported."},
+                                    "The peer's request requires MPA markers, which OpenNDK does not support.",
+                                    "Switch markers off at the peer."},
+    [FABRIC_REQUEST_NO_LIMITS] = {ONDK_CAUSE_REQUEST_NO_LIMITS, 0,
+                                  "The peer's request has flag S, which announces read limits, but no read limits.",
+                                  "An error in the peer's protocol software: capture the traffic and report it."},
+    [FABRIC_REQUEST_DATA] = {ONDK_CAUSE_REQUEST_DATA, 0,
+                             "The peer's request has more private data than this side allows.",
+                             "Have the peer's program send less, or raise ONDK_MAX_PRIVATE (max_private) of this "
+                             "side."},
+    [FABRIC_REQUEST_NO_FORM] = {ONDK_CAUSE_REQUEST_NO_FORM, 0,
+                                "The peer's request offers no form of ready-to-receive that this side accepts.",
+                                "Compare the forms that the peer offers with ONDK_RTR (rtr) of this side; the default "
+                                "accepts all."},
     [FABRIC_BACKLOG_FULL] = {ONDK_CAUSE_BACKLOG_FULL, 0,
                              "As many requests as the backlog allows wait for the consumer.",
                              "Have the consumer accept or reject sooner, or raise backlog."},

@@ -22,6 +22,9 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_REJECTED:
     case FABRIC_NO_PROTOCOL:
     case FABRIC_UNSUPPORTED_REQUEST:
+    case FABRIC_REQUEST_NO_LIMITS:
+    case FABRIC_REQUEST_DATA:
+    case FABRIC_REQUEST_NO_FORM:
     case FABRIC_BACKLOG_FULL:
     case FABRIC_LISTENER_PAUSED:
     case FABRIC_LOCAL_REJECT:

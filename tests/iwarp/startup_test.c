@@ -155,6 +155,39 @@ static void test_requests(void **state)
     }
 }
 
+/* The fault of each malformed request. */
+static void test_faults(void **state)
+{
+    static const struct {
+        const char *request;
+        size_t filler;
+        enum iw_startup_fault fault;
+    } faults[] = {
+        { "40 01 0201", 0, IW_FAULT_FRAME },
+        { "40 03 0000", 0, IW_FAULT_REVISION },
+        { "50 ff 0004 00010001", 0, IW_FAULT_REVISION },
+        { "c0 01 0000", 0, IW_FAULT_MARKERS },
+        { "90 02 0004 00010001", 0, IW_FAULT_MARKERS },
+        { "50 02 0000", 0, IW_FAULT_NO_LIMITS },
+        { "50 02 0003 000100", 0, IW_FAULT_NO_LIMITS },
+        { "40 01 00fd", 253, IW_FAULT_PRIVATE_DATA },
+        { "50 02 0101 00010002", 253, IW_FAULT_PRIVATE_DATA },
+        { "50 02 0004 80010001", 0, IW_FAULT_NO_FORM },
+    };
+    uint8_t bytes[MPA_MAX_FRAME + 1];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(faults); i++) {
+        struct iw_startup *s = iw_startup_responder(&usual);
+        size_t len = frame(bytes, false, faults[i].request, faults[i].filler);
+
+        assert_non_null(s);
+        assert_int_equal(feed(s, bytes, len, len), IW_STARTUP_MALFORMED);
+        assert_int_equal(iw_startup_fault(s), faults[i].fault);
+        iw_startup_free(s);
+    }
+}
+
 struct reply_case {
     const char *reply;
     enum iw_startup_event event;
@@ -441,15 +474,11 @@ static void test_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_requests),
-        cmocka_unit_test(test_replies),
-        cmocka_unit_test(test_requests_of_ours),
-        cmocka_unit_test(test_large_limits),
-        cmocka_unit_test(test_higher_revision),
-        cmocka_unit_test(test_wrong_keys),
-        cmocka_unit_test(test_wants_exactly_the_frame),
-        cmocka_unit_test(test_reject_data),
-        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_requests),     cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_replies),      cmocka_unit_test(test_requests_of_ours),
+        cmocka_unit_test(test_large_limits), cmocka_unit_test(test_higher_revision),
+        cmocka_unit_test(test_wrong_keys),   cmocka_unit_test(test_wants_exactly_the_frame),
+        cmocka_unit_test(test_reject_data),  cmocka_unit_test(test_tables),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

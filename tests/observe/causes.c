@@ -71,21 +71,43 @@ CASE(causes_before_a_request, KIT_FAMILIES)
     refused_peer(
         &p, request, len,
         (struct outcome){ ACCEPTED, "arriving", STATUS_CONNECTION_ABORTED, REASON(BAD_REVISION), NULL, NULL, 0 }, 2);
-    request[17] = 1;
-    request[16] = RAW_M;
-    refused_peer(&p, request, len,
-                 (struct outcome){ ACCEPTED | REFUSED, "arriving", STATUS_CONNECTION_REFUSED,
-                                   REASON(UNSUPPORTED_REQUEST), NULL, NULL, 0 },
-                 3);
     refused_peer(&p, NULL, 0,
                  (struct outcome){ ACCEPTED, "arriving", STATUS_IO_TIMEOUT, REASON(REQUEST_TIMEOUT), NULL, NULL, 0 },
-                 4);
+                 3);
     leaving_peer(
         &p, false,
-        (struct outcome){ ACCEPTED, "arriving", STATUS_CONNECTION_ABORTED, REASON(PEER_GAVE_UP), NULL, NULL, 0 }, 5);
+        (struct outcome){ ACCEPTED, "arriving", STATUS_CONNECTION_ABORTED, REASON(PEER_GAVE_UP), NULL, NULL, 0 }, 4);
     leaving_peer(&p, true,
                  (struct outcome){ ACCEPTED, "arriving", STATUS_CONNECTION_ABORTED, REASON(PEER_RESET), NULL, NULL, 0 },
-                 6);
+                 5);
+    CHECK_EQ(atomic_load(&p.listener.requests), 0);
+    kit_pair_close(&p);
+}
+
+/* The reason of a malformed request names its fault. */
+CASE(causes_of_refused_requests, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+    struct outcome e = {
+        ACCEPTED | REFUSED, "arriving", STATUS_CONNECTION_REFUSED, REASON(UNSUPPORTED_REQUEST), NULL, NULL, 0
+    };
+    uint8_t markers[] = "MPA ID Req Frame\x80\1\0\0", no_limits[] = "MPA ID Req Frame\x50\2\0\0";
+    uint8_t long_data[] = "MPA ID Req Frame\x40\1\0\5data?", zero_form[] = "MPA ID Req Frame\x50\2\0\4\xc0\1\0\1";
+    ondk_config_t config;
+
+    ondk_config_init(&config);
+    config.max_private = 4;
+    config.rtr = ONDK_RTR_WRITE;
+    CHECK_STATUS(ondk_configure(&config), STATUS_SUCCESS);
+    log_collect();
+    kit_pair_open_idle(&p);
+    refused_peer(&p, markers, sizeof markers - 1, e, 1);
+    e.reason = REASON(REQUEST_NO_LIMITS);
+    refused_peer(&p, no_limits, sizeof no_limits - 1, e, 2);
+    e.reason = REASON(REQUEST_DATA);
+    refused_peer(&p, long_data, sizeof long_data - 1, e, 3);
+    e.reason = REASON(REQUEST_NO_FORM);
+    refused_peer(&p, zero_form, sizeof zero_form - 1, e, 4);
     CHECK_EQ(atomic_load(&p.listener.requests), 0);
     kit_pair_close(&p);
 }

@@ -21,16 +21,35 @@ static struct conn_outcome passive_admit(struct fabric_conn *c)
     return (struct conn_outcome){ CONN_REQUEST, FABRIC_OK };
 }
 
+static enum fabric_reason passive_fault_reason(enum iw_startup_fault fault)
+{
+    switch (fault) {
+    case IW_FAULT_REVISION:
+        return FABRIC_BAD_REVISION;
+    case IW_FAULT_MARKERS:
+        return FABRIC_UNSUPPORTED_REQUEST;
+    case IW_FAULT_NO_LIMITS:
+        return FABRIC_REQUEST_NO_LIMITS;
+    case IW_FAULT_PRIVATE_DATA:
+        return FABRIC_REQUEST_DATA;
+    case IW_FAULT_NO_FORM:
+        return FABRIC_REQUEST_NO_FORM;
+    case IW_FAULT_FRAME:
+        break;
+    }
+    return FABRIC_BAD_REQUEST;
+}
+
 /* Bytes that are no MPA frame get no answer. For a malformed frame, start-up has made a reject. */
 static struct conn_outcome passive_malformed(struct fabric_conn *c)
 {
+    bool is_answered;
     const uint8_t *at;
 
     iwarp_count(c->home, COUNT_REFUSED, 1);
-    if (iw_startup_tx_want(c->startup, &at))
-        return (struct conn_outcome){ CONN_REFUSE, FABRIC_UNSUPPORTED_REQUEST };
-    return (struct conn_outcome){ CONN_LOST,
-                                  iw_startup_is_bad_revision(c->startup) ? FABRIC_BAD_REVISION : FABRIC_BAD_REQUEST };
+    is_answered = iw_startup_tx_want(c->startup, &at) > 0;
+    return (struct conn_outcome){ is_answered ? CONN_REFUSE : CONN_LOST,
+                                  passive_fault_reason(iw_startup_fault(c->startup)) };
 }
 
 struct conn_outcome passive_request(struct fabric_conn *c)
