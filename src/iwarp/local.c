@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests that send nothing: fast register, bind, invalidate. Each is carried out when the requests ahead of it have
- * been framed.
+ * Requests that send nothing: fast register, bind, invalidate. Such a request is carried out when the requests ahead of
+ * it have been framed.
  *
  * If the transport takes only a part of a batch, the rest is framed again later. Invariant: the result of such a
- * request is stored in its entry, not in the sending state, so that framing again skips a request that is done.
+ * request is stored in its entry, not in the state of sending, so that the second framing skips the request.
  */
 #include "iwarp/qp_internal.h"
 

@@ -23,9 +23,9 @@
  * generation at the time of the bind, so that the window ends with that region.
  *
  * An STag is the slot's index and generation, after a permutation of 32 bits keyed with the table's secret: a Feistel
- * network whose function looks up both bytes in random boxes. So each registration has its own value, in no order,
- * until the slot's generations are used up. Free slots are reused in the order in which they were freed. So a value
- * is used again only after as many registrations as there are free slots times generations.
+ * network whose function looks up both bytes in random boxes. So STags follow each other in no visible order, and a
+ * value is used again only when all generations of its slot have been used. Free slots are reused in the order in which
+ * they were freed. So that takes as many registrations as there are free slots times generations.
  */
 #include "iwarp/memory.h"
 
@@ -55,7 +55,7 @@ _Static_assert(MAX_CHUNKS << CHUNK_SHIFT == 1 << INDEX_BITS, "every slot has an 
 struct chunk;
 
 struct mem_table {
-    uint64_t number; /* from 1, never used again */
+    uint64_t number; /* unique in the process; never 0 */
     uint16_t keys[FEISTEL_ROUNDS];
     uint16_t high_box[BOX_SIZE], low_box[BOX_SIZE];
     struct chunk *_Atomic chunks[MAX_CHUNKS];
@@ -91,7 +91,7 @@ static uint64_t table_mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Part of each lookup. Boxes take two thirds of the time of multiplications that mix as well. */
+/* Runs four times in each lookup. Multiplications that mix the bits equally well take 1.5 times as long. */
 static uint16_t stag_feistel_round(const struct mem_table *t, int round, uint16_t half)
 {
     unsigned v = half ^ t->keys[round];
@@ -216,7 +216,7 @@ static int table_grow(struct mem_table *t)
     return full ? ENOSPC : 0;
 }
 
-/* Returns the next generation of a free slot, and its STag. Skips a generation whose STag would be 0. */
+/* Returns the next generation of a free slot, and stores its STag. Skips a generation whose STag would be 0. */
 static uint32_t slot_next_generation(const struct mem_table *t, const struct mem_region *r, uint32_t *stag)
 {
     uint64_t word = atomic_load_explicit(&r->word, memory_order_relaxed);
@@ -277,7 +277,7 @@ void slot_free(struct mem_region *r)
     free_list_push(slot_table(r), r);
     if (done)
         done(context);
-    group_unref(group); /* may be the last reference, and call the group's `empty` */
+    group_unref(group); /* calls the group's `empty` if this is the last reference */
     group_unref(parent_group);
 }
 
@@ -311,14 +311,14 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
 {
     uint64_t before;
 
-    /* Before DEAD is set, because the thread that then brings the count to 0 reads them. */
+    /* Both are set before DEAD, because the thread that brings the count to 0 after DEAD reads them. */
     r->done = done;
     r->context = context;
     before = atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel);
     assert(!(before & WORD_DEAD));
     if (before & WORD_COUNT)
         return false;
-    r->done = NULL; /* the return value reports it */
+    r->done = NULL; /* the return value reports the end instead */
     slot_free(r);
     return true;
 }
@@ -368,7 +368,7 @@ static struct mem_region *table_slot(struct mem_table *t, uint32_t index)
     return c && position ? &c->slots[position - 1] : NULL;
 }
 
-/* Protects the slot if its generation's bits in `mask` are equal to `generation`, and it may be found. */
+/* As slot_protect, but compares only the bits of the generation that are in `mask`. */
 static bool slot_protect_masked(struct mem_region *r, uint32_t generation, uint32_t mask, bool with_prepared)
 {
     uint64_t hidden = with_prepared ? WORD_DEAD : WORD_DEAD | WORD_PREPARED;
@@ -387,7 +387,7 @@ bool slot_protect(struct mem_region *r, uint32_t generation, bool with_prepared)
     return slot_protect_masked(r, generation, UINT32_MAX, with_prepared);
 }
 
-/* The inline functions are for lookups in this file, which run several times for each message. */
+/* Lookups in this file use the inline functions, because lookups run several times for each message. */
 static inline void slot_unprotect_inline(struct mem_region *r)
 {
     uint64_t before = atomic_fetch_sub_explicit(&r->word, 1, memory_order_acq_rel);
@@ -439,7 +439,7 @@ enum wire_error slot_check(const struct mem_region *r, const void *domain, uint6
     return slot_check_inline(r, domain, to, len, access);
 }
 
-/* Sets ref->at to the address of `to`, and ref->run to the part of len that follows it contiguously. */
+/* Sets ref->at to the address of `to`, and ref->run to the number of contiguous bytes from there on, at most len. */
 static void slot_locate(const struct mem_region *r, uint64_t to, uint64_t len, struct mem_ref *ref)
 {
     uint64_t at = to - r->base_to + r->offset;
@@ -489,7 +489,7 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
     return slot_lookup(t, domain, stag, to, len, access, false, ref);
 }
 
-/* A mapping of logical addresses is a region of the table's own domain, and the address's upper half is its STag. */
+/* A mapping is a region in a domain of its own, which is the table. The upper half of a logical address is its STag. */
 enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                   unsigned access, bool with_prepared, struct mem_ref *ref)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The STag table: which memory a peer or a request may access. Each adapter has one table. A lookup takes no lock. It
- * protects the region until the caller releases it, so that a region can be invalidated while data for it arrives. The
- * invariant: after an invalidation no new lookup succeeds, and the invalidation is complete only when nothing protects
- * the region.
+ * The STag table: which memory a peer or a request may access. Each adapter has one table. A lookup takes no lock. A
+ * successful lookup protects the region: an invalidation of the region is complete only after mem_release has ended all
+ * protections. So the memory stays valid while it is accessed. The invariant: after an invalidation no new lookup
+ * succeeds.
  */
 #ifndef IWARP_MEMORY_H
 #define IWARP_MEMORY_H
@@ -31,23 +31,24 @@ struct mem_ref {
 
 /* Returns NULL if out of memory. secret: a random number, so that a peer cannot guess STags. */
 struct mem_table *mem_table_create(uint64_t secret);
-/* The caller must have released all regions. */
+/* All regions of the table must have been freed. */
 void mem_table_destroy(struct mem_table *t);
 
 /*
- * The registrations of one memory region or window of the consumer. A memory region has one at a time. A fast-register
- * region or a window has at most one that is alive, and others that are prepared for queued requests. Registrations
- * replace each other in the order in which they were made, even if they are activated in another order.
+ * The registrations of one memory region or window of the consumer. A memory region has one registration at a time. A
+ * fast-register region or a window has at most one that is alive, which lookups find, and others that are prepared for
+ * queued requests. Registrations replace each other in the order in which they were made, even if they are activated in
+ * another order.
  */
 struct mem_group {
     struct spin lock;                /* guards everything; no other lock is taken while it is held */
     LIST_HEAD(, mem_region) regions; /* the newest is first */
-    uint64_t newest_number;          /* of the newest registration; they are numbered from 1 */
-    uint64_t activated_number;       /* the highest number that was ever alive */
-    uint32_t activated_stag;         /* its STag; 0: none yet */
-    uint32_t newest_stag;        /* of the newest registration, even if it has ended, or of `reserved`; 0: none yet */
-    struct mem_region *reserved; /* the slot of the first registration, see mem_group_reserve; or NULL */
-    unsigned refs;               /* registrations, and windows that are bound to one of them */
+    uint64_t newest_number;          /* the number of the newest registration; the first one has the number 1 */
+    uint64_t activated_number;       /* the highest number of a registration that is or was alive */
+    uint32_t activated_stag;         /* the STag of that registration; 0: none yet */
+    uint32_t newest_stag;            /* that of the newest registration, even if ended, or of `reserved`; 0: none yet */
+    struct mem_region *reserved;     /* the slot of the first registration, see mem_group_reserve; or NULL */
+    unsigned refs;                   /* registrations, and windows that are bound to one of them */
     bool closed;
     void (*empty)(void *context);
     void *context;
@@ -55,10 +56,10 @@ struct mem_group {
 void mem_group_init(struct mem_group *g);
 /*
  * Fixes the STag of the first registration that mem_prepare_pages will make. From now on mem_group_newest_stag returns
- * it. Does nothing if it is fixed already, or the registration exists. Returns 0, ENOMEM or ENOSPC.
+ * that STag. Does nothing if the STag is fixed already, or the group had a registration. Returns 0, ENOMEM or ENOSPC.
  */
 int mem_group_reserve(struct mem_table *t, struct mem_group *g);
-/* Returns the STag of the newest that is prepared or alive. If none is, that of the last that was alive, or 0. */
+/* Returns the STag of the newest registration that is prepared or alive. If there is none, returns activated_stag. */
 uint32_t mem_group_current_stag(struct mem_group *g);
 /* Describes the registration whose STag mem_group_current_stag returns. Returns false if it has ended. */
 struct mem_description {
@@ -67,25 +68,25 @@ struct mem_description {
     bool is_prepared;
 };
 bool mem_group_describe(struct mem_group *g, struct mem_description *d);
-/* Returns the STag of the newest, even if it was discarded or has ended. Returns 0 if there was none. */
+/* Returns newest_stag: 0, or the STag of the newest registration, even if that was discarded or has ended. */
 uint32_t mem_group_newest_stag(struct mem_group *g);
 /*
- * Undoes the preparation of stag, because its request was not posted. If it is the group's only registration so far,
- * its STag is reserved again, because the consumer may have sent the STag to the peer already.
+ * Undoes the preparation of stag, because its request was not posted. If the group has had no other registration so
+ * far, the STag is reserved again, because the consumer may have sent the STag to the peer already.
  */
 void mem_group_unprepare(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t stag);
-/* Kills all registrations of the group and refuses new ones. Any thread. Idempotent. */
+/* Kills all registrations of the group: no new lookup finds them. Refuses new ones. Any thread. Idempotent. */
 void mem_group_kill(struct mem_group *g);
 /*
  * To be called once, after mem_group_kill. Returns true if the group has no registration, and no window is bound to
- * one. Otherwise returns false, and the thread that ends the last of them calls empty(context) as its last action. The
- * caller must not free the group before that.
+ * one. Otherwise returns false. Then the thread that frees the last such registration or window calls empty(context),
+ * and does not access the group afterwards. The caller must not free the group before that call.
  */
 bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *context);
 
 /*
  * Registers len bytes at memory, which peers and requests address from base_to on. Only lookups with the same domain (a
- * protection domain) find the region. The STag is never 0 and unpredictable, and its value is used again only after
+ * protection domain) find the region. The STag is never 0 and cannot be predicted. Its value is used again only after
  * some million registrations. Returns 0, ENOMEM, or ENOSPC if the table is full (about a million regions). Any thread.
  */
 int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to, unsigned access,
@@ -94,28 +95,29 @@ int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t
 int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain, void *memory, uint64_t len,
                     uint64_t base_to, unsigned access, struct mem_region **out, uint32_t *stag);
 /*
- * Kills the region: no new lookup finds it. Returns true if nothing protects it: the region has been freed. Otherwise
- * returns false. Then the thread that releases the last protection frees the region and calls done(context), unless
- * done is NULL, as its last action. The region must not have been invalidated before. Any thread.
+ * Kills the region: no new lookup finds it. Returns true if nothing protects the region, which has then been freed.
+ * Otherwise returns false. Then the thread that releases the last protection frees the region, and after that calls
+ * done(context), unless done is NULL. The region must not have been invalidated before. Any thread.
  */
 bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *context);
 
 /*
- * Maps memory to logical addresses, which requests use with the privileged token, and of which the pages of a fast
- * registration consist. The address has the mapping's STag in its upper half. So it is looked up and protected like any
- * region, and an address outside of all mappings is never accessed. len: at most 4 GiB less a page. *logical: the
- * address of the first byte, with memory's own offset in its page. Returns 0, ENOMEM or ENOSPC.
+ * Maps memory to logical addresses. Requests use them with the privileged token, and the pages of a fast registration
+ * are logical addresses. The upper half of a logical address is the mapping's STag. So a mapping is looked up and
+ * protected like any region, and an address outside of all mappings is never accessed. len: at most 4 GiB less a page.
+ * *logical: the logical address of the first byte, with memory's own offset in its page. Returns 0, ENOMEM or ENOSPC.
  */
 int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region **out, uint64_t *logical);
 /*
- * Waits until nothing protects the mapping. Other threads protect memory for the length of one system call that does
- * not block, and of the processing of its data. The caller must not protect memory.
+ * Ends the mapping, and waits until nothing protects it. The wait is short: a thread protects memory only during one
+ * system call that does not block, and while it processes the data of that call. The caller must not protect memory.
  */
 void mem_unmap(struct mem_region *r);
 
 /*
- * Registrations that requests make. A post prepares one, which fixes its STag; processing the request activates it.
- * Only mem_check finds a prepared registration. mem_revoke, mem_discard and mem_group_kill end prepared and alive ones.
+ * Registrations that requests make. A post prepares the registration, which fixes its STag. When the request is
+ * processed, the registration is activated: it becomes alive. Lookups do not find a prepared registration; mem_check
+ * does. mem_revoke and mem_group_kill end prepared and alive registrations, mem_discard ends a prepared one.
  */
 /*
  * Prepares a registration of logical pages of MEM_PAGE bytes. Returns 0; EFAULT if a part of the range is not mapped;
@@ -125,10 +127,10 @@ void mem_unmap(struct mem_region *r);
 int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *domain, const struct rdma_pages *p,
                       uint32_t *stag);
 /*
- * Prepares a window over [to, to + len) of the region with the STag `of`, which is alive or prepared. The window is
- * addressed as that region is, and has a reference on that region's group until it is freed. Returns 0; ENOENT if there
- * is no such region in this domain, or it is a window; ERANGE if the range is not inside it; EACCES if it lacks the
- * right (remote write requires local write); ENOMEM; ENOSPC; or ECANCELED if a group is closed.
+ * Prepares a window over [to, to + len) of the region with the STag `of`, which is alive or prepared. The window uses
+ * the region's addresses, and has a reference on the region's group until the window is freed. Returns 0; ENOENT if
+ * there is no such region in this domain, or `of` names a window; ERANGE if the range is not inside the region; EACCES
+ * if the region lacks the right (remote write requires local write); ENOMEM; ENOSPC; or ECANCELED if a group is closed.
  */
 int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t of, uint64_t to,
                        uint64_t len, unsigned access, uint32_t *stag);
@@ -137,21 +139,21 @@ void mem_discard(struct mem_table *t, const void *domain, uint32_t stag);
 /*
  * Activates the prepared registration stag, and kills the one that is alive in its group. If a newer registration has
  * been activated already, stag itself dies.
- * wait: waits like mem_unmap until nothing protects what dies; the caller must not protect memory. Without wait,
- * nothing changes if another registration would have to die.
+ * wait: if another registration dies, waits like mem_unmap until nothing protects it; the caller must not protect
+ * memory. Without wait, nothing changes if another registration would have to die.
  */
 enum mem_activation {
-    MEM_DONE,
-    MEM_GONE, /* stag is not prepared. Or it is a window whose region is not alive, and the group has none alive now. */
+    MEM_DONE, /* stag is alive, or has died because a newer registration was activated before */
+    MEM_GONE, /* stag was not prepared, or was a window whose region is not alive; no registration was activated */
     MEM_BUSY, /* only without wait: another registration would have to die */
 };
 enum mem_activation mem_activate(struct mem_table *t, uint32_t stag, bool wait);
 /*
  * Ends a registration that a request made. Waits like mem_unmap; the caller must not protect memory. peer: the peer
- * requests it, so the registration must be alive and have a remote right. Returns WIRE_OK or:
- *   WIRE_RDMAP_INVALID_STAG          no such STag, or it has ended (for a peer: or it is only prepared)
- *   WIRE_RDMAP_STAG_NOT_ASSOCIATED   it is of another domain
- *   WIRE_RDMAP_CANNOT_INVALIDATE     no request made it; or a peer requests it and it has no remote right
+ * requests the end, so the registration must be alive and have a remote right. Returns WIRE_OK or:
+ *   WIRE_RDMAP_INVALID_STAG          no such STag, or the registration has ended, or (peer) is only prepared
+ *   WIRE_RDMAP_STAG_NOT_ASSOCIATED   the registration is of another domain
+ *   WIRE_RDMAP_CANNOT_INVALIDATE     no request made the registration, or (peer) it has no remote right
  */
 enum wire_error mem_revoke(struct mem_table *t, const void *domain, uint32_t stag, bool peer);
 /* Returns what mem_revoke would return, and changes nothing. */
@@ -160,30 +162,30 @@ enum wire_error mem_check_revoke(struct mem_table *t, const void *domain, uint32
 /*
  * Protects [to, to + len) of the region. access: the rights that the caller needs (local read is always granted).
  * Returns WIRE_OK, or the first of these that applies:
- *   WIRE_DDP_TAGGED_STAG    no such STag, or it has ended
+ *   WIRE_DDP_TAGGED_STAG    no such STag, or its registration has ended or is only prepared
  *   WIRE_DDP_TAGGED_STREAM  the region is of another domain
  *   WIRE_RDMAP_ACCESS       a right is missing
  *   WIRE_DDP_TAGGED_WRAP    to + len exceeds 64 bits
  *   WIRE_DDP_TAGGED_BOUNDS  the range is not inside the region
- * If len is 0, `to` must be inside the region or at its end. A lookup that fails may have protected, for a moment, a
- * region that another thread invalidates, and then calls that invalidation's `done`.
+ * If len is 0, `to` must be inside the region or at its end. A lookup that fails may protect the region for a moment.
+ * If another thread invalidates the region in that moment, the failing lookup calls that invalidation's `done`.
  */
 enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                            unsigned access, struct mem_ref *ref);
-/* Ends the protection and clears *ref. Does nothing if it is clear already. */
+/* Ends the protection and clears *ref. Does nothing if *ref is clear. */
 void mem_release(struct mem_ref *ref);
 /*
- * The region of the last lookup, which stays protected because the next lookup usually finds the same one. A thread
- * that caches a region must not wait for another thread to end its protection.
+ * The region of the last lookup, which stays protected because the next lookup usually finds the same region. While a
+ * thread has a cached region, it must not wait for the end of other threads' protections.
  */
 struct mem_cached {
     struct mem_ref ref;
-    uint32_t stag;   /* with which it was looked up */
+    uint32_t stag;   /* the STag that the lookup was for */
     unsigned access; /* the rights that the lookup required */
 };
 /*
- * Returns true if the same lookup, by the same domain, would find [to, to + len) in the cached region in one piece, and
- * sets *at to it. Returns false also if only a lookup can decide.
+ * Returns true if a lookup, in the domain of the cached one, would find [to, to + len) in the cached region in one
+ * piece. Then sets *at to the address of the first byte. Also returns false if only a lookup can decide.
  */
 bool mem_cached_covers(const struct mem_cached *c, uint32_t stag, uint64_t to, uint64_t len, unsigned access,
                        uint8_t **at);
@@ -200,7 +202,7 @@ enum wire_error mem_check_local(struct mem_table *t, const void *domain, uint32_
 enum wire_error mem_check_peer(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                unsigned access);
 
-/* Converts a lookup's error to the one that RDMAP uses if the lookup was for the source of a Read Request. */
+/* Converts the error of a lookup of a Read Request's source to the error that RDMAP has for this case. */
 enum wire_error mem_error_for_read(enum wire_error e);
 
 #endif

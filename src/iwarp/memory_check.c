@@ -61,7 +61,7 @@ static struct check_cache_entry *check_cache_at(uint32_t stag)
     return &check_cache[stag % CHECK_CACHE_SIZE];
 }
 
-/* Ends a check that needed a lookup: stores the region if it was found, releases *ref, and returns the error. */
+/* Ends a check that needed a lookup: caches the region if the lookup succeeded, releases *ref, returns the error. */
 static enum wire_error check_cache_finish(const struct mem_table *t, uint32_t stag, enum wire_error error,
                                           struct mem_ref *ref)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A slot of the STag table, for memory.c, memory_check.c and memory_request.c. The invariant: only the word decides
- * whether the slot's other members may be read (see memory.c), and a lookup reads no second cache line.
+ * A slot of the STag table, for memory.c, memory_check.c and memory_request.c. The invariant: a lookup reads the slot's
+ * other members only after it has protected the slot in `word` (see memory.c), and reads only the first cache line.
  */
 #ifndef IWARP_MEMORY_INTERNAL_H
 #define IWARP_MEMORY_INTERNAL_H
@@ -17,7 +17,7 @@
 
 enum slot_kind { SLOT_FLAT, SLOT_PAGED, SLOT_WINDOW };
 
-/* A lookup reads the first cache line alone. The alignment keeps the protection of neighbouring slots apart. */
+/* The alignment keeps the words of neighbouring slots in different cache lines. */
 struct mem_region {
     _Alignas(64) _Atomic uint64_t word;
     union {
@@ -27,41 +27,41 @@ struct mem_region {
     uint64_t len;
     uint64_t base_to;
     const void *domain;
-    struct mem_region *parent; /* window: the region to which it is bound, in the generation parent_generation */
+    struct mem_region *parent; /* window: the region to which the window is bound, in its parent_generation */
     uint32_t parent_generation;
     uint32_t offset;
     uint32_t index;
     uint8_t access, kind;
-    bool revocable; /* a request made it, so requests may end it */
+    bool revocable; /* a request made the registration, so requests may end it */
     /* Lookups do not read the rest. */
-    uint32_t generation; /* of the registration that is being made */
+    uint32_t generation; /* of the current or last registration, or of the one that is being made */
     void (*done)(void *context);
     void *context;
     struct mem_group *group, *parent_group; /* or NULL */
     union {
-        LIST_ENTRY(mem_region) link; /* group->regions */
-        struct mem_region *next;     /* while free */
+        LIST_ENTRY(mem_region) link; /* in group->regions */
+        struct mem_region *next;     /* in the table's list of free slots */
     };
-    uint64_t number; /* in its group */
+    uint64_t number; /* the registration's number in its group */
 };
 
 _Static_assert(sizeof(struct mem_region) == 128, "two cache lines");
 _Static_assert(offsetof(struct mem_region, generation) <= 72, "a lookup reads the first line");
 
 uint64_t table_number(const struct mem_table *t); /* unique in the process, also among tables that were destroyed */
-uint32_t slot_stag(struct mem_region *r);         /* of its current or last registration */
+uint32_t slot_stag(struct mem_region *r);         /* the STag of the generation in r->generation */
 /*
  * Allocates a slot and fixes its STag. The caller fills in the other members, and then publishes or abandons the slot.
  * Returns 0, ENOMEM or ENOSPC.
  */
 int slot_alloc(struct mem_table *t, struct mem_region **out, uint32_t *stag);
-void slot_publish(struct mem_region *r, uint64_t prepared); /* WORD_PREPARED, or 0: alive */
+void slot_publish(struct mem_region *r, uint64_t prepared); /* prepared: WORD_PREPARED, or 0 to make it alive */
 void slot_abandon(struct mem_region *r);                    /* frees a slot that was not published */
 /* Returns the slot with this STag, protected, or NULL. with_prepared: also finds a prepared registration. */
 struct mem_region *slot_find(struct mem_table *t, uint32_t stag, bool with_prepared);
-/* Protects the slot if it has this generation and is alive (with_prepared: or prepared). Else returns false. */
+/* Protects the slot if it has this generation and is alive (with_prepared: alive or prepared). Else returns false. */
 bool slot_protect(struct mem_region *r, uint32_t generation, bool with_prepared);
-/* Ends one protection. If it is the last of a dead slot, frees the slot. */
+/* Ends one protection. If that was the last protection of a dead slot, frees the slot. */
 void slot_unprotect(struct mem_region *r);
 /*
  * Frees a slot that is dead and not protected, and calls its `done`. The caller must be the thread that set DEAD while
@@ -70,7 +70,7 @@ void slot_unprotect(struct mem_region *r);
 void slot_free(struct mem_region *r);
 /* Checks domain, rights and range of a protected slot. Returns as mem_lookup. */
 enum wire_error slot_check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len, unsigned access);
-/* mem_lookup_local. with_prepared: also finds a prepared registration. */
+/* Does what mem_lookup_local does. with_prepared: also finds a prepared registration. */
 enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                   unsigned access, bool with_prepared, struct mem_ref *ref);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registrations that requests make and end, and the groups that these belong to.
+ * Registrations that requests make and end, and the groups to which the registrations belong.
  *
- *   a post          mem_prepare_pages and mem_prepare_window fill a slot, which has its STag and is PREPARED
- *   activation      mem_activate kills the living registration of the group and makes the prepared one alive. If the
- *                   request was flushed, mem_discard kills the prepared one; if it was not posted, mem_group_unprepare.
+ *   a post          mem_prepare_pages or mem_prepare_window fills a slot, fixes its STag, and makes it PREPARED
+ *   activation      mem_activate kills the group's registration that is alive, and makes the prepared one alive. If the
+ *                   request was flushed, mem_discard kills the prepared one; if not posted, mem_group_unprepare does.
  *   the end         mem_revoke (an invalidation by this side or the peer), the next activation, or mem_group_kill
  *
  * The consumer has the STag from the post on, and may post requests that name it before the activation. mem_check finds
  * a prepared registration; a lookup does not. A window has a reference on its region's group until the window is freed.
  *
- * A thread that ends a registration waits until no other thread accesses the memory. Invariant: a thread that waits
- * protects only the registration that it ends, and other protection lasts for one system call that does not block. So
- * the wait is short and ends.
+ * A thread that ends a registration waits until no other thread protects the memory. Invariant: a thread that waits
+ * protects only the registration that it ends, and a thread that does not wait protects memory only during one system
+ * call, which does not block. So the wait is short and ends.
  */
 #include "iwarp/memory.h"
 
@@ -63,7 +63,7 @@ uint32_t mem_group_current_stag(struct mem_group *g)
     return stag;
 }
 
-/* Needs no protection of the region: nothing writes its members before it has left the list, which needs the lock. */
+/* Protects no region: a region's members are written only after the region has left the list, under the lock. */
 bool mem_group_describe(struct mem_group *g, struct mem_description *d)
 {
     const struct mem_region *r;
@@ -96,7 +96,7 @@ static bool group_can_reserve(const struct mem_group *g)
     return !g->closed && !g->newest_number && !g->reserved;
 }
 
-/* Reserves the slot r for the group's first registration. Frees it if the group cannot reserve any more. */
+/* Reserves the slot r for the group's first registration. Frees r if the group can reserve no slot any more. */
 static void group_set_reserved(struct mem_group *g, struct mem_region *r)
 {
     spin_lock(&g->lock);
@@ -215,8 +215,8 @@ void group_unref(struct mem_group *g)
 }
 
 /*
- * Kills one region of the group. Returns false if all are dead. Sets *last to the region if the caller must free it
- * because no other thread protects it, else to NULL.
+ * Closes the group, and kills one of its regions. Returns false if all its regions are dead. If no thread protects the
+ * killed region, sets *last to the region, which the caller must free; else to NULL.
  */
 static bool group_kill_one(struct mem_group *g, struct mem_region **last)
 {
@@ -277,7 +277,7 @@ static bool slot_kill_protected(struct mem_region *r, bool wait)
     uint64_t before = atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel);
     bool first = !(before & WORD_DEAD);
 
-    /* Only the thread that killed r waits. The others have protection too, and would wait for one another. */
+    /* Only the thread that killed r waits. All callers protect r: if two of them waited, neither wait would end. */
     if (!first)
         wait = false;
     while (wait && (atomic_load_explicit(&r->word, memory_order_acquire) & WORD_COUNT) > 1)
@@ -343,8 +343,8 @@ void mem_discard(struct mem_table *t, const void *domain, uint32_t stag)
 
 /*
  * Reserves r again, and releases the caller's protection of r. This succeeds if r is the group's only registration so
- * far, no other thread protects r, and no window is bound to it. The STag of r then names the next registration, so
- * that a peer that has received the STag sees no difference. Otherwise returns false and changes nothing.
+ * far, no other thread protects r, and no window is bound to r. The next registration then has the same STag, so that a
+ * peer that has received the STag sees no difference. Otherwise returns false and changes nothing.
  */
 static bool group_reserve_again(struct mem_group *g, struct mem_region *r)
 {
@@ -479,7 +479,7 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
     if (error)
         return error;
     *stag = slot_stag(r);
-    r->kind = SLOT_FLAT; /* until the pages are resolved; an earlier attempt that failed may have left another kind */
+    r->kind = SLOT_FLAT; /* until the pages are resolved */
     r->len = p->len;
     r->base_to = p->base_address;
     r->domain = domain;
@@ -487,13 +487,13 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
     r->revocable = true;
     error = pages_resolve(t, p, r);
     if (error) {
-        group_set_reserved(g, r); /* so that a reserved STag stays reserved */
+        group_set_reserved(g, r); /* so that an STag that was reserved stays reserved */
         return error;
     }
     return group_publish_prepared(g, r);
 }
 
-/* Requires protection of `whole`. Returns 0, or the error of mem_prepare_window. */
+/* The caller must protect `whole`. Returns 0, or the error of mem_prepare_window. */
 static int window_check(const struct mem_region *whole, const void *domain, uint64_t to, uint64_t len, unsigned access)
 {
     if (whole->domain != domain || whole->kind == SLOT_WINDOW)
@@ -565,8 +565,8 @@ static struct mem_region *group_find_alive(struct mem_group *g)
 /*
  * Activates r unless another member of the group is alive. The caller protects r, so r is still a member. whole: r is
  * no window, or the window's region is alive and protected. Returns MEM_BUSY if *other must die first; *other is then
- * protected. The lock is held from the check to the change, so that of two concurrent activations one finds the other's
- * registration alive.
+ * protected. The lock is held from the check to the change, so that of two concurrent activations the second one finds
+ * the registration of the first one alive.
  */
 static enum mem_activation group_try_activate(struct mem_region *r, bool whole, struct mem_region **other)
 {

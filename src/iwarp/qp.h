@@ -37,15 +37,18 @@ struct iw_qp;
 
 /* Why the stream ended. */
 enum iw_end {
-    IW_END_NONE,           /* it has not ended, or the owner stopped it */
-    IW_END_LOCAL_ERROR,    /* what arrived was invalid; a Terminate is queued */
+    IW_END_NONE,           /* the stream has not ended, or the owner stopped it */
+    IW_END_LOCAL_ERROR,    /* the peer sent something invalid; a Terminate is queued */
     IW_END_PEER_TERMINATE, /* the peer sent a Terminate */
     IW_END_TRUNCATED,      /* end of stream inside an FPDU or a message */
     IW_END_LOCAL_REQUEST,  /* a local request failed after a part of its message (RDMA_STATUS_LOCAL_ACCESS) */
     IW_END_FLUSH,          /* a flush ended a request after a part of its message */
 };
 
-/* A shared receive queue: receives for several queue pairs, used in the order in which they were posted. Any thread. */
+/*
+ * A shared receive queue: receives for several queue pairs, used in the order in which they were posted. Any thread may
+ * call its functions.
+ */
 struct iw_srq;
 struct iw_srq_config {
     uint32_t depth, sges;
@@ -53,18 +56,18 @@ struct iw_srq_config {
     struct mem_table *memory;
     const void *domain;
     /*
-     * Called once for each arm, when fewer receives than the threshold are queued. By the thread that calls
-     * iw_srq_modify, or by the owner of a queue pair that uses a receive; the queue's lock is not held.
+     * Called once for each arm, when fewer receives than the threshold are queued. The caller is the thread that calls
+     * iw_srq_modify, or the owner of a queue pair that uses a receive. It does not hold the queue's lock.
      */
     void (*low)(void *owner);
     void *owner;
 };
 struct iw_srq *iw_srq_create(const struct iw_srq_config *c); /* NULL: no memory */
-/* No queue pair may use it any more. Drops the queued receives without a completion. */
+/* No queue pair may use the shared queue any more. Drops its queued receives without a completion. */
 void iw_srq_destroy(struct iw_srq *srq);
-int iw_srq_post(struct iw_srq *srq, const struct rdma_request *r); /* a receive; as iw_qp_post */
+int iw_srq_post(struct iw_srq *srq, const struct rdma_request *r); /* posts a receive; returns as iw_qp_post */
 /*
- * depth, threshold: 0 means unchanged. A threshold arms the queue, and if fewer receives are queued, `low` is called at
+ * depth, threshold: 0 means unchanged. A new threshold arms the queue; if fewer receives are queued, `low` is called at
  * once. Returns 0, EINVAL if depth is less than the number of queued receives, or ENOMEM.
  */
 int iw_srq_modify(struct iw_srq *srq, uint32_t depth, uint32_t threshold);
@@ -75,8 +78,8 @@ struct iw_srq_state {
 void iw_srq_get_state(struct iw_srq *srq, struct iw_srq_state *s);
 
 /*
- * Upcalls, made in the owner's calls of rx_*, tx_*, flush and stop. They may post and make no other call. They must not
- * wait, nor run code that may wait, because memory may be protected meanwhile.
+ * Upcalls, made in the owner's calls of rx_*, tx_*, flush and stop. An upcall may post and make no other call. It must
+ * not wait, nor run code that may wait: its caller may protect memory, and another thread may wait for that to end.
  */
 struct iw_qp_events {
     /* n > 0 requests of one queue have completed, in order. The upcall may modify the array. */
@@ -86,15 +89,16 @@ struct iw_qp_events {
     void (*peer_closed)(struct iw_qp *qp);  /* end of stream between messages: graceful */
     /*
      * Called at most once for a stream, before the end has any other effect, so that the owner can store the reason
-     * first. After it initiator posts return ENOTCONN, everything outstanding completes with RDMA_STATUS_LOST or a more
-     * precise status, and rx ends. If a Terminate was queued, tx still sends the rest of a half-sent FPDU and it.
+     * first. After this call initiator posts return ENOTCONN, everything outstanding completes with RDMA_STATUS_LOST or
+     * a more precise status, and rx ends. If a Terminate was queued, tx still sends the rest of a half-sent FPDU, then
+     * the Terminate.
      */
     void (*ended)(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 };
 
 struct iw_qp_config {
     uint32_t receive_depth, initiator_depth, receive_sges, initiator_sges, inline_size;
-    uint16_t max_ird, max_ord; /* reads in flight: the peer's, and own ones */
+    uint16_t max_ird, max_ord; /* the most reads in flight: from the peer, and to the peer */
     struct mem_table *memory;
     const void *domain; /* protection domain, for lookups */
     uint64_t secret;    /* a random number, so that a peer cannot guess the sink STags of reads */
@@ -108,9 +112,9 @@ struct iw_stream {
     bool crc;
     uint16_t ird, ord;  /* effective limits */
     size_t max_segment; /* EMSS: the maximum size of an FPDU */
-    /* Accepting side: the first FPDU, which may be the peer's ready-to-receive, has to arrive before these. */
-    bool send_after_first_fpdu;
-    bool post_after_first_fpdu; /* initiator requests; until then a post returns ENOTCONN */
+    /* Accepting side. The first FPDU is the peer's, and may be the peer's ready-to-receive message. */
+    bool send_after_first_fpdu; /* nothing is sent before the first FPDU has arrived */
+    bool post_after_first_fpdu; /* posts of initiator requests return ENOTCONN before the first FPDU has arrived */
 };
 
 /* Buffers that all queue pairs of a shard share. */
@@ -118,67 +122,71 @@ struct iw_scratch;
 struct iw_scratch *iw_scratch_create(void); /* NULL: no memory */
 void iw_scratch_destroy(struct iw_scratch *s);
 
-enum { IW_MAX_IOV = 64 }; /* entries that want may fill; iov must have as many */
+enum { IW_MAX_IOV = 64 }; /* the most entries that rx_want or tx_want fills; their `max` must not be larger */
 
 struct iw_qp *iw_qp_create(const struct iw_qp_config *c); /* NULL: no memory */
 /* No stream may run, and nothing may be posted. Waits for a post that has not returned, see iw_qp_post. */
 void iw_qp_destroy(struct iw_qp *qp);
 void *iw_qp_owner(const struct iw_qp *qp);
-/* During `complete`: returns why the stream ended, if that completes the requests; otherwise IW_END_NONE. */
+/* To be called in `complete`. Returns why the stream ended, if its end completes the requests; else IW_END_NONE. */
 enum iw_end iw_qp_end(const struct iw_qp *qp);
 
 /*
  * In requests, a token is an STag and a remote address a TO. Fast register, bind and invalidate send nothing. They are
- * carried out in order, and an invalidation only after everything ahead of it has been passed to the transport. If one
- * cannot be carried out, it completes with RDMA_STATUS_LOCAL_ACCESS, and the stream goes on.
+ * carried out in order, and an invalidation only after everything ahead of it has been passed to the transport. If such
+ * a request cannot be carried out, it completes with RDMA_STATUS_LOCAL_ACCESS, and the stream goes on.
  *
- * A completion's error is the code of the Terminate that ended the request. With RDMA_STATUS_LOCAL_ACCESS it is the
- * error of the memory check, and WIRE_RDMAP_PROTECTION for a registration or bind whose memory does not exist any more.
- * Otherwise it is WIRE_OK. Its reason is 0.
+ * A completion's `error` is the code of the Terminate that ended the request, or WIRE_OK if none did. Exception: with
+ * RDMA_STATUS_LOCAL_ACCESS, `error` is that of the memory check, or WIRE_RDMAP_PROTECTION for a registration or bind
+ * whose memory does not exist any more. A completion's `reason` is 0.
  */
 
 /*
- * Posts a request. Any thread, concurrently with any call. *bytes (may be NULL) receives the length of its SGEs, which
- * must not be read afterwards, because the request may have completed. Returns 0, or queues nothing and returns:
+ * Posts a request. Any thread, concurrently with any call. Stores the length of the SGEs in *bytes, unless bytes is
+ * NULL. The caller must not read the SGEs afterwards, because the request may have completed. Returns 0, or queues
+ * nothing and returns:
  *   ENOSPC      the queue is full
  *   EINVAL      too many SGEs, a sum above 4 GiB - 1 or the inline size, SGEs that change during the call, or a receive
  *               although receives come from a shared queue
- *   EFAULT      an SGE is not inside its region or lacks the right
+ *   EFAULT      an SGE is not inside its region, or the region lacks the right
  *   ENOTCONN    an initiator request without a stream
  *   EOPNOTSUPP  a read although ORD is 0
- * After the post of an initiator request the caller makes the owner call tx_want. With RDMA_FLAG_DEFER it may wait with
- * that until it posts a request without the flag, or calls iw_qp_ring.
- * A queued request may complete, and the consumer may then destroy the queue pair, before this returns: iw_qp_destroy
- * waits for it. So a caller that does not access the queue pair afterwards needs no reference on it.
+ * After the post of an initiator request the caller makes the owner call tx_want. With RDMA_FLAG_DEFER the caller may
+ * delay that until it posts a request without the flag, or calls iw_qp_ring.
+ * A queued request may complete, and the consumer may then destroy the queue pair, before iw_qp_post returns:
+ * iw_qp_destroy waits for the post. So a caller that does not access the queue pair afterwards needs no reference.
  */
 int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes);
 /* Was a request posted with RDMA_FLAG_DEFER since the last iw_qp_ring? Any thread. */
 bool iw_qp_has_deferred(struct iw_qp *qp);
 /* Ends the deferral. Any thread, which then makes the owner call tx_want. */
 void iw_qp_ring(struct iw_qp *qp);
-/* Any thread; the value may be a moment old. The first two are never reset. */
+/* Any thread; the values may be a moment old. iw_qp_posted and iw_qp_read_bytes are never reset. */
 uint32_t iw_qp_posted(const struct iw_qp *qp);      /* the number of initiator requests posted */
-uint64_t iw_qp_read_bytes(const struct iw_qp *qp);  /* the bytes that the reads among them request */
-uint32_t iw_qp_outstanding(const struct iw_qp *qp); /* the number of them that have not completed */
+uint64_t iw_qp_read_bytes(const struct iw_qp *qp);  /* the bytes that the posted reads request */
+uint32_t iw_qp_outstanding(const struct iw_qp *qp); /* the number of initiator requests that have not completed */
 
 /* Starts a stream, and accepts initiator requests, see post_after_first_fpdu. */
 void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s);
-void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment); /* if the EMSS changes */
-/* Queues the initiator's ready-to-receive message ahead of everything else. form: exactly one. */
+void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment); /* to be called if the EMSS changes */
+/* Queues the initiator's ready-to-receive message ahead of everything else. form: one form, not a set. */
 void iw_qp_send_rtr(struct iw_qp *qp, enum mpa_rtr form);
 
 /* Makes a Terminate for a start-up error found after the reply, before a stream runs. Returns its size. */
 enum { IW_TERMINATE_FPDU = MPA_FPDU_OVERHEAD + DDP_UNTAGGED_HEADER + TERMINATE_MAX_PAYLOAD };
 size_t iw_terminate_frame(bool crc, enum wire_error error, uint8_t fpdu[IW_TERMINATE_FPDU]);
 
-/* Returns the number of entries filled. 0: rx has ended, maybe in this call, because a destination was invalidated. */
+/*
+ * Returns the number of entries filled, or 0 if rx has ended. The call itself ends rx if the memory into which the
+ * input must be received was invalidated.
+ */
 int iw_qp_rx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max);
 void iw_qp_rx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 void iw_qp_rx_eof(struct iw_qp *qp);
 /*
- * Limits a receive turn: rx_done stops after so many more valid FPDUs, or one more. The bytes that were staged but not
- * processed stay with the queue pair. While iw_qp_rx_has_staged, the owner calls rx_resume, and neither rx_want nor
- * rx_eof. Without this call, or without memory for another staging area, a turn has no limit.
+ * Limits a receive turn: from now on rx_done processes at most fpdus + 1 valid FPDUs. The bytes that were staged but
+ * not processed stay with the queue pair. While iw_qp_rx_has_staged returns true, the owner must call rx_resume, and
+ * neither rx_want nor rx_eof. Without this call, or without memory for another staging area, a turn has no limit.
  */
 void iw_qp_rx_set_limit(struct iw_qp *qp, unsigned fpdus);
 bool iw_qp_rx_is_at_limit(const struct iw_qp *qp);
@@ -194,23 +202,24 @@ bool iw_qp_tx_has_work(const struct iw_qp *qp);
 bool iw_qp_tx_framed_all(const struct iw_scratch *s);
 
 /*
- * A position in what the peer has begun and not finished: an FPDU, a send, a write, or the response to a read. The
- * owner makes a mark and a later one, and compares them.
+ * The position of the input: which FPDU, send, write or response to a read the peer has begun and not finished, and how
+ * much of it has arrived. The owner makes a mark, makes a second mark later, and compares the two.
  */
 struct iw_rx_mark {
     uint64_t fpdus, bytes;                    /* received so far */
     uint64_t send, read;                      /* the message's number << 32, plus its bytes that have arrived */
-    bool in_fpdu, in_send, in_write, in_read; /* one is unfinished */
+    bool in_fpdu, in_send, in_write, in_read; /* an FPDU, a send, a write, a response to a read is unfinished */
 };
+/* A write has no number: for writes the same kind of message counts as the same message, and all bytes count. */
 enum iw_rx_stall {
     IW_RX_GOES_ON,
     IW_RX_FPDU_STALLS,    /* both marks are in the same FPDU */
-    IW_RX_MESSAGE_STALLS, /* both are in the same message, and fewer than `min` of its bytes arrived between them */
+    IW_RX_MESSAGE_STALLS, /* both marks are in the same message, and fewer than `min` of its bytes arrived meanwhile */
 };
 bool iw_qp_rx_is_partial(const struct iw_qp *qp); /* Is something unfinished? */
 void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark);
 enum iw_rx_stall iw_rx_compare(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t min);
-/* The same for sends alone, which occupy receives. */
+/* Are both marks in the same send, and did fewer than `min` of its bytes arrive meanwhile? Sends occupy receives. */
 bool iw_rx_send_stalls(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t min);
 /* Does an unfinished send occupy a receive of the shared receive queue? */
 bool iw_qp_has_partial_shared(const struct iw_qp *qp);
@@ -221,9 +230,9 @@ bool iw_qp_initiator_is_idle(const struct iw_qp *qp);
 bool iw_qp_tx_is_clean(const struct iw_qp *qp);
 
 /*
- * Completes everything posted before the call with status, receives included, in order. A concurrent post is either
- * completed or stays queued. If a request is partly sent, a receive partly filled, or a read in flight, the stream
- * cannot go on: a Terminate is queued, and `ended` is called with IW_END_FLUSH. Otherwise the stream goes on.
+ * Completes everything posted before the call with status, receives included, in order. A request that is posted
+ * meanwhile completes too or stays queued. The stream goes on, unless a request is partly sent, a receive partly
+ * filled, or a read in flight: then a Terminate is queued, and `ended` is called with IW_END_FLUSH.
  */
 void iw_qp_flush(struct iw_qp *qp, enum rdma_status status);
 /*
@@ -238,8 +247,9 @@ struct iw_counters {
 void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c);
 
 /*
- * Messages since the creation. Out: requests whose last byte has been passed to the transport; a read counts when its
- * Read Request has. In: messages that have arrived completely; a read counts when its Read Request has been accepted.
+ * Messages since the creation. Out: a request counts when the transport has its last byte, a read when the transport
+ * has its Read Request. In: a message counts when it has arrived completely, a read when its Read Request has been
+ * accepted.
  */
 enum iw_message { IW_OUT_SEND, IW_OUT_WRITE, IW_OUT_READ, IW_IN_SEND, IW_IN_WRITE, IW_IN_READ, IW_MESSAGES };
 /* A snapshot for an observer. Any thread; the values may be a moment old. Takes the locks of posters for a moment. */

@@ -4,13 +4,13 @@
  *
  *   qp.c         creation, the two queues, posting, completion in order, flush and the end of a stream
  *   scratch.c    what the queue pairs of a shard share: staging area, transmit arena, spare buffers
- *   place.c      where a message's bytes are: SGEs and tagged memory to pieces of protected memory
- *   rx.c         bytes to FPDUs to placement
+ *   place.c      finds and protects the memory of a message's bytes
+ *   rx.c         receiving: divides bytes into FPDUs, and places their payload
  *   srq.c        receives that several queue pairs share
  *   progress.c   detects a peer that does not finish what it began
- *   tx_plan.c    which message is sent next, and the headers of its next FPDU
- *   tx.c         messages to FPDUs to bytes
- *   local.c      requests that send nothing: fast register, bind, invalidate
+ *   tx_plan.c    chooses the message that is sent next, and plans the headers of its next FPDU
+ *   tx.c         sending: divides messages into FPDUs
+ *   local.c      local requests, which send nothing: fast register, bind, invalidate
  *   reads.c      RDMA read, both directions
  *   terminate.c  Terminate, both directions
  *
@@ -23,6 +23,8 @@
  * queue while an earlier read is in flight. A request from tx.next on is ENTRY_QUEUED, except for local requests that
  * were carried out when an earlier batch was framed. The invariant: requests complete in order, so if head differs from
  * tx.next, the request at head is the oldest read in flight.
+ *
+ * A lookup protects memory until the lookup is released (memory.h). The end of a registration waits for the release.
  */
 #ifndef IWARP_QP_INTERNAL_H
 #define IWARP_QP_INTERNAL_H
@@ -43,16 +45,16 @@
 enum {
     BUFFER_SIZE = 65552,     /* bytes; the largest FPDU has 2 + 65,535 + padding + 4 */
     STAGE_SIZE = 256 * 1024, /* bytes that one receive call stages at most */
-    SHORT_STAGE_SIZE = 2048, /* the same if a large FPDU without CRC is expected: its header, and little to copy */
-    MIN_LARGE_FPDU = 8192,   /* bytes of an FPDU that counts as large */
-    MAX_SHORT_FPDUS = 4,     /* so many short FPDUs in a row end the expectation of a large one */
+    SHORT_STAGE_SIZE = 2048, /* used instead if a large FPDU without CRC is expected: less payload is copied */
+    MIN_LARGE_FPDU = 8192,   /* bytes from which on an FPDU counts as large */
+    MAX_SHORT_FPDUS = 4,     /* after so many short FPDUs in a row, no large FPDU is expected */
     MAX_PARTIAL = 128,       /* bytes of an incomplete FPDU that the queue pair stores without a buffer */
-    MAX_SMALL_TAIL = 256,    /* the same for the rest of a half-sent FPDU */
+    MAX_SMALL_TAIL = 256,    /* bytes of a half-sent FPDU's rest that the queue pair stores without a buffer */
     ARENA_SIZE = 800 * 1024, /* bytes for a batch's headers, trailers and copied payload; 12 FPDUs of 64 KiB fit */
     MAX_BATCH_FPDUS = 64,
-    MAX_BATCH_BYTES = 1024 * 1024, /* a batch ends with the FPDU that reaches it */
-    MIN_EARLY = 24 * 1024,         /* bytes of a message that are sent as a batch of their own, if as many remain */
-    MAX_COPY = 512,                /* bytes of a piece of payload that is copied, because an iovec would cost more */
+    MAX_BATCH_BYTES = 1024 * 1024, /* a batch ends with the FPDU that reaches this size */
+    MIN_EARLY = 24 * 1024,         /* first bytes of a message that are a batch of their own, if as many remain */
+    MAX_COPY = 512,                /* a piece of payload up to this size is copied: an iovec entry would cost more */
     MAX_SPARE_BUFFERS = 8,         /* in a scratch */
     MAX_SPARE_STAGES = 2,          /* in a scratch, without the one in use */
     MAX_COMPLETIONS = 16,          /* in one upcall */
@@ -63,7 +65,7 @@ enum entry_state {
     ENTRY_QUEUED,
     ENTRY_IN_FLIGHT, /* a read whose request was passed to the transport */
     ENTRY_DONE,      /* completes after the requests ahead of it */
-    ENTRY_FAILED,    /* the same, with `status` */
+    ENTRY_FAILED,    /* completes with `status`, after the requests ahead of it */
 };
 
 struct entry {
@@ -73,44 +75,44 @@ struct entry {
     uint32_t length;    /* of all SGEs */
     uint32_t received;  /* bytes of the received message, or of a read's response; if ENTRY_FAILED: enum wire_error */
     uint32_t sink_stag; /* reads: the STag that the response must have */
-    uint32_t stag;      /* local requests: see struct rdma_request; receives: what the send invalidated */
+    uint32_t stag;      /* local requests: rdma_request.token; receives: the STag that the send invalidated */
     uint32_t sge_count;
     uint8_t opcode, flags, state, status;
-    bool invalidated;       /* receives */
+    bool invalidated;       /* receives: the send has invalidated `stag` */
     struct rdma_sge sges[]; /* with RDMA_FLAG_INLINE the data itself */
 };
 
 struct queue {
     struct spin lock; /* serialises posters, guards `open`; a poster's unlock is its last access to the queue pair */
     bool open;        /* posts are accepted */
-    atomic_bool deferred; /* a request was posted with RDMA_FLAG_DEFER, and iw_qp_ring not called since */
+    atomic_bool deferred; /* a request was posted with RDMA_FLAG_DEFER, and iw_qp_ring has not been called since */
     uint32_t depth, mask, max_sges, inline_size;
     size_t stride;
     uint8_t *slots;
     _Atomic uint32_t tail;       /* written by posters, with the lock held */
-    _Atomic uint64_t read_bytes; /* that the posted reads request; written as tail is */
-    uint8_t pad_tail[60];        /* head and tail never share a cache line, whatever the structure's alignment */
+    _Atomic uint64_t read_bytes; /* bytes that the posted reads request; written by posters, with the lock held */
+    uint8_t pad_tail[60];        /* keeps head and tail in different cache lines, whatever the structure's alignment */
     _Atomic uint32_t head;       /* written by the owner */
     uint8_t pad_head[60];
 };
 
 enum tx_kind { TX_NONE, TX_REQUEST, TX_RESPONSE, TX_RTR };
 
-/* The position of sending. A batch advances a copy, and stores the state after each of its FPDUs. */
+/* The state of sending. A batch advances a copy of it, and stores the copy after each FPDU (tx_fpdu.after). */
 struct tx_state {
     uint8_t kind;       /* enum tx_kind: the message in progress */
     uint8_t rtr;        /* enum mpa_rtr: the ready-to-receive message that is still to be sent */
-    bool response_turn; /* a response goes before a request: they alternate, message by message */
+    bool response_turn; /* the next response precedes the next request; a request sets this, a response clears it */
     bool rtr_read;      /* the ready-to-receive read is in flight; it is the oldest of the reads */
     uint32_t next;      /* the position of the request in progress, or of the next one */
     uint32_t response;  /* the position of the response in progress, or of the next one */
     uint32_t offset;    /* bytes of the message in progress that are framed */
     uint32_t send_msn, read_msn;
-    uint32_t reads; /* in flight */
+    uint32_t reads; /* the number of reads in flight */
     uint32_t sinks; /* the number of sink STags made so far */
 };
 
-/* The rest of an FPDU of which the transport took only a part. A private copy, so that nothing can change it. */
+/* A private copy of the rest of an FPDU of which the transport took only a part. Nothing can change the copy. */
 struct tx_tail {
     uint8_t *bytes; /* small, or buffer */
     uint32_t sent, len;
@@ -136,9 +138,9 @@ struct rx_state {
     uint32_t send_msn, read_msn;
     uint32_t mo;             /* bytes of the send in progress that are placed */
     uint32_t partial_len;    /* bytes that have arrived of an incomplete FPDU */
-    uint32_t partial_size;   /* its size, if it is in partial_buffer */
-    uint8_t *partial_buffer; /* or NULL: the incomplete FPDU is in partial_small */
-    uint64_t limit;          /* the turn ends when fpdus_received reaches it */
+    uint32_t partial_size;   /* the size that the FPDU in partial_buffer will have */
+    uint8_t *partial_buffer; /* contains the incomplete FPDU. NULL: it is in partial_small */
+    uint64_t limit;          /* the turn ends when fpdus_received reaches this value */
     uint8_t *staged;         /* a staging area with bytes that the last turn did not process, or NULL */
     uint32_t staged_at, staged_len;
     uint8_t partial_small[MAX_PARTIAL];
@@ -153,33 +155,33 @@ struct iw_qp {
     const struct iw_qp_events *events;
     struct mem_table *memory;
     const void *domain;
-    struct iw_srq *srq; /* or NULL; the owner moves one receive at a time from it to rq */
+    struct iw_srq *srq; /* or NULL; the owner moves one receive at a time from this shared queue to rq */
     void *owner, *qp_context;
     uint64_t secret;
     uint32_t sink_base;
 
     bool running;    /* a stream was started, and has neither ended nor been stopped */
-    enum iw_end end; /* while the end of the stream completes requests; otherwise IW_END_NONE */
+    enum iw_end end; /* why the stream ended, while its end completes requests; otherwise IW_END_NONE */
     bool crc, awaits_first_fpdu;
-    uint16_t ird, ord;         /* of the stream */
-    uint16_t max_ird, max_ord; /* of the queue pair */
+    uint16_t ird, ord;         /* the stream's limits */
+    uint16_t max_ird, max_ord; /* the queue pair's limits */
     uint32_t max_ulpdu;
     uint32_t rtr_sink;
-    struct rdmap_read_request *inbound; /* the peer's; a ring with tx.response as its head */
+    struct rdmap_read_request *inbound; /* the peer's Read Requests: a ring whose head is tx.response */
     uint32_t inbound_mask, inbound_tail;
 
     uint32_t terminate_len, terminate_sent;
     uint8_t terminate[TERMINATE_FPDU];
 
     _Atomic uint64_t fpdus_sent, fpdus_received, bytes_sent, bytes_received; /* written by the owner */
-    _Atomic uint64_t messages[IW_MESSAGES];                                  /* the same */
+    _Atomic uint64_t messages[IW_MESSAGES];                                  /* written by the owner */
 };
 
-/* Pieces of protected memory. */
+/* Pieces of memory. Each is protected by its element of refs, or by `cached`. */
 struct pieces {
     unsigned count;
     uint32_t length;
-    bool caches; /* pieces_set_caching */
+    bool caches; /* set by pieces_set_caching */
     struct mem_cached cached;
     struct iovec iov[IW_MAX_IOV];
     struct mem_ref refs[IW_MAX_IOV];
@@ -188,26 +190,26 @@ struct pieces {
 /* An FPDU of a batch. */
 struct tx_fpdu {
     size_t end;            /* the bytes of the batch's FPDUs up to and including this one */
-    struct tx_state after; /* the state when it has been sent */
+    struct tx_state after; /* the state of sending when this FPDU has been sent */
 };
 
 struct tx_batch {
     struct tx_state state;
-    uint32_t tail; /* of the queue when the batch began; later requests come with the next doorbell */
+    uint32_t tail; /* the queue's tail when the batch began; requests posted later are not in the batch */
     unsigned fpdu_count, iov_count, iov_limit, ref_count;
     size_t bytes;        /* of the FPDUs */
-    bool begins_message; /* the first FPDU begins a message, and no rest of a half-sent one precedes it */
-    size_t ahead_len;    /* bytes ahead of the FPDUs: the rest of a half-sent one, a Terminate */
+    bool begins_message; /* the first FPDU begins a message, and no rest of a half-sent FPDU precedes it */
+    size_t ahead_len;    /* bytes ahead of the FPDUs: the rest of a half-sent FPDU, a Terminate */
     size_t arena_used;
     uint32_t max_ulpdu;
     uint8_t *source; /* the rest of the current SGE, or of the current piece of memory */
     uint32_t source_len;
-    struct mem_cached cached; /* protects it */
-    bool cached_is_listed; /* iov references the cached region, so its protection moves to ref for the batch's length */
-    bool is_summed;        /* the current FPDU's CRC is computed while its payload is copied; sum: so far */
-    uint32_t sum;
-    bool is_complete;      /* everything that can be sent now is framed */
-    enum wire_error error; /* of the lookup that failed */
+    struct mem_cached cached; /* protects the memory of `source` */
+    bool cached_is_listed;    /* iov references the cached region; its protection moves to `ref` if another is cached */
+    bool is_summed;           /* the current FPDU's CRC is computed while its payload is copied */
+    uint32_t sum;             /* if is_summed: the CRC of the current FPDU so far */
+    bool is_complete;         /* everything that can be sent now is framed */
+    enum wire_error error;    /* the error of the lookup or check that failed */
     struct tx_fpdu fpdu[MAX_BATCH_FPDUS];
     struct iovec iov[IW_MAX_IOV];
     struct mem_ref ref[IW_MAX_IOV];
@@ -221,7 +223,7 @@ struct iw_scratch {
     unsigned spare_count;
     uint8_t *spare[MAX_SPARE_BUFFERS];
     struct pieces pieces;
-    size_t rx_before_stage; /* bytes ahead of the stage in the last rx_want: direct, or into the incomplete FPDU */
+    size_t rx_before_stage; /* bytes that the last rx_want requested for direct placement or partial_buffer */
     struct tx_batch batch;
 };
 
@@ -251,7 +253,7 @@ static inline void queue_prefetch(const struct queue *q, uint32_t position)
 
 static inline uint32_t queue_head(const struct queue *q)
 {
-    return atomic_load_explicit(&q->head, memory_order_relaxed); /* called and written by the owner */
+    return atomic_load_explicit(&q->head, memory_order_relaxed); /* only the owner calls this, and writes head */
 }
 
 static inline uint32_t queue_tail(const struct queue *q)
@@ -264,7 +266,7 @@ static inline void counter_add(_Atomic uint64_t *counter, uint64_t n)
     atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
-/* Counts a message. A load and a store, because the owner alone writes, once or twice for each message. */
+/* Counts a message. Only the owner writes, so a load and a store suffice; an atomic addition would cost more. */
 static inline void message_count(struct iw_qp *qp, enum iw_message which)
 {
     uint64_t n = atomic_load_explicit(&qp->messages[which], memory_order_relaxed);
@@ -272,10 +274,10 @@ static inline void message_count(struct iw_qp *qp, enum iw_message which)
     atomic_store_explicit(&qp->messages[which], n + 1, memory_order_relaxed);
 }
 
-void queue_set_open(struct queue *q, bool open); /* whether posts are accepted */
-/* Completes the oldest request. solicited: the send requested a solicited event. */
+void queue_set_open(struct queue *q, bool open); /* sets whether posts are accepted */
+/* Completes the oldest request. solicited: the peer's send requested a solicited event. */
 void queue_complete(struct iw_qp *qp, struct queue *q, enum rdma_status status, enum wire_error error, bool solicited);
-void requests_complete(struct iw_qp *qp); /* the initiator requests at the head that are done or failed */
+void requests_complete(struct iw_qp *qp); /* completes the initiator requests at the head that are done or failed */
 void entry_fail(struct entry *e, enum rdma_status status, enum wire_error error);
 /* Copies the request's SGEs to the entry. Returns false if they do not have `length` bytes any more. */
 bool entry_copy_sges(struct entry *e, const struct rdma_request *r, uint32_t length);
@@ -285,44 +287,44 @@ void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 /* place.c */
 void pieces_release(struct pieces *p);
 /*
- * Begins or ends caching. While it is on, the region of the last first piece stays protected, so that the next message
- * of the same queue pair may find its destination without a lookup.
+ * Begins or ends caching. While caching is on, the region of the first piece stays protected after pieces_release, so
+ * that the next message of the same queue pair may find its destination without a lookup.
  */
 void pieces_set_caching(struct pieces *p, bool caches);
-/* Adds the memory of bytes [offset, offset + len) of a request, as far as max pieces suffice, to p and p->length. */
+/* Adds the memory of a request's bytes [offset, offset + len) to p, until p has max pieces. Updates p->length. */
 enum wire_error pieces_add_entry(const struct iw_qp *qp, struct pieces *p, const struct entry *e, uint32_t offset,
                                  uint32_t len, unsigned access, unsigned max);
-/* Adds memory that the peer names, in the same way. */
+/* Does the same with memory that the peer names. */
 enum wire_error pieces_add_region(const struct iw_qp *qp, struct pieces *p, uint32_t stag, uint64_t to, uint32_t len,
                                   unsigned access, unsigned max);
-/* Returns the SGE that contains the byte `offset`, which must be less than the length, and its offset in the SGE. */
+/* Returns the SGE that contains the request's byte `offset`, which must exist. *within: its offset in the SGE. */
 const struct rdma_sge *entry_find_sge(const struct entry *e, uint32_t offset, uint32_t *within);
-/* Checks all SGEs. posted: by a post, so that registrations that earlier requests have prepared are valid. */
+/* Checks all SGEs. posted: a post checks them, for which prepared registrations of earlier requests are valid. */
 enum wire_error sges_check(const struct iw_qp *qp, const struct rdma_sge *sges, uint32_t count, unsigned access,
                            bool posted);
 
 /* reads.c */
 uint32_t reads_sink(const struct iw_qp *qp, uint32_t n); /* the n-th sink STag */
-struct entry *reads_oldest(const struct iw_qp *qp);      /* NULL: none is in flight, or the ready-to-receive read */
+struct entry *reads_oldest(const struct iw_qp *qp);      /* NULL: none is in flight, or tx.rtr_read is set */
 enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_check_request(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload);
-/* Ends the stream with a Terminate for the Read Request at this position, when its response is due. */
+/* Ends the stream with a Terminate for the Read Request at this position, whose response is due but cannot be sent. */
 void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error);
 
 /* srq.c */
 uint32_t srq_sges(const struct iw_srq *srq);
 /*
- * If h begins a send, moves a receive from the shared receive queue, if there is one, to rq. To be called before h is
- * validated.
+ * If h begins a send and the queue pair uses a shared receive queue, moves the oldest receive of the shared queue to
+ * rq. Does nothing if the shared queue is empty. Must be called before h is validated.
  */
 void srq_supply(struct iw_qp *qp, const struct ddp_header *h);
 
 /* terminate.c */
 /*
- * Queues a Terminate about a segment of ulpdu_len bytes, of which the first len are at ulpdu. ulpdu NULL: about no
- * segment.
+ * Queues a Terminate about a segment of ulpdu_len bytes, of which the first len are at ulpdu. If ulpdu is NULL, the
+ * Terminate is about no segment.
  */
 void terminate_queue(struct iw_qp *qp, enum wire_error error, const uint8_t *ulpdu, size_t len, uint32_t ulpdu_len);
 void terminate_received(struct iw_qp *qp, const uint8_t *payload, uint32_t len);
@@ -334,12 +336,12 @@ static inline bool entry_is_local(const struct entry *e)
 }
 
 /*
- * Carries out a local request. Returns true if it is done or failed. alone: the batch is empty, so the caller protects
- * no memory. Without `alone`, changes nothing and returns false if the request would end a registration, because that
- * waits until no thread protects it.
+ * Carries out a local request. Returns true if the request is done or failed. alone: the batch is empty, and the caller
+ * protects no memory (memory.h). Without `alone`, returns false and changes nothing if the request would end a
+ * registration, because that waits until no thread protects the registration's memory.
  */
 bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone);
-void local_discard(struct iw_qp *qp, const struct entry *e); /* for a request that is flushed */
+void local_discard(struct iw_qp *qp, const struct entry *e); /* must be called if the request is flushed */
 
 /* tx.c */
 void tx_drop_tail(struct iw_qp *qp);
