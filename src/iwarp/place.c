@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the memory of a message's bytes, and protects it against invalidation while it is accessed. The invariant: each
- * access to a consumer's memory, for sending or for placing, has a protection, from a lookup here or in tx.c (source_*)
- * for this access, or for an earlier one and cached since.
+ * Finds the memory of a message's bytes, and protects the memory against invalidation while it is accessed. The
+ * invariant: registered memory is protected at each access, for sending or for placing. The protection comes from a
+ * lookup here or in tx.c (source_*). That lookup was made for this access, or for an earlier one and has been cached.
  */
 #include "iwarp/qp_internal.h"
 
@@ -23,7 +23,7 @@ void pieces_release(struct pieces *p)
 
 /*
  * Looks up one piece. local: for a request's own SGE. Uses the cached region if it covers the range. Only the first
- * piece replaces the cached region, because earlier pieces of p may depend on its protection.
+ * piece of p may replace the cached region: later, other pieces of p may depend on that region's protection.
  */
 static enum wire_error piece_lookup(const struct iw_qp *qp, struct pieces *p, bool local, uint32_t stag, uint64_t to,
                                     uint32_t len, unsigned access, struct mem_ref *ref)

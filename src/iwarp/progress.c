@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detects an FPDU or a message that the peer has begun and does not continue. The owner makes a mark, makes another one
- * after a time that it chooses, and compares the two. Invariant: marks are computed from the positions that the
+ * Detects an FPDU or a message that the peer has begun and does not continue. The owner makes a mark, makes a second
+ * mark after a time that it chooses, and compares the two. Invariant: marks are computed from the positions that the
  * receiver has anyway, so that received bytes cost nothing extra.
  */
 #include "iwarp/qp_internal.h"

@@ -33,7 +33,7 @@ static size_t queue_slot_size(uint32_t max_sges, uint32_t inline_size)
 /* Returns false if a ring of this depth is too large. */
 static bool ring_bytes(uint32_t depth, size_t slot, size_t *bytes)
 {
-    if (depth > UINT32_C(1) << 31 || ring_slots(depth) > SIZE_MAX / 4 / slot) /* the sum of all rings must fit */
+    if (depth > UINT32_C(1) << 31 || ring_slots(depth) > SIZE_MAX / 4 / slot) /* 4, because one block has all rings */
         return false;
     *bytes = ring_slots(depth) * slot;
     return true;
@@ -51,8 +51,8 @@ static void queue_init(struct queue *q, uint32_t depth, uint32_t max_sges, uint3
 }
 
 /*
- * Allocates the queue pair and its three rings in one block, and does not clear the rings: they are most of its memory,
- * and a connection that carries little never uses most of their slots.
+ * Allocates the queue pair and its three rings in one block. Does not clear the rings: they are most of the block, and
+ * a connection that carries little never uses most of their slots.
  */
 struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
 {
@@ -126,7 +126,7 @@ void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c)
 
 static uint32_t queue_count(const struct queue *q)
 {
-    /* The head is read first, because it never passes the tail. */
+    /* Reads the head first: the tail only grows, so a tail that is read later is not behind this head. */
     uint32_t head = atomic_load_explicit(&q->head, memory_order_acquire);
 
     return queue_tail(q) - head;
@@ -146,7 +146,7 @@ void iw_qp_get_state(struct iw_qp *qp, struct iw_qp_state *s)
 
 /* Posting */
 
-/* Checks that a read with RDMA_FLAG_READ_INVALIDATE has a first SGE whose token requests may invalidate. */
+/* Checks that a read with RDMA_FLAG_READ_INVALIDATE has an SGE, and that a request may invalidate the SGE's token. */
 static int request_check_read_invalidate(const struct iw_qp *qp, const struct rdma_request *r)
 {
     bool asked = r->flags & RDMA_FLAG_READ_INVALIDATE;
@@ -249,7 +249,7 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes)
     if (!q->open) {
         result = ENOTCONN;
     } else if (r->op == RDMA_OP_READ && qp->ord == 0) {
-        result = EOPNOTSUPP; /* it could never be sent, and a graceful end would wait for it */
+        result = EOPNOTSUPP; /* the read could never be sent, and a graceful end would wait for the read */
     } else if (tail - atomic_load_explicit(&q->head, memory_order_acquire) >= q->depth) {
         result = ENOSPC;
     } else if (!entry_fill(queue_at(q, tail), r, length)) {
@@ -260,7 +260,7 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes)
                                   memory_order_relaxed);
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
         queue_prefetch(q, tail + 1);
-        if (r->flags & RDMA_FLAG_DEFER) /* after the tail: a thread that sees it and rings has the request framed */
+        if (r->flags & RDMA_FLAG_DEFER) /* set after the tail: whoever rings and clears it must transmit the request */
             atomic_store_explicit(&q->deferred, true, memory_order_release);
     }
     spin_unlock(&q->lock);
@@ -289,7 +289,7 @@ uint32_t iw_qp_outstanding(const struct iw_qp *qp)
 
 void iw_qp_ring(struct iw_qp *qp)
 {
-    /* An exchange, so that the deferred request's tail is visible to the owner's following transmission. */
+    /* An exchange, so that the owner that transmits afterwards sees the tail of the deferred request. */
     if (iw_qp_has_deferred(qp))
         (void)atomic_exchange_explicit(&qp->sq.deferred, false, memory_order_acq_rel);
 }
@@ -344,7 +344,7 @@ void queue_complete(struct iw_qp *qp, struct queue *q, enum rdma_status status, 
         qp->events->complete(qp, &c, 1);
 }
 
-/* Reports many at a time, so that a burst takes the completion queue's lock once. */
+/* Reports many completions at a time, so that a burst takes the completion queue's lock once. */
 void requests_complete(struct iw_qp *qp)
 {
     struct rdma_completion done[MAX_COMPLETIONS];
@@ -368,7 +368,7 @@ void requests_complete(struct iw_qp *qp)
         qp->events->complete(qp, done, n);
 }
 
-/* Returns the status of a request that is flushed. A local request that was carried out has its own result. */
+/* Returns the status of a request that is flushed. A local request that was carried out keeps its own result. */
 static enum rdma_status entry_drain_status(struct iw_qp *qp, const struct entry *e, enum rdma_status status)
 {
     if (e->state == ENTRY_FAILED)
@@ -394,7 +394,7 @@ static void queue_drain(struct iw_qp *qp, struct queue *q, uint32_t limit, enum 
     }
 }
 
-/* Completes everything posted before the call. The sending state is updated first, because the upcalls may post. */
+/* Completes everything posted before the call. Updates tx.next first, because the upcalls may post. */
 static void qp_drain(struct iw_qp *qp, enum rdma_status status, enum wire_error error)
 {
     uint32_t sends = queue_tail(&qp->sq), receives = queue_tail(&qp->rq);
@@ -404,7 +404,7 @@ static void qp_drain(struct iw_qp *qp, enum rdma_status status, enum wire_error 
     queue_drain(qp, &qp->rq, receives, status, error);
 }
 
-/* Refuses posts, ends rx, and drops the messages in progress in both directions. */
+/* Refuses initiator posts, ends rx, and drops the messages in progress in both directions. */
 static void stream_close(struct iw_qp *qp)
 {
     qp->running = false;

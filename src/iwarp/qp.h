@@ -128,7 +128,7 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c); /* NULL: no memory */
 /* No stream may run, and nothing may be posted. Waits for a post that has not returned, see iw_qp_post. */
 void iw_qp_destroy(struct iw_qp *qp);
 void *iw_qp_owner(const struct iw_qp *qp);
-/* To be called in `complete`. Returns why the stream ended, if its end completes the requests; else IW_END_NONE. */
+/* To be called in `complete`. Returns why the stream ended, if the end completes the requests; else IW_END_NONE. */
 enum iw_end iw_qp_end(const struct iw_qp *qp);
 
 /*

@@ -50,7 +50,7 @@ enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_he
     return WIRE_OK;
 }
 
-/* Invalidates the sink's token if the read requests it. The response has been placed, so its memory is not in use. */
+/* Invalidates the sink's token if the read requests that. The response has been placed, and no memory is protected. */
 static enum wire_error reads_invalidate_sink(const struct iw_qp *qp, const struct entry *e)
 {
     if (!(e->flags & RDMA_FLAG_READ_INVALIDATE))
@@ -93,7 +93,7 @@ enum wire_error reads_check_request(const struct iw_qp *qp, const struct ddp_hea
         return WIRE_DDP_UNTAGGED_TOO_LONG;
     if (payload < RDMAP_READ_REQUEST || !h->last)
         return WIRE_RDMAP_STREAM_CATASTROPHIC;
-    /* A ready-to-receive read is answered even with a limit of 0. reads_accept checks that it is empty. */
+    /* A ready-to-receive read is answered even with a limit of 0. reads_accept checks that the read is empty. */
     if (!qp->rx.has_begun && limit == 0)
         limit = 1;
     return outstanding < limit ? WIRE_OK : WIRE_DDP_UNTAGGED_NO_BUFFER;
@@ -126,7 +126,7 @@ enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload)
     return WIRE_OK;
 }
 
-/* The Terminate contains the Read Request's headers. They are encoded again, so reserved bits may differ from it. */
+/* The Terminate contains the Read Request's headers. They are encoded again, so reserved bits may differ. */
 void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error)
 {
     struct ddp_header h = {

@@ -12,9 +12,9 @@
  * the owner of the staging area, and the next turns process it.
  *
  * The invariant: validation of a segment changes nothing, and placement writes only to memory that is protected for it.
- * Finishing a segment fails in two cases only: a Read Request, whose source is checked then, and the end of a send with
- * invalidate, whose STag may have ended since the validation. A fault ends the stream, and the Terminate contains the
- * segment's header.
+ * Finishing a segment fails in two cases only: a Read Request, whose source is checked only then, and the end of a send
+ * with invalidate, whose STag may have ended since the validation. A fault ends the stream, and the Terminate contains
+ * the segment's header.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static bool segment_has_invalidate(const struct ddp_header *h)
     return h->opcode == RDMAP_SEND_INV || h->opcode == RDMAP_SEND_SE_INV;
 }
 
-/* Validates each segment's STag, although only that of the last one is invalidated. */
+/* Validates each segment's STag, although only the STag of the last segment is invalidated. */
 static enum wire_error segment_validate_invalidate(const struct iw_qp *qp, const struct ddp_header *h)
 {
     if (!segment_has_invalidate(h))
@@ -176,7 +176,7 @@ static enum wire_error segment_place(const struct iw_qp *qp, struct iw_scratch *
 
 /* The end of a segment */
 
-/* Invalidates the send's STag. The whole message has been placed, and the caller protects no memory. */
+/* Invalidates the send's STag. The caller has placed the whole message, and must protect no memory. */
 static enum wire_error segment_finish_invalidate(const struct iw_qp *qp, const struct ddp_header *h, struct entry *e)
 {
     enum wire_error error = mem_revoke(qp->memory, qp->domain, h->stag, true);
@@ -219,7 +219,7 @@ static void rx_note_fpdu(struct iw_qp *qp)
     qp->events->first_fpdu(qp);
 }
 
-/* Can the end of the segment's message end a registration? That waits until no thread protects it. */
+/* Can the end of the segment's message end a registration? Ending one waits until no thread protects it. */
 static bool segment_ends_region(const struct iw_qp *qp, const struct ddp_header *h)
 {
     const struct entry *read = h->opcode == RDMAP_READ_RESP ? reads_oldest(qp) : NULL;
@@ -227,7 +227,7 @@ static bool segment_ends_region(const struct iw_qp *qp, const struct ddp_header 
     return segment_has_invalidate(h) || (read && read->flags & RDMA_FLAG_READ_INVALIDATE);
 }
 
-/* Finishes a segment whose payload is placed. payload: that of a control message. */
+/* Finishes a segment. Its payload has been placed, except that of a control message, which is at `payload`. */
 static enum wire_error segment_finish(struct iw_qp *qp, struct iw_scratch *s, const struct rx_segment *g,
                                       const uint8_t *payload)
 {
@@ -273,7 +273,7 @@ static void rx_process_empty_fpdu(struct iw_qp *qp)
         rx_note_fpdu(qp);
 }
 
-/* The FPDU counts as valid only after the check of the Read Request's contents. */
+/* Counts the FPDU as valid only after the check of the Read Request's contents. */
 static enum wire_error rx_process_read_request(struct iw_qp *qp, const uint8_t *payload)
 {
     enum wire_error error = reads_accept(qp, payload);
@@ -283,7 +283,7 @@ static enum wire_error rx_process_read_request(struct iw_qp *qp, const uint8_t *
     return error;
 }
 
-/* Processes a whole FPDU. The caller owns its bytes, because the end of the stream frees the queue pair's buffers. */
+/* Processes a whole FPDU. Its bytes must not be in rx.partial_buffer or rx.staged: the end of the stream frees both. */
 static void rx_process_fpdu(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fpdu, uint32_t ulpdu)
 {
     struct rx_segment g = { .ulpdu = ulpdu };
@@ -330,7 +330,7 @@ static void rx_note_fpdu_size(struct iw_qp *qp, size_t size)
 
 /* Direct placement */
 
-/* Checks the whole destination, so that nothing is placed of a segment that does not fit. */
+/* Checks the whole destination, so that no byte is placed if the segment does not fit. */
 static enum wire_error segment_check_destination(const struct iw_qp *qp, struct iw_scratch *s,
                                                  const struct rx_segment *g)
 {
@@ -456,8 +456,8 @@ static inline bool rx_is_at_limit(const struct iw_qp *qp)
 }
 
 /*
- * Makes the queue pair the owner of the staging area, with the bytes that the turn's limit leaves. Returns false if
- * there is no memory for another staging area, and removes the turn's limit then.
+ * Makes the queue pair the owner of the staging area, whose remaining bytes exceed the turn's limit. If there is no
+ * memory for another staging area, removes the turn's limit instead and returns false.
  */
 static bool rx_store_staged(struct iw_qp *qp, struct iw_scratch *s, uint8_t *area, const uint8_t *bytes, size_t len)
 {
@@ -487,7 +487,7 @@ static void rx_process(struct iw_qp *qp, struct iw_scratch *s, uint8_t *area, co
         rx_store_partial(qp, s, bytes, len);
 }
 
-/* Processes the FPDU in the buffer, which is complete now. */
+/* Processes the FPDU in partial_buffer, which is complete now. */
 static void rx_finish_partial(struct iw_qp *qp, struct iw_scratch *s)
 {
     uint8_t *buffer = qp->rx.partial_buffer;
@@ -520,7 +520,7 @@ void iw_qp_rx_resume(struct iw_qp *qp, struct iw_scratch *s)
 
     if (!area)
         return;
-    qp->rx.staged = NULL; /* so that an end of the stream in here does not free it */
+    qp->rx.staged = NULL; /* so that the area is not freed if the stream ends in rx_process */
     pieces_set_caching(&s->pieces, true);
     rx_process(qp, s, area, area + qp->rx.staged_at, qp->rx.staged_len);
     pieces_set_caching(&s->pieces, false);

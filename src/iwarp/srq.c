@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared receive queues. A queue is a ring of receives under a spin lock: any thread posts, and the owners of the queue
- * pairs remove.
+ * Shared receive queues. A queue is a ring of receives under a spin lock: any thread posts receives, and the owners of
+ * the queue pairs remove them.
  *
- * A queue pair that uses a shared queue has a receive queue of its own of depth 1. When a message begins, the oldest
- * shared receive moves there, and is filled, completed, failed or flushed like any other receive of that queue pair.
+ * A queue pair that uses a shared queue also has its own receive queue, of depth 1. When a message begins, the oldest
+ * shared receive moves to that queue, and is filled, completed, failed or flushed like any other receive.
  * Invariant: a receive that no queue pair has begun to fill is in the ring, available to all of them. Messages use the
  * receives in the order in which they were posted.
  */
@@ -141,7 +141,7 @@ void iw_srq_get_state(struct iw_srq *srq, struct iw_srq_state *s)
     spin_unlock(&srq->lock);
 }
 
-/* Lock held. If armed and below the threshold, disarms and returns true: the caller calls `low` after unlocking. */
+/* Lock held. If the queue is armed and low, disarms it and returns true: the caller must unlock, then call `low`. */
 static bool srq_disarm_if_low(struct iw_srq *srq)
 {
     if (!srq->armed || srq->count >= srq->threshold)
@@ -172,8 +172,8 @@ static bool srq_pop(struct iw_srq *srq, struct entry *to)
 }
 
 /*
- * Is h the header of the next message's first segment? All other checks of the segment are made after a receive has
- * moved to the queue pair, so that a failure ends that receive.
+ * Does h begin the next send? Then a receive moves to the queue pair before the segment is validated, so that a segment
+ * that is not valid fails this receive.
  */
 static bool srq_begins_message(const struct iw_qp *qp, const struct ddp_header *h)
 {
@@ -190,7 +190,7 @@ void srq_supply(struct iw_qp *qp, const struct ddp_header *h)
         atomic_store_explicit(&qp->rq.tail, tail + 1, memory_order_release);
 }
 
-/* Lock held. Moves all receives to `slots`, which has room for depth >= srq->count of them. Returns the old array. */
+/* Lock held. Moves all receives to `slots`, which has room for `depth` receives. Returns the old array. */
 static uint8_t *srq_move(struct iw_srq *srq, uint8_t *slots, uint32_t depth)
 {
     uint8_t *old = srq->slots;

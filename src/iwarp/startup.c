@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MPA start-up. The initiator and the responder are a table each; iw_startup_print_tables prints them.
+ * MPA start-up. The initiator and the responder have a table each; iw_startup_print_tables prints both.
  *
  *   initiator                                        responder
  *
@@ -22,18 +22,18 @@
  *   2. Only states that write offer bytes. No state does both.
  *   3. After agreement the revision is at most 2 and the limits are at most the adapter's. With peer-to-peer, which
  *      needs revision 2, exactly one ready-to-receive form is selected; otherwise none.
- *   4. The initiator's reply has R in REJECTED, and does not have it in AGREED.
+ *   4. The reply that the initiator has read has the bit R in REJECTED, and does not have it in AGREED.
  *
- * Choices that the RFCs leave open, and peers that break them:
- *   - The responder does not answer an unknown revision: RFC 5044 has the receiver close and report. The initiator
- *     accepts a reply of a lower revision than the request's; a reply of a higher one is malformed.
+ * Choices that the RFCs leave open, and answers to peers that break the RFCs:
+ *   - The responder does not answer an unknown revision: RFC 5044 requires the receiver to close and report. The
+ *     initiator accepts a reply with a lower revision than the request's; a reply with a higher one is malformed.
  *   - R in a request has no meaning and is ignored, like reserved bits.
  *   - C from either side enables CRC. M is not supported: a request with M is rejected, a reply with M is malformed.
  *   - The responder selects one form that both sides have. If there is none, it rejects and lists its own forms in the
  *     reply. It cannot send a Terminate, as the initiator does in this case, because it has no FPDUs yet.
- *   - To the initiator a reply without A means client-server, and a reply with several forms leaves it the choice.
+ *   - To the initiator, a reply without A means client-server. If a reply has several forms, the initiator selects one.
  *   - A ready-to-receive read is avoided if no reads are allowed and there is another form.
- *   - The responder states the effective limits, so that both sides have the same.
+ *   - The responder's reply has the effective limits, so that both sides use the same limits.
  */
 #include "iwarp/startup.h"
 
@@ -81,7 +81,7 @@ struct iw_startup {
     struct iw_startup_result result; /* the limits begin as this side's maximum and only decrease */
     struct mpa_frame peer;           /* private data points into frame until this side's frame overwrites it */
     size_t in_len, in_need, out_len, out_sent;
-    uint8_t frame[MPA_MAX_FRAME]; /* the peer's or this side's, because no state both reads and writes */
+    uint8_t frame[MPA_MAX_FRAME]; /* the peer's frame or this side's: no state both reads and writes */
 };
 
 /* clang-format off */
@@ -324,7 +324,7 @@ static struct mpa_frame startup_reply_frame(const struct iw_startup *s)
     };
 }
 
-/* Makes a reject without the consumer. It lists the ready-to-receive forms that this side accepts. */
+/* Makes a reject of a request that the consumer does not receive. It lists the forms that this side accepts. */
 static enum responder_input startup_refuse(struct iw_startup *s, enum iw_startup_fault fault)
 {
     struct mpa_frame f = startup_reply_frame(s);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Connection start-up: the MPA request and reply, without I/O and clock. The initiator and the responder are two state
- * machines, each a table (startup.c). The caller reads bytes for rx_want/rx_done and sends those of tx_want/tx_done.
+ * machines, each a table (startup.c). The caller reads the bytes that rx_want asks for, and sends those of tx_want.
  * Invariant: start-up never asks for a byte behind the peer's frame, because that byte belongs to the stream.
  *
- * The caller has the time limits. When one passes, the caller frees the object. Start-up only negotiates the
- * ready-to-receive form; the stream sends and receives the message (qp.h). A ready-to-receive read does not count
- * against the read limits: it is selected even with a limit of 0 if the two sides have no other form in common.
+ * The caller has the time limits, and frees the object when one has passed. Start-up only negotiates the
+ * ready-to-receive form; the stream sends and receives the message itself (qp.h). A ready-to-receive read does not
+ * count against the read limits: if it is the only common form, it is selected even with a limit of 0.
  */
 #ifndef IWARP_STARTUP_H
 #define IWARP_STARTUP_H
@@ -35,7 +35,7 @@ struct iw_startup_config {
 enum iw_startup_event {
     IW_STARTUP_NONE,
     IW_STARTUP_REQUEST,  /* responder: a valid request has been read; accept or reject it */
-    IW_STARTUP_SENT,     /* responder: the whole reply has been sent; after a reject or MALFORMED: close now */
+    IW_STARTUP_SENT,     /* responder: the whole reply has been sent; if the reply rejects, the caller closes now */
     IW_STARTUP_ACCEPTED, /* initiator: the peer accepted; the result is valid */
     IW_STARTUP_REJECTED, /* initiator: the peer rejected; its private data is valid */
     /*
@@ -43,7 +43,7 @@ enum iw_startup_event {
      * For markers, flag S without limits, too much private data or no common form, it first sends a reject (tx_want).
      */
     IW_STARTUP_MALFORMED,
-    /* The initiator must send a Terminate and close. The result's crc is valid for that. */
+    /* After the next two, the initiator sends a Terminate, with the result's crc, and closes. */
     IW_STARTUP_NO_IRD, /* the reply asks for more inbound reads than the request offered */
     IW_STARTUP_NO_RTR, /* the reply has flag A and no form that the request offered */
 };
@@ -70,8 +70,8 @@ struct iw_startup_result {
 struct iw_startup;
 
 /*
- * Both return NULL if out of memory. Own private data, also that of iw_startup_accept and iw_startup_reject, has at
- * most MPA_MAX_PRIVATE_DATA - MPA_LIMITS bytes.
+ * Both return NULL if out of memory. Here and in iw_startup_accept and iw_startup_reject, len is at most
+ * MPA_MAX_PRIVATE_DATA - MPA_LIMITS.
  */
 struct iw_startup *iw_startup_initiator(const struct iw_startup_config *c, uint16_t ird, uint16_t ord,
                                         const void *private_data, size_t len);
@@ -79,27 +79,30 @@ struct iw_startup *iw_startup_responder(const struct iw_startup_config *c);
 void iw_startup_free(struct iw_startup *s);
 
 /*
- * Returns how many bytes to read, and in *at where they go. Returns 0 while this side sends its frame, while the
- * consumer decides, and at the end. Bytes that arrive while the consumer decides are a protocol error: the caller
- * closes.
+ * Returns how many bytes the caller must read, and sets *at to where they go. Returns 0 while this side sends its
+ * frame, while the consumer decides, and at the end. Bytes that arrive while the consumer decides are a protocol error:
+ * the caller closes.
  */
 size_t iw_startup_rx_want(struct iw_startup *s, uint8_t **at);
 enum iw_startup_event iw_startup_rx_done(struct iw_startup *s, size_t n);
 size_t iw_startup_tx_want(struct iw_startup *s, const uint8_t **at);
 enum iw_startup_event iw_startup_tx_done(struct iw_startup *s, size_t n);
 
-/* Responder, once after IW_STARTUP_REQUEST. Accept caps the consumer's limits; the result is valid afterwards. */
+/*
+ * The responder calls one of these once, after IW_STARTUP_REQUEST. iw_startup_accept caps the consumer's limits; the
+ * result is valid afterwards.
+ */
 void iw_startup_accept(struct iw_startup *s, uint16_t ird, uint16_t ord, const void *private_data, size_t len);
 void iw_startup_reject(struct iw_startup *s, const void *private_data, size_t len);
 
 /*
- * Responder after REQUEST: the peer's limits, capped by the adapter's, from this side's view (ird: inbound reads).
- * After the end, on both sides: the effective limits.
+ * Responder, after IW_STARTUP_REQUEST: returns the peer's limits, capped by the adapter's, from this side's view (ird:
+ * inbound reads). After iw_startup_accept or IW_STARTUP_ACCEPTED: returns the effective limits.
  */
 void iw_startup_limits(const struct iw_startup *s, uint16_t *ird, uint16_t *ord);
 /* Responder, after IW_STARTUP_MALFORMED. */
 enum iw_startup_fault iw_startup_fault(const struct iw_startup *s);
-const uint8_t *iw_startup_private(const struct iw_startup *s, size_t *len); /* the peer's */
+const uint8_t *iw_startup_private(const struct iw_startup *s, size_t *len); /* returns the peer's private data */
 void iw_startup_result(const struct iw_startup *s, struct iw_startup_result *r);
 
 /* Prints both tables as Markdown. A cell has the next state and the event, or - if the input cannot occur. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Terminate, the last message of a stream, sent by the side that found an error. It contains the error's code and, for
- * errors of DDP and RDMAP, the headers of the faulty segment.
+ * The Terminate is the last message of a stream. The side that has found an error sends it. It contains the error's
+ * code and, for errors of DDP and RDMAP, the headers of the faulty segment.
  */
 #include <string.h>
 

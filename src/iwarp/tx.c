@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sending. tx_want frames a batch of FPDUs with a copy of the sending state. tx_done commits what the transport sent.
+ * Sending. tx_want frames a batch of FPDUs with a copy of the state of sending. tx_done commits what has been sent.
  *
  *   tx_want   header, payload, trailer; header, payload, trailer; ...     headers, trailers and copies are in the arena
  *   tx_done   |<-------- sent --------->|                                 whole FPDUs: their state is committed
  *                              |<------>|<-- the tail -->|                a half-sent FPDU: committed too, because
  *                                                                         its rest is copied to the queue pair
  *
- * The invariant: registered memory is accessed only between want and done, and inline data only in the post. So the
- * bytes of an FPDU that has begun cannot change, and a flush or an invalidation never leaves a part of one. A request
- * is done when its last byte has been sent or copied. The source of a Read Response may change at any time, because its
- * owner may write to it. With CRC its payload is therefore copied to the arena, so that the CRC is that of the bytes
- * sent.
+ * The invariant: registered memory is accessed only between want and done, and the consumer's inline data only in the
+ * post. So the bytes of an FPDU that has begun cannot change, and a flush or an invalidation never leaves a part of an
+ * FPDU. A request is done when its last byte has been sent or copied. The source of a Read Response may change at any
+ * time, because the consumer may write to it. So with CRC the payload of a Read Response is copied to the arena, and
+ * the CRC is that of the copy, which is sent.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -30,10 +30,10 @@ enum frame_result {
     CARRIED_OUT, /* one local request was carried out */
     IDLE,        /* nothing can be sent now */
     FULL,        /* the batch ends here, although there is more to send */
-    FAULT,       /* the next message's memory is not valid: tx_batch.error */
+    FAULT,       /* the next message's memory is not valid; tx_batch.error has the reason */
 };
 
-/* The batch before an FPDU, for frame_undo. */
+/* What frame_undo needs to remove an FPDU: the sizes of the batch before it. */
 struct frame_mark {
     unsigned iov_count;
     size_t last_len, arena_used;
@@ -51,8 +51,8 @@ static size_t fpdu_padding(size_t ulpdu)
 }
 
 /*
- * Writes padding and CRC, and returns the FPDU's size. The CRC of the first bytes and of the rest is computed
- * separately, because they were written separately: see ddp_fpdu_begin.
+ * Writes padding and CRC, and returns the FPDU's size. Sums the first `first` bytes and the rest separately, because
+ * they were stored separately, and a load that needs two stores is slow: see ddp_fpdu_begin.
  */
 static size_t fpdu_write_trailer(bool crc, uint8_t *bytes, size_t first, size_t ulpdu)
 {
@@ -85,7 +85,7 @@ void tx_drop_tail(struct iw_qp *qp)
 
 /* The batch */
 
-/* Adds bytes to the batch's iovec, if possible to its last entry. Returns false if `limit` entries are used. */
+/* Adds bytes to the batch's iovec. Extends its last entry if possible. Returns false if `limit` entries are used. */
 static bool batch_append(struct tx_batch *b, uint8_t *bytes, size_t len, unsigned limit)
 {
     struct iovec *last = b->iov_count > 0 ? &b->iov[b->iov_count - 1] : NULL;
@@ -109,7 +109,7 @@ static void batch_release(struct tx_batch *b)
     b->source_len = 0;
 }
 
-/* Begins a batch with the bytes that are sent ahead of its FPDUs: the tail and the Terminate. */
+/* Begins a batch with the bytes that are sent ahead of the batch's FPDUs: the tail and the Terminate. */
 static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 {
     struct tx_batch *b = &s->batch;
@@ -187,8 +187,8 @@ static enum wire_error source_open(const struct iw_qp *qp, struct tx_batch *b, u
 }
 
 /*
- * Adds n bytes of the source to the batch: a reference in the iovec or, if copied, a copy in the arena. Returns false
- * if there is no room for them and the FPDU's trailer.
+ * Adds n bytes of the source to the batch: a reference in the iovec or, if `copied` is set, a copy in the arena.
+ * Returns false if there is no room for the bytes and the FPDU's trailer.
  */
 static bool source_append(struct iw_scratch *s, uint32_t n, bool copied)
 {
@@ -213,7 +213,7 @@ static bool source_append(struct iw_scratch *s, uint32_t n, bool copied)
     return true;
 }
 
-/* Adds up to `want` bytes of the message from offset on. *got: the bytes for which there was room. */
+/* Adds `want` bytes of the message from offset on, or fewer if there is no more room. Sets *got to the number added. */
 static enum wire_error source_gather(const struct iw_qp *qp, struct iw_scratch *s, uint32_t offset, uint32_t want,
                                      uint32_t *got)
 {
@@ -246,11 +246,11 @@ static enum wire_error message_check(const struct iw_qp *qp, const struct tx_sta
         return WIRE_OK;
     if (e->opcode == RDMA_OP_READ)
         return sges_check(qp, e->sges, e->sge_count, RDMA_ACCESS_LOCAL_WRITE, false);
-    /* A single SGE is looked up before anything is sent. */
+    /* A single SGE needs no check: it is looked up before anything is sent. */
     return e->sge_count < 2 ? WIRE_OK : sges_check(qp, e->sges, e->sge_count, RDMA_ACCESS_LOCAL_READ, false);
 }
 
-/* Returns the CRC of the batch's bytes from header on, which is in iov[from]. */
+/* Returns the CRC of the batch's bytes from `header` on. The header is in iov[from]. */
 static uint32_t frame_crc(const struct tx_batch *b, unsigned from, const uint8_t *header)
 {
     uint32_t sum = CRC32C_INIT;
@@ -314,7 +314,7 @@ static void batch_add_fpdu(const struct iw_qp *qp, struct tx_batch *b, size_t ul
     b->fpdu[b->fpdu_count++] = (struct tx_fpdu){ .end = b->bytes, .after = b->state };
 }
 
-/* Frames one FPDU with references to its payload. It is shorter than the maximum if the iovec or the arena is full. */
+/* Frames one FPDU with references to its payload. The FPDU is short if the iovec or the arena becomes full. */
 static enum frame_result frame_pieces(struct iw_qp *qp, struct iw_scratch *s, struct tx_plan *p, size_t headers)
 {
     struct tx_batch *b = &s->batch;
@@ -342,7 +342,7 @@ static enum frame_result frame_pieces(struct iw_qp *qp, struct iw_scratch *s, st
     }
     if (got < want) {
         frame_put_headers(fpdu, p, headers, got);
-        b->is_summed = false; /* the sum included the earlier headers */
+        b->is_summed = false; /* the sum includes the headers that were just replaced */
     }
     frame_add_trailer(s, qp->crc, from, fpdu, headers + got);
     batch_add_fpdu(qp, b, headers + got, got, p->h.last);
@@ -408,8 +408,8 @@ static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
 }
 
 /*
- * Carries out a local request. If that would end a registration, the batch ends before it, because framed FPDUs may
- * reference the memory. The request counts as a part of the FPDU before it.
+ * Carries out a local request. If the request would end a registration, the batch ends before the request, because
+ * framed FPDUs may reference the memory. The request completes with the FPDU before it, or at once if there is none.
  */
 static enum frame_result frame_local(struct iw_qp *qp, struct tx_batch *b)
 {
@@ -465,7 +465,7 @@ static void message_fail(struct iw_qp *qp, const struct tx_state *t, enum wire_e
     stream_end(qp, IW_END_LOCAL_REQUEST, WIRE_RDMAP_CATASTROPHIC);
 }
 
-/* Returns false if nothing is framed and a message was failed instead, so that the state has changed. */
+/* Returns false if no FPDU was framed, because the next message failed. That has changed the state of sending. */
 static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
 {
     enum frame_result result;
@@ -475,7 +475,7 @@ static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
     } while (result == FRAMED || result == CARRIED_OUT);
     s->batch.is_complete = result == IDLE;
     if (result != FAULT || s->batch.fpdu_count > 0)
-        return true; /* if a message is at fault, the next batch begins with it */
+        return true; /* a message at fault is the first one of the next batch */
     batch_release(&s->batch);
     message_fail(qp, &s->batch.state, s->batch.error);
     return false;
@@ -499,7 +499,7 @@ int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
         batch_begin(qp, s, limit);
     } while (qp->running && !qp->awaits_first_fpdu && !batch_fill(qp, s));
     if (b->iov_count > 0)
-        iov[0] = b->iov[0]; /* often the only one */
+        iov[0] = b->iov[0]; /* often the only entry */
     if (b->iov_count > 1)
         memcpy(iov + 1, b->iov + 1, (b->iov_count - 1) * sizeof *iov);
     return (int)b->iov_count;
@@ -553,7 +553,7 @@ static void batch_commit(struct iw_qp *qp, struct iw_scratch *s, size_t n)
     }
 }
 
-/* Commits the bytes ahead of the FPDUs, which are the tail and the Terminate. Returns how many of n bytes remain. */
+/* Commits sent bytes of the tail and the Terminate, which precede the FPDUs. Returns how many of n bytes remain. */
 static size_t batch_commit_ahead(struct iw_qp *qp, struct iw_scratch *s, size_t n)
 {
     size_t tail = qp->tail.len - qp->tail.sent, used = n < tail ? n : tail, terminate;

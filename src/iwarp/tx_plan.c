@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chooses the next message, plans its FPDUs, and advances the sending state. The invariant: requests begin in order,
- * and a read or a fenced request that must wait makes those after it wait too.
+ * Chooses the next message, plans its FPDUs, and advances the state of sending. The invariant: requests begin in order,
+ * so if a read or a fenced request must wait, the requests after it wait too.
  */
 #include "iwarp/tx_plan.h"
 
@@ -39,7 +39,7 @@ static struct ddp_header plan_tagged_header(enum rdmap_opcode opcode, uint32_t s
     return (struct ddp_header){ .tagged = true, .opcode = (uint8_t)opcode, .stag = stag, .to = to };
 }
 
-/* The ready-to-receive forms access no memory. The STag is 1, because some peers refuse a zero STag even so. */
+/* The ready-to-receive forms access no memory. Yet some peers refuse an STag of 0, so the STag is 1. */
 static void plan_rtr(struct iw_qp *qp, const struct tx_state *t, struct tx_plan *p)
 {
     switch (t->rtr) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides which message a queue pair sends next, and the headers of its next FPDU. tx.c frames it. The invariant: these
- * functions change no sending state but the one that the caller passes, so that a batch may be discarded.
+ * Decides which message a queue pair sends next, and the headers of that message's next FPDU. tx.c frames the FPDU. The
+ * invariant: tx_plan_advance changes only the state that the caller passes, so that a batch may be discarded.
  */
 #ifndef IWARP_TX_PLAN_H
 #define IWARP_TX_PLAN_H
@@ -11,9 +11,9 @@
 /* The contents of a message's next FPDU. */
 struct tx_plan {
     size_t header;       /* bytes of the DDP header; 0: the FPDU is empty */
-    struct ddp_header h; /* if header is not 0 */
+    struct ddp_header h; /* valid if header is not 0 */
     uint32_t bytes_left; /* payload bytes of the message that are not framed yet */
-    bool read;           /* a Read Request: its RDMAP header follows, made of the members below */
+    bool read;           /* a Read Request: after h follows an RDMAP header, whose contents are the members below */
     uint32_t sink, length, stag;
     uint64_t to;
 };
