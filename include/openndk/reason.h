@@ -60,6 +60,7 @@ enum ondk_cause {
     ONDK_CAUSE_PEER_CLOSED = 0x24,
     ONDK_CAUSE_PEER_GAVE_UP = 0x25,
     ONDK_CAUSE_PEER_TERMINATE = 0x26,
+    ONDK_CAUSE_UNANSWERED = 0x27,
     ONDK_CLASS_PROTOCOL = 0x30, /* the peer broke a rule of the protocol */
     ONDK_CAUSE_PROTOCOL = 0x31,
     ONDK_CAUSE_BAD_REPLY = 0x32,

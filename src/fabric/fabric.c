@@ -53,6 +53,7 @@ static const char *const reason_names[FABRIC_REASON_COUNT] = {
     [FABRIC_LISTENER_PAUSED] = "listener-paused",
     [FABRIC_LISTENER_CLOSED] = "listener-closed",
     [FABRIC_LOCAL_REJECT] = "local-reject",
+    [FABRIC_UNANSWERED] = "unanswered",
     [FABRIC_TOKEN] = "token",
     [FABRIC_TOKEN_DOMAIN] = "token-domain",
     [FABRIC_TOKEN_RIGHT] = "token-right",

@@ -87,6 +87,7 @@ enum fabric_reason {
     FABRIC_LISTENER_PAUSED,
     FABRIC_LISTENER_CLOSED,
     FABRIC_LOCAL_REJECT, /* the local consumer rejected */
+    FABRIC_UNANSWERED,   /* the peer ended its request before the local consumer had accepted or rejected it */
     /* Only for requests: */
     FABRIC_TOKEN,         /* a local token is unknown, or not valid any more */
     FABRIC_TOKEN_DOMAIN,  /* it is of another protection domain */

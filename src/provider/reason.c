@@ -186,6 +186,11 @@ static const struct cause {
                                 "Not an error; the peer may connect to another listener."},
     [FABRIC_LOCAL_REJECT] = {ONDK_CAUSE_LOCAL_REJECT, 0, "The local consumer rejected the connection.",
                              "Not an error of the network: read the consumer's own log."},
+    [FABRIC_UNANSWERED] = {ONDK_CAUSE_UNANSWERED, 0,
+                           "This side's program had neither accepted nor rejected the request when the peer ended it.",
+                           "If the peer's reason is reply-timeout, this side's program is too slow: find out why, or "
+                           "raise ONDK_REPLY_MS (reply_ms) of the peer. Otherwise the peer's program or user cancelled. "
+                           "ndkstat -C shows requests that wait, in the state requested, with their age."},
 };
 /* clang-format on */
 

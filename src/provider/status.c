@@ -53,6 +53,7 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_PEER_RESET:
     case FABRIC_PEER_CLOSED:
     case FABRIC_PEER_GAVE_UP:
+    case FABRIC_UNANSWERED:
     case FABRIC_PEER_TERMINATE:
     case FABRIC_PROTOCOL:
     case FABRIC_BAD_REPLY:

@@ -283,7 +283,7 @@ static void accept_after_peer_reset(void)
     w.passive = &w.acceptor.link[0];
     link_accept(w.passive, w.sb.qp, NULL, 0);
     AWAIT(atomic_load(&w.passive->established));
-    CHECK(w.passive->established_why == FABRIC_PEER_GAVE_UP);
+    CHECK(w.passive->established_why == FABRIC_UNANSWERED);
     world_close(&w);
 }
 

@@ -79,12 +79,15 @@ void passive_report_request(struct fabric_conn *c)
 
 /*
  * Runs until the consumer has answered the request. If the listener's owner refused the connection, the peer is
- * rejected. The peer must send nothing in this phase: bytes are an error, and an end of stream ends the connection.
+ * rejected. The peer must send nothing in this phase: bytes are an error. An end of stream or a reset ends the
+ * connection. Its reason is that this side has not answered, because most peers end a request when they have waited for
+ * too long.
  */
 struct conn_outcome passive_wait(struct fabric_conn *c)
 {
     uint8_t byte;
     struct iovec iov = { &byte, 1 };
+    enum fabric_reason why;
     ssize_t n;
 
     if (!c->owner)
@@ -100,9 +103,11 @@ struct conn_outcome passive_wait(struct fabric_conn *c)
         c->readable = false;
         return conn_nothing;
     }
-    if (n < 0)
-        return (struct conn_outcome){ CONN_LOST, iwarp_reason_stream((int)-n) };
-    return (struct conn_outcome){ CONN_LOST, n == 0 ? FABRIC_PEER_GAVE_UP : FABRIC_PROTOCOL };
+    if (n > 0)
+        return (struct conn_outcome){ CONN_LOST, FABRIC_PROTOCOL };
+    why = n < 0 ? iwarp_reason_stream((int)-n) : FABRIC_PEER_GAVE_UP;
+    return (struct conn_outcome){ CONN_LOST,
+                                  why == FABRIC_PEER_GAVE_UP || why == FABRIC_PEER_RESET ? FABRIC_UNANSWERED : why };
 }
 
 struct conn_outcome passive_reply(struct fabric_conn *c)
