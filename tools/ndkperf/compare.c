@@ -54,7 +54,7 @@ struct compare {
     const char *html;
     double threshold; /* per cent */
     json_t *rows, *differences;
-    unsigned compared, worse, missing; /* missing: values that decide and that B does not have */
+    unsigned compared, deciding, worse, missing; /* worse, missing: of the values that decide */
 };
 
 /* ---- the command line ---- */
@@ -187,6 +187,7 @@ static void compare_values(struct compare *c, const json_t *size, const struct m
     const char *change = !b ? "missing" : !has_changed ? NULL : gain > 0 ? "better" : "worse";
 
     c->compared += b != NULL;
+    c->deciding += m->decides;
     c->missing += !b;
     c->worse += has_changed && gain < 0 && m->decides;
     (void)json_array_append_new(c->rows, json_pack("{s:O, s:s, s:f, s:o, s:o, s:s?, s:b}", "size", size, "value",
@@ -308,9 +309,8 @@ static void compare_print(const struct compare *c)
                    compare_string(row, "change"));
     }
     if (c->missing)
-        print_line("%u of %zu values %s missing in B", c->missing, json_array_size(c->rows),
-                   c->missing == 1 ? "is" : "are");
-    print_line("%u of %zu values %s worse by more than %g %%", c->worse, json_array_size(c->rows),
+        print_line("%u of %u deciding values %s missing in B", c->missing, c->deciding, c->missing == 1 ? "is" : "are");
+    print_line("%u of %u deciding values %s worse by more than %g %%", c->worse, c->deciding,
                c->worse == 1 ? "is" : "are", c->threshold);
 }
 
