@@ -657,7 +657,7 @@ CASE(causes_a_killed_peer, KIT_FAMILIES)
     CHECK_STATUS(kit_complete_connect(&s), STATUS_SUCCESS);
     struct sockaddr_storage near = kit_local_address(s.connector);
     kit_wire_receive(child.wire, &accepted, 1);
-    /* Input that the peer has not read turns its end into a reset; else it would look like a disconnect. */
+    /* Input that the peer has not read makes its kernel send a reset. Without input it would send a disconnect. */
     CHECK_EQ(kill(child.pid, SIGSTOP), 0);
     CHECK_STATUS(kit_post_write(&s, 1, 0, 0, &s, 0), STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&s).Status, STATUS_SUCCESS);

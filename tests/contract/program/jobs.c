@@ -201,7 +201,7 @@ static void job_set_outcome(struct job *job, int status)
 
 /* ---- a process ---- */
 
-/* The child's part of a fork. It is not in the terminal's process group, so that Ctrl-C does not end it by itself. */
+/* The child leaves the terminal's process group, because Ctrl-C must end the run and not the child. */
 static void job_init_child(int output)
 {
     struct sigaction standard = { .sa_handler = SIG_DFL };
