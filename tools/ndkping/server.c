@@ -160,8 +160,16 @@ struct totals {
     uint32_t accepted, failed;
     uint32_t active; /* whose thread was not joined yet */
     int code;        /* of the first client that failed */
-    json_t *records;
+    json_t *records; /* NULL without --json */
 };
+
+/* Keeps the result of a client, or releases it. */
+static void totals_add_record(struct totals *t, json_t *result)
+{
+    if (json_array_size(t->records) < MAX_RECORDS)
+        (void)json_array_append(t->records, result);
+    json_decref(result);
+}
 
 /* Removes a client whose thread has ended from the list. If there is none: waits for one, or returns NULL. */
 static struct client *server_remove_ended(bool wait)
@@ -198,9 +206,7 @@ static void server_join_clients(struct totals *t, uint32_t max_active)
         t->failed += client->code != NDKPING_OK;
         if (t->code == NDKPING_OK)
             t->code = client->code;
-        if (json_array_size(t->records) < MAX_RECORDS)
-            json_array_append(t->records, client->result);
-        json_decref(client->result);
+        totals_add_record(t, client->result);
         free(client);
     }
 }
@@ -216,9 +222,7 @@ static void server_refuse_client(NDK_CONNECTOR *connector, struct totals *t)
     t->failed++;
     if (t->code == NDKPING_OK)
         t->code = code;
-    if (json_array_size(t->records) < MAX_RECORDS)
-        json_array_append(t->records, result);
-    json_decref(result);
+    totals_add_record(t, result);
 }
 
 /* Starts a client's thread, which owns the connector. */
@@ -352,7 +356,7 @@ static int server_report(const struct options *o, const struct totals *t, json_t
 
 int server_run(const struct options *o, json_t *result)
 {
-    struct totals t = { .records = json_array() };
+    struct totals t = { .records = o->json ? json_array() : NULL };
     int code;
 
     interrupt_set_wait("for the clients' disconnects (--timeout)");
