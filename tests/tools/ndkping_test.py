@@ -126,6 +126,7 @@ def formats():
     rows = list(csv.DictReader(io.StringIO(p.stdout)))
     check("CSV", p.returncode == 0 and [(r["size"], r["pings"]) for r in rows] == [("64", "3"), ("128", "3"),
                                                                                  ("256", "3")], p.stdout)
+    check("CSV: no other table", "min us" not in p.stderr and "9 pings" in p.stderr, p.stderr)
     code = server.end(signal.SIGINT)
     o = json.loads(server.text[server.text.index("{"):])
     check("JSON of a server", code == o["exit"] == 0 and o["accepted"] == 2 and o["failed"] == 0 and
@@ -321,6 +322,15 @@ def addresses():
         check(f"the address {address}", code == 1 and words in text and "no interface" not in text, (code, text))
     code, text = run("-C", "-ServerAddr", "[fe80::9]:21019")
     check("a server's address without a zone", code == 1 and "needs a zone" in text, (code, text))
+    # a name may have any byte except a blank, a slash and a colon
+    subprocess.run([b"ip", b"link", b"set", b"dev", b"vb", b"down"], check=True)
+    subprocess.run([b"ip", b"link", b"set", b"dev", b"vb", b"name", b"v\x1b[1m\xff"], check=True)
+    subprocess.run([b"ip", b"link", b"set", b"dev", b"v\x1b[1m\xff", b"up"], check=True)
+    subprocess.run([b"ip", b"addr", b"replace", b"fe80::9/64", b"dev", b"v\x1b[1m\xff", b"nodad"], check=True)
+    p = subprocess.run([NDKPING.encode(), b"-S", b"-ServerAddr", b"[fe80::9%v\x1b[1m\xff]:21019", b"-W", b"0.1",
+                        b"--json"], capture_output=True, timeout=LIMIT, check=False)
+    check("an interface with a strange name", p.returncode == 4 and b"\x1b" not in p.stdout + p.stderr and
+          json.loads(p.stdout)["listening"] == "[fe80::9%v\\x1b[1m\\xff]:21019", p)
     subprocess.run(["ip", "link", "del", "va"], check=True)
 
 
@@ -382,6 +392,7 @@ def main():
     check("help: profiles", all(profile in text for profile in profiles), text)
     code, text = run("-C", "-ServerAddr", "127.0.0.1:21008")
     check("nobody listens", code == 1 and "STATUS_CONNECTION_REFUSED (0xC0000236)" in text, (code, text))
+    check("nobody listens: no counters", "fpdus" not in text, text)
     check("nobody listens: the reason", "reason 0x00210000 refused: Nobody listens" in text, text)
     check("nobody listens: what to check is the reason's, not the status'", "ss -tln there" in text and
           "rejected" not in text, text)

@@ -76,10 +76,10 @@ static void client_report_size(struct run *run, uint32_t size, const struct rtt 
                                                 "max_us", t->max_us, "mdev_us", rtt_deviation(t)));
     if (!t->count)
         return;
-    if (run->options->sweep_high)
+    if (run->options->sweep_high && !run->options->csv)
         print_line("%10u %10u %10.1f %10.1f %10.1f %10.1f", (unsigned)size, (unsigned)t->count, t->min_us, t->mean_us,
                    t->max_us, rtt_deviation(t));
-    else
+    if (!run->options->sweep_high)
         print_line("round-trip min/avg/max/mdev = %.1f/%.1f/%.1f/%.1f us", t->min_us, t->mean_us, t->max_us,
                    rtt_deviation(t));
 }
@@ -124,7 +124,8 @@ static enum rping_end client_sweep(struct run *run)
     const struct options *o = run->options;
     enum rping_end end = RPING_DONE;
 
-    print_line("%10s %10s %10s %10s %10s %10s", "bytes", "pings", "min us", "avg us", "max us", "mdev us");
+    if (!o->csv)
+        print_line("%10s %10s %10s %10s %10s %10s", "bytes", "pings", "min us", "avg us", "max us", "mdev us");
     for (uint64_t size = o->sweep_low; size <= o->sweep_high && end == RPING_DONE; size *= 2) {
         struct rtt t = { 0 };
         end = client_ping_size(run, (uint32_t)size, &t);
@@ -270,10 +271,9 @@ static int client_try(const struct options *o, const struct sockaddr_storage *to
         status = r.gave_up ? STATUS_SUCCESS : client_disconnect();
         if (code == NDKPING_OK && !NT_SUCCESS(status))
             code = roles_report_failed("NdkDisconnect", status, ondk_connector_reason(consumer.connector), result);
+        roles_print_counters(&consumer);
     }
     client_set_open(false);
-    if (consumer.adapter)
-        roles_print_counters(&consumer);
     rping_close(&r);
     consumer_close(&consumer);
     return code;
