@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "html_text.h"
 #include "plot.h"
 
 static const double MIB = 1048576;
@@ -24,28 +25,6 @@ static const char style[] =
     ".c4 { --c: var(--c4) } .c5 { --c: var(--c5) } .c6 { --c: var(--c6) } .c7 { --c: var(--c7) }\n"
     "path { stroke: var(--c) } circle { fill: var(--c) }\n"
     ".dashed { stroke-dasharray: 5 4 } .bad { color: var(--bad) } .good { color: var(--good) }\n";
-
-void html_text(FILE *out, const char *text)
-{
-    for (; *text; text++)
-        switch (*text) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
-            if ((unsigned char)*text >= 0x20)
-                fputc(*text, out);
-        }
-}
 
 /* ---- values of the record ---- */
 
@@ -73,10 +52,10 @@ static void html_fact(FILE *out, const char *name, const json_t *value)
     if (!value || json_is_array(value) || json_is_object(value) || json_is_null(value))
         return;
     fprintf(out, "<tr><th>");
-    html_text(out, name);
+    html_text_write(out, name);
     fprintf(out, "</th><td>");
     if (json_is_string(value))
-        html_text(out, json_string_value(value));
+        html_text_write(out, json_string_value(value));
     else if (json_is_boolean(value))
         fputs(json_is_true(value) ? "yes" : "no", out);
     else
@@ -103,9 +82,9 @@ static void html_failure(FILE *out, const json_t *record)
     if (!json_is_object(failure))
         return;
     fputs("<p class=\"bad\">The run failed: ", out);
-    html_text(out, html_string(failure, "text"));
+    html_text_write(out, html_string(failure, "text"));
     fputs(".</p>\n<p>", out);
-    html_text(out, html_string(failure, "advice"));
+    html_text_write(out, html_string(failure, "advice"));
     fputs("</p>\n", out);
 }
 
@@ -320,12 +299,12 @@ static void html_plots(FILE *out, const struct html_runs *h)
 static void html_begin(FILE *out, const char *title)
 {
     fprintf(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"/><title>");
-    html_text(out, title);
+    html_text_write(out, title);
     fprintf(out,
             "</title>\n<meta name=\"viewport\" content=\"width=device-width\"/>\n<style>\n%s</style>\n</head>\n<body>\n"
             "<h1>",
             style);
-    html_text(out, title);
+    html_text_write(out, title);
     fputs("</h1>\n", out);
 }
 
@@ -375,7 +354,7 @@ void html_compare(FILE *out, const struct html_run runs[2], void (*table)(FILE *
     html_plots(out, &h);
     for (size_t i = 0; i < 2; i++) {
         fputs("<h2>", out);
-        html_text(out, runs[i].name);
+        html_text_write(out, runs[i].name);
         fputs("</h2>\n", out);
         html_failure(out, runs[i].record);
         html_facts(out, runs[i].record);

@@ -16,6 +16,4 @@ void html_run(FILE *out, const json_t *record);
 /* Both runs in the same plots, above them a table, which `table` writes. */
 void html_compare(FILE *out, const struct html_run runs[2], void (*table)(FILE *out, void *context), void *context);
 
-void html_text(FILE *out, const char *text);
-
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "html.h"
+#include "html_text.h"
 
 enum { WIDTH = 760, HEIGHT = 380, LEFT = 84, RIGHT = 190, TOP = 20, BOTTOM = 50, MAX_TICKS = 24, MAX_MARKS = 500 };
 
@@ -177,12 +177,12 @@ static void plot_write_curve(FILE *out, const struct plot_curve *c, size_t place
     for (size_t i = 0; i < c->count && c->count <= MAX_MARKS; i++) {
         fprintf(out, "<circle class=\"c%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"><title>", place,
                 axis_position(x, c->points[i].x), axis_position(y, c->points[i].y));
-        html_text(out, c->name);
+        html_text_write(out, c->name);
         fprintf(out, ": %.6g, %.6g</title></circle>\n", c->points[i].x, c->points[i].y);
     }
     fprintf(out, "<path class=\"c%zu%s\" d=\"M%d %dh26\"/><text x=\"%d\" y=\"%d\">", place, dashed, WIDTH - RIGHT + 14,
             legend, WIDTH - RIGHT + 46, legend + 4);
-    html_text(out, c->name);
+    html_text_write(out, c->name);
     fputs("</text>\n", out);
 }
 
@@ -195,9 +195,9 @@ void plot_write(FILE *out, struct plot *p)
         has_curve = has_curve || p->curves[i].count > 1;
     if (has_curve && axis_init(&x, p, true) && axis_init(&y, p, false)) {
         fputs("<h2>", out);
-        html_text(out, p->title);
+        html_text_write(out, p->title);
         fprintf(out, "</h2>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", WIDTH, HEIGHT);
-        html_text(out, p->title);
+        html_text_write(out, p->title);
         fputs("\">\n", out);
         plot_write_grid(out, p, &x, &y);
         for (size_t i = 0; i < p->count; i++)
