@@ -6,19 +6,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "command.h"
 #include "endpoint.h"
 #include "openndk/config.h"
 
 /* Exit codes; --help lists them. */
 enum ndkperf_exit {
-    NDKPERF_OK = 0,
-    NDKPERF_FAILED = 1, /* a name has no address, or a connection or a request failed: the status was printed */
-    NDKPERF_USAGE = 2,
+    NDKPERF_OK = COMMAND_OK,
+    NDKPERF_FAILED =
+        COMMAND_FAILED, /* a name has no address, or a connection or a request failed: the status was printed */
+    NDKPERF_USAGE = COMMAND_USAGE,
     NDKPERF_DATA = 3,   /* data differed */
     NDKPERF_NOBODY = 4, /* server: nobody connected in time */
     NDKPERF_PEER = 5,   /* the peer is not ndkperf, has another version, or does not support the request */
-    NDKPERF_LOST = 6,   /* the output could not be written completely */
-    NDKPERF_INTERRUPTED = 130,
+    NDKPERF_LOST = COMMAND_LOST,
+    NDKPERF_INTERRUPTED = COMMAND_INTERRUPTED,
 };
 
 /* The format of the lines. FORMAT_NONE: standard output has the JSON, CSV or HTML instead. */

@@ -6,18 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "command.h"
 #include "endpoint.h"
 #include "openndk/config.h"
 
 /* Exit codes; --help lists them. */
 enum ndkping_exit {
-    NDKPING_OK = 0,
-    NDKPING_FAILED = 1, /* a connection or a request failed: the status was printed */
-    NDKPING_USAGE = 2,
+    NDKPING_OK = COMMAND_OK,
+    NDKPING_FAILED = COMMAND_FAILED, /* a connection or a request failed: the status was printed */
+    NDKPING_USAGE = COMMAND_USAGE,
     NDKPING_DATA = 3,   /* data differed */
     NDKPING_NOBODY = 4, /* server: nobody connected in time */
-    NDKPING_LOST = 6,   /* the output could not be written completely */
-    NDKPING_INTERRUPTED = 130,
+    NDKPING_LOST = COMMAND_LOST,
+    NDKPING_INTERRUPTED = COMMAND_INTERRUPTED,
 };
 
 struct options {
