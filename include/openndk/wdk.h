@@ -258,6 +258,27 @@ static inline int ondk_wdk_scsi(ondk_wdk_device_t *adapter_, ondk_wdk_scsi_comma
 ONDK_API void ondk_wdk_cancel(ondk_wdk_device_t *device);
 
 /*
+ * Cancels the pending requests that a thread waits for, as Windows does when it ends the thread.
+ *   thread  the thread's ID, as gettid returns it
+ * The function sets Cancel in each IRP and calls its cancel routine, if the driver has set one. Each request ends when
+ * its driver completes it. A request that is cancelled already, IRP_MJ_CLEANUP and IRP_MJ_CLOSE are left alone. The
+ * thread may send further requests, so a program that ends calls this repeatedly until the thread has returned.
+ * Context: any thread of the host program; blocks as long as the cancel routines run.
+ * Topic: cancel and report the requests of a thread
+ * See also: ondk_wdk_cancel, ondk_wdk_device_control
+ */
+ONDK_API void ondk_wdk_cancel_thread(uint32_t thread);
+/*
+ * Prints the requests that threads of this process have sent to drivers and that have not ended.
+ *   thread  the ID of a thread; 0: all threads
+ *   out     receives for each request its kind, age and thread, whether the dispatch routine has returned, whether the
+ *           IRP is marked pending or cancelled, and its cancel routine
+ * At most 16 requests are printed.
+ * Returns the number of printed requests whose dispatch routine has not returned: their threads are in a driver.
+ */
+ONDK_API uint32_t ondk_wdk_report_requests(uint32_t thread, FILE *out);
+
+/*
  * Sends IRP_MJ_SHUTDOWN to the devices that are registered for it.
  * Each device is unregistered before its driver receives the request.
  * Context: any thread of the host program; blocks until the drivers have completed the requests.

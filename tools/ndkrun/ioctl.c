@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Device controls from the command line: see ioctl.h. */
+/*
+ * Device controls from the command line: see ioctl.h.
+ *
+ * An IRP belongs to the driver from its dispatch until its completion. The request's thread sends it and waits until it
+ * is completed. The program's thread never touches the IRP: it waits for the request's thread, reports through
+ * ondk_wdk_report_requests, and on Ctrl-C starts a thread that cancels. A cancellation and a completion may meet:
+ *
+ *   the cancellation comes         then
+ *   before the request is sent     it is repeated until the request's thread has returned
+ *   before the cancel routine      the driver finds Cancel set after it has set the routine
+ *   with a cancel routine          IoCancelIrp calls the routine, which completes the IRP
+ *   when the driver completes it   exactly one of them gets the routine: IoSetCancelRoutine and IoCancelIrp exchange it
+ *   after the completion           the IRP's memory is kept by a reference, and no routine is set
+ */
 #include "ioctl.h"
 
+#include <poll.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "call.h"
+#include "frames.h"
 #include "number.h"
 #include "hex.h"
 #include "openndk/adapter.h"
 #include "openndk/wdk.h"
 
-enum { MAX_NAME = 256, MAX_INPUT = 4096, MAX_OUTPUT = 65536, MAX_NUMBER = 32 };
+enum { MAX_NAME = 256, MAX_INPUT = 4096, MAX_OUTPUT = 65536, MAX_NUMBER = 32, MAX_ERROR = 1024 };
+enum { CANCEL_STEP_MS = 20, CANCEL_TIMEOUT_MS = 10000 };
 
 struct control {
     char device[MAX_NAME];
@@ -42,28 +59,135 @@ static bool ioctl_parse(const char *word, struct control *c)
     return !hex || hex_parse(hex + 1, c->input, sizeof c->input, &c->length);
 }
 
-bool ioctl_send(const char *word, FILE *out)
-{
-    static uint8_t output[MAX_OUTPUT];
-    static struct control c;
-    ondk_wdk_device_t *device;
-    uint32_t status, length = 0;
+/* ---- On a thread of its own: open, control, close --------------------------------------------------------------- */
 
-    if (!ioctl_parse(word, &c)) {
-        fprintf(out, "ndkrun: --ioctl %s: expected DEVICE:CODE[:HEX], for example echo:0x12a004:00100000\n", word);
-        return false;
+/* Until the call has returned its thread owns all but the control, which does not change then. */
+struct request {
+    struct control control;
+    struct call call;
+    enum { NOT_OPENED, NOT_SENT, ENDED } outcome;
+    uint32_t status, length;
+    char error[MAX_ERROR];
+    uint8_t output[MAX_OUTPUT];
+};
+
+static void request_run(void *context)
+{
+    struct request *r = context;
+    ondk_wdk_device_t *device;
+
+    if (ondk_wdk_open(r->control.device, &device, &r->status)) {
+        r->outcome = NOT_OPENED;
+        return;
     }
-    if (ondk_wdk_open(c.device, &device, &status)) {
-        fprintf(out, "ndkrun: device %s cannot be opened: %s\n", c.device, ondk_status_name((NTSTATUS)status));
-        return false;
+    r->outcome = ENDED;
+    if (ondk_wdk_device_control(device, r->control.code, r->control.input, r->control.length, r->output,
+                                sizeof r->output, &r->length, &r->status)) {
+        r->outcome = NOT_SENT;
+        snprintf(r->error, sizeof r->error, "%s", ondk_wdk_error());
     }
-    if (ondk_wdk_device_control(device, c.code, c.input, c.length, output, sizeof output, &length, &status)) {
-        fprintf(out, "ndkrun: device control 0x%X could not be sent: %s\n", c.code, ondk_wdk_error());
-        ondk_wdk_close(device);
-        return false;
-    }
-    fprintf(out, "ndkrun: %s 0x%X: %s, %u bytes\n", c.device, c.code, ondk_status_name((NTSTATUS)status), length);
-    hex_dump(output, length, out);
     ondk_wdk_close(device);
-    return NT_SUCCESS((NTSTATUS)status);
+}
+
+/* A cancel routine may hang too, so it has a thread. Repeats, because the request's thread may just be sending one. */
+static void request_cancel(void *context)
+{
+    struct request *r = context;
+
+    while (!call_has_returned(&r->call)) {
+        unsigned thread = call_thread_id(&r->call);
+
+        if (thread)
+            ondk_wdk_cancel_thread(thread);
+        poll(NULL, 0, CANCEL_STEP_MS);
+    }
+}
+
+/* ---- On the program's thread: wait, report, cancel -------------------------------------------------------------- */
+
+static void request_report(struct request *r, FILE *out)
+{
+    unsigned thread = call_thread_id(&r->call);
+
+    if (!thread || !ondk_wdk_report_requests(thread, out))
+        return;
+    fprintf(out, "  thread %u is in the driver:\n", thread);
+    frames_print_thread(out, r->call.thread);
+}
+
+/*
+ * Returns false if the request or its cancel routine has not returned. Both must have, before the driver is unloaded:
+ * the driver may complete the request before, during and after the call of its cancel routine.
+ */
+static bool request_end_cancelled(struct request *r, FILE *out)
+{
+    static struct call cancel;
+    bool has_thread;
+
+    fprintf(out, "ndkrun: interrupted: %s 0x%X is cancelled\n", r->control.device, r->control.code);
+    has_thread = call_start(&cancel, request_cancel, r);
+    if (!has_thread)
+        fprintf(out, "ndkrun: cannot create a thread for the cancellation\n");
+    if (!call_wait(&r->call, CANCEL_TIMEOUT_MS, false)) {
+        fprintf(out, "ndkrun: %s 0x%X has not ended %d seconds after it was cancelled; no driver is unloaded\n",
+                r->control.device, r->control.code, CANCEL_TIMEOUT_MS / 1000);
+        request_report(r, out);
+        return false;
+    }
+    if (!has_thread || call_wait(&cancel, CANCEL_TIMEOUT_MS, false))
+        return true;
+    fprintf(out, "ndkrun: the cancel routine of %s 0x%X has not returned for %d seconds; no driver is unloaded\n",
+            r->control.device, r->control.code, CANCEL_TIMEOUT_MS / 1000);
+    fprintf(out, "  thread %u is in the driver:\n", call_thread_id(&cancel));
+    frames_print_thread(out, cancel.thread);
+    return false;
+}
+
+static bool request_wait(struct request *r, uint32_t report_ms, FILE *out)
+{
+    if (report_ms) {
+        if (call_wait(&r->call, (int)report_ms, true))
+            return true;
+        if (!call_interrupted()) {
+            fprintf(out, "ndkrun: %s 0x%X has not ended for %u.%u seconds; Ctrl-C cancels it\n", r->control.device,
+                    r->control.code, report_ms / 1000, report_ms % 1000 / 100);
+            request_report(r, out);
+        }
+    }
+    return call_wait(&r->call, -1, true) || request_end_cancelled(r, out);
+}
+
+static enum ioctl_result request_print(const struct request *r, FILE *out)
+{
+    const struct control *c = &r->control;
+    const char *status = ondk_status_name((NTSTATUS)r->status);
+
+    switch (r->outcome) {
+    case NOT_OPENED:
+        fprintf(out, "ndkrun: device %s cannot be opened: %s\n", c->device, status);
+        return IOCTL_FAILED;
+    case NOT_SENT:
+        fprintf(out, "ndkrun: device control 0x%X could not be sent: %s\n", c->code, r->error);
+        return IOCTL_FAILED;
+    default:
+        fprintf(out, "ndkrun: %s 0x%X: %s, %u bytes\n", c->device, c->code, status, r->length);
+        hex_dump(r->output, r->length, out);
+        return NT_SUCCESS((NTSTATUS)r->status) ? IOCTL_SUCCEEDED : IOCTL_FAILED;
+    }
+}
+
+enum ioctl_result ioctl_send(const char *word, uint32_t report_ms, FILE *out)
+{
+    static struct request r;
+
+    if (!ioctl_parse(word, &r.control)) {
+        fprintf(out, "ndkrun: --ioctl %s: expected DEVICE:CODE[:HEX], for example echo:0x12a004:00100000\n", word);
+        return IOCTL_FAILED;
+    }
+    r.length = 0;
+    if (!call_start(&r.call, request_run, &r)) {
+        fprintf(out, "ndkrun: cannot create a thread for --ioctl %s\n", word);
+        return IOCTL_FAILED;
+    }
+    return request_wait(&r, report_ms, out) ? request_print(&r, out) : IOCTL_HANGS;
 }

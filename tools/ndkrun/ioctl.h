@@ -4,12 +4,21 @@
 #define NDKRUN_IOCTL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+
+enum ioctl_result {
+    IOCTL_SUCCEEDED,
+    IOCTL_FAILED,
+    IOCTL_HANGS, /* a thread is still in the driver, so the program must end without unloading it */
+};
 
 /*
  * Sends a device control DEVICE:CODE[:HEX], where CODE is a number and HEX the input, and prints status and output.
- * Returns false, after a message, if the form is wrong, the device cannot be opened, or the driver failed the request.
+ * Fails, after a message, if the form is wrong, the device cannot be opened, or the driver failed the request.
+ * A request that has not ended after report_ms (0: never) is reported once. On Ctrl-C it is cancelled; if it has then
+ * not ended after some seconds, this is reported, and it hangs.
  */
-bool ioctl_send(const char *word, FILE *out);
+enum ioctl_result ioctl_send(const char *word, uint32_t report_ms, FILE *out);
 
 #endif

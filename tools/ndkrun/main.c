@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,9 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "call.h"
+#include "frames.h"
 #include "reexec.h"
 #include "ioctl.h"
 #include "openndk/adapter.h"
+#include "openndk/config.h"
 #include "openndk/wdk.h"
 #include "options.h"
 #include "output.h"
@@ -34,16 +36,6 @@ enum {
 };
 
 static FILE *out;
-static volatile sig_atomic_t interrupted;
-
-/* The second interrupt ends the program even if a driver hangs. */
-static void ndkrun_handle_interrupt(int number)
-{
-    (void)number;
-    if (interrupted)
-        _exit(130);
-    interrupted = 1;
-}
 
 /*
  * Handles faults such as SIGSEGV, for which Windows has a bug check. It writes to the output stream, so that buffered
@@ -58,17 +50,8 @@ static void ndkrun_handle_fault(int number, siginfo_t *info, void *context)
     alarm(CALL_TIMEOUT_SECONDS);
     signal(number, SIG_DFL);
     fprintf(out, "*** %s at %p: the memory is not mapped or was freed\n", strsignal(number), info->si_addr);
-    for (int i = CRASH_OWN_FRAMES; i < depth; i++) {
-        const char *at = (const char *)frames[i] - (i > CRASH_OWN_FRAMES); /* a return address is behind its call */
-        const char *file;
-        Dl_info place;
-
-        if (!dladdr(at, &place) || !place.dli_fname)
-            continue;
-        file = strrchr(place.dli_fname, '/');
-        fprintf(out, "    #%d %s (%s+0x%zx)\n", i - CRASH_OWN_FRAMES, place.dli_sname ? place.dli_sname : "?",
-                file ? file + 1 : place.dli_fname, (size_t)(at - (const char *)place.dli_fbase));
-    }
+    for (int i = CRASH_OWN_FRAMES; i < depth; i++) /* a return address is behind its call */
+        frames_print_line(out, i - CRASH_OWN_FRAMES, (const char *)frames[i] - (i > CRASH_OWN_FRAMES));
     fflush(out);
     raise(number);
 }
@@ -98,136 +81,94 @@ static double ndkrun_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* ---- Calls into a driver, which may hang ------------------------------------------------------------------------ */
+/* ---- Loading and unloading -------------------------------------------------------------------------------------- */
 
-struct call {
+struct driver {
     const char *path;
     ondk_wdk_driver_t *driver;
     uint32_t status;
     int result;
     char error[1024];
-    bool returned; /* guarded by the lock */
+    struct call call;
 };
 
-static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t call_returned; /* its clock is CLOCK_MONOTONIC */
-
-static void call_complete(struct call *c)
+static void driver_store_error(struct driver *d)
 {
-    snprintf(c->error, sizeof c->error, "%s", c->result ? ondk_wdk_error() : "");
-    pthread_mutex_lock(&call_lock);
-    c->returned = true;
-    pthread_cond_broadcast(&call_returned);
-    pthread_mutex_unlock(&call_lock);
+    snprintf(d->error, sizeof d->error, "%s", d->result ? ondk_wdk_error() : "");
 }
 
-static void *call_run_load(void *context)
+static void driver_load(void *context)
 {
-    struct call *c = context;
+    struct driver *d = context;
 
-    c->result = ondk_wdk_load(c->path, NULL, &c->driver, &c->status);
-    call_complete(c);
-    return NULL;
+    d->result = ondk_wdk_load(d->path, NULL, &d->driver, &d->status);
+    driver_store_error(d);
 }
 
-static void *call_run_unload(void *context)
+static void driver_unload(void *context)
 {
-    struct call *c = context;
+    struct driver *d = context;
 
-    c->result = ondk_wdk_unload(c->driver, &c->status);
-    call_complete(c);
-    return NULL;
+    d->result = ondk_wdk_unload(d->driver, &d->status);
+    driver_store_error(d);
 }
 
-/* Returns false if the call has not returned within this time. */
-static bool call_wait(struct call *c, int limit_seconds)
+/* Ends the program without unloading, because a thread is still in a driver. */
+__attribute__((noreturn)) static void ndkrun_abandon(void)
 {
-    struct timespec limit;
-    int error = 0;
-    bool returned;
-
-    clock_gettime(CLOCK_MONOTONIC, &limit);
-    limit.tv_sec += limit_seconds;
-    pthread_mutex_lock(&call_lock);
-    while (!c->returned && !error)
-        error = pthread_cond_timedwait(&call_returned, &call_lock, &limit);
-    returned = c->returned;
-    pthread_mutex_unlock(&call_lock);
-    return returned;
-}
-
-/* Waits until the call returns, or until Ctrl-C. */
-static void call_wait_returned(struct call *c)
-{
-    do {
-        if (interrupted) {
-            fprintf(out, "ndkrun: interrupted\n");
-            fflush(out);
-            _exit(NDKRUN_FINDING);
-        }
-    } while (!call_wait(c, 1));
+    fflush(out);
+    _exit(NDKRUN_FINDING);
 }
 
 /* Calls a driver on another thread. If the call does not return in time, prints what the driver may be waiting for. */
-static bool call_run(void *(*routine)(void *), struct call *c, const char *what)
+static bool driver_call(void (*routine)(void *), struct driver *d, const char *what)
 {
-    pthread_t thread;
-
-    c->returned = false;
-    if (pthread_create(&thread, NULL, routine, c)) {
+    if (!call_start(&d->call, routine, d)) {
         fprintf(out, "ndkrun: cannot create a thread for %s\n", what);
-        c->result = -1;
+        d->result = -1;
         return false;
     }
-    if (!call_wait(c, CALL_TIMEOUT_SECONDS)) {
-        fprintf(out, "ndkrun: %s of %s has not returned for %d seconds. It holds:\n", what, c->path,
+    if (!call_wait(&d->call, CALL_TIMEOUT_SECONDS * 1000, false)) {
+        fprintf(out, "ndkrun: %s of %s has not returned for %d seconds. It holds:\n", what, d->path,
                 CALL_TIMEOUT_SECONDS);
         ondk_wdk_report(out);
-        call_wait_returned(c);
+        if (!call_wait(&d->call, -1, true)) {
+            fprintf(out, "ndkrun: interrupted\n");
+            ndkrun_abandon();
+        }
     }
-    pthread_join(thread, NULL);
-    return !c->result;
+    return !d->result;
 }
 
-static void calls_init(void)
-{
-    pthread_condattr_t clock;
-
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&call_returned, &clock);
-    pthread_condattr_destroy(&clock);
-}
-
-static uint32_t ndkrun_load_drivers(const struct options *o, struct call *calls)
+static uint32_t ndkrun_load_drivers(const struct options *o, struct driver *drivers)
 {
     uint32_t loaded = 0;
 
     while (loaded < o->driver_count) {
-        struct call *c = &calls[loaded];
+        struct driver *d = &drivers[loaded];
 
-        c->path = o->drivers[loaded];
-        if (!call_run(call_run_load, c, "DriverEntry")) {
-            fprintf(out, "ndkrun: %s (%s)\n", c->error, ondk_status_name((NTSTATUS)c->status));
+        d->path = o->drivers[loaded];
+        if (!driver_call(driver_load, d, "DriverEntry")) {
+            fprintf(out, "ndkrun: %s (%s)\n", d->error, ondk_status_name((NTSTATUS)d->status));
             break;
         }
-        fprintf(out, "ndkrun: %s is loaded\n", c->path);
+        fprintf(out, "ndkrun: %s is loaded\n", d->path);
         loaded++;
     }
     return loaded;
 }
 
 /* Unloads the last driver first. Returns false if a driver could not be unloaded. */
-static bool ndkrun_unload_drivers(struct call *calls, uint32_t loaded)
+static bool ndkrun_unload_drivers(struct driver *drivers, uint32_t loaded)
 {
     bool ok = true;
 
     while (loaded > 0) {
-        struct call *c = &calls[--loaded];
+        struct driver *d = &drivers[--loaded];
 
-        if (call_run(call_run_unload, c, "DriverUnload"))
+        if (driver_call(driver_unload, d, "DriverUnload"))
             continue;
-        fprintf(out, "ndkrun: %s (%s)\n", c->error, ondk_status_name((NTSTATUS)c->status));
+        fprintf(out, "ndkrun: %s (%s)\n", d->error, ondk_status_name((NTSTATUS)d->status));
         ok = false;
     }
     return ok;
@@ -240,7 +181,7 @@ static void ndkrun_wait(const struct options *o)
     double end = ndkrun_now() + o->run_for;
     int idle = 0;
 
-    while (!interrupted && !output_has_match() && idle < IDLE_STEPS && (o->run_for < 0 || ndkrun_now() < end)) {
+    while (!call_interrupted() && !output_has_match() && idle < IDLE_STEPS && (o->run_for < 0 || ndkrun_now() < end)) {
         poll(NULL, 0, STEP_MS);
         idle = o->until_idle && !ondk_wdk_busy() ? idle + 1 : 0;
     }
@@ -250,9 +191,14 @@ static bool ndkrun_send_commands(const struct options *o)
 {
     bool ok = true;
 
-    for (uint32_t i = 0; i < o->ioctl_count && !interrupted; i++)
-        ok = ioctl_send(o->ioctl[i], out) && ok;
-    for (uint32_t i = 0; i < o->scsi_count && !interrupted; i++)
+    for (uint32_t i = 0; i < o->ioctl_count && !call_interrupted(); i++) {
+        enum ioctl_result result = ioctl_send(o->ioctl[i], o->report_ms, out);
+
+        if (result == IOCTL_HANGS)
+            ndkrun_abandon();
+        ok = result == IOCTL_SUCCEEDED && ok;
+    }
+    for (uint32_t i = 0; i < o->scsi_count && !call_interrupted(); i++)
         ok = scsi_send(o->scsi[i], out) && ok;
     return ok;
 }
@@ -273,17 +219,15 @@ static bool ndkrun_is_clean(const struct options *o)
 
 static int ndkrun_run(const struct options *o)
 {
-    static struct call calls[MAX_OPTIONS];
+    static struct driver drivers[MAX_OPTIONS];
     bool sent = true, unloaded;
-    uint32_t loaded;
+    uint32_t loaded = ndkrun_load_drivers(o, drivers);
 
-    calls_init();
-    loaded = ndkrun_load_drivers(o, calls);
     if (loaded == o->driver_count) {
         sent = ndkrun_send_commands(o);
         ndkrun_wait(o);
     }
-    unloaded = ndkrun_unload_drivers(calls, loaded);
+    unloaded = ndkrun_unload_drivers(drivers, loaded);
     if (!ndkrun_is_clean(o) || !unloaded)
         return NDKRUN_FINDING;
     if (loaded < o->driver_count)
@@ -294,9 +238,17 @@ static int ndkrun_run(const struct options *o)
     return NDKRUN_OK;
 }
 
+/* Returns after how long a pending device control is reported: the setting for an adapter's close. */
+static uint32_t ndkrun_report_ms(void)
+{
+    ondk_config_t config;
+
+    ondk_config_init(&config);
+    return config.close_report_ms;
+}
+
 int main(int argc, char **argv)
 {
-    struct sigaction action = { .sa_handler = ndkrun_handle_interrupt };
     static struct options o;
     int code = options_parse(&o, argc, argv); /* ignores SIGPIPE, which comes if `ip` or a symbol tool ends early */
 
@@ -309,6 +261,7 @@ int main(int argc, char **argv)
      */
     if (setenv("ONDK_SPIN_US", "0", 0) || setenv("ONDK_NOTIFY_US", "200", 0))
         return NDKRUN_USAGE;
+    o.report_ms = ndkrun_report_ms();
     /*
      * If checks are on, ndkrun itself reports a close that hangs, with the stacks of the objects' creation. So the
      * provider's report is turned off.
@@ -323,8 +276,7 @@ int main(int argc, char **argv)
         return NDKRUN_USAGE;
     ondk_wdk_set_output(out);
     ondk_wdk_set_checks((ondk_wdk_checks_t)o.checks);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    calls_init();
     ndkrun_install_fault_handlers();
     if (!registry_prepare(&o, out))
         return NDKRUN_USAGE;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call.h"
 #include "command.h"
 #include "number.h"
 #include "openndk/config.h"
@@ -141,11 +142,12 @@ static const char *const usage[] = { "[OPTION]... DRIVER.so...", NULL };
 
 static const struct command_status statuses[] = {
     { NDKRUN_OK, "no finding" },
-    { NDKRUN_FINDING, "something was left or a rule broken" },
+    { NDKRUN_FINDING, "something was left, a rule broken, or a cancelled control did not end" },
     { NDKRUN_USAGE, "wrong usage, or an ONDK_ variable of the environment that is not used" },
     { NDKRUN_NOT_LOADED, "a driver did not load" },
     { NDKRUN_IOCTL_FAILED, "a device control or SCSI command failed" },
     { NDKRUN_LOST, "the output could not be written completely" },
+    { CALL_INTERRUPTED_TWICE, "Ctrl-C twice" },
     { 134, "a bug check (SIGABRT)" },
     { 0, NULL },
 };

@@ -32,7 +32,8 @@ struct options {
     const char *until_print;
     double run_for; /* seconds; negative: not given */
     bool until_idle;
-    uint32_t checks; /* ondk_wdk_checks_t */
+    uint32_t checks;    /* ondk_wdk_checks_t */
+    uint32_t report_ms; /* set by main: the time after which a pending device control is reported; 0: never */
 };
 
 /* Fills in *o and maps interfaces. Returns -1, or the code with which the program must exit. */

@@ -450,9 +450,12 @@ FORCEINLINE VOID IoCopyCurrentIrpStackLocationToNext(_Inout_ PIRP Irp)
     to->Control = 0;
 }
 
+/* The accesses are atomic, because ondk_wdk_report_requests reads the mark on another thread. */
 FORCEINLINE VOID IoMarkIrpPending(_Inout_ PIRP Irp)
 {
-    IoGetCurrentIrpStackLocation(Irp)->Control |= SL_PENDING_RETURNED;
+    PUCHAR control = &IoGetCurrentIrpStackLocation(Irp)->Control;
+
+    __atomic_store_n(control, (UCHAR)(*control | SL_PENDING_RETURNED), __ATOMIC_RELAXED);
 }
 
 FORCEINLINE VOID IoSetCompletionRoutine(_In_ PIRP Irp, _In_opt_ PIO_COMPLETION_ROUTINE CompletionRoutine,

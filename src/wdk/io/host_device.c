@@ -10,6 +10,7 @@
 #include "wdk/common/text.h"
 #include "wdk/io/device.h"
 #include "wdk/io/irp.h"
+#include "wdk/ke/clock.h"
 #include "wdk/ob/object.h"
 
 struct ondk_wdk_device {
@@ -83,8 +84,73 @@ void ondk_wdk_close(ondk_wdk_device_t *device)
 
 void ondk_wdk_cancel(ondk_wdk_device_t *device)
 {
-    irp_cancel_all(device->file);
+    irp_cancel_file(device->file);
 }
+
+void ondk_wdk_cancel_thread(uint32_t thread)
+{
+    irp_cancel_thread(thread);
+}
+
+/* ---- Pending requests ------------------------------------------------------------------------------------------- */
+
+static const char *host_request_name(UCHAR major)
+{
+    static const char *const names[IRP_MJ_MAXIMUM_FUNCTION + 1] = {
+        [IRP_MJ_CREATE] = "IRP_MJ_CREATE",
+        [IRP_MJ_CLOSE] = "IRP_MJ_CLOSE",
+        [IRP_MJ_READ] = "IRP_MJ_READ",
+        [IRP_MJ_WRITE] = "IRP_MJ_WRITE",
+        [IRP_MJ_FLUSH_BUFFERS] = "IRP_MJ_FLUSH_BUFFERS",
+        [IRP_MJ_DEVICE_CONTROL] = "IRP_MJ_DEVICE_CONTROL",
+        [IRP_MJ_INTERNAL_DEVICE_CONTROL] = "IRP_MJ_INTERNAL_DEVICE_CONTROL",
+        [IRP_MJ_SHUTDOWN] = "IRP_MJ_SHUTDOWN",
+        [IRP_MJ_CLEANUP] = "IRP_MJ_CLEANUP",
+    };
+
+    return major <= IRP_MJ_MAXIMUM_FUNCTION && names[major] ? names[major] : "request";
+}
+
+static void host_request_print(const struct irp_pending *p, FILE *out)
+{
+    long long tenths = p->age * 10 / CLOCK_UNITS;
+
+    fprintf(out, "pending: %s", host_request_name(p->major));
+    if (p->major == IRP_MJ_DEVICE_CONTROL)
+        fprintf(out, " 0x%X", p->code);
+    fprintf(out, " to %s, for %lld.%lld s, sent by thread %u, IRP %p\n", p->driver, tenths / 10, tenths % 10, p->thread,
+            p->irp);
+    fprintf(out, "    its dispatch routine has %s\n", p->returned ? "returned STATUS_PENDING" : "not returned");
+    if (p->completed) {
+        fprintf(out, "    the IRP is completed\n");
+        return;
+    }
+    fprintf(out, "    the IRP is %smarked pending%s\n", p->marked ? "" : "not ",
+            p->cancelled ? ", and it was cancelled" : "");
+    fprintf(out, "    %s\n", p->cancel ? "its cancel routine is" : "it has no cancel routine");
+    if (p->cancel) {
+        struct stack routine = { .frames = { (char *)(uintptr_t)p->cancel + 1 }, .depth = 1 };
+
+        stack_print(&routine, out, "      ");
+    }
+}
+
+/* Requests beyond the room are not printed. */
+uint32_t ondk_wdk_report_requests(uint32_t thread, FILE *out)
+{
+    enum { ROOM = 16 };
+    struct irp_pending found[ROOM];
+    unsigned n = irp_copy_pending(thread, found, ROOM);
+    uint32_t inside = 0;
+
+    for (unsigned i = 0; i < n && i < ROOM; i++) {
+        host_request_print(&found[i], out);
+        inside += !found[i].returned;
+    }
+    return inside;
+}
+
+/* ---- Requests --------------------------------------------------------------------------------------------------- */
 
 static int host_device_fail(NTSTATUS why, uint32_t *status)
 {

@@ -8,8 +8,10 @@
 
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
+#include "wdk/common/text.h"
 #include "wdk/io/driver.h"
 #include "wdk/io/irp.h"
+#include "wdk/ke/clock.h"
 #include "wdk/ke/thread.h"
 
 enum {
@@ -316,10 +318,14 @@ VOID IofCompleteRequest(PIRP Irp, CCHAR PriorityBoost)
 
 /* ---- Requests of the system ------------------------------------------------------------------------------------- */
 
-static void irp_add_sending(struct irp_block *b, PFILE_OBJECT file)
+static void irp_add_sending(struct irp_block *b, const IO_STACK_LOCATION *top)
 {
+    b->thread = atomic_load(&thread_self()->id);
+    b->major = top->MajorFunction;
+    b->code = top->MajorFunction == IRP_MJ_DEVICE_CONTROL ? top->Parameters.DeviceIoControl.IoControlCode : 0;
+    b->sent_at = clock_interrupt();
     pthread_mutex_lock(&lock);
-    b->file = file;
+    b->file = top->FileObject;
     b->sending_next = sending;
     sending = b;
     pthread_mutex_unlock(&lock);
@@ -345,7 +351,7 @@ NTSTATUS irp_send(PIRP irp, ULONG_PTR *information)
 
     atomic_fetch_add(&b->references, 1);
     irp->Tail.Overlay.Thread = (struct _ETHREAD *)(void *)thread_self();
-    irp_add_sending(b, IoGetNextIrpStackLocation(irp)->FileObject);
+    irp_add_sending(b, IoGetNextIrpStackLocation(irp));
     status = IofCallDriver(b->device, irp);
     irp_check_pending(b, RETURNED | (status == STATUS_PENDING ? RETURNED_PENDING : 0));
     pthread_mutex_lock(&lock);
@@ -376,8 +382,27 @@ void irp_free_unsent(PIRP irp)
 
 enum { MAX_BATCH = 32 };
 
-/* The cancel routines run without the lock. A reference to each block keeps the IRP's memory allocated. */
-void irp_cancel_all(PFILE_OBJECT file)
+/* Selects the requests of a file, or, if it is NULL, those of a thread. */
+struct irp_selection {
+    PFILE_OBJECT file;
+    unsigned thread;
+};
+
+/* Requires the lock. A completed request is not selected, because its driver need no longer expect a cancellation. */
+static bool irp_must_cancel(struct irp_block *b, const struct irp_selection *s)
+{
+    if (b->completed || irp_is_cancelled(irp_from_block(b)))
+        return false;
+    if (s->file)
+        return b->file == s->file;
+    return b->thread == s->thread && b->major != IRP_MJ_CLEANUP && b->major != IRP_MJ_CLOSE;
+}
+
+/*
+ * The cancel routines run without the lock, so a driver may complete a request before or during its cancellation. A
+ * reference to each block keeps the IRP's memory allocated.
+ */
+static void irp_cancel_selected(const struct irp_selection *s)
 {
     struct irp_block *found[MAX_BATCH];
     int n;
@@ -386,7 +411,7 @@ void irp_cancel_all(PFILE_OBJECT file)
         n = 0;
         pthread_mutex_lock(&lock);
         for (struct irp_block *b = sending; b && n < MAX_BATCH; b = b->sending_next)
-            if (b->file == file && !irp_is_cancelled(irp_from_block(b))) {
+            if (irp_must_cancel(b, s)) {
                 atomic_fetch_add(&b->references, 1);
                 found[n++] = b;
             }
@@ -396,4 +421,60 @@ void irp_cancel_all(PFILE_OBJECT file)
             irp_block_unref(found[i]);
         }
     } while (n == MAX_BATCH);
+}
+
+void irp_cancel_file(PFILE_OBJECT file)
+{
+    irp_cancel_selected(&(struct irp_selection){ .file = file });
+}
+
+void irp_cancel_thread(unsigned thread)
+{
+    irp_cancel_selected(&(struct irp_selection){ .thread = thread });
+}
+
+/* ---- Pending requests ------------------------------------------------------------------------------------------- */
+
+/*
+ * Requires the lock, and the block in the list of those that are sent: the sender's reference keeps it. A driver may
+ * change the IRP meanwhile, so only members that it changes atomically are read: the mark of the highest location,
+ * which is where its dispatch routine's return value must match it, the cancel routine, and Cancel.
+ */
+static void irp_describe(struct irp_block *b, struct irp_pending *out)
+{
+    const UNICODE_STRING *name = &b->device->DriverObject->DriverName;
+    PIRP irp = irp_from_block(b);
+    const IO_STACK_LOCATION *top = (const IO_STACK_LOCATION *)(irp + 1) + irp->StackCount - 1;
+    size_t length = 0;
+
+    *out = (struct irp_pending){
+        .irp = irp,
+        .thread = b->thread,
+        .major = b->major,
+        .code = b->code,
+        .age = clock_interrupt() - b->sent_at,
+        .returned = atomic_load(&b->pending_facts) & RETURNED,
+        .completed = b->completed,
+        .marked = __atomic_load_n(&top->Control, __ATOMIC_RELAXED) & SL_PENDING_RETURNED,
+        .cancelled = irp_is_cancelled(irp),
+        .cancel = (const void *)(uintptr_t)__atomic_load_n(&irp->CancelRoutine, __ATOMIC_SEQ_CST),
+    };
+    (void)text_to_utf8(out->driver, sizeof out->driver - 1, name->Buffer, name->Length / sizeof(WCHAR), &length, NULL);
+    out->driver[length] = '\0';
+}
+
+unsigned irp_copy_pending(unsigned thread, struct irp_pending *out, unsigned room)
+{
+    unsigned n = 0;
+
+    pthread_mutex_lock(&lock);
+    for (struct irp_block *b = sending; b; b = b->sending_next) {
+        if ((thread && b->thread != thread) || (b->completed && atomic_load(&b->pending_facts) & RETURNED))
+            continue;
+        if (n < room)
+            irp_describe(b, &out[n]);
+        n++;
+    }
+    pthread_mutex_unlock(&lock);
+    return n;
 }

@@ -28,8 +28,13 @@ struct irp_block {
     IO_STATUS_BLOCK result;
     void *out_buffer; /* buffered output is copied here on completion, at most out_capacity bytes */
     ULONG out_capacity;
-    PFILE_OBJECT file; /* the request's file, while irp_send waits */
     struct irp_block *sending_next;
+    /* Set by irp_send. */
+    PFILE_OBJECT file; /* the request's file, while irp_send waits */
+    unsigned thread;   /* the host's ID of the thread that sends it */
+    UCHAR major;
+    ULONG code;            /* of a device control */
+    int64_t sent_at;       /* clock_interrupt */
     struct stack released; /* the stack of IoCompleteRequest or IoFreeIrp, while checks are on */
 };
 
@@ -64,7 +69,29 @@ static inline void irp_set_cancel(PIRP irp)
 NTSTATUS irp_send(PIRP irp, ULONG_PTR *information);
 
 /* Cancels the file's requests for which irp_send waits. */
-void irp_cancel_all(PFILE_OBJECT file);
+void irp_cancel_file(PFILE_OBJECT file);
+/*
+ * The same for the requests that a thread waits for, as Windows does when it ends the thread: IRP_MJ_CLEANUP and
+ * IRP_MJ_CLOSE are not cancelled. Called again, it cancels only requests that the thread has sent since.
+ */
+void irp_cancel_thread(unsigned thread);
+
+/* A request in irp_send: its dispatch routine runs, or it is pending. */
+struct irp_pending {
+    const void *irp;
+    unsigned thread;
+    UCHAR major;
+    ULONG code;
+    int64_t age;        /* in units of 100 ns */
+    bool returned;      /* by the dispatch routine; otherwise the thread is still in it */
+    bool completed;     /* the members below are not valid then */
+    bool marked;        /* the highest driver has called IoMarkIrpPending */
+    bool cancelled;     /* IoCancelIrp was called */
+    const void *cancel; /* the cancel routine, or NULL */
+    char driver[64];    /* the name of the highest device's driver */
+};
+/* Copies at most room of the requests that a thread has sent; 0: all threads. Returns how many there are. */
+unsigned irp_copy_pending(unsigned thread, struct irp_pending *out, unsigned room);
 
 /* Frees a request that was not sent. */
 void irp_free_unsent(PIRP irp);

@@ -132,6 +132,65 @@ def ends():
            driver('tee'))
 
 
+STALLING = {'pend': 0x222004, 'deaf': 0x222008, 'inside': 0x22200c, 'cancel stays': 0x22201c}
+
+
+class Stalled:
+    """A run whose device control does not end, and its output."""
+
+    def __init__(self, function):
+        self.text = ''
+        self.p = subprocess.Popen([NDKRUN, '--run-for', '0', '--ioctl', f'Stalling:{STALLING[function]}',
+                                   driver('stalling')], stderr=subprocess.PIPE, text=True)
+
+    def read_until(self, words):
+        for line in self.p.stderr:
+            self.text += line
+            if words in line:
+                return
+        check(f'says {words}', False, self.text)
+
+    def interrupt(self):
+        self.p.send_signal(signal.SIGINT)
+
+    def end(self, name, code, words):
+        self.text += self.p.stderr.read()
+        self.p.stderr.close()
+        check(f'{name}: exit status {code}', self.p.wait() == code, (self.p.returncode, self.text))
+        for word in words:
+            check(f'{name}: says {word}', re.search(word, self.text), self.text)
+
+
+def stalled():
+    """Device controls that do not end are reported, and cancelled by Ctrl-C."""
+    os.environ['ONDK_CLOSE_REPORT_MS'] = '2000'
+    runs = {function: Stalled(function) for function in STALLING}
+    twice = Stalled('inside')
+    for run in [*runs.values(), twice]:
+        run.read_until('has not ended for 2.0 seconds; Ctrl-C cancels it')
+        run.interrupt()
+    stack = r'    \(the thread does not print its stack\)\n' if sanitizer() == 'tsan' else \
+        r'    KeWaitForSingleObject called by\n    #0 Stalling\w+ at \S*/stalling.c:\d+ '
+    twice.read_until('interrupted: ')
+    twice.interrupt()
+    twice.end('Ctrl-C twice', 130, [])
+    runs['pend'].end('a pending control', 4, [
+        r'pending: IRP_MJ_DEVICE_CONTROL 0x222004 to \\Driver\\stalling, for [0-9.]+ s, sent by thread \d+, IRP 0x',
+        'has returned STATUS_PENDING\n    the IRP is marked pending\n    its cancel routine is\n'
+        r'      #0 StallingCancel at \S*/stalling.c:\d+ ',
+        'ndkrun: interrupted: Stalling 0x222004 is cancelled', 'Stalling 0x222004: STATUS_CANCELLED, 0 bytes'])
+    runs['deaf'].end('a control that is not cancelled', 1, [
+        'it has no cancel routine', '0x222008 has not ended 10 seconds after it was cancelled; no driver is unloaded',
+        'marked pending, and it was cancelled'])
+    runs['inside'].end('a control that stays in the driver', 1, [
+        'has not returned\n    the IRP is not marked pending\n', r'  thread \d+ is in the driver:\n' + stack,
+        r'(?s)0x22200C has not ended 10 seconds.* is in the driver:\n' + stack])
+    runs['cancel stays'].end('a cancel routine that does not return', 1, [
+        'the cancel routine of Stalling 0x22201C has not returned for 10 seconds; no driver is unloaded',
+        r'is in the driver:\n' + stack])
+    del os.environ['ONDK_CLOSE_REPORT_MS']
+
+
 def numbers():
     for option, word in (('--net', '4294967308=1.2.3.4/8'), ('--net', '-18446744073709551604=1.2.3.4/8'),
                          ('--net', '+12=1.2.3.4/8'), ('--net', ' 12=1.2.3.4/8'), ('--map', '4294967308=lo'),
@@ -404,7 +463,7 @@ def models(tmp):
 
 def main():
     os.environ.pop('ONDK_WDK_CHECKS', None)
-    for case in (usage, numbers, environment, missing_programs, output, controls, commands, networks, leftovers, ends,
+    for case in (usage, numbers, environment, missing_programs, output, controls, stalled, commands, networks, leftovers, ends,
                  provider_faults):
         case()
     if NDK_CC != '-': # no sanitizer, whose runtime would have to be preloaded first
