@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The settings of a fabric. They are those of the adapter: include/openndk/config.h has their meaning, units and
- * defaults. A fabric ignores settings of features that it does not have.
+ * The settings of a fabric. They come from the adapter's settings: include/openndk/config.h has their meaning, units
+ * and defaults. A fabric ignores settings of features that it does not have.
  */
 #ifndef FABRIC_CONFIG_H
 #define FABRIC_CONFIG_H
@@ -17,24 +17,29 @@ struct fabric_iwarp_config {
     uint32_t max_fpdu;    /* longest FPDU in bytes; 0: TCP's current segment size (EMSS) */
     /*
      * Linux siw as responder does not process a first FPDU that arrives right behind its reply until more bytes arrive.
-     * If the peer has sent nothing since its reply, this side sends a zero-length RDMA write nudge_ms after its last
-     * FPDU. At most five more follow, each after twice the time of the one before. None is sent if the peer selected
-     * the empty FPDU, because siw does not support that form. 0: none is ever sent.
+     * So if the peer has sent nothing since its reply, this side sends a nudge, which is a zero-length RDMA write. The
+     * first nudge is sent nudge_ms after the last FPDU. At most five more follow, each after twice the time of the one
+     * before. If the peer selected the empty FPDU, no nudge is sent, because siw does not support that form. 0: no
+     * nudge is ever sent.
      */
     uint32_t nudge_ms;
 };
 
 struct fabric_config {
     /* Time limits of a connection. */
-    uint32_t connect_ms;    /* initiator: until the peer's host has answered */
-    uint32_t request_ms;    /* responder: from the first contact to a complete request */
-    uint32_t reply_ms;      /* initiator: from the request to the reply */
-    uint32_t establish_ms;  /* responder: until ready-to-receive arrives; initiator: until it is sent or answered */
+    uint32_t connect_ms; /* initiator: until the peer's host has answered */
+    uint32_t request_ms; /* responder: from TCP's accept to a complete request */
+    uint32_t reply_ms;   /* initiator: from the request to the reply */
+    /*
+     * Initiator: from complete until its ready-to-receive message has been sent, or answered if the message is a read.
+     * Responder: from accept until the reply has been sent, and from then until the peer's message arrives.
+     */
+    uint32_t establish_ms;
     uint32_t disconnect_ms; /* how long a disconnect may make no progress */
     uint32_t stall_ms;      /* how long an FPDU may be incomplete, or a message make little progress; 0: no limit */
     /* When the peer's host counts as silent. */
     uint32_t keepalive_idle_ms;     /* from the peer's last packet to the first probe; 0: no probes */
-    uint32_t keepalive_interval_ms; /* between probes */
+    uint32_t keepalive_interval_ms; /* between two probes */
     uint32_t unacked_ms;            /* how long data or probes may stay unacknowledged; 0: TCP's own limits */
     /* Listeners. */
     uint32_t backlog;        /* the most requests of a listener that the consumer has not answered */
@@ -43,7 +48,7 @@ struct fabric_config {
     uint16_t max_private;
     uint16_t max_inbound_reads, max_outbound_reads;
     /* Shared receive queues. */
-    uint32_t srq_share_percent; /* of the receives may be in use by unfinished messages */
+    uint32_t srq_share_percent; /* the share of the receives that unfinished messages may occupy */
     uint32_t srq_stall_ms;      /* above that share, an unfinished message that stalls this long ends its connection */
     /* Threads. */
     uint32_t shards;    /* 0: as many as processors, at most 4 */

@@ -32,7 +32,7 @@ struct fabric_mr;
 struct fabric_lam;
 struct fabric_conn;
 struct fabric_listener;
-struct fabric_endpoint; /* a shared endpoint's address */
+struct fabric_endpoint; /* the address of a shared endpoint */
 
 /* Why a connection or request failed or ended. Each cause that can be observed separately has its own value. */
 enum fabric_reason {
@@ -57,21 +57,21 @@ enum fabric_reason {
     FABRIC_PEER_RESET,       /* reset by the peer, or its process died */
     FABRIC_PEER_CLOSED,      /* graceful notice by the peer */
     FABRIC_PEER_GAVE_UP,     /* end of stream during establishment */
-    FABRIC_PEER_TERMINATE,   /* the peer ended it with a Terminate message */
+    FABRIC_PEER_TERMINATE,   /* the peer ended the connection with a Terminate message */
     FABRIC_PROTOCOL,         /* the peer violated the protocol, so the local side ended the connection */
     FABRIC_BAD_REPLY,        /* the answer to the connection request is not a valid reply */
-    FABRIC_READ_LIMITS,      /* the reply wants more reads than offered */
-    FABRIC_NO_READY_FORM,    /* the reply chose a ready-to-receive form that was not offered */
-    FABRIC_NOT_CONNECTING,   /* complete or accept in the wrong state */
+    FABRIC_READ_LIMITS,      /* the reply requires more reads than the request offered */
+    FABRIC_NO_READY_FORM,    /* the reply selects a ready-to-receive form that the request did not offer */
+    FABRIC_NOT_CONNECTING,   /* a call, such as complete or accept, in a state that does not allow it */
     FABRIC_LOCAL_CLOSE,      /* cancelled by the local side's close */
     FABRIC_LOCAL_ERROR,      /* a local request could not be carried out, because its memory was invalidated */
-    FABRIC_LOCAL_FLUSH,      /* by a flush, or the queue pair's close */
-    FABRIC_LOCAL_DISCONNECT, /* by the local side's disconnect */
+    FABRIC_LOCAL_FLUSH,      /* ended by a flush, or by the queue pair's close */
+    FABRIC_LOCAL_DISCONNECT, /* ended by the local side's disconnect */
     FABRIC_CQ_OVERFLOW,      /* more requests completed than a completion queue has room for */
     FABRIC_PEER_SILENT,      /* the peer's host acknowledged nothing for too long */
     FABRIC_FRAME_STALLED,    /* the peer began a frame and did not finish it in time */
     FABRIC_MESSAGE_STALLED,  /* the peer began a message and did not finish it in time */
-    FABRIC_SRQ_SHARE,        /* the same, before that time: unfinished messages occupied too many shared receives */
+    FABRIC_SRQ_SHARE,        /* the peer's message stalled while unfinished ones had too many shared receives */
     FABRIC_INTERFACE_GONE,   /* the adapter's network interface was deleted, or left the network namespace */
     /* Why this side refused or dropped a peer that connected to it: */
     FABRIC_REQUEST_TIMEOUT,     /* the request was not complete in time */
@@ -90,13 +90,13 @@ enum fabric_reason {
     FABRIC_UNANSWERED,   /* the peer ended its request before the local consumer had accepted or rejected it */
     /* Only for requests: */
     FABRIC_TOKEN,         /* a local token is unknown, or not valid any more */
-    FABRIC_TOKEN_DOMAIN,  /* it is of another protection domain */
-    FABRIC_TOKEN_RIGHT,   /* it lacks the right */
-    FABRIC_TOKEN_RANGE,   /* the range is not inside its region */
-    FABRIC_REGION_GONE,   /* the memory of a fast registration or bind was deregistered before it was carried out */
-    FABRIC_TOKEN_LASTING, /* it cannot be invalidated, because no fast registration or bind made it */
-    FABRIC_RECEIVE_SHORT, /* a message longer than the receive */
-    FABRIC_PEER_TOKEN,    /* the peer's token or its rights; the peer's Terminate has the details */
+    FABRIC_TOKEN_DOMAIN,  /* a local token is of another protection domain */
+    FABRIC_TOKEN_RIGHT,   /* a local token lacks the right */
+    FABRIC_TOKEN_RANGE,   /* the range is not inside the region of the local token */
+    FABRIC_REGION_GONE,   /* a fast registration or bind was carried out after its memory was deregistered */
+    FABRIC_TOKEN_LASTING, /* the token cannot be invalidated, because no fast registration or bind made it */
+    FABRIC_RECEIVE_SHORT, /* the message was longer than the receive */
+    FABRIC_PEER_TOKEN,    /* the peer's token is not valid or lacks the right; the Terminate has the details */
     FABRIC_PEER_RANGE,    /* the range is not inside the peer's region */
     FABRIC_REASON_COUNT
 };
@@ -149,8 +149,8 @@ struct fabric_report {
 };
 
 /*
- * Receives a report each time a connection is established, ends, fails or is refused, also of peers that no consumer
- * learns of. Called in owner context, as an event, and before the event that reports the same to the consumer.
+ * Receives a report each time a connection is established, ends, fails or is refused, also for peers that are not
+ * reported to a consumer. Called by the owner, like an event, before the event that reports the same change.
  */
 struct fabric_observer {
     void (*report)(void *owner, const struct fabric_report *report);
@@ -164,10 +164,10 @@ enum fabric_arm { FABRIC_ARM_NONE, FABRIC_ARM_ERRORS, FABRIC_ARM_SOLICITED, FABR
 
 struct fabric_cq_config {
     uint32_t depth;
-    int affinity; /* preferred processor, or -1: that of the first queue pair that uses the queue */
+    int affinity; /* preferred processor; -1: cq_shard changes with the first queue pair that uses the queue */
     /*
-     * Delivery, at most once for each arm. overflow: the queue has overflowed, which meets an arm of any type. Then the
-     * queue and its queue pairs are unusable. Calls for one queue never overlap.
+     * A delivery, made at most once for each arm. overflow: the queue has overflowed, which meets an arm of any type.
+     * After an overflow the queue and its queue pairs are unusable. Calls for one queue never overlap.
      */
     void (*notify)(void *owner, bool overflow);
     void *owner;
@@ -183,7 +183,7 @@ struct fabric_srq_config {
     uint32_t threshold; /* 0: not armed */
     int affinity;
     const void *domain;
-    /* Delivery: fewer receives than the threshold are queued. Calls for one queue never overlap. */
+    /* A delivery: fewer receives than the threshold are queued. Calls for one queue never overlap. */
     void (*notify)(void *owner);
     void *owner;
 };
@@ -212,11 +212,11 @@ struct fabric_peer {
 
 /* terminate: the code of the Terminate, sent or received, that ended the connection, or FABRIC_NO_TERMINATE. */
 struct fabric_conn_events {
-    /* conn_connect has ended. OK: the peer accepted. REJECTED: peer has private data. Otherwise peer is NULL. */
+    /* conn_connect has ended. why OK: the peer accepted. REJECTED: *peer has private data. Otherwise peer is NULL. */
     void (*connected)(void *owner, enum fabric_reason why, const struct fabric_peer *peer);
-    /* conn_complete or conn_accept has ended. OK: the queue pair accepts requests. limits: the effective ones. */
+    /* conn_complete or conn_accept has ended. why OK: the queue pair accepts requests. limits: the effective limits. */
     void (*established)(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits);
-    /* At most once, after established with OK: the peer's notice (PEER_CLOSED) or an abrupt end (other reasons). */
+    /* At most once, after `established` with OK. PEER_CLOSED: the peer disconnected. Other reasons: an abrupt end. */
     void (*peer_ended)(void *owner, enum fabric_reason why, uint16_t terminate);
     /* conn_disconnect has ended: the connection accesses no memory any more, and the queue pair has been flushed. */
     void (*disconnected)(void *owner, enum fabric_reason why, uint16_t terminate);
@@ -248,7 +248,7 @@ struct fabric_listener_events {
      * peer. The connection has a reference on the listener's address until it is closed.
      */
     void *(*request)(void *owner, struct fabric_conn *conn, const struct fabric_peer *peer);
-    void (*closed)(void *owner); /* the last event; the address is free when its connections are closed */
+    void (*closed)(void *owner); /* the last event; the address is free when the listener's connections are closed */
 };
 
 enum fabric_technology { FABRIC_IWARP, FABRIC_INFINIBAND, FABRIC_ROCE, FABRIC_ROCE_V2 };
@@ -272,7 +272,7 @@ struct fabric_counters {
     uint64_t failures;          /* connects and accepts that failed */
     uint64_t refused, dropped;  /* connection requests refused, and peers dropped, without a report to a consumer */
     uint64_t active;            /* connections that are established now */
-    uint64_t connection_errors; /* connections that ended neither by a notice nor by this side's close */
+    uint64_t connection_errors; /* established connections that failed before a disconnect or close of either side */
     uint64_t cq_errors;         /* completion queues that overflowed */
     uint64_t in_bytes, out_bytes, in_frames, out_frames;
 };
@@ -282,7 +282,7 @@ struct fabric_counters {
 struct fabric_cq_info {
     uint32_t depth, queued; /* completions that have not been polled */
     enum fabric_arm armed;
-    uint32_t interval_us, moderation_count; /* moderation; zeros: none */
+    uint32_t interval_us, moderation_count; /* moderation; 0 if there is none */
     bool overflowed;
 };
 
@@ -326,47 +326,48 @@ struct fabric_ops {
     /* Returns 0, EINVAL if depth is less than the number of queued completions, or ENOMEM. */
     int (*cq_resize)(struct fabric_cq *cq, uint32_t depth);
     /*
-     * Delays each notification until there are `count` completions, or interval_us have passed, whichever is first.
-     * interval_us 0 or count at most 1: no delay. UINT32_MAX in one of them: only the other one. Also applies to a
-     * notification that is delayed now.
+     * Delays each notification until there are `count` completions, or interval_us have passed, whichever is first. If
+     * interval_us is 0 or count at most 1, nothing is delayed. If one of them is UINT32_MAX, only the other one limits
+     * the delay. Also applies to a notification that is delayed now.
      */
     void (*cq_moderate)(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
     void (*cq_info)(struct fabric_cq *cq, struct fabric_cq_info *info);
-    /* Returns the shard of the queue's deliveries. Without affinity it changes once, with the first queue pair. */
+    /* Returns the shard of the queue's deliveries. Without affinity it changes once: with the first queue pair. */
     struct shard *(*cq_shard)(struct fabric_cq *cq);
     /*
-     * Frees the queue, which no queue pair uses any more, when no delivery is queued or running. Then the owner of its
-     * shard calls done.
+     * No queue pair may use the queue any more. Frees the queue when no delivery is queued or running. Then the owner
+     * of the queue's shard calls done.
      */
     void (*cq_close)(struct fabric_cq *cq, void (*done)(void *owner));
 
     int (*qp_create)(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out); /* 0 or ENOMEM */
     /*
      * Returns 0, or queues nothing and returns: ENOSPC if the queue is full; EINVAL for too many SGEs, too many bytes,
-     * or a receive if receives come from a shared queue; EFAULT if an SGE is not inside its region, or lacks the right;
-     * ENOTCONN for an initiator request without a connection, see qp_reason; EOPNOTSUPP for a read if the connection
-     * allows none. Receives may be posted at any time.
-     * A queued request may complete, and the consumer may close the queue pair, before this returns. The caller must
-     * have a reference on the queue pair until this returns, except for a receive or with RDMA_FLAG_DEFER: these posts
-     * either do not access it any more, or qp_close waits for them.
+     * or a receive if receives come from a shared queue; EFAULT if an SGE is not inside its region, or the region lacks
+     * the right; ENOTCONN for an initiator request without a connection, see qp_reason; EOPNOTSUPP for a read if the
+     * connection allows none. Receives may be posted at any time.
+     * A queued request may complete, and the consumer may close the queue pair, before qp_post returns. So the caller
+     * must have a reference on the queue pair until then. A post of a receive or with RDMA_FLAG_DEFER needs none: the
+     * end of the queue pair waits until such a post does not access the queue pair any more.
      */
     int (*qp_post)(struct fabric_qp *qp, const struct rdma_request *r);
     /*
-     * Transmits requests that were posted with RDMA_FLAG_DEFER, because the request that was to follow is not posted.
+     * Transmits requests that were posted with RDMA_FLAG_DEFER. To be called if no request without the flag follows.
      * The caller must have a reference on the queue pair.
      */
     void (*qp_ring)(struct fabric_qp *qp);
     void (*qp_flush)(struct fabric_qp *qp);
     /*
-     * Returns why initiator posts return ENOTCONN. It is set before the first such post. Returns FABRIC_OK if there was
-     * no connection yet, or posts are accepted. *terminate: the Terminate that was involved. Any thread; takes no lock.
+     * Returns why initiator posts return ENOTCONN, or FABRIC_OK if there was no connection yet or posts are accepted.
+     * The reason is set before posts begin to return ENOTCONN. *terminate: the code of the Terminate that ended the
+     * connection, or FABRIC_NO_TERMINATE. Any thread; takes no lock.
      */
     enum fabric_reason (*qp_reason)(struct fabric_qp *qp, uint16_t *terminate);
     /* The values may be a moment old, and need not be of one instant. */
     void (*qp_info)(struct fabric_qp *qp, struct fabric_qp_info *info);
     /*
-     * Flushes and frees the queue pair, which no connection uses any more. Then the owner of its shard calls
-     * done(context).
+     * No connection may use the queue pair any more. Flushes and frees the queue pair. Then the owner of its shard
+     * calls done(context).
      */
     void (*qp_close)(struct fabric_qp *qp, void (*done)(void *context), void *context);
 
@@ -375,67 +376,69 @@ struct fabric_ops {
     /* Invalidates every token of the object and refuses new ones. Idempotent. */
     void (*mr_kill)(struct fabric_mr *mr);
     /*
-     * After mr_kill, once. Frees the object when nothing accesses its memory and no window is bound to it. Returns true
-     * if that is so now. Otherwise returns false, and some thread calls done(context) later.
+     * To be called once, after mr_kill. Frees the object when nothing accesses its memory and no window is bound to it.
+     * Returns true if the object has been freed. Otherwise returns false, and the thread that frees the object later
+     * calls done(context).
      */
     bool (*mr_close)(struct fabric_mr *mr, void (*done)(void *context), void *context);
     /* access: enum rdma_access. Returns 0, ENOMEM or ENOSPC. The token differs from all recent ones. */
     int (*mr_register)(struct fabric_mr *mr, void *memory, uint64_t len, uint64_t base_address, unsigned access,
                        uint32_t *token);
     /*
-     * Ends the registration of mr_register. Returns true if nothing accesses the memory now. Otherwise returns false,
-     * and some thread calls done(context) when that is so.
+     * Ends the registration of mr_register. Returns true if nothing accesses the memory. Otherwise returns false, and
+     * the thread that ends the last access calls done(context).
      */
     bool (*mr_deregister)(struct fabric_mr *mr, void (*done)(void *context), void *context);
     /* Fixes the token of the first mr_prepare_pages. Returns 0, ENOMEM or ENOSPC. */
     int (*mr_reserve)(struct fabric_mr *mr);
     /*
-     * Prepare a token for a fast registration or a bind. Both return 0, ENOMEM, ENOSPC, or ECANCELED after mr_kill.
-     * Pages: EFAULT if they are not mapped, EINVAL if len does not fit into them. A window over [address, address +
-     * len) of the region with the token `of`: ENOENT if there is no such region in this domain, or it is a window;
-     * ERANGE if the range is not inside it; EACCES if it lacks the right (remote write requires local write).
+     * mr_prepare_pages prepares a token for a fast registration. mr_prepare_window prepares a token for a bind to
+     * [address, address + len) of the region with the token `of`. Both return 0, ENOMEM, ENOSPC, or ECANCELED after
+     * mr_kill. For pages also EFAULT if they are not mapped, and EINVAL if len does not fit into them. For a window
+     * also ENOENT if there is no such region in this domain, or `of` names a window; ERANGE if the range is not inside
+     * the region; EACCES if the region lacks the right (remote write requires local write).
      */
     int (*mr_prepare_pages)(struct fabric_mr *mr, const struct rdma_pages *p, uint32_t *token);
     int (*mr_prepare_window)(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,
                              uint32_t *token);
-    void (*mr_unprepare)(struct fabric_mr *mr, uint32_t token); /* if the request was not posted */
+    void (*mr_unprepare)(struct fabric_mr *mr, uint32_t token); /* to be called if the request was not posted */
     /* Returns the newest token, even if it has ended or was not activated. Returns 0 if there was none. */
     uint32_t (*mr_newest_token)(struct fabric_mr *mr);
-    /* Returns the newest token that is prepared or alive. If none is, returns the last that was alive, or 0. */
+    /* Returns the newest token that is prepared or alive. If there is none, returns the last that was alive, or 0. */
     uint32_t (*mr_current_token)(struct fabric_mr *mr);
     void (*mr_info)(struct fabric_mr *mr, struct fabric_mr_info *info);
 
     /* Maps len bytes at memory to logical addresses. Returns 0, ENOMEM or ENOSPC. */
     int (*lam_create)(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out);
-    uint64_t (*lam_page)(const struct fabric_lam *lam, uint64_t index); /* where this page begins */
+    uint64_t (*lam_page)(const struct fabric_lam *lam, uint64_t index); /* returns the page's logical address */
     void (*lam_release)(struct fabric_lam *lam);
 
     int (*srq_create)(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out); /* 0 or ENOMEM */
-    int (*srq_post)(struct fabric_srq *srq, const struct rdma_request *r); /* a receive; returns as qp_post */
+    int (*srq_post)(struct fabric_srq *srq, const struct rdma_request *r); /* posts a receive; returns as qp_post */
     /*
-     * depth, threshold: 0 means unchanged. A threshold arms the queue, and if fewer receives are queued, it notifies at
-     * once. Returns 0, EINVAL if depth is less than the number of queued receives, or ENOMEM.
+     * depth, threshold: 0 means unchanged. A new threshold arms the queue; if fewer receives are queued, `notify` is
+     * called soon. Returns 0, EINVAL if depth is less than the number of queued receives, or ENOMEM.
      */
     int (*srq_modify)(struct fabric_srq *srq, uint32_t depth, uint32_t threshold);
     void (*srq_info)(struct fabric_srq *srq, struct fabric_srq_info *info);
-    struct shard *(*srq_shard)(struct fabric_srq *srq);                   /* of its deliveries */
+    struct shard *(*srq_shard)(struct fabric_srq *srq);                   /* returns the shard of its deliveries */
     void (*srq_close)(struct fabric_srq *srq, void (*done)(void *owner)); /* as cq_close */
 
     int (*conn_create)(struct fabric *f, const struct fabric_conn_events *events, void *owner,
                        struct fabric_conn **out);
-    /* Each starts one step, whose end an event reports. The caller, the connector, calls them in a valid order. */
+    /* Each of these starts one step; an event reports the step's end. The connector calls them in a valid order. */
     int (*conn_connect)(struct fabric_conn *c, const struct fabric_connect *p); /* 0, or ENOMEM: nothing has started */
     void (*conn_complete)(struct fabric_conn *c);
     int (*conn_accept)(struct fabric_conn *c, const struct fabric_conn_events *events, const struct fabric_accept *p);
     /*
-     * Passive side: refuses the peer. Active side, after connected with OK: ends establishment. The only event that
-     * follows is `closed`, after conn_close.
+     * Passive side: refuses the peer. Active side, after `connected` with OK: ends establishment. The only event that
+     * follows is `closed`, after conn_close. Returns FABRIC_OK, or why the connection cannot be rejected any more.
      */
     enum fabric_reason (*conn_reject)(struct fabric_conn *c, const void *private_data, size_t len);
     void (*conn_disconnect)(struct fabric_conn *c);
     /*
-     * In any state, once. Ends the step in progress, whose event has the reason LOCAL_CLOSE. Then `closed` is called.
-     * No other call for the connection may be in progress or follow.
+     * May be called in any state, once. Ends the step in progress, whose event has the reason LOCAL_CLOSE. Then
+     * `closed` is called. No other call for the connection may be in progress or follow.
      */
     void (*conn_close)(struct fabric_conn *c);
 

@@ -33,7 +33,7 @@ enum frame_result {
     FAULT,       /* the next message's memory is not valid; tx_batch.error has the reason */
 };
 
-/* What frame_undo needs to remove an FPDU: the sizes of the batch before it. */
+/* The sizes of the batch before an FPDU was added, with which frame_undo removes the FPDU. */
 struct frame_mark {
     unsigned iov_count;
     size_t last_len, arena_used;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The iWARP fabric: the protocol core (iwarp/) over the engine (engine/). One for each open adapter. */
+/* The iWARP fabric: the protocol core (iwarp/) over the engine (engine/). Each open adapter has its own fabric. */
 #ifndef FABRIC_IWARP_IWARP_FABRIC_H
 #define FABRIC_IWARP_IWARP_FABRIC_H
 
@@ -11,7 +11,10 @@
 #include "fabric/config.h"
 #include "fabric/fabric.h"
 
-/* if_index: the adapter's interface. 0 or errno (ENODEV: no such interface; ENETDOWN: no address; ...). May block. */
+/*
+ * if_index: the adapter's interface. Returns 0 or errno (ENODEV: no such interface; ENETDOWN: it has no address; ...).
+ * May block.
+ */
 int iwarp_fabric_create(struct executor *e, struct net *net, struct interfaces *interfaces, uint32_t if_index,
                         const struct fabric_config *config, struct fabric **out);
 
