@@ -68,9 +68,9 @@ ONDK_API NTSTATUS ondk_open_adapter_with(NDK_VERSION version, uint32_t if_index,
  * Closes an adapter.
  *   adapter  from ondk_open_adapter; invalid after the call
  * The call blocks until the consumer has closed every object of the adapter and every callback has returned. After
- * close_report_ms (ondk_config_t) it writes to the log which objects are open, with the addresses of connections, and
- * which callbacks have not returned. After close_abort_ms it calls abort(). In a child of fork that inherited the
- * adapter, the call returns at once and closes nothing.
+ * close_report_ms (ondk_config_t) the library writes to the log which objects are open, with the addresses of
+ * connections, and which callbacks have not returned. After close_abort_ms the call ends the process by abort(). In a
+ * child of fork that inherited the adapter, it returns at once and closes nothing.
  * Context: PASSIVE_LEVEL; blocks. Not from inside a callback of the same adapter.
  * See also: ondk_open_adapter, ondk_config_t, ondk_log_set
  */

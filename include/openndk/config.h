@@ -198,16 +198,16 @@ typedef struct ondk_config {
      */
     uint32_t srq_stall_ms;
 
-    /* Time limits of ondk_close_adapter, in milliseconds. */
+    /* Closing, in milliseconds. */
 
     /*
-     * After this time ondk_close_adapter writes to the log, once, a report of what it waits for. 0: never. Range 0 to
-     * 3600000; default 3000.
+     * After this time a close that is still pending, an object's or the adapter's, is written to the log once, with
+     * what it waits for. 0: never. Range 0 to 3600000; default 3000.
      */
     uint32_t close_report_ms;
     /*
-     * After this time ondk_close_adapter writes the report of close_report_ms, unless it has been written, and calls
-     * abort(). 0: never. Range 0 to 3600000; default 0.
+     * After this time ondk_close_adapter writes what it waits for, if that has not been written, and calls abort(). 0:
+     * never. Range 0 to 3600000; default 0.
      */
     uint32_t close_abort_ms;
 } ondk_config_t;

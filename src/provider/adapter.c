@@ -7,16 +7,12 @@
 #include <openndk/adapter.h>
 
 #include <errno.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fork.h"
-#include "base/gate.h"
-#include "base/library_thread.h"
-#include "base/owner.h"
 #include "base/sized.h"
 #include "fabric/fabric.h"
 #include "fabric/host.h"
@@ -167,7 +163,7 @@ static const NDK_ADAPTER_DISPATCH adapter_dispatch = {
 
 /* ---- Opening and closing ---- */
 
-enum { NS_PER_MS = 1000000, CLOSE_GRACE_NS = 1000000000 };
+enum { NS_PER_MS = 1000000 };
 
 /* No reference is left. Wakes the closing thread, which may free the adapter before this returns. */
 static bool adapter_retire(struct object *o)
@@ -218,68 +214,17 @@ static uint64_t adapter_deadline(uint64_t from, uint32_t ms)
 }
 
 /*
- * Ends the process after close_abort_ms if the closing thread cannot do that. A callback of the log may block that
- * thread, or writing the report may wait for a disk.
- */
-struct close_guard {
-    pthread_t thread;
-    bool runs;
-    uint64_t abort_at;
-    struct gate ended;
-};
-
-static void *close_guard_run(void *guard)
-{
-    struct close_guard *g = guard;
-
-    if (!gate_wait(&g->ended, g->abort_at))
-        abort();
-    return NULL;
-}
-
-static void close_guard_begin(struct close_guard *g, uint32_t abort_ms, uint64_t waited_ns)
-{
-    uint64_t remaining_ns = adapter_deadline(0, abort_ms);
-
-    *g = (struct close_guard){ 0 };
-    if (!abort_ms)
-        return;
-    remaining_ns = remaining_ns > waited_ns ? remaining_ns - waited_ns : 0;
-    g->abort_at = owner_clock(NULL) + remaining_ns + CLOSE_GRACE_NS;
-    g->runs = !library_thread_create(&g->thread, NULL, close_guard_run, g);
-}
-
-static void close_guard_end(struct close_guard *g)
-{
-    if (!g->runs)
-        return;
-    gate_open(&g->ended);
-    (void)pthread_join(g->thread, NULL);
-}
-
-/*
- * Waits until no reference is left. After close_report_ms, prints once what the close waits for. After close_abort_ms,
- * calls abort(), or at most CLOSE_GRACE_NS later if writing to the log blocks. A limit of 0 does not apply.
+ * Waits until no reference is left, and the thread of the reports has ended. After close_abort_ms calls abort(); 0:
+ * never.
  */
 static void adapter_wait_for_end(struct adapter *a)
 {
     const struct fabric_ops *ops = a->fabric->ops;
-    uint64_t start = ops->now(a->fabric);
-    uint64_t report_at = adapter_deadline(start, a->config.close_report_ms);
-    uint64_t abort_at = adapter_deadline(start, a->config.close_abort_ms), waited;
-    struct close_guard guard;
+    uint64_t abort_at = adapter_deadline(ops->now(a->fabric), a->config.close_abort_ms);
 
-    if (ops->wait(a->fabric, &a->ended, report_at < abort_at ? report_at : abort_at))
-        return;
-    waited = ops->now(a->fabric) - start;
-    close_guard_begin(&guard, a->config.close_abort_ms, waited);
-    close_report_print(a, waited / NS_PER_MS);
-    if (ops->wait(a->fabric, &a->ended, abort_at)) {
-        close_guard_end(&guard);
-        return;
-    }
-    log_line(ONDK_LOG_ERROR, "ondk_close_adapter ends the process, because close_abort_ms have passed");
-    abort();
+    if (!ops->wait(a->fabric, &a->ended, abort_at))
+        close_report_abort(a);
+    close_report_stop(a, abort_at);
 }
 
 void ondk_close_adapter(NDK_ADAPTER *pub)
@@ -289,7 +234,9 @@ void ondk_close_adapter(NDK_ADAPTER *pub)
 
     if (a->generation != fork_generation())
         return; /* inherited by fork: the adapter's threads do not exist in this process */
+    a->reporter.is_in_callback = host_is_fabric_thread();
     atomic_store(&a->obj.closing, true);
+    close_report_begin(&a->obj);
     object_unref(&a->obj, REF_HANDLE);
     adapter_wait_for_end(a);
     stat_server_remove(a);
@@ -343,6 +290,7 @@ NTSTATUS ondk_open_adapter_with(NDK_VERSION version, uint32_t if_index, const on
     ondk_config_t config;
     struct fabric_config fabric_config;
     struct fabric *fabric;
+    NDK_ADAPTER *opened;
     NDK_VERSION found;
 
     if (!adapter)
@@ -360,14 +308,20 @@ NTSTATUS ondk_open_adapter_with(NDK_VERSION version, uint32_t if_index, const on
     int error = host_open_fabric(if_index, &fabric_config, &fabric);
     if (error)
         return status_of_errno(error);
-    status = adapter_open(version, fabric, &config, adapter);
+    status = adapter_open(version, fabric, &config, &opened);
     if (status) {
         fabric->ops->destroy(fabric);
         return status;
     }
-    adapter_of(*adapter)->if_index = if_index;
+    adapter_of(opened)->if_index = if_index;
+    error = close_report_start(adapter_of(opened));
+    if (error) {
+        ondk_close_adapter(opened);
+        return status_of_errno(error);
+    }
     if (config.stat)
-        stat_server_add(adapter_of(*adapter));
+        stat_server_add(adapter_of(opened));
+    *adapter = opened;
     return STATUS_SUCCESS;
 }
 

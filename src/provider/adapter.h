@@ -13,6 +13,7 @@
 #include "fabric/fabric.h"
 #include "ndk/ndkpi.h"
 #include "openndk/config.h"
+#include "provider/close_report.h"
 #include "provider/lam.h"
 #include "provider/live.h"
 #include "provider/object.h"
@@ -24,11 +25,12 @@ struct adapter {
     struct fabric *fabric;
     struct fabric_info limits; /* the fabric's limits, reduced by config; the adapter reports and enforces them */
     ondk_config_t config;
-    bool windows_families;         /* returned IPv6 addresses have Windows' AF_INET6 */
-    struct lams lams;              /* logical address mappings that are not released */
-    uint32_t if_index;             /* the index of the interface that was opened; 0: opened without one */
-    uint32_t pid;                  /* the ID of the process that opened the adapter */
-    struct live_list live;         /* the objects of this adapter */
+    bool windows_families; /* returned IPv6 addresses have Windows' AF_INET6 */
+    struct lams lams;      /* logical address mappings that are not released */
+    uint32_t if_index;     /* the index of the interface that was opened; 0: opened without one */
+    uint32_t pid;          /* the ID of the process that opened the adapter */
+    struct live_list live; /* the objects of this adapter */
+    struct close_reporter reporter;
     LIST_ENTRY(adapter) published; /* stat_server.c uses this and number */
     uint32_t number;               /* counts the adapters that this process has published, from 1; 0: not published */
     uint64_t serial;               /* different for each adapter that the process has opened */

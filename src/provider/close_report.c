@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report about an adapter's close that has to wait: how many objects of each type are not closed, and what the
- * first few of each type wait for. The invariant: the objects are copied while the lock of the adapter's lists is held,
- * and written to the log after the lock is released.
+ * The report of a close that stays pending: how many objects of each type it waits for, what the first few of each type
+ * wait for themselves, requests, and callbacks. A thread of the adapter writes it, because every other thread may be
+ * one that the close waits for.
+ *
+ * Closes that have begun are in a queue in the order of their beginning (provider/live.h). A close that ends, or is
+ * reported, leaves it. The thread sleeps until the first one is due, or without a deadline if the queue is empty. So a
+ * close costs its place in the queue, and at most one in close_report_ms wakes the thread.
+ *
+ * The invariant: objects are copied while the lock of the adapter's lists is held, and written to the log after it is
+ * released. An object that is being examined may end meanwhile; live_list_remove then clears live.examined.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "provider/close_report.h"
 
 #include <net/if.h>
@@ -11,14 +21,25 @@
 #include <stdlib.h>
 
 #include "base/addr.h"
-#include "fabric/host.h"
+#include "base/fork.h"
+#include "base/library_thread.h"
+#include "base/owner.h"
 #include "openndk/netstat.h"
 #include "provider/adapter.h"
 #include "provider/connector.h"
 #include "provider/log.h"
 #include "provider/provider.h"
 
-enum { MAX_SHOWN = 4, MAX_WHERE = 3 * ADDR_TEXT };
+enum {
+    MAX_SHOWN = 4,   /* objects of one type in a report */
+    MAX_REPORTS = 4, /* of one round; more closes are counted */
+    MAX_WHERE = 3 * ADDR_TEXT,
+    NS_PER_MS = 1000000,
+    ROUND_NS = 1000000000, /* between two rounds of reports: objects that a program leaks may not fill a disk soon */
+    GRACE_NS = 1000000000, /* for the log, before abort() */
+};
+
+enum close_report_order { ORDER_RUN, ORDER_STOP, ORDER_ABORT };
 
 /* A type comes before the types that its objects depend on. */
 /* clang-format off */
@@ -40,10 +61,16 @@ struct shown_object {
     char where[MAX_WHERE]; /* state and addresses; may be empty */
 };
 
-struct open_objects {
-    unsigned counts[N_TYPES], shown_counts[N_TYPES], total;
+struct close_report {
+    const struct object *closing; /* the object whose close is reported; it may have been freed */
+    NDK_OBJECT_TYPE type;         /* its type */
+    struct shown_object self;     /* its copy */
+    uint64_t waited_ms;
+    unsigned counts[N_TYPES], shown_counts[N_TYPES];
     struct shown_object shown[N_TYPES][MAX_SHOWN];
 };
+
+/* ---- Copying objects ---- */
 
 static const char *report_address_text(const struct sockaddr_storage *from, char text[ADDR_TEXT])
 {
@@ -75,6 +102,7 @@ static unsigned report_ref_count(struct object *o, enum object_ref kind)
     return atomic_load_explicit(&o->kinds[kind], memory_order_relaxed);
 }
 
+/* Requires the lock of the adapter's lists. */
 static void report_describe(struct object *o, struct shown_object *s)
 {
     *s = (struct shown_object){
@@ -89,21 +117,44 @@ static void report_describe(struct object *o, struct shown_object *s)
         report_describe_where(o, s->where);
 }
 
-static void report_collect(struct adapter *a, struct open_objects *all)
-{
-    struct object *o;
+struct report_walk {
+    struct close_report *report;
+    int type; /* an index of report_types */
+};
 
-    spin_lock(&a->live.lock);
-    for (int t = 0; t < N_TYPES; t++) {
-        LIST_FOREACH (o, &a->live.lists[report_types[t].type], live_link) {
-            if (all->shown_counts[t] < MAX_SHOWN)
-                report_describe(o, &all->shown[t][all->shown_counts[t]++]);
-            all->counts[t]++;
-            all->total++;
-        }
-    }
-    spin_unlock(&a->live.lock);
+static void report_add(struct object *o, void *context)
+{
+    const struct report_walk *v = context;
+    struct close_report *r = v->report;
+    int t = v->type;
+
+    if (r->type != NdkObjectTypeAdapter && !object_depends_on(o, r->closing))
+        return;
+    if (r->shown_counts[t] < MAX_SHOWN)
+        report_describe(o, &r->shown[t][r->shown_counts[t]++]);
+    r->counts[t]++;
 }
+
+/* Copies what live.examined waits for. Returns false if its close has ended meanwhile. */
+static bool report_collect(struct adapter *a, struct close_report *r)
+{
+    struct object *examined;
+
+    for (int t = 0; t < N_TYPES; t++) {
+        struct report_walk v = { .report = r, .type = t };
+
+        live_list_walk(&a->live, report_types[t].type, report_add, &v);
+    }
+    spin_lock(&a->live.lock);
+    examined = a->live.examined;
+    a->live.examined = NULL;
+    if (examined)
+        report_describe(examined, &r->self);
+    spin_unlock(&a->live.lock);
+    return examined != NULL;
+}
+
+/* ---- Text ---- */
 
 static const char *report_plural(unsigned count)
 {
@@ -127,41 +178,258 @@ static void report_print_object(FILE *out, const char *name, const struct shown_
     fputc('\n', out);
 }
 
-static void report_print(FILE *out, struct adapter *a, const struct open_objects *all, uint64_t waited_ms)
+static const char *report_type_name(NDK_OBJECT_TYPE type)
+{
+    for (int t = 0; t < N_TYPES; t++) {
+        if (report_types[t].type == type)
+            return report_types[t].name;
+    }
+    return "object";
+}
+
+static void report_print_head(FILE *out, const struct adapter *a, const struct close_report *r)
 {
     char name[IF_NAMESIZE] = "?";
 
+    fork_change_begin(); /* it opens a socket */
     (void)if_indextoname(a->if_index, name);
-    fprintf(out, "ondk_close_adapter (%s) has waited %llu ms for ", name, (unsigned long long)waited_ms);
-    for (int t = 0, before = 0; t < N_TYPES; t++) {
-        if (all->counts[t])
-            fprintf(out, "%s%u %s%s", before++ ? ", " : "", all->counts[t], report_types[t].name,
-                    report_plural(all->counts[t]));
-    }
-    fprintf(out, all->total ? "\n" : "a callback that has not returned\n");
+    fork_change_end();
+    if (r->type == NdkObjectTypeAdapter)
+        fprintf(out, "ondk_close_adapter (%s)", name);
+    else
+        fprintf(out, "the close of %s %p (%s)%s%s", report_type_name(r->type), r->self.object, name,
+                r->self.where[0] ? ":" : "", r->self.where);
+    fprintf(out, " has waited %llu ms for ", (unsigned long long)r->waited_ms);
+}
+
+/* Names what a close waits for if no reference is counted. */
+static const char *report_rest(const struct close_report *r)
+{
+    if (r->type == NdkObjectTypeAdapter)
+        return "a callback that has not returned";
+    if (r->self.ending)
+        return "its close completion callback, which has not returned";
+    if (r->type == NdkObjectTypeMr)
+        return "a window that is bound to it, an access to its memory, or a callback that has not returned";
+    return "a callback that has not returned, or the library";
+}
+
+/* Writes the counts of objects, requests and callbacks, separated by commas. */
+static void report_print_counts(FILE *out, const struct close_report *r)
+{
+    const char *separator = "";
+
     for (int t = 0; t < N_TYPES; t++) {
-        for (unsigned i = 0; i < all->shown_counts[t]; i++)
-            report_print_object(out, report_types[t].name, &all->shown[t][i]);
-        if (all->counts[t] > all->shown_counts[t])
-            fprintf(out, "    and %u more\n", all->counts[t] - all->shown_counts[t]);
+        if (!r->counts[t])
+            continue;
+        fprintf(out, "%s%u %s%s", separator, r->counts[t], report_types[t].name, report_plural(r->counts[t]));
+        separator = ", ";
     }
-    if (host_is_fabric_thread())
+    if (r->self.requests) {
+        fprintf(out, "%s%u request%s", separator, r->self.requests, report_plural(r->self.requests));
+        separator = ", ";
+    }
+    if (r->self.callbacks) {
+        fprintf(out, "%s%u callback%s", separator, r->self.callbacks, report_plural(r->self.callbacks));
+        separator = ", ";
+    }
+    fprintf(out, "%s\n", *separator ? "" : report_rest(r));
+}
+
+static void report_print(FILE *out, const struct adapter *a, const struct close_report *r)
+{
+    report_print_head(out, a, r);
+    report_print_counts(out, r);
+    for (int t = 0; t < N_TYPES; t++) {
+        for (unsigned i = 0; i < r->shown_counts[t]; i++)
+            report_print_object(out, report_types[t].name, &r->shown[t][i]);
+        if (r->counts[t] > r->shown_counts[t])
+            fprintf(out, "    and %u more\n", r->counts[t] - r->shown_counts[t]);
+    }
+    if (r->type == NdkObjectTypeAdapter && a->reporter.is_in_callback)
         fprintf(out, "    it was called in a callback: if that is one of this adapter's, it waits for itself\n");
 }
 
-void close_report_print(struct adapter *a, uint64_t waited_ms)
+/* Reports the close of live.examined, unless it has ended. */
+static void report_write(struct adapter *a, struct close_report *r)
 {
-    struct open_objects *all = calloc(1, sizeof(*all));
     char *text = NULL;
     size_t size;
-    FILE *out = all ? open_memstream(&text, &size) : NULL;
+    FILE *out;
 
-    if (out) {
-        report_collect(a, all);
-        report_print(out, a, all, waited_ms);
-        if (!fclose(out))
-            log_lines(ONDK_LOG_WARN, text);
-    }
+    if (!report_collect(a, r))
+        return;
+    out = open_memstream(&text, &size);
+    if (!out)
+        return;
+    report_print(out, a, r);
+    if (!fclose(out))
+        log_lines(ONDK_LOG_WARN, text);
     free(text);
-    free(all);
+}
+
+/* ---- The thread ---- */
+
+static uint64_t reporter_due_ns(const struct adapter *a, const struct object *o)
+{
+    return o->live_closed_ns + (uint64_t)a->config.close_report_ms * NS_PER_MS;
+}
+
+/* Requires the lock of the adapter's lists. */
+static void reporter_examine(struct adapter *a, struct object *o, uint64_t now, struct close_report *r)
+{
+    a->live.examined = o;
+    *r = (struct close_report){ .closing = o,
+                                .type = o->type->ndk_type,
+                                .waited_ms = (now - o->live_closed_ns) / NS_PER_MS };
+}
+
+/* Takes the first close that is due out of the queue. Returns false if none is. With r: for report_write. */
+static bool reporter_next(struct adapter *a, uint64_t now, struct close_report *r)
+{
+    struct object *o;
+
+    spin_lock(&a->live.lock);
+    o = TAILQ_FIRST(&a->live.closes);
+    if (o && reporter_due_ns(a, o) > now)
+        o = NULL;
+    if (o) {
+        TAILQ_REMOVE(&a->live.closes, o, live_close);
+        o->live_is_queued = false;
+    }
+    if (o && r)
+        reporter_examine(a, o, now, r);
+    spin_unlock(&a->live.lock);
+    return o != NULL;
+}
+
+static void reporter_round(struct adapter *a)
+{
+    uint64_t now = owner_clock(NULL);
+    struct close_report r;
+    unsigned count = 0;
+
+    for (; count < MAX_REPORTS && reporter_next(a, now, &r); count++) {
+        if (r.type == NdkObjectTypeAdapter)
+            a->reporter.has_reported_adapter = true;
+        report_write(a, &r);
+    }
+    for (count = 0; reporter_next(a, now, NULL); count++)
+        ;
+    if (count)
+        log_line(ONDK_LOG_WARN, "%u more close%s waited as long", count, count == 1 ? " has" : "s have");
+    a->reporter.earliest_ns = now + ROUND_NS;
+}
+
+/* Waits until a close is due. Returns false after an order. */
+static bool reporter_wait(struct adapter *a)
+{
+    struct close_reporter *reporter = &a->reporter;
+    const struct object *first;
+    uint64_t due;
+
+    for (;;) {
+        atomic_store(&reporter->wake.open, 0); /* before the order and the queue are read */
+        if (atomic_load(&reporter->order) != ORDER_RUN)
+            return false;
+        spin_lock(&a->live.lock);
+        first = TAILQ_FIRST(&a->live.closes);
+        due = first ? reporter_due_ns(a, first) : UINT64_MAX;
+        reporter->sleeps = !first;
+        spin_unlock(&a->live.lock);
+        if (due < reporter->earliest_ns)
+            due = reporter->earliest_ns;
+        if (due <= owner_clock(NULL))
+            return true;
+        (void)gate_wait(&reporter->wake, due);
+    }
+}
+
+static void reporter_write_last(struct adapter *a)
+{
+    struct close_report r;
+
+    if (!a->reporter.has_reported_adapter) {
+        spin_lock(&a->live.lock);
+        reporter_examine(a, &a->obj, owner_clock(NULL), &r);
+        spin_unlock(&a->live.lock);
+        report_write(a, &r);
+    }
+    log_line(ONDK_LOG_ERROR, "ondk_close_adapter ends the process, because close_abort_ms have passed");
+}
+
+static void *reporter_run(void *adapter)
+{
+    struct adapter *a = adapter;
+
+    while (reporter_wait(a))
+        reporter_round(a);
+    if (atomic_load(&a->reporter.order) == ORDER_ABORT)
+        reporter_write_last(a);
+    gate_open(&a->reporter.ended);
+    return NULL;
+}
+
+int close_report_start(struct adapter *a)
+{
+    int error;
+
+    if (!a->config.close_report_ms && !a->config.close_abort_ms)
+        return 0;
+    error = library_thread_create(&a->reporter.thread, NULL, reporter_run, a);
+    if (error)
+        return error;
+    (void)pthread_setname_np(a->reporter.thread, "openndk-close");
+    a->reporter.runs = true;
+    return 0;
+}
+
+void close_report_begin(struct object *o)
+{
+    struct adapter *a = o->adapter;
+    bool is_adapter = o == &a->obj, wakes = false;
+    uint64_t now;
+
+    if (!a->reporter.runs)
+        return;
+    now = owner_clock(NULL);
+    spin_lock(&a->live.lock);
+    o->live_closed_ns = now;
+    if (is_adapter)
+        live_list_forget_closes(&a->live);
+    if (a->config.close_report_ms && (is_adapter || !object_is_closing(&a->obj))) {
+        TAILQ_INSERT_TAIL(&a->live.closes, o, live_close);
+        o->live_is_queued = true;
+        wakes = a->reporter.sleeps;
+        a->reporter.sleeps = false;
+    }
+    spin_unlock(&a->live.lock);
+    if (wakes)
+        gate_open(&a->reporter.wake);
+}
+
+/* Returns false if the thread has not ended at the deadline. */
+static bool reporter_order(struct close_reporter *reporter, enum close_report_order order, uint64_t deadline)
+{
+    atomic_store(&reporter->order, order);
+    gate_open(&reporter->wake);
+    return gate_wait(&reporter->ended, deadline);
+}
+
+void close_report_stop(struct adapter *a, uint64_t abort_at)
+{
+    uint64_t deadline = abort_at == UINT64_MAX ? abort_at : abort_at + GRACE_NS;
+
+    if (!a->reporter.runs)
+        return;
+    if (!reporter_order(&a->reporter, ORDER_STOP, deadline))
+        abort();
+    (void)pthread_join(a->reporter.thread, NULL);
+}
+
+void close_report_abort(struct adapter *a)
+{
+    if (a->reporter.runs)
+        (void)reporter_order(&a->reporter, ORDER_ABORT, owner_clock(NULL) + GRACE_NS);
+    abort();
 }

@@ -23,6 +23,8 @@ void live_list_init(struct live_list *live)
 {
     spin_init(&live->lock);
     LIST_INIT(&live->walks);
+    TAILQ_INIT(&live->closes);
+    live->examined = NULL;
     for (int type = 0; type < NdkObjectTypeMax; type++) {
         LIST_INIT(&live->lists[type]);
         live->last_ids[type] = 0;
@@ -67,6 +69,56 @@ void live_list_remove(struct live_list *live, struct object *o)
     }
     if (o->live_inserted)
         LIST_REMOVE(o, live_link);
+    if (o->live_is_queued)
+        TAILQ_REMOVE(&live->closes, o, live_close);
+    if (live->examined == o)
+        live->examined = NULL;
+    spin_unlock(&live->lock);
+}
+
+void live_list_forget_closes(struct live_list *live)
+{
+    struct object *o;
+
+    TAILQ_FOREACH (o, &live->closes, live_close)
+        o->live_is_queued = false;
+    TAILQ_INIT(&live->closes);
+}
+
+static void live_walk_begin(struct live_list *live, NDK_OBJECT_TYPE type, struct live_walk *walk)
+{
+    spin_lock(&live->lock);
+    walk->next = LIST_FIRST(&live->lists[type]);
+    LIST_INSERT_HEAD(&live->walks, walk, link);
+    spin_unlock(&live->lock);
+}
+
+/* Lock held. Returns NULL if all objects have been visited. */
+static struct object *live_walk_next(struct live_walk *walk)
+{
+    struct object *o = walk->next;
+
+    if (o)
+        walk->next = LIST_NEXT(o, live_link);
+    return o;
+}
+
+void live_list_walk(struct live_list *live, NDK_OBJECT_TYPE type, void (*visit)(struct object *o, void *context),
+                    void *context)
+{
+    struct live_walk walk;
+    bool has_more = true;
+
+    live_walk_begin(live, type, &walk);
+    while (has_more) {
+        spin_lock(&live->lock);
+        for (unsigned visits = 0; walk.next && visits < BATCH; visits++)
+            visit(live_walk_next(&walk), context);
+        has_more = walk.next != NULL;
+        spin_unlock(&live->lock);
+    }
+    spin_lock(&live->lock);
+    LIST_REMOVE(&walk, link);
     spin_unlock(&live->lock);
 }
 
@@ -77,9 +129,8 @@ static bool live_walk_batch(struct live_list *live, struct live_walk *walk, unio
 
     spin_lock(&live->lock);
     for (unsigned visits = 0; walk->next && visits < BATCH; visits++) {
-        struct object *o = walk->next;
+        struct object *o = live_walk_next(walk);
 
-        walk->next = LIST_NEXT(o, live_link);
         if (!o->live_hidden && o->type->describe(o, &batch[count]))
             count++;
     }
@@ -98,10 +149,7 @@ uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entr
     struct live_walk walk;
     uint32_t count = 0, listed;
 
-    spin_lock(&live->lock);
-    walk.next = LIST_FIRST(&live->lists[type]);
-    LIST_INSERT_HEAD(&live->walks, &walk, link);
-    spin_unlock(&live->lock);
+    live_walk_begin(live, type, &walk);
     while (has_more && (has_unlisted || count <= capacity)) {
         has_more = live_walk_batch(live, &walk, batch, &listed);
         /* The caller's array is written without the lock, because its pages may have to be allocated. */

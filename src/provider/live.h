@@ -36,6 +36,8 @@ struct live_list {
     uint32_t counts[NdkObjectTypeMax];           /* objects of the type that are not hidden */
     LIST_HEAD(, live_walk) walks;                /* copies in progress */
     uint32_t last_ids[NdkObjectTypeMax];
+    TAILQ_HEAD(, object) closes; /* that have neither ended nor been reported, the oldest first; for close_report.c */
+    struct object *examined;     /* by close_report.c; live_list_remove of the object makes it NULL */
 };
 
 void live_list_init(struct live_list *live);
@@ -45,6 +47,14 @@ void live_list_set_retiring(struct live_list *live, struct object *o);
 /* live_list_hide and live_list_remove may be called for an object that was never inserted. */
 void live_list_hide(struct live_list *live, struct object *o);
 void live_list_remove(struct live_list *live, struct object *o);
+/* Empties `closes`. Requires the lock. */
+void live_list_forget_closes(struct live_list *live);
+/*
+ * Calls visit for the objects of one type, with the lock held, which is released from time to time. An object that
+ * exists during the whole call is visited once. visit may access of a hidden object only this struct.
+ */
+void live_list_walk(struct live_list *live, NDK_OBJECT_TYPE type, void (*visit)(struct object *o, void *context),
+                    void *context);
 /*
  * Copies the entries of one type, at most capacity of them, to the caller's array. Returns how many exist. An object
  * that exists during the whole call is copied once, unless the result is larger than capacity. entry_size: the size of

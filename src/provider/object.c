@@ -40,6 +40,7 @@
 #include <string.h>
 
 #include "provider/adapter.h"
+#include "provider/close_report.h"
 
 static void object_run_finish(struct task *task);
 static void object_run_created(struct task *task);
@@ -178,6 +179,17 @@ void object_undepend(struct object *o, struct object *antecedent)
         object_unref(antecedent, REF_CHILD);
 }
 
+bool object_depends_on(struct object *o, const struct object *antecedent)
+{
+    bool depends = false;
+
+    spin_lock(&o->lock);
+    for (unsigned i = 0; i < o->antecedent_count; i++)
+        depends = depends || o->antecedents[i] == antecedent;
+    spin_unlock(&o->lock);
+    return depends;
+}
+
 /* Ends the object. The antecedents are dropped last, because they must outlive the close completion. */
 static void object_finish(struct object *o)
 {
@@ -218,6 +230,7 @@ NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION done, void *cont
     o->close_done = done;
     o->close_context = context;
     o->close_pended = true;
+    close_report_begin(o);
     if (o->type->cancel)
         o->type->cancel(o);
     if (!object_drop_ref(o, REF_HANDLE) || !object_retire(o))

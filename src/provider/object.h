@@ -77,11 +77,14 @@ struct object {
     NDK_FN_CLOSE_COMPLETION close_done;
     void *close_context;
     struct task finish;           /* delivers a pended creation, later ends the object */
-    LIST_ENTRY(object) live_link; /* live.c uses the members from here to live_hidden */
+    LIST_ENTRY(object) live_link; /* live.c uses the members from here on */
     uint32_t live_id; /* from 1 among the adapter's objects of this type; does not change after the insertion */
     bool live_inserted;
-    bool live_retiring; /* no reference is left: the fabric's object behind this one may not be accessed */
-    bool live_hidden;   /* the object is ending: only its struct object may be accessed */
+    bool live_retiring;             /* no reference is left: the fabric's object behind this one may not be accessed */
+    bool live_hidden;               /* the object is ending: only its struct object may be accessed */
+    bool live_is_queued;            /* in live.closes */
+    TAILQ_ENTRY(object) live_close; /* close_report.c uses this and live_closed_ns, too */
+    uint64_t live_closed_ns;        /* when the close began */
 };
 
 /* Initializes the header (version, type, NdkReserved zero) and the object with its HANDLE reference. */
@@ -98,6 +101,8 @@ void object_depend(struct object *o, struct object *antecedent);
  * connection attempt.
  */
 void object_undepend(struct object *o, struct object *antecedent);
+/* Has o a CHILD reference on the antecedent, which is only compared? */
+bool object_depends_on(struct object *o, const struct object *antecedent);
 bool object_is_closing(const struct object *o);
 uint32_t object_users(const struct object *o); /* the number of objects that depend on o */
 /* Returns state, or "closing" if the object is being closed. */
