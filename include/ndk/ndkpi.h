@@ -355,7 +355,10 @@ typedef NTSTATUS (*NDK_FN_MODIFY_SRQ)(
     _In_ NDK_SRQ *pNdkSrq, _In_ ULONG SrqDepth, _In_ ULONG NotifyThreshold,
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
-/* Posts a receive, which the next QP of the SRQ that needs one uses. The receive completes on that QP's receive CQ. */
+/*
+ * Posts a receive, which the next QP of the SRQ that needs one uses. The receive completes on that QP's receive CQ. The
+ * statuses are those of NDK_FN_RECEIVE. A receive that is still queued when the SRQ is closed has no completion.
+ */
 typedef NTSTATUS (*NDK_FN_SRQ_RECEIVE)(
     _In_ NDK_SRQ *pNdkSrq, _In_opt_ PVOID RequestContext, _In_reads_(nSge) CONST NDK_SGE *pSgl, _In_ ULONG nSge);
 
@@ -386,6 +389,25 @@ struct _NDK_SRQ {
 #define NDK_OP_FLAG_DEFER                      0x00000200 /* initiator: may wait for the next request without DEFER */
 
 /*
+ * Posts. The functions from NDK_FN_SEND to NDK_FN_INVALIDATE, and NDK_FN_SRQ_RECEIVE, never pend. With STATUS_SUCCESS
+ * the request is queued and will complete; with any other status it is not. All of them can return:
+ *   STATUS_SUCCESS                 queued
+ *   STATUS_CONNECTION_INVALID      not for receives: the QP is not connected. Not for NDK_FN_SRQ_RECEIVE: one of the
+ *                                  QP's CQs has overflowed (here)
+ *   STATUS_INSUFFICIENT_RESOURCES  the queue is full, or memory ran out (here)
+ *   STATUS_INVALID_PARAMETER       a flag that the function does not have, more SGEs or bytes than the queue or the
+ *                                  adapter allows, or the list is null although nSge is not 0 (here)
+ *   STATUS_ACCESS_VIOLATION        the token of an SGE is invalid or of another PD, the SGE is not inside the token's
+ *                                  region, or, for a receive or read, the region lacks local write (here)
+ * The statuses of a completion:
+ *   STATUS_SUCCESS                 done; after a send or write the memory may be reused, but the peer may not have it
+ *   STATUS_CANCELLED               a flush, a disconnect or a close of this side ended the request
+ *   STATUS_CONNECTION_ABORTED      the connection ended before the request (here)
+ *   STATUS_ACCESS_VIOLATION        the registration of an SGE ended before the request was carried out (here)
+ * The functions name further ones. docs/status.md has all causes, and the provider's reasons.
+ */
+
+/*
  * Completes all queued receives and initiator requests with STATUS_CANCELLED. If the consumer finds the CQ empty after
  * the call, all requests that were posted before the call have completed. May run at the same time as a post.
  */
@@ -394,8 +416,10 @@ typedef VOID (*NDK_FN_FLUSH)(_In_ NDK_QP *pNdkQp);
 /*
  * Sends the SGEs' bytes as one message, which consumes one receive at the peer. The message may be empty. With
  * NDK_OP_FLAG_INLINE the consumer may reuse the memory after the call, tokens are ignored, the QP's inline size limits
- * the number of bytes, and the number of SGEs is not limited.
+ * the number of bytes, and the number of SGEs is not limited. A message that the peer does not accept ends the
+ * connection; the send may have completed before.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
+ *   STATUS_INVALID_PARAMETER   inline data longer than the QP's inline size (here)
  */
 typedef NTSTATUS (*NDK_FN_SEND)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_reads_(nSge) CONST NDK_SGE *pSgl, _In_ ULONG nSge,
@@ -412,7 +436,10 @@ typedef NTSTATUS (*NDK_FN_SEND_AND_INVALIDATE)(
 
 /*
  * Posts a receive for one message; allowed before the QP is connected. A message that is longer, or that finds no
- * receive, ends the connection. Not for a QP with an SRQ.
+ * receive, ends the connection.
+ *   STATUS_INVALID_PARAMETER  the QP has an SRQ (here)
+ * As the completion's status, after which the connection has ended:
+ *   STATUS_DATA_OVERRUN       the message was longer than the receive (here)
  */
 typedef NTSTATUS (*NDK_FN_RECEIVE)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_reads_(nSge) CONST NDK_SGE *pSgl, _In_ ULONG nSge);
@@ -422,6 +449,8 @@ typedef NTSTATUS (*NDK_FN_RECEIVE)(
  * outbound read limit bounds the reads in progress; further reads wait in the queue.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  *   STATUS_NOT_SUPPORTED       the outbound read limit is 0 (here): the adapter, this side or the peer allows no reads
+ *   STATUS_INVALID_PARAMETER   more SGEs than MaxReadRequestSge; RDMA_READ_LOCAL_INVALIDATE without an SGE (here)
+ *   STATUS_ACCESS_VIOLATION    RDMA_READ_LOCAL_INVALIDATE with a token that no fast registration made (here)
  * As the completion's status, after which the connection has ended:
  *   STATUS_REMOTE_RESOURCES    the range exceeds the remote region
  *   STATUS_ACCESS_VIOLATION    the remote token is invalid or does not allow reads (here)
@@ -433,8 +462,9 @@ typedef NTSTATUS (*NDK_FN_READ)(
 /*
  * Writes the SGEs' bytes to RemoteAddress in the peer's region or window of RemoteToken. The peer's consumer is not
  * notified. The bytes are in place when the peer has received a send that was posted later. An invalid token, a range
- * outside the region, or a missing right ends the connection.
+ * outside the region, or a missing right ends the connection; the write may have completed before.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
+ *   STATUS_INVALID_PARAMETER   inline data longer than the QP's inline size (here)
  */
 typedef NTSTATUS (*NDK_FN_WRITE)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_reads_(nSge) CONST NDK_SGE *pSgl, _In_ ULONG nSge,
@@ -443,8 +473,14 @@ typedef NTSTATUS (*NDK_FN_WRITE)(
 /*
  * Binds a window to Length bytes of a region, which begin at VirtualAddress, with the remote rights in Flags. Replaces
  * an earlier binding. The region's close stays pending while a window is bound to it.
- *   STATUS_CONNECTION_INVALID  the QP is not connected
- *   STATUS_ACCESS_VIOLATION    Flags has a right that the region does not have
+ *   STATUS_CONNECTION_INVALID    the QP is not connected
+ *   STATUS_ACCESS_VIOLATION      Flags has a right that the region does not have
+ *   STATUS_INVALID_PARAMETER     the range is empty, not inside the region, or longer than MaxWindowSize; an object of
+ *                                another PD; null; local write without remote write (here)
+ *   STATUS_INVALID_DEVICE_STATE  the region has no registration; region or window is being closed (here)
+ *   STATUS_NOT_SUPPORTED         the adapter's MaxWindowSize is 0 (here)
+ * As the completion's status:
+ *   STATUS_ACCESS_VIOLATION      before the bind's turn the registration ended, or an object was closed (here)
  */
 typedef NTSTATUS (*NDK_FN_BIND)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_ NDK_MR *pMr, _In_ NDK_MW *pMw, _In_ PVOID VirtualAddress,
@@ -455,8 +491,16 @@ typedef NTSTATUS (*NDK_FN_BIND)(
  * initialized for fast registration. SGEs and peers use BaseVirtualAddress as the address of the first byte.
  * BaseVirtualAddress minus FBO must be a multiple of PAGE_SIZE, which may be zero (here). The pages must stay mapped
  * until the region is invalidated or closed.
- *   STATUS_CONNECTION_INVALID  the QP is not connected
- *   STATUS_ACCESS_VIOLATION    Flags has remote rights, but the region was not initialized for remote access
+ *   STATUS_CONNECTION_INVALID    the QP is not connected
+ *   STATUS_ACCESS_VIOLATION      Flags has remote rights, but the region was not initialized for remote access; or a
+ *                                page is not mapped (here)
+ *   STATUS_INVALID_PARAMETER     more pages than NdkInitializeFastRegisterMr set, a length of 0 or beyond the pages, a
+ *                                wrong BaseVirtualAddress, a region of another PD, null, or remote write without local
+ *                                write (here)
+ *   STATUS_INVALID_DEVICE_STATE  the region is not initialized for fast registration, or is being closed (here)
+ *   STATUS_NOT_SUPPORTED         the adapter's FRMRPageCount is 0 (here)
+ * As the completion's status:
+ *   STATUS_ACCESS_VIOLATION      the region was closed before the request's turn (here)
  */
 typedef NTSTATUS (*NDK_FN_FAST_REGISTER)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_ NDK_MR *pMr, _In_ ULONG AdapterPageCount,
@@ -465,7 +509,12 @@ typedef NTSTATUS (*NDK_FN_FAST_REGISTER)(
 
 /*
  * Ends the access that a fast registration or a bind granted. pNdkMrOrMw is the header of the region or window.
- *   STATUS_CONNECTION_INVALID  the QP is not connected
+ *   STATUS_CONNECTION_INVALID    the QP is not connected
+ *   STATUS_INVALID_PARAMETER     null, a region that is not for fast registration, or an object of another PD (here)
+ *   STATUS_INVALID_DEVICE_STATE  nothing has ever been registered or bound, or the object is being closed (here)
+ *   STATUS_NOT_SUPPORTED         the adapter has neither fast registration nor windows (here)
+ * As the completion's status:
+ *   STATUS_ACCESS_VIOLATION      the token was not valid any more (here)
  */
 typedef NTSTATUS (*NDK_FN_INVALIDATE)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_ NDK_OBJECT_HEADER *pNdkMrOrMw, _In_ ULONG Flags);
