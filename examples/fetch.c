@@ -11,6 +11,7 @@
  * file. The client reads the file, and invalidates the window with its last message. docs/guide-consumer.md explains
  * each step. The functions for calls that pend, and for failures, are the same as in examples/first.c.
  */
+#include <arpa/inet.h>
 #include <endian.h>
 #include <netdb.h>
 #include <semaphore.h>
@@ -181,7 +182,7 @@ static bool failed_early(const struct end *end)
     return false;
 }
 
-/* Returns the index of the interface that has the address; 0 if none has it. */
+/* Returns the index of the interface that has the address. Returns 0 if none has it, and prints that. */
 static uint32_t interface_of(const struct sockaddr *address)
 {
     bool is_v4 = address->sa_family == AF_INET;
@@ -189,6 +190,7 @@ static uint32_t interface_of(const struct sockaddr *address)
     uint32_t count = ondk_enumerate_adapters(NULL, 0), found = 0;
     ondk_adapter_entry_t *entries = calloc(count, sizeof *entries);
     uint32_t filled = entries ? ondk_enumerate_adapters(entries, count) : 0;
+    char text[INET6_ADDRSTRLEN] = "?";
 
     for (uint32_t i = 0; i < count && i < filled; i++) {
         for (uint32_t j = 0; j < entries[i].address_count; j++) {
@@ -200,6 +202,9 @@ static uint32_t interface_of(const struct sockaddr *address)
         }
     }
     free(entries);
+    inet_ntop(address->sa_family, (const char *)address + offset, text, sizeof text);
+    if (!found) /* 0.0.0.0 and :: are not addresses of an interface, and an adapter is one interface */
+        fprintf(stderr, "no interface of this machine has the address %s; ndkinfo lists those that exist\n", text);
     return found;
 }
 
@@ -264,6 +269,7 @@ static bool prepare_fast_registration(struct end *end)
 /* Opens the adapter of the local address and creates what both roles need. */
 static bool open_end(struct end *end, const struct sockaddr *local)
 {
+    uint32_t if_index = interface_of(local);
     NDK_VERSION version = { 2, 1 };
     ULONG size = sizeof end->info;
     NTSTATUS status;
@@ -277,7 +283,9 @@ static bool open_end(struct end *end, const struct sockaddr *local)
         return false;
     ondk_mdl_init(&end->file_mdl, end->file, FILE_SIZE, NULL);
 
-    status = ondk_open_adapter(version, interface_of(local), &end->adapter);
+    if (!if_index)
+        return false;
+    status = ondk_open_adapter(version, if_index, &end->adapter);
     if (!succeeded(end, "ondk_open_adapter", status))
         return false;
     status = end->adapter->Dispatch->NdkQueryAdapterInfo(end->adapter, &end->info, &size);

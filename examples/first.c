@@ -18,6 +18,7 @@
  * Many functions may return STATUS_PENDING and call a completion routine later, on a thread of the library. This
  * program then waits for a semaphore.
  */
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <netdb.h>
 #include <semaphore.h>
@@ -176,7 +177,7 @@ static void print_line(const char *title, const char *line, size_t length)
 
 /* ---- Opening and closing ---- */
 
-/* Returns the index of the interface that has the address; 0 if none has it. */
+/* Returns the index of the interface that has the address. Returns 0 if none has it, and prints that. */
 static uint32_t interface_of(const struct sockaddr *address)
 {
     bool is_v4 = address->sa_family == AF_INET;
@@ -184,6 +185,7 @@ static uint32_t interface_of(const struct sockaddr *address)
     uint32_t count = ondk_enumerate_adapters(NULL, 0), found = 0;
     ondk_adapter_entry_t *entries = calloc(count, sizeof *entries);
     uint32_t filled = entries ? ondk_enumerate_adapters(entries, count) : 0;
+    char text[INET6_ADDRSTRLEN] = "?";
 
     for (uint32_t i = 0; i < count && i < filled; i++) {
         for (uint32_t j = 0; j < entries[i].address_count; j++) {
@@ -195,12 +197,16 @@ static uint32_t interface_of(const struct sockaddr *address)
         }
     }
     free(entries);
+    inet_ntop(address->sa_family, (const char *)address + offset, text, sizeof text);
+    if (!found) /* 0.0.0.0 and :: are not addresses of an interface, and an adapter is one interface */
+        fprintf(stderr, "no interface of this machine has the address %s; ndkinfo lists those that exist\n", text);
     return found;
 }
 
 /* Opens the adapter of the local address and creates what both roles need. */
 static bool open_end(struct end *end, const struct sockaddr *local)
 {
+    uint32_t if_index = interface_of(local);
     NDK_VERSION version = { 2, 1 };
     NTSTATUS status;
 
@@ -208,7 +214,9 @@ static bool open_end(struct end *end, const struct sockaddr *local)
     sem_init(&end->event, 0, 0);
     ondk_mdl_init(&end->mdl, end->lines, sizeof end->lines, NULL);
 
-    status = ondk_open_adapter(version, interface_of(local), &end->adapter);
+    if (!if_index)
+        return false;
+    status = ondk_open_adapter(version, if_index, &end->adapter);
     if (!succeeded(end, "ondk_open_adapter", status))
         return false;
     status = end->adapter->Dispatch->NdkCreatePd(end->adapter, on_created, end, &end->pd);

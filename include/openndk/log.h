@@ -26,7 +26,7 @@ enum ondk_log_level {
     ONDK_LOG_DEFAULT = 0, /* the level of ONDK_LOG, or ONDK_LOG_WARN */
     ONDK_LOG_ERROR = 1,   /* the file of ONDK_LOG cannot be opened, or the library ends the process (close_abort_ms) */
     ONDK_LOG_WARN = 2,    /* something that a person should correct */
-    ONDK_LOG_INFO = 3,    /* connections that failed or were refused, listeners that failed */
+    ONDK_LOG_INFO = 3,    /* connections that failed or were refused, listeners and adapters that failed */
     ONDK_LOG_DEBUG = 4    /* connections that were established or ended normally, listeners that started or stopped */
 };
 

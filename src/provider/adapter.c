@@ -302,8 +302,13 @@ NTSTATUS ondk_open_adapter_with(NDK_VERSION version, uint32_t if_index, const on
     else if (!config_read(&config, options))
         return STATUS_INVALID_PARAMETER;
     NTSTATUS status = adapter_check_interface(if_index);
-    if (status)
+    if (status) {
+        bool is_missing = status == STATUS_INVALID_PARAMETER;
+
+        log_line(ONDK_LOG_INFO, "adapter failed: interface=%u status=%s: %s", if_index, ondk_status_name(status),
+                 is_missing ? "No interface with an address has this index." : ondk_status_advice(status));
         return status;
+    }
     config_for_fabric(&config, &fabric_config);
     int error = host_open_fabric(if_index, &fabric_config, &fabric);
     if (error)

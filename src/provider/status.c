@@ -177,7 +177,8 @@ static const struct status_entry {
     ENTRY(STATUS_ACCESS_VIOLATION, "A memory token is invalid, of another protection domain, or lacks the right; check "
                                    "token, flags of the registration and the range, on both sides."),
     ENTRY(STATUS_INVALID_HANDLE, "The handle is not open; check that it was not closed before."),
-    ENTRY(STATUS_INVALID_PARAMETER, "An argument is malformed or beyond the adapter's limits; compare with "
+    ENTRY(STATUS_INVALID_PARAMETER, "An argument is malformed (for example 0.0.0.0 as the peer, or an interface that "
+                                    "does not exist) or beyond the adapter's limits; compare with "
                                     "NdkQueryAdapterInfo."),
     ENTRY(STATUS_INVALID_DEVICE_REQUEST, "The object does not support this request; check its type."),
     ENTRY(STATUS_NO_MEMORY, "Memory ran out; free some, or use fewer and shallower queues."),

@@ -183,6 +183,15 @@ CASE(causes_of_a_listener, KIT_FAMILIES)
     kit_side_close(&p.passive);
 }
 
+CASE(causes_an_adapter_that_fails, 0)
+{
+    NDK_ADAPTER *adapter;
+
+    log_collect();
+    CHECK_STATUS(kit_open_status(2, 1, 0x7ffffffe, &adapter), STATUS_INVALID_PARAMETER);
+    log_wait(ONDK_LOG_INFO, "adapter failed: interface=2147483646 status=STATUS_INVALID_PARAMETER: No interface ", 1);
+}
+
 CASE(causes_a_listener_that_fails, KIT_FAMILIES)
 {
     struct sockaddr_storage taken = kit_host(0);
