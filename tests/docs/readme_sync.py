@@ -8,14 +8,18 @@ import sys
 root = pathlib.Path(sys.argv[1])
 faults = []
 # The examples are whole programs, so they repeat each other's helpers: those that do not depend on what they transfer.
-SPECIFIC = {"open_end", "close_end", "post_receive", "next_result", "run_client", "run_server", "serve", "main"}
+SPECIFIC = {"open_end", "close_end", "post_receive", "post_send", "next_result", "on_request", "run_client",
+            "run_server", "serve", "main"}
 FUNCTION = re.compile(r"^(?:static )?[\w *]*?\b(\w+)(\([^;]*?\)\n\{\n.*?^\}\n)", re.M | re.S)
-functions = [dict(FUNCTION.findall((root / "examples" / name).read_text())) for name in ("first.c", "fetch.c")]
-for name in set(functions[0]) & set(functions[1]) - SPECIFIC:
-    if functions[0][name] != functions[1][name]:
-        faults.append(f"examples: {name} differs between first.c and fetch.c")
-if len(set(functions[0]) & set(functions[1]) - SPECIFIC) < 10:
-    faults.append("examples: first.c and fetch.c share fewer functions than expected")
+names = ["first.c", "fetch.c", "server.c"]
+functions = [dict(FUNCTION.findall((root / "examples" / name).read_text())) for name in names]
+for i, j in ((0, 1), (0, 2), (1, 2)):
+    shared = set(functions[i]) & set(functions[j]) - SPECIFIC
+    for name in sorted(shared):
+        if functions[i][name] != functions[j][name]:
+            faults.append(f"examples: {name} differs between {names[i]} and {names[j]}")
+    if len(shared) < 10:
+        faults.append(f"examples: {names[i]} and {names[j]} share fewer functions than expected")
 
 for page in [*sorted(root.glob("*.md")), *sorted((root / "docs").glob("*.md"))]:
     folders = "docs|src|tests|include|examples|tools|scripts|bench"
