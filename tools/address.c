@@ -31,7 +31,7 @@ bool address_parse(const char *text, bool port, struct sockaddr_storage *a)
         return false;
     if (port) {
         char *colon = strrchr(host, ':');
-        if (!colon || !number_parse(colon + 1, 0, UINT16_MAX, &number)) /* getaddrinfo would accept it modulo 65536 */
+        if (!colon || !number_parse(colon + 1, 0, UINT16_MAX, &number)) /* getaddrinfo would accept more than 65535 */
             return false;
         *colon = '\0';
     }

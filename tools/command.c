@@ -15,7 +15,7 @@
 
 enum { FIRST_LONG = 256, MAX_MESSAGE = 512 };
 
-/* The options every tool has. They follow the tool's own ones. */
+/* The options that every tool has. They follow the tool's own options. */
 static const struct command_option common_options[] = {
     { "-h, --help", NULL, "print this help", .kind = COMMAND_CALL },
     { "--version", NULL, "print the version", .kind = COMMAND_CALL },
@@ -26,7 +26,7 @@ enum { HELP, VERSION, N_COMMON };
 struct parser {
     const struct command *command;
     void *options;
-    struct option *longs; /* with a zero entry at the end; val is FIRST_LONG and the option's index */
+    struct option *longs; /* with a zero entry at the end; val is FIRST_LONG + the option's index */
     size_t n_longs;
     char shorts[2 + 2 * 128 + 1];
     size_t short_index[128];
@@ -114,7 +114,7 @@ static void parser_fini(struct parser *p)
     free(p->longs);
 }
 
-/* The '-' makes getopt return arguments that are no options in their order; the ':' makes it report missing values. */
+/* '-' makes getopt return arguments that are no options in their order. ':' makes getopt report missing values. */
 static bool parser_init(struct parser *p, const struct command *c, void *options)
 {
     size_t n_names = 1;
@@ -342,7 +342,7 @@ static int parser_set(const struct parser *p, int got, int long_index, int argc,
         return command_print_help(p->command);
     if (index == p->command->n_options + VERSION)
         return command_print_version(p->command);
-    /* getopt takes an optional value only from the same word; the next word is accepted too. */
+    /* getopt takes an optional value only from the option's own word. Take the value from the next word, too. */
     if (!value && option_has_optional_value(o) && optind < argc && argv[optind][0] != '-')
         value = argv[optind++];
     error = option_set(o, p->options, value, message);
@@ -367,7 +367,7 @@ static int parser_run(const struct parser *p, int argc, char **argv)
     int code = -1, got, long_index = 0;
 
     opterr = 0;
-    optind = 0; /* glibc: start again */
+    optind = 0; /* makes glibc's getopt start again */
     while (code < 0) {
         if (optind < argc)
             parser_correct_case(p, argv[optind ? optind : argc > 1]);
@@ -383,7 +383,7 @@ static int parser_run(const struct parser *p, int argc, char **argv)
         else
             code = parser_set(p, got, long_index, argc, argv);
     }
-    while (code < 0 && optind < argc) /* behind "--" */
+    while (code < 0 && optind < argc) /* the words after "--" */
         code = parser_add_argument(p, argv[optind++]);
     return code;
 }

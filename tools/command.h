@@ -22,29 +22,29 @@ enum command_exit {
 
 /* The type of the value that an option stores at the offset `at` of the tool's options. */
 enum command_kind {
-    COMMAND_FLAG,    /* bool: true. The option has no value */
+    COMMAND_FLAG,    /* bool: set to true. The option has no value */
     COMMAND_NUMBER,  /* uint32_t */
-    COMMAND_SIZE,    /* uint32_t: bytes, with K, M or G */
-    COMMAND_SIZE64,  /* uint64_t: the same */
+    COMMAND_SIZE,    /* uint32_t: a number of bytes, which may end with K, M or G */
+    COMMAND_SIZE64,  /* uint64_t: as COMMAND_SIZE */
     COMMAND_SECONDS, /* double: seconds with a fraction, or a number with the unit us, ms, s, min or h */
     COMMAND_CHOICE,  /* uint32_t: the index of the value in command_option.value */
     COMMAND_TEXT,    /* const char *: the value itself */
-    COMMAND_CALL,    /* whatever command_option.set does; without a value if there is none */
+    COMMAND_CALL,    /* any type: command_option.set parses and stores the value */
 };
 
 struct command_option {
-    const char *names; /* all spellings: "-s, --size, -ts"; NULL: `text` is the heading of the options below */
-    const char *value; /* the value's name in --help; for a choice all values, "off|on"; NULL: the option has no value.
-                          In brackets, "[SECONDS]": the value is optional; only for COMMAND_CALL */
+    const char *names; /* all spellings: "-s, --size, -ts". NULL: `text` is a heading for the options that follow */
+    const char *value; /* the value's name in --help; for a choice all values, "off|on". NULL: the option has no value.
+                          In brackets, "[SECONDS]": the value is optional, only for COMMAND_CALL */
     const char *text;  /* what the option does */
     enum command_kind kind;
     size_t at;
-    double low, high;     /* for numbers, sizes and seconds, both included. --help prints them unless high is 0 */
-    const char *standard; /* what applies without the option; --help prints it */
+    double low, high;     /* the least and greatest number, size or time. --help prints them unless high is 0 */
+    const char *standard; /* the default as --help prints it */
     /*
-     * For COMMAND_CALL: sets what is at the offset `at` of the tool's options: a field, or, with offset 0, all of them.
-     * Returns NULL, or what is wrong with the value, for example "a list of zero, write and read is expected". value is
-     * NULL if the option has none.
+     * For COMMAND_CALL: stores the value. `at` points into the tool's options at the offset command_option.at: to a
+     * field, or, with offset 0, to all options. value is NULL if the user has given none. Returns NULL, or what is
+     * wrong with the value, for example "a list of zero, write and read is expected".
      */
     const char *(*set)(void *at, const char *value);
 };
@@ -57,23 +57,23 @@ struct command_status {
 struct command {
     const char *name;
     const char *summary;      /* a paragraph about what the tool does */
-    const char *const *usage; /* one command line each, without the tool's name; NULL at the end */
+    const char *const *usage; /* command lines without the tool's name; NULL at the end */
     const struct command_option *options;
     size_t n_options;
-    /* Stores an argument that is no option. Returns NULL, or what is wrong with it. NULL: there are no arguments. */
+    /* Stores an argument that is no option. Returns NULL, or what is wrong with it. May be NULL: refuses arguments. */
     const char *(*add_argument)(void *options, const char *word);
     const struct command_status *statuses; /* exit codes; a NULL text at the end */
-    const char *notes;                     /* printed at the end of --help, line by line as it is; NULL: none */
+    const char *notes;                     /* printed at the end of --help without wrapping; may be NULL */
 };
 
 /*
- * Parses the command line into *options, which holds the defaults. Returns -1 if the tool may go on. Otherwise help, the
- * version or an error was printed, and the tool must exit with the returned code. Sets SIGPIPE to be ignored, so that
- * output to a closed pipe is reported as a failed write.
+ * Parses the command line into *options, which holds the defaults. Returns -1 if the tool may go on. Otherwise help,
+ * the version or an error was printed, and the tool must exit with the returned code. Sets SIGPIPE to be ignored, so
+ * that output to a closed pipe is reported as a failed write.
  */
 int command_parse(const struct command *c, void *options, int argc, char **argv);
 
-/* Prints a message about wrong usage and the way to --help. Returns COMMAND_USAGE. */
+/* Prints a message about wrong usage, and mentions --help. Returns COMMAND_USAGE. */
 int command_usage_error(const struct command *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

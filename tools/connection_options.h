@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The values of options that several tools have. Each function is the `set` of a COMMAND_CALL option (command.h), whose
- * `at` is a field of the type that is named here. It returns NULL, or what is wrong with the value.
+ * `at` is a field of the type that the function's comment names. It returns NULL, or what is wrong with the value.
  */
 #ifndef TOOLS_CONNECTION_OPTIONS_H
 #define TOOLS_CONNECTION_OPTIONS_H
@@ -13,7 +13,7 @@ const char *option_set_host(void *endpoint, const char *value);
 /* uint32_t: the index of an interface, from its index or name. */
 const char *option_set_interface(void *if_index, const char *value);
 
-/* ondk_config_t: one of these names. */
+/* ondk_config_t: the name of a profile, one of OPTION_PROFILES. */
 #define OPTION_PROFILES "default|narrow|no-windows|shallow|minimal"
 const char *option_set_profile(void *config, const char *value);
 

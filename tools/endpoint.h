@@ -18,15 +18,15 @@ struct endpoint {
     char host[256];
     uint16_t port;
     struct sockaddr_storage addresses[ENDPOINT_MAX_ADDRESSES];
-    uint32_t count; /* of addresses, 0 before endpoint_resolve */
+    uint32_t count; /* number of addresses, 0 before endpoint_resolve */
 };
 
 /*
- * Splits the text, and checks it as far as that is possible without a name server. has_port: a port or the name of a
- * service must follow the host, otherwise it must not. Returns NULL, or what is wrong.
+ * Splits the text into host and port, and checks what can be checked without a name server. If has_port, a port or the
+ * name of a service must follow the host; otherwise nothing may follow the host. Returns NULL, or what is wrong.
  */
 const char *endpoint_parse(struct endpoint *e, const char *given, bool has_port);
-/* Looks up the host's addresses. Returns false, with the reason in error, if it has none. May block for seconds. */
+/* Looks up the host's addresses. Returns false, with the reason in error, if none is found. May block for seconds. */
 bool endpoint_resolve(struct endpoint *e, char *error, size_t room);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ctrl-C: see interrupt.h. A thread waits for the signals, so nothing here must be safe in a signal handler. */
+/* Ctrl-C: see interrupt.h. A thread waits for the signals, so this code need not be safe in a signal handler. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ctrl-C. The first SIGINT or SIGTERM asks the tool to end and to print what it has so far. If that takes longer than two
- * seconds, a line on stderr reports what the tool waits for. The second signal ends the process at once.
+ * Ctrl-C. The first SIGINT or SIGTERM asks the tool to end and to print what it has so far. If that takes longer than
+ * two seconds, a line on stderr reports what the tool waits for. The second signal ends the process at once.
  */
 #ifndef TOOLS_INTERRUPT_H
 #define TOOLS_INTERRUPT_H
@@ -9,15 +9,15 @@
 #include <stdbool.h>
 
 /*
- * Starts a thread that waits for the signals, and blocks them in the calling thread and in those that it creates. Must
- * be called before other threads are created. on_interrupt, which may be NULL, runs once on that thread after
- * interrupt_received has become true, so it may take locks.
+ * Starts a thread that waits for the signals. Blocks the signals in the calling thread and in the threads that it
+ * creates later, so this must be called before other threads are created. After interrupt_received has become true, the
+ * waiting thread calls on_interrupt once, unless it is NULL. on_interrupt is no signal handler: it may take locks.
  */
 void interrupt_catch(void (*on_interrupt)(void));
-bool interrupt_received(void); /* any thread */
-/* Sets what the tool waits for after an interrupt: "for the server". The text must stay valid. Any thread. */
+bool interrupt_received(void); /* may be called by any thread */
+/* Sets what the tool waits for after an interrupt: "for the server". Any thread. The text must stay valid. */
 void interrupt_set_wait(const char *text);
-/* Waits for a time or until the interrupt. Returns false if it was interrupted. */
+/* Waits for `seconds`, or until the interrupt. Returns false after an interrupt. */
 bool interrupt_sleep(double seconds);
 
 #endif

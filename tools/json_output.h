@@ -8,11 +8,14 @@
 #include <stdio.h>
 
 /*
- * Returns a new object that begins with "tool", the tool's "version", and "format", which grows if a member changes its
- * meaning; new members do not change it. NULL: out of memory.
+ * Returns a new object that begins with "tool", the tool's "version", and "format". "format" is a number that grows
+ * when a member changes its meaning, but not when members are added. Returns NULL if out of memory.
  */
 json_t *json_output_begin(const char *tool, int format);
-/* Returns a text; bytes that are not UTF-8 are escaped as in printable.h. NULL as text: null. NULL: out of memory. */
+/*
+ * Returns a JSON string; a text that is not UTF-8 is escaped as in printable.h. Returns JSON's null if text is NULL,
+ * and a NULL pointer if out of memory.
+ */
 json_t *json_output_text(const char *text);
 /*
  * Writes the object and a line break, all in ASCII, so that no text in it can control a terminal. flags: as for

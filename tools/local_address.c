@@ -57,7 +57,7 @@ static bool local_address_explain_foreign(const struct sockaddr_storage *a, uint
     return true;
 }
 
-/* Returns the error of a bind, 0 if it succeeds: the socket is closed at once. */
+/* Binds a socket to the address and closes it. Returns the error of the bind, or 0. */
 static int local_address_try_bind(const struct sockaddr_storage *a)
 {
     int s = socket(a->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -11,12 +11,12 @@
 #include "ndk/ndkpi.h"
 
 /*
- * Writes why the address cannot be used, if status is STATUS_INVALID_ADDRESS or STATUS_SHARING_VIOLATION and more is
- * known than the status. if_index: the interface of the adapter; 0: none was found. Returns whether text was written.
+ * Writes why the address cannot be used, if status is STATUS_INVALID_ADDRESS or STATUS_SHARING_VIOLATION and a cause is
+ * found. if_index is the interface of the adapter, or 0 if none was found. Returns whether text was written.
  */
 bool local_address_explain(NTSTATUS status, const struct sockaddr_storage *a, uint32_t if_index, char *text,
                            size_t size);
-/* Returns whether the address is a link-local one of IPv6 without a zone. */
+/* Returns whether the address is an IPv6 link-local address without a zone. */
 bool local_address_needs_zone(const struct sockaddr_storage *a);
 
 #endif

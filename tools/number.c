@@ -40,7 +40,7 @@ bool number_parse_c(const char *text, uint64_t high, uint64_t *value)
     return number_parse_base(text, 0, 0, high, value);
 }
 
-/* Parses digits with an optional fraction. Returns what follows them, or NULL if the text does not begin with them. */
+/* Parses digits with an optional fraction. Returns the rest of the text, or NULL if the text begins otherwise. */
 static const char *number_parse_digits(const char *text, double *number)
 {
     size_t len = strspn(text, "0123456789");
@@ -84,7 +84,7 @@ bool number_parse_fraction(const char *text, double low, double high, double *nu
     return true;
 }
 
-/* Returns by how many bits the suffix shifts a number of bytes; -1 if it is no suffix. */
+/* Returns by how many bits a number with this suffix must be shifted to be bytes; -1 if the suffix is unknown. */
 static int number_size_shift(const char *suffix)
 {
     static const char *const letters = "KMGT";
@@ -118,7 +118,7 @@ bool number_parse_size(const char *text, uint64_t low, uint64_t high, uint64_t *
     return true;
 }
 
-/* Divides *bytes by 1024 as often as it stays exact. Returns the suffix, 0 if there is none. */
+/* Divides *bytes by 1024 while the result is exact. Returns the suffix for the result, or 0 for bytes. */
 static char number_shorten_size(uint64_t *bytes)
 {
     char letter = 0;

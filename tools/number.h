@@ -9,17 +9,17 @@
 
 /* Parses a decimal number. Returns false and leaves *value unchanged if it is malformed or out of bounds. */
 bool number_parse(const char *text, uint32_t low, uint32_t high, uint32_t *value);
-/* The same in C's notation: decimal, 0x and hexadecimal digits, or 0 and octal digits. */
+/* Parses a number up to `high` in C's notation: decimal, 0x and hexadecimal digits, or 0 and octal digits. */
 bool number_parse_c(const char *text, uint64_t high, uint64_t *value);
 /* Parses a number with an optional fraction. */
 bool number_parse_fraction(const char *text, double low, double high, double *number);
 /* Parses a time: seconds with an optional fraction, or a number with the unit us, ms, s, min or h. */
 bool number_parse_duration(const char *text, double low, double high, double *seconds);
-/* Parses a number of bytes, or of KiB, MiB, GiB or TiB with the suffix K, M, G or T, which may be followed by iB or B. */
+/* Parses a number of bytes, or of KiB, MiB, GiB or TiB with the suffix K, M, G or T; iB or B may follow the suffix. */
 bool number_parse_size(const char *text, uint64_t low, uint64_t high, uint64_t *bytes);
 /* Writes a number of bytes in the shortest exact form: 1000, 64K, 16M. Returns text. */
 const char *number_write_size(uint64_t bytes, char *text, size_t room);
-/* Writes a number of bytes for a person, in the largest exact unit: "1000 bytes", "64 KiB". Returns text. */
+/* Writes a number of bytes with the largest unit that is exact: "1000 bytes", "64 KiB". Returns text. */
 const char *number_write_size_iec(uint64_t bytes, char *text, size_t room);
 
 #endif

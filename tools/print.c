@@ -66,7 +66,7 @@ bool print_close(void)
     return !lost;
 }
 
-/* Returns the line with its prefix, printable, which the caller frees; NULL if out of memory. */
+/* Returns the line with its prefix, escaped, in memory that the caller frees. Returns NULL if out of memory. */
 static char *print_format(const char *format, va_list args)
 {
     char *text, *line, *safe;

@@ -21,22 +21,22 @@ bool print_close(void);
 
 /* Sets what the lines of the calling thread begin with. The text must stay valid. */
 void print_set_prefix(const char *text);
-/* Any thread. */
+/* Prints a line. May be called by any thread. */
 void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same, in red and in bold on a terminal. */
+/* Like print_line. On a terminal the line of print_error is red, and that of print_title is bold. */
 void print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void print_title(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Returns whether some output could not be written. A tool that prints for long should then end. */
+/* Returns whether some output could not be written. A tool that prints until it is interrupted should then end. */
 bool print_is_lost(void);
 
 /* Prints "step failed: STATUS_X (0x...)" and advice for this status. */
 void print_failed(const char *step, NTSTATUS status);
 /*
- * The same with the provider's reason and its advice instead of the status' advice, which is less specific and may
- * contradict. 0: there is no reason.
+ * Like print_failed, with the provider's reason and the advice for this reason. The advice for the status is left out,
+ * because it is less specific and may contradict. If reason is 0, the same as print_failed.
  */
 void print_failed_for(const char *step, NTSTATUS status, uint32_t reason);
-/* The same with the caller's own advice. */
+/* Like print_failed, with the caller's own advice. */
 void print_failed_advice(const char *step, NTSTATUS status, const char *advice);
 /* For a step of the consumer's connection: also prints the connector's reason. */
 void print_step_failed(const struct consumer *c, const char *step, NTSTATUS status);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Control characters are not safe to print. Nor are characters that change the direction of the text behind them. */
+/* Unsafe are control characters, and characters that change the direction of the text after them. */
 static bool printable_is_safe(uint32_t c)
 {
     bool control = (c < 0x20 && c != '\t') || (c >= 0x7f && c < 0xa0);

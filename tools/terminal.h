@@ -9,23 +9,23 @@
 enum terminal_style { STYLE_NONE, STYLE_BOLD, STYLE_DIM, STYLE_RED, STYLE_GREEN, STYLE_YELLOW };
 
 /*
- * Returns the escape sequence of a style, or "" if the stream is no terminal, TERM is "dumb", or NO_COLOR is set and not
- * empty. STYLE_NONE ends a style.
+ * Returns the escape sequence of a style, or "" if the stream is no terminal, TERM is "dumb", or NO_COLOR is set and
+ * not empty. STYLE_NONE ends a style.
  */
 const char *terminal_style(FILE *stream, enum terminal_style style);
 
 /*
- * Shows a line of progress on stderr, at most five times a second, from two seconds after the first call on. Prints
- * nothing if stderr is no terminal. Any thread.
+ * Shows a line of progress on stderr, at most five times a second, beginning two seconds after the first call. Prints
+ * nothing if stderr is no terminal. May be called by any thread.
  */
 void progress_show(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /*
- * Shows the text and the seconds since the call on the same line, each second from the second one on, until progress_end.
- * For a call that blocks.
+ * For a call that blocks. Shows the text and the number of seconds since progress_begin on the line of progress, until
+ * progress_end. Shows them once a second, beginning after two seconds.
  */
 void progress_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void progress_end(void);
-/* Removes the line. Must be called before other output to a terminal, and at the end. Any thread. */
+/* Removes the line of progress. Must be called before other output to a terminal, and at the end. Any thread. */
 void progress_clear(void);
 
 #endif

@@ -29,7 +29,7 @@ static void adapter_read_link(struct adapter *a)
     close(s);
 }
 
-/* Each major version of the interface has an adapter of its own: its highest minor version. */
+/* Opens and queries the adapter of one major version, which reports the highest minor version that it supports. */
 static void adapter_try_version(struct adapter *a, NDK_VERSION version)
 {
     ULONG size = sizeof a->info;

@@ -10,12 +10,12 @@
 
 struct adapter {
     ondk_adapter_entry_t entry;
-    char name[sizeof((ondk_adapter_entry_t *)0)->name * PRINTABLE_MAX_GROWTH]; /* the interface's, printable */
+    char name[sizeof((ondk_adapter_entry_t *)0)->name * PRINTABLE_MAX_GROWTH]; /* the interface's name, escaped */
     uint32_t mtu;                                                              /* 0: unknown */
     uint32_t speed_mbps;                                                       /* of the link; 0: unknown */
-    NTSTATUS status;                                                           /* of opening it */
+    NTSTATUS status;                                                           /* of opening the adapter */
     NDK_ADAPTER_INFO info;                                                     /* valid if status is STATUS_SUCCESS */
-    NDK_VERSION versions[4];                                                   /* with which it opens */
+    NDK_VERSION versions[4];                                                   /* with which the adapter opens */
     uint32_t n_versions;
 };
 

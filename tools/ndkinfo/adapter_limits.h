@@ -9,7 +9,7 @@
 #include "ndk/ndkpi.h"
 
 struct limit {
-    const char *member; /* in NDK_ADAPTER_INFO */
+    const char *member; /* its name in NDK_ADAPTER_INFO */
     const char *text;   /* what it limits */
     const char *unit;   /* "bytes", "" ... */
     size_t at, size;
@@ -18,7 +18,7 @@ struct limit {
 /* The list ends with a NULL member. Version, AdapterFlags and RdmaTechnology are not in it. */
 extern const struct limit limits[];
 uint64_t limit_value(const struct limit *l, const NDK_ADAPTER_INFO *info);
-/* Writes a limit for a person: "16 MiB", "64", "none". Returns text. */
+/* Writes a limit with its unit: "16 MiB", "64", "none". Returns text. */
 const char *limit_write(const struct limit *l, const NDK_ADAPTER_INFO *info, char *text, size_t room);
 
 struct flag {

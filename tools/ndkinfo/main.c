@@ -28,7 +28,7 @@ static const char *adapter_state(const struct adapter *a)
     return NT_SUCCESS(a->status) ? "up" : "unusable";
 }
 
-/* Writes an address without its port, printable: its zone is the name of an interface. */
+/* Writes an address without its port. Escapes it, because its zone is an interface's name, which can be any text. */
 static void adapter_write_address(const struct sockaddr_storage *address, char *text, size_t room)
 {
     char whole[MAX_TEXT], *start = whole, *end;
@@ -253,7 +253,7 @@ static bool ndkinfo_report_missing(const struct options *o, const uint32_t *inde
     return missing;
 }
 
-/* Returns false after a message if not all of it is written. */
+/* Returns false, after a message, if the JSON object was not written completely. */
 static bool ndkinfo_print_json(const struct options *o, json_t *adapters)
 {
     json_t *whole = json_output_begin("ndkinfo", JSON_FORMAT);
@@ -269,7 +269,8 @@ static bool ndkinfo_print_json(const struct options *o, json_t *adapters)
 }
 
 /*
- * Shows the adapters that are wanted. indexes: one for each name; 0: a message has been printed. Returns the exit code.
+ * Shows the wanted adapters. indexes has the interface of each name, or 0 after a message that there is none. Returns
+ * the exit code.
  */
 static int ndkinfo_show(const struct options *o, const uint32_t *indexes)
 {

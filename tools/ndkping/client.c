@@ -18,7 +18,7 @@
 #include "rtt.h"
 #include "terminal.h"
 
-enum { MAX_RECORDS = 100000 }; /* of single pings in the JSON object */
+enum { MAX_RECORDS = 100000 }; /* the most pings that the JSON object lists */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct consumer consumer;
@@ -84,7 +84,7 @@ static void client_report_size(struct run *run, uint32_t size, const struct rtt 
                    rtt_deviation(t));
 }
 
-/* Waits for the time of the next ping. Returns RPING_DONE then. */
+/* Waits `seconds`, the time until the next ping, and returns RPING_DONE. Returns earlier if the server disconnects. */
 static enum rping_end client_pause(struct rping *r, double seconds)
 {
     if (seconds > 0 && consumer_wait_disconnect_ms(&consumer, (uint64_t)(seconds * 1000) + 1)) {
@@ -96,7 +96,10 @@ static enum rping_end client_pause(struct rping *r, double seconds)
     return consumer_is_cancelled(&consumer) ? RPING_CANCELLED : RPING_DONE;
 }
 
-/* Makes the pings of one size. Each begins an interval after the begin of the one before it. */
+/*
+ * Makes the pings of one size. A ping begins one interval after the previous ping began, or at once if the previous
+ * ping took longer than the interval.
+ */
 static enum rping_end client_ping_size(struct run *run, uint32_t size, struct rtt *t)
 {
     const struct options *o = run->options;
@@ -134,7 +137,7 @@ static enum rping_end client_sweep(struct run *run)
     return end;
 }
 
-/* Makes all pings of the server at that address and prints their times. */
+/* Makes all pings over the connection to `server`, and prints their times. */
 static int client_ping(const struct options *o, struct rping *r, const struct sockaddr_storage *server, json_t *result)
 {
     struct run run = { .options = o, .rping = r, .records = json_array(), .sizes = json_array() };
@@ -165,7 +168,7 @@ static int client_ping(const struct options *o, struct rping *r, const struct so
 
 /* ---- the connection ---- */
 
-/* Opens the adapter on the way to the server. *from receives the client's address. */
+/* Opens the adapter on the route to the server. *from receives the client's address. */
 static int client_open(const struct options *o, const struct sockaddr_storage *to, struct sockaddr_storage *from,
                        json_t *result)
 {
@@ -247,7 +250,7 @@ static NTSTATUS client_disconnect(void)
     return status;
 }
 
-/* Makes one attempt: with one of the server's addresses. Sets *is_final if other addresses must not be tried. */
+/* Tries one of the server's addresses. Sets *is_final if the server's other addresses must not be tried. */
 static int client_try(const struct options *o, const struct sockaddr_storage *to, bool *is_final, json_t *result)
 {
     struct rping r = { .consumer = &consumer, .step_ms = o->step_ms, .verbose = o->verbose };
@@ -264,7 +267,7 @@ static int client_try(const struct options *o, const struct sockaddr_storage *to
         code = client_connect(o, to, &from, is_final, result);
     if (code == NDKPING_OK) {
         *is_final = true;
-        json_object_del(result, "error"); /* of an address that was tried before */
+        json_object_del(result, "error"); /* the error of an address that was tried before */
         code = roles_check_limits(o, consumer.connector, result);
         if (code == NDKPING_OK)
             code = client_ping(o, &r, to, result);

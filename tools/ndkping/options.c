@@ -12,7 +12,8 @@
 #include "number.h"
 #include "rping.h"
 
-enum { DEFAULT_STEP_MS = 40000 }; /* above unacked_ms, so that a silent host ends the connection before */
+/* The default time limit of an answer. A silent host ends the connection earlier, because unacked_ms is shorter. */
+enum { DEFAULT_STEP_MS = 40000 };
 
 static bool options_parse_hex(const char *text, uint8_t *bytes, uint32_t room, uint32_t *len)
 {
@@ -31,7 +32,7 @@ static bool options_parse_hex(const char *text, uint8_t *bytes, uint32_t room, u
     return true;
 }
 
-/* "zero,write" */
+/* Parses a list such as "zero,write", and stores the bits ONDK_RTR_ of its words. */
 static const char *options_set_rtr(void *at, const char *value)
 {
     static const char expected[] = "none or a list of zero, write and read is expected, for example write,read";

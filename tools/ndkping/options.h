@@ -23,20 +23,20 @@ enum ndkping_exit {
 
 struct options {
     bool server, client;
-    struct endpoint server_address, client_address; /* client_address: its text is empty if it was not given */
+    struct endpoint server_address, client_address; /* client_address.text is empty if the option is not given */
     uint32_t server_if, client_if;
     double wait_seconds; /* 0: no limit */
     bool persistent;
-    uint32_t clients; /* server: how many it serves; 0: no limit */
+    uint32_t clients; /* server: the number of clients that it serves; 0: no limit */
     bool verbose, quiet, reject;
     bool json, csv;
     const char *log_file;
     bool append;
-    uint32_t count; /* of pings; 0: until interrupted */
+    uint32_t count; /* number of pings; 0: until interrupted */
     bool has_count, has_interval;
     double interval;                /* seconds */
-    uint32_t size;                  /* server: the largest ping that it accepts */
-    uint32_t sweep_low, sweep_high; /* client: the sizes of --sweep; sweep_high 0: --size */
+    uint32_t size;                  /* of a ping; server: of the largest ping that it accepts */
+    uint32_t sweep_low, sweep_high; /* client: the bounds of --sweep; sweep_high is 0 without --sweep */
     uint64_t step_ms;               /* time limit of each step of a ping */
     uint32_t ird, ord;
     uint8_t private_data[512];

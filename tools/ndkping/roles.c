@@ -98,7 +98,10 @@ int roles_report_problem(const char *step, const char *text, json_t *result)
     return NDKPING_FAILED;
 }
 
-/* unacked_ms ends the connection if the host does not acknowledge, so after a longer wait it has acknowledged. */
+/*
+ * Reports an answer that did not arrive within step_ms. If step_ms is above unacked_ms, the peer's host has
+ * acknowledged the ping, because unacked_ms would have ended the connection otherwise.
+ */
 static int roles_report_gave_up(const struct options *o, const struct rping *r, json_t *result)
 {
     const char *peer = o->server ? "client" : "server";

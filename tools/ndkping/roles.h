@@ -8,7 +8,7 @@
 #include "options.h"
 #include "rping.h"
 
-/* Each prints its results, and returns the exit code. result: an object that receives them for --json. */
+/* Each function runs a role, prints the results, adds them to the JSON object `result`, and returns the exit code. */
 int client_run(const struct options *o, json_t *result);
 int server_run(const struct options *o, json_t *result);
 
@@ -19,16 +19,16 @@ void roles_print_limits(struct consumer *c);
 void roles_print_counters(struct consumer *c);
 /* Prints a failed step and its reason, and adds them to result. Returns NDKPING_FAILED. */
 int roles_report_failed(const char *step, NTSTATUS status, uint32_t reason, json_t *result);
-/* The same with what the tool itself knows instead of a reason of the provider. */
+/* Like roles_report_failed, with the tool's own text instead of a reason of the provider. */
 int roles_report_failed_text(const char *step, NTSTATUS status, const char *text, json_t *result);
-/* The same without a status. */
+/* Like roles_report_failed_text, without a status. */
 int roles_report_problem(const char *step, const char *text, json_t *result);
 /*
- * Checks that the server can read, which every ping needs. Returns NDKPING_OK, or NDKPING_FAILED after a message, which
- * is also added to result.
+ * Checks that the server can read, because every ping needs a read. Returns NDKPING_OK, or NDKPING_FAILED after a
+ * message, which is also added to result.
  */
 int roles_check_limits(const struct options *o, NDK_CONNECTOR *connector, json_t *result);
-/* Prints the end of the pings, and adds it to result. Returns the exit code; NDKPING_OK for RPING_CANCELLED. */
+/* Prints how the pings ended, and adds it to result. Returns the exit code, which is NDKPING_OK for RPING_CANCELLED. */
 int roles_report_end(const struct options *o, const struct rping *r, enum rping_end end, json_t *result);
 
 #endif

@@ -68,7 +68,7 @@ void rping_close(struct rping *r)
     consumer_region_destroy(&r->messages);
 }
 
-/* After a wait that ended without a result: the peer has disconnected, or the time limit has passed. */
+/* Stores why a wait ended without a result: a disconnect, a cancellation, or the time limit. Returns false. */
 static bool rping_fail_without_result(struct rping *r, const char *step)
 {
     if (!consumer_is_disconnected(r->consumer) && !consumer_is_cancelled(r->consumer)) {
@@ -112,7 +112,7 @@ static bool rping_send_message(struct rping *r, const struct consumer_region *ab
     return NT_SUCCESS(status) || rping_fail(r, "NdkSend", status);
 }
 
-/* Waits for the peer's message, copies it, and posts the receive for the next one. */
+/* Waits for the peer's message, copies it, and posts the receive for the next message. */
 static bool rping_receive_message(struct rping *r, struct message *m, uint64_t ms)
 {
     NTSTATUS status;
@@ -235,7 +235,7 @@ enum rping_end rping_server(struct rping *r)
     struct message from;
 
     for (;;) {
-        if (!rping_receive_message(r, &from, 0)) { /* the client may wait or disconnect between two pings */
+        if (!rping_receive_message(r, &from, 0)) { /* no time limit: the client may wait between two pings */
             if (!consumer_is_cancelled(r->consumer) && consumer_wait_disconnect(r->consumer, 1) && r->pings)
                 return RPING_DONE;
             return rping_end_of_failure(r);

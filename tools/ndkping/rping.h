@@ -2,8 +2,8 @@
 /*
  * The protocol of rdma-core's rping. For each ping: 1. The client advertises a buffer by a 16-byte message (address,
  * token, size, big-endian). 2. The server reads the buffer by RDMA read and answers with a message. 3. The client
- * advertises a second buffer. 4. The server writes the data there by RDMA write and answers. 5. The client compares
- * both buffers.
+ * advertises a second buffer. 4. The server writes the data into the second buffer by RDMA write and answers. 5. The
+ * client compares the two buffers.
  */
 #ifndef NDKPING_RPING_H
 #define NDKPING_RPING_H
@@ -16,7 +16,7 @@
 enum { RPING_MESSAGE = 16, RPING_MIN_DATA = 24, RPING_MAX_DATA = 16777216 };
 
 enum rping_end {
-    RPING_DONE,      /* client: the ping is done; server: the client has disconnected */
+    RPING_DONE,      /* client: the ping has succeeded; server: the client has disconnected */
     RPING_FAILED,    /* a call or request failed; see status and step */
     RPING_DIFFERENT, /* data differed */
     RPING_CANCELLED, /* consumer_cancel was called */
@@ -24,7 +24,7 @@ enum rping_end {
 
 struct rping {
     struct consumer *consumer;
-    struct consumer_region messages;     /* one message to send, one to receive */
+    struct consumer_region messages;     /* the message to send, and the message to receive */
     struct consumer_region source, sink; /* server: no sink */
     uint64_t step_ms;                    /* time limit of each step; 0: none */
     bool verbose;
@@ -34,8 +34,8 @@ struct rping {
     double time_us;    /* client: the round trip of the last ping */
     NTSTATUS status;
     const char *step;
-    uint32_t reason; /* ProviderErrorCode of the failed request, or the reason of the disconnect; 0: neither */
-    bool gave_up;    /* step_ms passed: status is STATUS_IO_TIMEOUT, and the connection still exists */
+    uint32_t reason; /* ProviderErrorCode of the failed request, or the reason of the disconnect; 0 if there is none */
+    bool gave_up;    /* true after step_ms: status is then STATUS_IO_TIMEOUT, and the connection still exists */
 };
 
 /*

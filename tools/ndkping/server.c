@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ndkping's server: listens, and serves each client on a thread of its own with a PD, CQ and QP of its own on the
- * listener's adapter. The invariant: a client's thread, and nobody else, opens and closes that client's objects; the
- * list of clients is what Ctrl-C cancels.
+ * listener's adapter. The invariant: only a client's thread opens and closes the client's objects. Ctrl-C cancels the
+ * consumers of all clients in the list.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ enum { MAX_CLIENTS = 256, MAX_RECORDS = 100000 };
 struct client {
     struct client *next;
     const struct options *options;
-    NDK_CONNECTOR *connector; /* before the thread has stored it in `consumer` */
+    NDK_CONNECTOR *connector; /* the client's thread stores it in `consumer` */
     struct consumer consumer;
     bool is_open, is_done; /* guarded by the lock; is_open: consumer_cancel may be called */
     pthread_t thread;
@@ -92,7 +92,7 @@ static int client_serve(struct client *client, struct rping *r)
     code = roles_check_limits(o, c->connector, client->result);
     if (code == NDKPING_OK)
         code = roles_report_end(o, r, rping_server(r), client->result);
-    if (r->gave_up) /* a disconnect would wait for the client again: the close resets the connection */
+    if (r->gave_up) /* no disconnect, which would wait for the client again: the close resets the connection */
         return code;
     status = consumer_disconnect(c);
     if (code == NDKPING_OK && !NT_SUCCESS(status) && status != STATUS_CONNECTION_INVALID)
@@ -109,7 +109,7 @@ static void client_set_open(struct client *client, bool is_open)
     pthread_mutex_unlock(&lock);
 }
 
-/* Begins the lines about the client with its address if there may be several clients. */
+/* Makes every line of the client's thread begin with the client's address if there may be several clients. */
 static void client_set_prefix(struct client *client)
 {
     struct sockaddr_storage peer;
@@ -158,12 +158,12 @@ static void *client_run_thread(void *context)
 
 struct totals {
     uint32_t accepted, failed;
-    uint32_t active; /* whose thread was not joined yet */
-    int code;        /* of the first client that failed */
+    uint32_t active; /* clients whose thread has not been joined */
+    int code;        /* exit code of the first client that failed */
     json_t *records; /* NULL without --json */
 };
 
-/* Keeps the result of a client, or releases it. */
+/* Adds the result of a client to the records, if there is room. Takes over the caller's reference. */
 static void totals_add_record(struct totals *t, json_t *result)
 {
     if (json_array_size(t->records) < MAX_RECORDS)
@@ -171,7 +171,7 @@ static void totals_add_record(struct totals *t, json_t *result)
     json_decref(result);
 }
 
-/* Removes a client whose thread has ended from the list. If there is none: waits for one, or returns NULL. */
+/* Removes a client that has ended from the list. If none has ended, waits for the next if `wait`, else returns NULL. */
 static struct client *server_remove_ended(bool wait)
 {
     struct client *found = NULL;
@@ -211,7 +211,7 @@ static void server_join_clients(struct totals *t, uint32_t max_active)
     }
 }
 
-/* Refuses a client for which there is no memory or thread. It counts as one that failed. */
+/* Refuses a client for which there is no memory or thread. The client counts as failed. */
 static void server_refuse_client(NDK_CONNECTOR *connector, struct totals *t)
 {
     struct consumer refused = { .connector = connector };
@@ -255,7 +255,7 @@ static void server_start_client(const struct options *o, NDK_CONNECTOR *connecto
 
 /* ---- listening ---- */
 
-/* Waits for a request. Returns NULL after the interrupt, or if no client has been here for the time of -W. */
+/* Waits for a request. Returns NULL after the interrupt, or if no client has been connected for the time of -W. */
 static NDK_CONNECTOR *server_next_request(const struct options *o, struct totals *t)
 {
     for (;;) {
@@ -275,7 +275,7 @@ static NDK_CONNECTOR *server_next_request(const struct options *o, struct totals
     }
 }
 
-/* Opens the adapter that has the address, and listens. */
+/* Opens the adapter of the interface that has the address, and listens. */
 static NTSTATUS server_listen_at(const struct options *o, const struct sockaddr_storage *at, const char **step)
 {
     uint32_t index = o->server_if ? o->server_if : interface_of_address(at);
@@ -292,7 +292,7 @@ static NTSTATUS server_listen_at(const struct options *o, const struct sockaddr_
     return status;
 }
 
-/* Listens at the first of the host's addresses at which that is possible. */
+/* Listens at the host's first address that can be used. */
 static int server_listen(const struct options *o, json_t *result)
 {
     const struct endpoint *e = &o->server_address;
