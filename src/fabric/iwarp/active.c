@@ -138,7 +138,7 @@ struct conn_outcome active_request(struct fabric_conn *c)
 
 /*
  * Runs between the reply and complete, and detects that the peer closes or resets. A peer must not send in this phase.
- * Some do: their first bytes are stored for the stream, and the rest stays in the socket.
+ * Some peers do: their first bytes are stored for the stream, and the rest stays in the socket.
  */
 struct conn_outcome active_wait(struct fabric_conn *c)
 {

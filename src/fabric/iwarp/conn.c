@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections. This file drives them. Invariant: it alone takes steps in the connection's table
- * (conn_table.c), and every call from outside enters here. The files below it return what happened (struct
- * conn_outcome).
+ * Connections. This file drives them. Invariant: it alone takes steps in the connection's table (conn_table.c), and
+ * every call from outside enters here. The files below it return what happened (struct conn_outcome).
  *
  *   file            owns of struct fabric_conn              calls                       returns
  *   conn.c          state, ops, home, readable, blocked     all below, the listener     to the provider
  *   conn_table.c    nothing                                 nothing                     the cell of state and event
- *   conn_effects.c  short_linger, ended if forgiven         stream, passive, limit,     nothing: no effect can fail
- *                                                           consumer's events, net
+ *   conn_effects.c  short_linger; ended (DO_FORGIVE),       stream, passive, limit,     nothing: no effect can fail
+ *                   result (DO_ANSWER); frees reservation   consumer's events, net
  *   conn_object.c   refs, has_socket, shard_link            listener, `closed`          nothing
  *   conn_limit.c    timer, measured, progress               net                         whether a limit has passed, why
  *   active.c        local, remote, reservation, result      handshake, net              an outcome
@@ -20,16 +19,16 @@
  *   liveness.c      stall, mark                             queue pair's core           why input has stalled
  *   report.c        nothing                                 the fabric's observer       nothing
  *
- * A step: an event and a reason -> the cell -> the state -> the report of an end -> the effects, in their order -> the
- * invariants are checked.
+ * A step: event and reason select a cell; the new state is set; the beginning or end of the connection is reported to
+ * the observer; the effects are carried out in their order; the invariants are checked.
  * conn_pump runs the state's function, takes the step that it returns, and repeats until the state does not change.
  *
- * Any thread may make requests. A request is recorded in `ops` under the connection's lock, and the connection's one
- * task is queued on its home shard. There, with the token held, the task carries the requests out in a fixed order.
- * Readiness of the socket and timers run with the same token. So everything marked "owner" has one writer at a time,
- * also while the connection moves to another shard. To move, the connection stops its timer and detaches its socket,
- * sets the new home under the lock, and queues its task there with the request still recorded. If its task has been
- * queued on the old shard meanwhile, that task queues itself on the new one.
+ * Any thread may make requests. A request is recorded in `ops` under the connection's lock, and the connection's only
+ * task is queued on its home shard. There, with the token held, the task carries the requests out in a fixed order. The
+ * handlers of the socket and the timers run with the same token. So everything marked "owner" has one writer at a time,
+ * also while the connection moves to another shard. conn_move stops the timer, detaches the socket, sets the new home
+ * under the lock, and queues the task on the new shard, with the request still recorded. If the task has been queued on
+ * the old shard meanwhile, it runs there and queues itself on the new shard.
  */
 #include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/endpoint.h"
@@ -77,8 +76,8 @@ static void conn_check_invariants(const struct fabric_conn *c)
 }
 
 /*
- * Counts the step. Called before the step's effects, so that a consumer that receives the report finds it counted. One
- * shard has all counts of a connection, because a connection moves only before it is established.
+ * Counts the step. Called before the step's effects, so that a consumer finds the step counted when it receives the
+ * report. One shard has all counts of a connection, because a connection moves only before it is established.
  */
 static void conn_count_step(struct fabric_conn *c, enum conn_state from, enum conn_state next)
 {
@@ -92,7 +91,7 @@ static void conn_count_step(struct fabric_conn *c, enum conn_state from, enum co
         iwarp_count(c->home, COUNT_CONNECTION_ERRORS, 1);
 }
 
-/* Sets the state and what follows from it: the reason of the end, counts, time limit. Nothing else writes the state. */
+/* Sets the state and what depends on it: the reason of the end, counts, time limit. Nothing else changes the state. */
 static void conn_set_state(struct fabric_conn *c, enum conn_state next, enum fabric_reason why)
 {
     enum conn_state from = c->state;
@@ -205,7 +204,7 @@ static void conn_on_limit(struct shard_timer *timer)
     if (c->state == CONN_WAIT_REQUEST)
         iwarp_count(c->home, COUNT_DROPPED, 1);
     if (c->short_linger) {
-        c->readable = true; /* so that all input is read before the socket is closed */
+        c->readable = true; /* so that linger_hang_up reads all input before the socket is closed */
         linger_hang_up(c);
     }
     conn_step(c, CONN_LOST, limit_reason(c));
@@ -224,7 +223,7 @@ static void conn_on_nudge(struct shard_timer *timer)
     conn_unref(c);
 }
 
-/* Reads input that this side has not read yet, so that the peer is not blamed for this side's delay. */
+/* Reads input that waits in the socket, so that no connection ends because this side is slow. */
 static void conn_read_pending(struct fabric_conn *c)
 {
     c->readable = true;
@@ -365,13 +364,13 @@ static void conn_move(struct fabric_conn *c, struct iwarp_shard *to, unsigned op
     if (post)
         shard_post(to->shard, &c->task);
     else
-        conn_unref(c); /* not the last reference: the task is queued on this shard again, and has one */
+        conn_unref(c); /* not the last reference: the task is queued on this shard again, and has a reference */
 }
 
 /*
- * Connect and accept need the connection on its queue pair's shard. Returns true if it is on that shard, with its
- * socket attached, or if ops need no move. Returns false after conn_move: the caller must not access the connection
- * any more.
+ * Connect and accept need the connection on its queue pair's shard. Returns true if the connection is on that shard,
+ * with its socket attached, or if ops need no move. Otherwise moves the connection and returns false: the caller must
+ * not access the connection any more.
  */
 static bool conn_join_qp_shard(struct fabric_conn *c, unsigned ops)
 {
@@ -406,7 +405,7 @@ static void conn_drop_now(struct fabric_conn *c)
     spin_unlock(&c->lock);
     if (waiting)
         listener_resume(waiting);
-    conn_unref(c); /* not the last reference: the task has one */
+    conn_unref(c); /* not the last reference: the task has a reference */
 }
 
 static void conn_run_ops(struct fabric_conn *c, unsigned ops)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections: the struct, and the functions that other objects call. conn.c lists the files and the members that each
- * file owns: it decides the member's value. The invariant: no other file writes a member, except for readable, blocked,
- * early_len, eof and shut, which the file of the present state writes.
+ * Connections: the struct, and the functions that other objects call. conn.c lists the files, and the members that each
+ * file owns. The invariant: only the file that owns a member writes it. Exception: readable, blocked, early_len, eof
+ * and shut are written by the file whose functions run in the present state.
  */
 #ifndef FABRIC_IWARP_CONN_H
 #define FABRIC_IWARP_CONN_H
@@ -26,7 +26,7 @@
 
 enum {
     IWARP_MIN_PROGRESS = 16 * 1024, /* a peer that moves fewer bytes within a time limit has stalled */
-    IWARP_MAX_TURN_FPDUS = 2048,    /* FPDUs of one connection in one turn; 100 us if they are empty */
+    IWARP_MAX_TURN_FPDUS = 2048,    /* FPDUs of one connection in one turn, which takes 100 us if they are empty */
 };
 
 static inline size_t iwarp_iov_len(const struct iovec *iov, int n)
@@ -51,7 +51,7 @@ enum conn_op {
 /* How a connection counts among the listener's unanswered requests (listener.c). */
 enum unanswered { UNANSWERED_NOT, UNANSWERED_LIVE, UNANSWERED_ABANDONED };
 
-/* Events of the queue pair. Its upcalls only record them. stream.c processes them after the call has returned. */
+/* Events that the queue pair's upcalls record in `signals`. stream.c processes them after the upcalls have returned. */
 enum conn_signal {
     SIGNAL_FIRST = 1,
     SIGNAL_ANSWERED = 2,
@@ -62,14 +62,14 @@ enum conn_signal {
 struct fabric_conn {
     struct iwarp_fabric *fabric;
     atomic_uint refs; /* see conn_object.c */
-    struct spin lock; /* guards ops, scheduled, posted_to, arguments of ops; writes of home, state */
+    struct spin lock; /* guards ops, scheduled, posted_to and arguments of ops; held for writes of home and state */
     unsigned ops;
     bool scheduled;
     atomic_int unanswered;         /* enum unanswered */
     struct iwarp_shard *posted_to; /* the shard on which the task is queued */
     struct iwarp_shard *home;
     enum conn_state state;
-    enum fabric_reason ended; /* from DEAD or LINGERING on: why the connection ended */
+    enum fabric_reason ended; /* why the connection ended; FABRIC_NOT_CONNECTING before DEAD or LINGERING */
     /* Arguments of ops: */
     struct fabric_qp *qp;
     const struct fabric_conn_events *accept_events;
@@ -85,29 +85,29 @@ struct fabric_conn {
     struct task task;
     struct shard_timer timer, nudge;
     struct shard_timer stall; /* armed when a receive turn ends inside an FPDU or a message */
-    struct iw_rx_mark mark;   /* the position when `stall` was armed */
+    struct iw_rx_mark mark;   /* the input's position when `stall` was armed */
     TAILQ_ENTRY(fabric_conn) shard_link;
     struct net_socket socket;
     struct net_reservation *reservation; /* of the local address, until closed */
     struct fabric_listener *listener;
     TAILQ_ENTRY(fabric_conn) unfinished_link;
-    bool is_unfinished;           /* in the listener's list */
+    bool is_unfinished;           /* c is in listener->unfinished */
     struct unfinished unfinished; /* guarded by the table's lock */
     struct addr local, remote;
     struct iw_startup *startup;
     struct iw_startup_result result;
     bool has_socket, streams, readable, blocked, shut, eof;
-    bool short_linger; /* the last frame is a reject of a valid request: the peer sends nothing */
+    bool short_linger; /* the last frame is a reject of a valid request, after which the peer sends nothing */
     bool sent_all;     /* the queue pair has nothing that could be sent now */
     unsigned signals;
     enum iw_end end;
-    uint16_t terminate; /* the Terminate that ended the connection, or FABRIC_NO_TERMINATE */
-    uint64_t progress;  /* if measured: bytes that a disconnect had moved when its time limit began */
-    bool measured;
+    uint16_t terminate;          /* the Terminate that ended the connection, or FABRIC_NO_TERMINATE */
+    uint64_t progress;           /* bytes that the disconnect had moved when its time limit last began */
+    bool measured;               /* `progress` is valid */
     struct iw_counters counted;  /* the part of the queue pair's counters that the shard's counts include */
     struct iw_counters at_start; /* the queue pair's counters when the stream began */
     unsigned nudges_left;
-    size_t early_len; /* bytes in `early`, which arrived before complete */
+    size_t early_len; /* bytes in `early`, which were read before the queue pair owned the stream */
     /* conn_alloc does not clear these: */
     uint8_t early[128];
     uint8_t private_data[MPA_MAX_PRIVATE_DATA];
@@ -135,15 +135,18 @@ void conn_lose(struct fabric_conn *c, enum fabric_reason why);
 /* Drops c, which unfinished_pop_victim returned, if it is still unfinished and its request has not arrived. */
 void conn_drop_victim(struct fabric_conn *c);
 /*
- * For a c on another shard: conn_drop_victim runs on that shard, then the listener `waiting` is resumed, unless NULL.
- * Takes over the caller's references to both. Any thread, no lock held.
+ * Makes the owner of c's shard, which is not the caller's shard, call conn_drop_victim, and then listener_resume for
+ * `waiting`, unless that is NULL. Takes over the caller's references on both. Any thread, no lock held.
  */
 void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting);
-/* For queue pairs: sends requests that wait, and processes the end of the stream if a flush has ended it. */
+/* For queue pairs: sends waiting requests. If a flush has ended the stream, processes the end. */
 void conn_transmit(struct fabric_conn *c);
 /* For queue pairs: ends the connection if it is established or being established. */
 void conn_abort(struct fabric_conn *c, enum fabric_reason why);
-/* For shared receive queues: ends c if the message that was partial at the mark has moved too little since. */
+/*
+ * For shared receive queues: reads waiting input. Then ends c if too few bytes of the message that was partial at the
+ * mark have arrived since.
+ */
 void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since);
 
 /* stream.c: the upcalls of a queue pair's core */
@@ -152,7 +155,7 @@ const struct iw_qp_events *stream_events(void);
 /* conn_object.c */
 struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
 void conn_ref(struct fabric_conn *c);   /* any thread */
-void conn_unref(struct fabric_conn *c); /* any thread; the owner, if it may be the last reference */
+void conn_unref(struct fabric_conn *c); /* any thread; only the owner, if this may be the last reference */
 /* Insert c into its home shard's list of connections with a socket, and remove it. */
 void conn_socket_opened(struct fabric_conn *c);
 void conn_socket_closed(struct fabric_conn *c);

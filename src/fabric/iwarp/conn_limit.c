@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The time limit of a connection's state, and the reason of an end by the limit. A disconnect's limit begins again
- * while the disconnect makes progress. Invariant: the timer runs exactly in the states for which conn_state_has_limit
- * returns true.
+ * The time limit of a connection's state, and the reason with which a connection ends when its limit has passed. If a
+ * disconnect has made progress, its limit begins again. Invariant: the timer runs exactly in the states for which
+ * conn_state_has_limit returns true.
  */
 #include "fabric/iwarp/conn_phase.h"
 
 enum {
-    FIRST_CHECK_DIVISOR = 16, /* a disconnect's progress is first checked after this part of its limit */
-    LINGER_MS = 1000,         /* for the peer to read the last frame */
-    SHORT_LINGER_MS = 25,     /* the same for a reject of a valid request */
+    FIRST_CHECK_DIVISOR = 16, /* a disconnect's progress is first measured after a sixteenth of its limit */
+    LINGER_MS = 1000,         /* the time in which the peer can read the last frame */
+    SHORT_LINGER_MS = 25,     /* that time if the last frame is a reject of a valid request */
 };
 
 static uint32_t limit_ms(const struct fabric_conn *c)
@@ -59,8 +59,8 @@ enum fabric_reason limit_reason(const struct fabric_conn *c)
 
 /*
  * Returns the bytes that a disconnect has moved: those that the peer's TCP has acknowledged and, in DRAINING, those
- * received. After this side's half-close received bytes do not count, so that a peer cannot keep the connection by
- * sending.
+ * received. After this side's half-close received bytes do not count. Otherwise a peer that keeps sending could delay
+ * the end of the connection.
  */
 static uint64_t limit_measure_progress(struct fabric_conn *c)
 {
@@ -82,9 +82,10 @@ static void limit_set_timer(struct fabric_conn *c, uint32_t ms)
 }
 
 /*
- * Has the disconnect moved enough for another time limit? It needs IWARP_MIN_PROGRESS, or less if the peer's TCP has
- * acknowledged everything. A peer that acknowledges a few bytes now and then must not delay the disconnect for ever.
- * moved can be negative, because this side's half-close counts as an unacknowledged byte.
+ * Does the limit begin again? moved: the bytes that the disconnect has moved in the last limit. At least
+ * IWARP_MIN_PROGRESS bytes are required, so that a peer that acknowledges a few bytes now and then cannot delay the
+ * disconnect for ever. If the peer's TCP has acknowledged everything, one byte is enough. moved can be negative,
+ * because this side's half-close counts as an unacknowledged byte.
  */
 static bool limit_has_progressed(struct fabric_conn *c, int64_t moved)
 {
@@ -115,7 +116,7 @@ void limit_stop(struct fabric_conn *c)
 }
 
 /*
- * A disconnect's progress is first measured after a part of its limit, because measuring costs a system call and most
+ * Measures a disconnect's progress only after a part of its limit, because measuring costs a system call, and most
  * disconnects end sooner: a thousand at once take about 50 ms.
  */
 void limit_start(struct fabric_conn *c)

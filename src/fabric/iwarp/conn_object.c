@@ -2,9 +2,9 @@
 /*
  * A connection's memory, references, and place in its shard's list.
  *
- * Each of these has a reference: the handle (until close), a queued task, the socket, a drop that another shard
- * requested, and an event of the socket or of a timer while it is handled. Invariant: the last reference is dropped by
- * the owner, which releases the address, reports `closed`, then frees the memory.
+ * Each of these has a reference: the handle (until close), a queued task, the socket, another shard's request to drop
+ * the connection, and an event of the socket or a timer while the event is handled. Invariant: the owner releases the
+ * last reference. Then it releases the address, reports `closed`, and frees the memory.
  */
 #include <assert.h>
 #include <stddef.h>

@@ -26,9 +26,9 @@ void limit_start(struct fabric_conn *c); /* stops the old limit; starts that of 
 void limit_stop(struct fabric_conn *c);
 /* Called when the limit has passed. If a disconnect has made progress, starts the limit again and returns true. */
 bool limit_renew(struct fabric_conn *c);
-enum fabric_reason limit_reason(const struct fabric_conn *c); /* the reason of an end by the limit */
+enum fabric_reason limit_reason(const struct fabric_conn *c); /* why the connection ends when the limit has passed */
 
-/* handshake.c: frames of start-up. Both return CONN_LOST, or return CONN_NOTHING and set *event. */
+/* handshake.c: frames of start-up. Both return CONN_LOST, or set *event and return CONN_NOTHING. */
 struct conn_outcome handshake_send(struct fabric_conn *c, enum iw_startup_event *event);
 struct conn_outcome handshake_receive(struct fabric_conn *c, enum iw_startup_event *event);
 
@@ -42,30 +42,30 @@ struct conn_outcome active_wait(struct fabric_conn *c);
 struct conn_outcome passive_request(struct fabric_conn *c);
 struct conn_outcome passive_wait(struct fabric_conn *c);
 struct conn_outcome passive_reply(struct fabric_conn *c);
-void passive_report_request(struct fabric_conn *c); /* an effect: sets c->owner, unless the listener's owner refuses */
+void passive_report_request(struct fabric_conn *c); /* REPORT_REQUEST; c->owner stays NULL if the request is refused */
 
 /* stream.c: the connection's bytes while a queue pair owns the stream */
 void stream_start(struct fabric_conn *c);
-/* why: the reason of the requests that this completes. Does nothing without a stream. */
+/* Completes all requests of the queue pair with `status` and the reason `why`. Does nothing if no stream runs. */
 void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_reason why);
 void stream_terminate(struct fabric_conn *c, enum wire_error error);
-void stream_resize(struct fabric_conn *c);              /* the segment size may have changed */
-struct conn_outcome stream_pump(struct fabric_conn *c); /* input, then output */
-struct conn_outcome stream_send(struct fabric_conn *c); /* output alone */
-bool stream_is_silent(const struct fabric_conn *c);     /* the peer may need a nudge */
+void stream_resize(struct fabric_conn *c);              /* to be called when the segment size may have changed */
+struct conn_outcome stream_pump(struct fabric_conn *c); /* receives, then sends */
+struct conn_outcome stream_send(struct fabric_conn *c); /* only sends */
+bool stream_is_silent(const struct fabric_conn *c);     /* may the peer need a nudge? */
 void stream_nudge(struct fabric_conn *c);
-void stream_end_input(struct fabric_conn *c); /* the end of the stream has been read: stops reading */
-/* Returns CONN_LOST if the peer has reset the connection after its notice, which no read reports. */
+void stream_end_input(struct fabric_conn *c); /* stops reading; to be called when the end of stream has been read */
+/* Returns CONN_LOST if the peer has reset the connection after its half-close. No read reports such a reset. */
 struct conn_outcome stream_check_reset(struct fabric_conn *c);
 
 /* linger.c: sends the last frame of a connection that is over */
 struct conn_outcome linger_pump(struct fabric_conn *c);
 void linger_hang_up(struct fabric_conn *c); /* half-closes, and discards input */
 
-/* liveness.c: input that stalls */
+/* liveness.c: ends connections whose input stalls */
 void liveness_watch(struct fabric_conn *c);
 void liveness_stop(struct fabric_conn *c);
-/* To be called after a receive turn that received something. Inline, because most turns end between two messages. */
+/* To be called after a receive turn with input. Inline, because most turns end between messages and need no watch. */
 static inline void liveness_received(struct fabric_conn *c)
 {
     if (c->streams && (c->qp->srq || iw_qp_rx_is_partial(c->qp->iw)))
@@ -73,7 +73,7 @@ static inline void liveness_received(struct fabric_conn *c)
 }
 /* Returns FABRIC_OK, or, if input has stalled since the mark, the reason for which the connection must end. */
 enum fabric_reason liveness_check(struct fabric_conn *c, const struct iw_rx_mark *since);
-/* Has the incoming message that was partial at the mark received too few bytes since? */
+/* Have too few bytes of the send that was partial at the mark arrived since? */
 bool liveness_send_stalls(struct fabric_conn *c, const struct iw_rx_mark *since);
 
 #endif

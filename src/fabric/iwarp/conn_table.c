@@ -34,7 +34,7 @@
 #define NEVER { CELL_NEVER, CONN_IDLE, 0 }
 /* clang-format on */
 
-/* A request in the wrong state is reported with its reason, and changes nothing. */
+/* A call in a wrong state changes nothing. The report of the call has a reason. */
 #define BUSY_START(here) [CONN_START] = GO(here, REPORT_CONNECTED)
 #define NO_COMPLETE(here) [CONN_COMPLETE] = GO(here, REPORT_ESTABLISHED)
 #define NO_ACCEPT(here) [CONN_ACCEPT] = GO(here, REPORT_ESTABLISHED)
@@ -155,7 +155,7 @@ static const struct conn_cell table[CONN_STATES][CONN_EVENTS] = {
     [CONN_NOTICE_SENT] = {
         [CONN_NOTICE] = GO(DEAD, OVER),
         [CONN_LOST] = GO(DEAD, LOSE | REPORT_DISCONNECTED),
-        [CONN_FAULT] = GO(DEAD, LOSE | REPORT_DISCONNECTED), /* no Terminate can follow our half-close */
+        [CONN_FAULT] = GO(DEAD, LOSE | REPORT_DISCONNECTED), /* no Terminate can follow this side's half-close */
         [CONN_CLOSE] = GO(CLOSED, ABORT | REPORT_DISCONNECTED),
         BUSY_START(NOTICE_SENT), NO_COMPLETE(NOTICE_SENT), NO_ACCEPT(NOTICE_SENT), NO_REJECT,
         [CONN_DISCONNECT] = IGNORE,
@@ -319,7 +319,7 @@ bool conn_state_has_limit(enum conn_state s)
     }
 }
 
-/* DRAINING has a time limit, too, but received bytes renew it, so that stalled input needs a check of its own. */
+/* DRAINING has a time limit, but received bytes renew it. So stalled FPDUs and messages need a check of their own. */
 bool conn_state_checks_input(enum conn_state s)
 {
     return s == CONN_ESTABLISHED || s == CONN_DRAINING;

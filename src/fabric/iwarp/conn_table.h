@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connection machine as data: states, events, effects. conn_table.c has the table and its invariants. A side's
- * notice is its TCP half-close: it has disconnected and sends no more.
+ * The connection machine as data: states, events, effects. conn_table.c has the table and its invariants. A "notice" is
+ * a TCP half-close, with which a side reports to its peer that it has disconnected and sends nothing more.
  */
 #ifndef FABRIC_IWARP_CONN_TABLE_H
 #define FABRIC_IWARP_CONN_TABLE_H
@@ -24,20 +24,20 @@ enum conn_state {
     CONN_WAIT_RTR,     /* waits for ready-to-receive */
     /* both roles */
     CONN_ESTABLISHED,
-    CONN_DRAINING,    /* after disconnect: sends what was posted before it */
+    CONN_DRAINING,    /* after disconnect: sends what was posted before disconnect */
     CONN_NOTICE_SENT, /* this side's output is shut down; waits for the peer's end of stream */
     CONN_PEER_CLOSED, /* the peer half-closed first; requests are not flushed before disconnect */
     CONN_CLOSING,     /* disconnect after the peer's half-close: sends what was posted before disconnect */
-    CONN_LINGERING,   /* over; sends the last frame (Terminate, reject), which a reset must not destroy */
-    CONN_DEAD,        /* over, no socket; waits for close */
-    CONN_LAST_WORDS,  /* as LINGERING, after close or without an owner */
+    CONN_LINGERING,   /* ended; sends the last frame (Terminate, reject), which a reset must not destroy */
+    CONN_DEAD,        /* ended, no socket; waits for close */
+    CONN_LAST_WORDS,  /* as LINGERING, but close was called, or no consumer has the connection */
     CONN_CLOSED,
     CONN_STATES
 };
 
 enum conn_event {
     /* the consumer's requests */
-    CONN_START, /* connect: the address is reserved, TCP is connecting */
+    CONN_START, /* connect was called: the address is reserved, and TCP is connecting */
     CONN_COMPLETE,
     CONN_ACCEPT,
     CONN_REJECT,
@@ -48,31 +48,31 @@ enum conn_event {
     CONN_ACCEPTED,   /* the reply accepts */
     CONN_REJECTED,   /* the reply rejects */
     CONN_UNFIT,      /* the reply needs what this side did not offer: a Terminate must be sent */
-    CONN_REQUEST,    /* a valid request, and the listener has room for it */
-    CONN_REFUSE,     /* a request that is malformed, exceeds the backlog or is refused: a reject must be sent */
-    CONN_REPLY_SENT, /* the whole reply, with ready-to-receive negotiated */
+    CONN_REQUEST,    /* a valid request has arrived, and the listener has room for it */
+    CONN_REFUSE,     /* the request is malformed, exceeds the backlog or was refused: a reject must be sent */
+    CONN_REPLY_SENT, /* the whole reply has been sent, and ready-to-receive was negotiated */
     CONN_UP,         /* establishment is complete */
     CONN_DRAINED,    /* everything posted before disconnect has been sent */
-    CONN_NOTICE,     /* the peer's end of stream, between messages */
+    CONN_NOTICE,     /* the peer has half-closed, between messages */
     CONN_FAULT,      /* this side found an error that ended the stream: a Terminate must be sent */
     CONN_LOST,       /* failed, reset, ended by the peer's Terminate, or out of time */
     CONN_EVENTS,
     CONN_NOTHING = CONN_EVENTS, /* no event */
 };
 
-/* The effects of a transition, in the order in which they are carried out. None can fail. */
+/* The effects of a transition, in the order in which they are carried out. No effect can fail. */
 enum conn_effect {
     DO_ANSWER = 1 << 0,       /* make the MPA reply that accepts */
     DO_REFUSE = 1 << 1,       /* make an MPA reply that rejects, unless start-up has made one */
     DO_STREAM = 1 << 2,       /* bind the queue pair to the socket */
     DO_TERMINATE = 1 << 3,    /* send a Terminate for an unfit reply, without a stream */
-    DO_SHUT = 1 << 4,         /* half-close: this side's notice */
+    DO_SHUT = 1 << 4,         /* half-close the socket, which is this side's notice */
     DO_STOP_FLUSHED = 1 << 5, /* complete all requests of the queue pair as cancelled */
     DO_STOP_LOST = 1 << 6,    /* complete all requests of the queue pair as lost */
     DO_CLOSE_TCP = 1 << 7,
     DO_RESET_TCP = 1 << 8,
     DO_FREE_ADDRESS = 1 << 9,
-    DO_FORGIVE = 1 << 10, /* a later disconnect succeeds, because the peer had half-closed before the failure */
+    DO_FORGIVE = 1 << 10, /* make a later disconnect succeed, because the peer half-closed before the failure */
     REPORT_CONNECTED = 1 << 11,
     REPORT_REQUEST = 1 << 12,
     REPORT_ESTABLISHED = 1 << 13,
@@ -98,9 +98,9 @@ const struct conn_cell *conn_table_cell(enum conn_state state, enum conn_event e
 const char *conn_state_name(enum conn_state s);
 
 bool conn_state_has_socket(enum conn_state s);
-/* Does the queue pair own the stream? It reads until the end, and writes until this side has half-closed. */
+/* Does the queue pair own the stream? It reads until the end of stream, and writes until this side half-closes. */
 bool conn_state_streams(enum conn_state s);
-/* Is the connection established and not over? Also true during a disconnect and after the peer's half-close. */
+/* Is the connection established and not ended? Also true during a disconnect and after the peer's half-close. */
 bool conn_state_is_active(enum conn_state s);
 bool conn_state_has_limit(enum conn_state s); /* does the state have a time limit? */
 /* Does input that stalls inside a frame or a message end the connection? In other states a time limit suffices. */

@@ -2,9 +2,9 @@
 /*
  * Ends connections whose peer has begun an FPDU or a message and does not continue.
  *
- * If a receive turn ends inside an FPDU or a message and the timer is not armed, it is armed, with a mark of the
- * input's position. When it fires, the position is compared with the mark. So each FPDU, and each 16 KiB of a message,
- * may take between once and twice the limit. Receiving bytes costs nothing extra.
+ * If a receive turn ends inside an FPDU or a message, the timer is armed, unless it is armed already, and the input's
+ * position is stored as a mark. When the timer fires, the new position is compared with the mark. So an FPDU, or 16 KiB
+ * of a message, may always take one limit, and never two. Receiving bytes costs nothing extra.
  *
  * Invariant: no connection ends because this side is slow. conn.c reads the input that waits in the socket first.
  */

@@ -71,10 +71,10 @@ void passive_report_request(struct fabric_conn *c)
 
     iw_startup_limits(c->startup, &peer.limits.inbound, &peer.limits.outbound);
     peer.private_data = iw_startup_private(c->startup, &peer.private_len);
-    conn_ref(c); /* the handle */
+    conn_ref(c); /* the handle's reference */
     c->owner = l->events->request(l->owner, c, &peer);
     if (c->owner)
-        listener_finished(l, c); /* else c stays in the listener's list until it ends */
+        listener_finished(l, c); /* else c stays in the listener's list until c ends */
 }
 
 /*

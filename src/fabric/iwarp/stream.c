@@ -3,8 +3,8 @@
  * Moves bytes between a connection's socket and its queue pair. The invariant: the queue pair's upcalls take no step
  * of the connection, because the queue pair is in use while they run. They queue completions and set signals;
  * stream_next_event turns the signals into events afterwards.
- * Both loops are bounded. For input that remains, the socket is reported as readable again. Output that remains rings
- * the doorbell again, or waits for the next poll if a consumer polls.
+ * The loops of reads and of writes are bounded. If input remains, the socket is reported as readable again. If output
+ * remains, the doorbell is rung again, or the next poll sends if a consumer polls.
  */
 #include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/qp.h"
@@ -18,10 +18,10 @@
 enum {
     MAX_NUDGES = 6,
     MAX_READS = 16,                /* in one turn */
-    MAX_READ_NS = 200000,          /* after the first read of a turn */
+    MAX_READ_NS = 200000,          /* time after a turn's first read in which further reads may begin */
     MAX_WRITES = 16,               /* in one turn */
     MAX_WRITE_BYTES = 1024 * 1024, /* in one turn: 0.2 ms, in which other connections wait */
-    LONG_COPY = 32 * 1024,         /* bytes; after a system call that copied as many, the polling lease is renewed */
+    LONG_COPY = 32 * 1024,         /* bytes; a system call that copies so many is followed by a renewal of the lease */
 };
 
 /* ---- upcalls ---- */
@@ -31,7 +31,7 @@ static struct fabric_conn *stream_conn(struct iw_qp *iw)
     return ((struct fabric_qp *)iw_qp_owner(iw))->conn;
 }
 
-/* Sets the reason of a failed request. The protocol core has no reason for a stop or a flush; qp->stopped has it. */
+/* Sets the reason of a failed request. After a stop or a flush, qp->stopped has the reason, not the protocol core. */
 static void stream_set_reason(const struct fabric_qp *qp, struct rdma_completion *c)
 {
     enum iw_end end = iw_qp_end(qp->iw);
@@ -115,7 +115,7 @@ static struct conn_outcome stream_ended(const struct fabric_conn *c)
     return (struct conn_outcome){ ours ? CONN_FAULT : CONN_LOST, iwarp_reason_end(c->end) };
 }
 
-/* Returns the event of the signals that are set, and clears them. After CONN_UP, signals of the end may stay set. */
+/* Clears the signals and returns their event. If that is CONN_UP, signals of the stream's end stay set. */
 static struct conn_outcome stream_next_event(struct fabric_conn *c)
 {
     unsigned signals = c->signals;
@@ -163,7 +163,7 @@ static size_t stream_segment(struct fabric_conn *c)
     return configured ? configured : c->fabric->net->ops->max_segment(&c->socket);
 }
 
-/* Reads the segment size again: output was blocked, perhaps because the path's MTU has become smaller. */
+/* Called when output was blocked, perhaps because the path's MTU has become smaller. Reads the segment size again. */
 void stream_resize(struct fabric_conn *c)
 {
     if (c->streams)
@@ -198,8 +198,8 @@ void stream_start(struct fabric_conn *c)
 }
 
 /*
- * Only the request has been sent on the socket, and the peer has received it. So the Terminate fits into the socket's
- * buffer. Leaves the queue pair unchanged.
+ * Sends a Terminate without a stream. The Terminate fits into the socket's buffer, because only the request has been
+ * sent before, and the peer has received the request. Leaves the queue pair unchanged.
  */
 void stream_terminate(struct fabric_conn *c, enum wire_error error)
 {
@@ -273,8 +273,7 @@ void stream_end_input(struct fabric_conn *c)
 }
 
 /*
- * In PEER_CLOSED nothing reads the socket any more. So a reset has not been noticed, unless this side has sent
- * something since.
+ * In PEER_CLOSED nothing reads the socket any more. So a reset is detected only here, or if this side sends.
  */
 struct conn_outcome stream_check_reset(struct fabric_conn *c)
 {
@@ -348,8 +347,8 @@ static void stream_end_read_turn(struct fabric_conn *c, bool received)
 }
 
 /*
- * One turn, bounded by reads, frames and time. The rest is received in a later turn, after other connections' turns.
- * *received: the turn had input. Returns CONN_LOST if the socket failed.
+ * Runs one turn, bounded by reads, FPDUs and time. The rest is received in a later turn, after other connections'
+ * turns. *received: the turn had input. Returns CONN_LOST if the socket failed.
  */
 static struct conn_outcome stream_receive(struct fabric_conn *c, bool *received)
 {
@@ -409,9 +408,9 @@ static void stream_watch_silence(struct fabric_conn *c)
 
 /*
  * Does the peer need a nudge, because it has been silent since this side's first FPDU? A nudge is a zero-length RDMA
- * write: RFC 5041 requires a receiver to accept it whatever its STag is, and it moves no data and completes nothing, so
- * its only effect is that the peer reads its socket again. After this side's half-close, the peer may have closed its
- * socket, and would answer a nudge with a reset.
+ * write. RFC 5041 requires the receiver to accept it, whatever the STag is. The write moves no data and completes
+ * nothing: its only effect is that the peer reads its socket again. After this side's half-close no nudge is sent,
+ * because the peer may have closed its socket, and would answer with a reset.
  */
 bool stream_is_silent(const struct fabric_conn *c)
 {
@@ -430,8 +429,8 @@ void stream_nudge(struct fabric_conn *c)
 /* ---- both ---- */
 
 /*
- * Has everything that was posted before the disconnect been sent and answered? In CLOSING it need only be sent, because
- * the peer has half-closed and answers no reads.
+ * Has everything that was posted before the disconnect been sent and answered? In CLOSING, sent is enough, because the
+ * peer has half-closed and answers no reads.
  */
 static bool stream_is_drained(const struct fabric_conn *c)
 {
@@ -471,7 +470,7 @@ static struct conn_outcome stream_end_write_turn(struct fabric_conn *c)
     return out.event == CONN_NOTHING ? stream_progress(c) : out;
 }
 
-/* One turn, bounded by writes and bytes. */
+/* Runs one turn of writes, bounded by their number and bytes. */
 struct conn_outcome stream_send(struct fabric_conn *c)
 {
     bool more = !c->blocked && c->state != CONN_NOTICE_SENT;
