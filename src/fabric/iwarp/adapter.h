@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One open adapter: its shards, and the data that the connections and queues of a shard share. Here and in the other
- * headers of this folder a comment names what guards a member. "Owner": the thread that has the token of the object's
- * home shard. "Lock": the object's own spin lock, a leaf.
+ * One open adapter: its shards, and the data that the connections and queues of a shard share. In the headers of this
+ * folder, a comment names what guards a member. "Owner": only the thread that has the token of the object's home shard
+ * accesses the member. "Lock": the object's own spin lock guards it, which is a leaf.
  */
 #ifndef FABRIC_IWARP_ADAPTER_H
 #define FABRIC_IWARP_ADAPTER_H
@@ -71,9 +71,9 @@ struct iwarp_fabric {
     struct mem_table *memory;
     unsigned shard_count;
     struct iwarp_shard *shards;
-    /* Round-robin counters, one for each kind, so that the first object of each kind is on the same shard. */
+    /* Round-robin counters, one for each kind of object, so that the first object of each kind is on the same shard. */
     atomic_uint next_cq, next_srq, next_listener;
-    struct net_socket interface; /* the first shard's owner; reports the removal of the adapter's interface */
+    struct net_socket interface; /* owner of the first shard; reports the removal of the adapter's interface */
     bool watches;                /* `interface` is open */
 };
 

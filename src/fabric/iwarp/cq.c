@@ -4,7 +4,7 @@
  *
  * Completions are numbered. A completion is new if its number is above that of the last one polled, and above that of
  * the last one pushed when the last notification began. An arm is met if there is a new completion of its type. An
- * overflow meets an arm of any type, also a later one.
+ * overflow meets an arm of any type, also an arm that comes later.
  *
  * With moderation, a notification whose arm is met is delayed until there are as many new completions as requested, or
  * the interval has passed. The delay also ends when the queue is full, because the next completion would overflow it,
@@ -24,7 +24,7 @@ struct fabric_cq {
     _Atomic(struct iwarp_shard *) home; /* NULL until iwarp_cq_set_home; written with the lock held */
     struct fabric_cq_config config;
     atomic_bool overflowed;  /* written with the lock held */
-    atomic_uint polls_left;  /* not 0: requests wait for a poll, and the one that brings it to 0 drives home */
+    atomic_uint polls_left;  /* not 0: requests wait, and the poll that brings this to 0 drives the home shard */
     atomic_uint empty_polls; /* polls that drove the shard and still found nothing */
     atomic_uint count;       /* completions in the ring; written with the lock held */
     struct spin lock;        /* guards everything below */
@@ -32,8 +32,8 @@ struct fabric_cq {
     uint32_t depth, head;
     enum fabric_arm armed;
     /* Completions are numbered from 1. The numbers of the last completion of each kind: */
-    uint64_t pushed, popped, notified, solicited, failed; /* notified: pushed when the last notification began */
-    uint32_t interval_us, moderation_count;               /* moderation; zeros: none */
+    uint64_t pushed, popped, notified, solicited, failed; /* notified: `pushed` when the last notification began */
+    uint32_t interval_us, moderation_count;               /* moderation; 0 if there is none */
     uint32_t min_interval_us;                             /* a minimum for interval_us */
     bool is_delayed;                                      /* an arm is met, and moderation delays the notification */
     uint64_t delays;                                      /* the number of delays that have begun */
@@ -110,7 +110,7 @@ static bool cq_is_new(const struct fabric_cq *cq, uint64_t number)
     return number > cq->notified && number > cq->popped;
 }
 
-/* Relaxed, because the lock is held where it is written too. */
+/* Relaxed, because the flag is also written with the lock held. */
 static bool cq_has_overflowed(const struct fabric_cq *cq)
 {
     return atomic_load_explicit(&cq->overflowed, memory_order_relaxed);
@@ -148,7 +148,7 @@ static bool cq_delay_is_over(struct fabric_cq *cq)
     return cq->failed > cq->delayed_from;
 }
 
-/* Actions for after the lock is released. */
+/* What the caller must do after it has released the lock: a set for cq_run_actions. */
 enum { CQ_NOTIFY = 1, CQ_UPDATE_TIMER = 2 };
 
 /* Disarms the queue if the arm is met, begins and ends the delay of its notification, and returns the actions. */
@@ -269,7 +269,7 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
     spin_unlock(&cq->lock);
     if (overflows)
         iwarp_count(cq_home(cq), COUNT_CQ_ERRORS, 1);
-    if (actions & CQ_UPDATE_TIMER) /* only enqueues, because the caller may protect memory that home's work waits for */
+    if (actions & CQ_UPDATE_TIMER) /* only enqueues: home's work may wait for memory that the caller protects */
         shard_enqueue(cq_home(cq)->shard, &cq->update_timer);
     cq_run_actions(cq, actions & ~(unsigned)CQ_UPDATE_TIMER);
     if (overflows)
@@ -283,7 +283,7 @@ static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
     uint32_t count = cq_count(cq);
 
     if (count == 0)
-        return 0; /* the same result as with the lock, a moment ago */
+        return 0; /* the lock is not needed: the queue was empty a moment ago */
     spin_lock(&cq->lock);
     count = cq_count(cq);
     for (; n < max && (uint32_t)n < count; n++) {
@@ -299,9 +299,9 @@ static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
 }
 
 /*
- * Must this poll drive the shard? found: how many completions it has. Yes, if it has none, or if requests have waited
- * for polls_left polls. A poll that reads the last completion need not: the request that the consumer posts in response
- * is transmitted, and those that wait with it.
+ * Must this poll, which has read `found` completions, drive the shard? Yes, if it has read none, or if it is the last
+ * of the polls for which requests may wait. A poll that reads the last completion need not drive the shard: the request
+ * that the consumer posts in response is transmitted, together with the waiting requests.
  */
 static bool cq_poll_drives(struct fabric_cq *cq, int found)
 {
@@ -340,7 +340,7 @@ void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
     home = cq_home(cq);
     spin_unlock(&cq->lock);
     cq_run_actions(cq, actions);
-    if (home) /* otherwise iwarp_cq_set_home calls it */
+    if (home) /* otherwise iwarp_cq_set_home calls shard_watch */
         shard_watch(home->shard);
 }
 
@@ -379,7 +379,7 @@ static void cq_on_timer(struct shard_timer *timer)
     bool is_over;
 
     spin_lock(&cq->lock);
-    /* If the timer was set for another delay or interval, update_timer is queued, or the delay has no limit. */
+    /* Nothing is due if the timer was set for another delay, or for another interval, which update_timer will set. */
     is_over = cq->is_delayed && cq->delays == cq->timer_delay && cq->interval_us == cq->timer_interval_us;
     if (is_over)
         cq->is_delayed = false;

@@ -13,7 +13,7 @@
 #include "fabric/fabric.h"
 #include "fabric/iwarp/adapter.h"
 
-/* A queue pair that completes into the queue. The caller of iwarp_cq_add owns the memory and sets all but link. */
+/* A queue pair that completes into the queue. The caller of iwarp_cq_add owns the struct and sets all but link. */
 struct cq_user {
     LIST_ENTRY(cq_user) link;
     void *owner;
@@ -34,8 +34,8 @@ void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t coun
 void iwarp_cq_info(struct fabric_cq *cq, struct fabric_cq_info *info);
 struct shard *iwarp_cq_shard(struct fabric_cq *cq);
 /*
- * Sets the home shard of a queue that has none, because it was created without an affinity and no queue pair has used
- * it: to `home`, or to the fabric's next shard if that is NULL. Returns the home shard.
+ * Sets the home shard, unless it is set already: to `home`, or to the fabric's next shard if `home` is NULL. A queue
+ * that was created without an affinity has no home shard before the first call. Returns the home shard.
  */
 struct iwarp_shard *iwarp_cq_set_home(struct iwarp_fabric *f, struct fabric_cq *cq, struct iwarp_shard *home);
 void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner));
@@ -49,8 +49,8 @@ bool iwarp_cq_has_overflowed(const struct fabric_cq *cq);
 uint32_t iwarp_cq_unread(const struct fabric_cq *cq);      /* completions not polled yet */
 unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq); /* polls that drove the shard and found nothing */
 /*
- * Leaves the transmission of requests to a poll, which drives the shard: the next poll that finds nothing, or at the
- * latest the max_polls-th one. Does nothing if requests wait already.
+ * Leaves the transmission of requests to a poll, which will drive the shard: the next poll that finds nothing, or at
+ * the latest the max_polls-th poll. Does nothing if requests wait already.
  */
 void iwarp_cq_defer_to_poll(struct fabric_cq *cq, unsigned max_polls);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deliveries of an object to its consumer, as a task of the object's shard, whose callbacks never overlap. The
- * invariant: a delivery that becomes due while one runs is made after it, and after delivery_close exactly one of the
- * two functions posts `close`.
+ * Deliveries of an object to its consumer. They are callbacks of the object's shard, which never overlap. The
+ * invariant: if a delivery becomes due while another one runs, it is made afterwards. Either delivery_close or
+ * delivery_run posts `close`, never both.
  */
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The deliveries of one object to its consumer. The invariant: a delivery is queued at most once, two of them never
- * overlap, and the object's end waits for one that runs.
+ * The deliveries of one object to its consumer. The invariant: a delivery is queued at most once, two deliveries never
+ * overlap, and the end of the object waits for a delivery that runs.
  */
 #ifndef FABRIC_IWARP_DELIVERY_H
 #define FABRIC_IWARP_DELIVERY_H
@@ -23,10 +23,10 @@ struct delivery {
 
 void delivery_init(struct delivery *d, struct iwarp_shard *home, void (*deliver)(struct delivery *d),
                    void (*closed)(struct delivery *d));
-void delivery_move(struct delivery *d, struct iwarp_shard *home); /* before the first delivery_add */
-/* Causes a call of `deliver`, one for all additions before it begins. Any thread. */
+void delivery_move(struct delivery *d, struct iwarp_shard *home); /* to be called before the first delivery_add */
+/* Causes a call of `deliver`. If that call has not begun, further calls of delivery_add cause no other. Any thread. */
 void delivery_add(struct delivery *d);
-/* Begins no new call of `deliver`, and calls `closed` when none runs. To be called after the last delivery_add. */
+/* Prevents new calls of `deliver`, and causes a call of `closed` when none runs. Must follow the last delivery_add. */
 void delivery_close(struct delivery *d);
 
 #endif

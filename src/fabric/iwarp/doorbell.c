@@ -10,12 +10,12 @@
 
 enum {
     MIN_UNREAD = 2,           /* a consumer with so many unread completions is busy, and will poll again */
-    MAX_POLLS = 4,            /* of a CQ while requests wait; the last drives the shard even if it finds completions */
+    MAX_POLLS = 4,            /* polls of a CQ while requests wait; the last of them drives the shard in any case */
     MIN_WINDOW = 32,          /* requests in one transmission; a consumer that posts so many at once will do so again */
     MAX_UNSENT = 64,          /* requests; one system call does not send more */
     MAX_WAIT_NS = 20000,      /* the duration of a few system calls */
     MAX_REQUEST_BYTES = 4096, /* a larger request is worth a system call of its own */
-    MAX_READ_BYTES = 32768,   /* requested by the reads that wait; more is worth a system call of its own */
+    MAX_READ_BYTES = 32768,   /* bytes that waiting reads request; more are worth a system call of their own */
 };
 
 enum verdict { TRANSMIT, WAIT };
@@ -92,8 +92,8 @@ static bool doorbell_follows_reads(struct fabric_qp *qp, const struct doorbell_p
 }
 
 /*
- * Has the oldest waiting request waited for MAX_WAIT_NS? The clock is read only for the first, second, fourth, eighth
- * ... waiting request.
+ * Counts a waiting request. Has the oldest one waited for MAX_WAIT_NS? Reads the clock only for the first, second,
+ * fourth, eighth ... waiting request, and returns false for the others.
  */
 static bool doorbell_is_overdue(struct fabric_qp *qp)
 {
@@ -122,7 +122,7 @@ bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post)
 
 /*
  * Lets polls of both CQs transmit, because the consumer may poll either one. Without a polling lease (engine/shard.h)
- * the next poll drives the shard in any case, because only polls that drive the shard begin a lease.
+ * the next poll drives the shard even if it finds completions, because only polls that drive the shard begin a lease.
  */
 void doorbell_defer_to_poll(struct fabric_qp *qp)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides which posts transmit at once and which wait, so that several requests leave in one system call. The
- * invariant: a request waits only if a later poll of the consumer will transmit it. So the members of struct doorbell
- * are only hints: every posting thread writes them without a lock, and they may be a moment old.
+ * Decides whether a posted request is transmitted at once or waits, so that several requests leave in one system call.
+ * The invariant: each waiting request is transmitted by a later poll, or when the polling lease ends. That does not
+ * depend on the members of struct doorbell, which are only hints: posting threads write them without a lock.
  */
 #ifndef FABRIC_IWARP_DOORBELL_H
 #define FABRIC_IWARP_DOORBELL_H
@@ -16,7 +16,7 @@
 
 struct fabric_qp;
 
-/* What the rules need of a posted request, whose SGE list may be gone. */
+/* The part of a posted request that the rules need. The request's SGE list must not be read after the post. */
 struct doorbell_post {
     enum rdma_op op;
     uint32_t bytes;
@@ -26,10 +26,10 @@ struct doorbell {
     /* At the last transmission: */
     atomic_uint posted;          /* iw_qp_posted */
     _Atomic uint64_t read_bytes; /* iw_qp_read_bytes */
-    atomic_uint window_polls;    /* 0 if it had under MIN_WINDOW requests, else 1 + the initiator CQ's empty polls */
+    atomic_uint window_polls;    /* 0: fewer than MIN_WINDOW requests; else 1 + the initiator CQ's empty polls */
     /* Since then: */
     atomic_uint n_waiting;          /* posts that a rule has let wait */
-    _Atomic uint64_t waiting_since; /* when the first of them was posted, in nanoseconds */
+    _Atomic uint64_t waiting_since; /* the time when the first waiting request was posted, in nanoseconds */
 };
 
 /* May the request, which has just been posted, wait for a poll? Any thread. */

@@ -49,7 +49,8 @@ enum fabric_reason iwarp_check_address(struct iwarp_fabric *f, const struct addr
 {
     int error = f->interfaces->owns(f->interfaces, f->if_index, a);
 
-    return error == EACCES || error == EPERM ? FABRIC_SYSTEM : iwarp_reason_reserve(error); /* no bind was tried */
+    /* EACCES and EPERM are no failures of a bind, as they are for iwarp_reason_reserve. */
+    return error == EACCES || error == EPERM ? FABRIC_SYSTEM : iwarp_reason_reserve(error);
 }
 
 static struct shard *iwarp_get_home(struct fabric *base)

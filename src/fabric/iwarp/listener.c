@@ -10,7 +10,7 @@
  * twice the backlog of unanswered requests, and peers that leave do not take the places of those that wait.
  *
  * Invariant: `closed` is reported only when no unfinished connection remains and no other shard is about to resume the
- * listener, because both use the shard, which may be freed after that event.
+ * listener. Both use the listener's shard, which may be freed after that event.
  */
 #include "fabric/iwarp/conn.h"
 #include "fabric/iwarp/listener.h"
@@ -77,12 +77,12 @@ void listener_count_request(struct fabric_conn *c)
     atomic_store(&c->unanswered, UNANSWERED_LIVE);
 }
 
-/* The consumer may answer at the same time in another thread. The thread that changes c->unanswered adjusts counts. */
+/* The consumer may answer at the same time in another thread. The thread that changes c->unanswered adjusts `live`. */
 void listener_count_abandoned(struct fabric_conn *c)
 {
     int expected = UNANSWERED_LIVE;
 
-    atomic_fetch_add(&c->listener->abandoned, 1); /* first, because a concurrent answer may subtract it at once */
+    atomic_fetch_add(&c->listener->abandoned, 1); /* first, because a concurrent answer may decrease it at once */
     if (atomic_compare_exchange_strong(&c->unanswered, &expected, UNANSWERED_ABANDONED))
         atomic_fetch_sub(&c->listener->live, 1);
     else
@@ -144,7 +144,7 @@ static void listener_enforce_limit(struct fabric_listener *l)
 /*
  * Called if a peer waits and the process has no descriptor left. Drops an unfinished connection, or, if there is none,
  * refuses the waiting peers. Returns true if the caller can try again. If the dropped connection is on another shard,
- * the listener's socket is not reported as readable until listener_resume. Otherwise the shard would spin.
+ * the listener's socket is not reported as readable until listener_resume. Otherwise the shard would spin meanwhile.
  */
 static bool listener_make_room(struct fabric_listener *l)
 {
@@ -233,7 +233,7 @@ static bool listener_accept_one(struct fabric_listener *l)
         listener_free_new(c);
         return error == EMFILE || error == ENFILE ? listener_make_room(l) : error != EAGAIN;
     }
-    c->listener = l; /* before another shard can find c in the table */
+    c->listener = l; /* set before another shard can find c in the table */
     if (!unfinished_insert(c)) {
         l->fabric->net->ops->close(&c->socket, true);
         report_refused(l->fabric, &c->local, &c->remote, FABRIC_RESOURCES);
@@ -314,7 +314,7 @@ static void listener_listen_now(struct fabric_listener *l)
     l->events->listening(l->owner, why, &local);
 }
 
-/* Reports `closed` if the consumer has closed the listener and nothing uses its shard any more. See the invariant. */
+/* Reports `closed` if the consumer has closed the listener and the invariant at the top of the file permits it. */
 static void listener_try_end(struct fabric_listener *l)
 {
     if (!l->ending || l->waits_for_drop || !TAILQ_EMPTY(&l->unfinished))
@@ -327,7 +327,7 @@ static void listener_try_end(struct fabric_listener *l)
     listener_unref(l); /* the handle */
 }
 
-/* Ends the unfinished connections. The consumer itself closes those whose request it has received. */
+/* Stops listening, and ends the unfinished connections. The consumer closes those whose request it has received. */
 static void listener_end_now(struct fabric_listener *l)
 {
     bool listening = l->listening;
@@ -397,7 +397,7 @@ void iwarp_listener_listen(struct fabric_listener *l, const struct addr *local)
     listener_request(l, OP_LISTEN, local);
 }
 
-/* Pauses or resumes in the caller's thread, because no event reports the end: it must be done when this returns. */
+/* Pauses or resumes listening in the caller's thread. No event reports it, so it must be done when this returns. */
 void iwarp_listener_pause(struct fabric_listener *l, bool paused)
 {
     spin_lock(&l->lock);

@@ -16,9 +16,9 @@ struct fabric_listener {
     const struct fabric_listener_events *events;
     const struct fabric_conn_events *conn_events;
     void *owner;
-    atomic_uint refs;            /* the handle, the queued task, a drop on another shard, each accepted connection */
-    atomic_uint live, abandoned; /* requests that the consumer has not answered; abandoned: the peer has left */
-    struct spin lock;            /* guards ops, scheduled, requested; writes of listening and paused; listen_pause */
+    atomic_uint refs;            /* of the handle, the queued task, waits_for_drop, and each accepted connection */
+    atomic_uint live, abandoned; /* requests that the consumer has not answered; abandoned: their peer has left */
+    struct spin lock; /* guards ops, scheduled, requested; held for writes of listening and paused, and listen_pause */
     atomic_bool paused;
     unsigned ops;
     bool scheduled;
@@ -28,11 +28,11 @@ struct fabric_listener {
     struct net_reservation *reservation;
     struct net_socket socket;
     bool listening, closed;
-    bool waits_for_drop;         /* for a descriptor: another shard drops a connection, then resumes the listener */
-    bool ending;                 /* the consumer has closed it, but `closed` has not been reported */
+    bool waits_for_drop;         /* accepting is paused until another shard has dropped a connection */
+    bool ending;                 /* the consumer has closed the listener, but `closed` has not been reported */
     struct addr local;           /* valid while listening */
-    unsigned limit;              /* of unfinished connections in the process */
-    struct conn_list unfinished; /* those that this listener accepted */
+    unsigned limit;              /* the most unfinished connections in the process */
+    struct conn_list unfinished; /* the unfinished connections that this listener accepted */
 };
 
 int iwarp_listener_create(struct fabric *f, const struct fabric_listener_events *events,
@@ -45,11 +45,11 @@ void listener_unref(struct fabric_listener *l);
 /* Owner. Returns why another request must be refused, or FABRIC_OK. */
 enum fabric_reason listener_refusal(const struct fabric_listener *l);
 /*
- * Owner. Removes c from the unfinished connections, if it is one, because the consumer has received its request or c
- * has ended. If it was the last one of a listener that is being closed, may report `closed`.
+ * Owner. The consumer has received the request of c, or c has ended: removes c from the unfinished connections, if c is
+ * one of them. If none remains and the listener is being closed, may report `closed`.
  */
 void listener_finished(struct fabric_listener *l, struct fabric_conn *c);
-void listener_resume(struct fabric_listener *l); /* any thread; releases the caller's reference */
+void listener_resume(struct fabric_listener *l); /* ends waits_for_drop; any thread; releases the caller's reference */
 /* Count the requests that the consumer has not answered. listener_count_answer: any thread; the others: owner. */
 void listener_count_request(struct fabric_conn *c);
 void listener_count_abandoned(struct fabric_conn *c);

@@ -49,7 +49,7 @@ void iwarp_qp_ref(struct fabric_qp *qp)
     atomic_fetch_add_explicit(&qp->refs, 1, memory_order_relaxed);
 }
 
-/* The last reference frees the queue pair. */
+/* Releasing the last reference frees the queue pair and calls `closed`. */
 void iwarp_qp_unref(struct fabric_qp *qp)
 {
     void (*closed)(void *context);
@@ -84,7 +84,7 @@ static bool qp_claim_overflow(void *owner)
     return true;
 }
 
-/* Only enqueues, because the caller may protect memory that the shard's work waits for. */
+/* Only enqueues, because the shard's work may wait for memory that the caller protects. */
 static void qp_on_overflow(void *owner)
 {
     struct fabric_qp *qp = owner;

@@ -24,7 +24,7 @@ struct fabric_qp {
     struct cq_user receive_user, initiator_user;
     struct fabric_srq *srq; /* or NULL */
     struct srq_partial partial;
-    atomic_uint refs;         /* the handle, and each queued overflow or check of a partial message */
+    atomic_uint refs;         /* of the handle, of `overflow` while it is queued, of partial.check while it is queued */
     atomic_bool has_overflow; /* one of its CQs has overflowed */
     struct doorbell doorbell;
     struct fabric_conn *conn;   /* owner; NULL if no stream runs */

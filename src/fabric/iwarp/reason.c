@@ -7,7 +7,7 @@
 
 #include "fabric/iwarp/reason.h"
 
-/* Does the error mean that a resource ran out? Not for the ENOSPC of reserve, which iwarp_reason_reserve handles. */
+/* Does the error mean that a resource ran out? The ENOSPC of reserve does not: iwarp_reason_reserve handles it. */
 static bool reason_is_shortage(int error)
 {
     switch (error) {
@@ -124,7 +124,7 @@ enum fabric_reason iwarp_reason_stream(int error)
         return FABRIC_OK;
     case EFAULT: /* registered memory that is not mapped any more */
         return FABRIC_LOCAL_ERROR;
-    /* TCP has given up. The errno is that of an ICMP or neighbour error, if one was reported meanwhile. */
+    /* TCP has given up. The errno is ETIMEDOUT, or that of an ICMP or neighbour error which was reported meanwhile. */
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case EHOSTDOWN:
@@ -162,7 +162,7 @@ enum fabric_reason iwarp_reason_end(enum iw_end end)
     return FABRIC_LOCAL_ERROR;
 }
 
-/* Returns the reason of a local access error: of the token or range that the request itself named. */
+/* Returns the reason of a local access error, which concerns the token or range that the request itself named. */
 static enum fabric_reason reason_of_memory_error(enum wire_error error)
 {
     switch (error) {

@@ -16,7 +16,7 @@ static const enum fabric_phase report_phases[CONN_STATES] = {
     [CONN_PEER_CLOSED] = FABRIC_PHASE_PEER_GONE,   [CONN_CLOSING] = FABRIC_PHASE_DISCONNECTING,
 };
 
-/* Is a connection over that has reached this state? IDLE counts, because a failed connect returns to it. */
+/* Does this state mean that the connection has ended? IDLE does, because a failed connect returns to it. */
 static bool report_is_over(enum conn_state s)
 {
     return s == CONN_IDLE || s == CONN_DEAD || s == CONN_LINGERING || s == CONN_LAST_WORDS || s == CONN_CLOSED;

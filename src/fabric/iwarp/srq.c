@@ -157,7 +157,7 @@ static void partial_check(struct task *task)
     spin_lock(&srq->lock);
     qp->partial.is_checked = false;
     spin_unlock(&srq->lock);
-    qp->partial.is_partial = false; /* so that partial_update inserts it again; the check removed it from the list */
+    qp->partial.is_partial = false; /* so that partial_update inserts it again, after srq_next_stalled removed it */
     partial_update(qp, true);
     iwarp_qp_unref(qp);
 }

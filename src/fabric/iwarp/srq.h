@@ -21,10 +21,10 @@ struct srq_partial {
     TAILQ_ENTRY(srq_partial) link;
     uint64_t since; /* time of insertion; the SRQ's lock guards this, link, is_listed and is_checked */
     bool is_listed;
-    bool is_checked;        /* check is queued */
-    bool is_partial;        /* owner: at the last update */
+    bool is_checked;        /* `check` is queued or running */
+    bool is_partial;        /* owner: the message was partial at the last update */
     bool has_moved;         /* owner: the message that was inserted has ended */
-    struct iw_rx_mark mark; /* owner: the position when it was inserted */
+    struct iw_rx_mark mark; /* owner: the input's position when the message was inserted */
     struct task check;
 };
 
@@ -37,14 +37,14 @@ struct fabric_srq {
     uint64_t stall_ns;
     struct task watch;
     struct shard_timer timer;           /* owner of the home shard */
-    atomic_uint refs;                   /* the handle, and a watch that is queued */
+    atomic_uint refs;                   /* of the handle, and of `watch` while it is queued */
     struct spin lock;                   /* guards everything below */
     TAILQ_HEAD(, srq_partial) partials; /* the most recent insertion is last */
     uint32_t partial_count;
-    uint32_t receives;       /* posted plus partial: the maximum in the last stall_ns */
+    uint32_t receives;       /* the maximum number of posted receives plus partial messages in the last stall_ns */
     uint64_t receives_since; /* when that maximum was counted */
-    bool is_watched;         /* watch is queued, or the timer armed */
-    bool is_queued;          /* watch is queued */
+    bool is_watched;         /* `watch` is queued, or `timer` is armed */
+    bool is_queued;          /* `watch` is queued */
 };
 
 int iwarp_srq_create(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out);

@@ -6,24 +6,24 @@
  * there is one table for all listeners, whichever shard or adapter they live on. It groups the connections by source:
  * an IPv4 address (also an IPv4-mapped one) or an IPv6 /64, which is what one host normally has. A listener inserts
  * each connection that it accepts. If more than the listener's limit are in the table, or the process has no
- * descriptor left, the oldest connection of the source that has most is dropped. An attacker with one address
- * therefore only drops its own connections, and a slow client with another address keeps its place.
+ * descriptor left, the oldest connection of the source that has most is dropped. So an attacker with one address
+ * causes only its own connections to be dropped, and a slow client with another address keeps its place.
  *
  * Two trees hold the sources: one by address, one by rank (most connections first, then the oldest connection first).
  * Every operation is O(log n) whatever addresses an attacker chooses. A source's record is allocated with its first
  * connection and freed with its last, so that the table never holds more records than connections. One spin lock, a
  * leaf, guards everything; memory is allocated and freed outside of it.
  *
- * The table holds no references. Invariant: a connection is in the table only while its socket has a reference on it;
- * the owner of its shard removes it before the socket is closed. So a connection found under the lock is alive, and
- * unfinished_pop_victim can add a reference.
+ * The table has no references on connections. Invariant: a connection is in the table only while its socket has a
+ * reference on it; the owner of its shard removes it before the socket is closed. So a connection found under the lock
+ * is alive, and unfinished_pop_victim can add a reference.
  *
- * A victim on the caller's own shard is dropped at once. A victim on another shard is dropped by a task on that shard
- * (conn_request_drop); the connection's reference keeps that listener, and so the shard, until the task has run.
- * Either way the victim's socket is read first: a peer whose request has arrived is not dropped. A listener without
- * descriptors that waits for such a task pauses its socket, and continues when the task has run (listener.c). No
- * spare descriptor is needed: each attempt to accept uses up one victim, and without any victim the waiting peers are
- * refused, which takes no descriptor.
+ * A victim is a connection that is to be dropped. If it is on the caller's own shard, it is dropped at once. Otherwise
+ * a task on its shard drops it (conn_request_drop). Its reference on its listener keeps that listener and the shard
+ * until the task has run. In both cases the victim's socket is read first: a peer whose request has arrived is not
+ * dropped. A listener without descriptors that waits for such a task pauses its socket, and continues when the task has
+ * run (listener.c). No spare descriptor is needed: each attempt to accept uses up one victim. Without a victim the
+ * waiting peers are refused, which takes no descriptor.
  */
 #include "fabric/iwarp/unfinished.h"
 
@@ -82,7 +82,7 @@ static struct {
     struct rank_tree by_rank;
     unsigned count;
     uint64_t inserted;  /* the number of the next connection */
-    uint64_t first_own; /* connections with smaller numbers were inserted by the parent, before a fork */
+    uint64_t first_own; /* connections with smaller numbers were inserted before a fork, by the parent process */
 } table;
 
 /* Not RB_GENERATE_STATIC, which relies on a macro that only BSD's own headers have. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process's table of unfinished connections: accepted by a listener, and without a request that a consumer has
- * received. It decides which connection makes room for another. See unfinished.c.
+ * The process's table of unfinished connections. A connection is unfinished from accept until a consumer has received
+ * its request. The table decides which connection is dropped to make room for another. See unfinished.c.
  */
 #ifndef FABRIC_IWARP_UNFINISHED_H
 #define FABRIC_IWARP_UNFINISHED_H
@@ -27,9 +27,9 @@ bool unfinished_insert(struct fabric_conn *c);
 /* Removes c, if it is in the table. The owner of c calls this before the socket's reference is released. */
 void unfinished_remove(struct fabric_conn *c);
 /*
- * If more than `limit` connections are in the table, removes the oldest one of the source that has most, and returns it
- * with a reference, which the caller must release in that connection's shard. Else returns NULL. If several sources
- * have equally many, chooses the one with the oldest connection. Any thread.
+ * If more than `limit` connections are in the table, removes the oldest connection of the source that has most, and
+ * returns it with a reference, which the owner of that connection's shard must release. Else returns NULL. If several
+ * sources have equally many, chooses the source with the oldest connection. Any thread.
  */
 struct fabric_conn *unfinished_pop_victim(unsigned limit);
 unsigned unfinished_count(void);
