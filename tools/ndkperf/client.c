@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The client: warms up, measures each size, and requests the server's results. It has one order unanswered at a time
- * (wire.h), so client_request first waits for a sample that was requested before.
+ * The client: warms up, measures each size, and requests the server's results. At most one order is unanswered at a
+ * time (wire.h), so client_request first waits for the answer to an earlier ORDER_SAMPLE.
  */
 #include "client.h"
 
@@ -67,8 +67,8 @@ static bool client_request(struct client *c, const struct order *o)
 }
 
 /*
- * Waits until all messages of the server's have arrived; verifies its writes. A lap is at most a window on each lane, so
- * a larger number is an error of the server's, and counting to it could take for ever.
+ * Waits until all messages of the server have arrived, and verifies the server's writes. A lap has at most a window of
+ * messages on each lane. A larger number is an error of the server, and verifying so many messages could take for ever.
  */
 static bool client_wait_arrived(struct client *c)
 {
@@ -169,7 +169,7 @@ static void client_set_interval(struct client *c, uint64_t now)
     i->has_server = false;
 }
 
-/* Ends an interval. In both directions it is reported when the server's part has arrived. */
+/* Ends an interval if its time is over. In both directions, reports the interval when the server's part has arrived. */
 static bool client_check_interval(struct client *c, uint64_t now)
 {
     const struct order sample = { .kind = ORDER_SAMPLE };
@@ -192,7 +192,7 @@ static bool client_check_interval(struct client *c, uint64_t now)
     return true;
 }
 
-/* Reports the rest of the run after the last whole interval. whole: the server has sent its part. */
+/* Reports the rest of the run after the last whole interval. whole: whether the server has sent its part of the run. */
 static void client_end_intervals(struct client *c, uint64_t now, bool whole)
 {
     client_set_interval(c, now);
@@ -239,7 +239,7 @@ bool client_check_clock(struct client *c, uint64_t now)
     return c->o->interval <= 0 || client_check_interval(c, now);
 }
 
-/* Ends a lap, or the run (*done). All posted requests have completed. */
+/* Ends a lap, whose requests have all completed. Sets *done if the run ends with this lap. */
 static bool client_end_lap(struct client *c, bool *done)
 {
     const struct order lap = { .kind = ORDER_LAP };
@@ -328,7 +328,7 @@ static bool client_measure(struct client *c, uint32_t size)
     return whole;
 }
 
-/* Sends the order that ends the session, even if data differed, because the server waits for it. */
+/* Sends the order that ends the session, even if data differed, because the server waits for the order. */
 static void client_end_session(struct client *c)
 {
     const struct order end = { .kind = ORDER_END };
@@ -344,7 +344,7 @@ static void client_end_session(struct client *c)
     if (c->sampling)
         (void)client_wait_answer(s);
     c->sampling = false;
-    /* After a failure the first answer may be that of an earlier order, and another one may arrive: they are not read. */
+    /* After a failure the first answer may be one to an earlier order. The content of answers is not read here. */
     if (client_send_order(c, &end) && client_wait_answer(s))
         session_disconnect(s);
     if (code != NDKPERF_OK)

@@ -52,7 +52,7 @@ static bool client_connect_qp(struct session *s, struct consumer *k, const struc
     return NT_SUCCESS(status) || session_fail(s, "NdkCompleteConnect", status, ondk_connector_reason(k->connector));
 }
 
-/* The server reads, too, if requests go in both directions. */
+/* Checks the read limits of a lane. The server reads, too, if requests go in both directions. */
 static bool client_check_reads(struct session *s, const struct lane *l)
 {
     bool reads = s->options->test == TEST_READ || s->options->test == TEST_MIXED;

@@ -36,7 +36,7 @@ static bool latency_ping(struct client *c, struct lane *l, uint64_t message)
     return lane_post(s, l, id, slot, s->run.size, 0);
 }
 
-/* Waits until the last request has completed, because the peer's answer may arrive before that. */
+/* Waits until the last request has completed, because the peer's answer may arrive before the completion. */
 static bool latency_wait_completed(struct client *c, const struct lane *l)
 {
     while (l->posted != l->completed)
@@ -53,7 +53,7 @@ static bool latency_check_written(struct client *c, struct lane *l, uint64_t mes
     return offset >= last || session_differs(c->s, l->index, message, offset, "client");
 }
 
-/* Measures one message. *now: when its answer arrived. */
+/* Measures one message. *now receives the time when the answer arrived. */
 static bool latency_measure(struct client *c, struct lane *l, uint64_t message, uint64_t *now)
 {
     uint64_t parts = c->o->test == TEST_READ ? 1 : 2, before;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `ndkperf compare A B`: compares two saved runs (record.h), size by size. A value has changed if it differs by more than
- * the threshold. Bandwidth and typical latencies decide the exit code; CPU times and the longest latencies are noisier
- * and are only shown. The files may come from elsewhere: none of their text reaches a terminal unescaped.
+ * `ndkperf compare A B`: compares two saved runs (record.h), size by size. A value has changed if it differs by more
+ * than the threshold. Bandwidth and typical latencies decide the exit code; CPU times and the longest latencies are
+ * noisier and are only shown. The files may come from elsewhere: none of their text reaches a terminal unescaped.
  */
 #include "compare.h"
 
@@ -27,10 +27,10 @@ enum { COMPARE_WORSE = 1, JSON_FORMAT = 1 };
 
 /* A value that is compared. */
 struct measure {
-    const char *label, *part, *name; /* part: NULL or the member of the result that has it */
+    const char *label, *part, *name; /* part: the member of the result that contains the value, or NULL */
     double unit;
     bool is_rate; /* more is better */
-    bool decides; /* the exit code */
+    bool decides; /* the exit code depends on it */
 };
 
 static const struct measure measures[] = {
@@ -54,7 +54,7 @@ struct compare {
     const char *html;
     double threshold; /* per cent */
     json_t *rows, *differences;
-    unsigned compared, deciding, worse, missing; /* worse, missing: of the values that decide */
+    unsigned compared, deciding, worse, missing; /* deciding, worse, missing: only values that decide */
 };
 
 /* ---- the command line ---- */
@@ -314,7 +314,7 @@ static void compare_print(const struct compare *c)
                c->worse == 1 ? "is" : "are", c->threshold);
 }
 
-/* Returns false after a message if not all of it is written. */
+/* Writes --json. Returns false, after a message, if the output was not written completely. */
 static bool compare_write_json(FILE *out, struct compare *c)
 {
     json_t *all = json_output_begin("ndkperf", JSON_FORMAT);

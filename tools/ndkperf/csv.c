@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --csv: see csv.h. No cell needs quotes: all are numbers and names. */
+/* --csv: see csv.h. No cell needs quotes, because all cells are numbers or fixed names. */
 #include "csv.h"
 
 void csv_begin(FILE *out)
@@ -51,7 +51,7 @@ void csv_interval(FILE *out, const struct session *s, const struct interval *i)
                      rate_messages(&i->client) + rate_messages(&i->server));
 }
 
-/* The CPU time is of all messages, so it is in the row of both ends. */
+/* The CPU time is divided by the messages of both ends. With --bidirectional only the row `both` has it. */
 static void csv_cpu(FILE *out, const struct result *r)
 {
     double messages = (double)(r->client.messages + r->server.messages);

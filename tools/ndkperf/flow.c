@@ -86,7 +86,7 @@ bool flow_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t 
     return flow_send_answers(s, l);
 }
 
-/* Verifies a read. Then changes the memory, so that the next read must change it. */
+/* Verifies a read. Then changes the memory, so that a later read that writes nothing is detected. */
 static bool flow_check_read(struct session *s, struct lane *l, uint32_t slot)
 {
     uint8_t *at = lane_memory(s, l, AREA_TARGET, slot);

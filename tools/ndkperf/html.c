@@ -156,7 +156,7 @@ struct html_runs {
     size_t count;
 };
 
-/* Adds a curve of one member for each run. `part`: "client", "server", "latency_us", or NULL for the row itself. */
+/* A member of a row, plotted as a curve. part is the object of the row that has it, or NULL for the row itself. */
 struct html_member {
     const char *label, *part, *name;
     double unit;
@@ -236,7 +236,7 @@ static const json_t *html_result_of(const json_t *record, double size)
     return NULL;
 }
 
-/* The intervals of one size of the first run, and of the same size of the others. */
+/* Plots the intervals of one size, of all runs. */
 static void html_plot_series(FILE *out, const struct html_runs *h, double size)
 {
     bool latency = html_is_latency(h->runs[0].record);
@@ -254,7 +254,7 @@ static void html_plot_series(FILE *out, const struct html_runs *h, double size)
     plot_write(out, &p);
 }
 
-/* How many per cent of the messages took at most so long. */
+/* Plots for each time how many per cent of the messages took at most this time. */
 static void html_plot_distribution(FILE *out, const struct html_runs *h, double size)
 {
     struct plot p = { .x_label = "microseconds", .y_label = "% of the messages", .x_log = true };
@@ -308,7 +308,7 @@ static void html_begin(FILE *out, const char *title)
     fputs("</h1>\n", out);
 }
 
-/* The record itself, for programs. In its texts the characters of XML become escapes of JSON. */
+/* Writes the record itself, for programs. Characters that have a meaning in XML become JSON escapes. */
 static void html_data(FILE *out, const json_t *record)
 {
     char *text = json_dumps(record, JSON_REAL_PRECISION(12));

@@ -13,7 +13,7 @@ struct html_run {
 };
 
 void html_run(FILE *out, const json_t *record);
-/* Both runs in the same plots, above them a table, which `table` writes. */
+/* Writes a page for two runs: the table that `table` writes, and plots with the curves of both runs. */
 void html_compare(FILE *out, const struct html_run runs[2], void (*table)(FILE *out, void *context), void *context);
 
 #endif

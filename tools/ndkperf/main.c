@@ -24,7 +24,7 @@ static bool ndkperf_resolve(struct session *s, struct endpoint *e)
     return endpoint_resolve(e, error, sizeof error) || session_refuse(s, NDKPERF_FAILED, "%s", error);
 }
 
-/* Opens the adapter of this end's address, or the one that an option names. */
+/* Opens the adapter of interface `index`, or, if index is 0, of the interface that has this end's address. */
 static bool ndkperf_open(struct session *s, const struct sockaddr_storage *own, uint32_t index)
 {
     const NDK_ADAPTER_INFO *info = &s->control.info;
@@ -53,7 +53,7 @@ static bool ndkperf_open(struct session *s, const struct sockaddr_storage *own, 
 
 /* ---- client ---- */
 
-/* Finds the client's address for a connection to the server's. */
+/* Finds the client's address for a connection to s->server_address. */
 static bool ndkperf_own_address(struct session *s)
 {
     const struct endpoint *given = &s->options->client_address;
@@ -99,7 +99,7 @@ static bool ndkperf_connect(struct session *s)
 
 /* ---- server ---- */
 
-/* Listens at the first of its addresses that an interface of this machine has. */
+/* Opens the adapter of the first of the server's addresses that an interface of this machine has. */
 static bool ndkperf_open_server(struct session *s)
 {
     const struct endpoint *at = &s->options->server_address;

@@ -31,7 +31,7 @@ enum test { TEST_SEND, TEST_WRITE, TEST_READ, TEST_MIXED };
 
 struct options {
     bool server, client;
-    struct endpoint server_address, client_address; /* client_address: its text is empty if it was not given */
+    struct endpoint server_address, client_address; /* client_address.text is empty if the option is not given */
     uint32_t server_if, client_if;
     double wait_seconds; /* server; 0: no limit */
     const char *log_file;
@@ -42,7 +42,7 @@ struct options {
     uint32_t size, limit;    /* limit: the largest size of --all */
     uint32_t qps, window, burst, inline_size;
     double duration, warmup;
-    uint32_t iterations; /* for each queue pair; 0: duration decides */
+    uint32_t iterations; /* for each queue pair; 0: the run ends after `duration` */
     double interval;     /* 0: none */
     uint32_t moderation_count, moderation_us;
     bool moderation, events, check, corrupt;

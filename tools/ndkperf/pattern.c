@@ -41,7 +41,7 @@ uint32_t pattern_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_
     return len;
 }
 
-/* For functions that read memory while the peer writes it by RDMA, so that no lock is possible. */
+/* For functions that read memory while the peer writes it by RDMA. No lock can protect such memory. */
 #define RACES_WITH_PEER __attribute__((no_sanitize("thread")))
 
 RACES_WITH_PEER uint8_t written_mark(const uint8_t *at)

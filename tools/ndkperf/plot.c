@@ -13,7 +13,7 @@ enum { WIDTH = 760, HEIGHT = 380, LEFT = 84, RIGHT = 190, TOP = 20, BOTTOM = 50,
 struct axis {
     bool is_log;
     double low, high;       /* values */
-    double at_low, at_high; /* their positions in the picture */
+    double at_low, at_high; /* the positions of low and high in the picture */
     double ticks[MAX_TICKS];
     size_t count;
 };
@@ -56,7 +56,7 @@ static double axis_position(const struct axis *a, double value)
     return a->at_low + part * (a->at_high - a->at_low);
 }
 
-/* Powers of two, or 1, 2 and 5 times the powers of ten; every second, third and so on if they are too many. */
+/* Sets ticks at powers of two, or at 1, 2 and 5 times powers of ten. Leaves some out if there are too many. */
 static void axis_set_log_ticks(struct axis *a, bool binary)
 {
     static const double decade[] = { 1, 2, 5 };

@@ -31,7 +31,7 @@ struct plot {
 
 /* Adds a curve, and returns it; NULL if there is no room. */
 struct plot_curve *plot_add_curve(struct plot *p, const char *name, bool dashed);
-/* Adds a point; one that a logarithmic axis cannot show is left out. */
+/* Adds a point. Leaves out a point that a logarithmic axis cannot show. */
 void plot_add_point(const struct plot *p, struct plot_curve *c, double x, double y);
 /* Writes the plot with its title, unless no curve has two points; then frees the curves. */
 void plot_write(FILE *out, struct plot *p);

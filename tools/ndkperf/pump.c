@@ -53,7 +53,7 @@ static bool pump_post_bursts(struct session *s, struct lane *l)
         room = credit;
     for (;;) {
         uint64_t burst = s->pump.burst;
-        if (burst > s->window / 2) /* a part of the window may wait for its credit */
+        if (burst > s->window / 2) /* a part of the window may wait for a credit */
             burst = s->window / 2 ? s->window / 2 : 1;
         if (burst > left)
             burst = left;
@@ -67,7 +67,10 @@ static bool pump_post_bursts(struct session *s, struct lane *l)
     }
 }
 
-/* May a lane post more? A lap that has begun on one lane must be posted completely on all lanes. */
+/*
+ * Returns whether a lane may post more: until the run's time is over, and with --check also after that if a lap has
+ * begun on a lane, because the lap must be posted completely on all lanes.
+ */
 static bool pump_may_post(const struct session *s)
 {
     bool begun = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The requests of a bandwidth run that this end posts: a window on each lane. The client has them, and with
- * --bidirectional the server, too. With --check a run is a series of laps of one window each: a lap that has begun on
- * one lane is posted on all of them.
+ * Posts the requests of a bandwidth run: on each lane at most a window at a time. The client posts requests, and with
+ * --bidirectional the server does, too. With --check a run is a series of laps. In a lap each lane posts one window of
+ * messages, which are verified before the next lap. A lap that has begun on one lane is posted completely on all lanes.
  */
 #ifndef NDKPERF_PUMP_H
 #define NDKPERF_PUMP_H
@@ -11,13 +11,14 @@
 
 /* Begins a run of `count` messages on each lane (0: until s->pump.over). */
 void pump_begin(struct session *s, uint64_t count, uint32_t burst, bool corrupt);
-/* Posts the next message of a lane. */
+/* Returns the kind of request that transfers a message. Only TEST_MIXED has requests of several kinds. */
 enum id pump_request_kind(enum test test, uint64_t message);
 /*
- * Posts what the windows allow. *done: all posted requests have completed, and none can be posted before the next lap.
+ * Posts what the windows allow. Sets *done to whether all posted requests have completed and none can be posted before
+ * the next lap.
  */
 bool pump_post(struct session *s, bool *done);
-/* May another lap begin? If not, the run is done. */
+/* Returns whether another lap follows. If not, the run is done. */
 bool pump_has_next_lap(const struct session *s);
 void pump_begin_lap(struct session *s);
 /* Returns the number of posted messages of all lanes. */

@@ -18,7 +18,7 @@ struct connection {
 };
 void record_describe(const struct session *s, struct connection *at);
 
-/* Each adds to the record, which exists from the first call on. Out of memory, it lacks the part. */
+/* Each function adds a part to the record. The first call creates the record. If out of memory, the part is missing. */
 void record_begin(const struct session *s);
 void record_interval(const struct session *s, const struct interval *i);
 void record_result(const struct session *s, const struct result *r);

@@ -74,7 +74,7 @@ static bool output_open(struct output *o, const char *name)
     return o->f != NULL;
 }
 
-/* print_close reports what is lost of standard output. */
+/* Closes a file. For standard output, print_close reports whether it was written completely. */
 static bool output_close(struct output *o)
 {
     bool written = true;
@@ -146,7 +146,7 @@ static void report_head(const struct session *s)
                    s->both ? "  Requests of" : "");
 }
 
-/* A number of a column, or "-" if it is not known. */
+/* The text of a number in a column, or "-" if the number is not known. */
 struct cell {
     char text[24];
 };
@@ -160,7 +160,7 @@ static struct cell report_cell(bool known, int decimals, double value)
     return c;
 }
 
-/* One line of bandwidth. CPU times are of the messages of both ends. */
+/* One line of bandwidth. CPU times are per message of both ends. */
 struct bandwidth {
     uint64_t messages;
     double per_second, seconds;

@@ -9,7 +9,7 @@
 #include "result.h"
 #include "session.h"
 
-/* Returns why a server refuses a client. version: of the peer. */
+/* Returns why a server refuses a client. version: the peer's version. */
 const char *report_refusal(const struct session *s, uint32_t code, uint32_t value, uint32_t version);
 
 /* Opens the files of --json, --csv and --html. Returns false after a message. */
@@ -23,7 +23,7 @@ bool report_end(const struct session *s);
 /* Shows the progress: on a terminal, or with --live as a line of its own. */
 void report_live(const struct session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Server: prints the result of a run that has ended. sent: with --bidirectional, its own messages. */
+/* Server: prints the result of a run that has ended. sent: the number of its own messages, with --bidirectional. */
 void report_server(const struct session *s, uint64_t received, uint64_t sent, uint64_t cpu_us);
 
 #endif

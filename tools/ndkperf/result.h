@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The client's measurement of a size, and of an interval of it. */
+/* The client's measurement of one size, and of an interval of this measurement. */
 #ifndef NDKPERF_RESULT_H
 #define NDKPERF_RESULT_H
 
@@ -8,7 +8,7 @@
 
 #include "times.h"
 
-/* The requests of one end, of all queue pairs. */
+/* The requests of one end on all queue pairs. */
 struct rate {
     uint64_t messages;
     double seconds;
@@ -36,7 +36,7 @@ struct interval {
     struct rate client;
     struct rate server;
     bool has_server;
-    struct times times; /* latency: of the interval */
+    struct times times; /* with --latency: the times in the interval */
 };
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The two roles of ndkperf. Each prints failures and stores the first one in the session. */
+/* The two roles of ndkperf. Each role prints failures, and stores the first failure in the session. */
 #ifndef NDKPERF_ROLES_H
 #define NDKPERF_ROLES_H
 
 #include "session.h"
 
-/* Measures over the connections that exist. */
+/* client_role measures over the connections of client_connect. server_role accepts a client, and serves its runs. */
 void client_role(struct session *s);
 void server_role(struct session *s);
 

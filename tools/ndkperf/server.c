@@ -22,7 +22,7 @@ struct server {
     struct outcome outcome;
     struct meter meter;
     uint64_t cpu_from, flushes, messages;
-    uint64_t pumped_at; /* when the last request of this run or lap completed; 0: not yet */
+    uint64_t pumped_at; /* when the last request of this run or lap completed; 0: some are incomplete */
     uint64_t live_at;
     double live_traffic, run_traffic; /* bytes of the adapter, at the last live line and at the start of the run */
     uint32_t turn;                    /* write latency: the lane that the client writes to next */
@@ -45,7 +45,7 @@ static double server_traffic(const struct session *s)
     return (double)n.rdma_in_octets + (double)n.rdma_out_octets;
 }
 
-/* Stores the first difference, for the client. */
+/* Stores the first difference, which the next outcome reports to the client. */
 static bool server_on_difference(struct session *s, uint32_t lane, uint64_t message, uint32_t offset)
 {
     struct outcome *o = &server_from(s)->outcome;
@@ -78,7 +78,7 @@ static bool server_pump(struct server *v)
     return true;
 }
 
-/* Answers a write whose latency is measured. Writes are not notified, so this polls the last byte and writes back. */
+/* Answers a write whose latency is measured. The write completes nothing at this end, so its last byte is polled. */
 static bool server_answer_write(struct server *v)
 {
     struct session *s = v->s;
@@ -189,7 +189,7 @@ static bool server_begin_flush(struct server *v, const struct order *o)
     return true;
 }
 
-/* Ends the flush if all messages of the client's have arrived and this end's requests have completed. */
+/* Ends the flush if all messages of the client have arrived, and all requests of this end have completed. */
 static bool server_end_flush(struct server *v)
 {
     struct session *s = v->s;
@@ -239,7 +239,7 @@ static bool server_handle_order(struct server *v)
 
 /* ---- progress ---- */
 
-/* Shows the adapter's traffic, because the target of a write or read does not see the requests. */
+/* Shows the adapter's traffic, because writes and reads by the peer complete nothing at this end. */
 static void server_show_live(struct server *v, uint64_t now)
 {
     double traffic, seconds = (double)(now - v->live_at) / 1e9;
@@ -255,7 +255,7 @@ static void server_show_live(struct server *v, uint64_t now)
     v->live_traffic = traffic;
 }
 
-/* After an interrupt: prints what was in progress. */
+/* After an interrupt, prints which run was in progress. */
 static void server_report_interrupted(const struct server *v)
 {
     const struct session *s = v->s;

@@ -78,8 +78,8 @@ static enum answer_code server_check_hello(struct session *s, const struct hello
 }
 
 /*
- * Waits for the next connection request until a time of monotonic_ms; 0: without a limit. Returns NULL if no request
- * arrives in time, or after an interrupt.
+ * Waits for the next connection request until the time `until` of monotonic_ms (0: no limit). Returns NULL if no
+ * request arrives in time, or after an interrupt.
  */
 static NDK_CONNECTOR *server_next_request(struct session *s, int64_t until)
 {
@@ -97,8 +97,8 @@ static NDK_CONNECTOR *server_next_request(struct session *s, int64_t until)
 }
 
 /*
- * Waits for a client whose requirements can be met, and accepts it. Rejects any other with the reason. Stores the number
- * of the client's session, which identifies its lanes.
+ * Waits for a client whose requirements can be met, and accepts it. Rejects other clients with the reason. Stores the
+ * number of the client's session, which identifies its lanes.
  */
 static bool server_accept_client(struct session *s, uint32_t *number)
 {
@@ -137,7 +137,7 @@ static bool server_accept_lane(struct session *s, uint32_t number)
     struct lane *l = &s->lanes[s->lane_count];
     struct answer a = { .version = WIRE_VERSION };
     struct consumer *c = &l->c;
-    int64_t until = monotonic_ms() + LANE_MS; /* also of requests of others, which it refuses */
+    int64_t until = monotonic_ms() + LANE_MS; /* refused requests of other clients do not extend the time */
     struct hello h;
 
     if (!session_add_lane(s))

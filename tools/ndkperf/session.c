@@ -28,7 +28,7 @@ enum {
 static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* memory for --check, of all lanes */
 static const uint64_t IDLE_NS = 100000000;         /* no measured round trip takes as long */
 static const uint64_t REQUEST_BYTES = 256;         /* approximate memory of the provider for a request and its result */
-static const uint64_t CONNECTION_BYTES = 128 << 10; /* and for a connection's partial frames */
+static const uint64_t CONNECTION_BYTES = 128 << 10; /* the provider's memory for a connection's partial frames */
 
 uint64_t session_cpu_us(void)
 {
@@ -76,7 +76,7 @@ bool session_refuse(struct session *s, enum ndkperf_exit code, const char *forma
     return session_set_failed(s, code);
 }
 
-/* Waits for the disconnect event first, because the connector has no reason before. */
+/* Fails with the connector's reason. Waits for the disconnect event, because the connector has no reason before it. */
 static bool session_post_failed(struct session *s, struct consumer *c, const char *step, NTSTATUS status)
 {
     if (status == STATUS_CONNECTION_INVALID)
@@ -108,9 +108,10 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-enum { MAX_CREDITS = 7 }; /* that can be on the way at once: the most quarters of a window that has been rounded */
+/* The most credits in flight. A window of 7 has 7 quarters, because a quarter is rounded down to 1 message. */
+enum { MAX_CREDITS = 7 };
 
-/* One for the message that ends a run; in both directions also one for each credit. */
+/* Returns the receives that a lane needs beyond its window: one for a flush, and with `both` one for each credit. */
 static uint32_t session_spare(uint32_t window, bool both)
 {
     return both ? 1 + (window < MAX_CREDITS ? window : MAX_CREDITS) : 1;
@@ -118,7 +119,7 @@ static uint32_t session_spare(uint32_t window, bool both)
 
 uint64_t session_max_size(const NDK_ADAPTER_INFO *info, bool both)
 {
-    /* With a window of 1 and --check a lane has a message for each receive, and two more. */
+    /* With a window of 1 and --check a lane's memory has a message for each receive, one target and one source. */
     uint32_t messages = 1 + session_spare(1, both) + 2;
 
     return min_u64(info->MaxTransferLength, info->MaxRegistrationSize / messages);
@@ -346,8 +347,8 @@ static unsigned session_poll_control(struct session *s)
 }
 
 /*
- * Has the adapter transferred bytes lately? The peer's reads and writes complete nothing at this end, but they are
- * faster if this end polls.
+ * Returns whether the adapter has transferred bytes in the last tenth of a second. The peer's reads and writes complete
+ * nothing at this end, but they are faster if this end polls.
  */
 static bool session_has_traffic(struct session *s, uint64_t now)
 {
@@ -370,7 +371,7 @@ static bool session_check_peer(struct session *s)
     for (uint32_t i = 0; i < s->lane_count && !lost && !s->is_ending; i++)
         if (consumer_is_disconnected(&s->lanes[i].c))
             lost = &s->lanes[i].c;
-    if (lost && !session_poll_control(s)) /* the last message of the peer may have arrived before */
+    if (lost && !session_poll_control(s)) /* the peer's last message may have arrived before the disconnect */
         return session_fail(s, "waiting for the peer", STATUS_CONNECTION_ABORTED, lost->disconnect_reason);
     now = monotonic_ns();
     if (!s->idle_since)

@@ -15,22 +15,22 @@
 #include "wire.h"
 
 /*
- * The areas of a lane's memory. AREA_RECEIVE: received messages. AREA_TARGET: written by the peer's writes and this
- * end's reads. AREA_SOURCE: this end's sends and writes, and the peer's reads. Both ends use the same layout. Without
- * --check each area is one message, which all requests share.
+ * The areas of a lane's memory. Receives write to AREA_RECEIVE. The peer's writes and this end's reads write to
+ * AREA_TARGET. This end's sends and writes, and the peer's reads, read from AREA_SOURCE. Both ends use the same layout.
+ * Without --check each area has the size of one message, and all requests share it.
  */
 enum area { AREA_RECEIVE, AREA_TARGET, AREA_SOURCE };
 
 enum id { ID_RECEIVE, ID_SEND, ID_WRITE, ID_READ, ID_FLUSH, ID_ANSWER };
 
 struct lane {
-    struct consumer c; /* first: its address is the QPContext */
+    struct consumer c; /* must be first: its address is the QPContext, and the lane's address */
     struct consumer_region memory;
     uint32_t index, peer_token;
     uint64_t peer_address;
-    uint64_t posted, completed;   /* requests of this run */
-    uint64_t received;            /* messages of this run */
-    uint64_t sent, credited;      /* sends since the start, and those that the peer has confirmed */
+    uint64_t posted, completed;   /* number of requests of this run */
+    uint64_t received;            /* number of messages of this run */
+    uint64_t sent, credited;      /* number of sends since the start, and of those that have got a credit */
     uint32_t uncredited;          /* messages received since the last credit */
     uint32_t owed;                /* answers that wait until an earlier answer has completed */
     uint64_t answered, confirmed; /* answers posted and completed since the start */
@@ -39,12 +39,12 @@ struct lane {
 
 /* The requests of a bandwidth run that this end posts: see pump.h. */
 struct pump {
-    uint64_t count;     /* of each lane; 0: no limit */
-    uint64_t lap;       /* --check: the number of the first message of this lap, which is one window */
-    uint64_t completed; /* of all lanes */
+    uint64_t count;     /* messages of each lane; 0: no limit */
+    uint64_t lap;       /* with --check: the number of the first message of the current lap */
+    uint64_t completed; /* completed requests of all lanes */
     uint32_t burst;
     bool corrupt;
-    bool over; /* no further message is posted, except those of a lap that has begun */
+    bool over; /* set at the end of the run's time: then only messages of a lap that has begun are posted */
 };
 
 struct session;
@@ -56,9 +56,9 @@ struct session {
     const struct options *options;
     struct sockaddr_storage server_address, client_address; /* client_address: of the client's end */
     session_on_difference *on_difference;
-    void *role; /* of a server: its struct server */
+    void *role; /* the server's struct server */
     struct consumer control;
-    struct consumer_region orders; /* one order or outcome to send, one to receive */
+    struct consumer_region orders; /* the order or outcome to send, and the one to receive */
     bool order_received, order_sending;
     struct lane *lanes;
     uint32_t lane_count, qps; /* qps: the number of lanes to create */
@@ -68,15 +68,15 @@ struct session {
     bool check, both;       /* both: --bidirectional */
     struct order run;       /* the current run */
     struct pump pump;
-    uint64_t idle, busy; /* polls of the lanes: without a result since the last one, and with results */
+    uint64_t idle, busy; /* polls of the lanes: those without a result since the last result; those with results */
     uint64_t idle_since;
     uint64_t traffic, traffic_at; /* bytes that the adapter has transferred, and when they last increased */
     bool is_idle;                 /* no traffic and no completions for a tenth of a second */
-    bool has_timeout;             /* fails after 30 s without progress */
+    bool has_timeout;             /* session_poll fails after 30 s without progress */
     bool is_ending;               /* the last order has been sent: a lane that the peer closes is not a failure */
     enum phase phase;
-    struct failure failure;   /* the first one, which has been printed */
-    enum ndkperf_exit failed; /* its exit code */
+    struct failure failure;   /* the first failure, which has been printed */
+    enum ndkperf_exit failed; /* the exit code of this failure */
 };
 
 uint64_t session_cpu_us(void); /* CPU time of this process */
@@ -100,7 +100,7 @@ bool session_add_lane(struct session *s);
 void session_disconnect(struct session *s);
 void session_close(struct session *s);
 
-/* Print and store the first failure. Always return false. session_refuse is for one without a status. */
+/* Print and store the first failure. Always return false. session_refuse is for a failure without a status. */
 bool session_fail(struct session *s, const char *step, NTSTATUS status, uint32_t reason);
 bool session_refuse(struct session *s, enum ndkperf_exit code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -113,8 +113,10 @@ bool control_send(struct session *s, const uint8_t bytes[WIRE_ORDER]);
 const uint8_t *control_received(const struct session *s);
 
 uint8_t *lane_memory(const struct session *s, const struct lane *l, enum area area, uint32_t slot);
-/* Posts one message: a send or write from AREA_SOURCE (to the peer's AREA_TARGET), or a read into AREA_TARGET. len 0: an
- * empty send. */
+/*
+ * Posts one message: a send or write from AREA_SOURCE (to the peer's AREA_TARGET), or a read into AREA_TARGET. If len
+ * is 0, posts an empty send.
+ */
 bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uint32_t len, uint32_t flags);
 bool lane_receive(struct session *s, struct lane *l, uint32_t slot);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ndkperf's protocol. The first connection is for control; each further one is a lane, which is a measured queue pair.
- * Each connection begins with private data: a hello in the connect, and an answer in the accept or reject. Both fit
- * into 56 bytes, the private data of some adapters. Then the client sends orders of 64 bytes on the control connection,
- * one at a time, and the server returns an outcome for each. All numbers are big-endian. Magic and version have the same
- * place in every version, so that an end can name the other's version when it refuses it.
+ * ndkperf's protocol. The first connection is for control; each further connection is a lane, which is a measured queue
+ * pair. Each connection begins with private data: a hello in the connect, and an answer in the accept or reject. They
+ * fit into 56 bytes, because some adapters allow no more private data. Then the client sends orders of 64 bytes on the
+ * control connection, one at a time, and the server returns an outcome for each order. All numbers are big-endian.
+ * Magic and version have the same place in every version, so that an end can name the version of a refused peer.
  */
 #ifndef NDKPERF_WIRE_H
 #define NDKPERF_WIRE_H
@@ -18,7 +18,7 @@ enum { MAX_SIZE = 268435456, MAX_QPS = 1024 };
 
 enum { HELLO_CHECK = 1, HELLO_BOTH = 2 }; /* HELLO_BOTH: the server's lanes carry requests in both directions */
 
-/* With a connect. */
+/* The private data of a connect. */
 struct hello {
     uint32_t version;
     uint32_t index;   /* 0: control; else the lane's number */
@@ -27,7 +27,7 @@ struct hello {
     uint32_t size; /* the largest message */
     uint32_t window;
     uint32_t flags;
-    uint32_t token; /* a lane's memory that the peer may write to */
+    uint32_t token; /* of the lane's memory, which the peer may access */
     uint64_t address;
     uint32_t inline_size; /* with HELLO_BOTH: for the server's requests, too */
 };
@@ -44,7 +44,7 @@ enum answer_code {
     ANSWER_TOTAL /* the queue pairs need more memory than the server allows; value: the limit in MiB */
 };
 
-/* With an accept or a reject. The address is the base of the lane's memory; session.h has its areas. */
+/* The private data of an accept or a reject. address is the base of the lane's memory; session.h has its areas. */
 struct answer {
     uint32_t version;
     uint32_t code;   /* enum answer_code */
@@ -55,8 +55,8 @@ struct answer {
 };
 
 /*
- * ORDER_LAP begins the next lap of a run in both directions with HELLO_CHECK: one window, which is verified before the
- * next one begins. ORDER_SAMPLE requests the server's progress in such a run.
+ * ORDER_LAP and ORDER_SAMPLE are for runs in both directions. ORDER_LAP begins the next lap of a run with HELLO_CHECK:
+ * one window of messages, which is verified before the next lap begins. ORDER_SAMPLE requests the server's progress.
  */
 enum order_kind { ORDER_RUN = 1, ORDER_FLUSH, ORDER_END, ORDER_LAP, ORDER_SAMPLE };
 enum { ORDER_LATENCY = 1, ORDER_CORRUPT = 2, ORDER_WARMUP = 4 };
@@ -65,23 +65,23 @@ enum { ORDER_LATENCY = 1, ORDER_CORRUPT = 2, ORDER_WARMUP = 4 };
 struct order {
     uint32_t kind; /* enum order_kind */
     uint32_t test, flags, size;
-    uint64_t first; /* flush: the number of messages before it */
+    uint64_t first; /* flush: the number of the run's messages before those that `count` counts */
     /*
-     * Flush: the number of messages since the last flush; with HELLO_CHECK of each lane, otherwise of all. Run with
-     * HELLO_BOTH: the server's messages on each lane; 0: it posts until the flush.
+     * Flush: the number of messages since the last flush: with HELLO_CHECK of each lane, otherwise of all lanes. Run
+     * with HELLO_BOTH: how many messages the server posts on each lane; 0: the server posts until the flush.
      */
     uint64_t count;
-    uint32_t burst; /* run with HELLO_BOTH: of the server's requests */
+    uint32_t burst; /* run with HELLO_BOTH: how many requests the server posts at once */
 };
 
 /* Server to client, for each order. */
 struct outcome {
     uint32_t kind;
-    uint32_t different; /* 1: a message differed; the fields below name it */
+    uint32_t different; /* 1: a message differed; the next three members name the message */
     uint32_t lane, offset;
     uint64_t message;
     uint64_t cpu_us;             /* used by the server since the start of the run */
-    uint64_t messages, ns, peak; /* the server's own requests, their time, and the best rate in bytes per second */
+    uint64_t messages, ns, peak; /* the server's own requests: number, time, and best rate in bytes per second */
 };
 
 void hello_put(const struct hello *h, uint8_t bytes[WIRE_PRIVATE]);
