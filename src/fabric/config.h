@@ -11,8 +11,8 @@
 
 /* Settings that only the iWARP fabric reads. */
 struct fabric_iwarp_config {
-    uint8_t mpa_revision; /* of the initiator's request: 2, 1 or 0 */
-    bool crc;             /* request CRC */
+    uint8_t mpa_revision; /* the revision of the initiator's request: 2, 1 or 0 */
+    bool crc;             /* initiator: request CRC; responder: use CRC even if the peer does not request it */
     unsigned rtr;         /* set of ready-to-receive forms, offered and accepted: 1 empty FPDU, 2 write, 4 read */
     uint32_t max_fpdu;    /* longest FPDU in bytes; 0: TCP's current segment size (EMSS) */
     /*
@@ -53,7 +53,7 @@ struct fabric_config {
     /* Threads. */
     uint32_t shards;    /* 0: as many as processors, at most 4 */
     uint32_t spin_us;   /* how long a shard's thread polls before it sleeps */
-    uint32_t notify_us; /* the least moderation interval of a CQ, also if the consumer sets none */
+    uint32_t notify_us; /* the shortest moderation interval of a CQ, also if the consumer sets none */
     struct fabric_iwarp_config iwarp;
 };
 

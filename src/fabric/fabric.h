@@ -39,24 +39,24 @@ enum fabric_reason {
     FABRIC_OK,
     FABRIC_NO_ROUTE,          /* no route to the network */
     FABRIC_NO_HOST,           /* no neighbour, ICMP host unreachable */
-    FABRIC_REFUSED,           /* no listener */
+    FABRIC_REFUSED,           /* the peer's host has no listener at the address */
     FABRIC_REJECTED,          /* the peer rejected, maybe with private data */
     FABRIC_CONNECT_TIMEOUT,   /* the peer's host did not answer */
     FABRIC_REPLY_TIMEOUT,     /* the host answered, but the request had no reply in time */
     FABRIC_ESTABLISH_TIMEOUT, /* the ready-to-receive message was not sent, received or answered in time */
     FABRIC_DISCONNECT_TIMEOUT,
-    FABRIC_ADDRESS_TAKEN,   /* local address in use */
-    FABRIC_ADDRESS_FOREIGN, /* not an address of the adapter */
+    FABRIC_ADDRESS_TAKEN,   /* the local address is in use */
+    FABRIC_ADDRESS_FOREIGN, /* the local address is not one of the adapter */
     FABRIC_PORTS_EXHAUSTED,
     FABRIC_FOUR_TUPLE,       /* a connection with the same four-tuple exists */
     FABRIC_PORT_FORBIDDEN,   /* the user may not bind the local port */
     FABRIC_PROHIBITED,       /* a packet filter, a router or a route forbids the connection */
     FABRIC_NO_PROTOCOL,      /* ICMP: the peer's host does not accept such packets */
     FABRIC_SYSTEM,           /* an errno that has no reason of its own */
-    FABRIC_RESOURCES,        /* memory or descriptors */
-    FABRIC_PEER_RESET,       /* reset by the peer, or its process died */
-    FABRIC_PEER_CLOSED,      /* graceful notice by the peer */
-    FABRIC_PEER_GAVE_UP,     /* end of stream during establishment */
+    FABRIC_RESOURCES,        /* memory or descriptors ran out */
+    FABRIC_PEER_RESET,       /* the peer reset the connection, or its process died */
+    FABRIC_PEER_CLOSED,      /* the peer disconnected gracefully */
+    FABRIC_PEER_GAVE_UP,     /* the peer ended the stream during establishment */
     FABRIC_PEER_TERMINATE,   /* the peer ended the connection with a Terminate message */
     FABRIC_PROTOCOL,         /* the peer violated the protocol, so the local side ended the connection */
     FABRIC_BAD_REPLY,        /* the answer to the connection request is not a valid reply */
@@ -142,7 +142,7 @@ enum fabric_outcome {
 struct fabric_report {
     enum fabric_outcome outcome;
     enum fabric_phase phase;
-    bool initiated; /* by this side */
+    bool initiated; /* this side initiated the connection */
     enum fabric_reason why;
     uint16_t terminate;
     struct addr local, remote; /* local: port 0 if none was chosen; remote: family 0 if the peer is not known */
@@ -244,8 +244,8 @@ struct fabric_accept {
 struct fabric_listener_events {
     void (*listening)(void *owner, enum fabric_reason why, const struct addr *local); /* listener_listen has ended */
     /*
-     * A complete, valid request has arrived. Returns the owner of the connection, for its events. NULL refuses the
-     * peer. The connection has a reference on the listener's address until it is closed.
+     * A complete, valid request has arrived. Returns the owner for the connection's events, or NULL to refuse the peer.
+     * The connection has a reference on the listener's address until the connection is closed.
      */
     void *(*request)(void *owner, struct fabric_conn *conn, const struct fabric_peer *peer);
     void (*closed)(void *owner); /* the last event; the address is free when the listener's connections are closed */

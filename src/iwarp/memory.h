@@ -48,7 +48,7 @@ struct mem_group {
     uint32_t activated_stag;         /* the STag of that registration; 0: none yet */
     uint32_t newest_stag;            /* that of the newest registration, even if ended, or of `reserved`; 0: none yet */
     struct mem_region *reserved;     /* the slot of the first registration, see mem_group_reserve; or NULL */
-    unsigned refs;                   /* registrations, and windows that are bound to one of them */
+    unsigned refs;                   /* the number of registrations, and of windows that are bound to one of them */
     bool closed;
     void (*empty)(void *context);
     void *context;
@@ -189,7 +189,7 @@ struct mem_cached {
  */
 bool mem_cached_covers(const struct mem_cached *c, uint32_t stag, uint64_t to, uint64_t len, unsigned access,
                        uint8_t **at);
-/* mem_lookup for a request's own SGE. STag 0 is the privileged token, and `to` then a logical address. */
+/* Does what mem_lookup does, for a request's own SGE. STag 0 is the privileged token: `to` is a logical address. */
 enum wire_error mem_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                  unsigned access, struct mem_ref *ref);
 /* Returns what mem_lookup_local would return if all prepared registrations were alive. */

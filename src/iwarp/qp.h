@@ -40,9 +40,9 @@ enum iw_end {
     IW_END_NONE,           /* the stream has not ended, or the owner stopped it */
     IW_END_LOCAL_ERROR,    /* the peer sent something invalid; a Terminate is queued */
     IW_END_PEER_TERMINATE, /* the peer sent a Terminate */
-    IW_END_TRUNCATED,      /* end of stream inside an FPDU or a message */
-    IW_END_LOCAL_REQUEST,  /* a local request failed after a part of its message (RDMA_STATUS_LOCAL_ACCESS) */
-    IW_END_FLUSH,          /* a flush ended a request after a part of its message */
+    IW_END_TRUNCATED,      /* the end of stream came inside an FPDU or a message */
+    IW_END_LOCAL_REQUEST,  /* the memory of a message in progress was not valid any more on this side */
+    IW_END_FLUSH,          /* a flush ended a message that was partly sent or received, or a read in flight */
 };
 
 /*
@@ -86,7 +86,7 @@ struct iw_qp_events {
     void (*complete)(struct iw_qp *qp, struct rdma_completion *c, unsigned n);
     void (*first_fpdu)(struct iw_qp *qp);   /* the first valid FPDU arrived, which establishes the accepting side */
     void (*rtr_answered)(struct iw_qp *qp); /* the response to a ready-to-receive read arrived */
-    void (*peer_closed)(struct iw_qp *qp);  /* end of stream between messages: graceful */
+    void (*peer_closed)(struct iw_qp *qp);  /* the peer closed gracefully: end of stream between messages */
     /*
      * Called at most once for a stream, before the end has any other effect, so that the owner can store the reason
      * first. After this call initiator posts return ENOTCONN, everything outstanding completes with RDMA_STATUS_LOST or
@@ -104,8 +104,8 @@ struct iw_qp_config {
     uint64_t secret;    /* a random number, so that a peer cannot guess the sink STags of reads */
     const struct iw_qp_events *events;
     struct iw_srq *srq; /* or NULL; supplies the receives, and receive_depth is not used */
-    void *owner;        /* for iw_qp_owner */
-    void *qp_context;   /* for completions */
+    void *owner;        /* returned by iw_qp_owner */
+    void *qp_context;   /* copied to each completion */
 };
 
 struct iw_stream {
@@ -172,7 +172,7 @@ void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment); /* to be called if
 /* Queues the initiator's ready-to-receive message ahead of everything else. form: one form, not a set. */
 void iw_qp_send_rtr(struct iw_qp *qp, enum mpa_rtr form);
 
-/* Makes a Terminate for a start-up error found after the reply, before a stream runs. Returns its size. */
+/* Makes the FPDU of a Terminate for an error that start-up has found in the reply. Returns the FPDU's size. */
 enum { IW_TERMINATE_FPDU = MPA_FPDU_OVERHEAD + DDP_UNTAGGED_HEADER + TERMINATE_MAX_PAYLOAD };
 size_t iw_terminate_frame(bool crc, enum wire_error error, uint8_t fpdu[IW_TERMINATE_FPDU]);
 
@@ -210,7 +210,7 @@ struct iw_rx_mark {
     uint64_t send, read;                      /* the message's number << 32, plus its bytes that have arrived */
     bool in_fpdu, in_send, in_write, in_read; /* an FPDU, a send, a write, a response to a read is unfinished */
 };
-/* A write has no number: for writes the same kind of message counts as the same message, and all bytes count. */
+/* Writes have no numbers: two marks in writes count as marks in the same write, and all received bytes count. */
 enum iw_rx_stall {
     IW_RX_GOES_ON,
     IW_RX_FPDU_STALLS,    /* both marks are in the same FPDU */

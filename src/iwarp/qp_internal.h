@@ -53,11 +53,11 @@ enum {
     ARENA_SIZE = 800 * 1024, /* bytes for a batch's headers, trailers and copied payload; 12 FPDUs of 64 KiB fit */
     MAX_BATCH_FPDUS = 64,
     MAX_BATCH_BYTES = 1024 * 1024, /* a batch ends with the FPDU that reaches this size */
-    MIN_EARLY = 24 * 1024,         /* first bytes of a message that are a batch of their own, if as many remain */
+    MIN_EARLY = 24 * 1024,         /* so many first bytes of a message are a batch of their own, if as many remain */
     MAX_COPY = 512,                /* a piece of payload up to this size is copied: an iovec entry would cost more */
-    MAX_SPARE_BUFFERS = 8,         /* in a scratch */
-    MAX_SPARE_STAGES = 2,          /* in a scratch, without the one in use */
-    MAX_COMPLETIONS = 16,          /* in one upcall */
+    MAX_SPARE_BUFFERS = 8,         /* the most that a scratch stores */
+    MAX_SPARE_STAGES = 2,          /* the most that a scratch stores in addition to the stage in use */
+    MAX_COMPLETIONS = 16,          /* the most in one upcall */
     TERMINATE_FPDU = IW_TERMINATE_FPDU,
 };
 
@@ -72,14 +72,14 @@ struct entry {
     void *context;
     uint64_t remote_to;
     uint32_t remote_stag;
-    uint32_t length;    /* of all SGEs */
+    uint32_t length;    /* the sum of all SGEs */
     uint32_t received;  /* bytes of the received message, or of a read's response; if ENTRY_FAILED: enum wire_error */
     uint32_t sink_stag; /* reads: the STag that the response must have */
     uint32_t stag;      /* local requests: rdma_request.token; receives: the STag that the send invalidated */
     uint32_t sge_count;
     uint8_t opcode, flags, state, status;
     bool invalidated;       /* receives: the send has invalidated `stag` */
-    struct rdma_sge sges[]; /* with RDMA_FLAG_INLINE the data itself */
+    struct rdma_sge sges[]; /* with RDMA_FLAG_INLINE: contains the data itself */
 };
 
 struct queue {
@@ -299,7 +299,7 @@ enum wire_error pieces_add_region(const struct iw_qp *qp, struct pieces *p, uint
                                   unsigned access, unsigned max);
 /* Returns the SGE that contains the request's byte `offset`, which must exist. *within: its offset in the SGE. */
 const struct rdma_sge *entry_find_sge(const struct entry *e, uint32_t offset, uint32_t *within);
-/* Checks all SGEs. posted: a post checks them, for which prepared registrations of earlier requests are valid. */
+/* Checks all SGEs. posted: the caller is a post, for which prepared registrations are valid too. */
 enum wire_error sges_check(const struct iw_qp *qp, const struct rdma_sge *sges, uint32_t count, unsigned access,
                            bool posted);
 

@@ -111,7 +111,7 @@ static struct entry *segment_entry(const struct iw_qp *qp, const struct rx_segme
 
 /*
  * Ends the stream with a Terminate about a segment, of which the first len bytes are at ulpdu. WIRE_DDP_CATASTROPHIC
- * means that the memory of a local request was not valid.
+ * means that the memory of this side's receive or read was not valid any more.
  */
 static void rx_fault_segment(struct iw_qp *qp, const struct rx_segment *g, enum wire_error error, const uint8_t *ulpdu,
                              size_t len)

@@ -20,7 +20,7 @@
 #include "wire/terminate.h"
 
 struct iw_startup_config {
-    uint8_t revision; /* initiator: of the request, 0 to 2. The responder replies in the request's revision. */
+    uint8_t revision; /* initiator: the request's revision, 0 to 2. The responder replies with the same revision. */
     bool crc;         /* initiator: request CRC; responder: use CRC even if the request does not ask for it */
     /*
      * Set of enum mpa_rtr. Initiator: the forms that it offers; if empty, the request has no flag A (peer-to-peer).

@@ -19,8 +19,8 @@ struct tx_plan {
 };
 
 /*
- * Returns the message to begin: the ready-to-receive message first, then requests before the position `tail` and
- * responses alternately.
+ * Returns the kind of the message to begin: first the ready-to-receive message, then requests before the position
+ * `tail` and responses alternately.
  */
 enum tx_kind tx_plan_choose(const struct iw_qp *qp, const struct tx_state *t, uint32_t tail);
 /* Plans the next FPDU of the message in progress. Stores a sink STag in the request if it is a read. */

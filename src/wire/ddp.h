@@ -40,12 +40,12 @@ enum rdmap_opcode {
 struct ddp_header {
     bool tagged;
     bool last;
-    uint8_t ddp_version;     /* as decoded; encode writes 1 */
-    uint8_t rdmap_version;   /* as decoded; encode writes 1 */
-    uint8_t opcode;          /* enum rdmap_opcode, or a reserved one as decoded */
+    uint8_t ddp_version;     /* set by decode; encode ignores it and writes 1 */
+    uint8_t rdmap_version;   /* set by decode; encode ignores it and writes 1 */
+    uint8_t opcode;          /* enum rdmap_opcode; decode may also set a reserved opcode */
     uint32_t stag;           /* tagged: the target; untagged: the STag to invalidate */
-    uint64_t to;             /* tagged */
-    uint32_t queue, msn, mo; /* untagged */
+    uint64_t to;             /* only if tagged */
+    uint32_t queue, msn, mo; /* only if untagged */
 };
 
 /* Sets *size to the length of the header that the first byte announces. Returns false if len is less than that. */

@@ -88,7 +88,7 @@ struct fabric_conn {
     struct iw_rx_mark mark;   /* the input's position when `stall` was armed */
     TAILQ_ENTRY(fabric_conn) shard_link;
     struct net_socket socket;
-    struct net_reservation *reservation; /* of the local address, until closed */
+    struct net_reservation *reservation; /* of the local address; released when c is closed or its connect has failed */
     struct fabric_listener *listener;
     TAILQ_ENTRY(fabric_conn) unfinished_link;
     bool is_unfinished;           /* c is in listener->unfinished */
@@ -135,8 +135,9 @@ void conn_lose(struct fabric_conn *c, enum fabric_reason why);
 /* Drops c, which unfinished_pop_victim returned, if it is still unfinished and its request has not arrived. */
 void conn_drop_victim(struct fabric_conn *c);
 /*
- * Makes the owner of c's shard, which is not the caller's shard, call conn_drop_victim, and then listener_resume for
- * `waiting`, unless that is NULL. Takes over the caller's references on both. Any thread, no lock held.
+ * For a c whose shard is not the caller's: posts a task to c's shard, which calls conn_drop_victim, then
+ * listener_resume for `waiting`, unless that is NULL. Takes over the caller's references on both. Any thread, no lock
+ * held.
  */
 void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting);
 /* For queue pairs: sends waiting requests. If a flush has ended the stream, processes the end. */

@@ -55,7 +55,7 @@ enum conn_event {
     CONN_DRAINED,    /* everything posted before disconnect has been sent */
     CONN_NOTICE,     /* the peer has half-closed, between messages */
     CONN_FAULT,      /* this side found an error that ended the stream: a Terminate must be sent */
-    CONN_LOST,       /* failed, reset, ended by the peer's Terminate, or out of time */
+    CONN_LOST,       /* the connection has failed, was reset or ended by a Terminate of the peer, or is out of time */
     CONN_EVENTS,
     CONN_NOTHING = CONN_EVENTS, /* no event */
 };
@@ -84,8 +84,8 @@ enum conn_effect {
 enum conn_cell_kind {
     CELL_UNWRITTEN,
     CELL_STEP,
-    CELL_IGNORE, /* may occur, has no effect */
-    CELL_NEVER,  /* cannot occur: a bug */
+    CELL_IGNORE, /* the event may occur and has no effect */
+    CELL_NEVER,  /* the event cannot occur, unless there is a bug */
 };
 
 struct conn_cell {

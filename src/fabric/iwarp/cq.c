@@ -148,7 +148,7 @@ static bool cq_delay_is_over(struct fabric_cq *cq)
     return cq->failed > cq->delayed_from;
 }
 
-/* What the caller must do after it has released the lock: a set for cq_run_actions. */
+/* Actions that must follow after the lock has been released: a set, for cq_run_actions. */
 enum { CQ_NOTIFY = 1, CQ_UPDATE_TIMER = 2 };
 
 /* Disarms the queue if the arm is met, begins and ends the delay of its notification, and returns the actions. */
