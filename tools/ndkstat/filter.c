@@ -24,7 +24,7 @@ static bool address_is_host(const struct sockaddr_storage *a, const struct socka
            0;
 }
 
-/* Does the address, a text of a process, match the option? */
+/* Returns whether an address, which is a text of a process, matches the option --address. */
 static bool filter_has_address(const struct options *o, const json_t *object, const char *member)
 {
     const char *text = json_string_value(json_object_get(object, member));
@@ -53,7 +53,7 @@ static bool filter_keeps_state(const struct options *o, const json_t *object)
     return o->n_states == 0;
 }
 
-/* Collects what is kept and then replaces the list, because each removal from a list moves all that follows. */
+/* Collects the objects to keep, and then replaces the list, because each removal would move all objects after it. */
 static bool filter_list(const struct options *o, json_t *list, bool by_state, bool by_address)
 {
     json_t *kept = json_array(), *object;

@@ -9,9 +9,9 @@
 #include "options.h"
 
 /*
- * Removes from each adapter's lists the objects in another state than those of the options, and the connections,
- * listeners and shared endpoints with other addresses; from each process the failures with other addresses. Returns
- * false if out of memory.
+ * Removes what the filters of the options exclude: from each adapter's lists, objects by their state, and connections,
+ * listeners and shared endpoints by their addresses; from each process, failures by their addresses. Returns false if
+ * out of memory.
  */
 bool filter_apply(const struct options *o, json_t *processes);
 

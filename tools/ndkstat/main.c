@@ -43,7 +43,7 @@ static bool ndkstat_print(FILE *out, const struct options *o, const struct snaps
     bool ok;
 
     if (o->pid && !o->json && !o->csv && !json_array_size(now->processes))
-        return true; /* reader_read has made a message about the process */
+        return true; /* reader_read has reported why it did not read the process */
     ok = o->json ? view_print_json(out, o, now->processes) : view_print(out, o, now->processes, before);
     ndkstat_print_count(out, o, now);
     return ok;
@@ -58,7 +58,7 @@ static void ndkstat_print_messages(const char *messages)
     }
 }
 
-/* Prints a reading to stdout. Returns the exit code if the output is lost, otherwise -1. */
+/* Prints a reading to stdout. Returns the exit code after a failure, otherwise -1. */
 static int ndkstat_print_plain(const struct options *o, const struct snapshots *now, const json_t *before)
 {
     bool ok = ndkstat_print(stdout, o, now, before);
@@ -71,7 +71,7 @@ static int ndkstat_print_plain(const struct options *o, const struct snapshots *
     return ok ? -1 : ndkstat_fail("not everything is shown", ENOMEM);
 }
 
-/* Shows a reading on the screen until the next one. Returns the exit code if the user or an error ends that, else -1. */
+/* Shows a reading on the screen until the next reading. Returns the exit code if the tool must end, otherwise -1. */
 static int ndkstat_show(const struct options *o, const struct snapshots *now, const json_t *before)
 {
     char title[160], hour[32] = "", *text = NULL;
@@ -107,7 +107,7 @@ static int ndkstat_show(const struct options *o, const struct snapshots *now, co
     return -1;
 }
 
-/* Reads and prints once. Returns the exit code if the tool must end, otherwise -1. *failed: not everything was read. */
+/* Reads and prints once. Returns the exit code if the tool must end, otherwise -1. Sets *failed if a read failed. */
 static int ndkstat_round(const struct options *o, bool has_screen, json_t **before, bool *failed)
 {
     struct reader_request request = { .pid = o->pid, .here = o->here };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See names.h. The kernel's sock_diag reports names with their users. If the kernel does not support that,
- * /proc/net/unix is read, which has no users. Any process can choose any name, so only names that have exactly the
- * published form are accepted.
+ * See names.h. The kernel's sock_diag reports names with their users. If the kernel does not support sock_diag, names
+ * are read from /proc/net/unix, which has no users. Any process can choose any name, so only names that have exactly
+ * the published form are accepted.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -103,7 +103,7 @@ static void names_handle_socket(struct list *l, const struct nlmsghdr *h)
         names_add(l, text, text_len, has_uid ? &uid : NULL);
 }
 
-/* Handles one datagram of answers. Returns 1 if more may follow, 0 at the end, -1 if the kernel does not support it. */
+/* Handles one datagram of answers. Returns 1 if more may follow, 0 at the end, -1 if the kernel has no sock_diag. */
 static int names_handle_answers(struct list *l, const char *answers, size_t len)
 {
     const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)answers;

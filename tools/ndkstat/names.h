@@ -11,20 +11,21 @@ enum { MAX_NAME_TEXT = 64 };
 
 struct name {
     char text[MAX_NAME_TEXT]; /* without the leading 0 */
-    long pid;                 /* from the name, which anybody can choose */
-    uid_t uid;                /* of the socket's creator; only if has_uid */
+    long pid;                 /* from the name, which any process can choose freely */
+    uid_t uid;                /* the user of the socket's creator; valid only if has_uid */
     bool has_uid;             /* the kernel reported uid */
 };
 
 /*
- * Returns the names of all these sockets of this network namespace, ordered by pid. The caller frees the array. Returns
- * NULL and sets errno if that fails.
+ * Returns the names of all such sockets in this network namespace, ordered by pid. The caller frees the array. After a
+ * failure returns NULL and sets errno.
  */
 struct name *names_list(size_t *count);
-/* The same for the network namespace in which the netlink socket of sock_diag was opened. */
+/* Like names_list, for the network namespace in which `netlink`, a socket of sock_diag, was opened. */
 struct name *names_list_by(int netlink, size_t *count);
 /*
- * The same for the network namespace of a process, from its /proc/PID/net/unix, without users. Reads at most max_bytes.
+ * Like names_list, for the network namespace of a process. Reads at most max_bytes of /proc/PID/net/unix, which has no
+ * users.
  */
 struct name *names_list_of(long pid, size_t max_bytes, size_t *count);
 

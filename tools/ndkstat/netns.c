@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See netns.h. The invariants: ndkstat itself never changes its namespaces, and every loop over what other processes
- * control has a limit in time or number.
+ * See netns.h. The invariants: ndkstat itself never changes its namespaces, and every loop over data that other
+ * processes control has a limit in time or number.
  *
- * A user may enter the network namespaces that belong to user namespaces of his own, after he has entered the user
- * namespace. Nobody can return from that, so a child process does it. A socket belongs to the network namespace in which
- * it was opened, so ndkstat can connect the sockets that the child passes.
+ * To enter a network namespace, a user must first enter the user namespace that owns it, which must be the user's. A
+ * process cannot return from a user namespace, so a child process enters it. A socket belongs to the network namespace
+ * in which it was opened, so ndkstat can connect the sockets that the child passes.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -35,11 +35,11 @@ enum {
     MAX_FIND_MS = 1000,       /* for finding the namespaces */
     MAX_CHILD_MS = 1000,      /* for a child that opens sockets */
     MAX_PROCESSES = 262144,   /* in other network namespaces */
-    MAX_LIST_BYTES = 4 << 20, /* of one /proc/PID/net/unix */
-    MAX_NAMES = 64,           /* in one namespace; fewer than the 253 descriptors of one message */
+    MAX_LIST_BYTES = 4 << 20, /* bytes read of one /proc/PID/net/unix */
+    MAX_NAMES = 64,           /* in one namespace; one message can pass at most 253 descriptors */
     MAX_USER_SOCKETS = 128,   /* in all namespaces of one other user */
     MAX_SOCKETS = 512,
-    MAX_TRIES = 4,    /* processes of one namespace, because the first may have ended */
+    MAX_TRIES = 4,    /* processes that are tried in one namespace, because some may have ended */
     MAX_REPORTS = 10, /* messages about other users' namespaces */
 };
 
@@ -48,7 +48,7 @@ struct member {
     ino_t inode;
     long pid;
     uid_t uid;
-    unsigned turn; /* the number of its namespace among those of its user, so that each user has his turn */
+    unsigned turn; /* the number of the namespace among those of its user, so that users take turns */
 };
 
 ino_t netns_own_inode(void)
@@ -74,7 +74,7 @@ void netns_find_name(ino_t inode, char name[NETNS_MAX_NAME])
 
 /* ---- finding ---- */
 
-/* Reads one process. Returns true if it is in another network namespace and belongs to this user (root: to any). */
+/* Reads one process. Returns true if it is in another network namespace, and is this user's (root: any user's). */
 static bool member_read(int proc, const char *pid, ino_t own, struct member *m)
 {
     char path[64];
@@ -101,7 +101,7 @@ static int members_by_inode(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* This user's namespaces come first, then one of each other user, then the second ones. */
+/* This user's namespaces come first, then the first namespace of each other user, then the second ones, and so on. */
 static int members_by_turn(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;
@@ -123,7 +123,7 @@ static int members_by_user(const void *a, const void *b)
     return members_by_inode(a, b);
 }
 
-/* Sets the turns. Members of one namespace have one turn, also if they are of several users. */
+/* Sets the turns, and sorts the members. */
 static void members_order(struct member *all, size_t count)
 {
     unsigned turn = 0;
@@ -179,7 +179,7 @@ static struct member *members_list(size_t *count, int64_t deadline, bool *comple
 
 /* ---- the child ---- */
 
-/* In the child: enters the network namespace, and its user namespace if that is needed. Returns 0 or errno. */
+/* In the child: enters the network namespace, and before it the owning user namespace if needed. Returns 0 or errno. */
 static int child_enter(int net)
 {
     int user, error;
@@ -212,7 +212,7 @@ static struct msghdr passing_message(struct passing *p, struct iovec *error)
     };
 }
 
-/* Only calls of the kernel, because another thread of ndkstat may have held a lock when the child was created. */
+/* Makes only system calls, because another thread of ndkstat may have held a lock of a library during the fork. */
 static _Noreturn void child_run(int net, int channel, size_t n_sockets)
 {
     struct passing p = { .error = 0 };
@@ -242,7 +242,7 @@ static _Noreturn void child_run(int net, int channel, size_t n_sockets)
     _exit(sendmsg(channel, &message, MSG_NOSIGNAL) < 0);
 }
 
-/* Waits for the child's message. A signal, for example SIGWINCH, does not end that. Returns false after the time limit. */
+/* Waits for the child's message, even if a signal such as SIGWINCH arrives. Returns false after the time limit. */
 static bool passing_wait(int channel)
 {
     int64_t deadline = monotonic_ms() + MAX_CHILD_MS, left = MAX_CHILD_MS;
@@ -297,7 +297,7 @@ static int netns_open_sockets(int net, size_t n_sockets, struct passing *p)
     close(channel[1]);
     if (!error) {
         error = passing_receive(p, channel[0]);
-        kill(child, SIGKILL); /* it has nothing left to do */
+        kill(child, SIGKILL); /* the child has nothing left to do */
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
             ;
     }
@@ -310,7 +310,7 @@ static int netns_open_sockets(int net, size_t n_sockets, struct passing *p)
 struct search {
     struct netns *found;
     size_t count, room, n_sockets;
-    unsigned n_reports; /* about other users */
+    unsigned n_reports; /* messages about other users' namespaces */
     FILE *messages;
     bool *failed;
 };
@@ -325,7 +325,7 @@ static void search_report(struct search *s, const struct member *m, const char *
             (unsigned)m->uid, what, why);
 }
 
-/* Was this namespace found already, through a process of another user? */
+/* Returns whether the namespace has been found already, through a process of another user. */
 static bool search_has(const struct search *s, ino_t inode)
 {
     for (size_t i = 0; i < s->count; i++)
@@ -349,7 +349,7 @@ static size_t search_sockets_left(const struct search *s, uid_t uid)
     return left < MAX_USER_SOCKETS - used ? left : MAX_USER_SOCKETS - used;
 }
 
-/* Root learns the users of the sockets from the kernel; inside of a user namespace they would have other numbers. */
+/* For root, replaces the names by those of sock_diag, which have users, numbered as in ndkstat's user namespace. */
 static void netns_read_users(struct netns *n, int netlink)
 {
     size_t count = 0;
@@ -408,7 +408,7 @@ static bool search_reserve(struct search *s)
     return true;
 }
 
-/* Returns false if the process has ended, so that another one of the namespace must be tried. */
+/* Tries to open sockets in a process's namespace. Returns false if the process has ended, so that another is tried. */
 static bool search_try(struct search *s, const struct member *m)
 {
     struct netns n = { .inode = m->inode, .pid = m->pid, .uid = m->uid };
@@ -452,7 +452,7 @@ struct netns *netns_open_others(size_t *count, FILE *messages, bool *failed)
 
     if (!complete) {
         fprintf(messages, "other network namespaces: not all processes were searched\n");
-        *failed = true; /* those that were not searched may be this user's */
+        *failed = true; /* processes that were not searched may be this user's */
     }
     while (i < n_members && monotonic_ms() < deadline + MAX_FIND_MS) {
         ino_t inode = members[i].inode;

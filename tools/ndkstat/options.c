@@ -16,7 +16,7 @@
     "idle, starting, listening, open, overflowed, connected, empty, prepared, registered, deregistering, unbound, "    \
     "bound"
 
-/* Is the word one of STATES? */
+/* Returns whether the word is one of STATES. */
 static bool state_is_known(const char *word)
 {
     size_t len;
@@ -29,7 +29,7 @@ static bool state_is_known(const char *word)
     return false;
 }
 
-/* "established,ended" */
+/* Parses a list such as "established,ended". */
 static const char *options_set_state(void *options, const char *value)
 {
     static const char expected[] = "a list is expected, for example established,ended. The states are " STATES;
@@ -72,7 +72,7 @@ static const char *options_set_objects(void *options, const char *value)
     return NULL;
 }
 
-/* HOST, HOST:PORT or :PORT. */
+/* Parses HOST, HOST:PORT or :PORT. */
 static const char *options_set_address(void *options, const char *value)
 {
     static const char expected[] = "a host, a host and a port, or a colon and a port is expected";

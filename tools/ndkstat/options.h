@@ -11,18 +11,18 @@
 enum { MAX_STATES = 16, MAX_OBJECT_TYPES = 16, MAX_STATES_TEXT = 256 };
 
 struct options {
-    bool connections, counters, failures, objects; /* what is shown; at most one; none: the default view */
-    uint32_t object_types;                         /* a bit for each type of view_object_types; 0: all */
+    bool connections, counters, failures, objects; /* the view, at most one; the default view if none is set */
+    uint32_t object_types;                         /* a bit for each wanted type of view_object_types; 0: all */
     bool state;                                    /* also shows states */
     bool verbose, json, csv, watch, here;
-    uint32_t pid, rounds; /* 0: all processes; no end */
+    uint32_t pid, rounds; /* pid 0: all processes; rounds 0: no end */
     double seconds;
     /* Filters: the states, and an address that a local or a foreign address must match. */
     char states_text[MAX_STATES_TEXT];
     const char *states[MAX_STATES];
     unsigned n_states;
     bool has_address;
-    struct endpoint address; /* no addresses: any host with this port; port 0: any port */
+    struct endpoint address; /* count 0: any host; port 0: any port */
     bool netstat;            /* -x, -a and -n, which are always in effect */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See process.h. A process chooses its name, so that is text of the process. */
+/* See process.h. A process chooses its own name, so the name is untrusted text. */
 #include "process.h"
 
 #include <stdio.h>
@@ -59,8 +59,8 @@ uid_t process_uid(long pid)
 }
 
 /*
- * Does not read /proc/PID/cmdline: that read accesses the process's memory, and blocks if a hostile process has mapped a
- * file there whose file system never answers. The process itself reports its command line.
+ * Does not read /proc/PID/cmdline, because that read accesses the process's memory. It would block if a hostile process
+ * had mapped a file there whose file system never answers. The process itself reports its command line.
  */
 void process_describe(long pid, json_t *object)
 {

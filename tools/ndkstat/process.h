@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel reports about a process. */
+/* Reads what the kernel reports about a process. */
 #ifndef NDKSTAT_PROCESS_H
 #define NDKSTAT_PROCESS_H
 

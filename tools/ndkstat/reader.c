@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See reader.h. All processes are read at the same time, under one deadline. The kernel reports which process listens
- * under a name (SO_PEERCRED): its user, and its process id, which must be the one in the name. The bytes that are read
- * are limited for each user and in total.
+ * See reader.h. All processes are read at the same time, under one deadline. The kernel reports the user and the id of
+ * the process that listens under a name (SO_PEERCRED). This id must be the one in the name. The bytes that are read are
+ * limited for each user and in total.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -30,27 +30,27 @@
 #include "process.h"
 
 enum {
-    ALL_MS = 5000,             /* for all processes */
-    RETRY_MS = 10,             /* if a process has too many waiting readers, or there are too few descriptors */
+    ALL_MS = 5000, /* time to read all processes */
+    RETRY_MS = 10, /* time until the next attempt if a process has too many readers, or descriptors are short */
     MAX_OWN_BYTES = 256 << 20, /* in the answers of all processes of this user */
     MAX_USER_BYTES = 16 << 20, /* in the answers of all processes of one other user */
     MAX_FOREIGN_BYTES = 64 << 20,
     MAX_USER_PEERS = 128, /* processes of one other user that are read */
     MAX_USERS = 256,
     MAX_MESSAGES = 10,
-    SLICE_MS = 100,      /* in which an interrupt is noticed */
-    BYTES_PER_VALUE = 8, /* at least, in a valid answer; parsing one with fewer needs many times its size */
+    SLICE_MS = 100,      /* how often interrupts are checked */
+    BYTES_PER_VALUE = 8, /* least average of a valid answer; to parse an answer with more values needs much memory */
 };
 
 enum peer_state { PEER_CONNECTING, PEER_READING, PEER_READ, PEER_GONE, PEER_FOREIGN, PEER_FAILED };
 
 struct peer {
     const struct name *name;
-    const struct netns *netns; /* or NULL: this process's */
+    const struct netns *netns; /* NULL: this process's network namespace */
     enum peer_state state;
     int fd;
-    struct user *user; /* NULL until known; the peer then counts as one of the user's peers */
-    long pid;          /* from the name; once the kernel has reported it, from the kernel */
+    struct user *user; /* NULL until known; from then on the peer counts as one of the user's */
+    long pid;          /* from the name, until the kernel has reported it */
     char *text;
     size_t size, room;
     json_t *json;
@@ -63,22 +63,22 @@ struct user {
 };
 
 struct round {
-    long pid;    /* the requested process, or 0 */
-    ino_t netns; /* of this process */
+    long pid;    /* the requested process; 0: all processes */
+    ino_t netns; /* the namespace of this process */
     char netns_name[NETNS_MAX_NAME];
     struct peer *peers;
     size_t count;
     struct user users[MAX_USERS];
     size_t user_count, foreign_bytes;
     FILE *messages;
-    unsigned n_messages; /* about other users */
+    unsigned n_messages; /* number of messages about other users */
     bool failed;
     int64_t deadline;
 };
 
 /* ---- errors ---- */
 
-/* Adds a message. foreign: it is about another user; the number of such messages is limited. */
+/* Adds a message. foreign: the message is about another user; the number of such messages is limited. */
 __attribute__((format(printf, 3, 4))) static void round_report(struct round *r, bool foreign, const char *format, ...)
 {
     char text[512], safe[PRINTABLE_MAX_GROWTH * sizeof text];
@@ -102,8 +102,8 @@ static void peer_end(struct peer *p, enum peer_state state)
 }
 
 /*
- * Another user's process can refuse to be read, so that counts as a failure of this run only if the process was
- * requested.
+ * Ends a peer that cannot be read, and reports why. Another user's process can refuse to be read, so this counts as a
+ * failure of ndkstat only if the process was requested.
  */
 static void peer_fail(struct round *r, struct peer *p, const char *why)
 {
@@ -137,7 +137,7 @@ static bool reader_may_read(uid_t uid)
     return geteuid() == 0 || uid == geteuid();
 }
 
-/* Counts the peer among those of its user. Returns false if there are too many, which ends the peer. */
+/* Counts the peer as one of its user's. Ends the peer and returns false if the user has too many. */
 static bool peer_admit(struct round *r, struct peer *p, uid_t uid)
 {
     if (p->user && p->user->uid == uid)
@@ -150,7 +150,7 @@ static bool peer_admit(struct round *r, struct peer *p, uid_t uid)
     return p->state == PEER_CONNECTING;
 }
 
-/* Checks that the socket's owner is the process that the name claims, and decides whether to read it. Sets p->state. */
+/* Checks that the listening process is the one in the name, and decides whether to read the process. Sets p->state. */
 static void peer_identify(struct round *r, struct peer *p)
 {
     struct ucred who;
@@ -179,8 +179,8 @@ static void peer_identify(struct round *r, struct peer *p)
 }
 
 /*
- * Connects. Root connects as the process's user, because a process in another user namespace does not recognize root.
- * Returns 0 or errno.
+ * Connects the peer's socket. Root connects as the process's user, because a process in another user namespace does not
+ * recognize root. Returns 0 or errno.
  */
 static int peer_connect_as_allowed(const struct peer *p, const struct sockaddr_un *name, socklen_t len)
 {
@@ -191,7 +191,7 @@ static int peer_connect_as_allowed(const struct peer *p, const struct sockaddr_u
         return errno;
     error = connect(p->fd, (const struct sockaddr *)name, len) == 0 ? 0 : errno;
     if (becomes && seteuid(0) != 0)
-        abort(); /* it cannot go on with another user's rights */
+        abort(); /* ndkstat must not continue with another user's rights */
     return error;
 }
 
@@ -227,7 +227,7 @@ static void peer_connect(struct round *r, struct peer *p)
 
 /* ---- input ---- */
 
-/* Returns false if the text has many values for its size, as only a forged answer has. */
+/* Returns false if the text has more values for its size than any valid answer. */
 static bool reader_is_plausible(const char *text, size_t size)
 {
     size_t values = 0;
@@ -276,7 +276,7 @@ static bool peer_may_write(struct round *r, struct peer *p, size_t n)
     return p->user->bytes <= MAX_USER_BYTES && r->foreign_bytes <= MAX_FOREIGN_BYTES;
 }
 
-/* Reads once. Returns whether more may be available at once. */
+/* Reads once. Returns whether more bytes may be available already. */
 static bool peer_read(struct round *r, struct peer *p)
 {
     ssize_t n;
@@ -329,7 +329,7 @@ static bool peer_is_own(const struct peer *p)
     return p->name->has_uid && p->name->uid == geteuid();
 }
 
-/* Continues with all peers of this user, or with all others. Returns true if one of them is unfinished. */
+/* Continues with this user's peers if `own`, otherwise with all other peers. Returns true if one is unfinished. */
 static bool round_continue(struct round *r, bool own)
 {
     bool more = false;
@@ -404,13 +404,16 @@ static bool round_collect(struct round *r, struct snapshots *s)
     return ok;
 }
 
-/* Is this the requested process? The name has the process id of the process's own PID namespace, which is `inside`. */
+/*
+ * Returns whether a name may be that of the requested process. The name has the process id in the process's own PID
+ * namespace, which is `inside`.
+ */
 static bool reader_is_wanted(const struct name *name, long pid, long inside)
 {
     return !pid || name->pid == pid || name->pid == inside;
 }
 
-/* Adds a peer for each wanted name. netns, and the sockets opened in it, are NULL for this network namespace. */
+/* Adds a peer for each wanted name. netns is NULL for this network namespace; otherwise takes over its sockets. */
 static void round_add_peers(struct round *r, const struct name *names, size_t count, struct netns *netns)
 {
     long inside = r->pid ? process_pid_inside(r->pid) : 0;

@@ -11,9 +11,9 @@
 #include <stddef.h>
 
 /*
- * processes: an array with one object for each process, those of this network namespace first, ordered by process id.
- * Their members "pid", "uid", "foreign" (the process is another user's), "program", "netns", "netns_name" and
- * "netns_other" come from the kernel, all others from the process.
+ * processes: an array with one object for each process. The processes of this network namespace come first, ordered by
+ * process id. The members "pid", "uid", "foreign" (the process is another user's), "program", "netns", "netns_name" and
+ * "netns_other" come from the kernel; all other members come from the process.
  */
 struct snapshots {
     json_t *processes;
@@ -23,8 +23,8 @@ struct snapshots {
 };
 
 struct reader_request {
-    long pid;  /* the only process to be read, or 0 for all */
-    bool here; /* only this network namespace */
+    long pid;  /* the only process to read; 0: all processes */
+    bool here; /* read only this network namespace */
 };
 
 /*

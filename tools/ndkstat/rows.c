@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See rows.h. table.c replaces what a terminal might interpret. */
+/* See rows.h. table.c replaces bytes that a terminal might interpret. */
 #include "rows.h"
 
 #include <stdlib.h>
@@ -107,7 +107,7 @@ static void row_add_netns(const struct row *r, struct table *t)
         table_add_number(t, member_number(r->process, "netns"));
 }
 
-/* A time of CLOCK_REALTIME: UTC, as the log's lines begin; in CSV seconds since 1970. */
+/* Adds a time of CLOCK_REALTIME: in UTC, in the format of the log; in CSV as seconds since 1970. */
 static void table_add_time(struct table *t, unsigned long long ns)
 {
     time_t seconds = (time_t)(ns / 1000000000);
@@ -131,7 +131,7 @@ unsigned long long row_number(const struct row *r, const struct column *c, bool 
     return now > before ? (unsigned long long)((double)(now - before) * 1e9 / (double)r->ns + 0.5) : 0;
 }
 
-/* Adds a member's value. A member that this type of object does not have is left empty. */
+/* Adds a member's value, or an empty cell if this type of object does not have the member. */
 static void row_add_value(const struct row *r, const struct column *c, struct table *t)
 {
     const json_t *value = json_object_get(row_source(r, c->source, false), c->member);
@@ -272,7 +272,7 @@ static bool column_is_hidden(const struct column *c, const struct options *o, bo
     return false;
 }
 
-/* Is a process in another network namespace than ndkstat? */
+/* Returns whether a process is in another network namespace than ndkstat. */
 static bool processes_have_others(const json_t *processes)
 {
     json_t *process;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables from JSON: a view is a list of columns, each of which names the JSON member that it shows, and of the lists
- * whose objects are its rows. A member that is missing or has another type is shown as 0, "-" or "?", because processes
- * with another version may omit it.
+ * Tables from JSON. A view has columns, each of which shows one JSON member, and lists, whose objects are the view's
+ * rows. A member that is missing or has another type is shown as 0, "-" or "?", because a process with another version
+ * may omit the member.
  */
 #ifndef NDKSTAT_ROWS_H
 #define NDKSTAT_ROWS_H
@@ -14,7 +14,7 @@
 #include "options.h"
 #include "table.h"
 
-/* Where a column's member is. */
+/* IN_: the object whose member a column shows. CELL_: a column that shows no single member. */
 enum column_source {
     IN_PROCESS,
     IN_ADAPTER,
@@ -23,11 +23,11 @@ enum column_source {
     IN_OBJECT_COUNTERS,
     CELL_MODE,  /* always "User" */
     CELL_TYPE,  /* the type of the row's list */
-    CELL_PID,   /* with the user, if it is another one */
+    CELL_PID,   /* the process id, and the user if it is another user */
     CELL_NETNS, /* the name or the inode of the network namespace */
 };
 
-/* NOTE: a text on a line of its own below the row. */
+/* NOTE: a text on an extra line below the row. */
 enum column_kind { TEXT, NOTE, NUMBER, BYTES, AGE, TIME };
 
 /* When a column is shown; CSV has all columns. */
@@ -40,7 +40,7 @@ struct column {
     const char *member;
     enum column_kind kind;
     enum column_group group;
-    bool is_rate; /* a difference by time if there is an earlier reading */
+    bool is_rate; /* shows the change per second if there is an earlier reading */
 };
 
 /* A list whose objects are rows. */
@@ -57,13 +57,13 @@ struct view {
 struct row {
     const char *type;
     const json_t *process, *adapter, *object;
-    const json_t *old_adapter, *old_object; /* of the earlier reading; NULL: there is none */
-    unsigned long long ns;                  /* between the two readings */
+    const json_t *old_adapter, *old_object; /* as the earlier reading has them; NULL if it has not */
+    unsigned long long ns;                  /* time between the two readings */
 };
 
-/* "-" for null, "?" for what is no text. */
+/* Returns a member that is a text, "-" if it is null, or "?" if it is missing or no text. */
 const char *member_text(const json_t *object, const char *key);
-/* 0 if it is no positive number. */
+/* Returns a member that is a positive integer, otherwise 0. */
 unsigned long long member_number(const json_t *object, const char *key);
 
 struct member_entry {
@@ -71,18 +71,18 @@ struct member_entry {
     const json_t *object;
 };
 
-/* The objects of an array by a member that identifies each of them. An array of another user's process may be long. */
+/* An index of an array's objects by an identifying member. Another user's process may send a long array. */
 struct member_index {
     struct member_entry *entries; /* in the order of the numbers */
     size_t count;
 };
 
-/* array may be NULL. Returns false, with an empty index, if out of memory. */
+/* Builds the index of an array, which may be NULL. If out of memory, returns false, and the index is empty. */
 bool member_index_init(struct member_index *index, const json_t *array, const char *key);
 void member_index_fini(struct member_index *index);
 /*
- * Returns the object whose member is the number, or NULL. It returns each object once, so that a process whose objects
- * all have one number does not cause work for each pair of them.
+ * Returns the object whose member is the number, or NULL. Returns each object only once: if a process gives one number
+ * to all objects, comparing two readings still takes linear time.
  */
 const json_t *member_index_find(struct member_index *index, unsigned long long number);
 
@@ -92,13 +92,13 @@ unsigned long long rows_time_between(const json_t *process, const json_t *before
 void rows_begin(const struct view *v, const struct options *o, const json_t *processes, struct table *t,
                 struct table_column *heads);
 /*
- * Returns the number that a column shows: the member, or its change by second if the column is a rate, the row has an
- * earlier reading, and the output is not CSV.
+ * Returns the number that a column shows: the member, or the member's change per second if the column is a rate, the
+ * row has an earlier reading, and the output is not CSV.
  */
 unsigned long long row_number(const struct row *r, const struct column *c, bool is_csv);
 /* Adds one row. */
 void rows_add(const struct row *r, const struct view *v, struct table *t);
-/* Prints the view of the adapters of all processes. before: as in view_print. Returns false if out of memory. */
+/* Prints a view of the adapters of all processes. before: as for view_print. Returns false if out of memory. */
 bool rows_print(FILE *out, const struct view *v, const struct options *o, const json_t *processes,
                 const json_t *before);
 

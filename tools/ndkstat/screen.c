@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See screen.h. A few escape sequences that every terminal since the VT220 understands are all that is needed, so no
- * library draws. The invariant: after screen_close nothing is written to the terminal, so that a thread that handles
- * Ctrl-C may restore it at any time.
+ * See screen.h. The display needs only a few escape sequences, which every terminal since the VT220 understands, so it
+ * needs no library. The invariant: after screen_close nothing is written to the terminal, so a thread that handles
+ * Ctrl-C may call screen_close at any time.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -36,7 +36,7 @@
 enum { MAX_MESSAGE_LINES = 4, SLICE_MS = 100, MAX_KEY = 8, COLUMN_STEP = 8, MIN_ROWS = 3 };
 
 static struct {
-    pthread_mutex_t lock; /* guards is_open, and is held while the terminal is written */
+    pthread_mutex_t lock; /* protects is_open; held while bytes are written to the terminal */
     bool is_open;
     struct termios before;
     unsigned rows, columns;
@@ -68,7 +68,7 @@ static void screen_read_size(void)
         screen.rows = MIN_ROWS;
 }
 
-/* Writes all bytes. Returns false if the terminal does not accept them. Lock held. */
+/* Writes all bytes. Returns false if the terminal does not accept them. The caller holds the lock. */
 static bool screen_write(const char *bytes, size_t len)
 {
     while (len > 0) {
@@ -181,7 +181,7 @@ static void draw_all(FILE *out, const char *title, const char *text, const char 
         messages = draw_line(out, messages, 0);
 }
 
-/* Returns false if the terminal is lost. */
+/* Draws title, text and messages. Returns false if the terminal cannot be written. */
 static bool screen_draw(const char *title, const char *text, const char *messages)
 {
     char *bytes = NULL;
@@ -220,7 +220,7 @@ static enum key screen_move(size_t *position, size_t by, bool back)
     return KEY_MOVED;
 }
 
-/* Handles what one read of the terminal has returned: one key, or several quick ones. */
+/* Handles the bytes of one read of the terminal, which are one key, or several if the user typed fast. */
 static enum key screen_handle_key(const char *key, size_t page)
 {
     static const struct {
@@ -259,7 +259,7 @@ static enum key screen_handle_key(const char *key, size_t page)
     case 'g':
         return screen_move(&screen.top, screen.top, true);
     case 'G':
-        return screen_move(&screen.top, SIZE_MAX / 4, false); /* screen_draw limits it */
+        return screen_move(&screen.top, SIZE_MAX / 4, false); /* screen_draw reduces the position to the last page */
     case 'Z' - '@':
         return KEY_SUSPEND;
     default:

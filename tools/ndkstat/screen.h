@@ -17,10 +17,10 @@ enum screen_event {
 
 /* Returns false if stdin or stdout is no terminal, or it has no cursor addressing (TERM=dumb). */
 bool screen_open(void);
-void screen_close(void); /* any thread; idempotent */
+void screen_close(void); /* may be called by any thread, and again */
 /*
- * Shows the lines of text, all of which must be printable, and waits for the user or the time. Scrolls and redraws
- * meanwhile. messages: lines about what was not read.
+ * Shows the lines of text, which must be printable, and waits until the user ends this or the time has passed. Scrolls
+ * and redraws meanwhile. messages: lines about what was not read.
  */
 enum screen_event screen_show(const char *title, const char *text, const char *messages, double seconds);
 

@@ -12,7 +12,7 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define CUT_MARK "..."
 
-/* Characters of a cell. In CSV, a command line of 1024 characters fits. */
+/* The most characters of a cell. MAX_CSV_CELL is the length of the longest command line that a process reports. */
 enum { MAX_CELL = 256, MAX_CSV_CELL = 1024 };
 
 void table_init(struct table *t, const struct table_column *columns, size_t n_columns, bool is_csv)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A table that is filled cell by cell, row by row, and printed with aligned columns or as CSV. All cells are printable
- * ASCII: any other byte of a text becomes '?', because processes choose texts that a terminal might interpret. A long
- * cell is cut and ends with "...", because one cell of a process would otherwise widen the rows of all processes.
+ * ASCII. Any other byte of a text becomes '?', because a terminal might interpret texts that other processes choose. A
+ * long cell is cut and ends with "...", because one cell would otherwise widen the rows of all processes.
  */
 #ifndef NDKSTAT_TABLE_H
 #define NDKSTAT_TABLE_H
@@ -16,7 +16,7 @@ struct table_column {
     const char *title; /* NULL: only in CSV */
     const char *key;   /* the column's name in CSV; NULL: not in CSV */
     bool is_right;     /* aligned to the right */
-    bool is_note;      /* an indented line of its own below the row, without a title; in CSV a column like others */
+    bool is_note;      /* printed without a title on an indented line below the row; in CSV an ordinary column */
 };
 
 enum { TABLE_MAX_COLUMNS = 40 };
@@ -36,9 +36,9 @@ void table_fini(struct table *t);
 /* Append the next cell. */
 void table_add(struct table *t, const char *text);
 void table_add_number(struct table *t, uint64_t value);
-/* A number of bytes: exact in CSV, otherwise in the unit that leaves at most four digits. */
+/* Appends a number of bytes: exact in CSV, otherwise with a unit, so that it has at most four digits. */
 void table_add_bytes(struct table *t, uint64_t bytes);
-/* A time: seconds in CSV, otherwise as 5s, 2m03s, 1h02m or 3d04h. */
+/* Appends a time: seconds in CSV, otherwise as 5s, 2m03s, 1h02m or 3d04h. */
 void table_add_age(struct table *t, uint64_t ns);
 void table_add_empty(struct table *t); /* "-", in CSV nothing */
 

@@ -83,7 +83,7 @@ static bool view_print_connections(FILE *out, const struct options *o, const jso
     {                                                                                                                  \
         title, member, IN_OBJECT, member, kind, ALWAYS, false                                                          \
     }
-/* The columns of an object, then of one that has an address, then of one that names memory. */
+/* The columns of any object, of an object with a local address, and of an object that names memory. */
 #define NUMBERED_COLUMNS(title) OBJECT_COLUMNS, OF_OBJECT(title, "id", NUMBER), OF_OBJECT("State", "state", TEXT)
 #define ADDRESSED_COLUMNS(title)                                                                                       \
     NUMBERED_COLUMNS(title), OF_OBJECT("Local Address", "local", TEXT), OF_OBJECT("Connections", "connections", NUMBER)
@@ -163,7 +163,7 @@ static const struct {
     const char *heading;
     const struct column *columns;
     size_t n_columns;
-    const char *member; /* the list; NULL: the adapters themselves */
+    const char *member; /* the member of an adapter that lists the objects; NULL: the adapters themselves */
 } object_views[] = {
     { "Adapters", adapter_columns, COUNT_OF(adapter_columns), NULL },
     { "Protection Domains", pd_columns, COUNT_OF(pd_columns), "protection_domains" },
@@ -186,7 +186,7 @@ static bool options_want_type(const struct options *o, size_t type)
     return !o->object_types || o->object_types & 1u << type;
 }
 
-/* Has one of the adapters an object in the list? */
+/* Returns whether one of the adapters has an object in the list. */
 static bool processes_have_list(const json_t *processes, const char *member)
 {
     json_t *process, *adapter;
@@ -245,7 +245,7 @@ static const struct column counter_columns[] = {
     OF_COUNTERS("Dropped Peers", "dropped_peers", false),
 };
 
-/* The texts are those of a process, so they are cut and made printable. */
+/* Prints the heading of an adapter's block. Its texts come from a process, so they are cut and made printable. */
 static void counters_print_heading(FILE *out, const json_t *process, const json_t *adapter)
 {
     const char *netns = json_string_value(json_object_get(process, "netns_name"));
@@ -277,7 +277,7 @@ static void counters_print_block(FILE *out, const struct row *r)
     }
 }
 
-/* Prints the blocks of one process. before: the same process in the earlier reading, or NULL. False: out of memory. */
+/* Prints a process's blocks. before: the process in the earlier reading, or NULL. Returns false if out of memory. */
 static bool counters_print_process(FILE *out, const json_t *process, const json_t *before)
 {
     struct row r = { .process = process, .ns = rows_time_between(process, before) };
@@ -388,7 +388,7 @@ static void adapter_delete_list(json_t *adapter, const char *member, bool with_c
         json_object_del(adapter, count);
 }
 
-/* Removes what the options do not select. Without a view, they select everything. The counts are an adapter's own. */
+/* Removes what the options do not select. Without a view they select everything. The counts belong to the adapter. */
 static void adapter_select(json_t *adapter, const struct options *o)
 {
     bool has_view = o->connections || o->counters || o->objects || o->failures;

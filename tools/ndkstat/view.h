@@ -9,7 +9,7 @@
 
 #include "options.h"
 
-/* The types of --objects; NULL at the end. */
+/* The names of the types for --objects; NULL at the end. */
 extern const char *const view_object_types[];
 
 /*
