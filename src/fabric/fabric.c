@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of the reasons and phases, for traces and tools. A name never changes, because tools and documents use it. */
+/* The names of reasons and phases, for traces and tools. A name never changes, because tools and documents use it. */
 #include "fabric/fabric.h"
 
 static const char *const reason_names[FABRIC_REASON_COUNT] = {

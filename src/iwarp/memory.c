@@ -489,7 +489,7 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
     return slot_lookup(t, domain, stag, to, len, access, false, ref);
 }
 
-/* A mapping is a region in a domain of its own, which is the table. The upper half of a logical address is its STag. */
+/* The domain of mappings is the table itself. The upper half of a logical address is the STag of its mapping. */
 enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                   unsigned access, bool with_prepared, struct mem_ref *ref)
 {

@@ -266,7 +266,7 @@ bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *co
     return now;
 }
 
-/* Ends */
+/* The end of a registration */
 
 /*
  * Kills r. If `wait` is set, waits until no other thread protects r. Then releases the caller's protection. If r was

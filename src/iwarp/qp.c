@@ -11,7 +11,7 @@
 
 #include "iwarp/qp_internal.h"
 
-/* Returns the smallest power of two that is not below depth. */
+/* Returns the smallest power of two that is at least depth. */
 static uint32_t ring_slots(uint32_t depth)
 {
     uint32_t size = 1;
@@ -187,7 +187,7 @@ static int request_check(const struct iw_qp *qp, const struct queue *q, const st
     return request_check_read_invalidate(qp, r);
 }
 
-/* Copies inline data to the entry. Returns false if the SGEs have not `length` bytes any more. */
+/* Copies inline data to the entry. Returns false if the SGEs do not have `length` bytes any more. */
 static bool entry_copy_inline(struct entry *e, const struct rdma_request *r, uint32_t length)
 {
     uint8_t *to = (uint8_t *)e->sges;

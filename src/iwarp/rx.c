@@ -101,7 +101,7 @@ static bool segment_is_placed(const struct ddp_header *h)
     return h->tagged || h->queue == DDP_QUEUE_SEND;
 }
 
-/* Returns the read or the receive of a segment that is no write. */
+/* Returns the read or the receive to which the segment belongs. The segment must not be a write. */
 static struct entry *segment_entry(const struct iw_qp *qp, const struct rx_segment *g)
 {
     return g->header.tagged ? reads_oldest(qp) : queue_at(&qp->rq, queue_head(&qp->rq));

@@ -302,7 +302,7 @@ void iw_startup_free(struct iw_startup *s)
     free(s);
 }
 
-/* Lowers the limits to those in the peer's frame. Each side's inbound limit meets the other's outbound limit. */
+/* Lowers the limits to those in the peer's frame: each inbound limit to the other side's outbound limit. */
 static void startup_merge_limits(struct iw_startup *s)
 {
     if (!s->peer.has_limits)

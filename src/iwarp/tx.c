@@ -139,7 +139,7 @@ static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 
 /*
  * Sets source and source_len to the first piece of the range. local: for a request's own SGE. The region stays
- * protected until another one is looked up, or until the batch's end if the iovec references it.
+ * protected until another region is looked up, or until the batch's end if the iovec references the region.
  */
 static enum wire_error source_lookup(const struct iw_qp *qp, struct tx_batch *b, bool local, uint32_t stag, uint64_t to,
                                      uint32_t len)
@@ -237,7 +237,7 @@ static enum wire_error source_gather(const struct iw_qp *qp, struct iw_scratch *
 
 /* FPDUs */
 
-/* Checks all SGEs of a request before its first FPDU, so that a request with an invalid one sends nothing. */
+/* Checks all SGEs of a request before its first FPDU, so that a request with an invalid SGE sends nothing. */
 static enum wire_error message_check(const struct iw_qp *qp, const struct tx_state *t)
 {
     const struct entry *e = queue_at(&qp->sq, t->next);

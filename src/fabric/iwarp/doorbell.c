@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules for requests that wait, as one table. doorbell_may_wait and the table in docs/states.md are made from it.
+ * The rules for requests that wait, as one table. doorbell_may_wait and the table in docs/states.md use these rules.
  * The invariant: each condition of a rule is cheap and changes nothing. doorbell_is_overdue, which counts and reads the
  * clock, is called only if a rule lets the request wait.
  */

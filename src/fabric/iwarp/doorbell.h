@@ -27,7 +27,7 @@ struct doorbell {
     atomic_uint posted;          /* iw_qp_posted */
     _Atomic uint64_t read_bytes; /* iw_qp_read_bytes */
     atomic_uint window_polls;    /* 0: fewer than MIN_WINDOW requests; else 1 + the initiator CQ's empty polls */
-    /* Since then: */
+    /* Since the last transmission: */
     atomic_uint n_waiting;          /* posts that a rule has let wait */
     _Atomic uint64_t waiting_since; /* the time when the first waiting request was posted, in nanoseconds */
 };

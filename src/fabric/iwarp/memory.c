@@ -11,14 +11,14 @@
 #include "fabric/iwarp/adapter.h"
 #include "fabric/iwarp/memory.h"
 
-/* mem_map maps less than 4 GiB. The size is whole pages, so that only the first part can begin inside a page. */
+/* mem_map maps less than 4 GiB at once. A part ends with a page, so only the first part can begin inside a page. */
 #define LAM_PART_SIZE (UINT64_C(1) << 31)
 
 struct fabric_mr {
     struct mem_table *table;
     const void *domain;
     struct mem_group group;
-    struct mem_region *region; /* made by iwarp_mr_register */
+    struct mem_region *region; /* set by iwarp_mr_register */
     void (*closed)(void *context);
     void *context;
 };

@@ -80,8 +80,7 @@ void passive_report_request(struct fabric_conn *c)
 /*
  * Runs until the consumer has answered the request. If the listener's owner refused the connection, the peer is
  * rejected. The peer must send nothing in this phase: bytes are an error. An end of stream or a reset ends the
- * connection. Its reason is that this side has not answered, because most peers end a request when they have waited for
- * too long.
+ * connection. The reason is FABRIC_UNANSWERED, because most peers end a request when they have waited for too long.
  */
 struct conn_outcome passive_wait(struct fabric_conn *c)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports to the fabric's observer. The invariant: each attempt to connect and each accepted TCP connection has exactly
- * one report of its end, at the step that leaves the last state in which it could still be established or used. A
- * Terminate or a reject that must still be sent is not reported.
+ * Reports to the fabric's observer. The invariant: the end of each attempt to connect, and of each accepted TCP
+ * connection, is reported exactly once: at the step after which it can no longer be established or used. A Terminate or
+ * a reject that must still be sent is not reported.
  */
 #include "fabric/iwarp/report.h"
 

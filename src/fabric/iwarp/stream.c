@@ -20,7 +20,7 @@ enum {
     MAX_READS = 16,                /* in one turn */
     MAX_READ_NS = 200000,          /* time after a turn's first read in which further reads may begin */
     MAX_WRITES = 16,               /* in one turn */
-    MAX_WRITE_BYTES = 1024 * 1024, /* in one turn: 0.2 ms, in which other connections wait */
+    MAX_WRITE_BYTES = 1024 * 1024, /* in one turn; they take 0.2 ms, in which other connections wait */
     LONG_COPY = 32 * 1024,         /* bytes; a system call that copies so many is followed by a renewal of the lease */
 };
 
