@@ -75,10 +75,39 @@ static bool ifaddrs_is_repeated(const struct ifaddrs *all, const struct ifaddrs 
     return false;
 }
 
-/*
- * Does this errno of if_nametoindex or if_indextoname mean that the interface does not exist? Any other errno means
- * that resources ran out.
- */
+/* Returns 0 or an errno. Used in place of if_nametoindex and if_indextoname, which return ENOENT without descriptors. */
+static int interface_request(unsigned long request, struct ifreq *r)
+{
+    int fd = descriptors_socket(AF_INET, SOCK_DGRAM, 0), err;
+
+    if (fd < 0)
+        return errno;
+    err = ioctl(fd, request, r) ? errno : 0;
+    descriptors_close(fd);
+    return err;
+}
+
+static int interface_get_index(const char *name, uint32_t *index)
+{
+    struct ifreq r = { 0 };
+    int err;
+
+    snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
+    err = interface_request(SIOCGIFINDEX, &r);
+    *index = (uint32_t)r.ifr_ifindex;
+    return err;
+}
+
+static int interface_get_name(uint32_t index, char name[IF_NAMESIZE])
+{
+    struct ifreq r = { .ifr_ifindex = (int)index };
+    int err = interface_request(SIOCGIFNAME, &r);
+
+    memcpy(name, r.ifr_name, IF_NAMESIZE);
+    return err;
+}
+
+/* Does the errno mean that the interface does not exist? Any other errno means that resources ran out. */
 static bool errno_is_no_interface(int err)
 {
     return err == ENODEV || err == ENXIO;
@@ -97,9 +126,9 @@ static int kernel_list(struct interfaces *self, struct interface_info *info, int
 
         if (!ifaddrs_is_inet(i) || ifaddrs_is_repeated(all, i))
             continue;
-        index = if_nametoindex(i->ifa_name);
-        if (index == 0) {
-            err = errno_is_no_interface(errno) ? 0 : errno;
+        err = interface_get_index(i->ifa_name, &index);
+        if (err) {
+            err = errno_is_no_interface(err) ? 0 : err;
             continue;
         }
         if (count < max)
@@ -115,11 +144,11 @@ static int kernel_addresses(struct interfaces *self, uint32_t index, struct addr
     char name[IF_NAMESIZE];
     struct ifaddrs *all;
     struct addr a;
-    int count = 0;
+    int count = 0, err = interface_get_name(index, name);
 
     (void)self;
-    if (!if_indextoname(index, name))
-        return errno_is_no_interface(errno) ? -ENODEV : -errno;
+    if (err)
+        return errno_is_no_interface(err) ? -ENODEV : -err;
     if (getifaddrs(&all) != 0)
         return -errno;
     for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
@@ -183,9 +212,10 @@ static int interface_is_any_address(uint32_t index, const struct addr *wanted, b
 {
     char name[IF_NAMESIZE];
     struct ifaddrs *all;
+    int err = interface_get_name(index, name);
 
-    if (!if_indextoname(index, name))
-        return errno_is_no_interface(errno) ? EADDRNOTAVAIL : errno;
+    if (err)
+        return errno_is_no_interface(err) ? EADDRNOTAVAIL : err;
     if (getifaddrs(&all) != 0)
         return errno;
     for (const struct ifaddrs *i = all; i && !*found; i = i->ifa_next)

@@ -21,6 +21,7 @@ static const char *const reason_names[FABRIC_REASON_COUNT] = {
     [FABRIC_NO_PROTOCOL] = "no-protocol",
     [FABRIC_SYSTEM] = "system",
     [FABRIC_RESOURCES] = "resources",
+    [FABRIC_DESCRIPTORS] = "descriptors",
     [FABRIC_PEER_RESET] = "peer-reset",
     [FABRIC_PEER_CLOSED] = "peer-closed",
     [FABRIC_PEER_GAVE_UP] = "peer-gave-up",

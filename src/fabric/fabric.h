@@ -53,7 +53,8 @@ enum fabric_reason {
     FABRIC_PROHIBITED,       /* a packet filter, a router or a route forbids the connection */
     FABRIC_NO_PROTOCOL,      /* ICMP: the peer's host does not accept such packets */
     FABRIC_SYSTEM,           /* an errno that has no reason of its own */
-    FABRIC_RESOURCES,        /* memory or descriptors ran out */
+    FABRIC_RESOURCES,        /* memory, or another resource of the system, ran out */
+    FABRIC_DESCRIPTORS,      /* the process or the host has no descriptor left */
     FABRIC_PEER_RESET,       /* the peer reset the connection, or its process died */
     FABRIC_PEER_CLOSED,      /* the peer disconnected gracefully */
     FABRIC_PEER_GAVE_UP,     /* the peer ended the stream during establishment */

@@ -113,8 +113,12 @@ static const struct cause {
                            "Check that the token is the current one, and that its region allows the access."},
     [FABRIC_PEER_RANGE] = {ONDK_CAUSE_PEER_RANGE, ONDK_BY_PEER, "Address and length are not inside the peer's region.",
                            "Compare them with what the peer registered and announced."},
-    [FABRIC_RESOURCES] = {ONDK_CAUSE_RESOURCES, 0, "Memory or descriptors ran out.",
-                          "Raise the limit (ulimit -n), use shallower queues, or close idle objects."},
+    [FABRIC_RESOURCES] = {ONDK_CAUSE_RESOURCES, 0, "Memory, or another resource of the system, ran out.",
+                          "Check the memory of the host and the limits of the process (ulimit -v, a control group), use "
+                          "shallower queues, or close idle objects."},
+    [FABRIC_DESCRIPTORS] = {ONDK_CAUSE_DESCRIPTORS, 0, "This process, or its host, had no file descriptor left.",
+                            "Raise the limit (ulimit -n, or LimitNOFILE= of a systemd unit; fs.file-max for the host), or "
+                            "close connections. A connection needs two descriptors."},
     [FABRIC_CQ_OVERFLOW] = {ONDK_CAUSE_CQ_OVERFLOW, 0, "More requests completed than a completion queue holds.",
                             "Create it as deep as all queues that use it together."},
     [FABRIC_SRQ_SHARE] = {ONDK_CAUSE_SRQ_SHARE, 0,

@@ -45,6 +45,7 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_FOUR_TUPLE:
         return STATUS_ADDRESS_ALREADY_EXISTS;
     case FABRIC_RESOURCES:
+    case FABRIC_DESCRIPTORS:
     case FABRIC_CROWDED_OUT:
     case FABRIC_NOT_DELIVERED:
         return STATUS_INSUFFICIENT_RESOURCES;

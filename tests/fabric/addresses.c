@@ -270,8 +270,8 @@ static void of_another_interface(void)
     CHECK(can_listen(f, &other) == FABRIC_ADDRESS_FOREIGN);
     CHECK(f->ops->endpoint_create(f, &other, &e) == FABRIC_ADDRESS_FOREIGN);
     one.owns = owns_unknown;
-    CHECK(can_listen(f, &own) == FABRIC_RESOURCES);
-    CHECK(f->ops->endpoint_create(f, &own, &e) == FABRIC_RESOURCES);
+    CHECK(can_listen(f, &own) == FABRIC_DESCRIPTORS);
+    CHECK(f->ops->endpoint_create(f, &own, &e) == FABRIC_DESCRIPTORS);
     f->ops->destroy(f);
 }
 

@@ -242,7 +242,7 @@ CASE(causes_no_descriptor, 0)
     unsigned long long old = kit_limit_descriptors(1);
     int s = raw_connect(&p.listener.address);
     outcome_wait(&p.passive,
-                 &(struct outcome){ ACCEPTED | REFUSED, "arriving", STATUS_INSUFFICIENT_RESOURCES, REASON(RESOURCES),
+                 &(struct outcome){ ACCEPTED | REFUSED, "arriving", STATUS_INSUFFICIENT_RESOURCES, REASON(DESCRIPTORS),
                                     &p.listener.address, NULL, 0 },
                  1);
     kit_restore_descriptors(old);

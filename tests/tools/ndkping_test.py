@@ -276,6 +276,21 @@ def stopped():
     server.end()
 
 
+def descriptors():
+    """A client whose limit of descriptors is too low for one of its steps says so, with what to do."""
+    seen = set()
+    for limit in range(8, 20):
+        p = subprocess.run(["sh", "-c", f"ulimit -n {limit} && exec \"$@\"", "sh", NDKPING, "-C", "-ServerAddr",
+                            "127.0.0.1:21020"], capture_output=True, text=True, timeout=LIMIT, check=False)
+        words = next((w for w in ("reason 0x00670000 descriptors: ", "ondk_open_adapter failed: ",
+                                  "reason 0x00210000 refused: ") if w in p.stdout + p.stderr), "another reason")
+        seen.add(words)
+        check(f"{limit} descriptors", p.returncode == 1 and words != "another reason" and
+              ("refused" in words or "(ulimit -n" in p.stdout + p.stderr), (p.returncode, p.stdout, p.stderr))
+    check("too few descriptors, and enough", {"reason 0x00670000 descriptors: ", "reason 0x00210000 refused: "} <= seen,
+          seen)
+
+
 def names():
     code, text = run("-C", "-ServerAddr", "no-such-host.invalid:7174")
     check("an unknown host", code == 1 and "'no-such-host.invalid'" in text, (code, text))
@@ -349,7 +364,7 @@ def values():
 
 
 def main():
-    for part in round_trips, formats, many_clients, no_thread, interrupts, second_interrupts, stopped, names, addresses, values:
+    for part in round_trips, formats, many_clients, no_thread, interrupts, second_interrupts, stopped, descriptors, names, addresses, values:
         part()
     # Ports below what the kernel (32768) and the provider (49152) give out by themselves, and other tests' own.
     texts = pair("windows spelling", "127.0.0.1:21001", ("-ServerIf", LOOPBACK, "-TestType", "rping"),

@@ -152,7 +152,7 @@ static bool listener_make_room(struct fabric_listener *l)
 
     if (!victim) {
         l->fabric->net->ops->reset_accept_queue(&l->socket);
-        report_refused(l->fabric, &l->local, NULL, FABRIC_RESOURCES);
+        report_refused(l->fabric, &l->local, NULL, FABRIC_DESCRIPTORS);
         return false;
     }
     if (victim->listener->home == l->home) {
@@ -193,7 +193,7 @@ static bool listener_reset_next(struct fabric_listener *l)
         report_refused(l->fabric, &local, &remote, FABRIC_RESOURCES);
     } else if (error == EMFILE || error == ENFILE) {
         net->reset_accept_queue(&l->socket);
-        report_refused(l->fabric, &l->local, NULL, FABRIC_RESOURCES);
+        report_refused(l->fabric, &l->local, NULL, FABRIC_DESCRIPTORS);
     }
     return error == 0;
 }

@@ -7,20 +7,31 @@
 
 #include "fabric/iwarp/reason.h"
 
-/* Does the error mean that a resource ran out? The ENOSPC of reserve does not: iwarp_reason_reserve handles it. */
-static bool reason_is_shortage(int error)
+/*
+ * Returns the reason of an error that means that a resource ran out, or else FABRIC_OK. The ENOSPC of reserve is no
+ * such error: iwarp_reason_reserve handles it.
+ */
+static enum fabric_reason reason_of_shortage(int error)
 {
     switch (error) {
-    case ENOMEM:
-    case ENOBUFS:
     case EMFILE:
     case ENFILE:
+        return FABRIC_DESCRIPTORS;
+    case ENOMEM:
+    case ENOBUFS:
     case ENOSPC: /* places in epoll sets */
     case EAGAIN: /* route cache entries */
-        return true;
+        return FABRIC_RESOURCES;
     default:
-        return false;
+        return FABRIC_OK;
     }
+}
+
+static enum fabric_reason reason_of_shortage_or(int error, enum fabric_reason other)
+{
+    enum fabric_reason shortage = reason_of_shortage(error);
+
+    return shortage == FABRIC_OK ? other : shortage;
 }
 
 enum fabric_reason iwarp_reason_reserve(int error)
@@ -43,15 +54,13 @@ enum fabric_reason iwarp_reason_reserve(int error)
     case EEXIST:
         return FABRIC_FOUR_TUPLE;
     default:
-        if (!reason_is_shortage(error))
-            return FABRIC_SYSTEM;
-        return FABRIC_RESOURCES;
+        return reason_of_shortage_or(error, FABRIC_SYSTEM);
     }
 }
 
 enum fabric_reason iwarp_reason_listen(int error)
 {
-    return reason_is_shortage(error) ? FABRIC_RESOURCES : iwarp_reason_reserve(error);
+    return reason_of_shortage_or(error, iwarp_reason_reserve(error));
 }
 
 /*
@@ -113,7 +122,7 @@ enum fabric_reason iwarp_reason_connect(int error)
     case EADDRINUSE:
         return FABRIC_ADDRESS_TAKEN;
     default:
-        return reason_is_shortage(error) ? FABRIC_RESOURCES : FABRIC_SYSTEM;
+        return reason_of_shortage_or(error, FABRIC_SYSTEM);
     }
 }
 
@@ -139,7 +148,7 @@ enum fabric_reason iwarp_reason_stream(int error)
     case EMSGSIZE:
         return FABRIC_PEER_SILENT;
     default:
-        return reason_is_shortage(error) ? FABRIC_RESOURCES : FABRIC_PEER_RESET;
+        return reason_of_shortage_or(error, FABRIC_PEER_RESET);
     }
 }
 
