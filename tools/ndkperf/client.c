@@ -280,24 +280,26 @@ static bool client_run(struct client *c)
     return c->o->latency ? client_run_latency(c) : client_run_bandwidth(c);
 }
 
+/* The last slice of the time may be shorter than the others, and the server's peak is a whole number of bytes. */
+static double client_peak(const struct rate *r, double peak)
+{
+    return peak > rate_messages(r) ? peak : rate_messages(r);
+}
+
 static void client_set_result(struct client *c, uint64_t now, bool whole)
 {
     struct result *r = c->result;
-    double mean;
 
     r->has_server = whole;
     r->server_cpu_us = c->outcome.cpu_us;
     r->client.seconds = (double)(now - c->meter.from) / NS_PER_S;
     r->client.messages = c->s->pump.completed;
-    r->client.peak = c->meter.peak;
-    mean = rate_messages(&r->client);
-    if (r->client.peak < mean) /* the last slice may be shorter than the others */
-        r->client.peak = mean;
+    r->client.peak = client_peak(&r->client, c->meter.peak);
     if (!c->s->both || !whole)
         return;
     r->server.messages = c->outcome.messages;
     r->server.seconds = (double)c->outcome.ns / NS_PER_S;
-    r->server.peak = (double)c->outcome.peak / r->size;
+    r->server.peak = client_peak(&r->server, (double)c->outcome.peak / r->size);
 }
 
 /* Measures one size after a warm-up. */
