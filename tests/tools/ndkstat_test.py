@@ -471,6 +471,8 @@ def usage():
                           "an option as a state": ("-sv",), "no state": ("--state=,",)}.items():
         code, out, err = stat(*options)
         check(f"wrong usage, {name}", code == 2 and "ndkstat" in err and not out, (code, out, err))
+    code, out, err = stat("-A", "no-such-host.invalid")
+    check("a name without an address", code == 1 and "'no-such-host.invalid'" in err and not out, (code, out, err))
     _, _, err = stat("-s", "bogus")
     check("the error names the states", "established" in err and "unbound, bound" in err, err)
     for state in re.findall(r"\w[\w-]*", err.split("The states are ")[-1].splitlines()[0]):

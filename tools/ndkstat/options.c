@@ -141,8 +141,8 @@ static const char *const usage[] = { "[OPTION]...", NULL };
 
 static const struct command_status statuses[] = {
     { COMMAND_OK, "everything was shown, even if that is nothing" },
-    { COMMAND_FAILED, "a process or a network namespace of this user could not be read, or the process of --pid has no "
-                      "open adapter or could not be read" },
+    { COMMAND_FAILED, "a process or a network namespace of this user could not be read, the process of --pid has no "
+                      "open adapter or could not be read, or a name has no address" },
     { COMMAND_USAGE, "wrong usage" },
     { COMMAND_LOST, "the output could not be written completely" },
     { COMMAND_INTERRUPTED, "Ctrl-C ended --watch" },
@@ -178,7 +178,9 @@ int options_parse(struct options *o, int argc, char **argv)
         return command_usage_error(&command, "--json and --csv exclude each other");
     if (o->rounds && !o->watch)
         return command_usage_error(&command, "--rounds needs --watch");
-    if (o->has_address && o->address.text[0] && !endpoint_resolve(&o->address, error, sizeof error))
-        return command_usage_error(&command, "--address: %s", error);
+    if (o->has_address && o->address.text[0] && !endpoint_resolve(&o->address, error, sizeof error)) {
+        fprintf(stderr, "ndkstat: --address: %s\n", error);
+        return COMMAND_FAILED;
+    }
     return -1;
 }
