@@ -13,7 +13,7 @@
 /* SLICE_MS: how often a wait checks for an interrupt, because a handler cannot signal a condition variable. */
 enum { SLICE_MS = 50, HANDLER_STACK = 1 << 17 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `returned` and `id` of all calls */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects `returned` and `id` of all calls */
 static pthread_cond_t any_returned;                      /* its clock is CLOCK_MONOTONIC */
 static volatile sig_atomic_t interrupted;
 
@@ -45,8 +45,8 @@ void calls_init(void)
 }
 
 /*
- * The handlers of faults need a stack of their own in case the driver overflows the thread's. Returns false if a
- * sanitizer has set one.
+ * Sets a stack for the handlers of faults, which they need if the driver overflows the thread's stack. Returns false if
+ * a sanitizer has set such a stack.
  */
 static bool call_set_handler_stack(char *start, size_t size)
 {
@@ -81,7 +81,7 @@ bool call_start(struct call *c, void (*routine)(void *context), void *context)
     int error;
 
     *c = (struct call){ .routine = routine, .context = context };
-    sigemptyset(&interrupts); /* these are for the program's thread: the other one may hang */
+    sigemptyset(&interrupts); /* the program's thread handles these: the new thread may hang */
     sigaddset(&interrupts, SIGINT);
     sigaddset(&interrupts, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &interrupts, &before);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls into a driver, each on a thread of its own because a driver may hang, and Ctrl-C. The program's own thread only
- * waits for calls, so it can report a call that hangs and end the program in spite of it.
+ * Runs each call into a driver on a thread of its own, because a driver may hang. Also handles Ctrl-C. The program's
+ * own thread only waits for calls. If a call hangs, the program's thread reports the call, and can end the program.
  */
 #ifndef NDKRUN_CALL_H
 #define NDKRUN_CALL_H
@@ -9,32 +9,32 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Owned by the program's thread, except for what call.c guards. Must stay valid if the call does not return. */
+/* Only the program's thread uses a call, except for id and returned. Must stay valid if the call does not return. */
 struct call {
     void (*routine)(void *context);
     void *context;
     pthread_t thread;
-    unsigned id;   /* the thread's ID, as DbgPrint's lines have it; guarded by call.c */
-    bool returned; /* guarded by call.c */
+    unsigned id;   /* the thread's ID, as DbgPrint's lines have it; protected by call.c's lock */
+    bool returned; /* protected by call.c's lock */
 };
 
-/* Handles Ctrl-C (SIGINT, SIGTERM). The second one ends the program, with CALL_INTERRUPTED_TWICE. */
+/* Handles Ctrl-C (SIGINT, SIGTERM). The second Ctrl-C ends the program with the exit code CALL_INTERRUPTED_TWICE. */
 enum { CALL_INTERRUPTED_TWICE = 130 };
 void calls_init(void);
 bool call_interrupted(void);
 
-/* Sets *c and runs routine(context) on a new thread. Returns false if there is none. */
+/* Sets *c and runs routine(context) on a new thread. Returns false if no thread can be created. */
 bool call_start(struct call *c, void (*routine)(void *context), void *context);
 
 /*
- * Waits until the call has returned, and joins its thread. Returns false if it has not returned within limit_ms
- * (negative: no limit), or, with until_interrupt, before a Ctrl-C. Must not be called again after it returned true.
+ * Waits until the call has returned, joins its thread, and returns true. Returns false if limit_ms has passed
+ * (negative: no limit), or, with until_interrupt, after Ctrl-C. Must not be used again for a call after returning true.
  */
 bool call_wait(struct call *c, int limit_ms, bool until_interrupt);
 
-/* Any thread. */
+/* These two may be called by any thread. */
 bool call_has_returned(struct call *c);
-/* Returns 0 if the thread has not begun. */
+/* Returns c->id, or 0 if the thread has not begun. */
 unsigned call_thread_id(struct call *c);
 
 #endif

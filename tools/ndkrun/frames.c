@@ -60,7 +60,7 @@ static bool frames_request(pthread_t thread)
     return atomic_load(&answered);
 }
 
-/* Is the module the kernel, the C library or a sanitizer's runtime? */
+/* Returns whether the module is a library of OpenNDK, the C library or a sanitizer's runtime. */
 static bool frames_is_below_driver(const char *module)
 {
     static const char *const starts[] = { "libopenndk", "libc.so", "libc-", "libasan", "libtsan", "libubsan" };
@@ -71,7 +71,7 @@ static bool frames_is_below_driver(const char *module)
     return false;
 }
 
-/* The innermost frame is an instruction, the others are return addresses, each of which is behind its call. */
+/* Returns an address in a frame's instruction. The outer frames have return addresses, which are behind the calls. */
 static const char *frames_at(int i)
 {
     return (const char *)frames[i] - (i > HANDLER_FRAMES);

@@ -10,8 +10,9 @@
 void frames_print_line(FILE *out, int number, const char *at);
 
 /*
- * Prints the stack of another thread, which has not been joined, from the driver's function on. The thread captures it
- * itself, in a handler of SIGURG, which debuggers pass on silently. If it does not answer within a second, a line reports that.
+ * Prints the stack of another thread, which has not been joined, from the driver's function on. The other thread
+ * captures its stack in a handler of SIGURG, a signal that debuggers pass on silently. If the thread does not answer
+ * within a second, prints a line about that instead.
  */
 void frames_print_thread(FILE *out, pthread_t thread);
 

@@ -61,7 +61,7 @@ static bool ioctl_parse(const char *word, struct control *c)
 
 /* ---- On a thread of its own: open, control, close --------------------------------------------------------------- */
 
-/* Until the call has returned its thread owns all but the control, which does not change then. */
+/* Until the call has returned, only its thread uses the members after `call`; nothing changes `control`. */
 struct request {
     struct control control;
     struct call call;
@@ -89,7 +89,10 @@ static void request_run(void *context)
     ondk_wdk_close(device);
 }
 
-/* A cancel routine may hang too, so it has a thread. Repeats, because the request's thread may just be sending one. */
+/*
+ * Cancels the request, on a thread of its own, because the cancel routine may hang, too. Repeats this until the
+ * request's call has returned, because the request may not have been sent yet.
+ */
 static void request_cancel(void *context)
 {
     struct request *r = context;
@@ -116,8 +119,8 @@ static void request_report(struct request *r, FILE *out)
 }
 
 /*
- * Returns false if the request or its cancel routine has not returned. Both must have, before the driver is unloaded:
- * the driver may complete the request before, during and after the call of its cancel routine.
+ * Cancels the request. Returns false if the request's call or the cancellation has not returned. No driver may be
+ * unloaded then, because the driver may complete the request before, during or after the call of its cancel routine.
  */
 static bool request_end_cancelled(struct request *r, FILE *out)
 {

@@ -38,8 +38,8 @@ enum {
 static FILE *out;
 
 /*
- * Handles faults such as SIGSEGV, for which Windows has a bug check. It writes to the output stream, so that buffered
- * output is not lost. That is not async-signal-safe, so alarm() ends the program if it deadlocks.
+ * Handles faults such as SIGSEGV, for which Windows has a bug check. Writes to the output stream, so that buffered
+ * output is not lost. Such a write is not async-signal-safe, so alarm() ends the program if the write deadlocks.
  */
 static void ndkrun_handle_fault(int number, siginfo_t *info, void *context)
 {
@@ -57,8 +57,8 @@ static void ndkrun_handle_fault(int number, siginfo_t *info, void *context)
 }
 
 /*
- * Reports faults of all threads; the libraries' threads have a signal stack. Under a sanitizer nothing is installed,
- * because its own report is better.
+ * Installs the handler for the faults of all threads; the libraries' threads have a signal stack. Installs nothing
+ * under a sanitizer, because the sanitizer's own report is better.
  */
 static void ndkrun_install_fault_handlers(void)
 {
@@ -204,7 +204,8 @@ static bool ndkrun_send_commands(const struct options *o)
 }
 
 /*
- * Returns true if nothing leaked and no rule was broken. If checks are on, each unload has already reported its leaks.
+ * Returns true if nothing leaked and no rule was broken. If checks are on, the unload of a driver reports the driver's
+ * leaks, and counts them as a broken rule.
  */
 static bool ndkrun_is_clean(const struct options *o)
 {
@@ -238,7 +239,7 @@ static int ndkrun_run(const struct options *o)
     return NDKRUN_OK;
 }
 
-/* Returns after how long a pending device control is reported: the setting for an adapter's close. */
+/* Returns the time after which a pending device control is reported. The setting is that for an adapter's close. */
 static uint32_t ndkrun_report_ms(void)
 {
     ondk_config_t config;
@@ -257,7 +258,7 @@ int main(int argc, char **argv)
     /*
      * These settings delay completions, as a card's interrupts do. Published drivers depend on such delays: they still
      * access a request's memory for a moment after the post. With SCHED_BATCH a thread that wakes does not preempt a
-     * running one, as at DISPATCH_LEVEL. Every thread inherits this policy; drivers also work without it.
+     * running thread, as at DISPATCH_LEVEL. Every thread inherits this policy; drivers also work without it.
      */
     if (setenv("ONDK_SPIN_US", "0", 0) || setenv("ONDK_NOTIFY_US", "200", 0))
         return NDKRUN_USAGE;

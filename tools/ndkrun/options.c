@@ -13,7 +13,7 @@
 #include "number.h"
 #include "openndk/config.h"
 
-/* "INDEX=rest" */
+/* Parses the INDEX of "INDEX=...". *rest receives the text from the '=' on. */
 static bool options_parse_index(const char *word, const char **rest, uint32_t *index)
 {
     const char *equals = strchr(word, '=');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the output of drivers and of the kernel functions to standard error. Stack frames get the names of function,
- * file and line. Characters that a terminal would interpret become \xNN. It also detects a text that ndkrun waits for.
+ * Writes the output of drivers and of the kernel functions to standard error. Adds function, file and line to stack
+ * frames. Characters that a terminal would interpret become \xNN. Also detects a text that ndkrun waits for.
  */
 #ifndef NDKRUN_OUTPUT_H
 #define NDKRUN_OUTPUT_H

@@ -16,7 +16,7 @@
 #include "elf_needs.h"
 #include "program.h"
 
-/* Environment variables, set before ndkrun executes itself again, so that this second ndkrun does not do so too. */
+/* Environment variables that ndkrun sets before it executes itself, so that the second ndkrun does not do so again. */
 #define IN_NETWORK "NDKRUN_IN_NETWORK"
 #define PRELOADED "NDKRUN_PRELOADED"
 
@@ -45,8 +45,8 @@ static const char *reexec_missing_asan(const struct options *o)
 }
 
 /*
- * Returns false if a driver needs ThreadSanitizer and this ndkrun lacks it. Without it, the locks of the kernel
- * functions are invisible to ThreadSanitizer, which then reports races that do not exist.
+ * Returns false if a driver needs ThreadSanitizer and this ndkrun is built without it. The locks of the kernel
+ * functions would then be invisible to the driver's ThreadSanitizer, which would report races that do not exist.
  */
 static bool reexec_check_tsan(const struct options *o)
 {
@@ -73,7 +73,7 @@ static bool reexec_is_new_index(const struct options *o, uint32_t i)
     return o->net[i].index != 1; /* the loopback interface exists already */
 }
 
-/* The links are created first. So if the host's kernel does not support their kind, nothing has been changed. */
+/* Creates the links first, so that nothing has been changed if the host's kernel does not support their kind. */
 static void reexec_write_commands(const struct options *o, const char *kind, FILE *ip)
 {
     for (uint32_t i = 0; i < o->net_count; i++) {
@@ -181,7 +181,7 @@ bool reexec_prepare(const struct options *o, char **argv)
     if (length < 0 || (net && !reexec_add_unshare(words, &count)))
         return false;
     self[length] = '\0';
-    if (asan) { /* as an argument, so that it is not in the environment of unshare and ip */
+    if (asan) { /* an argument of `env`, so that unshare and ip do not preload it */
         snprintf(preload, sizeof preload, "LD_PRELOAD=%s", asan);
         words[count++] = "env";
         words[count++] = preload;

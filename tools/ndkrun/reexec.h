@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Prepares what a run may need: a network namespace (--net), and a sanitizer's runtime that must be loaded first. If
- * one of them is missing, ndkrun executes itself again with it.
+ * something is missing, ndkrun provides it and executes itself again.
  */
 #ifndef NDKRUN_REEXEC_H
 #define NDKRUN_REEXEC_H
@@ -10,7 +10,7 @@
 
 #include "options.h"
 
-/* Returns true if nothing is missing. Returns false, after a message, if it cannot be provided. */
+/* Returns true if nothing is missing, and false after a failure. Does not return if ndkrun executes itself again. */
 bool reexec_prepare(const struct options *o, char **argv);
 
 /*

@@ -37,7 +37,7 @@ static bool registry_set_bytes(const char *key, const char *name, const char *he
     return hex_parse(hex, data, sizeof data, &length) && !ondk_wdk_registry_set(key, name, REG_BYTES, data, length);
 }
 
-/* The texts are separated by '|', so a text cannot contain it. */
+/* Stores several texts. '|' separates the texts, so a text cannot contain this character. */
 static bool registry_set_texts(const char *key, const char *name, const char *bars)
 {
     char data[MAX_DATA];

@@ -9,7 +9,8 @@
 #include "options.h"
 
 /*
- * Writes the values to the registry before the first driver is loaded. Returns false, after a message, if one is wrong.
+ * Writes the options' values to the registry, before the first driver is loaded. Returns false, after a message, if a
+ * value is wrong.
  */
 bool registry_prepare(const struct options *o, FILE *out);
 

@@ -93,7 +93,7 @@ static bool scsi_set_read(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, c
            scsi_set_blocks(c, lba, blocks, scsi_block_size(port, c));
 }
 
-/* Fills the rest of the last block with zeros. */
+/* Sets a write command and its data. Fills the rest of the last block with zeros. */
 static bool scsi_set_write(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words)
 {
     uint32_t lba, length, size;
