@@ -97,15 +97,17 @@ static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, 
                                         CONST NDK_LOGICAL_ADDRESS *pages, ULONG fbo, SIZE_T length, PVOID base,
                                         ULONG flags)
 {
-    struct queue *pair = (struct queue *)pub; /* the privileged token of a closed queue pair is read, too */
+    struct queue *qp = (struct queue *)PROXY_ENTER(pub, "NdkFastRegister");
     NDK_MR *region = PROXY_REAL(mr, "NdkFastRegister");
+    NDK_QP *real = qp ? qp->p.real : NULL;
     NDK_SGE runs[POSTED_MAX_SGES];
-    ULONG sges = qp_fast_register_sges(&pair->posted, mr, region, page_count, pages, runs);
-
-    QP_BEGIN_POST("NdkFastRegister", runs, sges, flags);
+    void *record;
+    ULONG sges;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    sges = qp_fast_register_sges(&qp->posted, mr, region, page_count, pages, runs);
+    record = posted_add(&qp->posted, "NdkFastRegister", context, runs, sges, flags);
     return posted_end_post(
         &qp->posted, record,
         real->Dispatch->NdkFastRegister(real, record, region, page_count, pages, fbo, length, base, flags));

@@ -315,6 +315,30 @@ static void test_lam_of_a_fast_registration_released(void **state)
     close_all();
 }
 
+/* Without a queue pair a post fails, whatever its other arguments are. */
+static void test_posts_without_queue_pair(void **state)
+{
+    NDK_LOGICAL_ADDRESS page = { .QuadPart = PAGE_SIZE };
+    struct report *r;
+    struct call c;
+    NDK_MR *mr;
+
+    (void)state;
+    open_all();
+    MADE(NDK_MR, mr, pd->Dispatch->NdkCreateMr(pd, TRUE, create_done, &c_, &inline_));
+    call_init(&c);
+    assert_int_equal(finish(&c, mr->Dispatch->NdkInitializeFastRegisterMr(mr, LAM_PAGES, FALSE, request_done, &c)),
+                     STATUS_SUCCESS);
+    r = report_start();
+    assert_int_equal(near.qp->Dispatch->NdkFastRegister(NULL, NULL, mr, 1, &page, 0, PAGE_SIZE, NULL, 0),
+                     STATUS_INVALID_DEVICE_STATE);
+    assert_int_equal(near.qp->Dispatch->NdkReceive(NULL, NULL, NULL, 0), STATUS_INVALID_DEVICE_STATE);
+    assert_int_equal(near.qp->Dispatch->NdkInvalidate(NULL, NULL, &mr->Header, 0), STATUS_INVALID_DEVICE_STATE);
+    report_is_empty(r);
+    close_object(mr);
+    close_all();
+}
+
 /* ---- the stack ---- */
 
 /* Posts from a stack frame that ends while the request is pending. The context lies deeper than later frames. */
@@ -416,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_mdl_freed),
         cmocka_unit_test(test_lam_of_a_receive_released),
         cmocka_unit_test(test_lam_of_a_fast_registration_released),
+        cmocka_unit_test(test_posts_without_queue_pair),
         cmocka_unit_test(test_dead_context_at_the_next_call),
         cmocka_unit_test(test_dead_context_at_its_completion),
     };
