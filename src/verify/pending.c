@@ -116,7 +116,7 @@ void pending_complete(struct pending *p, const void *frame)
     if (!routine)
         return;
     pending_remove(p); /* no other thread changes *p after this */
-    if (!thread || p->reported)
+    if (!thread || p->reported || !verify_on())
         return;
     uintptr_t sp = thread == pending_this_thread() ? (uintptr_t)frame : pending_thread_sp(thread);
     if (sp > (uintptr_t)context)

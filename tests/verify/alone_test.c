@@ -154,8 +154,8 @@ static void test_memory_in_use(void **state)
 
 static void created(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER *object)
 {
-    assert_int_equal(status, STATUS_SUCCESS);
-    *(NDK_CQ **)context = (NDK_CQ *)object;
+    if (status == STATUS_SUCCESS)
+        *(NDK_CQ **)context = (NDK_CQ *)object;
 }
 
 /* Open objects are reported in the order of their creation, followed by pending requests. */
@@ -181,6 +181,37 @@ static void test_open_objects(void **state)
     fake_provider_complete(fake, STATUS_SUCCESS);
     close_adapter();
     assert_reports(0, "");
+}
+
+/* Creates a CQ, and returns while the call is pending, although the context is a variable of this function. */
+__attribute__((noinline)) static void create_and_leave(void)
+{
+    struct {
+        NDK_CQ *cq;
+        volatile char room[8192];
+    } frame;
+    NDK_CQ *none = NULL;
+
+    frame.room[0] = frame.room[sizeof frame.room - 1] = 0;
+    assert_int_equal(adapter->Dispatch->NdkCreateCq(adapter, 8, notified, NULL, NULL, created, &frame.cq, &none),
+                     STATUS_PENDING);
+}
+
+/* A request that began with checks on and completes after they were turned off is not reported. */
+static void test_checks_turned_off(void **state)
+{
+    (void)state;
+    for (int on = 0; on < 2; on++) {
+        fake->pend = true;
+        create_and_leave();
+        verify_set_mode(on ? VERIFY_REPORT : VERIFY_OFF);
+        fake_provider_complete(fake, STATUS_INSUFFICIENT_RESOURCES);
+        fake->open--;
+        assert_reports((uint32_t)on, on ? "context-on-dead-stack in NdkCreateCq" : "");
+        verify_set_mode(VERIFY_REPORT);
+    }
+    fake->pend = false;
+    close_adapter();
 }
 
 /* ---- a host ---- */
@@ -265,6 +296,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_close_twice, start, stop),
         cmocka_unit_test_setup_teardown(test_memory_in_use, start, stop),
         cmocka_unit_test_setup_teardown(test_open_objects, start, stop),
+        cmocka_unit_test_setup_teardown(test_checks_turned_off, start, stop),
         cmocka_unit_test_setup_teardown(test_host, start, stop),
     };
 
