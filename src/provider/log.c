@@ -10,9 +10,10 @@
  * is counted on the old side. A side must be empty before it is used again. The invariant: a callback is called only
  * while its call is counted on the side that was in use while the callback was set.
  *
- * Fork. The child keeps level, callback and file. It begins with no call counted, because the other threads do not
- * exist in the child. Fork acquires the lock (base/fork.h). The file is not in the set of base/descriptors.h, because
- * the child writes to the file, too.
+ * Fork. The child keeps level, callback and file. The calls of other threads are not counted in the child, because
+ * these threads do not exist there. A call that forks is counted, because the callback returns in the child, too. Fork
+ * acquires the lock (base/fork.h). The file is not in the set of base/descriptors.h, because the child writes to the
+ * file, too.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -51,6 +52,7 @@ static struct {
 } sink = { .level = ONDK_LOG_WARN, .environment_level = ONDK_LOG_WARN };
 
 static _Thread_local bool log_in_callback;
+static _Thread_local unsigned log_callback_side; /* the side on which this thread's call is counted */
 
 static const char *const level_names[] = {
     [ONDK_LOG_ERROR] = "error",
@@ -147,6 +149,7 @@ static bool log_call(uint32_t level, const char *text)
     spin_unlock(&sink.lock);
     if (!callback || !wanted)
         return !wanted;
+    log_callback_side = side;
     log_in_callback = true;
     callback(context, level, text);
     log_in_callback = false;
@@ -283,6 +286,8 @@ bool log_parse(const char *value, uint32_t *level, const char **file)
 static void log_on_fork_child(void)
 {
     sink.running[0] = sink.running[1] = 0;
+    if (log_in_callback)
+        sink.running[log_callback_side] = 1;
 }
 
 static void log_read_environment(void)

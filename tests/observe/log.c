@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The log's callback: what it receives, when it is removed, and that peers cannot make it as many lines as they like. */
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "contract/kit/raw.h"
@@ -108,6 +109,38 @@ CASE(log_inside_its_callback, KIT_FAMILIES)
     CHECK_STATUS(kit_connect(&s, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
     CHECK_EQ(atomic_load(&counts.by_level[ONDK_LOG_INFO]), 1);
     kit_side_close(&s);
+}
+
+static pid_t forked = -1;
+
+static void on_fork(void *context, uint32_t level, const char *text)
+{
+    (void)context;
+    (void)level;
+    (void)text;
+    forked = fork();
+}
+
+/* The callback returns in parent and child. Afterwards both can remove it, which waits until no call is counted. */
+CASE(log_fork_in_its_callback, KIT_FAMILIES)
+{
+    struct sockaddr_storage source = kit_host(0), nobody = kit_free_address();
+    int standard_error = dup(STDERR_FILENO), status;
+    static struct kit_side s;
+
+    kit_side_open(&s, NULL);
+    CHECK_STATUS(ondk_log_set(ONDK_LOG_INFO, NULL, NULL), STATUS_SUCCESS);
+    close(STDERR_FILENO);
+    CHECK_STATUS(kit_connect(&s, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED); /* its line is lost */
+    CHECK_EQ(dup2(standard_error, STDERR_FILENO), STDERR_FILENO);
+    CHECK_STATUS(ondk_log_set(ONDK_LOG_INFO, on_fork, NULL), STATUS_SUCCESS);
+    kit_side_close(&s); /* writes a line with the number of lost ones, in this thread */
+    CHECK(forked != -1);
+    CHECK_STATUS(ondk_log_set(ONDK_LOG_INFO, NULL, NULL), STATUS_SUCCESS);
+    if (!forked)
+        _exit(0);
+    CHECK_EQ(waitpid(forked, &status, 0), forked);
+    CHECK_EQ(status, 0);
 }
 
 /* ---- removal ---- */
