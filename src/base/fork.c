@@ -10,6 +10,7 @@
 #endif
 #include "base/fork.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -105,26 +106,32 @@ __attribute__((constructor(FORK_FIRST))) static void fork_install(void)
 
 void fork_guard(struct spin *lock)
 {
+    int i;
+
     fork_change_begin();
-    for (int i = 0; i < MAX_GUARDS; i++) {
+    for (i = 0; i < MAX_GUARDS; i++) {
         struct spin *there = NULL;
 
         if (atomic_compare_exchange_strong(&guards[i], &there, lock) || there == lock)
             break;
     }
     fork_change_end();
+    assert(i < MAX_GUARDS);
 }
 
 void fork_on_child(void (*run)(void))
 {
+    int i;
+
     fork_change_begin();
-    for (int i = 0; i < MAX_HOOKS; i++) {
+    for (i = 0; i < MAX_HOOKS; i++) {
         void (*there)(void) = NULL;
 
         if (atomic_compare_exchange_strong(&hooks[i], &there, run) || there == run)
             break;
     }
     fork_change_end();
+    assert(i < MAX_HOOKS);
 }
 
 unsigned fork_generation(void)
