@@ -79,7 +79,7 @@ static void run_on_message(struct link *l)
     struct run *r = l->context;
     bool over = l->client ? r->last : drive_load_byte(link_messages(l)) == END;
 
-    atomic_store_explicit(&l->ending, over, memory_order_release); /* cheaper than a fence */
+    atomic_store_explicit(&l->ending, over, memory_order_release); /* cheaper than sequential consistency */
     if (!(l->client && over)) {
         if (l->client && run_next_trip(r, 2)) {
             r->last = true;

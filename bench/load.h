@@ -32,7 +32,7 @@ struct load {
     void *context; /* for the backend */
     unsigned slots, window;
     bool churns;              /* true after load_churn, false after load_open_all or load_close_all */
-    uint64_t deadline;        /* of load_churn */
+    uint64_t deadline;        /* when load_churn stops opening slots */
     uint64_t *opened;         /* the time of the last open, for each slot */
     struct samples latencies; /* load_churn: nanoseconds from open to established */
     atomic_uint next, reached, running;

@@ -10,7 +10,7 @@ enum { PEER_PRIVATE = 64 /* bytes of private data in each direction, if the peer
 
 struct peer {
     const struct link_ops *link;
-    /* For many connections: serve runs the server until the control socket is closed; the others are the client. */
+    /* For many connections: serve runs the server until the control socket is closed; the client uses the rest. */
     void (*serve)(int control);
     const struct load_backend *backend;
     void *(*open)(unsigned conns, uint16_t port);

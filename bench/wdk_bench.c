@@ -366,7 +366,7 @@ static double samples_median(double *values)
     return values[ROUNDS / 2];
 }
 
-/* Stores the median of the nanoseconds for one operation, for each of the two. */
+/* Stores the medians of the nanoseconds that one operation takes: the counterpart's in *bare, the kernel's in *ours. */
 static void bench_measure(const struct bench *b, int n, double *bare, double *ours)
 {
     double of_bare[ROUNDS], of_ours[ROUNDS];

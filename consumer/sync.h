@@ -12,8 +12,8 @@
 #include "ndk/ndkpi.h"
 
 /*
- * For a call that has no function below, or that cannot complete before the caller has made another call. A struct sync
- * serves one call at a time:
+ * For a call that has no function below, or that completes only after another call of the caller. A struct sync serves
+ * one call at a time:
  *
  *     sync_init(&s);
  *     status = c->Dispatch->NdkDisconnect(c, sync_on_request, &s);

@@ -34,10 +34,10 @@ enum {
 
 /* The only message, in network byte order: a client's request, and the server's reply. */
 struct message {
-    uint32_t what;    /* MESSAGE_WRITE, and so on */
+    uint32_t what;    /* one of the enum below */
     uint32_t token;   /* of the memory that the receiver of the message may access */
-    uint64_t address; /* of that memory */
-    uint64_t length;  /* of that memory; in the reply to MESSAGE_WRITE the length of the file */
+    uint64_t address; /* of the memory that the token is for */
+    uint64_t length;  /* of this memory; in the reply to MESSAGE_WRITE the length of the file */
 };
 enum { MESSAGE_WRITE = 1, MESSAGE_READ, MESSAGE_REPLY, MESSAGE_DONE };
 
@@ -64,8 +64,8 @@ struct end {
     ULONG first_byte;                 /* client: the offset of `file` in its first page */
 
     sem_t completed;           /* posted when the pending call has completed */
-    NTSTATUS status;           /* the final status of that call */
-    NDK_OBJECT_HEADER *object; /* the created object, if that call is a create */
+    NTSTATUS status;           /* the final status of the completed call */
+    NDK_OBJECT_HEADER *object; /* the created object, if the completed call is a create */
 
     sem_t event; /* posted after a result, a request for a connection, or the end of the connection */
     atomic_flag has_request;
@@ -182,7 +182,7 @@ static bool failed_early(const struct end *end)
     return false;
 }
 
-/* Returns the index of the interface that has the address. Returns 0 if none has it, and prints that. */
+/* Returns the index of the interface that has the address. If there is none, prints a message and returns 0. */
 static uint32_t interface_of(const struct sockaddr *address)
 {
     bool is_v4 = address->sa_family == AF_INET;

@@ -48,8 +48,8 @@ struct end {
     char lines[2][LINE_SIZE]; /* the line to send, the received line */
 
     sem_t completed;           /* posted when the pending call has completed */
-    NTSTATUS status;           /* the final status of that call */
-    NDK_OBJECT_HEADER *object; /* the created object, if that call is a create */
+    NTSTATUS status;           /* the final status of the completed call */
+    NDK_OBJECT_HEADER *object; /* the created object, if the completed call is a create */
 
     sem_t event; /* posted after a result, a request for a connection, or the end of the connection */
     atomic_flag has_request;
@@ -177,7 +177,7 @@ static void print_line(const char *title, const char *line, size_t length)
 
 /* ---- Opening and closing ---- */
 
-/* Returns the index of the interface that has the address. Returns 0 if none has it, and prints that. */
+/* Returns the index of the interface that has the address. If there is none, prints a message and returns 0. */
 static uint32_t interface_of(const struct sockaddr *address)
 {
     bool is_v4 = address->sa_family == AF_INET;

@@ -40,8 +40,8 @@ struct end {
     char lines[RING][LINE_SIZE];
 
     sem_t completed;           /* posted when the pending call has completed */
-    NTSTATUS status;           /* the final status of that call */
-    NDK_OBJECT_HEADER *object; /* the created object, if that call is a create */
+    NTSTATUS status;           /* the final status of the completed call */
+    NDK_OBJECT_HEADER *object; /* the created object, if the completed call is a create */
 
     sem_t event;         /* posted after a result, and at the end of the connection */
     atomic_bool is_over; /* the peer has disconnected, the completion queue has failed, or the server stops */
@@ -51,9 +51,10 @@ struct end {
 static NDK_ADAPTER *adapter;
 static NDK_PD *pd;
 static struct end clients[MAX_CLIENTS];
-static unsigned n_clients;                               /* so far */
-static bool stops;                                       /* no client is accepted any more */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the three above, but not the objects of a client */
+static unsigned n_clients; /* number of clients so far */
+static bool stops;         /* no client is accepted any more */
+/* Protects clients, n_clients and stops, but not the objects of a client. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- Callbacks. They run on the library's threads, perhaps before the function that caused them has returned. ---- */
 
@@ -145,7 +146,7 @@ static bool succeeded(struct end *end, const char *call, NTSTATUS status)
 
 /* ---- Opening and closing ---- */
 
-/* Returns the index of the interface that has the address. Returns 0 if none has it, and prints that. */
+/* Returns the index of the interface that has the address. If there is none, prints a message and returns 0. */
 static uint32_t interface_of(const struct sockaddr *address)
 {
     bool is_v4 = address->sa_family == AF_INET;
@@ -211,7 +212,7 @@ static void close_end(struct end *end)
 
 /* ---- A client ---- */
 
-/* The line is the request's context, so the result returns it. */
+/* The line is the context of the request, so that the request's result contains the line. */
 static bool post_receive(struct end *end, char *line)
 {
     UINT32 token = end->mr->Dispatch->NdkGetLocalTokenFromMr(end->mr);
@@ -258,7 +259,7 @@ static bool next_result(struct end *end, NDK_RESULT_EX *result)
     }
 }
 
-/* Returns false if the connection has broken. Then the posted receives fail, so this thread wakes. */
+/* Returns false if the connection has broken. This thread then wakes, because the posted receives fail. */
 static bool echo_messages(struct end *end)
 {
     NDK_RESULT_EX result;
@@ -298,7 +299,7 @@ static void *serve(void *context)
     return NULL;
 }
 
-/* Ends what is left of the entry's former client. */
+/* Releases what the entry's former client has left. */
 static void clear_client(struct end *end)
 {
     if (!end->number)
@@ -309,7 +310,7 @@ static void clear_client(struct end *end)
     end->number = 0;
 }
 
-/* Starts the client's thread in a free entry. Returns false if there is none, or no thread. */
+/* Starts a client's thread, with a free entry. Returns false if there is no free entry, or no thread can be created. */
 static bool add_client(NDK_CONNECTOR *connector)
 {
     struct end *end = NULL;
@@ -351,7 +352,7 @@ static void on_request(void *context, NDK_CONNECTOR *connector)
 
 /* ---- The server ---- */
 
-/* Lets the clients' threads disconnect, and waits for them. */
+/* Makes the clients' threads disconnect, and waits until they have ended. */
 static void stop_clients(void)
 {
     pthread_mutex_lock(&lock);
@@ -390,7 +391,7 @@ static bool run_server(struct end *end, struct sockaddr *local, socklen_t length
 
 int main(int argc, char **argv)
 {
-    static struct end end; /* for the calls of this thread */
+    static struct end end; /* only for the calls of the main thread */
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *address;
     NDK_VERSION version = { 2, 1 };
     bool is_done = false;

@@ -16,7 +16,7 @@
 #include "printable.h"
 #include "terminal.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the streams */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the streams */
 static FILE *main_stream, *log_stream;
 static const char *log_name;
 static _Thread_local const char *prefix = "";

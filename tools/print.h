@@ -14,7 +14,7 @@
 
 /* Sets the stream for lines; the default is stdout. */
 void print_set_stream(FILE *stream);
-/* Opens a log file that receives the same lines. Returns false, after a message on stderr, if it cannot be opened. */
+/* Opens a log file, which also receives all lines. Returns false, after a message on stderr, if it cannot be opened. */
 bool print_open_log(const char *file, bool append);
 /* Ends the output. Returns false, after a message on stderr, if a part of it could not be written. */
 bool print_close(void);

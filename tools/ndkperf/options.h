@@ -33,7 +33,7 @@ struct options {
     bool server, client;
     struct endpoint server_address, client_address; /* client_address.text is empty if the option is not given */
     uint32_t server_if, client_if;
-    double wait_seconds; /* server; 0: no limit */
+    double wait_seconds; /* server: time to wait for a client; 0: no limit */
     const char *log_file;
     bool append, verbose;
     enum test test;
@@ -51,7 +51,7 @@ struct options {
     const char *json, *csv, *html; /* files; "-": standard output; NULL: none */
     uint32_t ird, ord;
     uint32_t memory_mib; /* server: the most memory that a client may request */
-    uint32_t version;    /* of ndkperf's own protocol */
+    uint32_t version;    /* version of ndkperf's protocol */
     ondk_config_t config;
 };
 

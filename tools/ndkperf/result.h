@@ -23,7 +23,7 @@ static inline double rate_messages(const struct rate *r)
 struct result {
     uint32_t size;
     struct rate client;
-    struct rate server; /* with --bidirectional */
+    struct rate server; /* only with --bidirectional */
     uint64_t client_cpu_us, server_cpu_us;
     bool has_server; /* false: the run failed before the server sent its part */
     struct times times;

@@ -18,7 +18,7 @@
 
 enum {
     MAX_RESULTS = 16,
-    TIMEOUT_S = 30,         /* without progress */
+    TIMEOUT_S = 30,         /* the longest time without progress */
     EVENT_MS = 200,         /* the longest wait for a notification with --events */
     IDLE_MS = 5,            /* the longest wait for a notification without traffic */
     POLLS_PER_CONTROL = 64, /* polls of the lanes for each poll of the control connection */

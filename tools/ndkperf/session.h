@@ -30,7 +30,7 @@ struct lane {
     uint64_t peer_address;
     uint64_t posted, completed;   /* number of requests of this run */
     uint64_t received;            /* number of messages of this run */
-    uint64_t sent, credited;      /* number of sends since the start, and of those that have got a credit */
+    uint64_t sent, credited;      /* number of sends since the start, and of sends that have got a credit */
     uint32_t uncredited;          /* messages received since the last credit */
     uint32_t owed;                /* answers that wait until an earlier answer has completed */
     uint64_t answered, confirmed; /* answers posted and completed since the start */
@@ -54,7 +54,7 @@ typedef bool session_on_difference(struct session *s, uint32_t lane, uint64_t me
 
 struct session {
     const struct options *options;
-    struct sockaddr_storage server_address, client_address; /* client_address: of the client's end */
+    struct sockaddr_storage server_address, client_address; /* client_address: only at the client */
     session_on_difference *on_difference;
     void *role; /* the server's struct server */
     struct consumer control;

@@ -25,7 +25,7 @@ struct options {
     bool server, client;
     struct endpoint server_address, client_address; /* client_address.text is empty if the option is not given */
     uint32_t server_if, client_if;
-    double wait_seconds; /* 0: no limit */
+    double wait_seconds; /* server: time to wait for a client; 0: no limit */
     bool persistent;
     uint32_t clients; /* server: the number of clients that it serves; 0: no limit */
     bool verbose, quiet, reject;

@@ -28,7 +28,7 @@ struct rping {
     struct consumer_region source, sink; /* server: no sink */
     uint64_t step_ms;                    /* time limit of each step; 0: none */
     bool verbose;
-    uint32_t max_size; /* of a ping */
+    uint32_t max_size; /* the largest size of a ping */
     uint32_t pings;    /* completed so far */
     uint64_t bytes;    /* transferred; the client has also verified them */
     double time_us;    /* client: the round trip of the last ping */

@@ -256,8 +256,8 @@ int main(int argc, char **argv)
     if (code >= 0)
         return code;
     /*
-     * These settings delay completions, as a card's interrupts do. Published drivers depend on such delays: they still
-     * access a request's memory for a moment after the post. With SCHED_BATCH a thread that wakes does not preempt a
+     * These settings delay completions, as a card's interrupts do. Some published drivers depend on the delay, because
+     * they access a request's memory shortly after the post. With SCHED_BATCH a thread that wakes does not preempt a
      * running thread, as at DISPATCH_LEVEL. Every thread inherits this policy; drivers also work without it.
      */
     if (setenv("ONDK_SPIN_US", "0", 0) || setenv("ONDK_NOTIFY_US", "200", 0))

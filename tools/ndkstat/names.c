@@ -168,7 +168,7 @@ static bool names_from_proc(struct list *l, const char *path, size_t max_bytes)
         unsigned long flags;
 
         bytes += (size_t)n;
-        if (name && sscanf(line, "%*s %*s %*s %lx", &flags) == 1 && (flags & 0x10000)) /* listening */
+        if (name && sscanf(line, "%*s %*s %*s %lx", &flags) == 1 && (flags & 0x10000)) /* it listens */
             names_add(l, name + 2, strcspn(name + 2, "\n"), NULL);
     }
     free(line);

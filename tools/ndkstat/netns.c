@@ -32,12 +32,12 @@
 #include "monotonic.h"
 
 enum {
-    MAX_FIND_MS = 1000,       /* for finding the namespaces */
-    MAX_CHILD_MS = 1000,      /* for a child that opens sockets */
-    MAX_PROCESSES = 262144,   /* in other network namespaces */
+    MAX_FIND_MS = 1000,       /* time to find the namespaces */
+    MAX_CHILD_MS = 1000,      /* time for a child to open sockets */
+    MAX_PROCESSES = 262144,   /* the most processes in other network namespaces */
     MAX_LIST_BYTES = 4 << 20, /* bytes read of one /proc/PID/net/unix */
-    MAX_NAMES = 64,           /* in one namespace; one message can pass at most 253 descriptors */
-    MAX_USER_SOCKETS = 128,   /* in all namespaces of one other user */
+    MAX_NAMES = 64,           /* the most names in one namespace; one message can pass 253 descriptors */
+    MAX_USER_SOCKETS = 128,   /* the most sockets in all namespaces of one other user */
     MAX_SOCKETS = 512,
     MAX_TRIES = 4,    /* processes that are tried in one namespace, because some may have ended */
     MAX_REPORTS = 10, /* messages about other users' namespaces */
@@ -193,7 +193,7 @@ static int child_enter(int net)
     return setns(net, CLONE_NEWNET) == 0 ? 0 : errno;
 }
 
-/* The message from the child: errno, and if that is 0, the descriptors. */
+/* The message from the child: an errno, and the descriptors if the errno is 0. */
 struct passing {
     int error;
     size_t n;
@@ -349,7 +349,7 @@ static size_t search_sockets_left(const struct search *s, uid_t uid)
     return left < MAX_USER_SOCKETS - used ? left : MAX_USER_SOCKETS - used;
 }
 
-/* For root, replaces the names by those of sock_diag, which have users, numbered as in ndkstat's user namespace. */
+/* For root, replaces the names by names from sock_diag, which have users as ndkstat's user namespace numbers them. */
 static void netns_read_users(struct netns *n, int netlink)
 {
     size_t count = 0;

@@ -82,7 +82,7 @@ static const char *options_set_address(void *options, const char *value)
 
     o->has_address = true;
     if (value[0] == ':' && value[1] != ':') {
-        snprintf(any_host, sizeof any_host, "[::]%s", value); /* for the name of a service */
+        snprintf(any_host, sizeof any_host, "[::]%s", value); /* endpoint_parse needs a host before the port */
         if (number_parse(value + 1, 1, UINT16_MAX, &port))
             o->address.port = (uint16_t)port;
         else if (endpoint_parse(&o->address, any_host, true) || !o->address.port)

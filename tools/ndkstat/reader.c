@@ -32,10 +32,10 @@
 enum {
     ALL_MS = 5000, /* time to read all processes */
     RETRY_MS = 10, /* time until the next attempt if a process has too many readers, or descriptors are short */
-    MAX_OWN_BYTES = 256 << 20, /* in the answers of all processes of this user */
-    MAX_USER_BYTES = 16 << 20, /* in the answers of all processes of one other user */
+    MAX_OWN_BYTES = 256 << 20, /* the most bytes in the answers of all processes of this user */
+    MAX_USER_BYTES = 16 << 20, /* the most bytes in the answers of all processes of one other user */
     MAX_FOREIGN_BYTES = 64 << 20,
-    MAX_USER_PEERS = 128, /* processes of one other user that are read */
+    MAX_USER_PEERS = 128, /* the most processes of one other user that are read */
     MAX_USERS = 256,
     MAX_MESSAGES = 10,
     SLICE_MS = 100,      /* how often interrupts are checked */

@@ -40,7 +40,7 @@ void table_add_number(struct table *t, uint64_t value);
 void table_add_bytes(struct table *t, uint64_t bytes);
 /* Appends a time: seconds in CSV, otherwise as 5s, 2m03s, 1h02m or 3d04h. */
 void table_add_age(struct table *t, uint64_t ns);
-void table_add_empty(struct table *t); /* "-", in CSV nothing */
+void table_add_empty(struct table *t); /* appends "-", or in CSV an empty cell */
 
 bool table_is_empty(const struct table *t);
 /* Prints the titles, and the rows. Returns false if the table is incomplete. */

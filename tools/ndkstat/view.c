@@ -383,7 +383,7 @@ static void adapter_delete_list(json_t *adapter, const char *member, bool with_c
 
     json_object_del(adapter, member);
     snprintf(count, sizeof count, "%.*s_count", (int)strlen(member) - 1,
-             member); /* "connections", "connection_count" */
+             member); /* "connections" becomes "connection_count" */
     if (with_count)
         json_object_del(adapter, count);
 }

@@ -68,8 +68,8 @@ void data_run_segmented(void (*run)(void));
 
 /* ---- the number of notifications of the passive side's completion queue ---- */
 
-void data_check_notified(struct kit_pair *p, int count);     /* waits until `count` have run */
-void data_check_not_notified(struct kit_pair *p, int count); /* pauses; no more than `count` run */
+void data_check_notified(struct kit_pair *p, int count);     /* waits until `count` notifications have run */
+void data_check_not_notified(struct kit_pair *p, int count); /* pauses; then `count` must have run */
 
 /* ---- a thread that posts requests from the active side until one fails ---- */
 

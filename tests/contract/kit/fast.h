@@ -72,8 +72,9 @@ UINT32 fast_mw_token(NDK_MW *mw);
 void fast_check_alive(struct kit_pair *p, const struct fast_memory *m, uint8_t *at, UINT32 token, const void *address,
                       ULONG len);
 /*
- * Checks that a write by the active side ends the connection at both sides and changes nothing in m; then that a read
- * ends it and returns nothing. Reconnects after each. The next two functions check the write alone and the read alone.
+ * Calls fast_check_no_write and fast_check_no_read. fast_check_no_write checks that a write by the active side ends the
+ * connection at both sides and changes nothing in m. fast_check_no_read checks that a read ends the connection at both
+ * sides and returns nothing. Each reconnects at its end.
  */
 void fast_check_dead(struct kit_pair *p, const struct fast_memory *m, UINT32 token, const void *address, ULONG len);
 void fast_check_no_write(struct kit_pair *p, const struct fast_memory *m, UINT32 token, const void *address, ULONG len);

@@ -126,7 +126,7 @@ struct kit_side {
     MDL mdl;
     uint8_t *memory; /* KIT_MEMORY bytes, registered with all rights */
     UINT32 local_token, remote_token;
-    atomic_int notified, disconnected;               /* number of callbacks so far */
+    atomic_int notified, disconnected;               /* number of callbacks that have run */
     void (*inside_notified)(struct kit_side *s);     /* optional: kit_on_notify calls it */
     void (*inside_disconnected)(struct kit_side *s); /* optional: kit_on_disconnect calls it */
     void *arg;
@@ -139,7 +139,7 @@ NDK_ADAPTER *kit_open(uint16_t major, uint16_t minor); /* opens the adapter of k
 NTSTATUS kit_open_status(uint16_t major, uint16_t minor, uint32_t if_index, NDK_ADAPTER **adapter);
 /* Waits until all objects of the adapter are closed and all its callbacks have returned. */
 void kit_close_adapter(NDK_ADAPTER *adapter);
-/* Creates PD, CQ, QP and MR over the adapter, but no connector. If adapter is NULL, opens one of NDK 2.1. */
+/* Creates PD, CQ, QP and MR over the adapter, but no connector. If adapter is NULL, opens an adapter of NDK 2.1. */
 void kit_side_open(struct kit_side *s, NDK_ADAPTER *adapter);
 void kit_side_close(struct kit_side *s);            /* closes all objects of the side, the connector first */
 void kit_on_notify(void *context, NTSTATUS status); /* context: struct kit_side */
@@ -149,10 +149,10 @@ NDK_CONNECTOR *kit_connector(NDK_ADAPTER *adapter);
 NTSTATUS kit_shared_endpoint(NDK_ADAPTER *adapter, const struct sockaddr_storage *address, NDK_SHARED_ENDPOINT **out);
 NTSTATUS kit_close(void *object); /* closes an object that is not an adapter, and waits for the completion */
 NDK_PD *kit_pd(NDK_ADAPTER *adapter);
-NDK_QP *kit_qp(struct kit_side *s, ULONG depth); /* with KIT_SGES each way, or the adapter's maximum if lower */
+NDK_QP *kit_qp(struct kit_side *s, ULONG depth); /* each request has up to KIT_SGES SGEs, if the adapter allows that */
 /* Initialises mdl to describe length bytes at address. next, which may be NULL, becomes the next MDL of the chain. */
 void kit_init_mdl(MDL *mdl, void *address, ULONG length, MDL *next);
-/* Creates an MR, and registers the memory with it. Initialises *mdl for that. *token receives the remote token. */
+/* Creates an MR, initialises *mdl for the memory, and registers the memory. *token receives the remote token. */
 NDK_MR *kit_mr(struct kit_side *s, void *memory, ULONG len, ULONG flags, MDL *mdl, UINT32 *token);
 
 /* ---- listeners ---- */
@@ -198,7 +198,7 @@ NTSTATUS kit_disconnect(struct kit_side *s);
  */
 NTSTATUS kit_try_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
                            NDK_SHARED_ENDPOINT *endpoint);
-/* These two connect active to passive as well, but every step must succeed. The second connects from `source`. */
+/* These functions also connect active to passive, but every step must succeed. The second connects from `source`. */
 void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l);
 void kit_establish_from(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
                         const struct sockaddr_storage *source);
@@ -209,7 +209,7 @@ struct kit_pair {
 };
 void kit_pair_open(struct kit_pair *p);       /* opens and connects both sides */
 void kit_pair_open_idle(struct kit_pair *p);  /* opens both sides and the listener, but does not connect */
-void kit_close_connector(struct kit_side *s); /* if the side has one */
+void kit_close_connector(struct kit_side *s); /* closes s->connector unless it is NULL */
 /* Sends a message from one side to the other, and checks what arrives. */
 void kit_exchange(struct kit_side *from, struct kit_side *to);
 void kit_pair_disconnect(struct kit_pair *p); /* disconnects both sides, gracefully */
@@ -241,7 +241,7 @@ struct kit_config {
     uint32_t max_srq_depth, fast_register_pages, max_window_kib, cq_resize, cq_moderation;
 };
 struct kit_config kit_config(void); /* every field is KIT_UNSET */
-/* Changes the settings. Skips the case if the provider lacks one of them that is not in brackets in provider.h. */
+/* Changes the settings. Skips the case if the provider lacks one, unless provider.h has the setting in brackets. */
 void kit_configure(const struct kit_config *c);
 /*
  * Calls attempt with longer and longer time limits until attempt returns true. attempt must set the limit and check

@@ -35,7 +35,7 @@ void peer_acceptor_reopen(struct peer_acceptor *p); /* calls NdkConnect again af
 NTSTATUS peer_acceptor_try_reply(struct peer_acceptor *p, enum peer_form form);
 void peer_acceptor_reply(struct peer_acceptor *p, enum peer_form form);
 void peer_acceptor_complete(struct peer_acceptor *p, enum peer_form form); /* NdkCompleteConnect must succeed */
-void peer_acceptor_connect(struct peer_acceptor *p, enum peer_form form);  /* _reply, then _complete */
+void peer_acceptor_connect(struct peer_acceptor *p, enum peer_form form);  /* peer_acceptor_reply and _complete */
 /* Reads the ready-to-receive message. If the message is a read request, sends the read response. */
 void peer_acceptor_ready(struct peer_acceptor *p, enum peer_form form);
 /* Closes neither the endpoint nor an adapter that the caller has set. */

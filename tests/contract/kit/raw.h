@@ -40,7 +40,7 @@ bool raw_is_silent(int s); /* pauses; returns true if neither a byte nor the end
 
 void raw_send_frame(int s, bool reply, const struct raw_frame *f);
 bool raw_recv_frame(int s, bool reply, struct raw_frame *f); /* returns false if the stream ends first */
-/* A frame of revision 2 with RAW_S and these read limits. If crc is true, the frame has RAW_C, too. */
+/* Returns a frame of revision 2 with RAW_S and the read limits. If crc is true, the frame has RAW_C, too. */
 struct raw_frame raw_enhanced(bool crc, uint16_t ird, uint16_t ord);
 
 uint32_t raw_crc32c(const void *bytes, size_t len);
