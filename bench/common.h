@@ -69,7 +69,7 @@ void bench_join(pid_t child);
 
 /*
  * Pins the calling thread, and the threads that it creates later, to the n-th processor that this process may use.
- * Returns false if there is none, or if BENCH_FREE is in the environment.
+ * Returns false if there is no such processor, or if BENCH_FREE is in the environment.
  */
 bool bench_pin(unsigned n);
 

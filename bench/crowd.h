@@ -41,7 +41,7 @@ bool crowd_is_over(struct crowd *c);
 /* The server echoes until the other process closes the control socket. */
 void crowd_serve_ndk(unsigned connections, unsigned queues, bool notified, int control);
 void crowd_serve_tcp(unsigned connections, int control);
-/* The client. */
+/* The functions of the client. */
 void crowd_open_ndk(struct crowd *c, int control);
 void crowd_open_tcp(struct crowd *c, int control);
 void crowd_run_ndk(struct crowd *c);

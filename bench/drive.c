@@ -194,7 +194,7 @@ static void drive_serve(struct link *l, bool credits)
             }
         }
     }
-    while (l->completed < sent) /* only then may the source memory be changed */
+    while (l->completed < sent) /* the source memory must not be changed earlier */
         l->ops->poll(l);
     atomic_store(&l->ending, true);
     link_source(l)[0] = END;

@@ -96,7 +96,7 @@ struct outcome {
     struct bench_sockets sockets;
 };
 
-/* Parses <kind> <test> <size> <window> <burst> <seconds>. Ends the process if they are wrong. */
+/* Parses <kind> <test> <size> <window> <burst> <seconds>. Ends the process if an argument is wrong. */
 struct job job_parse(int argc, char **argv);
 void outcome_init(struct outcome *o);
 void outcome_print(const struct job *j, struct outcome *o, bool pinned);

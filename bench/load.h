@@ -47,7 +47,7 @@ void load_churn(struct load *l, double seconds);
 void load_open_all(struct load *l);
 void load_close_all(struct load *l);
 
-/* Called by the backend, from any thread. */
+/* The backend calls these functions, on any thread. */
 void load_established(struct load *l, unsigned slot);
 void load_closed(struct load *l, unsigned slot);
 void load_failed(struct load *l, unsigned slot, const char *what); /* the backend has closed the slot */

@@ -29,7 +29,7 @@ struct servers {
 };
 
 struct figures {
-    double open_us, close_us;         /* for each connection */
+    double open_us, close_us;         /* time for each connection */
     double open_cpu_us, close_cpu_us; /* CPU time of all processes, for each connection */
     double heap[2], rss[2];           /* bytes for each connection: of the connecting and of the listening process */
     double queues;                    /* bytes of one connection's two queues, which have depth DEPTH */

@@ -158,7 +158,7 @@ static void bench_wait_asleep(uint32_t kind)
 {
     while ((atomic_load(&o.word) & OWNER_SLEEP_MASK) != kind)
         (void)poll(NULL, 0, 1);
-    (void)poll(NULL, 0, 1); /* lets the thread sleep in the kernel, which it does after it has set the word */
+    (void)poll(NULL, 0, 1); /* gives the thread time to sleep in the kernel after it has set the word */
 }
 
 static void bench_handover(void)

@@ -141,7 +141,7 @@ static void wait_for(sem_t *semaphore)
         ;
 }
 
-/* Returns the final status of a call that returned `status`. Waits for it if the call is pending. */
+/* Returns the final status of a call that returned `status`. Waits for the completion if the call is pending. */
 static NTSTATUS finish(struct end *end, NTSTATUS status)
 {
     if (status != STATUS_PENDING)

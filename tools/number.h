@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses numbers of a command line. They must be within bounds and have no sign, blanks or trailing characters. */
+/* Parses numbers of a command line. A number must be within bounds and have no sign, blanks or trailing characters. */
 #ifndef TOOLS_NUMBER_H
 #define TOOLS_NUMBER_H
 

@@ -16,7 +16,7 @@ struct client {
     struct meter meter;
     uint64_t deadline; /* 0: the run ends after the iterations */
     uint64_t live_at;
-    uint64_t interval_at, interval_messages; /* start of the interval, and the messages before it */
+    uint64_t interval_at, interval_messages; /* start of the interval, and number of messages before it */
     uint64_t server_messages, server_ns;     /* as in the server's last answer to a sample */
     uint64_t server_laps;                    /* how many of the server's messages on each lane have been verified */
     uint64_t flushes;                        /* number of flushes requested from the server since the start */

@@ -22,8 +22,8 @@ bool flow_on_completed(struct session *s, struct lane *l, enum id id, uint32_t s
 /* Sends a flush on each lane. Does nothing if both ends send: the peer then counts messages instead of flushes. */
 bool flow_flush(struct session *s);
 /*
- * Returns whether all messages of the peer have arrived. flushes: how many flushes each lane must have received since
- * the start. If this end sends, messages counts instead: how many messages of this run all lanes must have received.
+ * Returns whether all messages of the peer have arrived: whether each lane has received `flushes` flushes since the
+ * start, or, if this end sends, whether all lanes together have received `messages` messages of this run.
  */
 bool flow_has_arrived(const struct session *s, uint64_t flushes, uint64_t messages);
 /* Verifies the peer's writes of a lap: their numbers on each lane are first to first + count - 1. */

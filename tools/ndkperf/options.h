@@ -43,7 +43,7 @@ struct options {
     uint32_t qps, window, burst, inline_size;
     double duration, warmup;
     uint32_t iterations; /* for each queue pair; 0: the run ends after `duration` */
-    double interval;     /* 0: none */
+    double interval;     /* length in seconds; 0: no intervals */
     uint32_t moderation_count, moderation_us;
     bool moderation, events, check, corrupt;
     bool live, histogram;
