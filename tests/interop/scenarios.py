@@ -49,14 +49,15 @@ def responders():
 
 
 def perftest(tool, role, size, iterations, crc):
-    """perftest's tool in the guest, and ndk_perftest in this role on the host."""
-    options = f"-R -F -s {size} -n {iterations} -p {{port}}" + (" -r 48" if tool == "send_bw" else "")
+    """perftest's program in the guest, and `ndkperf perftest` in this role on the host."""
+    options = f"-R -F -s {size} -n {iterations} -p {{port}}"
     guest = f"ib_{tool} {options}" + ("" if role == "client" else " 10.0.2.2")
     return Scenario(f"perftest-{tool.replace('_', '-')}-{role}-{size}{'' if crc == 'on' else '-crc-off'}",
                     "guest" if role == "client" else "host", guest,
-                    f"{tool} --size {size} --iterations {iterations} --crc {crc}",
+                    f"--test {tool} -s {size} -n {iterations} --crc {crc}",
                     guest_says=() if role == "client" and tool == "read_lat" else (rf"(?m)^ {size} +{iterations} ",),
-                    program="ndk_perftest")
+                    host_says=(rf"ib_{tool}", r"perftest \d+\.\d+", rf"(?m)^ {size} +{iterations} |The client measures"),
+                    program="ndkperf")
 
 
 def perftests():

@@ -9,6 +9,7 @@
 #include "interface.h"
 #include "interrupt.h"
 #include "local_address.h"
+#include "perftest.h"
 #include "print.h"
 #include "report.h"
 #include "roles.h"
@@ -144,6 +145,8 @@ int main(int argc, char **argv)
 
     if (argc > 1 && strcmp(argv[1], "compare") == 0)
         return compare_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "perftest") == 0)
+        return perftest_main(argc - 1, argv + 1);
     code = options_parse(&o, argc, argv);
     if (code >= 0)
         return code;

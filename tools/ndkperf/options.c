@@ -172,6 +172,7 @@ static const char *const usage[] = {
     "server --address HOST:PORT [OPTION]...",
     "client --address HOST:PORT [--test TEST] [--latency] [OPTION]...",
     "compare A.json B.json [OPTION]...",
+    "perftest server|client --address HOST:PORT --test TEST [OPTION]...",
     NULL,
 };
 
@@ -201,7 +202,8 @@ static const struct command command = {
              "number or the name of a service. BYTES may end with K, M or G, SECONDS with us, ms,\n"
              "s, min or h. NDKPerfCmd's command line works, too: ndkperf -C -ServerAddr\n"
              "192.0.2.1:50001 -ClientIf 2 -TestType rperf -ts 65536. The case of such switches\n"
-             "does not matter. ndkperf compare --help: comparing two saved runs.\n",
+             "does not matter. ndkperf compare --help: comparing two saved runs. ndkperf\n"
+             "perftest --help: a program of Linux perftest at the other end.\n",
 };
 
 static void options_init(struct options *o)

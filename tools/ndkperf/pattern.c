@@ -49,6 +49,11 @@ RACES_WITH_PEER uint8_t written_mark(const uint8_t *at)
     return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
 
+RACES_WITH_PEER uint32_t written_count(const uint32_t *at)
+{
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+}
+
 RACES_WITH_PEER static uint32_t written_differs_now(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message)
 {
     const volatile uint8_t *bytes = at;

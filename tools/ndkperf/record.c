@@ -84,7 +84,7 @@ static void record_set_rates(const struct session *s, json_t *object, uint32_t s
     record_set(object, "server", has_server ? record_rate(&ends[1], size, peak) : json_null());
 }
 
-static json_t *record_latency(const struct times *t)
+json_t *record_latency(const struct times *t)
 {
     json_t *object = json_object();
 

@@ -18,7 +18,13 @@ struct connection {
 };
 void record_describe(const struct session *s, struct connection *at);
 
-/* Each function adds a part to the record. The first call creates the record. If out of memory, the part is missing. */
+/* Returns an object with quantiles, mean and deviation in microseconds. NULL: out of memory. */
+json_t *record_latency(const struct times *t);
+
+/*
+ * Each of these functions adds a part to the record. The first call creates the record. If out of memory, the part is
+ * missing.
+ */
 void record_begin(const struct session *s);
 void record_interval(const struct session *s, const struct interval *i);
 void record_result(const struct session *s, const struct result *r);

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* `ndkperf perftest`: its command line and output. See perftest.h. */
+#include "perftest.h"
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "address.h"
+#include "command.h"
+#include "connection_options.h"
+#include "interface.h"
+#include "interrupt.h"
+#include "json_output.h"
+#include "local_address.h"
+#include "print.h"
+#include "record.h"
+#include "terminal.h"
+
+enum { PERFTEST_FORMAT = 1 };
+
+/* ---- the command line ---- */
+
+static const char *perftest_add_role(void *options, const char *word)
+{
+    struct perftest_options *o = options;
+
+    o->server = o->server || strcmp(word, "server") == 0;
+    o->client = o->client || strcmp(word, "client") == 0;
+    return strcmp(word, "server") == 0 || strcmp(word, "client") == 0 ? NULL : "server or client is expected";
+}
+
+#define AT(field) .at = offsetof(struct perftest_options, field)
+
+static const struct command_option known_options[] = {
+    { "--address", "HOST:PORT", "where the server listens", COMMAND_CALL, AT(address), .set = option_set_host_port },
+    { "--test", "send_bw|send_lat|write_bw|write_lat|read_bw|read_lat", "the peer's program without ib_",
+      COMMAND_CHOICE, AT(test) },
+    { "-s, --size", "BYTES", "message size", COMMAND_SIZE, AT(size), 1, PERFTEST_MAX_SIZE, "64K; of a latency test 2" },
+    { "-n, --iters, --iterations", "N", "number of messages", COMMAND_NUMBER, AT(iterations), 5, 100000000,
+      "1000; of write_bw 5000" },
+    { "-r, --rx-depth", "N", "send_bw and send_lat: receives posted at once", COMMAND_NUMBER, AT(receives), 3,
+      PERFTEST_MAX_RECEIVES, "512" },
+    { "--crc", "off|on", "request CRC", COMMAND_CHOICE, AT(config.crc), .standard = "on" },
+    { "--client-addr", "HOST", "client: its own address (default: by the route)", COMMAND_CALL, AT(client_address),
+      .set = option_set_host },
+    { "-W, --wait", "SECONDS", "server: how long to wait for a client", COMMAND_SECONDS, AT(wait_seconds), 0, INT32_MAX,
+      "no limit" },
+    { "--json", NULL, "print the result as one JSON object; all else goes to stderr", COMMAND_FLAG, AT(json) },
+};
+
+static const char *const usage[] = {
+    "server --address HOST:PORT --test TEST [OPTION]...",
+    "client --address HOST:PORT --test TEST [OPTION]...",
+    NULL,
+};
+
+static const struct command_status statuses[] = {
+    { NDKPERF_OK, "done" },
+    { NDKPERF_FAILED, "a name has no address, or a connection or request failed" },
+    { NDKPERF_USAGE, "wrong usage, or an ONDK_ variable of the environment that is not used" },
+    { NDKPERF_DATA, "a read returned other bytes than the one before" },
+    { NDKPERF_NOBODY, "server: nobody connected in time" },
+    { NDKPERF_PEER, "the peer ended the test early, or has other options" },
+    { NDKPERF_LOST, "the output could not be written completely" },
+    { NDKPERF_INTERRUPTED, "interrupted" },
+    { 0, NULL },
+};
+
+static const struct command command = {
+    .name = "ndkperf perftest",
+    .summary =
+        "ndkperf perftest is the other end of a program of Linux perftest: ib_send_bw, ib_send_lat, ib_write_bw, "
+        "ib_write_lat, ib_read_bw or ib_read_lat, on a machine with siw or an iWARP card. Both ends need the same "
+        "test, size and iterations, and the program of perftest needs -R and -F.",
+    .usage = usage,
+    .options = known_options,
+    .n_options = sizeof known_options / sizeof known_options[0],
+    .add_argument = perftest_add_role,
+    .statuses = statuses,
+    .notes = "For example: ib_send_bw -R -F -p 18515 -s 65536 on linux, then here\n"
+             "ndkperf perftest client --address linux:18515 --test send_bw -s 65536.\n"
+             "Or: ndkperf perftest server --address 192.0.2.1:18515 --test read_lat here, then\n"
+             "ib_read_lat -R -F -p 18515 192.0.2.1 on linux.\n",
+};
+
+/* Sets the defaults of perftest. Returns -1, or the code with which the program must exit. */
+static int perftest_parse(struct perftest_options *o, int argc, char **argv)
+{
+    const struct perftest_test *test;
+    int code;
+
+    memset(o, 0, sizeof *o);
+    ondk_config_init(&o->config);
+    o->test = UINT32_MAX;
+    o->receives = 512;
+    code = command_parse(&command, o, argc, argv);
+    if (code >= 0)
+        return code;
+    test = perftest_test(o->test);
+    if (o->server == o->client)
+        return command_usage_error(&command, "specify either server or client");
+    if (!o->address.text[0])
+        return command_usage_error(&command, "--address HOST:PORT is missing");
+    if (o->client && !o->address.port)
+        return command_usage_error(&command, "--address: a client needs the server's port, which is not 0");
+    if (!test)
+        return command_usage_error(&command, "--test is missing");
+    if (ondk_config_check_environment())
+        return command_usage_error(&command, "an ONDK_ variable of the environment is not used");
+    if (!o->size)
+        o->size = test->latency ? 2 : 65536;
+    if (!o->iterations)
+        o->iterations = test->verb == PERFTEST_WRITE && !test->latency ? 5000 : 1000;
+    return -1;
+}
+
+/* ---- output ---- */
+
+static const char rule[] = "---------------------------------------------------------------------------------------";
+
+/* Can this end measure how long the data takes? The server of reads and of writes in one direction is passive. */
+static bool perftest_has_time(const struct perftest *p)
+{
+    return p->options->client || p->test->verb == PERFTEST_SEND ||
+           (p->test->verb == PERFTEST_WRITE && p->test->latency);
+}
+
+static double perftest_rate(const struct perftest *p)
+{
+    return p->seconds > 0 ? p->options->iterations / p->seconds : 0;
+}
+
+static void perftest_print_head(const struct perftest *p)
+{
+    char server[128], client[128];
+    ULONG length = sizeof p->server_address;
+    struct sockaddr_storage peer = { 0 };
+
+    address_text(&p->server_address, server, sizeof server);
+    if (!NT_SUCCESS(p->data.c.connector->Dispatch->NdkGetPeerAddress(p->data.c.connector, (PSOCKADDR)&peer, &length)))
+        memset(&peer, 0, sizeof peer);
+    address_text(&peer, client, sizeof client);
+    print_line("%s", rule);
+    print_line("                    ib_%s", p->test->name);
+    print_line(" Peer            : %s, perftest %s%s", client, p->peer_version, p->is_peer_openndk ? " (OpenNDK)" : "");
+    print_line(" CRC             : %s", p->options->config.crc ? "on" : "off unless the peer requires it");
+    print_line("%s", rule);
+}
+
+static void perftest_print_latency(const struct perftest *p)
+{
+    const struct times *t = &p->times;
+
+    print_line(" #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   "
+               "99%% percentile[usec]   99.9%% percentile[usec] ");
+    print_line(" %-7u %-10u     %-7.2f        %-7.2f      %-7.2f            %-7.2f        %-7.2f         %-7.2f"
+               "                 %-7.2f",
+               (unsigned)p->options->size, (unsigned)p->options->iterations, (double)t->min / 1e3, (double)t->max / 1e3,
+               times_quantile(t, 0.5), times_mean(t), times_deviation(t), times_quantile(t, 0.99),
+               times_quantile(t, 0.999));
+}
+
+static void perftest_print_bandwidth(const struct perftest *p, double mib, double million)
+{
+    print_line(" #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]");
+    print_line(" %-7u    %-10u       -                  %-7.2f              %-7.6f", (unsigned)p->options->size,
+               (unsigned)p->options->iterations, mib, million);
+}
+
+static void perftest_print_result(const struct perftest *p)
+{
+    double rate = perftest_rate(p);
+
+    if (p->times.count)
+        perftest_print_latency(p);
+    else if (p->peer.is_known)
+        perftest_print_bandwidth(p, p->peer.mib_per_second, p->peer.million_per_second);
+    else if (perftest_has_time(p) && !p->test->latency)
+        perftest_print_bandwidth(p, rate * p->options->size / 1048576, rate / 1e6);
+    else
+        print_line(" The client measures.");
+    print_line("%s", rule);
+}
+
+static bool perftest_write_json(const struct perftest *p)
+{
+    const struct perftest_options *o = p->options;
+    json_t *object = json_output_begin("ndkperf perftest", PERFTEST_FORMAT);
+    bool is_measured = perftest_has_time(p) && p->seconds > 0 && !p->failed;
+    bool is_written;
+
+    (void)json_object_update_new(
+        object, json_pack("{s:s,s:s,s:i,s:i,s:b,s:o,s:i,s:o}", "role", o->server ? "server" : "client", "test",
+                          p->test->name, "size", (int)o->size, "iterations", (int)o->iterations, "crc",
+                          (int)o->config.crc, "peer_version", json_output_text(p->peer_version), "exit", (int)p->failed,
+                          "seconds", is_measured ? json_real(p->seconds) : json_null()));
+    if (p->times.count)
+        (void)json_object_set_new(object, "latency_us", record_latency(&p->times));
+    else if (p->peer.is_known)
+        (void)json_object_set_new(object, "bytes_per_second", json_real(p->peer.mib_per_second * 1048576));
+    else if (is_measured && !p->test->latency)
+        (void)json_object_set_new(object, "bytes_per_second", json_real(perftest_rate(p) * o->size));
+    is_written = json_output_write(stdout, object, 0);
+    json_decref(object);
+    return is_written;
+}
+
+/* ---- the program ---- */
+
+static bool perftest_resolve(struct perftest *p, struct endpoint *e)
+{
+    char error[256];
+    bool is_found;
+
+    if (!e->text[0])
+        return true;
+    progress_begin("looking up %s", e->host);
+    is_found = endpoint_resolve(e, error, sizeof error);
+    progress_end();
+    return is_found || perftest_refuse(p, NDKPERF_FAILED, "%s", error);
+}
+
+/* Finds the client's own address for this address of the server. */
+static bool perftest_find_client(struct perftest *p)
+{
+    const struct endpoint *given = &p->options->client_address;
+
+    for (uint32_t i = 0; i < given->count; i++)
+        if (given->addresses[i].ss_family == p->server_address.ss_family) {
+            p->client_address = given->addresses[i];
+            return true;
+        }
+    if (given->count)
+        return perftest_refuse(p, NDKPERF_FAILED, "%s has no address of the server's family", given->host);
+    return address_own(&p->server_address, &p->client_address) ||
+           perftest_refuse(p, NDKPERF_FAILED,
+                           "no route to the server: specify --client-addr, or check the server's address");
+}
+
+/* Opens the adapter of this end's address, and connects, or listens and waits for the client. */
+static bool perftest_begin(struct perftest *p, const struct sockaddr_storage *server)
+{
+    const struct sockaddr_storage *own = p->options->server ? &p->server_address : &p->client_address;
+    char text[512];
+    uint32_t if_index;
+
+    p->server_address = *server;
+    if (p->options->client && !perftest_find_client(p))
+        return false;
+    if_index = interface_of_address(own);
+    if (!if_index)
+        return perftest_refuse(p, NDKPERF_FAILED, "%s",
+                               local_address_explain(STATUS_INVALID_ADDRESS, own, 0, text, sizeof text)
+                                   ? text
+                                   : "no interface of this machine has the address");
+    if (!perftest_open(p, if_index))
+        return false;
+    if (p->options->server) {
+        address_text(&p->server_address, text, sizeof text);
+        print_line("listening on %s", text);
+    }
+    return perftest_connect_control(p);
+}
+
+/* Tries the server's addresses in turn: for a client until one answers, for a server until this machine has one. */
+static bool perftest_connect(struct perftest *p)
+{
+    const struct perftest_options *o = p->options;
+    const struct endpoint *at = &o->address;
+    uint32_t i = 0;
+
+    while (o->server && i + 1 < at->count && !interface_of_address(&at->addresses[i]))
+        i++;
+    while (!perftest_begin(p, &at->addresses[i])) {
+        if (o->server || ++i == at->count || p->failed != NDKPERF_FAILED)
+            return false;
+        perftest_close(p);
+        *p = (struct perftest){ .options = o, .test = p->test };
+        print_line("trying the next address of %s", at->host);
+    }
+    return true;
+}
+
+/* Runs the program after its options are parsed. Returns false after a message. */
+static bool perftest_run(struct perftest *p, struct perftest_options *o)
+{
+    if (!perftest_check(p, &p->control, "ondk_configure", ondk_configure(&o->config)))
+        return false;
+    if (!perftest_resolve(p, &o->address) || !perftest_resolve(p, &o->client_address))
+        return false;
+    if (!perftest_connect(p) || !perftest_prepare(p))
+        return false;
+    perftest_print_head(p);
+    if (!perftest_transfer(p) || !perftest_finish(p))
+        return false;
+    perftest_print_result(p);
+    return true;
+}
+
+int perftest_main(int argc, char **argv)
+{
+    static struct perftest_options o;
+    static struct perftest p = { .options = &o };
+    int code = perftest_parse(&o, argc, argv);
+
+    if (code >= 0)
+        return code;
+    p.test = perftest_test(o.test);
+    if (o.json)
+        print_set_stream(stderr);
+    interrupt_catch(NULL);
+    (void)perftest_run(&p, &o);
+    perftest_close(&p);
+    if (o.json && !perftest_write_json(&p) && p.failed == NDKPERF_OK)
+        p.failed = NDKPERF_LOST;
+    if (!print_close() && p.failed == NDKPERF_OK)
+        p.failed = NDKPERF_LOST;
+    return p.failed;
+}

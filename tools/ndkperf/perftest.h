@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `ndkperf perftest`: the other end of Linux perftest's ib_send_bw, ib_send_lat, ib_write_bw, ib_write_lat, ib_read_bw
+ * and ib_read_lat, called with -R. perftest.c has the program, perftest_session.c the connections and the messages about
+ * the test, perftest_data.c the data.
+ */
+#ifndef NDKPERF_PERFTEST_H
+#define NDKPERF_PERFTEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "consumer/consumer.h"
+#include "options.h"
+#include "times.h"
+
+enum {
+    PERFTEST_MAX_SIZE = 1 << 30,
+    PERFTEST_MAX_RECEIVES = 16384,
+    PERFTEST_POLLS = 2000,   /* empty polls in sequence before a thread sleeps or yields: about 100 us */
+    PERFTEST_WINDOW = 32,    /* requests in flight */
+    PERFTEST_CONTROL = 64,   /* bytes of the longest message of the control connection */
+    PERFTEST_SPREAD = 65536, /* largest area in which the peer may place small messages */
+};
+
+enum perftest_verb { PERFTEST_SEND, PERFTEST_WRITE, PERFTEST_READ };
+
+/* A test, and what the tools exchange for it over the control connection. */
+struct perftest_test {
+    const char *name;
+    enum perftest_verb verb;
+    bool latency;
+    unsigned addresses_before; /* how often addresses are exchanged before the data, after the connection of the data */
+    bool reports_after;        /* after the data: addresses, then reports */
+    bool addresses_after;      /* at the end: addresses */
+};
+
+struct perftest_options {
+    bool server, client;
+    struct endpoint address, client_address;
+    uint32_t test; /* index for perftest_test; UINT32_MAX: not given */
+    uint32_t size, iterations, receives;
+    double wait_seconds; /* server; 0: no limit */
+    bool json;
+    ondk_config_t config;
+};
+
+/* The results of a link's requests. They are counted when they arrive, and decremented when somebody waits for them. */
+enum perftest_request { PERFTEST_RECEIVED, PERFTEST_POSTED };
+
+struct perftest_link {
+    struct consumer c;
+    struct consumer_region region;
+    unsigned ready[2];
+    uint32_t length;          /* what every message that arrives must have; 0: any */
+    uint32_t received_length; /* of the last message that arrived */
+};
+
+/* The measurement that the peer reports. */
+struct perftest_report {
+    bool is_known;
+    double mib_per_second, million_per_second;
+};
+
+struct perftest {
+    const struct perftest_options *options;
+    const struct perftest_test *test;
+    enum ndkperf_exit failed; /* NDKPERF_OK until something has failed */
+    struct sockaddr_storage server_address, client_address;
+    uint32_t area;     /* size of each half of data.region: the peer uses the first one, this end the second one */
+    uint32_t receives; /* posted at once */
+    struct perftest_link control, data;
+    struct consumer_region credit; /* two words: the numbers of messages that the peer and this end have received */
+    uint64_t remote_address;
+    uint32_t remote_token;
+    char peer_version[17];
+    bool is_peer_openndk;
+    double seconds; /* of the data */
+    struct times times;
+    struct perftest_report peer;
+};
+
+/* The program. argv[0] is the word "perftest". Returns the exit code. */
+int perftest_main(int argc, char **argv);
+
+/* ---- perftest_session.c ---- */
+
+/* Returns a test by its index, or NULL. */
+const struct perftest_test *perftest_test(uint32_t index);
+/* Prints a message and stores the exit code, unless something failed before. Returns false. */
+bool perftest_refuse(struct perftest *p, enum ndkperf_exit code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Returns whether the status is a success. If not, prints which step failed on the link. */
+bool perftest_check(struct perftest *p, struct perftest_link *l, const char *step, NTSTATUS status);
+/* Opens the adapter and creates what the test needs. A server listens afterwards. */
+bool perftest_open(struct perftest *p, uint32_t if_index);
+/* Client: connects to the server. Server: waits for a client. */
+bool perftest_connect_control(struct perftest *p);
+/* Exchanges what the test needs, and opens the connection of the data. */
+bool perftest_prepare(struct perftest *p);
+/* Exchanges what follows the data, and disconnects. */
+bool perftest_finish(struct perftest *p);
+void perftest_close(struct perftest *p);
+
+/*
+ * Has the connection or the user ended the test? Results, and memory that the peer has written, may still be new, so
+ * this must be called before they are read.
+ */
+bool perftest_is_over(struct perftest_link *l);
+/* Prints that the test has ended early. Returns false. */
+bool perftest_refuse_end(struct perftest *p);
+
+/* Each of these returns false after a message if the test cannot go on. */
+bool perftest_wait(struct perftest *p, struct perftest_link *l, enum perftest_request which);
+/* Counts the results that have arrived. Does not wait, and does not check whether the test is over. */
+bool perftest_poll(struct perftest *p, struct perftest_link *l);
+bool perftest_post_receive(struct perftest *p, struct perftest_link *l, uint32_t size);
+
+/* ---- perftest_data.c ---- */
+
+/* Transfers the data of the test. Sets p->seconds, and p->times for a latency that this end measures. */
+bool perftest_transfer(struct perftest *p);
+
+#endif

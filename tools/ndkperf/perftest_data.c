@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The data of perftest's tests: see perftest.h. Each function returns false after a message if the test cannot go on.
+ * The flow control of sends is perftest's: the receiver writes the number of its receives into the sender's memory each
+ * time that a third of its receives were used.
+ */
+#include <sched.h>
+#include <string.h>
+
+#include "monotonic.h"
+#include "pattern.h"
+#include "perftest.h"
+
+static bool data_send(struct perftest *p)
+{
+    NDK_SGE sge = consumer_region_sge(&p->data.region, p->area, p->options->size);
+    NDK_QP *qp = p->data.c.qp;
+
+    return perftest_check(p, &p->data, "NdkSend", qp->Dispatch->NdkSend(qp, (PVOID)PERFTEST_POSTED, &sge, 1, 0));
+}
+
+static bool data_write(struct perftest *p, NDK_SGE sge)
+{
+    NDK_QP *qp = p->data.c.qp;
+
+    return perftest_check(
+        p, &p->data, "NdkWrite",
+        qp->Dispatch->NdkWrite(qp, (PVOID)PERFTEST_POSTED, &sge, 1, p->remote_address, p->remote_token, 0));
+}
+
+static bool data_read(struct perftest *p)
+{
+    NDK_SGE sge = consumer_region_sge(&p->data.region, 0, p->options->size);
+    NDK_QP *qp = p->data.c.qp;
+
+    return perftest_check(
+        p, &p->data, "NdkRead",
+        qp->Dispatch->NdkRead(qp, (PVOID)PERFTEST_POSTED, &sge, 1, p->remote_address, p->remote_token, 0));
+}
+
+static bool data_wait_posted(struct perftest *p, uint32_t count)
+{
+    for (; count; count--)
+        if (!perftest_wait(p, &p->data, PERFTEST_POSTED))
+            return false;
+    return true;
+}
+
+/* ---- bandwidth ---- */
+
+/*
+ * Waits until the memory that the peer writes satisfies the condition. Counts the results that arrive meanwhile.
+ * Returns false after a message if the test ends before.
+ */
+static bool data_wait_memory(struct perftest *p, bool (*is_satisfied)(const struct perftest *p, uint32_t number),
+                             uint32_t number)
+{
+    for (unsigned polls = 0;; polls++) {
+        bool is_over = perftest_is_over(&p->data);
+
+        if (!perftest_poll(p, &p->data))
+            return false;
+        if (is_satisfied(p, number))
+            return true;
+        if (is_over)
+            return perftest_refuse_end(p);
+        if (polls >= PERFTEST_POLLS)
+            sched_yield();
+    }
+}
+
+/* Has the receiver posted enough receives for one more send? sent: how many sends were posted before. */
+static bool data_has_credit(const struct perftest *p, uint32_t sent)
+{
+    const uint32_t *count = (const uint32_t *)(void *)p->credit.memory;
+
+    return sent + 1 - written_count(count) < p->receives;
+}
+
+static bool data_send_all(struct perftest *p)
+{
+    uint32_t inflight = 0;
+
+    for (uint32_t sent = 0; sent < p->options->iterations; sent++, inflight++) {
+        if (inflight == PERFTEST_WINDOW) {
+            if (!data_wait_posted(p, 1))
+                return false;
+            inflight--;
+        }
+        if (!data_wait_memory(p, data_has_credit, sent) || !data_send(p))
+            return false;
+    }
+    return data_wait_posted(p, inflight);
+}
+
+static bool data_receive_all(struct perftest *p)
+{
+    uint32_t *count = (uint32_t *)(void *)p->credit.memory + 1, iterations = p->options->iterations, credits = 0;
+    uint64_t start = 0;
+
+    for (uint32_t received = 1; received <= iterations; received++) {
+        if (!perftest_wait(p, &p->data, PERFTEST_RECEIVED))
+            return false;
+        if (received == 1)
+            start = monotonic_ns();
+        if (received + p->receives <= iterations && !perftest_post_receive(p, &p->data, p->options->size))
+            return false;
+        if (received % p->receives % (p->receives / 3))
+            continue;
+        if (!data_wait_posted(p, credits)) /* the memory of the count before this one is free again */
+            return false;
+        *count = received;
+        if (!data_write(p, consumer_region_sge(&p->credit, sizeof *count, sizeof *count)))
+            return false;
+        credits = 1;
+    }
+    p->seconds = (double)(monotonic_ns() - start) / 1e9;
+    return data_wait_posted(p, credits);
+}
+
+static bool data_write_all(struct perftest *p)
+{
+    uint32_t inflight = 0;
+
+    for (uint32_t posted = 0; posted < p->options->iterations; posted++, inflight++) {
+        if (inflight == PERFTEST_WINDOW) {
+            if (!data_wait_posted(p, 1))
+                return false;
+            inflight--;
+        }
+        if (!data_write(p, consumer_region_sge(&p->data.region, p->area, p->options->size)))
+            return false;
+    }
+    return data_wait_posted(p, inflight);
+}
+
+static bool data_read_all(struct perftest *p)
+{
+    uint32_t inflight = 0;
+
+    for (uint32_t posted = 0; posted < p->options->iterations; posted++, inflight++) {
+        if (inflight == PERFTEST_WINDOW) {
+            if (!data_wait_posted(p, 1))
+                return false;
+            inflight--;
+        }
+        if (!data_read(p))
+            return false;
+    }
+    return data_wait_posted(p, inflight);
+}
+
+/* ---- latency ---- */
+
+/* Sends there and back, one message at a time. The client begins. */
+static bool data_send_in_turn(struct perftest *p)
+{
+    uint32_t iterations = p->options->iterations;
+
+    for (uint32_t i = 0; i < iterations; i++) {
+        uint64_t start = monotonic_ns();
+
+        if (p->options->client && !data_send(p))
+            return false;
+        if (!perftest_wait(p, &p->data, PERFTEST_RECEIVED))
+            return false;
+        if (p->options->client)
+            times_add(&p->times, (monotonic_ns() - start) / 2);
+        if (i + p->receives < iterations && !perftest_post_receive(p, &p->data, p->options->size))
+            return false;
+        if ((p->options->server && !data_send(p)) || !data_wait_posted(p, 1))
+            return false;
+    }
+    return true;
+}
+
+/* Has the peer's write with this number arrived? Its last byte is the number. */
+static bool data_has_write(const struct perftest *p, uint32_t number)
+{
+    const uint8_t *last = p->data.region.memory + p->options->size - 1;
+
+    return written_mark(last) == (uint8_t)number;
+}
+
+/* Writes there and back, one message at a time. The server begins. */
+static bool data_write_in_turn(struct perftest *p)
+{
+    uint64_t start = 0;
+
+    for (uint32_t i = 1; i <= p->options->iterations; i++) {
+        if (p->options->client && !data_wait_memory(p, data_has_write, i))
+            return false;
+        if (start)
+            times_add(&p->times, (monotonic_ns() - start) / 2);
+        start = monotonic_ns();
+        p->data.region.memory[p->area + p->options->size - 1] = (uint8_t)i;
+        if (!data_write(p, consumer_region_sge(&p->data.region, p->area, p->options->size)) || !data_wait_posted(p, 1))
+            return false;
+        if (p->options->server && !data_wait_memory(p, data_has_write, i))
+            return false;
+    }
+    return true;
+}
+
+/* Reads one message at a time. The data is arbitrary, but each read must return the same. */
+static bool data_read_in_turn(struct perftest *p)
+{
+    uint8_t *memory = p->data.region.memory, *first = memory + p->area;
+    uint32_t size = p->options->size;
+
+    for (uint32_t i = 0; i < p->options->iterations; i++) {
+        uint64_t start;
+
+        memset(memory, 0xee, size);
+        start = monotonic_ns();
+        if (!data_read(p) || !data_wait_posted(p, 1))
+            return false;
+        times_add(&p->times, monotonic_ns() - start);
+        if (i == 0)
+            memcpy(first, memory, size);
+        if (memcmp(first, memory, size) != 0)
+            return perftest_refuse(p, NDKPERF_DATA, "read %u returned other bytes than the first one", (unsigned)i + 1);
+    }
+    return true;
+}
+
+/* ---- the tests ---- */
+
+static bool data_transfer(struct perftest *p)
+{
+    bool is_client = p->options->client;
+
+    if (p->test->verb == PERFTEST_SEND)
+        return p->test->latency ? data_send_in_turn(p) : is_client ? data_send_all(p) : data_receive_all(p);
+    if (p->test->verb == PERFTEST_WRITE && p->test->latency)
+        return data_write_in_turn(p);
+    if (!is_client) /* the server of the other tests is passive */
+        return true;
+    if (p->test->verb == PERFTEST_WRITE)
+        return data_write_all(p);
+    return p->test->latency ? data_read_in_turn(p) : data_read_all(p);
+}
+
+bool perftest_transfer(struct perftest *p)
+{
+    uint64_t start = monotonic_ns();
+    bool is_done = data_transfer(p);
+
+    if (p->seconds == 0)
+        p->seconds = (double)(monotonic_ns() - start) / 1e9;
+    return is_done;
+}
