@@ -61,6 +61,14 @@ typedef struct ondk_connection {
     uint32_t qp;
     /* The id of the listener that received the request; 0: initiated by this side. */
     uint32_t listener;
+    /* 1: it has been established, and the next two members are valid; else they are 0. */
+    uint32_t was_established;
+    /* The MPA revision that the two sides use: 0, 1 or 2. */
+    uint32_t mpa_revision;
+    /* 1: every FPDU has a CRC. */
+    uint32_t crc;
+    /* 0 */
+    uint32_t reserved;
 } ondk_connection_t;
 
 /*

@@ -140,13 +140,20 @@ enum fabric_outcome {
     FABRIC_OUTCOME_REFUSED /* this side refused the peer */
 };
 
+/* The agreement of the two sides of an established connection, besides the limits. */
+struct fabric_agreement {
+    uint8_t revision; /* of the protocol */
+    bool has_crc;     /* every frame has a checksum */
+};
+
 struct fabric_report {
     enum fabric_outcome outcome;
     enum fabric_phase phase;
     bool initiated; /* this side initiated the connection */
     enum fabric_reason why;
     uint16_t terminate;
-    struct addr local, remote; /* local: port 0 if none was chosen; remote: family 0 if the peer is not known */
+    struct addr local, remote;      /* local: port 0 if none was chosen; remote: family 0 if the peer is not known */
+    struct fabric_agreement agreed; /* if the outcome is ESTABLISHED */
 };
 
 /*
@@ -215,8 +222,12 @@ struct fabric_peer {
 struct fabric_conn_events {
     /* conn_connect has ended. why OK: the peer accepted. REJECTED: *peer has private data. Otherwise peer is NULL. */
     void (*connected)(void *owner, enum fabric_reason why, const struct fabric_peer *peer);
-    /* conn_complete or conn_accept has ended. why OK: the queue pair accepts requests. limits: the effective limits. */
-    void (*established)(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits);
+    /*
+     * conn_complete or conn_accept has ended. why OK: the queue pair accepts requests. limits: the effective limits.
+     * limits and agreed are valid only during the event, and only if why is OK.
+     */
+    void (*established)(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits,
+                        const struct fabric_agreement *agreed);
     /* At most once, after `established` with OK. PEER_CLOSED: the peer disconnected. Other reasons: an abrupt end. */
     void (*peer_ended)(void *owner, enum fabric_reason why, uint16_t terminate);
     /* conn_disconnect has ended: the connection accesses no memory any more, and the queue pair has been flushed. */

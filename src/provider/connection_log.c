@@ -108,7 +108,8 @@ static void connection_write(const struct fabric_report *r, NTSTATUS status, uin
              connection_address(&r->local, local), connection_address(&r->remote, foreign),
              r->initiated ? "initiated" : "accepted");
     if (r->outcome == FABRIC_OUTCOME_ESTABLISHED)
-        log_line(level, "%s", head);
+        log_line(level, "%s mpa-revision=%u crc=%s", head, (unsigned)r->agreed.revision,
+                 r->agreed.has_crc ? "on" : "off");
     else if (r->outcome == FABRIC_OUTCOME_ENDED)
         log_line(level, "%s reason=%s (0x%08x)", head, reason_write_name(reason, name), (unsigned)reason);
     else

@@ -292,15 +292,18 @@ static void connector_queue_disconnect_callback(struct connector *c)
 }
 
 static void connector_on_established(void *owner, enum fabric_reason why, uint16_t terminate,
-                                     const struct fabric_limits *limits)
+                                     const struct fabric_limits *limits, const struct fabric_agreement *agreed)
 {
     struct connector *c = owner;
 
     connector_lock(c);
     enum connector_action action = connector_advance(c, why == FABRIC_OK ? CONNECTOR_ESTABLISH_DONE
                                                                          : CONNECTOR_ESTABLISH_FAILED);
-    if (why == FABRIC_OK && limits)
+    if (why == FABRIC_OK) {
         c->peer.limits = connector_min_limits(*limits, c->own);
+        c->was_established = true;
+        c->agreed = *agreed;
+    }
     c->reason = why;
     c->terminate = terminate;
     connector_unlock(c);
@@ -457,6 +460,9 @@ static bool connector_describe(struct object *o, union live_entry *entry)
             .id = o->live_id,
             .listener = c->listener_id,
             .age_ns = connector_ops(c)->now(o->adapter->fabric) - c->started_ns,
+            .was_established = c->was_established,
+            .mpa_revision = c->agreed.revision,
+            .crc = c->agreed.has_crc,
         };
         if (c->qp)
             connector_describe_qp(c, &entry->connection);

@@ -57,6 +57,8 @@ struct connector {
     struct connector_peer peer;
     uint64_t started_ns; /* when NdkConnect was called or the peer's request arrived; the fabric's clock */
     struct disconnect_callback disconnect_callback;
+    bool was_established; /* agreed is valid */
+    struct fabric_agreement agreed;
     enum fabric_reason reason; /* why NdkConnect failed, later why the connection ended */
     uint16_t terminate;        /* the Terminate that belongs to reason, or FABRIC_NO_TERMINATE */
     /* One for each kind, because a request of one kind may begin while the completion of another is still queued. */

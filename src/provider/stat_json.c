@@ -195,6 +195,10 @@ static void json_put_connection(FILE *out, const union live_entry *e)
     json_put_number(out, "age_ns", c->age_ns);
     json_put_number(out, "qp", c->qp);
     json_put_number(out, "listener", c->listener);
+    if (c->was_established)
+        fprintf(out, ",\"mpa_revision\":%u,\"crc\":%s", (unsigned)c->mpa_revision, c->crc ? "true" : "false");
+    else
+        fputs(",\"mpa_revision\":null,\"crc\":null", out);
     json_put_traffic(out, c);
 }
 

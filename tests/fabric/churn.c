@@ -54,8 +54,10 @@ static void on_connected(void *owner, enum fabric_reason why, const struct fabri
     atomic_fetch_add(&link_of(owner)->connected, 1);
 }
 
-static void on_established(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits)
+static void on_established(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits,
+                           const struct fabric_agreement *agreed)
 {
+    (void)agreed;
     (void)terminate;
     (void)limits;
     CHECK(atomic_load(&link_of(owner)->closed) == 0);

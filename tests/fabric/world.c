@@ -268,8 +268,10 @@ static void on_connected(void *owner, enum fabric_reason why, const struct fabri
     atomic_fetch_add(&l->connected, 1);
 }
 
-static void on_established(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits)
+static void on_established(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits,
+                           const struct fabric_agreement *agreed)
 {
+    (void)agreed;
     struct link *l = owner;
 
     link_note_event(l);

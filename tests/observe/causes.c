@@ -432,6 +432,7 @@ CASE(causes_a_peer_that_resets, KIT_FAMILIES)
     kit_pair_open(&p);
     struct sockaddr_storage near = kit_local_address(p.active.connector);
     log_wait(ONDK_LOG_DEBUG, "connection established: local=", 2);
+    log_wait(ONDK_LOG_DEBUG, " mpa-revision=2 crc=on", 2);
     kit_close_connector(&p.active);
     kit_wait_count(&p.passive.disconnected, 1);
     outcome_wait(&p.passive,

@@ -6,6 +6,7 @@
 #include "contract/kit/kit.h"
 #include "contract/kit/raw.h"
 #include "openndk/adapter.h"
+#include "openndk/config.h"
 #include "openndk/netstat.h"
 
 enum { ROOM = 8 };
@@ -45,6 +46,7 @@ CASE(list_of_connections, KIT_FAMILIES)
     CHECK(a.initiated == 1 && b.initiated == 0);
     CHECK(kit_address_equal(&a.foreign, &p.listener.address) && kit_address_equal(&b.local, &p.listener.address));
     CHECK_EQ(a.inbound_reads + a.outbound_reads, 0);
+    CHECK_EQ(a.was_established + a.mpa_revision + a.crc, 0);
     NTSTATUS accepting = kit_accept_start(&p.passive, &accept, NULL, 0);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
     a = only_connection(&p.active);
@@ -80,6 +82,37 @@ CASE(list_of_connections, KIT_FAMILIES)
     kit_close_connector(&p.active);
     CHECK_EQ(ondk_adapter_connections(p.active.adapter, NULL, 0), 0);
     kit_pair_close(&p);
+}
+
+/* Each side lists the revision and the use of CRC on which both have agreed. */
+static void check_agreement(uint32_t revision, uint32_t active_crc, uint32_t passive_crc)
+{
+    static struct kit_pair p;
+    ondk_config_t config;
+
+    ondk_config_init(&config);
+    config.mpa_revision = revision;
+    config.crc = active_crc;
+    CHECK_STATUS(ondk_configure(&config), STATUS_SUCCESS);
+    kit_side_open(&p.active, NULL);
+    config.crc = passive_crc;
+    CHECK_STATUS(ondk_configure(&config), STATUS_SUCCESS);
+    kit_side_open(&p.passive, NULL);
+    kit_listen(&p.listener, p.passive.adapter);
+    kit_establish(&p.active, &p.passive, &p.listener);
+    ondk_connection_t a = only_connection(&p.active), b = only_connection(&p.passive);
+    CHECK(a.was_established == 1 && b.was_established == 1);
+    CHECK(a.mpa_revision == revision && b.mpa_revision == revision);
+    CHECK(a.crc == (active_crc | passive_crc) && b.crc == a.crc);
+    kit_pair_close(&p);
+}
+
+CASE(list_what_was_agreed, KIT_FAMILIES)
+{
+    check_agreement(2, 1, 0);
+    check_agreement(2, 0, 0);
+    check_agreement(1, 0, 1);
+    check_agreement(0, 0, 0);
 }
 
 /*

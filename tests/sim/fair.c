@@ -54,15 +54,17 @@ static void on_established(struct link *l, int host, enum fabric_reason why)
 }
 
 static void on_active_established(void *owner, enum fabric_reason why, uint16_t terminate,
-                                  const struct fabric_limits *limits)
+                                  const struct fabric_limits *limits, const struct fabric_agreement *agreed)
 {
+    (void)agreed;
     (void)terminate, (void)limits;
     on_established(owner, 0, why);
 }
 
 static void on_passive_established(void *owner, enum fabric_reason why, uint16_t terminate,
-                                   const struct fabric_limits *limits)
+                                   const struct fabric_limits *limits, const struct fabric_agreement *agreed)
 {
+    (void)agreed;
     (void)terminate, (void)limits;
     on_established(owner, 1, why);
 }

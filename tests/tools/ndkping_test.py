@@ -203,13 +203,13 @@ def interrupts():
         for options, wanted in (("--count", "1000000", "-i", "0.1"), 130), (("-i", "0.1"), 0):
             client = subprocess.Popen([NDKPING, "-C", "-ServerAddr", server.at, *options], stdout=subprocess.PIPE,
                                       text=True)
-            text = "".join(client.stdout.readline() for _ in range(6))
+            text = "".join(client.stdout.readline() for _ in range(7))
             client.send_signal(number)
             text += client.communicate(timeout=LIMIT)[0]
             check(f"signal {number}, {options}", client.returncode == wanted and "until the interrupt" in text and
                   "min/avg/max/mdev" in text, (client.returncode, text))
     client = subprocess.Popen([NDKPING, "-C", "-ServerAddr", server.at, "-i", "60"], stdout=subprocess.PIPE, text=True)
-    text = "".join(client.stdout.readline() for _ in range(4))
+    text = "".join(client.stdout.readline() for _ in range(5))
     code = server.end(signal.SIGINT)
     check("a server with a client that waits", code == 0 and "1 ping" in server.text, (code, server.text))
     text += client.communicate(timeout=LIMIT)[0]
@@ -261,7 +261,7 @@ def stopped():
         client = subprocess.Popen([NDKPING, "-C", "-ServerAddr", server.at, "-i", "0.3", "--timeout", "1", *options],
                                   env={**os.environ, "ONDK_UNACKED_MS": "900"}, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True)
-        text = "".join(client.stdout.readline() for _ in range(4))
+        text = "".join(client.stdout.readline() for _ in range(5))
         server.process.send_signal(signal.SIGSTOP)
         text += client.communicate(timeout=LIMIT)[0]
         server.process.send_signal(signal.SIGCONT)
@@ -383,7 +383,11 @@ def main():
          server_says=("rejected",), client_says=("STATUS_CONNECTION_REFUSED", "0x00220000 rejected: ",
                                                  "private-data=4e4f"))
     for revision in "012":
-        pair(f"revision {revision}", "127.0.0.1:21006", (), ("--mpa-rev", revision))
+        agreed = (f"mpa-revision={revision} crc=on",)
+        pair(f"revision {revision}", "127.0.0.1:21006", (), ("--mpa-rev", revision), server_says=agreed,
+             client_says=agreed)
+    agreed = ("mpa-revision=2 crc=off",)
+    pair("no CRC", "127.0.0.1:21019", ("--crc", "off"), ("--crc", "off"), server_says=agreed, client_says=agreed)
     own = "this side may have 0 reads in progress (read-limits outbound=0): raise --ord or ONDK_MAX_OUTBOUND_READS here"
     peers = "the peer may have 0 reads in progress (read-limits inbound=0): raise --ird or ONDK_MAX_INBOUND_READS here"
     for server_options, client_options in (("--ord", "0"), ()), ((), ("--ird", "0")):

@@ -87,6 +87,8 @@ def counters_and_json(c):
     check("JSON: a connection", (active["connection_count"], connection["role"], connection["state"],
                                  connection["local"], connection["foreign"]) ==
           (1, "initiated", "established", it["active"], it["passive"]), connection)
+    check("JSON: what the two sides have agreed on", [(a["connections"][0]["mpa_revision"], a["connections"][0]["crc"])
+          for a in (active, passive)] == [(2, True)] * 2, (active, passive))
     check("JSON: its other end", passive["connections"][0]["role"] == "accepted" and
           passive["connections"][0]["local"] == it["passive"], passive)
     check("JSON: listeners", active["listeners"] == [{"id": 1, "state": "idle", "local": None, "connections": 0}] and

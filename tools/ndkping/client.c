@@ -235,9 +235,10 @@ static int client_connect(const struct options *o, const struct sockaddr_storage
     }
     roles_report_peer(&consumer, result);
     status = consumer_complete_connect(&consumer);
-    if (NT_SUCCESS(status))
-        return NDKPING_OK;
-    return roles_report_failed("NdkCompleteConnect", status, ondk_connector_reason(consumer.connector), result);
+    if (!NT_SUCCESS(status))
+        return roles_report_failed("NdkCompleteConnect", status, ondk_connector_reason(consumer.connector), result);
+    roles_report_agreement(&consumer, result);
+    return NDKPING_OK;
 }
 
 static NTSTATUS client_disconnect(void)

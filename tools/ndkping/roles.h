@@ -16,6 +16,8 @@ int server_run(const struct options *o, json_t *result);
 void roles_report_peer(struct consumer *c, json_t *result);
 /* Prints the read limits in effect. On the accepting side the connector has them only after the accept. */
 void roles_print_limits(struct consumer *c);
+/* Prints what the two sides have agreed on, MPA revision and CRC, and adds it to result. For an established connection. */
+void roles_report_agreement(struct consumer *c, json_t *result);
 void roles_print_counters(struct consumer *c);
 /* Prints a failed step and its reason, and adds them to result. Returns NDKPING_FAILED. */
 int roles_report_failed(const char *step, NTSTATUS status, uint32_t reason, json_t *result);

@@ -89,6 +89,7 @@ static int client_serve(struct client *client, struct rping *r)
     if (!NT_SUCCESS(status))
         return roles_report_failed("NdkAccept", status, ondk_connector_reason(c->connector), client->result);
     roles_print_limits(c);
+    roles_report_agreement(c, client->result);
     code = roles_check_limits(o, c->connector, client->result);
     if (code == NDKPING_OK)
         code = roles_report_end(o, r, rping_server(r), client->result);

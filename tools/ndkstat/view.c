@@ -32,6 +32,8 @@ static const struct column connection_columns[] = {
     { "Age", "age_s", IN_OBJECT, "age_ns", AGE, ALWAYS, false },
     { "State", "state", IN_OBJECT, "state", TEXT, WITH_STATE, false },
     { "Role", "role", IN_OBJECT, "role", TEXT, WITH_STATE, false },
+    { "MPA", "mpa_revision", IN_OBJECT, "mpa_revision", TEXT, WITH_COUNTERS, false },
+    { "CRC", "crc", IN_OBJECT, "crc", TEXT, WITH_COUNTERS, false },
     { "OutSends", "out_sends", IN_OBJECT_COUNTERS, "out_sends", NUMBER, WITH_COUNTERS, true },
     { "InSends", "in_sends", IN_OBJECT_COUNTERS, "in_sends", NUMBER, WITH_COUNTERS, true },
     { "OutWrites", "out_writes", IN_OBJECT_COUNTERS, "out_writes", NUMBER, WITH_COUNTERS, true },

@@ -113,6 +113,11 @@ struct fabric_conn {
     uint8_t private_data[MPA_MAX_PRIVATE_DATA];
 };
 
+static inline struct fabric_agreement conn_agreement(const struct fabric_conn *c)
+{
+    return (struct fabric_agreement){ .revision = c->result.revision, .has_crc = c->result.crc };
+}
+
 /* conn.c: calls of the provider. fabric.h describes them. */
 int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events, void *owner, struct fabric_conn **out);
 int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p);

@@ -59,12 +59,13 @@ static void effect_report_connected(struct fabric_conn *c, enum fabric_reason wh
 static void effect_report_established(struct fabric_conn *c, enum fabric_reason why)
 {
     struct fabric_limits limits = { c->result.ird, c->result.ord };
+    struct fabric_agreement agreed = conn_agreement(c);
 
     if (why == FABRIC_OK)
         iwarp_count(c->home, c->active ? COUNT_CONNECTS : COUNT_ACCEPTS, 1);
     else
         iwarp_count(c->home, COUNT_FAILURES, 1);
-    c->events->established(c->owner, why, c->terminate, &limits);
+    c->events->established(c->owner, why, c->terminate, &limits, &agreed);
 }
 
 /* Flushes the queue pair again, because receives may have been posted since the stream ended. */

@@ -66,6 +66,7 @@ void report_step(struct fabric_conn *c, enum conn_state from, enum conn_event ev
 
     if (c->state == CONN_ESTABLISHED && from != CONN_ESTABLISHED) {
         report.outcome = FABRIC_OUTCOME_ESTABLISHED;
+        report.agreed = conn_agreement(c);
     } else if (report_is_end(from, c->state, event)) {
         report.outcome = report_outcome(from, event, why);
         if (why == FABRIC_OK)
