@@ -50,10 +50,17 @@ static void print_report_loss(const char *name)
     lost = true;
 }
 
-static void print_flush(FILE *stream, const char *name)
+static void print_flush_locked(FILE *stream, const char *name)
 {
     if (fflush(stream) != 0 || ferror(stream))
         print_report_loss(name);
+}
+
+void print_flush(FILE *stream, const char *name)
+{
+    pthread_mutex_lock(&lock);
+    print_flush_locked(stream, name);
+    pthread_mutex_unlock(&lock);
 }
 
 bool print_close(void)
@@ -97,7 +104,7 @@ static void print_styled(enum terminal_style style, const char *format, va_list 
         if (has_style)
             fputs(terminal_style(streams[i], STYLE_NONE), streams[i]);
         fputc('\n', streams[i]);
-        print_flush(streams[i], i ? log_name : "standard output");
+        print_flush_locked(streams[i], i ? log_name : "standard output");
     }
     pthread_mutex_unlock(&lock);
     free(line);

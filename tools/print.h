@@ -16,6 +16,11 @@
 void print_set_stream(FILE *stream);
 /* Opens a log file, which also receives all lines. Returns false, after a message on stderr, if it cannot be opened. */
 bool print_open_log(const char *file, bool append);
+/*
+ * Flushes a file of the tool, for example after each row of a table that another program reads. The first failure is
+ * reported on stderr, and makes print_close return false.
+ */
+void print_flush(FILE *stream, const char *name);
 /* Ends the output. Returns false, after a message on stderr, if a part of it could not be written. */
 bool print_close(void);
 

@@ -202,6 +202,14 @@ def intervals_and_files():
             if os.path.exists("/dev/full"):
                 pair(f"--{kind} on a full disk", (f"--{kind}", "/dev/full", *SHORT), codes=(6, 0),
                      client_says=("/dev/full: No space left on device",))
+    at = address()
+    with Process("server", "--address", at) as s:
+        client = subprocess.Popen([NDKPERF, "client", "--address", at, "--csv", "-i", "0.1", "-D", "24h"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        lines = [client.stdout.readline() for _ in range(2)] # the names, and a row long before the end
+        client.send_signal(signal.SIGINT)
+        client.communicate(timeout=LIMIT)
+    check("CSV into a pipe during the run", lines[0].startswith("row,") and lines[1].startswith("interval,"), lines)
     code, _, err = run("client", "--address", "127.0.0.1:1", "--json", "--csv")
     check("two on standard output", code == 2 and "only one of" in err, err)
 

@@ -58,35 +58,29 @@ const char *report_refusal(const struct session *s, uint32_t code, uint32_t valu
 
 /* A file of --json, --csv or --html. */
 struct output {
-    const char *name; /* NULL: not requested; "-": standard output */
-    FILE *f;
+    const char *name;
+    FILE *f; /* NULL: not requested */
 };
 static struct output json_output, csv_output, html_output;
 
 static bool output_open(struct output *o, const char *name)
 {
-    o->name = name;
     if (!name)
         return true;
     o->f = strcmp(name, "-") == 0 ? stdout : fopen(name, "we");
+    o->name = o->f == stdout ? "standard output" : name;
     if (!o->f)
         fprintf(stderr, "ndkperf: %s: %s\n", name, strerror(errno));
     return o->f != NULL;
 }
 
-/* Closes a file. For standard output, print_close reports whether it was written completely. */
-static bool output_close(struct output *o)
+static void output_close(struct output *o)
 {
-    bool written = true;
-
-    if (o->f && o->f != stdout) {
-        written = fflush(o->f) == 0 && !ferror(o->f);
-        if (!written)
-            fprintf(stderr, "ndkperf: %s: %s: not all of the output was written\n", o->name, strerror(errno));
+    if (o->f)
+        print_flush(o->f, o->name);
+    if (o->f && o->f != stdout)
         (void)fclose(o->f);
-    }
     o->f = NULL;
-    return written;
 }
 
 bool report_open(const struct options *o)
@@ -282,8 +276,10 @@ void report_interval(const struct session *s, const struct interval *i)
 {
     record_interval(s, i);
     progress_clear();
-    if (csv_output.f)
+    if (csv_output.f) {
         csv_interval(csv_output.f, s, i);
+        print_flush(csv_output.f, csv_output.name);
+    }
     if (s->options->format != FORMAT_NONE)
         report_interval_line(s, i);
 }
@@ -292,8 +288,10 @@ void report_result(const struct session *s, const struct result *r)
 {
     record_result(s, r);
     progress_clear();
-    if (csv_output.f)
+    if (csv_output.f) {
         csv_result(csv_output.f, s, r);
+        print_flush(csv_output.f, csv_output.name);
+    }
     if (s->options->format == FORMAT_NONE)
         return;
     if (s->options->latency)
@@ -339,9 +337,10 @@ bool report_end(const struct session *s)
     if (html_output.f && record)
         html_run(html_output.f, record);
     json_decref(record);
-    written = output_close(&json_output) && written;
-    written = output_close(&csv_output) && written;
-    return output_close(&html_output) && written;
+    output_close(&json_output);
+    output_close(&csv_output);
+    output_close(&html_output);
+    return written;
 }
 
 void report_server(const struct session *s, uint64_t received, uint64_t sent, uint64_t cpu_us)

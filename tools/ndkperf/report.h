@@ -17,7 +17,10 @@ bool report_open(const struct options *o);
 void report_begin(const struct session *s);
 void report_interval(const struct session *s, const struct interval *i);
 void report_result(const struct session *s, const struct result *r);
-/* Writes and closes the files. Returns false, after a message, if a file could not be written completely. */
+/*
+ * Writes and closes the files. Returns false, after a message, if there is no memory for the JSON object; print_close
+ * reports whether the output was written.
+ */
 bool report_end(const struct session *s);
 
 /* Shows the progress: on a terminal, or with --live as a line of its own. */

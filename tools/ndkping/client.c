@@ -69,7 +69,7 @@ static void client_report_size(struct run *run, uint32_t size, const struct rtt 
     if (run->options->csv) {
         printf("%u,%u,%.1f,%.1f,%.1f,%.1f\n", (unsigned)size, (unsigned)t->count, t->min_us, t->mean_us, t->max_us,
                rtt_deviation(t));
-        fflush(stdout);
+        print_flush(stdout, "standard output");
     }
     json_array_append_new(run->sizes, json_pack("{s:I,s:I,s:f,s:f,s:f,s:f}", "size", (json_int_t)size, "pings",
                                                 (json_int_t)t->count, "min_us", t->min_us, "avg_us", t->mean_us,
