@@ -68,10 +68,17 @@ bool addr_equal(const struct addr *a, const struct addr *b)
     return addr_same_host(a, b) && addr_port(a) == addr_port(b);
 }
 
+int addr_compare(const struct addr *a, const struct addr *b)
+{
+    return memcmp(a, b, sizeof *a);
+}
+
 struct addr addr_source(const struct addr *a)
 {
-    struct addr source = { .sa.sa_family = a->sa.sa_family };
+    struct addr source;
 
+    memset(&source, 0, sizeof source); /* an initializer of one member need not clear the rest of the union */
+    source.sa.sa_family = a->sa.sa_family;
     if (a->sa.sa_family == AF_INET) {
         source.v4.sin_addr = a->v4.sin_addr;
     } else if (a->sa.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr)) {

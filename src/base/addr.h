@@ -33,6 +33,7 @@ uint16_t addr_port(const struct addr *a);
 void addr_set_port(struct addr *a, uint16_t port);
 bool addr_same_host(const struct addr *a, const struct addr *b); /* compares family, host and scope */
 bool addr_equal(const struct addr *a, const struct addr *b);     /* compares family, host, scope and port */
+int addr_compare(const struct addr *a, const struct addr *b);    /* orders addresses in any one order; 0: equal */
 /*
  * Returns the source that a peer's address belongs to, which is normally one host: an IPv4 address (also an IPv4-mapped
  * one) or an IPv6 /64. Port 0; the other bits of the IPv6 address are zero.

@@ -3,11 +3,11 @@
  * The process's table of unfinished connections, and the choice of the connection that is dropped to make room.
  *
  * A peer that opens TCP connections and sends no request takes descriptors, and descriptors belong to the process. So
- * there is one table for all listeners, whichever shard or adapter they live on. It groups the connections by source:
- * an IPv4 address (also an IPv4-mapped one) or an IPv6 /64, which is what one host normally has. A listener inserts
- * each connection that it accepts. If more than the listener's limit are in the table, or the process has no
- * descriptor left, the oldest connection of the source that has most is dropped. So an attacker with one address
- * causes only its own connections to be dropped, and a slow client with another address keeps its place.
+ * there is one table for all listeners, whichever shard or adapter they live on. It groups the connections by source
+ * (addr_source). A listener inserts each connection that it accepts. If more than the listener's limit are in the
+ * table, or the process has no descriptor left, the oldest connection of the source that has most is dropped. So an
+ * attacker with one address causes only its own connections to be dropped, and a slow client with another address
+ * keeps its place.
  *
  * Two trees hold the sources: one by address, one by rank (most connections first, then the oldest connection first).
  * Every operation is O(log n) whatever addresses an attacker chooses. A source's record is allocated with its first
@@ -27,25 +27,19 @@
  */
 #include "fabric/iwarp/unfinished.h"
 
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <bsd/sys/tree.h>
 
+#include "base/addr.h"
 #include "base/fork.h"
 #include "base/spin.h"
 #include "fabric/iwarp/conn.h"
 
-struct source_key {
-    uint64_t prefix; /* the IPv4 address, or the first 64 bits of the IPv6 address */
-    uint32_t scope;  /* of link-local addresses: each link has its own fe80::/64 */
-    uint32_t family; /* AF_INET or AF_INET6 */
-};
-
 struct unfinished_source {
-    RB_ENTRY(unfinished_source) by_key, by_rank;
-    struct source_key key;
+    RB_ENTRY(unfinished_source) by_source, by_rank;
+    struct addr source;
     unsigned count;
     TAILQ_HEAD(, fabric_conn) conns; /* oldest first; never empty while in the trees */
 };
@@ -55,13 +49,9 @@ static int source_compare(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-static int source_compare_keys(const struct unfinished_source *a, const struct unfinished_source *b)
+static int source_compare_addresses(const struct unfinished_source *a, const struct unfinished_source *b)
 {
-    int result = source_compare(a->key.prefix, b->key.prefix);
-
-    if (result == 0)
-        result = source_compare(a->key.family, b->key.family);
-    return result ? result : source_compare(a->key.scope, b->key.scope);
+    return addr_compare(&a->source, &b->source);
 }
 
 static int source_compare_ranks(const struct unfinished_source *a, const struct unfinished_source *b)
@@ -73,12 +63,12 @@ static int source_compare_ranks(const struct unfinished_source *a, const struct 
     return source_compare(TAILQ_FIRST(&a->conns)->unfinished.order, TAILQ_FIRST(&b->conns)->unfinished.order);
 }
 
-RB_HEAD(key_tree, unfinished_source);
+RB_HEAD(source_tree, unfinished_source);
 RB_HEAD(rank_tree, unfinished_source);
 
 static struct {
     struct spin lock; /* guards everything below, and each connection's struct unfinished */
-    struct key_tree by_key;
+    struct source_tree by_source;
     struct rank_tree by_rank;
     unsigned count;
     uint64_t inserted;  /* the number of the next connection */
@@ -86,32 +76,14 @@ static struct {
 } table;
 
 /* Not RB_GENERATE_STATIC, which relies on a macro that only BSD's own headers have. */
-RB_GENERATE_INTERNAL(key_tree, unfinished_source, by_key, source_compare_keys, __attribute__((unused)) static)
+RB_GENERATE_INTERNAL(source_tree, unfinished_source, by_source, source_compare_addresses,
+                     __attribute__((unused)) static)
 RB_GENERATE_INTERNAL(rank_tree, unfinished_source, by_rank, source_compare_ranks, __attribute__((unused)) static)
-
-static struct source_key source_key_of(const struct addr *a)
-{
-    struct source_key key = { .family = AF_INET };
-    const uint8_t *bytes = a->v6.sin6_addr.s6_addr;
-
-    if (a->sa.sa_family == AF_INET) {
-        key.prefix = ntohl(a->v4.sin_addr.s_addr);
-    } else if (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr)) {
-        for (int i = 12; i < 16; i++)
-            key.prefix = key.prefix << 8 | bytes[i];
-    } else {
-        key.family = AF_INET6;
-        key.scope = a->v6.sin6_scope_id;
-        for (int i = 0; i < 8; i++)
-            key.prefix = key.prefix << 8 | bytes[i];
-    }
-    return key;
-}
 
 /* Runs in a child of fork. The table's connections belong to shards that have no thread in the child. */
 static void unfinished_on_fork_child(void)
 {
-    RB_INIT(&table.by_key);
+    RB_INIT(&table.by_source);
     RB_INIT(&table.by_rank);
     table.count = 0;
     table.first_own = table.inserted;
@@ -137,7 +109,7 @@ static struct unfinished_source *unfinished_remove_locked(struct fabric_conn *c)
         RB_INSERT(rank_tree, &table.by_rank, s);
         return NULL;
     }
-    RB_REMOVE(key_tree, &table.by_key, s);
+    RB_REMOVE(source_tree, &table.by_source, s);
     return s;
 }
 
@@ -147,11 +119,11 @@ bool unfinished_insert(struct fabric_conn *c)
 
     if (!fresh)
         return false;
-    fresh->key = source_key_of(&c->remote);
+    fresh->source = addr_source(&c->remote);
     fresh->count = 0;
     TAILQ_INIT(&fresh->conns);
     spin_lock(&table.lock);
-    s = RB_INSERT(key_tree, &table.by_key, fresh);
+    s = RB_INSERT(source_tree, &table.by_source, fresh);
     if (s) {
         RB_REMOVE(rank_tree, &table.by_rank, s);
     } else {
