@@ -19,6 +19,8 @@
 #include "openndk/wdk.h"
 #include "report.h"
 #include "wdk/common/live.h"
+#include "wdk/io/irp.h"
+#include "wdk/ob/object.h"
 
 enum { DEPTH = 3 };
 
@@ -443,6 +445,68 @@ static void test_buffer_that_is_not_there(void **state)
     munmap(pages, PAGE_SIZE);
 }
 
+/* ---- requests of the kernel ---- */
+
+static struct _OBJECT_TYPE kept_type;
+static bool is_freed;
+
+static void on_freed(void *object)
+{
+    (void)object;
+    is_freed = true;
+}
+
+static NTSTATUS dispatch_kept(PDEVICE_OBJECT device, PIRP irp)
+{
+    assert_false(is_freed);
+    assert_int_equal(*(int *)device->DeviceExtension, 77);
+    irp->IoStatus.Status = STATUS_SUCCESS;
+    irp->IoStatus.Information = 5;
+    IoCompleteRequest(irp, IO_NO_INCREMENT);
+    return STATUS_SUCCESS;
+}
+
+/* Creates a device and a request for it, and deletes the device. The device has the only reference to its driver. */
+static PIRP make_for_deleted_device(void)
+{
+    PDRIVER_OBJECT owner;
+    PDEVICE_OBJECT device;
+    PIRP irp;
+
+    kept_type = (struct _OBJECT_TYPE){ "driver", on_freed, NULL };
+    is_freed = false;
+    owner = ob_new(&kept_type, sizeof *owner);
+    assert_non_null(owner);
+    owner->MajorFunction[IRP_MJ_READ] = dispatch_kept;
+    assert_int_equal(IoCreateDevice(owner, sizeof(int), NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &device), STATUS_SUCCESS);
+    ob_unref(owner);
+    *(int *)device->DeviceExtension = 77;
+    irp = irp_new(device);
+    assert_non_null(irp);
+    IoGetNextIrpStackLocation(irp)->MajorFunction = IRP_MJ_READ;
+    IoDeleteDevice(device);
+    return irp;
+}
+
+/* A device that is deleted before a request reaches it lives until the request has ended. */
+static void test_device_deleted_before_request(void **state)
+{
+    uint32_t before = live_count();
+    ULONG_PTR information = 0;
+    PIRP irp = make_for_deleted_device();
+
+    (void)state;
+    assert_false(is_freed);
+    assert_int_equal(irp_send(irp, &information), STATUS_SUCCESS);
+    assert_int_equal(information, 5);
+    assert_true(is_freed);
+    irp = make_for_deleted_device();
+    assert_false(is_freed);
+    irp_free_unsent(irp);
+    assert_true(is_freed);
+    assert_int_equal(live_count(), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +521,7 @@ int main(void)
         cmocka_unit_test(test_not_queued),
         cmocka_unit_test(test_being_cancelled),
         cmocka_unit_test(test_cancel_race),
+        cmocka_unit_test(test_device_deleted_before_request),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ PIRP IoBuildDeviceIoControlRequest(ULONG IoControlCode, PDEVICE_OBJECT DeviceObj
     PIRP irp;
 
     irql_check_max("IoBuildDeviceIoControlRequest", PASSIVE_LEVEL);
-    irp = irp_new(DeviceObject);
+    irp = irp_build(DeviceObject, true);
     if (!irp)
         return NULL;
     IoGetNextIrpStackLocation(irp)->MajorFunction = InternalDeviceIoControl ? IRP_MJ_INTERNAL_DEVICE_CONTROL
@@ -49,7 +49,7 @@ PIRP IoBuildSynchronousFsdRequest(ULONG MajorFunction, PDEVICE_OBJECT DeviceObje
     PIRP irp;
 
     irql_check_max("IoBuildSynchronousFsdRequest", PASSIVE_LEVEL);
-    irp = build_transfer(irp_new(DeviceObject), MajorFunction, Buffer, Length, StartingOffset);
+    irp = build_transfer(irp_build(DeviceObject, true), MajorFunction, Buffer, Length, StartingOffset);
     if (irp)
         build_set_completion(irp, Event, IoStatusBlock);
     return irp;
@@ -61,7 +61,7 @@ PIRP IoBuildAsynchronousFsdRequest(ULONG MajorFunction, PDEVICE_OBJECT DeviceObj
     PIRP irp;
 
     irql_check_max("IoBuildAsynchronousFsdRequest", APC_LEVEL);
-    irp = build_transfer(irp_new_for_driver(DeviceObject), MajorFunction, Buffer, Length, StartingOffset);
+    irp = build_transfer(irp_build(DeviceObject, false), MajorFunction, Buffer, Length, StartingOffset);
     if (irp)
         build_set_completion(irp, NULL, IoStatusBlock);
     return irp;

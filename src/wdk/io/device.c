@@ -261,15 +261,23 @@ PDEVICE_OBJECT IoGetAttachedDevice(PDEVICE_OBJECT DeviceObject)
     return top;
 }
 
+PDEVICE_OBJECT device_ref_top(PDEVICE_OBJECT device)
+{
+    PDEVICE_OBJECT top;
+
+    pthread_mutex_lock(&lock);
+    top = device_top(device);
+    ob_ref(top);
+    pthread_mutex_unlock(&lock);
+    return top;
+}
+
 PDEVICE_OBJECT IoGetAttachedDeviceReference(PDEVICE_OBJECT DeviceObject)
 {
     PDEVICE_OBJECT top;
 
     irql_check_max("IoGetAttachedDeviceReference", DISPATCH_LEVEL);
-    pthread_mutex_lock(&lock);
-    top = device_top(DeviceObject);
-    ob_ref(top);
-    pthread_mutex_unlock(&lock);
+    top = device_ref_top(DeviceObject);
     ob_pass_to_driver(top);
     return top;
 }
@@ -375,7 +383,7 @@ VOID IoUnregisterShutdownNotification(PDEVICE_OBJECT DeviceObject)
 
 static void shutdown_notify(struct device *d)
 {
-    PIRP irp = irp_new(IoGetAttachedDevice(&d->object));
+    PIRP irp = irp_new(&d->object);
 
     if (!irp)
         return;

@@ -36,6 +36,9 @@ void device_unload_failed(PDRIVER_OBJECT driver);
 NTSTATUS device_count_open(PDEVICE_OBJECT device);
 void device_count_close(PDEVICE_OBJECT device);
 
+/* Returns the top of the device's stack with a reference, which the caller drops with ob_unref. */
+PDEVICE_OBJECT device_ref_top(PDEVICE_OBJECT device);
+
 /*
  * Opens a device by name: sends IRP_MJ_CREATE to the top of its stack. The file has one reference; dropping the last
  * reference sends IRP_MJ_CLOSE. *information receives the Information of the IRP. Requires PASSIVE_LEVEL.

@@ -21,7 +21,7 @@ struct _OBJECT_TYPE **IoFileObjectType = &file_type_pointer;
 
 PIRP file_object_irp(PFILE_OBJECT file, UCHAR major, enum irp_from from, PIO_STACK_LOCATION *next)
 {
-    PIRP irp = irp_new(IoGetRelatedDeviceObject(file));
+    PIRP irp = irp_new(file->DeviceObject);
 
     if (!irp)
         return NULL;

@@ -9,10 +9,12 @@
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/common/text.h"
+#include "wdk/io/device.h"
 #include "wdk/io/driver.h"
 #include "wdk/io/irp.h"
 #include "wdk/ke/clock.h"
 #include "wdk/ke/thread.h"
+#include "wdk/ob/object.h"
 
 enum {
     HAS_BLOCK = 0x80,  /* in AllocationFlags: a struct irp_block precedes the IRP */
@@ -79,12 +81,19 @@ static PIRP irp_alloc(CCHAR locations, PDEVICE_OBJECT device, bool system)
 
 PIRP irp_new(PDEVICE_OBJECT device)
 {
-    return irp_alloc(device->StackSize, device, true);
+    PDEVICE_OBJECT top = device_ref_top(device);
+    PIRP irp = irp_alloc(top->StackSize, top, true);
+
+    if (irp)
+        irp_block_from_irp(irp)->refs_device = true;
+    else
+        ob_unref(top);
+    return irp;
 }
 
-PIRP irp_new_for_driver(PDEVICE_OBJECT device)
+PIRP irp_build(PDEVICE_OBJECT device, bool system)
 {
-    return irp_alloc(device->StackSize, device, false);
+    return irp_alloc(device->StackSize, device, system);
 }
 
 PIRP IoAllocateIrp(CCHAR StackSize, BOOLEAN ChargeQuota)
@@ -369,6 +378,7 @@ NTSTATUS irp_send(PIRP irp, ULONG_PTR *information)
             check_failed(CHECK_IRP_MISUSE, "a dispatch routine", (uintptr_t)irp, (uint32_t)status, 0, 0,
                          "it returned 0x%08X and has not completed IRP %p", (uint32_t)status, (void *)irp);
     }
+    ob_unref(b->device);
     irp_block_unref(b);
     if (information)
         *information = result.Information;
@@ -377,7 +387,11 @@ NTSTATUS irp_send(PIRP irp, ULONG_PTR *information)
 
 void irp_free_unsent(PIRP irp)
 {
-    irp_release(irp, irp_block_from_irp(irp), __builtin_return_address(0));
+    struct irp_block *b = irp_block_from_irp(irp);
+
+    if (b->refs_device)
+        ob_unref(b->device);
+    irp_release(irp, b, __builtin_return_address(0));
 }
 
 enum { MAX_BATCH = 32 };

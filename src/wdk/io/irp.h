@@ -25,6 +25,7 @@ struct irp_block {
     atomic_int references;    /* of the owner, and of the sender while it waits */
     atomic_int pending_facts; /* see irp_check_pending */
     PDEVICE_OBJECT device;    /* the device for which it was allocated; NULL for an IRP of IoAllocateIrp */
+    bool refs_device;         /* irp_new allocated it: irp_send and irp_free_unsent drop a reference to `device` */
     IO_STATUS_BLOCK result;
     void *out_buffer; /* buffered output is copied here on completion, at most out_capacity bytes */
     ULONG out_capacity;
@@ -39,12 +40,16 @@ struct irp_block {
 };
 
 /*
- * Returns an IRP that the kernel itself sends, with a location for each device of the stack, or NULL if out of memory.
- * The caller fills in the next location. The completion of the IRP frees it.
+ * Returns an IRP that the kernel itself sends, or NULL if out of memory. It is for the top of the device's stack, has a
+ * location for each device of the stack, and has a reference to the top. The caller fills in the next location, and
+ * then calls irp_send or irp_free_unsent, which drop the reference. The completion of the IRP frees it.
  */
 PIRP irp_new(PDEVICE_OBJECT device);
-/* Like irp_new, but the completion does not free the request: the driver does, with IoFreeIrp. */
-PIRP irp_new_for_driver(PDEVICE_OBJECT device);
+/*
+ * Returns an IRP that a driver sends to this device, or NULL if out of memory. system: the completion of the IRP frees
+ * it; otherwise the driver frees it with IoFreeIrp.
+ */
+PIRP irp_build(PDEVICE_OBJECT device, bool system);
 
 /*
  * Reads Irp->Cancel. This access and the exchange of the cancel routine are sequentially consistent. IoCancelIrp sets
