@@ -109,6 +109,31 @@ static void test_bad_request(void **state)
     assert_int_equal(pool_block_count(), 0);
 }
 
+/* No driver has a secure pool, so a parameter for one is refused unless it is optional. */
+static void test_extended_parameters(void **state)
+{
+    static const POOL_EXTENDED_PARAMETER secure = { .Type = PoolExtendedParameterSecurePool };
+    static const POOL_EXTENDED_PARAMETER optional = { .Type = PoolExtendedParameterSecurePool, .Optional = 1 };
+    static const POOL_EXTENDED_PARAMETER node = { .Type = PoolExtendedParameterNumaNode };
+    struct report *r;
+
+    (void)state;
+    r = report_start();
+    assert_null(ExAllocatePool3(POOL_FLAG_NON_PAGED, 8, TAG, &secure, 1));
+    report_says(r, "pool-bad-request in ", "parameters");
+    r = report_start();
+    assert_null(ExAllocatePool3(POOL_FLAG_PAGED, 8, TAG, &node, 1));
+    report_says(r, "pool-bad-request in ", "parameters");
+    r = report_start();
+    assert_null(ExAllocatePool3(POOL_FLAG_NON_PAGED, 8, TAG, NULL, 1));
+    report_says(r, "pool-bad-request in ", "parameters");
+    r = report_start();
+    ExFreePoolWithTag(ExAllocatePool3(POOL_FLAG_NON_PAGED, 8, TAG, &optional, 1), TAG);
+    ExFreePoolWithTag(ExAllocatePool3(POOL_FLAG_NON_PAGED, 8, TAG, &node, 1), TAG);
+    report_is_empty(r);
+    assert_int_equal(pool_block_count(), 0);
+}
+
 /* Uses a volatile, because the compiler refuses visible mistakes. */
 static void poke(volatile UCHAR *at, UCHAR value)
 {
@@ -354,6 +379,7 @@ int main(void)
         CHECKED(test_double_free),
         CHECKED(test_bad_address),
         CHECKED(test_bad_request),
+        CHECKED(test_extended_parameters),
         CHECKED(test_small_overrun),
         CHECKED(test_overrun),
         CHECKED(test_underrun),

@@ -286,8 +286,8 @@ PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag)
 }
 
 /*
- * Returns true for optional parameters, priorities, and nodes for nonpaged pool. None of them has an effect. Secure
- * pool is not implemented.
+ * Returns true for optional parameters, priorities, and nodes for nonpaged pool. None of them has an effect. A secure
+ * pool is refused, because no routine of this kernel creates one.
  */
 static bool pool_parameters_are_valid(POOL_FLAGS flags, PCPOOL_EXTENDED_PARAMETER p, ULONG count)
 {
