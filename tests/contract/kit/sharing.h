@@ -26,7 +26,6 @@ struct sharing {
 
 struct sharing_config {
     ULONG depth, sges, threshold; /* 0 means KIT_DEPTH, 4, no notification */
-    bool own_queues;              /* each member has a completion queue of its own */
 };
 
 /* Skips the case if the adapter has no shared receive queues. */
