@@ -20,7 +20,7 @@
 #define IN_NETWORK "NDKRUN_IN_NETWORK"
 #define PRELOADED "NDKRUN_PRELOADED"
 
-enum { MAX_ARGUMENTS = 512, PEER_INDEX = 1000000 };
+enum { MAX_PREFIX = 8 /* words before ndkrun's own arguments */, PEER_INDEX = 1000000 };
 
 const char *__asan_default_options(void)
 {
@@ -160,13 +160,42 @@ static bool reexec_add_unshare(char **words, int *count)
     return false;
 }
 
+/* Executes ndkrun again, in a new network namespace or with AddressSanitizer preloaded. Returns only after a message. */
+static void reexec_execute(char **words, char **argv, bool net, const char *asan)
+{
+    static char self[4096], preload[4200];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    int count = 0;
+
+    if (length < 0) {
+        fprintf(stderr, "ndkrun: /proc/self/exe: %s: ndkrun cannot start itself again\n", strerror(errno));
+        return;
+    }
+    self[length] = '\0';
+    if (net && !reexec_add_unshare(words, &count))
+        return;
+    if (asan) { /* an argument of `env`, so that unshare and ip do not preload it */
+        snprintf(preload, sizeof preload, "LD_PRELOAD=%s", asan);
+        words[count++] = "env";
+        words[count++] = preload;
+        setenv(PRELOADED, "1", 1);
+    }
+    words[count++] = self;
+    for (int i = 1; argv[i]; i++)
+        words[count++] = argv[i];
+    words[count] = NULL;
+    if (net)
+        setenv(IN_NETWORK, "1", 1);
+    execvp(words[0], words);
+    fprintf(stderr, "ndkrun: %s: %s\n", words[0], strerror(errno));
+}
+
 bool reexec_prepare(const struct options *o, char **argv)
 {
-    char *words[MAX_ARGUMENTS], self[4096], preload[4200];
     const char *asan = getenv(PRELOADED) ? NULL : reexec_missing_asan(o);
     bool net = o->net_count && !getenv(IN_NETWORK);
-    ssize_t length;
-    int count = 0;
+    size_t count = 0;
+    char **words;
 
     if (!reexec_check_tsan(o))
         return false;
@@ -177,26 +206,13 @@ bool reexec_prepare(const struct options *o, char **argv)
         unsetenv(IN_NETWORK);
         return !o->net_count || reexec_create_network(o);
     }
-    length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0 || (net && !reexec_add_unshare(words, &count)))
-        return false;
-    self[length] = '\0';
-    if (asan) { /* an argument of `env`, so that unshare and ip do not preload it */
-        snprintf(preload, sizeof preload, "LD_PRELOAD=%s", asan);
-        words[count++] = "env";
-        words[count++] = preload;
-        setenv(PRELOADED, "1", 1);
-    }
-    words[count++] = self;
-    for (int i = 1; argv[i]; i++) {
-        if (count == MAX_ARGUMENTS - 1)
-            return false;
-        words[count++] = argv[i];
-    }
-    words[count] = NULL;
-    if (net)
-        setenv(IN_NETWORK, "1", 1);
-    execvp(words[0], words);
-    fprintf(stderr, "ndkrun: %s: %s\n", words[0], strerror(errno));
+    while (argv[count])
+        count++;
+    words = calloc(MAX_PREFIX + count + 1, sizeof *words);
+    if (words)
+        reexec_execute(words, argv, net, asan);
+    else
+        fprintf(stderr, "ndkrun: out of memory\n");
+    free(words);
     return false;
 }

@@ -100,6 +100,8 @@ def networks():
     check('--net: interfaces 12 and 13 are there, 14 is not',
           re.findall(r'Tee 0x222000: (\w+)', text) == ['STATUS_SUCCESS'] * 2 + ['STATUS_INVALID_PARAMETER'], text)
     expect('--map', 0, r'Tee 0x222000: STATUS_SUCCESS', '--run-for', 0, '--map', '12=lo', *asked[:2], driver('tee'))
+    expect('--net and 600 more arguments', 0, 'tee.so is loaded', '--net', '12=192.168.1.1/24', *['--run-for', 0] * 300,
+           driver('tee'))
     code, text = ndkrun('--run-for', 0, *asked[:2], driver('tee'))
     check('without either the index is nobody', code == 4, (code, text))
 
