@@ -13,14 +13,14 @@
 struct fabric_iwarp_config {
     uint8_t mpa_revision; /* the revision of the initiator's request: 2, 1 or 0 */
     bool crc;             /* initiator: request CRC; responder: use CRC even if the peer does not request it */
-    unsigned rtr;         /* set of ready-to-receive forms, offered and accepted: 1 empty FPDU, 2 write, 4 read */
+    unsigned rtr;         /* forms of ready-to-receive to offer and accept: 1 empty FPDU | 2 write | 4 read */
     uint32_t max_fpdu;    /* longest FPDU in bytes; 0: TCP's current segment size (EMSS) */
     /*
      * Linux siw as responder does not process a first FPDU that arrives right behind its reply until more bytes arrive.
      * So if the peer has sent nothing since its reply, this side sends a nudge, which is a zero-length RDMA write. The
-     * first nudge is sent nudge_ms after the last FPDU. At most five more follow, each after twice the time of the one
-     * before. If the peer selected the empty FPDU, no nudge is sent, because siw does not support that form. 0: no
-     * nudge is ever sent.
+     * first nudge follows nudge_ms after this side's first FPDU. At most five more follow, and each waits twice as long
+     * as the nudge before it. A peer that selected the empty FPDU gets no nudge, because that peer cannot be siw. If
+     * nudge_ms is 0, this side never sends nudges.
      */
     uint32_t nudge_ms;
 };
@@ -32,18 +32,18 @@ struct fabric_config {
     uint32_t reply_ms;   /* initiator: from the request to the reply */
     /*
      * Initiator: from complete until its ready-to-receive message has been sent, or answered if the message is a read.
-     * Responder: from accept until the reply has been sent, and from then until the peer's message arrives.
+     * Responder: from accept until the reply has been sent, and again until ready-to-receive has arrived.
      */
     uint32_t establish_ms;
-    uint32_t disconnect_ms; /* how long a disconnect may make no progress */
-    uint32_t stall_ms;      /* how long an FPDU may be incomplete, or a message make little progress; 0: no limit */
-    /* When the peer's host counts as silent. */
+    uint32_t disconnect_ms; /* how long a disconnect may run without progress */
+    uint32_t stall_ms;      /* how long an FPDU may stay incomplete, or a message may hardly progress; 0: no limit */
+    /* The times after which a connection ends because the peer's host is silent. */
     uint32_t keepalive_idle_ms;     /* from the peer's last packet to the first probe; 0: no probes */
     uint32_t keepalive_interval_ms; /* between two probes */
     uint32_t unacked_ms;            /* how long data or probes may stay unacknowledged; 0: TCP's own limits */
     /* Listeners. */
-    uint32_t backlog;        /* the most requests of a listener that the consumer has not answered */
-    uint32_t max_unfinished; /* the most connections of the process without a complete request; 0: automatic */
+    uint32_t backlog;        /* the most connection requests of a listener that may wait for the consumer's answer */
+    uint32_t max_unfinished; /* the most connections in the process whose request is incomplete; 0: automatic */
     /* Limits that fabric_info reports. */
     uint16_t max_private;
     uint16_t max_inbound_reads, max_outbound_reads;

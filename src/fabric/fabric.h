@@ -46,12 +46,12 @@ enum fabric_reason {
     FABRIC_ESTABLISH_TIMEOUT, /* the ready-to-receive message was not sent, received or answered in time */
     FABRIC_DISCONNECT_TIMEOUT,
     FABRIC_ADDRESS_TAKEN,   /* the local address is in use */
-    FABRIC_ADDRESS_FOREIGN, /* the local address is not one of the adapter */
+    FABRIC_ADDRESS_FOREIGN, /* the local address does not belong to the adapter */
     FABRIC_PORTS_EXHAUSTED,
     FABRIC_FOUR_TUPLE,       /* a connection with the same four-tuple exists */
     FABRIC_PORT_FORBIDDEN,   /* the user may not bind the local port */
     FABRIC_PROHIBITED,       /* a packet filter, a router or a route forbids the connection */
-    FABRIC_NO_PROTOCOL,      /* ICMP: the peer's host does not accept such packets */
+    FABRIC_NO_PROTOCOL,      /* ICMP: the peer's host does not support the protocol */
     FABRIC_SYSTEM,           /* an errno that has no reason of its own */
     FABRIC_RESOURCES,        /* memory, or another resource of the system, ran out */
     FABRIC_DESCRIPTORS,      /* the process or the host has no descriptor left */
@@ -72,26 +72,26 @@ enum fabric_reason {
     FABRIC_PEER_SILENT,      /* the peer's host acknowledged nothing for too long */
     FABRIC_FRAME_STALLED,    /* the peer began a frame and did not finish it in time */
     FABRIC_MESSAGE_STALLED,  /* the peer began a message and did not finish it in time */
-    FABRIC_SRQ_SHARE,        /* the peer's message stalled while unfinished ones had too many shared receives */
+    FABRIC_SRQ_SHARE,        /* the peer's message stalled while unfinished messages had too many shared receives */
     FABRIC_INTERFACE_GONE,   /* the adapter's network interface was deleted, or left the network namespace */
     /* Why this side refused or dropped a peer that connected to it: */
     FABRIC_REQUEST_TIMEOUT,     /* the request was not complete in time */
     FABRIC_BAD_REQUEST,         /* the first bytes are not a valid request */
     FABRIC_BAD_REVISION,        /* the request has a revision of the protocol that does not exist */
     FABRIC_UNSUPPORTED_REQUEST, /* the request requires markers */
-    FABRIC_REQUEST_NO_LIMITS,   /* the request announces read limits and does not have them */
+    FABRIC_REQUEST_NO_LIMITS,   /* the request announces read limits but does not contain them */
     FABRIC_REQUEST_DATA,        /* the request has too much private data */
     FABRIC_REQUEST_NO_FORM,     /* the two sides have no form of ready-to-receive in common */
     FABRIC_BACKLOG_FULL,        /* too many requests of the listener wait for the consumer */
     FABRIC_CROWDED_OUT,         /* too many peers had not sent a complete request */
-    FABRIC_NOT_DELIVERED,       /* the listener's owner refused the request: it is closing or out of memory */
+    FABRIC_NOT_DELIVERED,       /* the listener's owner is closing or out of memory, so it refused the request */
     FABRIC_LISTENER_PAUSED,
     FABRIC_LISTENER_CLOSED,
     FABRIC_LOCAL_REJECT, /* the local consumer rejected */
     FABRIC_UNANSWERED,   /* the peer ended its request before the local consumer had accepted or rejected it */
-    /* Only for requests: */
+    /* Only for work requests: */
     FABRIC_TOKEN,         /* a local token is unknown, or not valid any more */
-    FABRIC_TOKEN_DOMAIN,  /* a local token is of another protection domain */
+    FABRIC_TOKEN_DOMAIN,  /* a local token belongs to another protection domain */
     FABRIC_TOKEN_RIGHT,   /* a local token lacks the right */
     FABRIC_TOKEN_RANGE,   /* the range is not inside the region of the local token */
     FABRIC_REGION_GONE,   /* a fast registration or bind was carried out after its memory was deregistered */
@@ -174,8 +174,8 @@ struct fabric_cq_config {
     uint32_t depth;
     int affinity; /* preferred processor; -1: cq_shard changes with the first queue pair that uses the queue */
     /*
-     * A delivery, made at most once for each arm. overflow: the queue has overflowed, which meets an arm of any type.
-     * After an overflow the queue and its queue pairs are unusable. Calls for one queue never overlap.
+     * A delivery, made at most once for each arm. `overflow`: the queue has overflowed, and all types of arm deliver
+     * that. After an overflow the queue and its queue pairs are unusable. Calls for one queue never overlap.
      */
     void (*notify)(void *owner, bool overflow);
     void *owner;
@@ -201,7 +201,7 @@ struct fabric_qp_config {
     const void *domain; /* regions registered with the same domain are usable */
     uint32_t receive_depth, initiator_depth, receive_sges, initiator_sges, inline_size;
     void *qp_context;
-    struct fabric_srq *srq; /* or NULL; supplies the receives */
+    struct fabric_srq *srq; /* the queue that supplies the receives, or NULL */
 };
 
 /* ---- connections ---- */
@@ -220,11 +220,11 @@ struct fabric_peer {
 
 /* terminate: the code of the Terminate, sent or received, that ended the connection, or FABRIC_NO_TERMINATE. */
 struct fabric_conn_events {
-    /* conn_connect has ended. why OK: the peer accepted. REJECTED: *peer has private data. Otherwise peer is NULL. */
+    /* conn_connect has ended. `why` OK: the peer accepted. REJECTED: *peer has private data. Else `peer` is NULL. */
     void (*connected)(void *owner, enum fabric_reason why, const struct fabric_peer *peer);
     /*
-     * conn_complete or conn_accept has ended. why OK: the queue pair accepts requests. limits: the effective limits.
-     * limits and agreed are valid only during the event, and only if why is OK.
+     * conn_complete or conn_accept has ended. If `why` is OK, the queue pair accepts requests, and *limits has the
+     * effective limits. `limits` and `agreed` are valid only during the event, and only if `why` is OK.
      */
     void (*established)(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits,
                         const struct fabric_agreement *agreed);
@@ -299,7 +299,7 @@ struct fabric_cq_info {
 };
 
 struct fabric_qp_info {
-    /* Messages since the creation: requests that the transport has taken, and messages that have arrived. */
+    /* Since the creation: out: requests that the transport has taken; in: messages that have arrived. */
     uint64_t out_sends, out_writes, out_reads, in_sends, in_writes, in_reads;
     uint64_t out_bytes, in_bytes, out_frames, in_frames; /* as in struct fabric_counters */
     uint32_t initiators, receives;                       /* requests posted that have not completed */
@@ -344,7 +344,7 @@ struct fabric_ops {
      */
     void (*cq_moderate)(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
     void (*cq_info)(struct fabric_cq *cq, struct fabric_cq_info *info);
-    /* Returns the shard of the queue's deliveries. Without affinity it changes once: with the first queue pair. */
+    /* Returns the shard of the queue's deliveries. Without affinity the first queue pair changes that shard, once. */
     struct shard *(*cq_shard)(struct fabric_cq *cq);
     /*
      * No queue pair may use the queue any more. Frees the queue when no delivery is queued or running. Then the owner

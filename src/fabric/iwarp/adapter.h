@@ -79,7 +79,7 @@ struct iwarp_fabric {
 
 /* Returns the next shard, round-robin. */
 struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, atomic_uint *turn);
-/* Returns the shard for a preferred processor, or the next one for -1. */
+/* Returns the shard for the preferred processor `affinity`. If `affinity` is -1, returns the next shard. */
 struct iwarp_shard *iwarp_home(struct iwarp_fabric *f, int affinity, atomic_uint *turn);
 /* Returns OK if the address is the adapter's, ADDRESS_FOREIGN if not, RESOURCES or SYSTEM if the check failed. */
 enum fabric_reason iwarp_check_address(struct iwarp_fabric *f, const struct addr *a);

@@ -19,9 +19,10 @@
  *   liveness.c      stall, mark                             queue pair's core           why input has stalled
  *   report.c        nothing                                 the fabric's observer       nothing
  *
- * A step: event and reason select a cell; the new state is set; the beginning or end of the connection is reported to
+ * A step: state and event select a cell; the new state is set; the beginning or end of the connection is reported to
  * the observer; the effects are carried out in their order; the invariants are checked.
- * conn_pump runs the state's function, takes the step that it returns, and repeats until the state does not change.
+ * conn_pump runs the state's function, takes the step that the function returns, and repeats both until the state does
+ * not change.
  *
  * Any thread may make requests. A request is recorded in `ops` under the connection's lock, and the connection's only
  * task is queued on its home shard. There, with the token held, the task carries the requests out in a fixed order. The
@@ -76,8 +77,8 @@ static void conn_check_invariants(const struct fabric_conn *c)
 }
 
 /*
- * Counts the step. Called before the step's effects, so that a consumer finds the step counted when it receives the
- * report. One shard has all counts of a connection, because a connection moves only before it is established.
+ * Counts the step. Called before the step's effects, so that the counters include the step when the consumer receives
+ * its event. One shard has all counts of a connection, because a connection moves only before it is established.
  */
 static void conn_count_step(struct fabric_conn *c, enum conn_state from, enum conn_state next)
 {
@@ -164,8 +165,8 @@ static struct conn_outcome (*const conn_pumps[CONN_STATES])(struct fabric_conn *
 /* clang-format on */
 
 /*
- * Runs the state's function and takes the step that it returns, until the state does not change. This ends, because no
- * state recurs without an event from outside.
+ * Runs the state's function and takes the step that it returns, until the state does not change. The loop ends, because
+ * no state recurs without an event from outside.
  */
 static void conn_pump(struct fabric_conn *c)
 {
@@ -272,7 +273,7 @@ void conn_abort(struct fabric_conn *c, enum fabric_reason why)
         conn_lose(c, why);
 }
 
-/* Reads the socket first, because a peer whose request has arrived is not dropped. */
+/* Reads the socket first: if the peer's request has arrived, the peer is not dropped. */
 void conn_drop_victim(struct fabric_conn *c)
 {
     conn_ref(c);
@@ -319,7 +320,7 @@ static bool conn_record(struct fabric_conn *c, unsigned ops)
     return true;
 }
 
-/* Unlocks, then posts the task if `post`. The connection may be freed when this returns. */
+/* Unlocks, then posts the task if `post` is true. The connection may have been freed when this function returns. */
 static void conn_unlock_and_post(struct fabric_conn *c, bool post)
 {
     struct shard *s = c->posted_to ? c->posted_to->shard : NULL;

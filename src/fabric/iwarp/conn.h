@@ -92,7 +92,7 @@ struct fabric_conn {
     struct fabric_listener *listener;
     TAILQ_ENTRY(fabric_conn) unfinished_link;
     bool is_unfinished;           /* c is in listener->unfinished */
-    struct unfinished unfinished; /* guarded by the table's lock */
+    struct unfinished unfinished; /* guarded by the lock of the table in unfinished.c */
     struct addr local, remote;
     struct iw_startup *startup;
     struct iw_startup_result result;
@@ -140,18 +140,18 @@ void conn_lose(struct fabric_conn *c, enum fabric_reason why);
 /* Drops c, which unfinished_pop_victim returned, if it is still unfinished and its request has not arrived. */
 void conn_drop_victim(struct fabric_conn *c);
 /*
- * For a c whose shard is not the caller's: posts a task to c's shard, which calls conn_drop_victim, then
- * listener_resume for `waiting`, unless that is NULL. Takes over the caller's references on both. Any thread, no lock
- * held.
+ * Called if the home shard of c is not the caller's. Posts a task to that shard. The task calls conn_drop_victim, then
+ * listener_resume for `waiting`, unless `waiting` is NULL. Takes over the caller's references on c and `waiting`. Any
+ * thread, no lock held.
  */
 void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting);
-/* For queue pairs: sends waiting requests. If a flush has ended the stream, processes the end. */
+/* For queue pairs: sends posted requests. If a flush has ended the stream, processes that end. */
 void conn_transmit(struct fabric_conn *c);
 /* For queue pairs: ends the connection if it is established or being established. */
 void conn_abort(struct fabric_conn *c, enum fabric_reason why);
 /*
- * For shared receive queues: reads waiting input. Then ends c if too few bytes of the message that was partial at the
- * mark have arrived since.
+ * For shared receive queues: reads waiting input. Some message was partial at the mark `since`. If too few bytes of
+ * that message have arrived after the mark, ends c.
  */
 void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since);
 

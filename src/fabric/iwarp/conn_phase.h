@@ -22,7 +22,7 @@ static const struct conn_outcome conn_nothing = { CONN_NOTHING, FABRIC_OK };
 void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason why);
 
 /* conn_limit.c: the time limit of the state */
-void limit_start(struct fabric_conn *c); /* stops the old limit; starts that of the state, if the state has one */
+void limit_start(struct fabric_conn *c); /* stops the old limit; starts the state's limit, if there is one */
 void limit_stop(struct fabric_conn *c);
 /* Called when the limit has passed. If a disconnect has made progress, starts the limit again and returns true. */
 bool limit_renew(struct fabric_conn *c);
@@ -73,7 +73,7 @@ static inline void liveness_received(struct fabric_conn *c)
 }
 /* Returns FABRIC_OK, or, if input has stalled since the mark, the reason for which the connection must end. */
 enum fabric_reason liveness_check(struct fabric_conn *c, const struct iw_rx_mark *since);
-/* Have too few bytes of the send that was partial at the mark arrived since? */
+/* Some send was partial at the mark `since`. Have too few of its bytes arrived after the mark? */
 bool liveness_send_stalls(struct fabric_conn *c, const struct iw_rx_mark *since);
 
 #endif

@@ -12,13 +12,13 @@
  *             any > DEAD                                          (lost)
  *             close: any > CLOSED, through LAST_WORDS if a frame must still be sent
  *
- * Events are classified before the step (which reply, which ready-to-receive form, drained or not), so that a cell has
- * one outcome. A step has a reason, which the REPORT effects pass on.
+ * Events are classified before the step (the kind of reply, the form of ready-to-receive, drained or not), so that a
+ * cell has one outcome. A step has a reason, which the REPORT effects pass on.
  *
  * Invariants, checked after every step (conn.c):
  *   1. the connection has a socket exactly in the states that conn_state_has_socket names
- *   2. the queue pair is bound to the connection in all states that stream, perhaps in LINGERING and LAST_WORDS, and in
- *      no other state
+ *   2. the queue pair is bound to the connection in all states for which conn_state_streams returns true, perhaps in
+ *      LINGERING and LAST_WORDS, and in no other state
  *   3. the timer runs exactly in the states that have a limit
  *   4. CLOSED has neither handle nor socket
  * The second timer, for input that stalls, runs only while the queue pair is bound (liveness.c).
@@ -34,7 +34,7 @@
 #define NEVER { CELL_NEVER, CONN_IDLE, 0 }
 /* clang-format on */
 
-/* A call in a wrong state changes nothing. The report of the call has a reason. */
+/* A call in a wrong state changes nothing. The call's event reports the reason. */
 #define BUSY_START(here) [CONN_START] = GO(here, REPORT_CONNECTED)
 #define NO_COMPLETE(here) [CONN_COMPLETE] = GO(here, REPORT_ESTABLISHED)
 #define NO_ACCEPT(here) [CONN_ACCEPT] = GO(here, REPORT_ESTABLISHED)
@@ -319,7 +319,7 @@ bool conn_state_has_limit(enum conn_state s)
     }
 }
 
-/* DRAINING has a time limit, but received bytes renew it. So stalled FPDUs and messages need a check of their own. */
+/* DRAINING has a time limit, but received bytes renew that limit. So stalled FPDUs and messages need another check. */
 bool conn_state_checks_input(enum conn_state s)
 {
     return s == CONN_ESTABLISHED || s == CONN_DRAINING;

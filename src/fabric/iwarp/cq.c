@@ -2,16 +2,16 @@
 /*
  * Completion queues: a ring with a spin lock. The owner of any shard pushes, any thread polls.
  *
- * Completions are numbered. A completion is new if its number is above that of the last one polled, and above that of
- * the last one pushed when the last notification began. An arm is met if there is a new completion of its type. An
- * overflow meets an arm of any type, also an arm that comes later.
+ * Completions are numbered. A completion is new if it has not been polled, and was pushed after the last notification
+ * began. An arm is met if there is a new completion of the arm's type. An overflow meets arms of all types, also arms
+ * that follow the overflow.
  *
  * With moderation, a notification whose arm is met is delayed until there are as many new completions as requested, or
- * the interval has passed. The delay also ends when the queue is full, because the next completion would overflow it,
- * and when a request has failed, because the requested number may never be reached then.
+ * the interval has passed. The delay also ends when the queue is full, because the next completion would overflow the
+ * queue, and when a request has failed, because the requested number may never be reached then.
  *
- * The invariant: an arm causes one notification at most. The timer belongs to the owner of the home shard; other
- * threads post update_timer to it.
+ * The invariant: an arm causes one notification at most. Only the owner of the home shard uses the timer; other threads
+ * post update_timer to that shard.
  */
 #include "fabric/iwarp/cq.h"
 #include "fabric/iwarp/delivery.h"
@@ -60,7 +60,7 @@ static struct iwarp_shard *cq_home(struct fabric_cq *cq)
     return atomic_load_explicit(&cq->home, memory_order_relaxed);
 }
 
-/* Lock held. The interval is never less than min_interval_us, which the fabric's settings may require. */
+/* Lock held. The interval is never shorter than min_interval_us, which comes from the fabric's settings. */
 static void cq_set_moderation(struct fabric_cq *cq, uint32_t interval_us, uint32_t count)
 {
     bool is_set = interval_us > 0 && count > 1;
@@ -110,7 +110,7 @@ static bool cq_is_new(const struct fabric_cq *cq, uint64_t number)
     return number > cq->notified && number > cq->popped;
 }
 
-/* Relaxed, because the flag is also written with the lock held. */
+/* A relaxed load suffices, because the flag is also written with the lock held. */
 static bool cq_has_overflowed(const struct fabric_cq *cq)
 {
     return atomic_load_explicit(&cq->overflowed, memory_order_relaxed);
@@ -151,7 +151,7 @@ static bool cq_delay_is_over(struct fabric_cq *cq)
 /* Actions that must follow after the lock has been released: a set, for cq_run_actions. */
 enum { CQ_NOTIFY = 1, CQ_UPDATE_TIMER = 2 };
 
-/* Disarms the queue if the arm is met, begins and ends the delay of its notification, and returns the actions. */
+/* If the arm is met, disarms the queue and begins a delay. If the delay is over, ends it. Returns the actions. */
 static unsigned cq_update_arm(struct fabric_cq *cq)
 {
     unsigned actions = 0;
@@ -299,9 +299,9 @@ static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
 }
 
 /*
- * Must this poll, which has read `found` completions, drive the shard? Yes, if it has read none, or if it is the last
- * of the polls for which requests may wait. A poll that reads the last completion need not drive the shard: the request
- * that the consumer posts in response is transmitted, together with the waiting requests.
+ * Must this poll, which has read `found` completions, drive the shard? Yes, if the poll has read none, or if it is the
+ * last of the polls for which requests may wait. A poll that reads the last completion need not drive the shard: the
+ * request that the consumer posts in response is transmitted, together with the waiting requests.
  */
 static bool cq_poll_drives(struct fabric_cq *cq, int found)
 {
@@ -379,7 +379,7 @@ static void cq_on_timer(struct shard_timer *timer)
     bool is_over;
 
     spin_lock(&cq->lock);
-    /* Nothing is due if the timer was set for another delay, or for another interval, which update_timer will set. */
+    /* If the timer was set for another delay or another interval, nothing is due: update_timer will set the timer. */
     is_over = cq->is_delayed && cq->delays == cq->timer_delay && cq->interval_us == cq->timer_interval_us;
     if (is_over)
         cq->is_delayed = false;
@@ -419,7 +419,7 @@ int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
         cq->ring = ring;
         cq->depth = depth;
         cq->head = 0;
-        actions = cq_update_arm(cq); /* the ring may be full now, which ends a delay */
+        actions = cq_update_arm(cq); /* the ring may be full now, and a full ring ends a delay */
     }
     spin_unlock(&cq->lock);
     cq_run_actions(cq, actions);

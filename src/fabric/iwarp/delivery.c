@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deliveries of an object to its consumer. They are callbacks of the object's shard, which never overlap. The
- * invariant: if a delivery becomes due while another one runs, it is made afterwards. Either delivery_close or
- * delivery_run posts `close`, never both.
+ * Deliveries of an object to its consumer. They are callbacks of the object's shard, and never overlap. The invariant:
+ * if a delivery becomes due while another delivery runs, it follows afterwards. Either delivery_close or delivery_run
+ * posts `close`, never both.
  */
 #include <stddef.h>
 

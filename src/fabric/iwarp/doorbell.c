@@ -9,13 +9,13 @@
 #include "fabric/iwarp/qp.h"
 
 enum {
-    MIN_UNREAD = 2,           /* a consumer with so many unread completions is busy, and will poll again */
+    MIN_UNREAD = 2,           /* unread completions; a consumer that has so many is busy, and will poll again */
     MAX_POLLS = 4,            /* polls of a CQ while requests wait; the last of them drives the shard in any case */
     MIN_WINDOW = 32,          /* requests in one transmission; a consumer that posts so many at once will do so again */
     MAX_UNSENT = 64,          /* requests; one system call does not send more */
     MAX_WAIT_NS = 20000,      /* the duration of a few system calls */
     MAX_REQUEST_BYTES = 4096, /* a larger request is worth a system call of its own */
-    MAX_READ_BYTES = 32768,   /* bytes that waiting reads request; more are worth a system call of their own */
+    MAX_READ_BYTES = 32768,   /* bytes that waiting reads request; more bytes are worth a system call of their own */
 };
 
 enum verdict { TRANSMIT, WAIT };
@@ -92,8 +92,8 @@ static bool doorbell_follows_reads(struct fabric_qp *qp, const struct doorbell_p
 }
 
 /*
- * Counts a waiting request. Has the oldest one waited for MAX_WAIT_NS? Reads the clock only for the first, second,
- * fourth, eighth ... waiting request, and returns false for the others.
+ * Counts a waiting request. Has the oldest waiting request waited for MAX_WAIT_NS? Reads the clock only for the first,
+ * second, fourth, eighth ... waiting request, and returns false for the others.
  */
 static bool doorbell_is_overdue(struct fabric_qp *qp)
 {

@@ -26,15 +26,15 @@ struct doorbell {
     /* At the last transmission: */
     atomic_uint posted;          /* iw_qp_posted */
     _Atomic uint64_t read_bytes; /* iw_qp_read_bytes */
-    atomic_uint window_polls;    /* 0: fewer than MIN_WINDOW requests; else 1 + the initiator CQ's empty polls */
+    atomic_uint window_polls;    /* 0: it had fewer than MIN_WINDOW requests; else 1 + the initiator CQ's empty polls */
     /* Since the last transmission: */
-    atomic_uint n_waiting;          /* posts that a rule has let wait */
+    atomic_uint n_waiting;          /* posted requests that wait because of a rule */
     _Atomic uint64_t waiting_since; /* the time when the first waiting request was posted, in nanoseconds */
 };
 
 /* May the request, which has just been posted, wait for a poll? Any thread. */
 bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post);
-/* Leaves the transmission to the consumer's polls. If the consumer does not poll, the shard transmits. Any thread. */
+/* Leaves transmission to the consumer's polls. If the consumer does not poll, the shard transmits. Any thread. */
 void doorbell_defer_to_poll(struct fabric_qp *qp);
 /* Records, for the rules, what has been posted. Called just before the posted requests are transmitted. Owner. */
 void doorbell_note_transmission(struct fabric_qp *qp);

@@ -10,7 +10,7 @@
  * twice the backlog of unanswered requests, and peers that leave do not take the places of those that wait.
  *
  * Invariant: `closed` is reported only when no unfinished connection remains and no other shard is about to resume the
- * listener. Both use the listener's shard, which may be freed after that event.
+ * listener. The connections and the other shard use the listener's shard, which may be freed after `closed`.
  */
 #include "fabric/iwarp/conn.h"
 #include "fabric/iwarp/listener.h"
@@ -121,7 +121,7 @@ void listener_resume(struct fabric_listener *l)
     listener_unref(l);
 }
 
-/* Drops a victim that unfinished_pop_victim returned: at once if it is on this shard, else by a task on its shard. */
+/* Drops the victim that unfinished_pop_victim returned: at once if it is on this shard, else by a task on its shard. */
 static void listener_drop_victim(struct fabric_listener *l, struct fabric_conn *victim, struct fabric_listener *waiting)
 {
     if (victim->listener->home == l->home) {
@@ -132,7 +132,7 @@ static void listener_drop_victim(struct fabric_listener *l, struct fabric_conn *
     }
 }
 
-/* Drops a connection if the process has more than l->limit unfinished ones. */
+/* If the process has more than l->limit unfinished connections, drops one of them. */
 static void listener_enforce_limit(struct fabric_listener *l)
 {
     struct fabric_conn *victim = unfinished_pop_victim(l->limit);
@@ -144,7 +144,7 @@ static void listener_enforce_limit(struct fabric_listener *l)
 /*
  * Called if a peer waits and the process has no descriptor left. Drops an unfinished connection, or, if there is none,
  * refuses the waiting peers. Returns true if the caller can try again. If the dropped connection is on another shard,
- * the listener's socket is not reported as readable until listener_resume. Otherwise the shard would spin meanwhile.
+ * the listener's socket is not reported as readable until listener_resume runs. Otherwise this shard would spin.
  */
 static bool listener_make_room(struct fabric_listener *l)
 {
@@ -397,7 +397,7 @@ void iwarp_listener_listen(struct fabric_listener *l, const struct addr *local)
     listener_request(l, OP_LISTEN, local);
 }
 
-/* Pauses or resumes listening in the caller's thread. No event reports it, so it must be done when this returns. */
+/* Pauses or resumes listening. No event follows, so the change must be complete when this function returns. */
 void iwarp_listener_pause(struct fabric_listener *l, bool paused)
 {
     spin_lock(&l->lock);

@@ -4,7 +4,7 @@
  *
  * If a receive turn ends inside an FPDU or a message, the timer is armed, unless it is armed already, and the input's
  * position is stored as a mark. When the timer fires, the new position is compared with the mark. So an FPDU, or 16 KiB
- * of a message, may always take one limit, and never two. Receiving bytes costs nothing extra.
+ * of a message, may always take one stall_ms, and never two. Receiving bytes costs nothing extra.
  *
  * Invariant: no connection ends because this side is slow. conn.c reads the input that waits in the socket first.
  */
@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 enum {
-    MIN_SHARED_PROGRESS = 4 * 1024, /* used in place of IWARP_MIN_PROGRESS with the much shorter srq_stall_ms */
+    MIN_SHARED_PROGRESS = 4 * 1024, /* replaces IWARP_MIN_PROGRESS for the much shorter srq_stall_ms */
 };
 
 static void liveness_arm(struct fabric_conn *c)

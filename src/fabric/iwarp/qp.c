@@ -73,7 +73,7 @@ static void qp_run_overflow(struct task *task)
     iwarp_qp_unref(qp);
 }
 
-/* Returns true only once, even if both CQs overflow. Takes a reference for qp_on_overflow. */
+/* Returns true only once, even if both CQs overflow. Then acquires a reference for qp_on_overflow. */
 static bool qp_claim_overflow(void *owner)
 {
     struct fabric_qp *qp = owner;
@@ -84,7 +84,7 @@ static bool qp_claim_overflow(void *owner)
     return true;
 }
 
-/* Only enqueues, because the shard's work may wait for memory that the caller protects. */
+/* Only enqueues: if the shard's work ran here, it could wait for memory that the caller has in use. */
 static void qp_on_overflow(void *owner)
 {
     struct fabric_qp *qp = owner;

@@ -8,8 +8,8 @@
 #include "fabric/iwarp/reason.h"
 
 /*
- * Returns the reason of an error that means that a resource ran out, or else FABRIC_OK. The ENOSPC of reserve is no
- * such error: iwarp_reason_reserve handles it.
+ * If the error means that a resource ran out, returns its reason. Otherwise returns FABRIC_OK. Exception: when an
+ * address is reserved, ENOSPC means that no port is free, and iwarp_reason_reserve handles it.
  */
 static enum fabric_reason reason_of_shortage(int error)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reports to the fabric's observer. The invariant: the end of each attempt to connect, and of each accepted TCP
- * connection, is reported exactly once: at the step after which it can no longer be established or used. A Terminate or
- * a reject that must still be sent is not reported.
+ * connection, is reported exactly once: at the step after which the connection can no longer be established or used.
+ * Sending a last Terminate or reject after that step is not reported.
  */
 #include "fabric/iwarp/report.h"
 
@@ -16,7 +16,7 @@ static const enum fabric_phase report_phases[CONN_STATES] = {
     [CONN_PEER_CLOSED] = FABRIC_PHASE_PEER_GONE,   [CONN_CLOSING] = FABRIC_PHASE_DISCONNECTING,
 };
 
-/* Does this state mean that the connection has ended? IDLE does, because a failed connect returns to it. */
+/* Does this state mean that the connection has ended? IDLE does, because a failed connect returns to IDLE. */
 static bool report_is_over(enum conn_state s)
 {
     return s == CONN_IDLE || s == CONN_DEAD || s == CONN_LINGERING || s == CONN_LAST_WORDS || s == CONN_CLOSED;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared receive queues, on top of the protocol core's. Each has a home shard, which notifies the consumer that the
- * queue runs low, and which limits how many receives partial messages occupy.
+ * Shared receive queues, on top of the protocol core's. Each queue has a home shard. That shard notifies the consumer
+ * when the queue runs low, and limits how many receives partial messages occupy.
  *
  * If a message is partial when a receive turn ends, its queue pair is inserted into a list, oldest insertion first. If
  * partial messages have more than their share of the queue's receives (those posted, and their own), the home shard
- * removes the first queue pair that was inserted at least stall_ns ago. That queue pair's own shard reads what waits in
- * the socket. If the message has then moved too little since the insertion, the connection ends; otherwise the message
- * is inserted again. Invariant: a message that moves never ends its connection here, nor does the only partial message.
+ * removes the first queue pair if it was inserted at least stall_ns ago. That queue pair's own shard reads what waits
+ * in the socket. If the message has then moved too little since the insertion, the connection ends; otherwise the queue
+ * pair is inserted again. Invariant: neither a message that moves nor the only partial message ends its connection.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -64,9 +64,9 @@ static struct fabric_qp *partial_qp(struct srq_partial *partial)
 }
 
 /*
- * Lock held. Do partial messages have more than their share? The number of receives is the maximum of the last
- * stall_ns: when a connection has ended, its receive is missing until the consumer posts it again, and that must not
- * end another connection.
+ * Lock held. Do partial messages have more than their share? The share is taken of the maximum number of receives in
+ * the last stall_ns: when a connection has ended, its receive is missing until the consumer posts it again. That must
+ * not end another connection.
  */
 static bool srq_is_crowded(struct fabric_srq *srq, uint32_t posted, uint64_t now)
 {
@@ -101,8 +101,8 @@ static void partial_remove(struct fabric_srq *srq, struct srq_partial *partial)
 }
 
 /*
- * Inserts a partial message, unless it is being checked: partial_check inserts it afterwards. was_checked: the check
- * found that the message moves, so the next message in the list may have to be checked.
+ * Inserts a partial message, unless it is being checked: partial_check inserts it afterwards. `was_checked`: a check
+ * found that this message moves, so the next message in the list may need a check.
  */
 static void partial_insert(struct fabric_srq *srq, struct srq_partial *partial, uint64_t now, bool was_checked)
 {

@@ -21,7 +21,7 @@ enum {
     MAX_READ_NS = 200000,          /* time after a turn's first read in which further reads may begin */
     MAX_WRITES = 16,               /* in one turn */
     MAX_WRITE_BYTES = 1024 * 1024, /* in one turn; they take 0.2 ms, in which other connections wait */
-    LONG_COPY = 32 * 1024,         /* bytes; a system call that copies so many is followed by a renewal of the lease */
+    LONG_COPY = 32 * 1024,         /* bytes; after a system call that copies so many, the polling lease is renewed */
 };
 
 /* ---- upcalls ---- */
@@ -115,7 +115,7 @@ static struct conn_outcome stream_ended(const struct fabric_conn *c)
     return (struct conn_outcome){ ours ? CONN_FAULT : CONN_LOST, iwarp_reason_end(c->end) };
 }
 
-/* Clears the signals and returns their event. If that is CONN_UP, signals of the stream's end stay set. */
+/* Clears the signals and returns their event. If the event is CONN_UP, signals of the stream's end stay set. */
 static struct conn_outcome stream_next_event(struct fabric_conn *c)
 {
     unsigned signals = c->signals;
@@ -163,7 +163,7 @@ static size_t stream_segment(struct fabric_conn *c)
     return configured ? configured : c->fabric->net->ops->max_segment(&c->socket);
 }
 
-/* Called when output was blocked, perhaps because the path's MTU has become smaller. Reads the segment size again. */
+/* Called when output was blocked: the path's MTU may have become smaller. Reads the segment size again. */
 void stream_resize(struct fabric_conn *c)
 {
     if (c->streams)
@@ -265,7 +265,7 @@ static void stream_receive_early(struct fabric_conn *c)
     c->readable = true;
 }
 
-/* Nothing reads the socket any more, so what arrives from now on, even a reset, must not be reported again. */
+/* Nothing reads the socket any more. So the transport must not report further input, or even a reset. */
 void stream_end_input(struct fabric_conn *c)
 {
     c->eof = true;
@@ -347,8 +347,8 @@ static void stream_end_read_turn(struct fabric_conn *c, bool received)
 }
 
 /*
- * Runs one turn, bounded by reads, FPDUs and time. The rest is received in a later turn, after other connections'
- * turns. *received: the turn had input. Returns CONN_LOST if the socket failed.
+ * Runs one turn, bounded by reads, FPDUs and time. A later turn, after the turns of other connections, receives the
+ * rest. Sets *received to true if the turn had input. Returns CONN_LOST if the socket failed.
  */
 static struct conn_outcome stream_receive(struct fabric_conn *c, bool *received)
 {
@@ -426,7 +426,7 @@ void stream_nudge(struct fabric_conn *c)
     }
 }
 
-/* ---- both ---- */
+/* ---- input and output ---- */
 
 /*
  * Has everything that was posted before the disconnect been sent and answered? In CLOSING, sent is enough, because the

@@ -3,20 +3,20 @@
  * The process's table of unfinished connections, and the choice of the connection that is dropped to make room.
  *
  * A peer that opens TCP connections and sends no request takes descriptors, and descriptors belong to the process. So
- * there is one table for all listeners, whichever shard or adapter they live on. It groups the connections by source
- * (addr_source). A listener inserts each connection that it accepts. If more than the listener's limit are in the
- * table, or the process has no descriptor left, the oldest connection of the source that has most is dropped. So an
- * attacker with one address causes only its own connections to be dropped, and a slow client with another address
- * keeps its place.
+ * there is one table for all listeners of all shards and adapters. The table groups the connections by source
+ * (addr_source). A listener inserts each connection that it accepts. If more connections than the listener's limit are
+ * in the table, or the process has no descriptor left, the oldest connection of the source that has most is dropped.
+ * So an attacker with one address causes only its own connections to be dropped, and a slow client with another
+ * address keeps its place.
  *
  * Two trees hold the sources: one by address, one by rank (most connections first, then the oldest connection first).
  * Every operation is O(log n) whatever addresses an attacker chooses. A source's record is allocated with its first
  * connection and freed with its last, so that the table never holds more records than connections. One spin lock, a
  * leaf, guards everything; memory is allocated and freed outside of it.
  *
- * The table has no references on connections. Invariant: a connection is in the table only while its socket has a
- * reference on it; the owner of its shard removes it before the socket is closed. So a connection found under the lock
- * is alive, and unfinished_pop_victim can add a reference.
+ * The table has no references on connections. Invariant: a connection is in the table only while the socket's reference
+ * keeps it alive. The owner of its shard removes the connection from the table before the socket is closed. So a
+ * connection found under the lock is alive, and unfinished_pop_victim can add a reference.
  *
  * A victim is a connection that is to be dropped. If it is on the caller's own shard, it is dropped at once. Otherwise
  * a task on its shard drops it (conn_request_drop). Its reference on its listener keeps that listener and the shard
