@@ -102,6 +102,19 @@ typedef struct ondk_listener {
     uint32_t id;
     /* The number of connectors from peers' requests that the consumer has not closed. */
     uint32_t connections;
+    /*
+     * The number of requests that the consumer has neither accepted nor rejected, and the largest number of them
+     * (backlog of ondk_config_t). This and the following members are 0 while the listener is being closed.
+     */
+    uint32_t waiting, backlog;
+    /* The number of requests that the consumer has not answered and whose peer has left. */
+    uint32_t abandoned;
+    /* The largest number of connections of the process without a complete request; 0 before NdkListen has succeeded. */
+    uint32_t max_unfinished;
+    /* 1: the consumer has paused the listener, which refuses peers. */
+    uint32_t paused;
+    /* 0 */
+    uint32_t reserved;
 } ondk_listener_t;
 
 /*

@@ -306,6 +306,13 @@ struct fabric_qp_info {
     bool accepts;                                        /* initiator requests are accepted */
 };
 
+struct fabric_listener_info {
+    uint32_t backlog, waiting; /* requests that wait for the consumer: how many may, and how many do */
+    uint32_t abandoned;        /* requests that the consumer has not answered, and whose peer has left */
+    uint32_t max_unfinished;   /* peers of the process that may have no complete request; 0: not listening yet */
+    bool is_paused;
+};
+
 struct fabric_srq_info {
     uint32_t depth, queued;
     uint32_t threshold; /* 0: not armed */
@@ -459,6 +466,7 @@ struct fabric_ops {
     void (*listener_listen)(struct fabric_listener *l, const struct addr *local);
     void (*listener_pause)(struct fabric_listener *l, bool paused);
     void (*listener_close)(struct fabric_listener *l); /* as conn_close */
+    void (*listener_info)(struct fabric_listener *l, struct fabric_listener_info *info);
     struct shard *(*listener_shard)(struct fabric_listener *l);
 
     /* Reserves the address. If the port is 0, chooses one and writes it to *local. */

@@ -235,6 +235,24 @@ static void listener_cancel(struct object *o)
         listener_ops(l)->listener_close(l->fabric);
 }
 
+/*
+ * Lock held. If the consumer has closed the listener, the fabric's listener may have been freed, and the entry stays
+ * unchanged.
+ */
+static void listener_describe_fabric(struct listener *l, ondk_listener_t *entry)
+{
+    struct fabric_listener_info info;
+
+    if (object_is_closing(&l->obj))
+        return;
+    listener_ops(l)->listener_info(l->fabric, &info);
+    entry->backlog = info.backlog;
+    entry->waiting = info.waiting;
+    entry->abandoned = info.abandoned;
+    entry->max_unfinished = info.max_unfinished;
+    entry->paused = info.is_paused;
+}
+
 static bool listener_describe(struct object *o, union live_entry *entry)
 {
     static const char *const states[] = {
@@ -253,6 +271,7 @@ static bool listener_describe(struct object *o, union live_entry *entry)
         .id = o->live_id,
         .connections = object_users(o),
     };
+    listener_describe_fabric(l, &entry->listener);
     if (l->phase == LISTENER_LISTENING)
         memcpy(&entry->listener.local, &l->local.sa, addr_len(&l->local));
     spin_unlock(&l->lock);

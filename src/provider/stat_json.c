@@ -208,6 +208,11 @@ static void json_put_listener(FILE *out, const union live_entry *e)
     fputc(',', out);
     json_put_address(out, "local", &e->listener.local);
     json_put_number(out, "connections", e->listener.connections);
+    json_put_number(out, "waiting", e->listener.waiting);
+    json_put_number(out, "backlog", e->listener.backlog);
+    json_put_number(out, "abandoned", e->listener.abandoned);
+    json_put_number(out, "max_unfinished", e->listener.max_unfinished);
+    fprintf(out, ",\"paused\":%s", e->listener.paused ? "true" : "false");
 }
 
 static void json_put_endpoint(FILE *out, const union live_entry *e)

@@ -84,6 +84,49 @@ CASE(list_of_connections, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
+static ondk_listener_t only_listener(const struct kit_pair *p)
+{
+    ondk_listener_t all[ROOM];
+
+    CHECK_EQ(ondk_adapter_listeners(p->passive.adapter, all, ROOM), 1);
+    return all[0];
+}
+
+/* The limits of a listener, and the requests that count against them. */
+CASE(list_of_waiting_requests, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+    struct raw_frame request = raw_enhanced(true, 1, 1);
+    ondk_config_t config;
+    int s[2];
+
+    ondk_config_init(&config);
+    config.backlog = 3;
+    config.max_unfinished = 5;
+    CHECK_STATUS(ondk_configure(&config), STATUS_SUCCESS);
+    kit_pair_open_idle(&p);
+    ondk_listener_t l = only_listener(&p);
+    CHECK(l.backlog == 3 && l.max_unfinished == 5 && l.waiting == 0 && l.abandoned == 0 && l.paused == 0);
+    for (int i = 0; i < 2; i++) {
+        s[i] = raw_connect(&p.listener.address);
+        raw_send_frame(s[i], false, &request);
+        kit_wait_count(&p.listener.requests, i + 1);
+        CHECK_EQ(only_listener(&p).waiting, (uint32_t)i + 1);
+    }
+    raw_close(s[0], false);
+    while (only_listener(&p).abandoned != 1)
+        kit_pause();
+    CHECK_EQ(only_listener(&p).waiting, 1);
+    NDK_LISTENER *listener = p.listener.listener;
+    listener->Dispatch->NdkControlConnectEvents(listener, TRUE);
+    CHECK_EQ(only_listener(&p).paused, 1);
+    for (int i = 0; i < 2; i++)
+        CHECK_STATUS(kit_close(kit_next_request(&p.listener)), STATUS_SUCCESS);
+    CHECK_EQ(only_listener(&p).waiting + only_listener(&p).abandoned, 0);
+    raw_close(s[1], false);
+    kit_pair_close(&p);
+}
+
 /* Each side lists the revision and the use of CRC on which both have agreed. */
 static void check_agreement(uint32_t revision, uint32_t active_crc, uint32_t passive_crc)
 {

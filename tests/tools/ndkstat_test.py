@@ -91,8 +91,12 @@ def counters_and_json(c):
           for a in (active, passive)] == [(2, True)] * 2, (active, passive))
     check("JSON: its other end", passive["connections"][0]["role"] == "accepted" and
           passive["connections"][0]["local"] == it["passive"], passive)
-    check("JSON: listeners", active["listeners"] == [{"id": 1, "state": "idle", "local": None, "connections": 0}] and
-          passive["listeners"] == [{"id": 1, "state": "listening", "local": it["passive"], "connections": 1}],
+    limits = {"waiting": 0, "backlog": 1024, "abandoned": 0, "max_unfinished": 0, "paused": False}
+    listening = passive["listeners"][0].pop("max_unfinished")
+    check("JSON: listeners", active["listeners"] == [{"id": 1, "state": "idle", "local": None, "connections": 0,
+                                                      **limits}] and
+          {**passive["listeners"][0], "max_unfinished": 0} == {"id": 1, "state": "listening", "local": it["passive"],
+                                                               "connections": 1, **limits} and 0 < listening <= 1024,
           (active, passive))
     check("JSON: endpoints", active["shared_endpoints"] == [{"id": 1, "state": "open", "local": it["endpoint"],
                                                              "connections": 0}] and

@@ -157,7 +157,14 @@ static const struct column mw_columns[] = {
     OF_OBJECT("RemoteRead", "remote_read", TEXT),
     OF_OBJECT("RemoteWrite", "remote_write", TEXT),
 };
-static const struct column listener_columns[] = { ADDRESSED_COLUMNS("Listener") };
+static const struct column listener_columns[] = {
+    ADDRESSED_COLUMNS("Listener"),
+    OF_OBJECT("Waiting", "waiting", NUMBER),
+    OF_OBJECT("Backlog", "backlog", NUMBER),
+    OF_OBJECT("Abandoned", "abandoned", NUMBER),
+    OF_OBJECT("MaxUnfinished", "max_unfinished", NUMBER),
+    OF_OBJECT("Paused", "paused", TEXT),
+};
 static const struct column endpoint_columns[] = { ADDRESSED_COLUMNS("Endpoint") };
 
 /* clang-format off */

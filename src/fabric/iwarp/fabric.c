@@ -248,6 +248,7 @@ static const struct fabric_ops ops = {
     .listener_listen = iwarp_listener_listen,
     .listener_pause = iwarp_listener_pause,
     .listener_close = iwarp_listener_close,
+    .listener_info = iwarp_listener_info,
     .listener_shard = iwarp_listener_shard,
     .endpoint_create = iwarp_endpoint_create,
     .endpoint_close = iwarp_endpoint_close,

@@ -411,6 +411,19 @@ void iwarp_listener_close(struct fabric_listener *l)
     listener_request(l, OP_END, NULL);
 }
 
+void iwarp_listener_info(struct fabric_listener *l, struct fabric_listener_info *info)
+{
+    spin_lock(&l->lock);
+    *info = (struct fabric_listener_info){
+        .backlog = l->fabric->config.backlog,
+        .waiting = atomic_load(&l->live),
+        .abandoned = atomic_load(&l->abandoned),
+        .max_unfinished = l->listening ? l->limit : 0, /* the owner sets the limit before it sets listening */
+        .is_paused = atomic_load(&l->paused),
+    };
+    spin_unlock(&l->lock);
+}
+
 struct shard *iwarp_listener_shard(struct fabric_listener *l)
 {
     return l->home->shard;

@@ -40,6 +40,7 @@ int iwarp_listener_create(struct fabric *f, const struct fabric_listener_events 
 void iwarp_listener_listen(struct fabric_listener *l, const struct addr *local);
 void iwarp_listener_pause(struct fabric_listener *l, bool paused);
 void iwarp_listener_close(struct fabric_listener *l);
+void iwarp_listener_info(struct fabric_listener *l, struct fabric_listener_info *info);
 struct shard *iwarp_listener_shard(struct fabric_listener *l);
 void listener_unref(struct fabric_listener *l);
 /* Owner. Returns why another request must be refused, or FABRIC_OK. */
