@@ -77,20 +77,38 @@ static bool data_has_credit(const struct perftest *p, uint32_t sent)
     return sent + 1 - written_count(count) < p->receives;
 }
 
-static bool data_send_all(struct perftest *p)
+/* Posts all messages of the test, at most a window of them at once, and waits until they have completed. */
+static bool data_post_all(struct perftest *p, bool (*post)(struct perftest *p, uint32_t number))
 {
     uint32_t inflight = 0;
 
-    for (uint32_t sent = 0; sent < p->options->iterations; sent++, inflight++) {
+    for (uint32_t number = 0; number < p->options->iterations; number++, inflight++) {
         if (inflight == PERFTEST_WINDOW) {
             if (!data_wait_posted(p, 1))
                 return false;
             inflight--;
         }
-        if (!data_wait_memory(p, data_has_credit, sent) || !data_send(p))
+        if (!post(p, number))
             return false;
     }
     return data_wait_posted(p, inflight);
+}
+
+static bool data_post_send(struct perftest *p, uint32_t number)
+{
+    return data_wait_memory(p, data_has_credit, number) && data_send(p);
+}
+
+static bool data_post_write(struct perftest *p, uint32_t number)
+{
+    (void)number;
+    return data_write(p, consumer_region_sge(&p->data.region, p->area, p->options->size));
+}
+
+static bool data_post_read(struct perftest *p, uint32_t number)
+{
+    (void)number;
+    return data_read(p);
 }
 
 static bool data_receive_all(struct perftest *p)
@@ -116,38 +134,6 @@ static bool data_receive_all(struct perftest *p)
     }
     p->seconds = (double)(monotonic_ns() - start) / 1e9;
     return data_wait_posted(p, credits);
-}
-
-static bool data_write_all(struct perftest *p)
-{
-    uint32_t inflight = 0;
-
-    for (uint32_t posted = 0; posted < p->options->iterations; posted++, inflight++) {
-        if (inflight == PERFTEST_WINDOW) {
-            if (!data_wait_posted(p, 1))
-                return false;
-            inflight--;
-        }
-        if (!data_write(p, consumer_region_sge(&p->data.region, p->area, p->options->size)))
-            return false;
-    }
-    return data_wait_posted(p, inflight);
-}
-
-static bool data_read_all(struct perftest *p)
-{
-    uint32_t inflight = 0;
-
-    for (uint32_t posted = 0; posted < p->options->iterations; posted++, inflight++) {
-        if (inflight == PERFTEST_WINDOW) {
-            if (!data_wait_posted(p, 1))
-                return false;
-            inflight--;
-        }
-        if (!data_read(p))
-            return false;
-    }
-    return data_wait_posted(p, inflight);
 }
 
 /* ---- latency ---- */
@@ -231,14 +217,16 @@ static bool data_transfer(struct perftest *p)
     bool is_client = p->options->client;
 
     if (p->test->verb == PERFTEST_SEND)
-        return p->test->latency ? data_send_in_turn(p) : is_client ? data_send_all(p) : data_receive_all(p);
+        return p->test->latency ? data_send_in_turn(p)
+               : is_client      ? data_post_all(p, data_post_send)
+                                : data_receive_all(p);
     if (p->test->verb == PERFTEST_WRITE && p->test->latency)
         return data_write_in_turn(p);
     if (!is_client) /* the server of the other tests is passive */
         return true;
     if (p->test->verb == PERFTEST_WRITE)
-        return data_write_all(p);
-    return p->test->latency ? data_read_in_turn(p) : data_read_all(p);
+        return data_post_all(p, data_post_write);
+    return p->test->latency ? data_read_in_turn(p) : data_post_all(p, data_post_read);
 }
 
 bool perftest_transfer(struct perftest *p)
