@@ -16,7 +16,6 @@
 #include "local_address.h"
 #include "print.h"
 #include "record.h"
-#include "terminal.h"
 
 enum { PERFTEST_FORMAT = 1 };
 
@@ -211,15 +210,9 @@ static bool perftest_write_json(const struct perftest *p)
 
 static bool perftest_resolve(struct perftest *p, struct endpoint *e)
 {
-    char error[256];
-    bool is_found;
+    char error[512];
 
-    if (!e->text[0])
-        return true;
-    progress_begin("looking up %s", e->host);
-    is_found = endpoint_resolve(e, error, sizeof error);
-    progress_end();
-    return is_found || perftest_refuse(p, NDKPERF_FAILED, "%s", error);
+    return !e->text[0] || endpoint_resolve(e, error, sizeof error) || perftest_refuse(p, NDKPERF_FAILED, "%s", error);
 }
 
 /* Finds the client's own address for this address of the server. */
@@ -311,6 +304,7 @@ int perftest_main(int argc, char **argv)
     if (o.json)
         print_set_stream(stderr);
     interrupt_catch(NULL);
+    interrupt_set_wait("for the peer's disconnect");
     (void)perftest_run(&p, &o);
     perftest_close(&p);
     if (o.json && !perftest_write_json(&p) && p.failed == NDKPERF_OK)
