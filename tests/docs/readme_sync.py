@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The examples share their helpers, every file that a document names exists, and the README is short."""
+"""The examples share their helpers, files that documents name exist, packages bring openndk(7), the README is short."""
 import pathlib
 import re
 import sys
@@ -26,6 +26,19 @@ for page in [*sorted(root.glob("*.md")), *sorted((root / "docs").glob("*.md"))]:
     for name in re.findall(rf"`((?:{folders})/[\w./-]+\.\w+)`", page.read_text()):
         if not (root / name).exists():
             faults.append(f"{page.relative_to(root)}: there is no {name}")
+# openndk(7) and openndk-reasons(7), to which all manual pages refer, are in openndk-tools.
+relations = {}
+for stanza in (root / "debian/control").read_text().split("\n\n"):
+    fields = dict(re.findall(r"^([\w-]+): ((?:.*\n?)(?: .*\n?)*)", stanza, re.M))
+    relations[fields.get("Package", "").strip()] = re.findall(r"[\w-]*openndk[\w-]*", fields.get("Depends", "") +
+                                                             fields.get("Recommends", ""))
+for package in ("libopenndk-dev", "libopenndk-wdk-dev", "openndk-wdk"):
+    reached = {package}
+    while new := {other for one in reached for other in relations.get(one, [])} - reached:
+        reached |= new
+    if "openndk-tools" not in reached:
+        faults.append(f"debian/control: {package} does not bring openndk-tools, which has openndk(7)")
+
 length = len((root / "README.md").read_text().splitlines())
 if length > 200:
     faults.append(f"README.md has {length} lines; the most is 200: move something to the guide that it belongs to")
