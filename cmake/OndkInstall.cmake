@@ -46,6 +46,7 @@ function(ondk_install_pc NAME COMPONENT)
     set(ONDK_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
   else()
     file(RELATIVE_PATH to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+    string(REGEX REPLACE "/$" "" to_prefix ${to_prefix})
     set(ONDK_PC_PREFIX \${pcfiledir}/${to_prefix})
   endif()
   cmake_path(APPEND ONDK_PC_LIBDIR "\${prefix}" "${CMAKE_INSTALL_LIBDIR}") # an absolute path stays as it is
@@ -75,9 +76,12 @@ function(ondk_install_package)
   endforeach()
   install(DIRECTORY include/ndk include/openndk DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT openndk-dev
     PATTERN wdk.h EXCLUDE)
-  install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/openndk COMPONENT openndk-doc
-    FILES_MATCHING PATTERN *.md PATTERN man EXCLUDE)
-  install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/openndk COMPONENT openndk-doc)
+  # With the paths by which documents refer to each other.
+  set(doc ${CMAKE_INSTALL_DATAROOTDIR}/doc/openndk)
+  install(DIRECTORY docs examples samples DESTINATION ${doc} COMPONENT openndk-doc
+    FILES_MATCHING PATTERN *.md PATTERN *.[ch] PATTERN build PATTERN netio.def PATTERN man EXCLUDE)
+  install(FILES README.md SECURITY.md CONTRIBUTING.md CHANGELOG.md LICENSE DESTINATION ${doc} COMPONENT openndk-doc)
+  install(FILES tests/interop/README.md DESTINATION ${doc}/tests/interop COMPONENT openndk-doc)
   if(ONDK_WDK)
     install(EXPORT openndk-wdk-targets NAMESPACE openndk:: DESTINATION ${dir} COMPONENT openndk-wdk-dev)
     install(FILES cmake/OndkDriver.cmake DESTINATION ${dir} COMPONENT openndk-wdk-dev)

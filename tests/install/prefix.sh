@@ -18,4 +18,9 @@ for component in openndk-lib openndk-dev openndk-tools openndk-wdk-lib openndk-w
 done | sort >"$dir/components"
 diff "$dir/all" "$dir/components"
 [ "$(grep -c 'libopenndk' "$dir/all")" -ge 13 ] || { echo "libraries are missing"; exit 1; }
+# The pkg-config file finds the installation where it is now, by a path that needs no cleaning.
+file=$(find "$dir/prefix" -name openndk.pc)
+found=$(PKG_CONFIG_PATH=${file%/*} pkg-config --variable=prefix openndk)
+[ "$(realpath "$found")" = "$(realpath "$dir/prefix")" ] || { echo "openndk.pc has the prefix $found"; exit 1; }
+! PKG_CONFIG_PATH=${file%/*} pkg-config --cflags openndk | grep -q // || { echo "openndk.pc has //"; exit 1; }
 ! grep -rIl "$build" "$dir/prefix" || { echo "these files name the build directory"; exit 1; }
