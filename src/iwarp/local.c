@@ -3,8 +3,8 @@
  * Requests that send nothing: fast register, bind, invalidate. Such a request is carried out when the requests ahead of
  * it have been framed.
  *
- * If the transport takes only a part of a batch, the rest is framed again later. Invariant: the result of such a
- * request is stored in its entry, not in the state of sending, so that the second framing skips the request.
+ * If the transport takes only a part of a batch, the rest is framed again later. Invariant: a local request's result
+ * is stored in its entry, not in the state of sending, so that the second framing skips the request.
  */
 #include "iwarp/qp_internal.h"
 

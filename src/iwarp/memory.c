@@ -15,9 +15,9 @@
  *   draining   DEAD, n > 0      the thread that brings the count to 0 frees the slot
  *
  * A lookup protects the slot by one compare-exchange, which requires the right generation and neither DEAD nor
- * PREPARED. Only then does it read the slot's other members. These are written while the slot is free, and published by
- * the store of the word. The invariant: exactly one thread either sets DEAD at count 0 or brings the count to 0 after
- * DEAD, and this thread frees the slot.
+ * PREPARED. Only then does the lookup read the slot's other members. They are written while the slot is free, and
+ * published by the store of the word. The invariant: exactly one thread either sets DEAD at count 0 or brings the count
+ * to 0 after DEAD, and this thread frees the slot.
  *
  * A window has no memory of its own. A lookup through a window also protects the region to which it is bound, in the
  * generation at the time of the bind, so that the window ends with that region.
@@ -25,7 +25,7 @@
  * An STag is the slot's index and generation, after a permutation of 32 bits keyed with the table's secret: a Feistel
  * network whose function looks up both bytes in random boxes. So STags follow each other in no visible order, and a
  * value is used again only when all generations of its slot have been used. Free slots are reused in the order in which
- * they were freed. So that takes as many registrations as there are free slots times generations.
+ * they were freed. So the reuse of a value takes as many registrations as there are free slots times generations.
  */
 #include "iwarp/memory.h"
 
@@ -65,7 +65,7 @@ struct mem_table {
     uint64_t registered;
 };
 
-/* A chunk is aligned to its size, so that slot_table finds it from the address of a slot. */
+/* A chunk is aligned to its size, so that slot_table finds the chunk from the address of a slot. */
 struct chunk {
     struct mem_table *table;
     _Alignas(sizeof(struct mem_region)) struct mem_region slots[CHUNK_SLOTS - 1]; /* `table` is in place of slot 0 */
@@ -91,7 +91,7 @@ static uint64_t table_mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Runs four times in each lookup. Multiplications that mix the bits equally well take 1.5 times as long. */
+/* Runs four times in each lookup. Multiplications would mix the bits equally well, but take 1.5 times as long. */
 static uint16_t stag_feistel_round(const struct mem_table *t, int round, uint16_t half)
 {
     unsigned v = half ^ t->keys[round];
@@ -318,7 +318,7 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
     assert(!(before & WORD_DEAD));
     if (before & WORD_COUNT)
         return false;
-    r->done = NULL; /* the return value reports the end instead */
+    r->done = NULL; /* the return value reports the end, so `done` is not called */
     slot_free(r);
     return true;
 }
@@ -368,7 +368,7 @@ static struct mem_region *table_slot(struct mem_table *t, uint32_t index)
     return c && position ? &c->slots[position - 1] : NULL;
 }
 
-/* As slot_protect, but compares only the bits of the generation that are in `mask`. */
+/* Does what slot_protect does, but compares only the bits of the generation that are in `mask`. */
 static bool slot_protect_masked(struct mem_region *r, uint32_t generation, uint32_t mask, bool with_prepared)
 {
     uint64_t hidden = with_prepared ? WORD_DEAD : WORD_DEAD | WORD_PREPARED;
@@ -387,7 +387,7 @@ bool slot_protect(struct mem_region *r, uint32_t generation, bool with_prepared)
     return slot_protect_masked(r, generation, UINT32_MAX, with_prepared);
 }
 
-/* Lookups in this file use the inline functions, because lookups run several times for each message. */
+/* Lookups in this file use the inline versions, because lookups run several times for each message. */
 static inline void slot_unprotect_inline(struct mem_region *r)
 {
     uint64_t before = atomic_fetch_sub_explicit(&r->word, 1, memory_order_acq_rel);
@@ -439,7 +439,7 @@ enum wire_error slot_check(const struct mem_region *r, const void *domain, uint6
     return slot_check_inline(r, domain, to, len, access);
 }
 
-/* Sets ref->at to the address of `to`, and ref->run to the number of contiguous bytes from there on, at most len. */
+/* Sets ref->at to the memory of `to`, and ref->run to the number of contiguous bytes from ref->at on, at most `len`. */
 static void slot_locate(const struct mem_region *r, uint64_t to, uint64_t len, struct mem_ref *ref)
 {
     uint64_t at = to - r->base_to + r->offset;

@@ -3,7 +3,7 @@
  * The STag table: which memory a peer or a request may access. Each adapter has one table. A lookup takes no lock. A
  * successful lookup protects the region: an invalidation of the region is complete only after mem_release has ended all
  * protections. So the memory stays valid while it is accessed. The invariant: after an invalidation no new lookup
- * succeeds.
+ * of the region succeeds.
  */
 #ifndef IWARP_MEMORY_H
 #define IWARP_MEMORY_H
@@ -46,7 +46,7 @@ struct mem_group {
     uint64_t newest_number;          /* the number of the newest registration; the first one has the number 1 */
     uint64_t activated_number;       /* the highest number of a registration that is or was alive */
     uint32_t activated_stag;         /* the STag of that registration; 0: none yet */
-    uint32_t newest_stag;            /* that of the newest registration, even if ended, or of `reserved`; 0: none yet */
+    uint32_t newest_stag;            /* the STag of `reserved`, or of the newest registration even if ended; or 0 */
     struct mem_region *reserved;     /* the slot of the first registration, see mem_group_reserve; or NULL */
     unsigned refs;                   /* the number of registrations, and of windows that are bound to one of them */
     bool closed;
@@ -61,7 +61,7 @@ void mem_group_init(struct mem_group *g);
 int mem_group_reserve(struct mem_table *t, struct mem_group *g);
 /* Returns the STag of the newest registration that is prepared or alive. If there is none, returns activated_stag. */
 uint32_t mem_group_current_stag(struct mem_group *g);
-/* Describes the registration whose STag mem_group_current_stag returns. Returns false if it has ended. */
+/* Describes the newest registration that is prepared or alive. Returns false if there is none. */
 struct mem_description {
     uint64_t base_to, len;
     unsigned access;
@@ -71,27 +71,28 @@ bool mem_group_describe(struct mem_group *g, struct mem_description *d);
 /* Returns newest_stag: 0, or the STag of the newest registration, even if that was discarded or has ended. */
 uint32_t mem_group_newest_stag(struct mem_group *g);
 /*
- * Undoes the preparation of stag, because its request was not posted. If the group has had no other registration so
+ * Undoes the preparation of `stag`, because its request was not posted. If the group has had no other registration so
  * far, the STag is reserved again, because the consumer may have sent the STag to the peer already.
  */
 void mem_group_unprepare(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t stag);
-/* Kills all registrations of the group: no new lookup finds them. Refuses new ones. Any thread. Idempotent. */
+/* Kills all registrations of the group: no new lookup finds them. Refuses new registrations. Any thread. Idempotent. */
 void mem_group_kill(struct mem_group *g);
 /*
- * To be called once, after mem_group_kill. Returns true if the group has no registration, and no window is bound to
- * one. Otherwise returns false. Then the thread that frees the last such registration or window calls empty(context),
+ * To be called once, after mem_group_kill. Returns true if no registration of the group and no window bound to one
+ * remains. Otherwise returns false. Then the thread that frees the last registration or window calls empty(context),
  * and does not access the group afterwards. The caller must not free the group before that call.
  */
 bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *context);
 
 /*
- * Registers len bytes at memory, which peers and requests address from base_to on. Only lookups with the same domain (a
- * protection domain) find the region. The STag is never 0 and cannot be predicted. Its value is used again only after
- * some million registrations. Returns 0, ENOMEM, or ENOSPC if the table is full (about a million regions). Any thread.
+ * Registers `len` bytes at `memory`, which peers and requests address from base_to on. Only lookups with the same
+ * domain (a protection domain) find the region. The STag is never 0 and cannot be predicted. Its value is used again
+ * only after some million registrations. Returns 0, ENOMEM, or ENOSPC if the table is full (about a million regions).
+ * Any thread.
  */
 int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to, unsigned access,
                  struct mem_region **out, uint32_t *stag);
-/* Registers as a member of the group. Returns as mem_register, or ECANCELED if the group is closed. */
+/* Registers memory as a member of the group. Returns what mem_register returns, or ECANCELED if the group is closed. */
 int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain, void *memory, uint64_t len,
                     uint64_t base_to, unsigned access, struct mem_region **out, uint32_t *stag);
 /*
@@ -104,8 +105,9 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
 /*
  * Maps memory to logical addresses. Requests use them with the privileged token, and the pages of a fast registration
  * are logical addresses. The upper half of a logical address is the mapping's STag. So a mapping is looked up and
- * protected like any region, and an address outside of all mappings is never accessed. len: at most 4 GiB less a page.
- * *logical: the logical address of the first byte, with memory's own offset in its page. Returns 0, ENOMEM or ENOSPC.
+ * protected like any region, and an address outside of all mappings is never accessed. `len` is at most 4 GiB less a
+ * page. Sets *logical to the logical address of the first byte, which has the same offset in its page as `memory`.
+ * Returns 0, ENOMEM or ENOSPC.
  */
 int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region **out, uint64_t *logical);
 /*
@@ -184,8 +186,8 @@ struct mem_cached {
     unsigned access; /* the rights that the lookup required */
 };
 /*
- * Returns true if a lookup, in the domain of the cached one, would find [to, to + len) in the cached region in one
- * piece. Then sets *at to the address of the first byte. Also returns false if only a lookup can decide.
+ * Returns true if a lookup in the cached lookup's domain would find [to, to + len) in the cached region in one piece.
+ * Then sets *at to the address of the first byte. If only a lookup can decide, returns false.
  */
 bool mem_cached_covers(const struct mem_cached *c, uint32_t stag, uint64_t to, uint64_t len, unsigned access,
                        uint8_t **at);

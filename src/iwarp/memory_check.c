@@ -37,7 +37,7 @@ static bool check_cache_covers(const struct check_cache_entry *e, const struct m
 
 /*
  * Does not store a window, because a window also ends with its region. Does not store a prepared registration, because
- * mem_group_unprepare may reserve its slot for another one in the same generation.
+ * mem_group_unprepare may reserve its slot for another registration in the same generation.
  */
 static void check_cache_store(struct check_cache_entry *e, const struct mem_table *t, uint32_t stag,
                               struct mem_region *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A slot of the STag table, for memory.c, memory_check.c and memory_request.c. The invariant: a lookup reads the slot's
- * other members only after it has protected the slot in `word` (see memory.c), and reads only the first cache line.
+ * A slot of the STag table, for memory.c, memory_check.c and memory_request.c. The invariant: a lookup first protects
+ * the slot in `word` (see memory.c). Only then does it read other members, and only those in the first cache line.
  */
 #ifndef IWARP_MEMORY_INTERNAL_H
 #define IWARP_MEMORY_INTERNAL_H
@@ -34,7 +34,7 @@ struct mem_region {
     uint8_t access, kind;
     bool revocable; /* a request made the registration, so requests may end it */
     /* Lookups do not read the rest. */
-    uint32_t generation; /* of the current or last registration, or of the one that is being made */
+    uint32_t generation; /* of the registration that is current or being made, or else of the last registration */
     void (*done)(void *context);
     void *context;
     struct mem_group *group, *parent_group; /* or NULL */

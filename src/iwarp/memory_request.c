@@ -4,7 +4,8 @@
  *
  *   a post          mem_prepare_pages or mem_prepare_window fills a slot, fixes its STag, and makes it PREPARED
  *   activation      mem_activate kills the group's registration that is alive, and makes the prepared one alive. If the
- *                   request was flushed, mem_discard kills the prepared one; if not posted, mem_group_unprepare does.
+ *                   request was flushed, mem_discard kills the prepared registration instead. If the request was not
+ *                   posted, mem_group_unprepare does.
  *   the end         mem_revoke (an invalidation by this side or the peer), the next activation, or mem_group_kill
  *
  * The consumer has the STag from the post on, and may post requests that name it before the activation. mem_check finds
@@ -63,7 +64,7 @@ uint32_t mem_group_current_stag(struct mem_group *g)
     return stag;
 }
 
-/* Protects no region: a region's members are written only after the region has left the list, under the lock. */
+/* Needs no protection: a region's members are written only after the region has left the list, which needs the lock. */
 bool mem_group_describe(struct mem_group *g, struct mem_description *d)
 {
     const struct mem_region *r;
@@ -215,8 +216,8 @@ void group_unref(struct mem_group *g)
 }
 
 /*
- * Closes the group, and kills one of its regions. Returns false if all its regions are dead. If no thread protects the
- * killed region, sets *last to the region, which the caller must free; else to NULL.
+ * Closes the group, and kills one of its regions. Returns false if all its regions were dead. If no thread protects the
+ * killed region, sets *last to that region, which the caller must free. Otherwise sets *last to NULL.
  */
 static bool group_kill_one(struct mem_group *g, struct mem_region **last)
 {
@@ -277,7 +278,7 @@ static bool slot_kill_protected(struct mem_region *r, bool wait)
     uint64_t before = atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel);
     bool first = !(before & WORD_DEAD);
 
-    /* Only the thread that killed r waits. All callers protect r: if two of them waited, neither wait would end. */
+    /* Only the thread that killed r waits. All callers protect r: if two callers waited, neither wait would end. */
     if (!first)
         wait = false;
     while (wait && (atomic_load_explicit(&r->word, memory_order_acquire) & WORD_COUNT) > 1)
@@ -400,9 +401,9 @@ static bool pages_are_valid(const struct rdma_pages *p)
 }
 
 /*
- * Finds the contiguous pages from `first` on, at most up to `used`. Returns their number, and sets *at to the beginning
- * of the first one. Returns 0 if a part of the range that lies in these pages is not mapped. The rest of the range's
- * first and last page need not be mapped.
+ * Finds the contiguous pages from the index `first` on, up to the index `used` at most. Returns their number, and sets
+ * *at to the beginning of the first page. Returns 0 if a part of the range that lies in these pages is not mapped. The
+ * parts of the first and last page that are outside of the range need not be mapped.
  */
 static uint64_t pages_find_run(struct mem_table *t, const struct rdma_pages *p, uint64_t first, uint64_t used,
                                uint8_t **at)
@@ -487,7 +488,7 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
     r->revocable = true;
     error = pages_resolve(t, p, r);
     if (error) {
-        group_set_reserved(g, r); /* so that an STag that was reserved stays reserved */
+        group_set_reserved(g, r); /* so that a reserved STag stays reserved */
         return error;
     }
     return group_publish_prepared(g, r);
@@ -563,10 +564,10 @@ static struct mem_region *group_find_alive(struct mem_group *g)
 }
 
 /*
- * Activates r unless another member of the group is alive. The caller protects r, so r is still a member. whole: r is
+ * Activates r unless another member of the group is alive. The caller protects r, so r is still a member. `whole`: r is
  * no window, or the window's region is alive and protected. Returns MEM_BUSY if *other must die first; *other is then
- * protected. The lock is held from the check to the change, so that of two concurrent activations the second one finds
- * the registration of the first one alive.
+ * protected. The lock is held from the check to the change. So if two activations are concurrent, the second activation
+ * finds the registration of the first activation alive.
  */
 static enum mem_activation group_try_activate(struct mem_region *r, bool whole, struct mem_region **other)
 {

@@ -2,7 +2,7 @@
 /*
  * Finds the memory of a message's bytes, and protects the memory against invalidation while it is accessed. The
  * invariant: registered memory is protected at each access, for sending or for placing. The protection comes from a
- * lookup here or in tx.c (source_*). That lookup was made for this access, or for an earlier one and has been cached.
+ * lookup here or in tx.c (source_*). The lookup was made for this access, or was cached by an earlier access.
  */
 #include "iwarp/qp_internal.h"
 
@@ -22,8 +22,8 @@ void pieces_release(struct pieces *p)
 }
 
 /*
- * Looks up one piece. local: for a request's own SGE. Uses the cached region if it covers the range. Only the first
- * piece of p may replace the cached region: later, other pieces of p may depend on that region's protection.
+ * Looks up one piece. `local`: the piece is in a request's own SGE. Uses the cached region if it covers the range. Only
+ * the first piece of `p` may replace the cached region: earlier pieces may depend on that region's protection.
  */
 static enum wire_error piece_lookup(const struct iw_qp *qp, struct pieces *p, bool local, uint32_t stag, uint64_t to,
                                     uint32_t len, unsigned access, struct mem_ref *ref)

@@ -39,7 +39,7 @@ bool iw_qp_rx_is_partial(const struct iw_qp *qp)
            (qp->tx.reads > 0 && progress_read(qp));
 }
 
-/* Returns the received bytes of an incomplete FPDU with a tagged or an untagged segment, or 0 if there is none. */
+/* Returns the number of received bytes of an incomplete FPDU if its segment's T bit equals `tagged`, otherwise 0. */
 static uint32_t progress_fpdu_bytes(const struct iw_qp *qp, bool tagged)
 {
     const uint8_t *partial = qp->rx.partial_buffer ? qp->rx.partial_buffer : qp->rx.partial_small;
@@ -67,7 +67,7 @@ void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark)
     mark->read = ((uint64_t)queue_head(&qp->sq) << 32) + (read ? read->received : 0) + progress_fpdu_bytes(qp, true);
 }
 
-/* Signed, because `now` can be smaller: the bytes of an incomplete FPDU include a header, placed bytes do not. */
+/* Signed: `now` can be smaller, because the bytes of an incomplete FPDU include a header, and placed bytes do not. */
 static bool progress_is_less(uint64_t before, uint64_t now, uint32_t min)
 {
     return (int64_t)(now - before) < (int64_t)min;

@@ -52,7 +52,7 @@ static void queue_init(struct queue *q, uint32_t depth, uint32_t max_sges, uint3
 
 /*
  * Allocates the queue pair and its three rings in one block. Does not clear the rings: they are most of the block, and
- * a connection that carries little never uses most of their slots.
+ * a connection with few requests never uses most of their slots.
  */
 struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
 {
@@ -146,7 +146,7 @@ void iw_qp_get_state(struct iw_qp *qp, struct iw_qp_state *s)
 
 /* Posting */
 
-/* Checks that a read with RDMA_FLAG_READ_INVALIDATE has an SGE, and that a request may invalidate the SGE's token. */
+/* Checks that a read with RDMA_FLAG_READ_INVALIDATE has an SGE, and that requests may invalidate that SGE's token. */
 static int request_check_read_invalidate(const struct iw_qp *qp, const struct rdma_request *r)
 {
     bool asked = r->flags & RDMA_FLAG_READ_INVALIDATE;
@@ -260,7 +260,7 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes)
                                   memory_order_relaxed);
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
         queue_prefetch(q, tail + 1);
-        if (r->flags & RDMA_FLAG_DEFER) /* set after the tail: whoever rings and clears it must transmit the request */
+        if (r->flags & RDMA_FLAG_DEFER) /* set after the tail: a thread that clears it must transmit the request */
             atomic_store_explicit(&q->deferred, true, memory_order_release);
     }
     spin_unlock(&q->lock);
@@ -394,7 +394,7 @@ static void queue_drain(struct iw_qp *qp, struct queue *q, uint32_t limit, enum 
     }
 }
 
-/* Completes everything posted before the call. Updates tx.next first, because the upcalls may post. */
+/* Completes all requests posted before the call. Updates tx.next first, because the upcalls may post. */
 static void qp_drain(struct iw_qp *qp, enum rdma_status status, enum wire_error error)
 {
     uint32_t sends = queue_tail(&qp->sq), receives = queue_tail(&qp->rq);

@@ -10,11 +10,11 @@
  * even for 0 bytes, before any other call for this queue pair. Results are reported by upcalls.
  *
  * With CRC an FPDU is staged, verified, then placed. Without CRC its payload goes directly to its destination. If the
- * peer sends what it has no right to send, a Terminate is queued, and `ended` reports the end of the stream.
+ * peer sends something invalid, a Terminate is queued, and `ended` reports the end of the stream.
  *
- * A request is done, and may complete, when the transport has its last byte, or the queue pair has a private copy of it
- * (the rest of an FPDU of which the transport took a part). The invariant: from then on nothing accesses the consumer's
- * memory, so that neither a flush nor an invalidation changes an FPDU that has begun.
+ * A request is done, and may complete, when the transport has its last byte, or the queue pair has a private copy of
+ * that byte (if the transport took only a part of an FPDU, the rest is copied). The invariant: from then on nothing
+ * accesses the consumer's memory, so that neither a flush nor an invalidation changes an FPDU that has begun.
  *
  * A read waits while ORD reads are in flight, and the requests posted after it wait too. If the peer sends more reads
  * than IRD at a time, the stream ends.
@@ -52,7 +52,7 @@ enum iw_end {
 struct iw_srq;
 struct iw_srq_config {
     uint32_t depth, sges;
-    uint32_t threshold; /* 0: not armed; otherwise armed, and checked when a receive is used */
+    uint32_t threshold; /* 0: not armed; otherwise the queue is armed, and each use of a receive checks the threshold */
     struct mem_table *memory;
     const void *domain;
     /*
@@ -78,8 +78,9 @@ struct iw_srq_state {
 void iw_srq_get_state(struct iw_srq *srq, struct iw_srq_state *s);
 
 /*
- * Upcalls, made in the owner's calls of rx_*, tx_*, flush and stop. An upcall may post and make no other call. It must
- * not wait, nor run code that may wait: its caller may protect memory, and another thread may wait for that to end.
+ * Upcalls. The owner's calls of rx_*, tx_*, flush and stop make them. An upcall may post, and may make no other call.
+ * It must not wait, nor run code that may wait: its caller may protect memory, and another thread may wait for the end
+ * of that protection.
  */
 struct iw_qp_events {
     /* n > 0 requests of one queue have completed, in order. The upcall may modify the array. */
@@ -89,21 +90,21 @@ struct iw_qp_events {
     void (*peer_closed)(struct iw_qp *qp);  /* the peer closed gracefully: end of stream between messages */
     /*
      * Called at most once for a stream, before the end has any other effect, so that the owner can store the reason
-     * first. After this call initiator posts return ENOTCONN, everything outstanding completes with RDMA_STATUS_LOST or
-     * a more precise status, and rx ends. If a Terminate was queued, tx still sends the rest of a half-sent FPDU, then
-     * the Terminate.
+     * first. After this call initiator posts return ENOTCONN, all outstanding requests complete with RDMA_STATUS_LOST
+     * or a more precise status, and rx ends. If a Terminate was queued, tx still sends the rest of a half-sent FPDU,
+     * then the Terminate.
      */
     void (*ended)(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 };
 
 struct iw_qp_config {
     uint32_t receive_depth, initiator_depth, receive_sges, initiator_sges, inline_size;
-    uint16_t max_ird, max_ord; /* the most reads in flight: from the peer, and to the peer */
+    uint16_t max_ird, max_ord; /* the most reads in flight: the peer's, and this side's */
     struct mem_table *memory;
     const void *domain; /* protection domain, for lookups */
     uint64_t secret;    /* a random number, so that a peer cannot guess the sink STags of reads */
     const struct iw_qp_events *events;
-    struct iw_srq *srq; /* or NULL; supplies the receives, and receive_depth is not used */
+    struct iw_srq *srq; /* NULL, or supplies the receives; then receive_depth is not used */
     void *owner;        /* returned by iw_qp_owner */
     void *qp_context;   /* copied to each completion */
 };
@@ -137,13 +138,13 @@ enum iw_end iw_qp_end(const struct iw_qp *qp);
  * a request cannot be carried out, it completes with RDMA_STATUS_LOCAL_ACCESS, and the stream goes on.
  *
  * A completion's `error` is the code of the Terminate that ended the request, or WIRE_OK if none did. Exception: with
- * RDMA_STATUS_LOCAL_ACCESS, `error` is that of the memory check, or WIRE_RDMAP_PROTECTION for a registration or bind
- * whose memory does not exist any more. A completion's `reason` is 0.
+ * RDMA_STATUS_LOCAL_ACCESS, `error` is the result of the memory check, or WIRE_RDMAP_PROTECTION for a registration or
+ * bind whose memory does not exist any more. A completion's `reason` is 0.
  */
 
 /*
- * Posts a request. Any thread, concurrently with any call. Stores the length of the SGEs in *bytes, unless bytes is
- * NULL. The caller must not read the SGEs afterwards, because the request may have completed. Returns 0, or queues
+ * Posts a request. Any thread, concurrently with any call. Stores the sum of the SGEs' lengths in *bytes, unless bytes
+ * is NULL. The caller must not read the SGEs afterwards, because the request may have completed. Returns 0, or queues
  * nothing and returns:
  *   ENOSPC      the queue is full
  *   EINVAL      too many SGEs, a sum above 4 GiB - 1 or the inline size, SGEs that change during the call, or a receive
@@ -185,8 +186,8 @@ void iw_qp_rx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 void iw_qp_rx_eof(struct iw_qp *qp);
 /*
  * Limits a receive turn: from now on rx_done processes at most fpdus + 1 valid FPDUs. The bytes that were staged but
- * not processed stay with the queue pair. While iw_qp_rx_has_staged returns true, the owner must call rx_resume, and
- * neither rx_want nor rx_eof. Without this call, or without memory for another staging area, a turn has no limit.
+ * not processed stay with the queue pair. While iw_qp_rx_has_staged returns true, the owner must call rx_resume, not
+ * rx_want or rx_eof. Without this call, or without memory for another staging area, a turn has no limit.
  */
 void iw_qp_rx_set_limit(struct iw_qp *qp, unsigned fpdus);
 bool iw_qp_rx_is_at_limit(const struct iw_qp *qp);
@@ -198,12 +199,12 @@ int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
 void iw_qp_tx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 /* Would tx_want return entries, or fail a request? */
 bool iw_qp_tx_has_work(const struct iw_qp *qp);
-/* After a tx_done of all bytes: did tx_want frame everything? Then another tx_want would return 0. */
+/* To be called after tx_done for all bytes. Did tx_want frame everything? Then another tx_want would return 0. */
 bool iw_qp_tx_framed_all(const struct iw_scratch *s);
 
 /*
  * The position of the input: which FPDU, send, write or response to a read the peer has begun and not finished, and how
- * much of it has arrived. The owner makes a mark, makes a second mark later, and compares the two.
+ * many of its bytes have arrived. The owner makes a mark, makes a second mark later, and compares the two.
  */
 struct iw_rx_mark {
     uint64_t fpdus, bytes;                    /* received so far */
@@ -230,14 +231,14 @@ bool iw_qp_initiator_is_idle(const struct iw_qp *qp);
 bool iw_qp_tx_is_clean(const struct iw_qp *qp);
 
 /*
- * Completes everything posted before the call with status, receives included, in order. A request that is posted
- * meanwhile completes too or stays queued. The stream goes on, unless a request is partly sent, a receive partly
+ * Completes all requests posted before the call, receives included, in order, with `status`. A request that is posted
+ * during the call completes too or stays queued. The stream goes on, unless a request is partly sent, a receive partly
  * filled, or a read in flight: then a Terminate is queued, and `ended` is called with IW_END_FLUSH.
  */
 void iw_qp_flush(struct iw_qp *qp, enum rdma_status status);
 /*
- * Ends the stream without `ended`, because the connection is gone. Initiator posts return ENOTCONN from now on, unsent
- * bytes are dropped, and everything posted completes with status. The queue pair can start again.
+ * Ends the stream without a call of `ended`, because the connection is gone. Initiator posts return ENOTCONN from now
+ * on, unsent bytes are dropped, and all posted requests complete with `status`. iw_qp_start may follow.
  */
 void iw_qp_stop(struct iw_qp *qp, enum rdma_status status);
 
@@ -247,9 +248,9 @@ struct iw_counters {
 void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c);
 
 /*
- * Messages since the creation. Out: a request counts when the transport has its last byte, a read when the transport
- * has its Read Request. In: a message counts when it has arrived completely, a read when its Read Request has been
- * accepted.
+ * Counts of messages since the queue pair's creation. Out: a request counts when the transport has its last byte, a
+ * read when the transport has its Read Request. In: a message counts when it has arrived completely, a read when its
+ * Read Request has been accepted.
  */
 enum iw_message { IW_OUT_SEND, IW_OUT_WRITE, IW_OUT_READ, IW_IN_SEND, IW_IN_WRITE, IW_IN_READ, IW_MESSAGES };
 /* A snapshot for an observer. Any thread; the values may be a moment old. Takes the locks of posters for a moment. */

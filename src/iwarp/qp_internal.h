@@ -14,7 +14,7 @@
  *   reads.c      RDMA read, both directions
  *   terminate.c  Terminate, both directions
  *
- * The initiator queue, from head to tail (positions are never reset; a slot is position & mask):
+ * The initiator queue, from head to tail (positions are never reset; position & mask is the slot's index):
  *
  *   head                 tx.next                tail
  *    | in flight or done  | queued               |
@@ -49,15 +49,15 @@ enum {
     MIN_LARGE_FPDU = 8192,   /* bytes from which on an FPDU counts as large */
     MAX_SHORT_FPDUS = 4,     /* after so many short FPDUs in a row, no large FPDU is expected */
     MAX_PARTIAL = 128,       /* bytes of an incomplete FPDU that the queue pair stores without a buffer */
-    MAX_SMALL_TAIL = 256,    /* bytes of a half-sent FPDU's rest that the queue pair stores without a buffer */
+    MAX_SMALL_TAIL = 256,    /* bytes of the rest of a half-sent FPDU that the queue pair stores without a buffer */
     ARENA_SIZE = 800 * 1024, /* bytes for a batch's headers, trailers and copied payload; 12 FPDUs of 64 KiB fit */
     MAX_BATCH_FPDUS = 64,
     MAX_BATCH_BYTES = 1024 * 1024, /* a batch ends with the FPDU that reaches this size */
-    MIN_EARLY = 24 * 1024,         /* so many first bytes of a message are a batch of their own, if as many remain */
+    MIN_EARLY = 24 * 1024,         /* the first so many bytes of a message are one batch, if at least as many remain */
     MAX_COPY = 512,                /* a piece of payload up to this size is copied: an iovec entry would cost more */
-    MAX_SPARE_BUFFERS = 8,         /* the most that a scratch stores */
-    MAX_SPARE_STAGES = 2,          /* the most that a scratch stores in addition to the stage in use */
-    MAX_COMPLETIONS = 16,          /* the most in one upcall */
+    MAX_SPARE_BUFFERS = 8,         /* the most free buffers that a scratch stores */
+    MAX_SPARE_STAGES = 2,          /* the most stages that a scratch stores in addition to the stage in use */
+    MAX_COMPLETIONS = 16,          /* the most completions in one upcall */
     TERMINATE_FPDU = IW_TERMINATE_FPDU,
 };
 
@@ -98,12 +98,12 @@ struct queue {
 
 enum tx_kind { TX_NONE, TX_REQUEST, TX_RESPONSE, TX_RTR };
 
-/* The state of sending. A batch advances a copy of it, and stores the copy after each FPDU (tx_fpdu.after). */
+/* The state of sending. A batch advances a copy of the state, and stores that copy after each FPDU (tx_fpdu.after). */
 struct tx_state {
     uint8_t kind;       /* enum tx_kind: the message in progress */
     uint8_t rtr;        /* enum mpa_rtr: the ready-to-receive message that is still to be sent */
-    bool response_turn; /* the next response precedes the next request; a request sets this, a response clears it */
-    bool rtr_read;      /* the ready-to-receive read is in flight; it is the oldest of the reads */
+    bool response_turn; /* the next response precedes the next request; set by a request, cleared by a response */
+    bool rtr_read;      /* the ready-to-receive read is in flight, as the oldest of the reads */
     uint32_t next;      /* the position of the request in progress, or of the next one */
     uint32_t response;  /* the position of the response in progress, or of the next one */
     uint32_t offset;    /* bytes of the message in progress that are framed */
@@ -139,7 +139,7 @@ struct rx_state {
     uint32_t mo;             /* bytes of the send in progress that are placed */
     uint32_t partial_len;    /* bytes that have arrived of an incomplete FPDU */
     uint32_t partial_size;   /* the size that the FPDU in partial_buffer will have */
-    uint8_t *partial_buffer; /* contains the incomplete FPDU. NULL: it is in partial_small */
+    uint8_t *partial_buffer; /* contains the incomplete FPDU; NULL: partial_small contains it */
     uint64_t limit;          /* the turn ends when fpdus_received reaches this value */
     uint8_t *staged;         /* a staging area with bytes that the last turn did not process, or NULL */
     uint32_t staged_at, staged_len;
@@ -205,9 +205,9 @@ struct tx_batch {
     uint8_t *source; /* the rest of the current SGE, or of the current piece of memory */
     uint32_t source_len;
     struct mem_cached cached; /* protects the memory of `source` */
-    bool cached_is_listed;    /* iov references the cached region; its protection moves to `ref` if another is cached */
+    bool cached_is_listed;    /* iov references the cached region; if replaced, its protection moves to `ref` */
     bool is_summed;           /* the current FPDU's CRC is computed while its payload is copied */
-    uint32_t sum;             /* if is_summed: the CRC of the current FPDU so far */
+    uint32_t sum;             /* if is_summed: the CRC of the current FPDU's bytes so far */
     bool is_complete;         /* everything that can be sent now is framed */
     enum wire_error error;    /* the error of the lookup or check that failed */
     struct tx_fpdu fpdu[MAX_BATCH_FPDUS];
@@ -228,11 +228,11 @@ struct iw_scratch {
 };
 
 /* scratch.c */
-/* Makes sure that the next scratch_alloc_buffer succeeds. Returns false if out of memory. */
+/* Ensures that the next scratch_alloc_buffer succeeds. Returns false if out of memory. */
 bool scratch_reserve_buffer(struct iw_scratch *s);
 uint8_t *scratch_alloc_buffer(struct iw_scratch *s);             /* BUFFER_SIZE bytes, or NULL if out of memory */
 void scratch_free_buffer(struct iw_scratch *s, uint8_t *buffer); /* NULL is allowed */
-/* Replaces s->stage; the caller now owns the old one. Returns false if out of memory, and changes nothing then. */
+/* Replaces s->stage; the caller now owns the old stage. If out of memory, changes nothing and returns false. */
 bool scratch_replace_stage(struct iw_scratch *s);
 void scratch_free_stage(struct iw_scratch *s, uint8_t *stage);
 
@@ -297,7 +297,7 @@ enum wire_error pieces_add_entry(const struct iw_qp *qp, struct pieces *p, const
 /* Does the same with memory that the peer names. */
 enum wire_error pieces_add_region(const struct iw_qp *qp, struct pieces *p, uint32_t stag, uint64_t to, uint32_t len,
                                   unsigned access, unsigned max);
-/* Returns the SGE that contains the request's byte `offset`, which must exist. *within: its offset in the SGE. */
+/* Returns the SGE with the request's byte `offset`, which must exist. Sets *within to that byte's offset in the SGE. */
 const struct rdma_sge *entry_find_sge(const struct entry *e, uint32_t offset, uint32_t *within);
 /* Checks all SGEs. posted: the caller is a post, for which prepared registrations are valid too. */
 enum wire_error sges_check(const struct iw_qp *qp, const struct rdma_sge *sges, uint32_t count, unsigned access,
@@ -310,21 +310,21 @@ enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_he
 void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_check_request(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload);
-/* Ends the stream with a Terminate for the Read Request at this position, whose response is due but cannot be sent. */
+/* Ends the stream with a Terminate for the Read Request at the position `response`, which cannot be answered. */
 void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error);
 
 /* srq.c */
 uint32_t srq_sges(const struct iw_srq *srq);
 /*
- * If h begins a send and the queue pair uses a shared receive queue, moves the oldest receive of the shared queue to
- * rq. Does nothing if the shared queue is empty. Must be called before h is validated.
+ * If `h` begins a send and the queue pair uses a shared receive queue, moves the oldest receive of the shared queue to
+ * rq. Does nothing if the shared queue is empty. Must be called before `h` is validated.
  */
 void srq_supply(struct iw_qp *qp, const struct ddp_header *h);
 
 /* terminate.c */
 /*
- * Queues a Terminate about a segment of ulpdu_len bytes, of which the first len are at ulpdu. If ulpdu is NULL, the
- * Terminate is about no segment.
+ * Queues a Terminate about a segment of ulpdu_len bytes. The first `len` bytes of the segment are at `ulpdu`. If
+ * `ulpdu` is NULL, the Terminate is about no segment.
  */
 void terminate_queue(struct iw_qp *qp, enum wire_error error, const uint8_t *ulpdu, size_t len, uint32_t ulpdu_len);
 void terminate_received(struct iw_qp *qp, const uint8_t *payload, uint32_t len);
@@ -336,9 +336,9 @@ static inline bool entry_is_local(const struct entry *e)
 }
 
 /*
- * Carries out a local request. Returns true if the request is done or failed. alone: the batch is empty, and the caller
- * protects no memory (memory.h). Without `alone`, returns false and changes nothing if the request would end a
- * registration, because that waits until no thread protects the registration's memory.
+ * Carries out a local request. Returns true if the request is done or failed. `alone`: the batch is empty, and the
+ * caller protects no memory (memory.h). If `alone` is false and the request would end a registration, returns false and
+ * changes nothing, because that end waits until no thread protects the registration's memory.
  */
 bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone);
 void local_discard(struct iw_qp *qp, const struct entry *e); /* must be called if the request is flushed */

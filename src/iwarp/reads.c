@@ -4,14 +4,14 @@
  *
  * As requester: each read of the consumer becomes one Read Request. Its sink STag is valid for this read alone and has
  * no entry in the memory table. Invariant: only the oldest read in flight accepts a response, and each segment must
- * begin at the byte after the previous one. As responder: the peer's requests wait in a ring whose size is the limit of
- * inbound reads, and are answered in order.
+ * begin at the byte after the previous segment. As responder: the peer's requests wait in a ring whose size is the
+ * limit of inbound reads, and are answered in order.
  */
 #include "iwarp/qp_internal.h"
 
 /*
  * Returns the sink STag of the n-th read: a permutation of 32 bits, keyed by the secret. So every n has its own STag,
- * and a peer cannot predict the next one. Never returns 0: the value 0 becomes 1.
+ * and a peer cannot predict the next STag. Never returns 0: the value 0 becomes 1.
  */
 uint32_t reads_sink(const struct iw_qp *qp, uint32_t n)
 {
@@ -50,7 +50,7 @@ enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_he
     return WIRE_OK;
 }
 
-/* Invalidates the sink's token if the read requests that. The response has been placed, and no memory is protected. */
+/* If the read requests it, invalidates the sink's token. The response has been placed, and no memory is protected. */
 static enum wire_error reads_invalidate_sink(const struct iw_qp *qp, const struct entry *e)
 {
     if (!(e->flags & RDMA_FLAG_READ_INVALIDATE))
@@ -126,7 +126,7 @@ enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload)
     return WIRE_OK;
 }
 
-/* The Terminate contains the Read Request's headers. They are encoded again, so reserved bits may differ. */
+/* The Terminate contains the Read Request's headers. They are encoded anew, so reserved bits may differ. */
 void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error)
 {
     struct ddp_header h = {

@@ -9,12 +9,12 @@
  *     (`direct`). Only headers, trailers and control messages are staged.
  *
  * A turn processes at most as many FPDUs as iw_qp_rx_set_limit allows. If staged bytes remain, the queue pair becomes
- * the owner of the staging area, and the next turns process it.
+ * the owner of the staging area, and the next turns process those bytes.
  *
- * The invariant: validation of a segment changes nothing, and placement writes only to memory that is protected for it.
- * Finishing a segment fails in two cases only: a Read Request, whose source is checked only then, and the end of a send
- * with invalidate, whose STag may have ended since the validation. A fault ends the stream, and the Terminate contains
- * the segment's header.
+ * The invariant: validation of a segment changes nothing, and placement writes only to protected memory. Finishing a
+ * segment fails in two cases only: a Read Request, whose source is checked only then, and the end of a send with
+ * invalidate, whose STag may have ended since the validation. A fault ends the stream, and the Terminate contains the
+ * segment's header.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ static enum wire_error segment_validate_untagged(const struct iw_qp *qp, const s
     }
 }
 
-/* Validates DDP's fields, then RDMAP's, then the message, receive or read that they belong to. */
+/* Validates DDP's fields, then RDMAP's fields, then the message, receive or read to which the segment belongs. */
 static enum wire_error segment_validate(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
 {
     if (h->ddp_version != DDP_VERSION)
@@ -110,8 +110,8 @@ static struct entry *segment_entry(const struct iw_qp *qp, const struct rx_segme
 /* Faults */
 
 /*
- * Ends the stream with a Terminate about a segment, of which the first len bytes are at ulpdu. WIRE_DDP_CATASTROPHIC
- * means that the memory of this side's receive or read was not valid any more.
+ * Ends the stream with a Terminate about a segment. The first `len` bytes of the segment are at `ulpdu`.
+ * WIRE_DDP_CATASTROPHIC means that the memory of this side's receive or read was not valid any more.
  */
 static void rx_fault_segment(struct iw_qp *qp, const struct rx_segment *g, enum wire_error error, const uint8_t *ulpdu,
                              size_t len)
@@ -131,7 +131,7 @@ static void rx_fault_stream(struct iw_qp *qp, enum wire_error error)
 
 /* Placement */
 
-/* Adds the destination of the segment's next bytes to p: len bytes, or fewer if they are in more than max pieces. */
+/* Adds the destination of the segment's next `len` bytes to p. Adds less if the bytes are in more than `max` pieces. */
 static enum wire_error segment_map(const struct iw_qp *qp, const struct rx_segment *g, struct pieces *p, uint32_t len,
                                    unsigned max)
 {
@@ -219,7 +219,7 @@ static void rx_note_fpdu(struct iw_qp *qp)
     qp->events->first_fpdu(qp);
 }
 
-/* Can the end of the segment's message end a registration? Ending one waits until no thread protects it. */
+/* Can the end of the segment's message end a registration? That end waits until no thread protects the registration. */
 static bool segment_ends_region(const struct iw_qp *qp, const struct ddp_header *h)
 {
     const struct entry *read = h->opcode == RDMAP_READ_RESP ? reads_oldest(qp) : NULL;
@@ -264,7 +264,7 @@ static bool fpdu_crc_is_valid(const uint8_t *fpdu, uint32_t ulpdu)
     return memcmp(sum, fpdu + covered, sizeof sum) == 0;
 }
 
-/* An empty FPDU is a form of ready-to-receive, so it is valid only as the first one. */
+/* An empty FPDU is a form of ready-to-receive, so it is valid only as the first FPDU. */
 static void rx_process_empty_fpdu(struct iw_qp *qp)
 {
     if (qp->rx.has_begun)
@@ -471,7 +471,7 @@ static bool rx_store_staged(struct iw_qp *qp, struct iw_scratch *s, uint8_t *are
     return true;
 }
 
-/* Processes staged bytes, up to the turn's limit. area: the staging area that contains them. */
+/* Processes the staged bytes at `bytes`, which are in the staging area `area`, up to the turn's limit. */
 static void rx_process(struct iw_qp *qp, struct iw_scratch *s, uint8_t *area, const uint8_t *bytes, size_t len)
 {
     while (qp->rx.open && len > 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Buffers that the queue pairs of one shard share. The owner of the shard calls all functions. The invariant: each
- * buffer and stage is an allocation of its own, so that a queue pair may own one beyond the scratch's lifetime.
+ * buffer and stage is allocated separately, so that a queue pair may own it beyond the scratch's lifetime.
  */
 #include <stdlib.h>
 

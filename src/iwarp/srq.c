@@ -5,8 +5,8 @@
  *
  * A queue pair that uses a shared queue also has its own receive queue, of depth 1. When a message begins, the oldest
  * shared receive moves to that queue, and is filled, completed, failed or flushed like any other receive.
- * Invariant: a receive that no queue pair has begun to fill is in the ring, available to all of them. Messages use the
- * receives in the order in which they were posted.
+ * Invariant: a receive that no queue pair has begun to fill is in the ring, available to all queue pairs. Messages use
+ * the receives in the order in which the receives were posted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -172,8 +172,8 @@ static bool srq_pop(struct iw_srq *srq, struct entry *to)
 }
 
 /*
- * Does h begin the next send? Then a receive moves to the queue pair before the segment is validated, so that a segment
- * that is not valid fails this receive.
+ * Does `h` begin the next send? Then a receive moves to the queue pair before the segment is validated, so that an
+ * invalid segment fails that receive.
  */
 static bool srq_begins_message(const struct iw_qp *qp, const struct ddp_header *h)
 {

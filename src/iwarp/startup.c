@@ -19,18 +19,19 @@
  * startup_classify_request and startup_classify_reply turn a frame into an input; the step itself cannot fail.
  * startup_step alone writes the state, and checks the invariants afterwards:
  *   1. Only states that read ask for bytes, and never beyond the end of the frame.
- *   2. Only states that write offer bytes. No state does both.
+ *   2. Only states that write offer bytes. No state both reads and writes.
  *   3. After agreement the revision is at most 2 and the limits are at most the adapter's. With peer-to-peer, which
  *      needs revision 2, exactly one ready-to-receive form is selected; otherwise none.
  *   4. The reply that the initiator has read has the bit R in REJECTED, and does not have it in AGREED.
  *
  * Choices that the RFCs leave open, and answers to peers that break the RFCs:
  *   - The responder does not answer an unknown revision: RFC 5044 requires the receiver to close and report. The
- *     initiator accepts a reply with a lower revision than the request's; a reply with a higher one is malformed.
+ *     initiator accepts a reply with a lower revision than the request's; a reply with a higher revision is malformed.
  *   - R in a request has no meaning and is ignored, like reserved bits.
  *   - C from either side enables CRC. M is not supported: a request with M is rejected, a reply with M is malformed.
  *   - The responder selects one form that both sides have. If there is none, it rejects and lists its own forms in the
- *     reply. It cannot send a Terminate, as the initiator does in this case, because it has no FPDUs yet.
+ *     reply. Unlike the initiator, the responder cannot send a Terminate in this case, because it sends no FPDU before
+ *     its reply.
  *   - To the initiator, a reply without A means client-server. If a reply has several forms, the initiator selects one.
  *   - A ready-to-receive read is avoided if no reads are allowed and there is another form.
  *   - The responder's reply has the effective limits, so that both sides use the same limits.
@@ -302,7 +303,7 @@ void iw_startup_free(struct iw_startup *s)
     free(s);
 }
 
-/* Lowers the limits to those in the peer's frame: each inbound limit to the other side's outbound limit. */
+/* Lowers this side's inbound limit to the peer's outbound limit, and the outbound limit to the peer's inbound limit. */
 static void startup_merge_limits(struct iw_startup *s)
 {
     if (!s->peer.has_limits)
@@ -324,7 +325,7 @@ static struct mpa_frame startup_reply_frame(const struct iw_startup *s)
     };
 }
 
-/* Makes a reject of a request that the consumer does not receive. It lists the forms that this side accepts. */
+/* Makes a reject for a request that the consumer does not receive. The reject lists the forms this side accepts. */
 static enum responder_input startup_refuse(struct iw_startup *s, enum iw_startup_fault fault)
 {
     struct mpa_frame f = startup_reply_frame(s);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Connection start-up: the MPA request and reply, without I/O and clock. The initiator and the responder are two state
- * machines, each a table (startup.c). The caller reads the bytes that rx_want asks for, and sends those of tx_want.
+ * machines, each a table (startup.c). The caller reads the bytes that rx_want requests, and sends those of tx_want.
  * Invariant: start-up never asks for a byte behind the peer's frame, because that byte belongs to the stream.
  *
- * The caller has the time limits, and frees the object when one has passed. Start-up only negotiates the
+ * The caller has the time limits, and frees the object when a time limit has passed. Start-up only negotiates the
  * ready-to-receive form; the stream sends and receives the message itself (qp.h). A ready-to-receive read does not
- * count against the read limits: if it is the only common form, it is selected even with a limit of 0.
+ * count against the read limits: if the read is the only common form, it is selected even with a limit of 0.
  */
 #ifndef IWARP_STARTUP_H
 #define IWARP_STARTUP_H
@@ -40,7 +40,8 @@ enum iw_startup_event {
     IW_STARTUP_REJECTED, /* initiator: the peer rejected; its private data is valid */
     /*
      * The frame is invalid. The initiator closes. The responder closes at once if key, length or revision are wrong.
-     * For markers, flag S without limits, too much private data or no common form, it first sends a reject (tx_want).
+     * For markers, flag S without limits, too much private data or no common form, the responder first sends a reject
+     * (tx_want).
      */
     IW_STARTUP_MALFORMED,
     /* After the next two, the initiator sends a Terminate, with the result's crc, and closes. */
@@ -79,9 +80,9 @@ struct iw_startup *iw_startup_responder(const struct iw_startup_config *c);
 void iw_startup_free(struct iw_startup *s);
 
 /*
- * Returns how many bytes the caller must read, and sets *at to where they go. Returns 0 while this side sends its
- * frame, while the consumer decides, and at the end. Bytes that arrive while the consumer decides are a protocol error:
- * the caller closes.
+ * Returns how many bytes the caller must read, and sets *at to their destination. Returns 0 while this side sends its
+ * frame, while the consumer decides, and at the end. If bytes arrive while the consumer decides, the caller must close
+ * the connection, because they are a protocol error.
  */
 size_t iw_startup_rx_want(struct iw_startup *s, uint8_t **at);
 enum iw_startup_event iw_startup_rx_done(struct iw_startup *s, size_t n);
@@ -96,8 +97,8 @@ void iw_startup_accept(struct iw_startup *s, uint16_t ird, uint16_t ord, const v
 void iw_startup_reject(struct iw_startup *s, const void *private_data, size_t len);
 
 /*
- * Responder, after IW_STARTUP_REQUEST: returns the peer's limits, capped by the adapter's, from this side's view (ird:
- * inbound reads). After iw_startup_accept or IW_STARTUP_ACCEPTED: returns the effective limits.
+ * Responder, after IW_STARTUP_REQUEST: returns the peer's limits, capped by the adapter's, from this side's view (*ird:
+ * reads by the peer). After iw_startup_accept or IW_STARTUP_ACCEPTED: returns the effective limits.
  */
 void iw_startup_limits(const struct iw_startup *s, uint16_t *ird, uint16_t *ord);
 /* Responder, after IW_STARTUP_MALFORMED. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Terminate is the last message of a stream. The side that has found an error sends it. It contains the error's
- * code and, for errors of DDP and RDMAP, the headers of the faulty segment.
+ * The Terminate is the last message of a stream. The side that has found an error sends the Terminate, which contains
+ * the error's code and, for errors of DDP and RDMAP, the headers of the faulty segment.
  */
 #include <string.h>
 
@@ -69,7 +69,7 @@ size_t iw_terminate_frame(bool crc, enum wire_error error, uint8_t fpdu[IW_TERMI
     return terminate_frame(crc, &t, fpdu);
 }
 
-/* Returns the status of a read that the peer's Terminate refused, or RDMA_STATUS_LOST if no read causes this error. */
+/* Returns the status of a read that the peer's Terminate refused, or RDMA_STATUS_LOST if the error refuses no read. */
 static enum rdma_status terminate_read_status(enum wire_error error)
 {
     switch (error) {

@@ -11,7 +11,7 @@
  * post. So the bytes of an FPDU that has begun cannot change, and a flush or an invalidation never leaves a part of an
  * FPDU. A request is done when its last byte has been sent or copied. The source of a Read Response may change at any
  * time, because the consumer may write to it. So with CRC the payload of a Read Response is copied to the arena, and
- * the CRC is that of the copy, which is sent.
+ * the copy is summed and sent.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static size_t fpdu_padding(size_t ulpdu)
 
 /*
  * Writes padding and CRC, and returns the FPDU's size. Sums the first `first` bytes and the rest separately, because
- * they were stored separately, and a load that needs two stores is slow: see ddp_fpdu_begin.
+ * the two parts were stored separately, and a load that needs two stores is slow: see ddp_fpdu_begin.
  */
 static size_t fpdu_write_trailer(bool crc, uint8_t *bytes, size_t first, size_t ulpdu)
 {
@@ -138,8 +138,8 @@ static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 /* The source: the memory of the payload of the message in progress */
 
 /*
- * Sets source and source_len to the first piece of the range. local: for a request's own SGE. The region stays
- * protected until another region is looked up, or until the batch's end if the iovec references the region.
+ * Sets source and source_len to the first piece of the range. `local`: the range is in a request's own SGE. The region
+ * stays protected until another region is looked up, or until the batch's end if the iovec references the region.
  */
 static enum wire_error source_lookup(const struct iw_qp *qp, struct tx_batch *b, bool local, uint32_t stag, uint64_t to,
                                      uint32_t len)
@@ -166,7 +166,7 @@ static enum wire_error source_lookup(const struct iw_qp *qp, struct tx_batch *b,
     return error;
 }
 
-/* Sets source and source_len to the message's bytes from offset on, up to the end of the SGE or piece of memory. */
+/* Sets source and source_len to the message's bytes from `offset` on, up to the end of the SGE or piece of memory. */
 static enum wire_error source_open(const struct iw_qp *qp, struct tx_batch *b, uint32_t offset)
 {
     const struct rdma_sge *sge;
@@ -213,7 +213,7 @@ static bool source_append(struct iw_scratch *s, uint32_t n, bool copied)
     return true;
 }
 
-/* Adds `want` bytes of the message from offset on, or fewer if there is no more room. Sets *got to the number added. */
+/* Adds `want` bytes of the message from `offset` on, or fewer if the room ends. Sets *got to the number added. */
 static enum wire_error source_gather(const struct iw_qp *qp, struct iw_scratch *s, uint32_t offset, uint32_t want,
                                      uint32_t *got)
 {
@@ -262,7 +262,7 @@ static uint32_t frame_crc(const struct tx_batch *b, unsigned from, const uint8_t
     return sum;
 }
 
-/* Adds padding and CRC of the FPDU that begins at header, in iov[from]. */
+/* Adds padding and CRC of the FPDU that begins at `header`, in iov[from]. */
 static void frame_add_trailer(struct iw_scratch *s, bool crc, unsigned from, const uint8_t *header, size_t ulpdu)
 {
     struct tx_batch *b = &s->batch;
@@ -288,7 +288,7 @@ static void frame_undo(struct tx_batch *b, const struct frame_mark *m)
     b->source_len = 0;
 }
 
-/* Writes the headers of an FPDU with so many bytes of payload, and sets p->h.last. */
+/* Writes the headers of an FPDU with `payload` bytes of payload, and sets p->h.last. */
 static void frame_put_headers(uint8_t *fpdu, struct tx_plan *p, size_t headers, uint32_t payload)
 {
     p->h.last = payload == p->bytes_left;
@@ -383,8 +383,8 @@ static enum frame_result frame_short(struct iw_qp *qp, struct iw_scratch *s, str
 }
 
 /*
- * Should the beginning of a long message be sent before the rest is framed? The peer then processes it while this side
- * sums and copies the rest. Once for each message is enough: afterwards the peer always has something to process.
+ * Should the beginning of a long message be sent before the rest is framed? The peer then processes the beginning while
+ * this side sums and copies the rest. Once for each message is enough: afterwards the peer always has bytes to process.
  */
 static bool batch_ends_early(const struct tx_batch *b, uint32_t bytes_left)
 {
@@ -465,7 +465,7 @@ static void message_fail(struct iw_qp *qp, const struct tx_state *t, enum wire_e
     stream_end(qp, IW_END_LOCAL_REQUEST, WIRE_RDMAP_CATASTROPHIC);
 }
 
-/* Returns false if no FPDU was framed, because the next message failed. That has changed the state of sending. */
+/* Returns false if no FPDU was framed, because the next message failed. The failure changes the state of sending. */
 static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
 {
     enum frame_result result;
@@ -475,7 +475,7 @@ static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
     } while (result == FRAMED || result == CARRIED_OUT);
     s->batch.is_complete = result == IDLE;
     if (result != FAULT || s->batch.fpdu_count > 0)
-        return true; /* a message at fault is the first one of the next batch */
+        return true; /* a message whose memory is not valid is the first message of the next batch */
     batch_release(&s->batch);
     message_fail(qp, &s->batch.state, s->batch.error);
     return false;

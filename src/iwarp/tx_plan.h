@@ -19,13 +19,13 @@ struct tx_plan {
 };
 
 /*
- * Returns the kind of the message to begin: first the ready-to-receive message, then requests before the position
- * `tail` and responses alternately.
+ * Returns the kind of the message to begin: first the ready-to-receive message; then requests and responses
+ * alternately. Only requests before the position `tail` count.
  */
 enum tx_kind tx_plan_choose(const struct iw_qp *qp, const struct tx_state *t, uint32_t tail);
 /* Plans the next FPDU of the message in progress. Stores a sink STag in the request if it is a read. */
 void tx_plan_fpdu(struct iw_qp *qp, const struct tx_state *t, struct tx_plan *p);
-/* Advances the state past an FPDU with so many bytes of the message. last: the message ends with it. */
+/* Advances the state past an FPDU with `bytes` bytes of the message. `last`: the message ends with this FPDU. */
 void tx_plan_advance(const struct iw_qp *qp, struct tx_state *t, uint32_t bytes, bool last);
 
 #endif

@@ -37,8 +37,8 @@ enum { VECTOR_SIZE = 32, VECTORS = 4, FOLD_SIZE = VECTORS * VECTOR_SIZE, MAX_SHO
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /*
- * Loads an unaligned number and, if copies is set, stores it at the same place of the copy. The asm keeps the compiler
- * from loading the source a second time.
+ * Loads an unaligned number and, if `copies` is true, stores it at the same offset of the copy. The asm prevents the
+ * compiler from loading the source a second time.
  */
 #define LOAD_AND_COPY(type, at)                                                                                        \
     ({                                                                                                                 \
@@ -85,7 +85,8 @@ static bool crc32c_is_short(size_t len)
 
 /*
  * Folding. A block of n bytes, multiplied by a power of x modulo the polynomial, can be added to the n bytes behind it
- * without changing the sum of the whole. So each block is folded into the next one, until one block has the sum of all.
+ * without changing the sum of the whole. So each block is folded into the next block, until one block has the sum of
+ * all blocks.
  * The first eight bytes of each 16 are multiplied by x^(8n+32), the other eight by x^(8n-32), both modulo 11edc6f41.
  * The constants are bit-reflected, because the sum and the data are. They are also shifted by one bit, to undo the
  * shift in the product of two reflected numbers.
@@ -219,7 +220,7 @@ uint32_t crc32c_copy(uint32_t crc, void *to, const void *from, size_t len)
     if (crc32c_can_fold(len))
         return crc32c_copy_folding(crc, to, from, len);
     memcpy(to, from, len);
-    __asm__("" ::: "memory"); /* the sum reads the copy, not values that the compiler still has of the source */
+    __asm__("" ::: "memory"); /* makes crc32c_update read the copy, not values that were loaded from the source */
     return crc32c_update(crc, to, len);
 }
 

@@ -48,7 +48,7 @@ struct ddp_header {
     uint32_t queue, msn, mo; /* only if untagged */
 };
 
-/* Sets *size to the length of the header that the first byte announces. Returns false if len is less than that. */
+/* Sets *size to the length of the header that the first byte announces. Returns false if `len` is less than *size. */
 bool ddp_header_decode(struct ddp_header *h, const uint8_t *bytes, size_t len, size_t *size);
 /* Returns the header's length, or 0 if the header is longer than size. */
 size_t ddp_header_encode(const struct ddp_header *h, uint8_t *bytes, size_t size);
@@ -68,7 +68,7 @@ struct rdmap_read_request {
     uint64_t source_to;
 };
 
-/* Returns false if len is not RDMAP_READ_REQUEST. */
+/* Returns false if `len` is not RDMAP_READ_REQUEST. */
 bool rdmap_read_decode(struct rdmap_read_request *r, const uint8_t *bytes, size_t len);
 size_t rdmap_read_encode(const struct rdmap_read_request *r, uint8_t *bytes, size_t size);
 /* Writes a Read Request's FPDU without the checksum, also eight bytes at a time. h is untagged. */

@@ -20,7 +20,7 @@ enum {
     MPA_FPDU_OVERHEAD = 2 + 3 + 4, /* length, at most 3 bytes of padding, CRC */
 };
 
-/* The ready-to-receive forms of RFC 6581. They are flags of a set. */
+/* The ready-to-receive forms of RFC 6581. A set of forms has one bit for each form. */
 enum mpa_rtr {
     MPA_RTR_NONE = 0,
     MPA_RTR_ZERO_FPDU = 1, /* B: an empty FPDU, which has no DDP header */
@@ -51,13 +51,13 @@ enum mpa_decode {
 };
 
 /*
- * Decodes a request (reply is false) or a reply from the first len bytes. Bytes may follow the frame. The caller must
- * check revision and flags. Reserved bits are ignored; S is reserved before revision 2. If a frame has S but less than
- * four bytes of private data, sets f->enhanced and clears f->has_limits.
+ * Decodes a request, or a reply if `reply` is true, from `len` bytes. Bytes may follow the frame. The caller must check
+ * revision and flags. Reserved bits are ignored; S is reserved before revision 2. If a frame has S but less than four
+ * bytes of private data, sets f->enhanced and clears f->has_limits.
  */
 enum mpa_decode mpa_frame_decode(struct mpa_frame *f, bool reply, const uint8_t *bytes, size_t len, size_t *need);
 /*
- * Returns the frame's size. Returns 0 if the frame is larger than size, or if private data and limits together exceed
+ * Returns the frame's size. Returns 0 if the frame is larger than `size`, or if private data and limits together exceed
  * MPA_MAX_PRIVATE_DATA. Enhanced frames always contain the limits.
  */
 size_t mpa_frame_encode(const struct mpa_frame *f, uint8_t *bytes, size_t size);

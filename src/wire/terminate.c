@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Encodes and decodes the payload of a Terminate message. The invariant: the encoder writes only one of the three
- * forms that RFC 5040 has: no header, a DDP header, or a DDP header and a Read Request header.
+ * Encodes and decodes the payload of a Terminate message. The invariant: the encoder writes one of the three forms that
+ * RFC 5040 has: no header, a DDP header, or a DDP header and a Read Request header.
  *
  *   bytes 0-1  layer 4 bits, error type 4 bits, error code 8 bits
  *   bytes 2-3  M: the segment length is valid; D: a DDP header follows; R: an RDMAP header follows; reserved
