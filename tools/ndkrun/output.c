@@ -54,10 +54,13 @@ static void output_put_safely(const char *text, size_t size)
     output_put(safe, made);
 }
 
-/* "    #3 name+0x12 (driver.so+0x1234)" becomes "    #3 name at file.c:56 (driver.so+0x1234)". */
+/*
+ * "    #3 name+0x12 (driver.so+0x1234)" becomes "    #3 name at file.c:56 (driver.so+0x1234)", with a line
+ * "       inlined by other at file.c:78" for each function that contains the inlined name.
+ */
 static void output_put_frame(const char *number, const char *place)
 {
-    char module[256], text[2600], whole[MAX_WHOLE];
+    char module[256], text[2600], whole[MAX_WHOLE], *rest;
     unsigned long offset;
     int head;
 
@@ -66,7 +69,12 @@ static void output_put_frame(const char *number, const char *place)
         return;
     }
     head = (int)(strchr(number, ' ') - line);
-    output_put_safely(whole, (size_t)snprintf(whole, sizeof whole, "%.*s %s %s", head, line, text, place));
+    rest = text;
+    output_put_safely(whole,
+                      (size_t)snprintf(whole, sizeof whole, "%.*s %s %s", head, line, strsep(&rest, "\n"), place));
+    while (rest)
+        output_put_safely(whole,
+                          (size_t)snprintf(whole, sizeof whole, "%*s inlined by %s\n", head, "", strsep(&rest, "\n")));
 }
 
 static void output_put_line(void)

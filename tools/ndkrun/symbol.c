@@ -19,6 +19,9 @@
 
 enum { MAX_MODULES = 64, MAX_NAME = 256, ANSWER_MS = 5000 };
 
+/* An address that no module has: its answer marks the end of the one before it. */
+#define AFTER_LAST "0xffffffffffffffff"
+
 extern char **environ;
 
 struct helper {
@@ -65,7 +68,7 @@ const char *symbol_tool(void)
 
 static void helper_start(struct helper *h, const char *path)
 {
-    char *argv[] = { (char *)symbol_tool(), "-f", "-C", "-e", (char *)path, NULL };
+    char *argv[] = { (char *)symbol_tool(), "-a", "-i", "-f", "-C", "-e", (char *)path, NULL };
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int in[2], out[2];
@@ -143,20 +146,51 @@ static bool symbol_read_line(int fd, char *line, size_t room)
     return true;
 }
 
+/* Appends "function at file:line", behind a line end if it is not the first. Drops what does not fit. */
+static void symbol_append(char *text, size_t room, const char *function, char *place)
+{
+    char *extra = strstr(place, " (discriminator");
+    size_t length = strlen(text);
+
+    if (extra)
+        *extra = '\0';
+    if (snprintf(text + length, room - length, "%s%s at %s", length ? "\n" : "", function, place) >=
+        (int)(room - length))
+        text[length] = '\0';
+}
+
+/*
+ * The answer is the address, two lines for the function and for each that it is inlined into, then the same for
+ * AFTER_LAST. Returns false if it is another.
+ */
+static bool symbol_read_answer(int fd, char *text, size_t room)
+{
+    char function[512], place[2048];
+
+    if (!symbol_read_line(fd, function, sizeof function) || strncmp(function, "0x", 2))
+        return false;
+    while (symbol_read_line(fd, function, sizeof function) && symbol_read_line(fd, place, sizeof place)) {
+        if (!strcmp(function, AFTER_LAST)) /* `place` is its function */
+            return symbol_read_line(fd, place, sizeof place);
+        if (strncmp(place, "??", 2) && strcmp(function, "??"))
+            symbol_append(text, room, function, place);
+    }
+    return false;
+}
+
 bool symbol_find(const char *module, unsigned long offset, char *text, size_t room)
 {
     struct helper *h = symbol_tool() ? helper_find(module) : NULL;
-    char question[32], function[512], place[2048];
-    int length = snprintf(question, sizeof question, "0x%lx\n", offset);
-    char *extra;
+    char question[64];
+    int length = snprintf(question, sizeof question, "0x%lx\n" AFTER_LAST "\n", offset);
 
-    if (!h || h->query < 0 || write(h->query, question, (size_t)length) != length ||
-        !symbol_read_line(h->answer, function, sizeof function) || !symbol_read_line(h->answer, place, sizeof place))
+    text[0] = '\0';
+    if (!h || h->query < 0)
         return false;
-    if (!strncmp(place, "??", 2) || !strcmp(function, "??"))
+    if (write(h->query, question, (size_t)length) != length || !symbol_read_answer(h->answer, text, room)) {
+        close(h->query); /* a later answer could be that of this question */
+        h->query = -1;
         return false;
-    extra = strstr(place, " (discriminator");
-    if (extra)
-        *extra = '\0';
-    return snprintf(text, room, "%s at %s", function, place) < (int)room;
+    }
+    return text[0];
 }

@@ -8,6 +8,7 @@
 
 /*
  * Writes "function at file:line" to text for an offset in a loaded module, which is named by the last part of its path.
+ * If the function is inlined, a line for each function that it is inlined into follows, the outermost one last.
  * Returns false if there is no such program, or it finds nothing. The caller must serialize the calls.
  */
 bool symbol_find(const char *module, unsigned long offset, char *text, size_t room);

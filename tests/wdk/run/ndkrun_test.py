@@ -432,6 +432,35 @@ def faults(tmp):
            r'#0 inner at \S*/fault.c:4 ', r'#1 DriverEntry at \S*/fault.c:10 '], tmp / 'fault.so')
 
 
+INLINED = '''#include <ntddk.h>
+static __forceinline int inner(volatile int *p)
+{
+    return *p;
+}
+static __forceinline int middle(volatile int *p)
+{
+    return inner(p) + 1;
+}
+NTSTATUS DriverEntry(PDRIVER_OBJECT d, PUNICODE_STRING p)
+{
+    UNREFERENCED_PARAMETER(d);
+    UNREFERENCED_PARAMETER(p);
+    return middle((int *)16);
+}
+'''
+
+
+def inlined(tmp):
+    (tmp / 'inlined.c').write_text(INLINED)
+    made = subprocess.run([NDK_CC, tmp, '-o', tmp / 'inlined.so'], capture_output=True, text=True, timeout=LIMIT,
+                          check=False)
+    check('the driver with inlined functions builds', made.returncode == 0, made.stderr)
+    expect('a frame shows what it is inlined into', -signal.SIGSEGV, [
+        r'#0 inner at \S*/inlined.c:4 \(inlined.so\+0x\w+\)\n'
+        r'       inlined by middle at \S*/inlined.c:8\n'
+        r'       inlined by DriverEntry at \S*/inlined.c:14\n    #1 '], tmp / 'inlined.so')
+
+
 def traces(tmp):
     (tmp / 'Trace.h').write_text(TRACE_H)
     (tmp / 'main.c').write_text(TRACES)
@@ -472,7 +501,7 @@ def main():
         clocks()
         with tempfile.TemporaryDirectory() as folder:
             sanitizers(pathlib.Path(folder))
-        for case in (traces, faults, globals_of_several_files, models):
+        for case in (traces, faults, inlined, globals_of_several_files, models):
             with tempfile.TemporaryDirectory() as folder:
                 case(pathlib.Path(folder))
     return failures != 0
