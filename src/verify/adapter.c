@@ -98,12 +98,13 @@ static const NDK_ADAPTER_DISPATCH adapter_dispatch = {
     .NdkReleaseLAM = verify_adapter_release_lam,
 };
 
-NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider)
+NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine)
 {
     struct proxy *p = proxy_create(sizeof *p, NdkObjectTypeAdapter, &adapter_dispatch, NULL);
 
     if (!p)
         return NULL;
+    p->created_by.entry = routine;
     proxy_set_real(p, provider);
     proxy_insert(p);
     return (NDK_ADAPTER *)p;

@@ -44,6 +44,7 @@ void pending_begin(struct pending *p, const char *routine, const void *context, 
     p->thread = stack_contains(context) ? pending_this_thread() : 0;
     p->reported = false;
     stack_capture(&p->by, by);
+    p->by.entry = routine;
     if (p->thread)
         atomic_fetch_add(&on_stacks_count, 1);
     spin_lock(&list_lock);

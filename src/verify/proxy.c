@@ -145,6 +145,8 @@ void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMP
 {
     p->created = done;
     p->created_context = context;
+    if (!p->created_by.entry) /* not from a listener's stack */
+        p->created_by.entry = routine;
     proxy_insert(p);
     pending_begin(&p->creating, routine, context, __builtin_return_address(0));
 }
@@ -247,6 +249,7 @@ bool proxy_begin_close(struct proxy *p, const char *routine)
 
     if (verify_on())
         stack_capture(&now, __builtin_return_address(0));
+    now.entry = routine;
     spin_lock(&list_lock);
     bool first = atomic_compare_exchange_strong(&p->state, &open, PROXY_CLOSING);
     if (first)

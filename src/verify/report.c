@@ -3,6 +3,7 @@
  * Prints one report at a time: the lock is held from a report's first line to its last, so that the reports of two
  * threads never mix. Nothing is allocated, because a report may come from a signal handler.
  */
+#include <ctype.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -78,11 +79,12 @@ FILE *report_begin(void)
     return output ? output : stderr;
 }
 
-void report_end(FILE *out, const void *by)
+void report_end(FILE *out, const void *by, const char *entry)
 {
     struct stack now;
 
     stack_capture(&now, by);
+    now.entry = entry;
     stack_print(&now, out, "    ");
     for (int i = 0; i < earlier_stack_count; i++) {
         fprintf(out, "  %s\n", earlier_stacks[i].title);
@@ -103,7 +105,8 @@ void report_breach_args(const struct breach *breach, const void *by, const char 
     printed.message = message;
     out = report_begin();
     breach_printer(out, &printed);
-    report_end(out, by);
+    /* A name without a capital describes what the system has done, for example "access" or "a dispatch routine". */
+    report_end(out, by, isupper((unsigned char)breach->routine[0]) ? breach->routine : NULL);
     atomic_fetch_add(&breach_count, 1);
     if (atomic_load(&verify_mode) == VERIFY_STOP)
         abort();

@@ -77,9 +77,10 @@ FILE *report_output(void);
 
 /*
  * For a report of another form, for example a bug check. report_begin locks the output and returns it. report_end
- * prints the stacks from the return address `by` on, flushes and unlocks.
+ * prints the stacks from the return address `by` on, flushes and unlocks. entry is the routine that the consumer called;
+ * NULL: unknown.
  */
 FILE *report_begin(void);
-void report_end(FILE *out, const void *by);
+void report_end(FILE *out, const void *by, const char *entry);
 
 #endif

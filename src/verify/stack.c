@@ -28,6 +28,7 @@ void stack_capture(struct stack *s, const void *by)
     if (s->depth < 0)
         s->depth = 0;
     memcpy(s->frames, frames + first, (size_t)s->depth * sizeof s->frames[0]);
+    s->entry = NULL;
 }
 
 struct bounds {
@@ -67,6 +68,7 @@ __attribute__((no_sanitize("address"))) void stack_walk(struct stack *s, const v
 
     s->frames[0] = (void *)(uintptr_t)by;
     s->depth = 1;
+    s->entry = NULL;
     if ((uintptr_t)frame - b.low >= b.size)
         return; /* the thread runs on a stack that the program has allocated */
     for (int i = 0; frame && i < MAX_WALK && s->depth < STACK_FRAMES; i++) {
@@ -84,23 +86,74 @@ static const char *path_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Prints return addresses minus one, which lie inside the call. addr2line accepts the printed offset in the module. */
+/* A return address minus one lies inside the call. */
+static const char *stack_call(const struct stack *s, int i)
+{
+    return (const char *)s->frames[i] - 1;
+}
+
+static bool stack_starts_with(const char *text, const char *start)
+{
+    return !strncmp(text, start, strlen(start));
+}
+
+/* Is the function the library's, or the C library's, which calls signal handlers? */
+static bool stack_is_library(const Dl_info *info)
+{
+    const char *module = path_base_name(info->dli_fname);
+
+    return stack_starts_with(module, "libopenndk") || stack_starts_with(module, "libc.so");
+}
+
+/*
+ * Returns the first frame outside the library, or 0 if every frame is in it. *entry receives the name of the routine
+ * that the consumer called: the last one before that frame that is exported, or else s->entry; NULL if unknown.
+ */
+static int stack_first_outside(const struct stack *s, const char **entry)
+{
+    const char *exported = NULL;
+    Dl_info info;
+    int i;
+
+    *entry = NULL;
+    for (i = 0; i < s->depth; i++) {
+        if (!dladdr(stack_call(s, i), &info) || !info.dli_fname || !stack_is_library(&info))
+            break;
+        if (info.dli_sname && stack_starts_with(path_base_name(info.dli_fname), "libopenndk") &&
+            !stack_starts_with(info.dli_sname, "ondk_private_"))
+            exported = info.dli_sname;
+    }
+    if (i == 0 || i == s->depth)
+        return 0;
+    *entry = exported ? exported : s->entry;
+    return i;
+}
+
+/* addr2line accepts the printed offset in the module. */
+static void stack_print_frame(int number, const char *at, FILE *out, const char *indent)
+{
+    Dl_info info;
+
+    if (!dladdr(at, &info) || !info.dli_fname)
+        fprintf(out, "%s#%d %p\n", indent, number, (const void *)(at + 1));
+    else if (!info.dli_sname)
+        fprintf(out, "%s#%d ? (%s+0x%zx)\n", indent, number, path_base_name(info.dli_fname),
+                (size_t)(at - (const char *)info.dli_fbase));
+    else
+        fprintf(out, "%s#%d %s+0x%zx (%s+0x%zx)\n", indent, number, info.dli_sname,
+                (size_t)(at - (const char *)info.dli_saddr), path_base_name(info.dli_fname),
+                (size_t)(at - (const char *)info.dli_fbase));
+}
+
 void stack_print(const struct stack *s, FILE *out, const char *indent)
 {
-    for (int i = 0; i < s->depth; i++) {
-        const char *at = (const char *)s->frames[i] - 1;
-        Dl_info info;
+    const char *entry;
+    int first = stack_first_outside(s, &entry);
 
-        if (!dladdr(at, &info) || !info.dli_fname)
-            fprintf(out, "%s#%d %p\n", indent, i, s->frames[i]);
-        else if (!info.dli_sname)
-            fprintf(out, "%s#%d ? (%s+0x%zx)\n", indent, i, path_base_name(info.dli_fname),
-                    (size_t)(at - (const char *)info.dli_fbase));
-        else
-            fprintf(out, "%s#%d %s+0x%zx (%s+0x%zx)\n", indent, i, info.dli_sname,
-                    (size_t)(at - (const char *)info.dli_saddr), path_base_name(info.dli_fname),
-                    (size_t)(at - (const char *)info.dli_fbase));
-    }
+    if (entry)
+        fprintf(out, "%s%s called by\n", indent, entry);
+    for (int i = first; i < s->depth; i++)
+        stack_print_frame(i - first, stack_call(s, i), out, indent);
 }
 
 bool stack_has_frame_in(const struct stack *s, const void *start, uint64_t size)

@@ -14,6 +14,7 @@ enum { STACK_FRAMES = 16 };
 struct stack {
     void *frames[STACK_FRAMES];
     int depth;
+    const char *entry; /* the routine that was called, for the report; NULL: unknown */
 };
 
 /*
@@ -29,7 +30,10 @@ void stack_capture(struct stack *s, const void *by);
  */
 void stack_walk(struct stack *s, const void *by) PRIVATE_EXPORT(stack_walk);
 
-/* Prints a line for each frame: number, function + offset, module. */
+/*
+ * Prints a line for each frame: number, function + offset, module. Begins with the first function that is neither the
+ * library's nor the C library's; a line "NdkCloseQp called by" precedes it. Prints every frame if there is no such one.
+ */
 void stack_print(const struct stack *s, FILE *out, const char *indent);
 
 /* Returns whether a frame of s lies in [start, start + size). */

@@ -44,8 +44,10 @@
 
 /* ---- Adapters ---- */
 
-/* Returns a proxy for a provider's open adapter; NULL if out of memory. */
-NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider);
+/*
+ * Returns a proxy for a provider's open adapter; NULL if out of memory. `routine` is the name of the consumer's call.
+ */
+NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine);
 
 /* Returns true for an adapter that verify_wrap returned, also for some time after its close. */
 bool verify_is_wrapped(const NDK_ADAPTER *adapter);

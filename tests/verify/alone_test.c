@@ -29,7 +29,7 @@ static int start(void **state)
     verify_set_mode(VERIFY_REPORT);
     reported_before = report_count();
     fake = fake_provider_init();
-    adapter = verify_wrap(&fake->adapter);
+    adapter = verify_wrap(&fake->adapter, "OpenAdapter");
     assert_non_null(adapter);
     return 0;
 }

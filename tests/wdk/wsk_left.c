@@ -35,8 +35,12 @@ static void test_socket(void **state)
 
 static void test_ndk_objects(void **state)
 {
-    static const char *const left[] = { "NDK_PD",           "NDK_ADAPTER", "WSK_REGISTRATION",
-                                        "WSK_PROVIDER_NPI", "ndk_left.so", NULL };
+    static const char *const left[] = { "(NDK_PD)\n    NdkCreatePd called by\n    #0 DriverEntry",
+                                        "(NDK_ADAPTER)\n    WskOpenNdkAdapter called by\n    #0 DriverEntry",
+                                        "(WSK_REGISTRATION)\n    WskRegister called by\n    #0 DriverEntry",
+                                        "WSK_PROVIDER_NPI",
+                                        "ndk_left.so",
+                                        NULL };
 
     (void)state;
     leaves("ndk_left", left);

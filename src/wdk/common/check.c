@@ -171,6 +171,6 @@ void check_bug(uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4
 
     fprintf(out, "*** bug check 0x%02X (0x%016llX, 0x%016llX, 0x%016llX, 0x%016llX)\n", code, (unsigned long long)p1,
             (unsigned long long)p2, (unsigned long long)p3, (unsigned long long)p4);
-    report_end(out, __builtin_return_address(0));
+    report_end(out, __builtin_return_address(0), NULL);
     abort();
 }

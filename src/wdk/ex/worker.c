@@ -225,7 +225,7 @@ void worker_wait_io(const char *start, uint64_t size)
 static void worker_report_routine(live_on_entry *visit, void *context, const void *thing, const char *what,
                                   const void *routine)
 {
-    struct stack by = { { (void *)((uintptr_t)routine + 1) }, 1 };
+    struct stack by = { .frames = { (void *)((uintptr_t)routine + 1) }, .depth = 1 };
 
     visit(context, LIVE_WORK_ITEM, thing, what, &by);
 }

@@ -25,7 +25,7 @@ NTSTATUS ndk_adapter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **
         return status;
     }
     ndk_verify_host_start();
-    wrapped = verify_wrap(provider);
+    wrapped = verify_wrap(provider, "WskOpenNdkAdapter");
     if (!wrapped) {
         adapters_close(provider);
         return STATUS_INSUFFICIENT_RESOURCES;
