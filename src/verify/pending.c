@@ -34,12 +34,14 @@ static struct pending_list *pending_list_of(const struct pending *p)
     return p->thread ? &on_stacks : &elsewhere;
 }
 
-void pending_begin(struct pending *p, const char *routine, const void *context, const void *by)
+void pending_begin(struct pending *p, const struct pending_object *object, const char *routine, const void *context,
+                   const void *by)
 {
     p->routine = NULL;
     if (!verify_on())
         return;
     p->routine = routine;
+    p->object = *object;
     p->context = context;
     p->thread = stack_contains(context) ? pending_this_thread() : 0;
     p->reported = false;
@@ -158,6 +160,9 @@ bool pending_find_use(const void *start, size_t size, struct verify_use *use)
         use->rule = &verify_rules[RULE_CONTEXT_FREED];
         use->object = p->context;
         use->what = "context of a pending request";
+        use->routine = p->routine;
+        use->owner_type = p->object.type;
+        use->owner = p->object.proxy;
         use->by = p->by;
     }
     spin_unlock(&list_lock);

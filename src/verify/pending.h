@@ -14,10 +14,17 @@
 #include "verify/stack.h"
 #include "verify/verify.h"
 
+/* The object that a call creates, closes or uses. Copied, because the proxy's memory may end before the call. */
+struct pending_object {
+    const char *type; /* "NDK_QP" */
+    const void *proxy;
+};
+
 /* Embedded in the struct that represents the call. */
 struct pending {
     TAILQ_ENTRY(pending) list;
     const char *routine; /* "NdkConnect"; NULL: not in the list */
+    struct pending_object object;
     const void *context;
     int thread; /* ID of the calling thread if the context is on its stack, else 0 */
     bool reported;
@@ -28,7 +35,8 @@ struct pending {
  * Must be called before the provider's call. The recorded stack begins at the return address `by`. Does nothing while
  * verification is off.
  */
-void pending_begin(struct pending *p, const char *routine, const void *context, const void *by);
+void pending_begin(struct pending *p, const struct pending_object *object, const char *routine, const void *context,
+                   const void *by);
 /* Removes a call that completed inline. */
 void pending_remove(struct pending *p);
 /*

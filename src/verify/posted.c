@@ -211,7 +211,7 @@ static const char *record_find_use(const struct posted_record *record, const voi
 
 bool posted_find_use(struct posted *posted, const void *start, size_t size, struct verify_use *use)
 {
-    const char *what = NULL;
+    const char *what = NULL, *routine = NULL;
     const void *at = NULL;
     unsigned unseen;
 
@@ -221,11 +221,14 @@ bool posted_find_use(struct posted *posted, const void *start, size_t size, stru
         for (unsigned i = 0; i < c->count && unseen > 0 && !what; i++)
             if (c->all[i].routine) {
                 what = record_find_use(&c->all[i], start, size, &at);
+                routine = c->all[i].routine;
                 unseen--;
             }
     spin_unlock(&posted->lock);
     if (what)
-        *use = (struct verify_use){ .rule = &verify_rules[RULE_CONTEXT_FREED], .object = at, .what = what };
+        *use = (struct verify_use){
+            .rule = &verify_rules[RULE_CONTEXT_FREED], .object = at, .what = what, .routine = routine
+        };
     return what != NULL;
 }
 

@@ -28,6 +28,11 @@ static const char *const type_names[NdkObjectTypeMax] = {
 };
 /* clang-format on */
 
+const char *proxy_type_name(const struct proxy *p)
+{
+    return type_names[p->type];
+}
+
 void proxy_lock_all(void)
 {
     spin_lock(&list_lock);
@@ -148,7 +153,8 @@ void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMP
     if (!p->created_by.entry) /* not from a listener's stack */
         p->created_by.entry = routine;
     proxy_insert(p);
-    pending_begin(&p->creating, routine, context, __builtin_return_address(0));
+    pending_begin(&p->creating, &(struct pending_object){ proxy_type_name(p), p }, routine, context,
+                  __builtin_return_address(0));
 }
 
 static void proxy_on_created(PVOID proxy, NTSTATUS status, NDK_OBJECT_HEADER *real)
@@ -323,7 +329,8 @@ NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PV
         return STATUS_PENDING; /* as OpenNDK's provider returns for a second close */
     p->closed = done;
     p->closed_context = context;
-    pending_begin(&p->closing, routine, context, __builtin_return_address(0));
+    pending_begin(&p->closing, &(struct pending_object){ proxy_type_name(p), p }, routine, context,
+                  __builtin_return_address(0));
     /* Every dispatch table but the adapter's begins with its close, which NdkClosePd names here for all types. */
     status = ((NDK_PD *)p->real)->Dispatch->NdkClosePd(p->real, proxy_on_closed, p);
     if (status == STATUS_PENDING)
@@ -342,9 +349,15 @@ static bool proxy_is_inside(const void *at, const void *start, size_t size)
     return (uintptr_t)at - (uintptr_t)start < size;
 }
 
-static bool proxy_set_use(struct verify_use *use, enum verify_rule rule, const void *object, const char *what)
+/* by is the stack of the call that began the use; NULL: unknown. */
+static bool proxy_set_use(struct verify_use *use, enum verify_rule rule, const void *object, const char *what,
+                          const struct stack *by)
 {
     *use = (struct verify_use){ .rule = &verify_rules[rule], .object = object, .what = what };
+    if (by) {
+        use->by = *by;
+        use->routine = by->entry;
+    }
     return true;
 }
 
@@ -355,10 +368,11 @@ static bool proxy_find_use(struct proxy *p, const void *start, size_t size, stru
     bool idle = p->type == NdkObjectTypeQp && atomic_load(&p->state) != PROXY_OPEN;
 
     if (p->context && !idle && proxy_is_inside(p->context, start, size))
-        return proxy_set_use(use, RULE_CONTEXT_FREED, p->context, "callback context of an NDK object that is open");
+        return proxy_set_use(use, RULE_CONTEXT_FREED, p->context, "callback context of an NDK object that is open",
+                             &p->created_by);
     for (unsigned i = 0; i < p->mdl_count; i++)
         if (proxy_is_inside(p->mdls[i], start, size))
-            return proxy_set_use(use, RULE_MDL_FREED, p->mdls[i], "MDL of a registered NDK_MR");
+            return proxy_set_use(use, RULE_MDL_FREED, p->mdls[i], "MDL of a registered NDK_MR", NULL);
     return queue_find_use(p, start, size, use);
 }
 
@@ -377,6 +391,10 @@ bool verify_find_use(const void *start, size_t size, struct verify_use *use)
     spin_lock(&list_lock);
     while ((p = proxy_next_watched(p)) && !proxy_find_use(p, start, size, use))
         ;
+    if (p) {
+        use->owner_type = proxy_type_name(p);
+        use->owner = p;
+    }
     spin_unlock(&list_lock);
     return p != NULL;
 }

@@ -56,6 +56,9 @@ struct proxy {
     atomic_uint fast_pages; /* in a region: the page count of the last NdkInitializeFastRegisterMr */
 };
 
+/* Returns for example "NDK_QP". */
+const char *proxy_type_name(const struct proxy *p);
+
 /* ---- Creation ---- */
 
 /*

@@ -70,7 +70,10 @@ struct verify_use {
     const struct rule *rule; /* the rule that freeing breaks */
     const void *object;      /* what is in use, inside the memory */
     const char *what;        /* "context of a pending request" */
-    struct stack by;         /* the call that began the use; depth 0: unknown */
+    const char *routine;     /* the call that began the use, for example "NdkConnect"; NULL: unknown */
+    const char *owner_type;  /* the object that was called or uses the memory: "NDK_QP" */
+    const void *owner;
+    struct stack by; /* the stack of the call; depth 0: unknown */
 };
 
 /*

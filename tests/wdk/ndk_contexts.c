@@ -29,6 +29,16 @@ static VOID nothing_done(PVOID context, NTSTATUS status)
 
 /* ---- contexts and buffers ---- */
 
+/* Checks that there was one report with each of these texts. NULL ends the list. */
+static void report_has(struct report *r, const char *const *texts)
+{
+    assert_int_equal(report_stop(r), 1);
+    for (; *texts; texts++)
+        if (!strstr(r->text, *texts))
+            fail_msg("nothing about \"%s\":\n%s", *texts, r->text);
+    report_free(r);
+}
+
 static void test_context_freed(void **state)
 {
     struct report *r;
@@ -41,7 +51,10 @@ static void test_context_freed(void **state)
     far.connector = wait_asked(); /* neither accepted nor rejected: the connect stays pending */
     r = report_start();
     ExFreePoolWithTag(context, TAG);
-    report_is(r, "context-freed-in-use in ExFreePoolWithTag");
+    report_has(r, (const char *const[]){ "context-freed-in-use in ExFreePoolWithTag",
+                                         ": context of a pending request: NdkConnect of NDK_CONNECTOR 0x",
+                                         " of 64 bytes, tag ", "  in use since\n    #0 ", "  allocated by\n    #0 ",
+                                         NULL });
     close_all();
 }
 
@@ -58,7 +71,8 @@ static void test_callback_context_freed(void **state)
          adapter->Dispatch->NdkCreateCq(adapter, DEPTH, cq_notified, context, NULL, create_done, &c_, &inline_));
     r = report_start();
     ExFreePoolWithTag(context, TAG);
-    report_is(r, "context-freed-in-use in ExFreePoolWithTag");
+    report_has(r, (const char *const[]){ "context-freed-in-use in ExFreePoolWithTag",
+                                         "that is open: NdkCreateCq of NDK_CQ 0x", "  in use since\n", NULL });
     close_object(cq);
     context = ExAllocatePoolWithTag(NonPagedPoolNx, 64, TAG);
     MADE(NDK_CQ, cq,
@@ -102,7 +116,8 @@ static void test_posted_context_freed(void **state)
     mr = post_receive(context, buffer, &mdl);
     r = report_start();
     ExFreePoolWithTag(context, TAG);
-    report_is(r, "context-freed-in-use in ExFreePoolWithTag");
+    report_has(r, (const char *const[]){ "context-freed-in-use in ExFreePoolWithTag",
+                                         "that has not completed: NdkReceive of NDK_QP 0x", "  allocated by\n", NULL });
     r = report_start();
     flush_and_free(mr, mdl);
     ExFreePoolWithTag(buffer, TAG); /* which is not used any more */

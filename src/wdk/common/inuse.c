@@ -8,7 +8,7 @@
 #include "wdk/common/inuse.h"
 #include "wdk/common/live.h"
 
-enum { MAX_SOURCES = 16 };
+enum { MAX_SOURCES = 16, MAX_TEXT = 512 };
 
 static _Atomic(inuse_find *) sources[MAX_SOURCES];
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
@@ -77,12 +77,31 @@ static bool inuse_search(const void *start, size_t size, bool objects, struct in
     return found->object != NULL;
 }
 
-static void inuse_report(const char *routine, const void *start, const struct inuse_found *found)
+/* "context of a pending request: NdkConnect of NDK_CONNECTOR 0x7f..., in block 0x7f... of 64 bytes, tag Test" */
+static void inuse_describe_use(char *text, size_t room, const struct inuse_found *f, const struct inuse_block *block)
 {
+    int n = snprintf(text, room, "%p: %s", f->object, f->what);
+
+    if (f->owner_type)
+        n += snprintf(text + n, room - (size_t)n, ": %s%s%s %p", f->routine ? f->routine : "", f->routine ? " of " : "",
+                      f->owner_type, f->owner);
+    if (block)
+        (void)snprintf(text + n, room - (size_t)n, ", in block %p of %zu bytes, tag %s", block->start, block->size,
+                       block->tag);
+}
+
+/* block may be NULL. */
+static void inuse_report(const char *routine, const void *start, const struct inuse_found *found,
+                         const struct inuse_block *block)
+{
+    char text[MAX_TEXT];
+
+    inuse_describe_use(text, sizeof text, found, block);
     if (found->by.depth)
         report_add_stack("in use since", &found->by);
-    report_breach(found->rule, routine, (uintptr_t)start, (uintptr_t)found->object, 0, 0, "%p: %s", found->object,
-                  found->what);
+    if (block && block->allocated->depth)
+        report_add_stack("allocated by", block->allocated);
+    report_breach(found->rule, routine, (uintptr_t)start, (uintptr_t)found->object, 0, 0, "%s", text);
 }
 
 void inuse_check(const char *routine, const void *start, size_t size)
@@ -90,7 +109,15 @@ void inuse_check(const char *routine, const void *start, size_t size)
     struct inuse_found found;
 
     if (check_on() && inuse_search(start, size, false, &found))
-        inuse_report(routine, start, &found);
+        inuse_report(routine, start, &found, NULL);
+}
+
+void inuse_check_block(const char *routine, const struct inuse_block *block)
+{
+    struct inuse_found found;
+
+    if (check_on() && inuse_search(block->start, block->size, false, &found))
+        inuse_report(routine, block->start, &found, block);
 }
 
 void inuse_check_init(const char *routine, const void *object, size_t size)
@@ -100,5 +127,5 @@ void inuse_check_init(const char *routine, const void *object, size_t size)
     if (!check_on() || !inuse_search(object, size, true, &found))
         return;
     found.rule = &check_rules[CHECK_OBJECT_REINITIALIZED];
-    inuse_report(routine, object, &found);
+    inuse_report(routine, object, &found, NULL);
 }

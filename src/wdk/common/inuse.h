@@ -16,8 +16,11 @@ struct inuse_found {
     const struct rule *rule; /* CHECK_OBJECT_FREED_IN_USE, unless inuse_find sets another */
     const void *object;      /* inside the memory */
     const char *what;        /* "event that a thread waits for" */
-    struct stack by;         /* stack of the call that began the use; its depth is 0 if the stack is not known */
-    bool may_begin_anew;     /* the object must not be freed, but may be initialized again */
+    const char *routine;     /* the call that began the use, for example "NdkConnect"; NULL: not known */
+    const char *owner_type;  /* the NDK object that uses the memory, for example "NDK_QP"; NULL: none */
+    const void *owner;
+    struct stack by;     /* stack of the call that began the use; its depth is 0 if the stack is not known */
+    bool may_begin_anew; /* the object must not be freed, but may be initialized again */
 };
 
 /*
@@ -31,6 +34,16 @@ void inuse_add_source(inuse_find *find);
 
 /* Call before memory is freed. Reports the first use that is found. Does nothing while checks are off. */
 void inuse_check(const char *routine, const void *start, size_t size);
+
+/* The block of pool that is freed, for the report. */
+struct inuse_block {
+    const void *start;
+    size_t size;
+    const char *tag;
+    const struct stack *allocated;
+};
+/* Like inuse_check. The report also has the block, and the stack that allocated it. */
+void inuse_check_block(const char *routine, const struct inuse_block *block);
 
 /* Call before an object is initialized. Reports a use as CHECK_OBJECT_REINITIALIZED. */
 void inuse_check_init(const char *routine, const void *object, size_t size);

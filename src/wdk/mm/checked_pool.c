@@ -284,7 +284,7 @@ static void block_check_free(const char *routine, struct pool_block *b, uint32_t
                      "block %p of %zu bytes was allocated with another tag, %s", (void *)b->start, b->size,
                      pool_tag_text(b->tag, text));
     }
-    inuse_check(routine, b->start, b->size);
+    inuse_check_block(routine, &(struct inuse_block){ b->start, b->size, pool_tag_text(b->tag, text), &b->allocated });
     block_check_surroundings(routine, b);
 }
 

@@ -70,7 +70,15 @@ static bool host_find_use(const void *start, size_t size, struct inuse_found *ou
 
     if (!verify_find_use(start, size, &use))
         return false;
-    *out = (struct inuse_found){ .rule = use.rule, .object = use.object, .what = use.what, .by = use.by };
+    *out = (struct inuse_found){
+        .rule = use.rule,
+        .object = use.object,
+        .what = use.what,
+        .routine = use.routine,
+        .owner_type = use.owner_type,
+        .owner = use.owner,
+        .by = use.by,
+    };
     return true;
 }
 
