@@ -346,9 +346,19 @@ ONDK_API const char *ondk_wdk_error(void);
  *   out  receives the report; if checks are on, the report has the call stack of each object's creation
  * Returns the number of these objects.
  * Context: any thread of the host program.
+ * Topic: report what drivers hold
  * See also: ondk_wdk_busy, ondk_wdk_set_checks
  */
 ONDK_API uint32_t ondk_wdk_report(FILE *out);
+/*
+ * Prints the objects of one driver.
+ *   path  the driver's path or service name, also while its DriverEntry or DriverUnload runs
+ *   out   receives the report
+ * An object is the driver's if the call stack of its creation has a function of the driver. If only one driver is
+ * loaded, or checks are off so that no stacks are stored, every object is printed.
+ * Returns the number of printed objects.
+ */
+ONDK_API uint32_t ondk_wdk_report_driver(const char *path, FILE *out);
 
 /*
  * Counts the activities of drivers that can run without input from outside.

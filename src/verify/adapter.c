@@ -121,7 +121,7 @@ static void adapter_print_wait(const struct proxy *p, const char *routine)
     FILE *out = report_output();
 
     fprintf(out, "%s waits for %d NDK object(s) that are not closed:\n", routine, atomic_load(&p->children));
-    verify_print_open(out);
+    verify_print_open(out, (const NDK_ADAPTER *)p);
     fflush(out);
 }
 

@@ -20,7 +20,7 @@ struct async_call *async_call_begin(struct proxy *p, const char *routine, NDK_FN
     if (!c)
         return NULL;
     *c = (struct async_call){ .object = p, .done = done, .context = context, .on_completed = on_completed };
-    pending_begin(&c->pending, &(struct pending_object){ proxy_type_name(p), p }, routine, context,
+    pending_begin(&c->pending, &(struct pending_object){ proxy_type_name(p), p, proxy_adapter(p) }, routine, context,
                   __builtin_return_address(0));
     return c;
 }

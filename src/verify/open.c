@@ -31,15 +31,23 @@ void verify_walk_open(verify_open_callback *visit, void *context)
     free(all);
 }
 
+struct open_printer {
+    FILE *out;
+    const void *adapter;
+};
+
 static void open_print(void *context, const struct verify_open *open)
 {
-    FILE *out = context;
+    const struct open_printer *p = context;
+    FILE *out = p->out;
 
+    if (p->adapter && (open->adapter != p->adapter || open->object == p->adapter))
+        return;
     fprintf(out, "left: %s %p (%s)\n", open->is_call ? "pending NDK request" : "NDK object", open->object, open->what);
     stack_print(&open->by, out, "    ");
 }
 
-void verify_print_open(FILE *out)
+void verify_print_open(FILE *out, const NDK_ADAPTER *adapter)
 {
-    verify_walk_open(open_print, out);
+    verify_walk_open(open_print, &(struct open_printer){ out, adapter });
 }

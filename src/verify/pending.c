@@ -175,7 +175,9 @@ static unsigned pending_copy_list(const struct pending_list *list, struct verify
 
     TAILQ_FOREACH (p, list, list) {
         if (n < room)
-            out[n] = (struct verify_open){ .is_call = true, .object = p, .what = p->routine, .by = p->by };
+            out[n] = (struct verify_open){
+                .is_call = true, .object = p, .adapter = p->object.adapter, .what = p->routine, .by = p->by
+            };
         n++;
     }
     return n;

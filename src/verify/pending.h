@@ -17,7 +17,7 @@
 /* The object that a call creates, closes or uses. Copied, because the proxy's memory may end before the call. */
 struct pending_object {
     const char *type; /* "NDK_QP" */
-    const void *proxy;
+    const void *proxy, *adapter;
 };
 
 /* Embedded in the struct that represents the call. */

@@ -33,6 +33,11 @@ const char *proxy_type_name(const struct proxy *p)
     return type_names[p->type];
 }
 
+const struct proxy *proxy_adapter(const struct proxy *p)
+{
+    return p->adapter ? p->adapter : p;
+}
+
 void proxy_lock_all(void)
 {
     spin_lock(&list_lock);
@@ -153,7 +158,7 @@ void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMP
     if (!p->created_by.entry) /* not from a listener's stack */
         p->created_by.entry = routine;
     proxy_insert(p);
-    pending_begin(&p->creating, &(struct pending_object){ proxy_type_name(p), p }, routine, context,
+    pending_begin(&p->creating, &(struct pending_object){ proxy_type_name(p), p, proxy_adapter(p) }, routine, context,
                   __builtin_return_address(0));
 }
 
@@ -329,7 +334,7 @@ NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PV
         return STATUS_PENDING; /* as OpenNDK's provider returns for a second close */
     p->closed = done;
     p->closed_context = context;
-    pending_begin(&p->closing, &(struct pending_object){ proxy_type_name(p), p }, routine, context,
+    pending_begin(&p->closing, &(struct pending_object){ proxy_type_name(p), p, proxy_adapter(p) }, routine, context,
                   __builtin_return_address(0));
     /* Every dispatch table but the adapter's begins with its close, which NdkClosePd names here for all types. */
     status = ((NDK_PD *)p->real)->Dispatch->NdkClosePd(p->real, proxy_on_closed, p);
@@ -407,9 +412,11 @@ unsigned proxy_copy_open(struct verify_open *out, unsigned room)
     spin_lock(&list_lock);
     TAILQ_FOREACH (p, &open_list, list) {
         if (n < room)
-            out[n] = (struct verify_open){
-                .object = p, .what = type_names[p->type], .serial = p->serial, .by = p->created_by
-            };
+            out[n] = (struct verify_open){ .object = p,
+                                           .adapter = proxy_adapter(p),
+                                           .what = type_names[p->type],
+                                           .serial = p->serial,
+                                           .by = p->created_by };
         n++;
     }
     spin_unlock(&list_lock);

@@ -58,6 +58,8 @@ struct proxy {
 
 /* Returns for example "NDK_QP". */
 const char *proxy_type_name(const struct proxy *p);
+/* Returns the adapter of a proxy, which may be the proxy itself. */
+const struct proxy *proxy_adapter(const struct proxy *p);
 
 /* ---- Creation ---- */
 

@@ -86,16 +86,20 @@ bool verify_find_use(const void *start, size_t size, struct verify_use *use);
 struct verify_open {
     bool is_call;
     const void *object;
-    const char *what; /* "NDK_QP", "NdkConnect" */
-    uint64_t serial;  /* an object's number in the order of creation, from 1 */
-    struct stack by;  /* the call that created the object, or the pending call */
+    const void *adapter; /* the wrapped adapter that the object or call belongs to; an adapter belongs to itself */
+    const char *what;    /* "NDK_QP", "NdkConnect" */
+    uint64_t serial;     /* an object's number in the order of creation, from 1 */
+    struct stack by;     /* the call that created the object, or the pending call */
 };
 
 /* Visits copies of all open objects, in the order of creation, then of all pending calls. No lock is held. */
 typedef void verify_open_callback(void *context, const struct verify_open *open);
 void verify_walk_open(verify_open_callback *visit, void *context);
 
-/* Prints a line and a stack for each open object and each pending call. */
-void verify_print_open(FILE *out);
+/*
+ * Prints a line and a stack for each open object and each pending call: those of a wrapped adapter without the adapter
+ * itself, or all if it is NULL.
+ */
+void verify_print_open(FILE *out, const NDK_ADAPTER *adapter);
 
 #endif

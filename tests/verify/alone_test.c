@@ -158,6 +158,34 @@ static void created(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER *object)
         *(NDK_CQ **)context = (NDK_CQ *)object;
 }
 
+static char *open_of(const NDK_ADAPTER *of)
+{
+    static char *printed; /* static, because gcc takes the stream for one that keeps the variable's address */
+    static size_t length;
+    FILE *to = open_memstream(&printed, &length);
+
+    assert_non_null(to);
+    verify_print_open(to, of);
+    fclose(to);
+    return printed;
+}
+
+/* The CQ and its pending create belong to `adapter`, and nothing to another one. */
+static void assert_open_of_adapters(void)
+{
+    NDK_ADAPTER *other = verify_wrap(&fake->adapter, "OpenAdapter");
+    char *of_first = open_of(adapter), *of_other = open_of(other);
+
+    assert_non_null(strstr(of_first, "(NDK_CQ)"));
+    assert_non_null(strstr(of_first, "(NdkCreateCq)"));
+    assert_null(strstr(of_first, "(NDK_ADAPTER)"));
+    assert_string_equal(of_other, "");
+    free(of_first);
+    free(of_other);
+    (void)verify_begin_close(other, "close");
+    verify_end_close(other);
+}
+
 /* Open objects are reported in the order of their creation, followed by pending requests. */
 static void test_open_objects(void **state)
 {
@@ -168,13 +196,14 @@ static void test_open_objects(void **state)
     fake->pend = true;
     assert_int_equal(adapter->Dispatch->NdkCreateCq(adapter, 8, notified, &cq, NULL, created, &cq, &none),
                      STATUS_PENDING);
-    verify_print_open(out);
+    verify_print_open(out, NULL);
     fflush(out);
     const char *first = strstr(text, "(NDK_ADAPTER)"), *second = strstr(text, "(NDK_CQ)");
     const char *last = strstr(text, "left: pending NDK request");
 
     assert_true(first && second && last && first < second && second < last);
     assert_non_null(strstr(last, "(NdkCreateCq)"));
+    assert_open_of_adapters();
     fake_provider_complete(fake, STATUS_SUCCESS);
     assert_ptr_not_equal(cq, &fake->cq);
     assert_int_equal(close_cq(cq), STATUS_PENDING);

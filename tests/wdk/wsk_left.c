@@ -46,9 +46,41 @@ static void test_ndk_objects(void **state)
     leaves("ndk_left", left);
 }
 
+static char *driver_report(const char *name)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+
+    (void)ondk_wdk_report_driver(name, out);
+    fclose(out);
+    return text;
+}
+
+static void report_each(void)
+{
+    char *ndk, *wsk;
+
+    (void)host_load("ndk_left");
+    (void)host_load("wsk_left");
+    ndk = driver_report("ndk_left");
+    wsk = driver_report("./anywhere/wsk_left.so");
+    if (!strstr(ndk, "(NDK_PD)") || strstr(ndk, "(WSK_SOCKET)") || strstr(wsk, "(NDK_PD)") ||
+        !strstr(wsk, "(WSK_SOCKET)") || ondk_wdk_report_driver("nobody", stderr))
+        _exit(3);
+}
+
+/* The report about one of two drivers has no object of the other. */
+static void test_one_driver(void **state)
+{
+    (void)state;
+    free(host_reported(report_each));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_socket), cmocka_unit_test(test_ndk_objects) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_socket), cmocka_unit_test(test_ndk_objects),
+                                        cmocka_unit_test(test_one_driver) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,7 +131,7 @@ static bool driver_call(void (*routine)(void *), struct driver *d, const char *w
     if (!call_wait(&d->call, CALL_TIMEOUT_SECONDS * 1000, false)) {
         fprintf(out, "ndkrun: %s of %s has not returned for %d seconds. It holds:\n", what, d->path,
                 CALL_TIMEOUT_SECONDS);
-        ondk_wdk_report(out);
+        ondk_wdk_report_driver(d->path, out);
         if (!call_wait(&d->call, -1, true)) {
             fprintf(out, "ndkrun: interrupted\n");
             ndkrun_abandon();

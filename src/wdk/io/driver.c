@@ -61,6 +61,8 @@ struct _OBJECT_TYPE **IoDriverObjectType = &driver_type_pointer;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* serialises loading and unloading */
 static pthread_mutex_t clients_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Serialises reports with changes of `drivers`, which also require `lock`: a load or unload that hangs holds that. */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ondk_wdk_driver *drivers;
 
 struct call {
@@ -368,6 +370,7 @@ static void driver_name_from_path(char name[MAX_NAME + 1], const char *path)
 /*
  * Prints what the driver has not released, and returns the number of things. If no other driver is loaded, prints
  * everything that is not released. Otherwise prints the things whose stack has a frame in the driver's module.
+ * Requires `lock` or `list_lock`.
  */
 static uint32_t driver_report_outstanding(struct ondk_wdk_driver *d, FILE *out)
 {
@@ -399,9 +402,19 @@ static void driver_unlink(struct ondk_wdk_driver *d)
 {
     struct ondk_wdk_driver **at = &drivers;
 
+    pthread_mutex_lock(&list_lock);
     while (*at != d)
         at = &(*at)->next;
     *at = d->next;
+    pthread_mutex_unlock(&list_lock);
+}
+
+static void driver_link(struct ondk_wdk_driver *d)
+{
+    pthread_mutex_lock(&list_lock);
+    d->next = drivers;
+    drivers = d;
+    pthread_mutex_unlock(&list_lock);
 }
 
 static void driver_run_entry(void *context)
@@ -458,8 +471,7 @@ static int driver_start(struct ondk_wdk_driver *d, const char *path, uint32_t *s
         driver_free(d, true);
         return -1;
     }
-    d->next = drivers;
-    drivers = d;
+    driver_link(d);
     if (!check_on()) /* with checks on, each block has its own pages, and runs are not used */
         pool_runs_prepare();
     if (!driver_call(driver_run_entry, d)) {
@@ -549,6 +561,24 @@ uint32_t ondk_wdk_report(FILE *out)
     uint32_t blocks = pool_report(out);
 
     return blocks + live_report(out);
+}
+
+uint32_t ondk_wdk_report_driver(const char *path, FILE *out)
+{
+    struct ondk_wdk_driver *d;
+    char name[MAX_NAME + 1];
+    uint32_t n = 0;
+
+    if (!check_on())
+        return ondk_wdk_report(out);
+    driver_name_from_path(name, path);
+    pthread_mutex_lock(&list_lock);
+    for (d = drivers; d && strcmp(d->name, name); d = d->next)
+        ;
+    if (d)
+        n = driver_report_outstanding(d, out);
+    pthread_mutex_unlock(&list_lock);
+    return n;
 }
 
 uint32_t ondk_wdk_busy(void)
