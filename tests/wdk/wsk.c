@@ -89,10 +89,36 @@ static void test_open_fails_as_the_provider_does(void **state)
     attach(&registration, &npi);
     get_ndk(&npi, &ndk);
     assert_int_equal(ndk.WskOpenNdkAdapter(npi.Client, (NDK_VERSION){ 3, 0 }, LOOPBACK, &adapter), bad_version);
-    assert_int_equal(ndk.WskOpenNdkAdapter(npi.Client, ndk_version, 54321, &adapter), STATUS_INVALID_PARAMETER);
     assert_null(adapter);
     detach(&registration);
     report_is_empty(r);
+}
+
+/* STATUS_INVALID_PARAMETER is explained, once for an index that is tried again. covers: WSK-01 */
+static void test_open_explains(void **state)
+{
+    const NDK_VERSION version = ndk_version;
+    WSK_REGISTRATION registration;
+    WSK_PROVIDER_NPI npi;
+    WSK_PROVIDER_NDK_DISPATCH ndk;
+    NDK_ADAPTER *adapter = NULL;
+    struct report *r = report_start();
+    const char *first;
+
+    (void)state;
+    attach(&registration, &npi);
+    get_ndk(&npi, &ndk);
+    assert_int_equal(ndk.WskOpenNdkAdapter(npi.Client, version, 54321, &adapter), STATUS_INVALID_PARAMETER);
+    assert_int_equal(ndk.WskOpenNdkAdapter(npi.Client, version, 54321, &adapter), STATUS_INVALID_PARAMETER);
+    assert_int_equal(ndk.WskOpenNdkAdapter(npi.Client, version, LOOPBACK, NULL), STATUS_INVALID_PARAMETER);
+    assert_null(adapter);
+    detach(&registration);
+    assert_int_equal(report_stop(r), 0);
+    first = strstr(r->text, "IfIndex 54321 is no interface of this network namespace. There are 1 (lo)");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "IfIndex 54321"));
+    assert_non_null(strstr(r->text, "ppNdkAdapter is NULL"));
+    report_free(r);
 }
 
 /* covers: WSK-01 */
@@ -449,6 +475,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_order),
         cmocka_unit_test(test_open_fails_as_the_provider_does),
+        cmocka_unit_test(test_open_explains),
         cmocka_unit_test(test_short_buffer),
         cmocka_unit_test(test_versions),
         cmocka_unit_test(test_bad_registrations),

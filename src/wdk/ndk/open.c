@@ -2,6 +2,9 @@
 /* Opens and closes the provider's adapters for drivers: see open.h. */
 #include "wdk/ndk/open.h"
 
+#include <stdatomic.h>
+#include <stdio.h>
+
 #include "openndk/adapter.h"
 #include "verify/verify.h"
 #include "wdk/common/address_map.h"
@@ -9,13 +12,28 @@
 #include "wdk/common/interface_map.h"
 #include "wdk/common/live.h"
 #include "wdk/ndk/adapters.h"
+#include "wdk/ndk/explain.h"
 #include "wdk/ndk/verify_host.h"
+
+/* Prints which argument is wrong. A driver may try the same interface for ever, so only the first one of equals. */
+static void ndk_explain_invalid(NET_IFINDEX index, NDK_ADAPTER **out)
+{
+    static atomic_uint last_index;
+
+    if (!out)
+        fprintf(report_output(), "WskOpenNdkAdapter returns STATUS_INVALID_PARAMETER: ppNdkAdapter is NULL.\n");
+    else if (!index || atomic_exchange(&last_index, index) != index)
+        explain_interface(index, interface_map_host(index), report_output());
+    fflush(report_output());
+}
 
 NTSTATUS ndk_adapter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **out)
 {
     NDK_ADAPTER *provider = NULL, *wrapped;
     NTSTATUS status = adapters_open(version, interface_map_host(index), out ? &provider : NULL);
 
+    if (status == STATUS_INVALID_PARAMETER && check_on())
+        ndk_explain_invalid(index, out);
     if (!NT_SUCCESS(status))
         return status;
     ondk_use_windows_families(provider, 1);
