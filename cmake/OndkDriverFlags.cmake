@@ -6,7 +6,7 @@
 # call, and a frame has its pointer, so that stacks in reports are whole.
 set(ONDK_DRIVER_FLAGS -fshort-wchar -fms-extensions -mms-bitfields -fno-strict-aliasing -fwrapv
   -fno-delete-null-pointer-checks -fno-optimize-sibling-calls -fno-omit-frame-pointer
-  -Wno-multichar -Wno-unknown-pragmas -Wno-ignored-attributes -Wno-microsoft)
+  -Wno-multichar -Wno-unknown-pragmas -Wno-ignored-attributes)
 set(ONDK_DRIVER_C_FLAGS -std=gnu11 -fcommon)
 set(ONDK_DRIVER_DEFINES _AMD64_ _WIN64 NTDDI_VERSION=0x0A000000)
 # Files that were given the same __inline function each have a copy of it. Functions are visible, so that reports can name

@@ -15,6 +15,11 @@
 #error "ndk/nt.h came first: a driver, and whatever is compiled with include/wdk, includes wdm.h or ntdef.h before it"
 #endif
 
+/* MSVC's extensions are expected here. A pragma, because gcc has no such option and would report it. */
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wmicrosoft"
+#endif
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

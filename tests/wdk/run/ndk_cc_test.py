@@ -3,6 +3,7 @@
 """ndk-cc on folders as on Windows. The test loads the result and calls a function of each file."""
 import ctypes
 import pathlib
+import re
 import resource
 import subprocess
 import sys
@@ -132,6 +133,17 @@ def languages(tmp):
     check('Latin letters in a comment, one file, clang', code == 0, text)
 
 
+def warnings(tmp):
+    """A warning is printed alone: gcc would report options that it does not have beside it, and clang extensions."""
+    source = tmp / 'warns.c'
+    source.write_text('#include <ntddk.h>\nstruct inner { int a; };\nstruct outer { struct inner; int b; };\n'
+                      'int DriverEntry(struct outer *o) { int unused; return o->a; }\n')
+    for cc in ('gcc', 'clang'):
+        code, text = ndk_cc(source, '-o', tmp / 'warns.so', '--cc', cc, '-f=-Wunused-variable')
+        check(f'{cc}: a warning', code == 0 and 'unused' in text, text)
+        check(f'{cc}: no other', len(re.findall('warning:|unrecognized|unknown', text)) == 1, text)
+
+
 def words(tmp):
     put(tmp, {'missing.c': ENTRY + '#include "Nowhere.h"\n', 'routine.c': ENTRY + 'void f(void) { KeFrobnicate(1); }\n',
         'link.c': ENTRY + 'void KeFrobnicate(int);\nvoid f(void) { KeFrobnicate(1); }\n',
@@ -242,7 +254,7 @@ def nested(tmp):
 
 def main():
     ctypes.CDLL(LIBRARY, mode=ctypes.RTLD_GLOBAL)
-    for case in (spelling, sources_file, vcxproj, order, languages, words, malformed, nested):
+    for case in (spelling, sources_file, vcxproj, order, languages, warnings, words, malformed, nested):
         with tempfile.TemporaryDirectory() as folder:
             inner = pathlib.Path(folder) / 'inner'
             inner.mkdir()
