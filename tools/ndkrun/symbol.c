@@ -5,6 +5,7 @@
 #endif
 #include "symbol.h"
 
+#include <errno.h>
 #include <link.h>
 #include <poll.h>
 #include <signal.h>
@@ -130,13 +131,26 @@ static struct helper *helper_find(const char *module)
     return h;
 }
 
-static bool symbol_read_line(int fd, char *line, size_t room)
+/* Ctrl-C interrupts both calls, and the answer is still needed then. */
+static bool symbol_read_byte(int fd, char *byte)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };
+    ssize_t n;
+
+    do {
+        n = poll(&p, 1, ANSWER_MS);
+        if (n == 1)
+            n = read(fd, byte, 1);
+    } while (n < 0 && errno == EINTR);
+    return n == 1;
+}
+
+static bool symbol_read_line(int fd, char *line, size_t room)
+{
     size_t have = 0;
 
     while (have < room - 1) {
-        if (poll(&p, 1, ANSWER_MS) != 1 || read(fd, line + have, 1) != 1)
+        if (!symbol_read_byte(fd, line + have))
             return false;
         if (line[have] == '\n')
             break;
