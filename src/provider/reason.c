@@ -24,19 +24,23 @@ static const struct cause {
                         "The peer's host cannot be reached: no neighbour answered, or a router reported it.",
                         "Check the address, that the host is up and answers (ip neighbour), and that no firewall "
                         "rejects the connection."},
-    [FABRIC_ADDRESS_TAKEN] = {ONDK_CAUSE_ADDRESS_TAKEN, 0, "The local address and port are in use.",
-                              "Use another port, or port 0, or end the process that holds it: ondk_address_holder "
-                              "names the process and its user."},
+    [FABRIC_ADDRESS_TAKEN] = {ONDK_CAUSE_ADDRESS_TAKEN, 0,
+                              "The local address and port are in use.",
+                              "Use another port, or port 0, or end the process that holds it: ndkstat -A and ss "
+                              "-tlnp name it, and ondk_address_holder with its user."},
     [FABRIC_ADDRESS_FOREIGN] = {ONDK_CAUSE_ADDRESS_FOREIGN, 0, "The local address is not one of the adapter's.",
                                 "Use an address that the interface has (ip address)."},
-    [FABRIC_PORTS_EXHAUSTED] = {ONDK_CAUSE_PORTS_EXHAUSTED, 0, "All ports from 49152 to 65535 are in use.",
-                                "Close connections, or share one endpoint between them."},
+    [FABRIC_PORTS_EXHAUSTED] = {ONDK_CAUSE_PORTS_EXHAUSTED, 0,
+                                "All ports from 49152 to 65535 are in use.",
+                                "Close connections, or have the program share one endpoint between them "
+                                "(NdkCreateSharedEndpoint)."},
     [FABRIC_FOUR_TUPLE] = {ONDK_CAUSE_FOUR_TUPLE, 0,
                            "A connection with the same two addresses and ports exists already.",
                            "Close it first, or connect from another local port."},
     [FABRIC_INTERFACE_GONE] = {ONDK_CAUSE_INTERFACE_GONE, 0,
                                "The adapter's network interface was deleted, or moved to another network namespace.",
-                               "Close the adapter, and open the one of an interface that exists."},
+                               "Restart the program with an interface that exists (ndkinfo --list). A program can "
+                               "close the adapter, and open that of another interface."},
     [FABRIC_PORT_FORBIDDEN] = {ONDK_CAUSE_PORT_FORBIDDEN, 0, "The system does not allow this user to bind the local "
                                                              "port.",
                                "Use a port from 1024 on (net.ipv4.ip_unprivileged_port_start), or port 0, or give the "
@@ -56,11 +60,15 @@ static const struct cause {
     [FABRIC_REJECTED] = {ONDK_CAUSE_REJECTED, 0, "The peer rejected the request; private data may have the reason.",
                          "The server's log (ONDK_LOG=info) or ndkstat --failures there has the cause: backlog, private "
                          "data, ready-to-receive, or its program."},
-    [FABRIC_PEER_RESET] = {ONDK_CAUSE_PEER_RESET, 0, "The peer reset the connection, or its process died.",
-                           "Check whether the peer's program crashed, closed without a disconnect, or lost its "
-                           "network. In NdkConnect: or whether it is not iWARP, or a proxy without its backend."},
-    [FABRIC_PEER_CLOSED] = {ONDK_CAUSE_PEER_CLOSED, 0, "The peer disconnected.",
-                            "Not an error: disconnect this side, too."},
+    [FABRIC_PEER_RESET] = {ONDK_CAUSE_PEER_RESET, 0,
+                           "The peer reset the connection, or its process died.",
+                           "Check the peer's log and list of failures: its program crashed, or closed without a "
+                           "disconnect, or its host lost the network. While connecting: the peer is not iWARP, or a "
+                           "proxy without its backend. In the phase peer-gone: this side had not disconnected in "
+                           "time."},
+    [FABRIC_PEER_CLOSED] = {ONDK_CAUSE_PEER_CLOSED, 0,
+                            "The peer disconnected.",
+                            "Not an error: the program of this side should disconnect, too (NdkDisconnect)."},
     [FABRIC_PEER_GAVE_UP] = {ONDK_CAUSE_PEER_GAVE_UP, 0, "The peer closed the connection before it was established.",
                              "Read the peer's log: it cancelled, its own time limit passed, or it is not an RDMA "
                              "peer."},
@@ -73,17 +81,22 @@ static const struct cause {
                          "Compare what the peer posted with what was offered to it here."},
     [FABRIC_BAD_REPLY] = {ONDK_CAUSE_BAD_REPLY, 0, "The peer's answer is not a valid MPA reply.",
                           "Check that an iWARP server, and not another service, listens at that port."},
-    [FABRIC_READ_LIMITS] = {ONDK_CAUSE_READ_LIMITS, 0, "The reply requests more RDMA reads in flight than were "
-                                                       "offered.",
-                            "Connect with higher read limits, or lower the peer's."},
+    [FABRIC_READ_LIMITS] = {ONDK_CAUSE_READ_LIMITS, 0,
+                            "The reply requests more RDMA reads in flight than were offered.",
+                            "Raise ONDK_MAX_INBOUND_READS (max_inbound_reads) of this side, have its program "
+                            "connect with higher read limits, or lower those of the peer."},
     [FABRIC_NO_READY_FORM] = {ONDK_CAUSE_NO_READY_FORM, 0,
                               "The reply chose a ready-to-receive form that was not offered.",
-                              "Offer all forms (rtr), or none for a peer that does not support them."},
+                              "Offer all forms, which is the default of ONDK_RTR (rtr), or none for a peer that "
+                              "does not support them."},
     [FABRIC_NOT_CONNECTING] = {ONDK_CAUSE_NOT_CONNECTING, 0,
                                "The call was made while no connection was being established.",
-                               "Check the order of the calls, and that an earlier step succeeded."},
-    [FABRIC_LOCAL_CLOSE] = {ONDK_CAUSE_LOCAL_CLOSE, 0, "The local side closed the connector.",
-                            "Not an error; disconnect first if requests must be finished."},
+                               "An error in this side's program: check the order of its calls, and that an earlier "
+                               "step succeeded."},
+    [FABRIC_LOCAL_CLOSE] = {ONDK_CAUSE_LOCAL_CLOSE, 0,
+                            "This side's program closed the connection without a disconnect.",
+                            "The peer finds a reset. Not an error if the program gave up or was ended; otherwise it "
+                            "should disconnect first (NdkDisconnect)."},
     [FABRIC_LOCAL_DISCONNECT] = {ONDK_CAUSE_LOCAL_DISCONNECT, 0, "The local side disconnected.",
                                  "Not an error: receives that are still posted end this way."},
     [FABRIC_LOCAL_FLUSH] = {ONDK_CAUSE_LOCAL_FLUSH, ONDK_BY_US, "The local side flushed or closed the queue pair.",
@@ -91,13 +104,18 @@ static const struct cause {
     [FABRIC_LOCAL_ERROR] = {ONDK_CAUSE_LOCAL_ERROR, ONDK_BY_US,
                             "A local request failed because its memory was no longer registered.",
                             "Keep a region registered until every request that names it has completed."},
-    [FABRIC_TOKEN] = {ONDK_CAUSE_TOKEN, 0, "A token of this side is unknown or no longer valid.",
-                      "The region was deregistered or invalidated, or the region of its window has ended, or the token "
-                      "is an old one: a new registration has a new token."},
-    [FABRIC_TOKEN_DOMAIN] = {ONDK_CAUSE_TOKEN_DOMAIN, 0, "A token of this side belongs to another protection domain.",
-                             "Create region and queue pair from the same NDK_PD."},
-    [FABRIC_TOKEN_RIGHT] = {ONDK_CAUSE_TOKEN_RIGHT, 0, "A region of this side lacks the right for the request.",
-                            "Receives and reads need local write: register with NDK_MR_FLAG_ALLOW_LOCAL_WRITE."},
+    [FABRIC_TOKEN] = {ONDK_CAUSE_TOKEN, 0,
+                      "A token of this side is unknown or no longer valid.",
+                      "An error in one of the programs. The region was deregistered or invalidated, or the region "
+                      "of its window has ended, or the token is an old one: a new registration has a new token."},
+    [FABRIC_TOKEN_DOMAIN] = {ONDK_CAUSE_TOKEN_DOMAIN, 0,
+                             "A token of this side belongs to another protection domain.",
+                             "An error in this side's program: it must create region and queue pair in the same "
+                             "protection domain (NDK_PD)."},
+    [FABRIC_TOKEN_RIGHT] = {ONDK_CAUSE_TOKEN_RIGHT, 0,
+                            "A region of this side lacks the right for the request.",
+                            "An error in this side's program: receives and reads need the right of local write "
+                            "(NDK_MR_FLAG_ALLOW_LOCAL_WRITE)."},
     [FABRIC_TOKEN_RANGE] = {ONDK_CAUSE_TOKEN_RANGE, 0, "Address and length are not inside this side's region.",
                             "Compare them with the address and length that were registered or bound."},
     [FABRIC_TOKEN_LASTING] = {ONDK_CAUSE_TOKEN_LASTING, 0, "The token cannot be invalidated.",
@@ -119,45 +137,58 @@ static const struct cause {
     [FABRIC_DESCRIPTORS] = {ONDK_CAUSE_DESCRIPTORS, 0, "This process, or its host, had no file descriptor left.",
                             "Raise the limit (ulimit -n, or LimitNOFILE= of a systemd unit; fs.file-max for the host), or "
                             "close connections. A connection needs two descriptors."},
-    [FABRIC_CQ_OVERFLOW] = {ONDK_CAUSE_CQ_OVERFLOW, 0, "More requests completed than a completion queue holds.",
-                            "Create it as deep as all queues that use it together."},
+    [FABRIC_CQ_OVERFLOW] = {ONDK_CAUSE_CQ_OVERFLOW, 0,
+                            "More requests completed than a completion queue holds.",
+                            "An error in this side's program: a completion queue must be as deep as all queues that "
+                            "use it together."},
     [FABRIC_SRQ_SHARE] = {ONDK_CAUSE_SRQ_SHARE, 0,
                           "Unfinished messages held too many receives of the shared receive queue, and this one had "
                           "not advanced for the longest time.",
-                          "Check the peer: it began a message and did not continue. Post more receives, or raise "
-                          "srq_stall_ms or srq_share_percent (docs/timeouts.md)."},
-    [FABRIC_CONNECT_TIMEOUT] = {ONDK_CAUSE_CONNECT_TIMEOUT, 0, "Nothing answered at the transport level in time.",
-                                "Check the address, and that no firewall drops the packets."},
+                          "Check the peer: it began a message and did not continue. Have this side's program post "
+                          "more receives, or raise ONDK_SRQ_STALL_MS (srq_stall_ms) or ONDK_SRQ_SHARE_PERCENT "
+                          "(srq_share_percent)."},
+    [FABRIC_CONNECT_TIMEOUT] = {ONDK_CAUSE_CONNECT_TIMEOUT, 0,
+                                "Nothing answered at the transport level in time.",
+                                "Check the address, and that no firewall drops the packets; ONDK_CONNECT_MS "
+                                "(connect_ms) is the limit."},
     [FABRIC_REPLY_TIMEOUT] = {ONDK_CAUSE_REPLY_TIMEOUT, 0,
                               "The transport opened, but the MPA request was not answered in time.",
-                              "Check that the peer's consumer accepts or rejects, and that it is an iWARP server."},
+                              "Check that the peer is an iWARP server, and that its program accepts or rejects "
+                              "(NdkAccept, NdkReject): meanwhile its ndkstat -C shows the state requested. "
+                              "ONDK_REPLY_MS (reply_ms) is the limit."},
     [FABRIC_ESTABLISH_TIMEOUT] = {ONDK_CAUSE_ESTABLISH_TIMEOUT, 0,
-                                  "The ready-to-receive message did not arrive, was not sent, or was not answered in "
-                                  "time.",
-                                  "Check that the connecting consumer calls NdkCompleteConnect."},
-    [FABRIC_DISCONNECT_TIMEOUT] = {ONDK_CAUSE_DISCONNECT_TIMEOUT, 0, "The peer did not disconnect in time.",
-                                   "Have the peer disconnect in its disconnect callback."},
+                                  "The ready-to-receive message did not arrive, was not sent, or was not answered "
+                                  "in time.",
+                                  "Check that the connecting program is not stopped, and completes the connection "
+                                  "(NdkCompleteConnect); ONDK_ESTABLISH_MS (establish_ms) is the limit."},
+    [FABRIC_DISCONNECT_TIMEOUT] = {ONDK_CAUSE_DISCONNECT_TIMEOUT, 0,
+                                   "The peer did not disconnect in time.",
+                                   "Check whether the peer's program is stopped or slow: it must disconnect when "
+                                   "this side has (NdkDisconnect, in its disconnect callback). ONDK_DISCONNECT_MS "
+                                   "(disconnect_ms) is the limit."},
     [FABRIC_PEER_SILENT] = {ONDK_CAUSE_PEER_SILENT, 0,
                             "The peer's host did not acknowledge or accept in time what was sent to it.",
                             "Check the network between the two hosts, and whether the peer's host is up and its "
-                            "program runs; unacked_ms and keepalive_idle_ms are the limits (docs/timeouts.md)."},
-    [FABRIC_FRAME_STALLED] = {ONDK_CAUSE_FRAME_STALLED, 0, "The peer began an FPDU and did not finish it in time.",
-                              "Check whether the peer's process is stopped, or does not use MPA; stall_ms is the limit "
-                              "(docs/timeouts.md)."},
+                            "program runs; ONDK_UNACKED_MS (unacked_ms) and ONDK_KEEPALIVE_IDLE_MS "
+                            "(keepalive_idle_ms) are the limits."},
+    [FABRIC_FRAME_STALLED] = {ONDK_CAUSE_FRAME_STALLED, 0,
+                              "The peer began an FPDU and did not finish it in time.",
+                              "Check whether the peer's process is stopped, or does not use MPA; ONDK_STALL_MS "
+                              "(stall_ms) is the limit."},
     [FABRIC_MESSAGE_STALLED] = {ONDK_CAUSE_MESSAGE_STALLED, 0,
                                 "The peer began a message, and too little of the rest arrived in time.",
-                                "Check whether the peer's process is stopped; stall_ms is the limit "
-                                "(docs/timeouts.md)."},
+                                "Check whether the peer's process is stopped; ONDK_STALL_MS (stall_ms) is the limit."},
     [FABRIC_REQUEST_TIMEOUT] = {ONDK_CAUSE_REQUEST_TIMEOUT, 0,
                                 "The peer connected and did not send a complete MPA request in time.",
                                 "Check whether the peer is an iWARP initiator, and not a port scan or another "
-                                "protocol; request_ms is the limit (docs/timeouts.md)."},
+                                "protocol; ONDK_REQUEST_MS (request_ms) is the limit."},
     [FABRIC_BAD_REQUEST] = {ONDK_CAUSE_BAD_REQUEST, 0, "The peer's first bytes are not a valid MPA request.",
                             "Check that the peer is an iWARP initiator: another protocol's client connects to this "
                             "port."},
     [FABRIC_BAD_REVISION] = {ONDK_CAUSE_BAD_REVISION, 0,
                              "The peer's request has an MPA revision that does not exist; 0, 1 and 2 do.",
-                             "Configure the peer's MPA revision; 2 is the newest (mpa_revision)."},
+                             "Configure the peer's MPA revision; 2 is the newest. The setting of OpenNDK is "
+                             "ONDK_MPA_REVISION (mpa_revision)."},
     [FABRIC_UNSUPPORTED_REQUEST] = {ONDK_CAUSE_UNSUPPORTED_REQUEST, 0,
                                     "The peer's request requires MPA markers, which OpenNDK does not support.",
                                     "Switch markers off at the peer."},
@@ -173,23 +204,27 @@ static const struct cause {
                                 "Compare the forms that the peer offers with ONDK_RTR (rtr) of this side; the default "
                                 "accepts all."},
     [FABRIC_BACKLOG_FULL] = {ONDK_CAUSE_BACKLOG_FULL, 0,
-                             "As many requests as the backlog allows wait for the consumer.",
-                             "Have the consumer accept or reject sooner, or raise backlog."},
+                             "As many requests as the backlog allows wait for this side's program.",
+                             "Find out why the program does not accept or reject sooner, or raise ONDK_BACKLOG "
+                             "(backlog); ndkstat -o shows how many wait."},
     [FABRIC_CROWDED_OUT] = {ONDK_CAUSE_CROWDED_OUT, 0,
-                            "Too many peers had connected without a complete request, and this one was the oldest of "
-                            "the source that had most.",
-                            "Check for a flood of connections from that source; max_unfinished is the limit."},
+                            "Too many peers had connected without a complete request, and this one was the oldest "
+                            "of the source that had most.",
+                            "Check for a flood of connections from that source; ONDK_MAX_UNFINISHED "
+                            "(max_unfinished) is the limit."},
     [FABRIC_NOT_DELIVERED] = {ONDK_CAUSE_NOT_DELIVERED, 0,
-                              "The request could not be passed to the consumer, because the listener was being closed "
-                              "or memory ran out.",
+                              "The request could not be passed to this side's program, because the listener was "
+                              "being closed or memory ran out.",
                               "Try again; if the listener is open, check the memory of its process."},
-    [FABRIC_LISTENER_PAUSED] = {ONDK_CAUSE_LISTENER_PAUSED, 0, "The consumer has paused the listener.",
-                                "Have the consumer resume it (NdkControlConnectEvents)."},
+    [FABRIC_LISTENER_PAUSED] = {ONDK_CAUSE_LISTENER_PAUSED, 0,
+                                "This side's program has paused the listener.",
+                                "Read the program's log. It must resume the listener (NdkControlConnectEvents)."},
     [FABRIC_LISTENER_CLOSED] = {ONDK_CAUSE_LISTENER_CLOSED, 0,
                                 "The local side closed the listener before the peer's request was complete.",
                                 "Not an error; the peer may connect to another listener."},
-    [FABRIC_LOCAL_REJECT] = {ONDK_CAUSE_LOCAL_REJECT, 0, "The local consumer rejected the connection.",
-                             "Not an error of the network: read the consumer's own log."},
+    [FABRIC_LOCAL_REJECT] = {ONDK_CAUSE_LOCAL_REJECT, 0,
+                             "This side's program rejected the connection.",
+                             "Not an error of the network: read the program's own log."},
     [FABRIC_UNANSWERED] = {ONDK_CAUSE_UNANSWERED, 0,
                            "This side's program had neither accepted nor rejected the request when the peer ended it.",
                            "If the peer's reason is reply-timeout, this side's program is too slow: find out why, or "

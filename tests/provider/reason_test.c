@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of reasons are total and without duplicates, and every code has a text. */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,6 +51,70 @@ static void test_every_reason_has_a_code(void **state)
             assert_string_not_equal(ondk_reason_text(reason_code(other, FABRIC_NO_TERMINATE)), ondk_reason_text(code));
         }
     }
+}
+
+static bool is_name_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* A field of ondk_config_t follows the name of its variable: ONDK_STALL_MS (stall_ms). */
+static void check_setting(const char *advice, const char *field)
+{
+    char before[64] = "ONDK_";
+    size_t len = strlen(field), before_len = 5;
+
+    for (size_t i = 0; i < len; i++)
+        before[before_len++] = (char)toupper((unsigned char)field[i]);
+    before[before_len++] = ' ';
+    before[before_len++] = '(';
+    for (const char *at = advice; (at = strstr(at, field)) != NULL; at += len) {
+        bool is_word = (at == advice || !is_name_char(at[-1])) && !is_name_char(at[len]);
+
+        if (!is_word || (!strchr(field, '_') && (at == advice || at[-1] != '(')))
+            continue; /* part of another name, or an ordinary word */
+        if (at - advice < (ptrdiff_t)before_len || memcmp(at - before_len, before, before_len) != 0)
+            fail_msg("%s without its variable: %s", field, advice);
+    }
+}
+
+/* Administrators read the advice. So names of the programming interface are only in parentheses, behind plain words. */
+static void check_api_names(const char *advice)
+{
+    int depth = 0;
+
+    for (const char *at = advice; *at; at++) {
+        depth += (*at == '(') - (*at == ')');
+        if (depth == 0 && (at == advice || !is_name_char(at[-1])) &&
+            (strncmp(at, "Ndk", 3) == 0 || strncmp(at, "NDK_", 4) == 0))
+            fail_msg("a name of the interface without plain words: %s", advice);
+    }
+}
+
+static void check_advice(const char *advice)
+{
+    static const char *const fields[] = {
+        "connect_ms",    "reply_ms",          "request_ms",        "establish_ms",
+        "disconnect_ms", "unacked_ms",        "stall_ms",          "srq_stall_ms",
+        "max_private",   "keepalive_idle_ms", "srq_share_percent", "max_inbound_reads",
+        "mpa_revision",  "max_unfinished",    "backlog",           "rtr",
+    };
+
+    check_api_names(advice);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        check_setting(advice, fields[i]);
+}
+
+static void test_advice_is_for_administrators(void **state)
+{
+    unsigned count;
+    const struct fabric_terminate *all = fabric_terminates(&count);
+
+    (void)state;
+    for (int why = FABRIC_OK; why < FABRIC_REASON_COUNT; why++)
+        check_advice(ondk_reason_advice(reason_code(why, FABRIC_NO_TERMINATE)));
+    for (unsigned i = 0; i < count; i++)
+        check_advice(all[i].advice);
 }
 
 /* Numbers that programs may have stored. */
@@ -147,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_reason_has_a_code),
+        cmocka_unit_test(test_advice_is_for_administrators),
         cmocka_unit_test(test_numbers_stay),
         cmocka_unit_test(test_every_wire_error_is_told),
         cmocka_unit_test(test_codes_that_do_not_exist),

@@ -14,7 +14,7 @@ static const struct fabric_terminate terminates[] = {
     {WIRE_RDMAP_ACCESS, "rdmap-access", "RDMAP: the region lacks the right.",
      "Register or bind with the right for remote read or write."},
     {WIRE_RDMAP_STAG_NOT_ASSOCIATED, "rdmap-stag-stream", "RDMAP: the STag belongs to another protection domain.",
-     "Create region and queue pair from the same NDK_PD."},
+     "An error in a program: it must create region and queue pair in the same protection domain (NDK_PD)."},
     {WIRE_RDMAP_TO_WRAP, "rdmap-wrap", "RDMAP: address and length wrap around.", MEMORY_ADVICE},
     {WIRE_RDMAP_STAG_NOT_INVALIDATED, "rdmap-not-invalidated", "RDMAP: the STag must not be invalidated.",
      "Name a token of a fast registration or a window with remote rights."},
@@ -33,12 +33,12 @@ static const struct fabric_terminate terminates[] = {
     {WIRE_DDP_TAGGED_BOUNDS, "ddp-tagged-bounds", "DDP: an RDMA write, or a read's response, is outside of the region.",
      MEMORY_ADVICE},
     {WIRE_DDP_TAGGED_STREAM, "ddp-tagged-stream", "DDP: an RDMA write has an STag of another protection domain.",
-     "Create region and queue pair from the same NDK_PD."},
+     "An error in a program: it must create region and queue pair in the same protection domain (NDK_PD)."},
     {WIRE_DDP_TAGGED_WRAP, "ddp-tagged-wrap", "DDP: address and length of an RDMA write wrap around.", MEMORY_ADVICE},
     {WIRE_DDP_TAGGED_VERSION, "ddp-tagged-version", "DDP: a version that does not exist.", SOFTWARE_ADVICE},
     {WIRE_DDP_UNTAGGED_QN, "ddp-queue", "DDP: a queue number that does not exist.", SOFTWARE_ADVICE},
     {WIRE_DDP_UNTAGGED_NO_BUFFER, "ddp-no-receive", "DDP: no receive was posted for a message, or too many reads.",
-     "Post receives before the other side sends, and count them: a consumer's own flow control."},
+     "An error in the programs: one must post receives before the other one sends, and count them."},
     {WIRE_DDP_UNTAGGED_MSN_RANGE, "ddp-msn", "DDP: a message number out of order.", SOFTWARE_ADVICE},
     {WIRE_DDP_UNTAGGED_MO, "ddp-offset", "DDP: an offset out of order.", SOFTWARE_ADVICE},
     {WIRE_DDP_UNTAGGED_TOO_LONG, "ddp-too-long", "DDP: the message was longer than the receive.",
@@ -54,7 +54,7 @@ static const struct fabric_terminate terminates[] = {
     {WIRE_MPA_INSUFFICIENT_IRD, "mpa-read-limits", "MPA: more RDMA reads were requested than offered.",
      "Connect with higher read limits, or lower the other side's."},
     {WIRE_MPA_NO_RTR, "mpa-ready-form", "MPA: a ready-to-receive form that was not offered.",
-     "Offer all forms (rtr), or none for a peer that does not support them."},
+     "Offer all forms, the default of ONDK_RTR (rtr), or none for a peer that does not support them."},
 #undef MEMORY_ADVICE
 #undef SOFTWARE_ADVICE
 #undef GIVEN_UP_ADVICE
