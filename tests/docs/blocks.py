@@ -78,6 +78,8 @@ def parse(path):
         if line.strip():
             in_list = bool(re.match(r"[-*] |\d+\. ", line)) or in_list and line.startswith(" ")
         previous_blank = not line.strip()
+    if fence is not None:
+        faults.append(f"{path.name}:{fence[0]}: the block has no end")
     return blocks, faults
 
 

@@ -62,6 +62,7 @@ BAD = (
     ("text=picture", "text=laziness", "text needs a reason"),
     ("```text text=picture", "```text", "neither run nor compile nor text"),
     ("# A document\n", "# A document\n\n    $ true\n", "an indented block has no mark"),
+    ("anything\n```\n", "anything\n", "the block has no end"),
     ("setup: echo from setup >file", "setup: false", "setup failed: false"),
 )
 
