@@ -125,7 +125,7 @@ static const struct result_case {
       STATUS_SUCCESS,
       NdkOperationTypeSend,
       0 },
-    { { .op = RDMA_OP_RECEIVE, .qp_context = (void *)3, .context = (void *)4, .length = 77, .error = 0xffff },
+    { { .op = RDMA_OP_RECEIVE, .qp_context = (void *)3, .context = (void *)4, .length = 70000, .error = 0xffff },
       STATUS_SUCCESS,
       NdkOperationTypeReceive,
       0 },

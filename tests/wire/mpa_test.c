@@ -173,7 +173,7 @@ static void test_keys(void **state)
 static void test_lengths(void **state)
 {
     uint8_t b[MPA_MAX_FRAME + 1] = { 0 }, data[MPA_MAX_PRIVATE_DATA + 1] = { 0 };
-    struct mpa_frame f;
+    struct mpa_frame f, again;
     size_t need;
 
     (void)state;
@@ -187,6 +187,8 @@ static void test_lengths(void **state)
     }
     f = (struct mpa_frame){ .revision = 2, .enhanced = true, .private_data = data, .private_len = 508 };
     assert_int_equal(mpa_frame_encode(&f, b, sizeof b), MPA_MAX_FRAME);
+    assert_int_equal(mpa_frame_decode(&again, false, b, MPA_MAX_FRAME, &need), MPA_DECODED);
+    assert_int_equal(again.private_len, 508);
     assert_int_equal(mpa_frame_encode(&f, b, MPA_MAX_FRAME - 1), 0);
     f.private_len++;
     assert_int_equal(mpa_frame_encode(&f, b, sizeof b), 0);

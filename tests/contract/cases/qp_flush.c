@@ -10,8 +10,7 @@
 
 /* ---- writes come before the send that follows ---- */
 
-/* covers: QPR-14 */
-CASE(qpr_14_data_is_there_when_the_send_is, KIT_FAMILIES)
+static void check_writes_before_sends(void)
 {
     enum { ROUNDS = 400, MOST = 30000, WRITES = 5 };
     static struct kit_pair p;
@@ -35,6 +34,22 @@ CASE(qpr_14_data_is_there_when_the_send_is, KIT_FAMILIES)
             CHECK_STATUS(kit_result(&p.active).Status, STATUS_SUCCESS);
     }
     kit_pair_close(&p);
+}
+
+/* covers: QPR-14 */
+CASE(qpr_14_data_is_there_when_the_send_is, KIT_FAMILIES)
+{
+    check_writes_before_sends();
+}
+
+/* covers: QPR-14 */
+CASE(qpr_14_data_of_several_segments, KIT_FAMILIES)
+{
+    struct kit_config config = kit_config();
+
+    config.max_fpdu = 1500;
+    kit_configure(&config);
+    check_writes_before_sends();
 }
 
 /* ---- flush ---- */
