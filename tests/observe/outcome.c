@@ -80,6 +80,15 @@ void log_wait(uint32_t level, const char *part, unsigned count)
 
 /* ---- one failure ---- */
 
+void outcome_set_limit(size_t field, uint32_t value)
+{
+    ondk_config_t config;
+
+    ondk_config_init(&config);
+    memcpy((char *)&config + field, &value, sizeof value);
+    CHECK_STATUS(ondk_configure(&config), STATUS_SUCCESS);
+}
+
 struct sockaddr_storage outcome_socket_address(int s)
 {
     struct sockaddr_storage address = { 0 };

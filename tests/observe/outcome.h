@@ -4,6 +4,7 @@
 #define TESTS_OBSERVE_OUTCOME_H
 
 #include "contract/kit/kit.h"
+#include "openndk/config.h"
 #include "openndk/netstat.h"
 #include "openndk/reason.h"
 
@@ -34,6 +35,9 @@ void log_wait(uint32_t level, const char *part, unsigned count);
  * with the same.
  */
 ondk_failure_t outcome_wait(const struct kit_side *s, const struct outcome *e, uint32_t total);
+/* Sets a field of 32 bits in the configuration of later adapters, and all other fields to their defaults. */
+#define LIMIT(field, value) outcome_set_limit(offsetof(ondk_config_t, field), (value))
+void outcome_set_limit(size_t field, uint32_t value);
 /* The address of a socket of this process. */
 struct sockaddr_storage outcome_socket_address(int s);
 
