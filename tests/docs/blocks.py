@@ -12,8 +12,8 @@ The info string of a fence has the language, then a mark, then options:
         its output, of stdout and stderr. A line "..." stands for any lines, "..." at a line's end for its rest. All
         blocks of a document run in one shell, in one directory that is removed afterwards, and in one network namespace;
         OpenNDK is installed there. exit=N or any: the last command's exit status. background: in a shell of its own,
-        beside the blocks after it. It must have ended at the next heading, after a Ctrl-C if ctrl-c is given. numbers:
-        numbers are not compared, only their places.
+        beside the blocks after it. It must have ended at the next heading. With ctrl-c it gets a Ctrl-C there, once it
+        has printed what the block shows. numbers: numbers are not compared, only their places.
     c compile [file=NAME]                 a whole C program; with file, run blocks find it under that name
     cmake compile                         a project for the C files that the document's commands have used so far
     LANGUAGE compile from=FILE[:NAME,...] the text of a file of the tree that the build or another test compiles, or of
@@ -40,7 +40,7 @@ REASONS = {
     "placeholder": "names folders or programs of the reader",
     "other-system": "needs a network, a container engine or rights that a test does not have",
 }
-COMMAND_SECONDS = 60
+COMMAND_SECONDS = 250 # after which a command counts as hanging
 FUNCTION = r"(?:^/\*(?:(?!\*/).)*\*/\n)?^[^\n(]*\b{}\([^;{{]*\)\n\{{\n.*?^\}}\n"
 
 
@@ -153,16 +153,16 @@ class Shell:
         self.process.stdin.write(f"trap : INT\n{command}\necho \"@@{self.count} $?@@\"\n".encode())
         self.process.stdin.flush()
 
-    def read(self, seconds):
-        """Reads output for at most `seconds`. Returns the exit status once the command has ended, else None."""
-        end = time.monotonic() + seconds
+    def read(self, is_enough=lambda received: False):
+        """Reads output until the command has ended, or it is enough. Returns the exit status, or None before the end."""
+        end = time.monotonic() + COMMAND_SECONDS
         while True:
             match = re.search(rf"@@{self.count} (\d+)@@\n", self.received)
             if match:
                 self.received = self.received[:match.start()]
                 return int(match.group(1))
             left = end - time.monotonic()
-            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
+            if is_enough(self.received) or left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
                 return None
             data = os.read(self.process.stdout.fileno(), 65536)
             if not data:
@@ -201,9 +201,14 @@ class Document:
     def fault(self, block, text):
         self.faults.append(f"{self.name}:{block.line}: {text}")
 
+    def masked(self, block, text):
+        return mask(text, "numbers" in block.options, self.directory)
+
+    def shows(self, block, lines, actual):
+        return same(self.masked(block, "\n".join(lines)), self.masked(block, actual))
+
     def compare(self, block, command, expected, actual):
-        numbers = "numbers" in block.options
-        wanted, found = (mask(text, numbers, self.directory) for text in (expected, actual))
+        wanted, found = self.masked(block, expected), self.masked(block, actual)
         is_same = same(wanted, found)
         output = expected.strip("\n") if is_same else actual.replace(self.directory, "~").strip("\n")
         block.update += "$ " + command.replace("\n", "\n> ") + "\n" + (output + "\n" if output else "")
@@ -222,37 +227,30 @@ class Document:
         pairs = commands(block.text)
         for index, (command, expected) in enumerate(pairs):
             self.shell.start(command)
-            status = self.shell.read(COMMAND_SECONDS)
+            status = self.shell.read()
             self.check_status(block, command, status, index == len(pairs) - 1)
             self.compare(block, command, expected, self.shell.received)
             if status is None:
                 raise RuntimeError("a command has not ended")
 
     def run_background(self, block):
-        """Starts the block's only command, and waits until the first line of its output has been printed."""
+        """Starts the block's only command, and waits until it has printed the first line of its output."""
         pairs = commands(block.text)
         if len(pairs) != 1:
             raise ValueError("a background block has one command")
         command, expected = pairs[0]
         shell = Shell(self.directory, self.environment)
         shell.start(command)
-        numbers = "numbers" in block.options
-        first = mask(expected, numbers, self.directory)[:1]
-        end = time.monotonic() + 10
-        status = None
-        while status is None and time.monotonic() < end:
-            status = shell.read(0.02)
-            if first and first[0] in mask(shell.received, numbers, self.directory):
-                break
+        status = shell.read(lambda received: self.shows(block, expected.splitlines()[:1] + ["..."], received))
         self.background.append((block, command, expected, shell, status))
 
     def end_background(self):
         for block, command, expected, shell, status in self.background:
-            if "ctrl-c" in block.options:
-                time.sleep(0.1)
+            if status is None and "ctrl-c" in block.options:
+                status = shell.read(lambda received: self.shows(block, expected.splitlines(), received))
                 shell.interrupt()
             if status is None:
-                status = shell.read(10)
+                status = shell.read()
             self.check_status(block, command, status, True)
             self.compare(block, command, expected, shell.received)
             shell.end()
@@ -296,7 +294,7 @@ class Document:
     def check(self, block):
         for command in block.setup:
             self.shell.start(command)
-            if self.shell.read(COMMAND_SECONDS) != 0:
+            if self.shell.read() != 0:
                 self.fault(block, f"setup failed: {command}\n{self.shell.received}")
         kind, _, reason = block.mark.partition("=")
         if kind == "run" and "background" in block.options:

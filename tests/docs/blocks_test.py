@@ -26,7 +26,7 @@ $ for i in 1 2; do
 ```
 
 ```console run background ctrl-c exit=130
-$ echo ready; sleep 60
+$ sh -c 'echo ready; exec sleep 3600'
 ready
 ```
 
