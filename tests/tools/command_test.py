@@ -23,7 +23,7 @@ def check(name, condition, seen):
 
 def run(*command, **more):
     more = {"stdout": subprocess.PIPE, **more}
-    p = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60, check=False, **more)
+    p = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=250, check=False, **more)
     return p.returncode, p.stdout, p.stderr
 
 

@@ -36,7 +36,7 @@ def complete(*words):
         COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
         function=$(complete -p {tool} | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
         $function && printf '%s\\n' "${{COMPREPLY[@]}}"'''
-    p = subprocess.run(["bash", "--norc", "-c", script, "bash", *words], capture_output=True, text=True, timeout=60,
+    p = subprocess.run(["bash", "--norc", "-c", script, "bash", *words], capture_output=True, text=True, timeout=250,
                        check=False)
     check(f"bash: {words}: no message", not p.stderr, p.stderr)
     return sorted(filter(None, p.stdout.splitlines()))

@@ -23,7 +23,7 @@ def check(name, condition, seen):
 
 
 def run(*options, **env):
-    p = subprocess.run([NDKINFO, *options], capture_output=True, text=True, timeout=60, env={**os.environ, **env})
+    p = subprocess.run([NDKINFO, *options], capture_output=True, text=True, timeout=250, env={**os.environ, **env})
     return p.returncode, p.stdout, p.stderr
 
 

@@ -21,7 +21,7 @@ MARK = "\ufffd" # in place of what is no text
 
 
 def run(*args, **kwargs):
-    return subprocess.run([PROGRAM, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
+    return subprocess.run([PROGRAM, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=250,
                           check=False, **kwargs)
 
 
@@ -182,7 +182,7 @@ class FullDisk(Case):
         for args in (("--filter", "adp_01_short"), ("--list",), ("--rules",), ("--help",), ("--version",),
                      ("--filter", "adp_01_short", "--json", "-")):
             with open("/dev/full", "wb") as full:
-                done = subprocess.run([PROGRAM, *args], stdout=full, stderr=subprocess.PIPE, timeout=120, check=False)
+                done = subprocess.run([PROGRAM, *args], stdout=full, stderr=subprocess.PIPE, timeout=250, check=False)
             self.assertEqual(done.returncode, 6, args)
             self.assertIn(b"No space left on device", done.stderr)
 
@@ -229,7 +229,7 @@ class Interrupted(Case):
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
                 first = [p.stdout.readline(), p.stdout.readline()]
                 p.send_signal(signal.SIGINT)
-                out, err = p.communicate(timeout=120)
+                out, err = p.communicate(timeout=250)
             self.assertEqual(p.returncode, 130, (first, out, err))
             self.assertIn(b"adp_01_sufficient_buffers: passed\n", first)
             self.assertEqual(out.splitlines()[-1], b"1 passed, 0 failed, 0 skipped; interrupted, 1 not run")
@@ -280,7 +280,7 @@ class Progress(Case):
             while b"1 of 2 cases, 0 failed; adp_04_versions_served" not in seen:
                 seen += os.read(master, 4096)
             p.send_signal(signal.SIGTERM)
-            p.communicate(timeout=120)
+            p.communicate(timeout=250)
         os.close(master)
         self.assertEqual(p.returncode, 130)
 

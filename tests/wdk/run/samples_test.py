@@ -23,7 +23,7 @@ def check(name, condition, seen):
 
 
 def ndkrun(*arguments, **environment):
-    p = subprocess.run([NDKRUN, *NETWORK, *arguments], capture_output=True, text=True, timeout=100, check=False,
+    p = subprocess.run([NDKRUN, *NETWORK, *arguments], capture_output=True, text=True, timeout=250, check=False,
                        env={**os.environ, **environment})
     return p.returncode, p.stdout + p.stderr
 
