@@ -100,7 +100,7 @@ void iw_qp_destroy(struct iw_qp *qp)
         return;
     queue_wait_for_posters(&qp->sq);
     queue_wait_for_posters(&qp->rq);
-    tx_drop_tail(qp);
+    tx_drop_rest(qp);
     free(qp->rx.partial_buffer);
     free(qp->rx.staged);
     free(qp);
@@ -424,7 +424,7 @@ void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error)
     qp->events->ended(qp, why, error);
     stream_close(qp);
     if (qp->terminate_len == 0)
-        tx_drop_tail(qp);
+        tx_drop_rest(qp);
     qp->end = why;
     qp_drain(qp, RDMA_STATUS_LOST, error);
     qp->end = IW_END_NONE;
@@ -435,7 +435,7 @@ void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error)
 void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s)
 {
     stream_close(qp);
-    tx_drop_tail(qp);
+    tx_drop_rest(qp);
     qp->terminate_len = 0;
     qp->terminate_sent = 0;
     qp->crc = s->crc;
@@ -469,12 +469,12 @@ void iw_qp_send_rtr(struct iw_qp *qp, enum mpa_rtr form)
 bool iw_qp_initiator_is_idle(const struct iw_qp *qp)
 {
     return queue_head(&qp->sq) == queue_tail(&qp->sq) && qp->tx.kind == TX_NONE && qp->tx.rtr == MPA_RTR_NONE &&
-           qp->tx.reads == 0 && qp->tail.len == 0;
+           qp->tx.reads == 0 && qp->rest.len == 0;
 }
 
 bool iw_qp_tx_is_clean(const struct iw_qp *qp)
 {
-    return qp->tail.len == 0 && qp->terminate_sent == qp->terminate_len;
+    return qp->rest.len == 0 && qp->terminate_sent == qp->terminate_len;
 }
 
 /* Is a message partly sent or partly received, or a read in flight? The stream cannot go on without these requests. */
@@ -502,7 +502,7 @@ void iw_qp_flush(struct iw_qp *qp, enum rdma_status status)
 void iw_qp_stop(struct iw_qp *qp, enum rdma_status status)
 {
     stream_close(qp);
-    tx_drop_tail(qp);
+    tx_drop_rest(qp);
     qp->terminate_len = 0;
     qp->terminate_sent = 0;
     qp_drain(qp, status, WIRE_OK);

@@ -49,7 +49,7 @@ enum {
     MIN_LARGE_FPDU = 8192,   /* bytes from which on an FPDU counts as large */
     MAX_SHORT_FPDUS = 4,     /* after so many short FPDUs in a row, no large FPDU is expected */
     MAX_PARTIAL = 128,       /* bytes of an incomplete FPDU that the queue pair stores without a buffer */
-    MAX_SMALL_TAIL = 256,    /* bytes of the rest of a half-sent FPDU that the queue pair stores without a buffer */
+    MAX_SMALL_REST = 256,    /* bytes of the rest of a half-sent FPDU that the queue pair stores without a buffer */
     ARENA_SIZE = 800 * 1024, /* bytes for a batch's headers, trailers and copied payload; 12 FPDUs of 64 KiB fit */
     MAX_BATCH_FPDUS = 64,
     MAX_BATCH_BYTES = 1024 * 1024, /* a batch ends with the FPDU that reaches this size */
@@ -113,11 +113,11 @@ struct tx_state {
 };
 
 /* A private copy of the rest of an FPDU of which the transport took only a part. Nothing can change the copy. */
-struct tx_tail {
+struct tx_rest {
     uint8_t *bytes; /* small, or buffer */
     uint32_t sent, len;
     uint8_t *buffer;
-    uint8_t small[MAX_SMALL_TAIL];
+    uint8_t small[MAX_SMALL_REST];
 };
 
 /* An FPDU whose payload is being placed, or was staged whole. */
@@ -151,7 +151,7 @@ struct iw_qp {
     struct queue sq, rq;
     struct tx_state tx;
     struct rx_state rx;
-    struct tx_tail tail;
+    struct tx_rest rest;
     const struct iw_qp_events *events;
     struct mem_table *memory;
     const void *domain;
@@ -344,7 +344,7 @@ bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone);
 void local_discard(struct iw_qp *qp, const struct entry *e); /* must be called if the request is flushed */
 
 /* tx.c */
-void tx_drop_tail(struct iw_qp *qp);
+void tx_drop_rest(struct iw_qp *qp);
 /* Completes an FPDU around the ULPDU at bytes + MPA_FPDU_LENGTH. Returns the FPDU's size. */
 size_t fpdu_finish(bool crc, uint8_t *bytes, size_t ulpdu);
 

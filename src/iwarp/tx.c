@@ -4,7 +4,7 @@
  *
  *   tx_want   header, payload, trailer; header, payload, trailer; ...     headers, trailers and copies are in the arena
  *   tx_done   |<-------- sent --------->|                                 whole FPDUs: their state is committed
- *                              |<------>|<-- the tail -->|                a half-sent FPDU: committed too, because
+ *                              |<------>|<-- the rest -->|                a half-sent FPDU: committed too, because
  *                                                                         its rest is copied to the queue pair
  *
  * The invariant: registered memory is accessed only between want and done, and the consumer's inline data only in the
@@ -75,12 +75,12 @@ size_t fpdu_finish(bool crc, uint8_t *bytes, size_t ulpdu)
     return fpdu_write_trailer(crc, bytes, MPA_FPDU_LENGTH + ulpdu, ulpdu);
 }
 
-void tx_drop_tail(struct iw_qp *qp)
+void tx_drop_rest(struct iw_qp *qp)
 {
-    free(qp->tail.buffer);
-    qp->tail.buffer = NULL;
-    qp->tail.sent = 0;
-    qp->tail.len = 0;
+    free(qp->rest.buffer);
+    qp->rest.buffer = NULL;
+    qp->rest.sent = 0;
+    qp->rest.len = 0;
 }
 
 /* The batch */
@@ -109,7 +109,7 @@ static void batch_release(struct tx_batch *b)
     b->source_len = 0;
 }
 
-/* Begins a batch with the bytes that are sent ahead of the batch's FPDUs: the tail and the Terminate. */
+/* Begins a batch with the bytes that are sent ahead of the batch's FPDUs: the rest of a half-sent FPDU, and the Terminate. */
 static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 {
     struct tx_batch *b = &s->batch;
@@ -122,12 +122,12 @@ static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
     b->arena_used = 0;
     b->iov_limit = limit;
     b->is_complete = false;
-    b->ahead_len = qp->tail.len - qp->tail.sent;
+    b->ahead_len = qp->rest.len - qp->rest.sent;
     b->begins_message = qp->tx.offset == 0 && b->ahead_len == 0;
-    /* Without a buffer for a large tail, each FPDU must be small enough for tx_tail.small. */
-    b->max_ulpdu = scratch_reserve_buffer(s) ? qp->max_ulpdu : MAX_SMALL_TAIL - MPA_FPDU_OVERHEAD;
+    /* Without a buffer for a large rest, each FPDU must be small enough for tx_rest.small. */
+    b->max_ulpdu = scratch_reserve_buffer(s) ? qp->max_ulpdu : MAX_SMALL_REST - MPA_FPDU_OVERHEAD;
     if (b->ahead_len > 0)
-        batch_append(b, qp->tail.bytes + qp->tail.sent, b->ahead_len, limit);
+        batch_append(b, qp->rest.bytes + qp->rest.sent, b->ahead_len, limit);
     if (qp->terminate_len > qp->terminate_sent) {
         size_t bytes_left = qp->terminate_len - qp->terminate_sent;
         batch_append(b, qp->terminate + qp->terminate_sent, bytes_left, limit);
@@ -507,24 +507,24 @@ int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
 
 /* Commitment */
 
-/* Copies the bytes [skip, end) of the batch to the tail. Cannot fail, because batch_begin has reserved a buffer. */
-static void tail_store(struct iw_qp *qp, struct iw_scratch *s, size_t skip, size_t end)
+/* Copies the bytes [skip, end) of the batch to qp->rest. Cannot fail, because batch_begin has reserved a buffer. */
+static void rest_store(struct iw_qp *qp, struct iw_scratch *s, size_t skip, size_t end)
 {
     const struct tx_batch *b = &s->batch;
-    struct tx_tail *t = &qp->tail;
+    struct tx_rest *r = &qp->rest;
     size_t at = 0;
 
-    t->sent = 0;
-    t->len = 0;
-    t->buffer = end - skip > MAX_SMALL_TAIL ? scratch_alloc_buffer(s) : NULL;
-    t->bytes = t->buffer ? t->buffer : t->small;
+    r->sent = 0;
+    r->len = 0;
+    r->buffer = end - skip > MAX_SMALL_REST ? scratch_alloc_buffer(s) : NULL;
+    r->bytes = r->buffer ? r->buffer : r->small;
     for (unsigned i = 0; i < b->iov_count && at < end; i++) {
         size_t from = skip > at ? skip - at : 0, len = b->iov[i].iov_len;
         size_t to = end - at < len ? end - at : len;
 
         if (from < to) {
-            memcpy(t->bytes + t->len, (const uint8_t *)b->iov[i].iov_base + from, to - from);
-            t->len += (uint32_t)(to - from);
+            memcpy(r->bytes + r->len, (const uint8_t *)b->iov[i].iov_base + from, to - from);
+            r->len += (uint32_t)(to - from);
         }
         at += len;
     }
@@ -541,7 +541,7 @@ static void batch_commit(struct iw_qp *qp, struct iw_scratch *s, size_t n)
     if (begun == 0)
         return;
     if (b->fpdu[begun - 1].end > n)
-        tail_store(qp, s, b->ahead_len + n, b->ahead_len + b->fpdu[begun - 1].end);
+        rest_store(qp, s, b->ahead_len + n, b->ahead_len + b->fpdu[begun - 1].end);
     qp->tx = b->fpdu[begun - 1].after;
     counter_add(&qp->fpdus_sent, begun);
     for (; next != qp->tx.next; next++) {
@@ -553,17 +553,17 @@ static void batch_commit(struct iw_qp *qp, struct iw_scratch *s, size_t n)
     }
 }
 
-/* Commits sent bytes of the tail and the Terminate, which precede the FPDUs. Returns how many of n bytes remain. */
+/* Commits sent bytes of the rest and the Terminate, which precede the FPDUs. Returns how many of n bytes remain. */
 static size_t batch_commit_ahead(struct iw_qp *qp, struct iw_scratch *s, size_t n)
 {
-    size_t tail = qp->tail.len - qp->tail.sent, used = n < tail ? n : tail, terminate;
+    size_t rest = qp->rest.len - qp->rest.sent, used = n < rest ? n : rest, terminate;
 
-    qp->tail.sent += (uint32_t)used;
-    if (qp->tail.len > 0 && qp->tail.sent == qp->tail.len) {
-        if (qp->tail.buffer)
-            scratch_free_buffer(s, qp->tail.buffer);
-        qp->tail.buffer = NULL;
-        tx_drop_tail(qp);
+    qp->rest.sent += (uint32_t)used;
+    if (qp->rest.len > 0 && qp->rest.sent == qp->rest.len) {
+        if (qp->rest.buffer)
+            scratch_free_buffer(s, qp->rest.buffer);
+        qp->rest.buffer = NULL;
+        tx_drop_rest(qp);
     }
     terminate = n - used < qp->terminate_len - qp->terminate_sent ? n - used : qp->terminate_len - qp->terminate_sent;
     qp->terminate_sent += (uint32_t)terminate;
