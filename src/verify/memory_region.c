@@ -43,13 +43,18 @@ static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG f
     struct proxy *p = PROXY_ENTER(pub, "NdkRegisterMr");
     NDK_MR *real = p ? p->real : NULL;
     struct async_call *c;
+    NTSTATUS status;
+    bool watches;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    c = async_call_begin(p, "NdkRegisterMr", done, context,
-                         verify_on() && mr_set_mdls(p, mdl) ? mr_on_registered : NULL);
-    return async_call_end(c, real->Dispatch->NdkRegisterMr(real, mdl, length, flags, async_call_routine(c, done),
-                                                           async_call_context(c, context)));
+    watches = verify_on() && mr_set_mdls(p, mdl);
+    c = async_call_begin(p, "NdkRegisterMr", done, context, watches ? mr_on_registered : NULL);
+    status = real->Dispatch->NdkRegisterMr(real, mdl, length, flags, async_call_routine(c, done),
+                                           async_call_context(c, context));
+    if (!c && watches)
+        mr_on_registered(p, status); /* without a completion routine the provider returns the final status */
+    return async_call_end(c, status);
 }
 
 static NTSTATUS verify_mr_deregister(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)

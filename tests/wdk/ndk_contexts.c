@@ -218,6 +218,31 @@ static void test_mdl_freed(void **state)
     close_all();
 }
 
+/* A registration that fails leaves no use of its MDL, whether the call has a completion routine or not. */
+static void test_mdl_of_a_failed_registration_freed(void **state)
+{
+    NDK_MR *mr;
+
+    (void)state;
+    open_all();
+    MADE(NDK_MR, mr, pd->Dispatch->NdkCreateMr(pd, FALSE, create_done, &c_, &inline_));
+    for (int i = 0; i < 2; i++) {
+        PMDL mdl = IoAllocateMdl(near.buffer, BYTES, FALSE, FALSE, NULL);
+        struct report *r;
+        struct call c;
+
+        MmBuildMdlForNonPagedPool(mdl);
+        call_init(&c);
+        assert_int_equal(mr->Dispatch->NdkRegisterMr(mr, mdl, BYTES, MAXULONG, i ? request_done : NULL, &c),
+                         STATUS_INVALID_PARAMETER);
+        r = report_start();
+        IoFreeMdl(mdl);
+        report_is_empty(r);
+    }
+    close_object(mr);
+    close_all();
+}
+
 /* ---- logical addresses ---- */
 
 enum { LAM_PAGES = 2 };
@@ -453,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_freed_after_disconnect),
         cmocka_unit_test(test_freed_after_close_of_connector),
         cmocka_unit_test(test_mdl_freed),
+        cmocka_unit_test(test_mdl_of_a_failed_registration_freed),
         cmocka_unit_test(test_lam_of_a_receive_released),
         cmocka_unit_test(test_lam_of_a_fast_registration_released),
         cmocka_unit_test(test_posts_without_queue_pair),
