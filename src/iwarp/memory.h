@@ -61,8 +61,12 @@ void mem_group_init(struct mem_group *g);
 int mem_group_reserve(struct mem_table *t, struct mem_group *g);
 /* Returns the STag of the newest registration that is prepared or alive. If there is none, returns activated_stag. */
 uint32_t mem_group_current_stag(struct mem_group *g);
-/* Describes the newest registration that is prepared or alive. Returns false if there is none. */
+/*
+ * Describes the newest registration that is prepared or alive. If there is none, returns false and sets only d->stag,
+ * to the STag that mem_group_current_stag returns.
+ */
 struct mem_description {
+    uint32_t stag;
     uint64_t base_to, len;
     unsigned access;
     bool is_prepared;

@@ -67,17 +67,17 @@ uint32_t mem_group_current_stag(struct mem_group *g)
 /* Needs no protection: a region's members are written only after the region has left the list, which needs the lock. */
 bool mem_group_describe(struct mem_group *g, struct mem_description *d)
 {
-    const struct mem_region *r;
+    struct mem_region *r;
 
     spin_lock(&g->lock);
     r = group_current(g);
-    if (r)
-        *d = (struct mem_description){
-            .base_to = r->base_to,
-            .len = r->len,
-            .access = r->access,
-            .is_prepared = (atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_PREPARED) != 0,
-        };
+    *d = (struct mem_description){ .stag = r ? slot_stag(r) : g->activated_stag };
+    if (r) {
+        d->base_to = r->base_to;
+        d->len = r->len;
+        d->access = r->access;
+        d->is_prepared = (atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_PREPARED) != 0;
+    }
     spin_unlock(&g->lock);
     return r != NULL;
 }

@@ -233,6 +233,18 @@ static void test_without_wait(void **state)
     assert_false(is_alive(f, first));
 }
 
+/* Returns the STag that an invalidation ends. The group's description has the same STag. */
+static uint32_t current_stag(struct mem_group *g)
+{
+    uint32_t stag = mem_group_current_stag(g);
+    struct mem_description d;
+    bool is_registered = mem_group_describe(g, &d);
+
+    assert_int_equal(is_registered, d.len > 0);
+    assert_int_equal(d.stag, stag);
+    return stag;
+}
+
 /*
  * The STag that an invalidation ends: the newest that is prepared or alive, else the last that was alive.
  * covers: INV-08 INV-09
@@ -243,24 +255,24 @@ static void test_newest(void **state)
     struct mem_region *r;
     uint32_t stags[3], lasting;
 
-    assert_int_equal(mem_group_current_stag(&f->g), 0);
+    assert_int_equal(current_stag(&f->g), 0);
     stags[0] = prepare(f, &f->g, REMOTE);
-    assert_int_equal(mem_group_current_stag(&f->g), stags[0]);
+    assert_int_equal(current_stag(&f->g), stags[0]);
     mem_discard(f->t, &pd_a, stags[0]);
-    assert_int_equal(mem_group_current_stag(&f->g), 0); /* a discarded registration leaves no trace */
+    assert_int_equal(current_stag(&f->g), 0); /* a discarded registration leaves no trace */
     for (int i = 0; i < 3; i++)
         stags[i] = prepare(f, &f->g, REMOTE);
     assert_int_equal(mem_activate(f->t, stags[0], true), MEM_DONE);
-    assert_int_equal(mem_group_current_stag(&f->g), stags[2]);
+    assert_int_equal(current_stag(&f->g), stags[2]);
     mem_discard(f->t, &pd_a, stags[1]);
     mem_discard(f->t, &pd_a, stags[2]);
-    assert_int_equal(mem_group_current_stag(&f->g), stags[0]);
+    assert_int_equal(current_stag(&f->g), stags[0]);
     assert_int_equal(mem_revoke(f->t, &pd_a, stags[0], true), WIRE_OK);
-    assert_int_equal(mem_group_current_stag(&f->g), stags[0]);
+    assert_int_equal(current_stag(&f->g), stags[0]);
     assert_int_equal(mem_register_in(f->t, &f->others[0], &pd_a, f->memory, 16, base, 0, &r, &lasting), 0);
-    assert_int_equal(mem_group_current_stag(&f->others[0]), lasting);
+    assert_int_equal(current_stag(&f->others[0]), lasting);
     assert_true(mem_invalidate(r, NULL, NULL));
-    assert_int_equal(mem_group_current_stag(&f->others[0]), lasting);
+    assert_int_equal(current_stag(&f->others[0]), lasting);
 }
 
 /*

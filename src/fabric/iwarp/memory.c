@@ -113,11 +113,11 @@ uint32_t iwarp_mr_current_token(struct fabric_mr *mr)
 
 void iwarp_mr_info(struct fabric_mr *mr, struct fabric_mr_info *info)
 {
-    struct mem_description d = { 0 };
+    struct mem_description d;
     bool is_registered = mem_group_describe(&mr->group, &d);
 
     *info = (struct fabric_mr_info){
-        .token = mem_group_current_stag(&mr->group),
+        .token = d.stag,
         .is_registered = is_registered,
         .is_prepared = d.is_prepared,
         .address = d.base_to,
