@@ -71,6 +71,10 @@ def objects(c):
           [("128", "0", "-1", "none")] * 2, cqs)
     check("CSV: adapters", sorted((r["adapter"], r["connections"], r["listeners"], r["queue_pairs"])
           for r in adapters) == [("1", "1", "1", "1"), ("2", "1", "1", "1")], adapters)
+    check("CSV: limits", {(r["max_private"], r["max_inbound_reads"], r["max_cq_depth"]) for r in adapters} ==
+          {("252", "64", "262144")}, adapters)
+    check("limits: only if verbose", "MaxReadsIn" in stat("--objects=adapter", "--verbose")[1] and
+          "MaxReadsIn" not in stat("--objects=adapter")[1], "")
     rows = comma_separated("--counters")[0]
     check("CSV: counters", sorted((r["initiated_connections"], r["accepted_connections"]) for r in rows) ==
           [("0", "1"), ("1", "0")] and {r["pid"] for r in rows} == {str(it["pid"])}, rows)

@@ -75,6 +75,8 @@ static const json_t *row_source(const struct row *r, enum column_source source, 
         return is_old ? r->old_adapter : r->adapter;
     case IN_ADAPTER_COUNTERS:
         return json_object_get(is_old ? r->old_adapter : r->adapter, "counters");
+    case IN_ADAPTER_LIMITS:
+        return json_object_get(r->adapter, "limits");
     case IN_OBJECT:
         return is_old ? r->old_object : r->object;
     case IN_OBJECT_COUNTERS:

@@ -19,6 +19,7 @@ enum column_source {
     IN_PROCESS,
     IN_ADAPTER,
     IN_ADAPTER_COUNTERS,
+    IN_ADAPTER_LIMITS,
     IN_OBJECT,
     IN_OBJECT_COUNTERS,
     CELL_MODE,  /* always "User" */

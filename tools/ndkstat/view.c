@@ -93,6 +93,11 @@ static bool view_print_connections(FILE *out, const struct options *o, const jso
     NUMBERED_COLUMNS(title), OF_OBJECT("PD", "pd", NUMBER), OF_OBJECT("Address", "address", TEXT),                     \
         OF_OBJECT("Length", "length", BYTES), OF_OBJECT("Token", "token", TEXT)
 
+/* The limits that the process has, which may be lower than those that ndkinfo shows. */
+#define OF_LIMITS(title, key, member)                                                                                  \
+    {                                                                                                                  \
+        title, key, IN_ADAPTER_LIMITS, member, NUMBER, VERBOSE, false                                                  \
+    }
 static const struct column adapter_columns[] = {
     OBJECT_COLUMNS,
     { "Interface", "if_name", IN_ADAPTER, "if_name", TEXT, ALWAYS, false },
@@ -106,6 +111,13 @@ static const struct column adapter_columns[] = {
     { "SRQs", "shared_receive_queues", IN_ADAPTER, "shared_receive_queue_count", NUMBER, ALWAYS, false },
     { "MRs", "memory_regions", IN_ADAPTER, "memory_region_count", NUMBER, ALWAYS, false },
     { "MWs", "memory_windows", IN_ADAPTER, "memory_window_count", NUMBER, ALWAYS, false },
+    OF_LIMITS("MaxPrivate", "max_private", "MaxCallerData"),
+    OF_LIMITS("MaxReadsIn", "max_inbound_reads", "MaxInboundReadLimit"),
+    OF_LIMITS("MaxReadsOut", "max_outbound_reads", "MaxOutboundReadLimit"),
+    OF_LIMITS("MaxRecvDepth", "max_receive_depth", "MaxReceiveQueueDepth"),
+    OF_LIMITS("MaxInitDepth", "max_initiator_depth", "MaxInitiatorQueueDepth"),
+    OF_LIMITS("MaxCqDepth", "max_cq_depth", "MaxCqDepth"),
+    OF_LIMITS("MaxSrqDepth", "max_srq_depth", "MaxSrqDepth"),
 };
 static const struct column pd_columns[] = {
     NUMBERED_COLUMNS("PD"),
