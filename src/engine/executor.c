@@ -25,11 +25,11 @@
 
 enum {
     MAX_LAST_TURNS = 10000, /* turns that a stopping thread runs to finish what is queued */
-    MAX_VAIN_SPINS = 4,     /* after this many vain spins, only each SPIN_RETRY_INTERVAL-th sleep follows a spin */
+    MAX_VAIN_SPINS = 4,     /* after so many spins without an event, only each SPIN_RETRY_INTERVAL-th time it spins */
     SPIN_RETRY_INTERVAL = 16,
     PREEMPTED_NS = 1000000, /* a gap of this length between two turns means that the thread lost its processor */
     SLEEP_FACTOR = 2,       /* after such a gap the thread does not spin for this many times the gap's length */
-    NO_YIELD_FACTOR = 32,   /* after such a gap in sched_yield, the thread does not yield for this many times that */
+    NO_YIELD_FACTOR = 32,   /* after a gap in sched_yield, the thread does not yield for so many times its length */
 };
 
 struct worker {
@@ -84,7 +84,7 @@ static void spin_policy_update(struct spin_policy *p, bool busy, bool called, bo
 /*
  * Yields once after callbacks. A thread that a callback woke may wait for this processor, and often causes the next
  * event. Yielding takes less time than sleeping until that event. If yielding takes long, the next calls do not yield
- * for a while. Returns the time afterwards.
+ * for a while. Returns the present time.
  */
 static uint64_t spin_policy_yield(struct executor *e, struct spin_policy *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The host's network interfaces. The invariant: every function reads the kernel's present state, because addresses are
- * added and removed while an adapter is open. The only exception: if an interface was found to have an address, this
+ * added and removed while an adapter is open. Exception: if an interface has the address that was looked for, this
  * result is cached for one to two seconds, because every connect needs it. If the address has disappeared meanwhile,
  * bind fails.
  */
@@ -164,8 +164,8 @@ static int kernel_addresses(struct interfaces *self, uint32_t index, struct addr
 }
 
 /*
- * Stores the first IPv4 address of interface r in *address, and makes *one a list with this address. Returns false if
- * there is none. This takes a fraction of the time of getifaddrs.
+ * Stores the first IPv4 address of the interface in *r in *address, and makes *one a list with this address. Returns
+ * false if there is none. Takes a fraction of the time of getifaddrs.
  */
 static bool interface_first_address(int fd, struct ifreq *r, struct ifaddrs *one, struct sockaddr *address)
 {
@@ -188,7 +188,7 @@ static bool ifaddrs_matches(const struct ifaddrs *i, const struct addr *wanted)
                                           addr_is_loopback(wanted) && a.sa.sa_family == wanted->sa.sa_family);
 }
 
-/* Is `wanted` the interface's first IPv4 address? It usually is. Also returns false if that could not be found out. */
+/* Is `wanted` the interface's first IPv4 address, as usual? Also returns false if that could not be found out. */
 static bool interface_is_first_address(uint32_t index, const struct addr *wanted)
 {
     struct ifreq r = { .ifr_ifindex = (int)index };

@@ -4,9 +4,9 @@
  * a simulated network with a virtual clock (tests/sim). Errors are positive errno values; 0 is success.
  *
  * The invariant: a socket belongs to one shard at a time, and only the shard's owner (token held) calls functions with
- * it. The backend, too, calls the socket's ready() only in the owner.
+ * that socket. The backend, too, calls the socket's ready() only in the owner.
  *
- * When input arrives, the socket counts as readable, and ready(READ) is called. It is called again, usually in the next
+ * When input arrives, the socket counts as readable, and ready(READ) is called. The call is repeated, usually in each
  * turn, until recv returns EAGAIN or less than was requested, or pause_read is on. So an owner that stops reading early
  * is called again. After send has moved less than requested, ready(WRITE) is called once when there is room again.
  * ready(WRITE) is also called once when connecting ends, unless connecting ended inside connect. ready() may close its
@@ -65,7 +65,7 @@ enum net_use {
 struct net_liveness {
     uint32_t idle_ms;     /* silence before the peer is probed; rounded up to seconds */
     uint32_t interval_ms; /* from one probe to the next; rounded up to seconds */
-    uint32_t unacked_ms;  /* how long data or probes may stay unacknowledged. 0: until three probes are unanswered */
+    uint32_t unacked_ms;  /* how long data or probes may stay unacknowledged; 0: until three probes are unanswered */
 };
 
 struct net_ops {
@@ -73,26 +73,26 @@ struct net_ops {
     int (*poller_create)(struct net *net, struct shard *s, void **poller);
     void (*poller_destroy)(struct net *net, void *poller);
     /*
-     * Token held. Calls ready() of at most max ready sockets, in the order in which they became ready. Also tries a few
-     * sockets that were not reported as readable. A socket that is still ready after its call goes to the end of the
-     * list. Returns how many sockets were served. The tried sockets count only if one of them had input. *more: further
-     * sockets are ready. leased: a consumer has the polling lease, so the shard's thread does not wait for sockets, and
-     * a ready socket need not end a wait.
+     * Token held. Calls ready() of at most `max` ready sockets, in the order in which they became ready. Also tries a
+     * few sockets that were not reported as readable. A socket that is still ready after its call goes to the end of
+     * the list. Returns how many sockets were served. The tried sockets count only if one of them had input. *more:
+     * further sockets are ready. `leased`: a consumer has the polling lease, so the shard's thread does not wait for
+     * sockets, and a ready socket need not end a wait.
      */
     int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *more);
     /* Token held. The lease has ended: from now on a ready socket ends a wait. */
     void (*watch)(struct net *net, void *poller);
     /* The shard's thread, without the token. Waits for a ready socket, wake, or the deadline (executor's clock). */
     void (*wait)(struct net *net, void *poller, uint64_t now, uint64_t deadline);
-    /* Any thread. Ends the thread's wait, or its next wait if it is not waiting. */
+    /* Any thread. Ends the present wait of the shard's thread. If the thread is not waiting, ends its next wait. */
     void (*wake)(struct net *net, void *poller);
 
     /*
      * Reserves the local address for a use. Any thread. Port 0 selects a free port from 49152-65535 and stores it in
-     * *local; this costs no more in a nearly full range. peer may be NULL unless use is NET_USE_CONNECT. Errors:
-     * EADDRINUSE if the address is in use; EADDRNOTAVAIL if it is not an address of this host; ENOSPC if the range is
-     * exhausted; EEXIST if use is NET_USE_CONNECT and a connection between local and peer exists; EMFILE, ENFILE,
-     * ENOMEM or ENOBUFS if resources ran out.
+     * *local; the search costs no more in a nearly full range. `peer` may be NULL unless `use` is NET_USE_CONNECT.
+     * Errors: EADDRINUSE if the address is in use; EADDRNOTAVAIL if it is not an address of this host; ENOSPC if the
+     * range is exhausted; EEXIST if `use` is NET_USE_CONNECT and a connection between *local and *peer exists; EMFILE,
+     * ENFILE, ENOMEM or ENOBUFS if resources ran out.
      */
     int (*reserve)(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
                    struct net_reservation **out);
@@ -108,8 +108,8 @@ struct net_ops {
      * When connecting has ended, ready(WRITE) is called, and connect_result returns the result. If the socket is
      * connected before connect returns, connect_result returns 0 and ready(WRITE) is not called. If connect fails, it
      * returns an errno as connect(2) does, and the socket is closed. EADDRNOTAVAIL means that a connection between
-     * these two addresses exists, for example one of the same shared endpoint. first: the first data to send. If the
-     * socket is connected before connect returns, *sent bytes of first have been sent, otherwise none.
+     * these two addresses exists, for example of the same shared endpoint. `first`: the first data to send. If the
+     * socket is connected before connect returns, *sent bytes of `first` have been sent, otherwise none.
      */
     int (*connect)(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
                    const struct iovec *first, size_t *sent, struct net_socket *socket);
@@ -124,15 +124,15 @@ struct net_ops {
     /*
      * Accepts the next waiting connection and attaches it to the listener's shard. Returns EAGAIN if there is none. The
      * connection holds a reference on the listener's reservation. EMFILE, ENFILE: a peer waits and no descriptor is
-     * free. The listener stays readable. The caller closes a socket and calls again, or calls reset_accept_queue, or
-     * pauses reading from the listener until a descriptor is free. Any other errno concerns one connection, or the
-     * backend has reset the waiting peers. The caller may then accept the next connection.
+     * free. The listener stays readable. The caller must close a socket and call again, or call reset_accept_queue, or
+     * call pause_read for the listener until a descriptor is free. Any other errno concerns one connection, or means
+     * that the backend has reset the waiting peers. The caller may then accept the next connection.
      */
     int (*accept)(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
     /* Resets all peers that wait to be accepted. Needs no descriptor. A paused listener stays paused. */
     void (*reset_accept_queue)(struct net_socket *listener);
     /*
-     * Returns how many more sockets the process's limit allows it to open, at most max. Any thread; takes up to 1 ms.
+     * Returns how many more sockets the process may open under its limit, at most `max`. Any thread; takes up to 1 ms.
      */
     unsigned (*count_free_sockets)(struct net *net, unsigned max);
 
@@ -145,8 +145,8 @@ struct net_ops {
      */
     void (*set_readable)(struct net_socket *socket);
     /*
-     * While on is set, input and waiting peers are not reported and stay in the kernel. When it is cleared, they are
-     * reported.
+     * If `on` is true, input and waiting peers are not reported from now on, and stay in the kernel. If `on` is false,
+     * they are reported again.
      */
     void (*pause_read)(struct net_socket *socket, bool on);
     size_t (*max_segment)(struct net_socket *socket); /* the current effective maximum segment size */
@@ -158,9 +158,9 @@ struct net_ops {
      * end of stream. recv does not report that reset: it returns 0 again.
      */
     int (*get_error)(struct net_socket *socket);
-    void (*shut_write)(struct net_socket *socket); /* half-close: after all data the peer reads end of stream */
+    void (*shut_write)(struct net_socket *socket); /* half-closes: after all data the peer reads end of stream */
     /*
-     * Move a socket to another shard: detach in the old shard's owner, attach in the new one's. No readiness is lost.
+     * Move a socket: the old shard's owner calls detach, the new shard's owner calls attach. No readiness is lost.
      */
     void (*detach)(struct net_socket *socket);
     int (*attach)(struct net_socket *socket, struct shard *s);
@@ -172,7 +172,7 @@ struct net_ops {
      */
     int (*interface_watch)(struct net *net, struct shard *s, uint32_t index, struct net_socket *watch);
     bool (*interface_is_removed)(struct net_socket *watch);
-    /* Closes the socket and drops its reference on the reservation. reset: the peer sees an abort. */
+    /* Closes the socket and releases its reference on the reservation. `reset`: the peer sees an abort. */
     void (*close)(struct net_socket *socket, bool reset);
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connecting sockets, and how connecting has ended. The invariant: a socket is added to the epoll set only after
+ * Starts connecting, and returns the result of connecting. The invariant: a socket is added to the epoll set only after
  * connect, because epoll reports a socket that is not connecting as hung up.
  */
 #ifndef _GNU_SOURCE
@@ -28,8 +28,8 @@ int net_connect(struct net *net, struct shard *s, struct net_reservation *from, 
     int fd, err;
 
     /*
-     * If both addresses are equal, the kernel would connect the socket to itself. Nobody listens at an address that is
-     * reserved for connecting.
+     * If both addresses are equal, the kernel would connect the socket to itself. The peer would refuse, because nobody
+     * listens at an address that is reserved for connecting.
      */
     if (addr_equal(reservation_address(from), peer))
         return ECONNREFUSED;

@@ -2,7 +2,7 @@
 /*
  * The poller: finds out which of a shard's sockets are ready. Each shard has one epoll set, edge-triggered. A socket is
  * registered for input. When a send finds no room for the first time, the socket is registered for output too. Most
- * sockets never find that, and each event for output would cost time. The events that epoll reports are stored in the
+ * sockets always find room, and each event for output would cost time. The events that epoll reports are stored in the
  * socket's flags.
  *
  * The invariant: a socket is in its poller's ready list exactly while it has something to report. So an owner that
@@ -41,10 +41,10 @@
 enum {
     MAX_EVENTS = 64,
     NS_PER_S = 1000000000,
-    MAX_DIRECT = 2,           /* connections that can be read directly */
+    MAX_DIRECT = 2,           /* the most connections that are read directly */
     MAX_DIRECT_TURNS = 8,     /* direct turns between two calls of epoll_wait */
-    LEASED_TURNS = 64,        /* under a lease: direct turns before the connections leave the epoll set, and later
-                                 between two calls of epoll_wait */
+    LEASED_TURNS = 64,        /* under a lease: direct turns before the connections leave the epoll set; afterwards,
+                                 direct turns between two calls of epoll_wait */
     WATCH_RETRY_NS = 1000000, /* longest sleep while a socket could not be added to the epoll set */
 };
 
@@ -173,7 +173,7 @@ static void poller_unwatch_socket(const struct poller *p, struct net_socket *soc
     socket->flags &= ~(unsigned)SOCKET_WATCHED;
 }
 
-/* Adds the direct connections to the epoll set, which then reports those that are ready already. */
+/* Adds the direct connections to the epoll set, which then reports the connections that are ready already. */
 static void poller_watch_direct(struct poller *p)
 {
     bool failed = false;
@@ -195,8 +195,8 @@ static void poller_unwatch_direct(struct poller *p)
 }
 
 /*
- * May a turn read the direct connections without epoll_wait? Only if there are no other connections, and none of them
- * waits for output or is connecting.
+ * May a turn read the direct connections without epoll_wait? Only if there are no other connections, and no direct
+ * connection waits for output or is connecting.
  */
 static bool poller_can_read_directly(const struct poller *p)
 {
@@ -223,8 +223,8 @@ static unsigned poller_read_directly(struct poller *p)
         socket->ready(socket, NET_READ);
     }
     /*
-     * The list is updated only now, because ready() may have closed any of the connections, which removes it from
-     * direct.
+     * The ready list is updated only now, because ready() may have closed any of the connections. A closed connection
+     * is not in `direct` any more.
      */
     for (unsigned i = 0; i < p->n_direct; i++)
         socket_update_list(p->direct[i]);
@@ -257,7 +257,7 @@ static void poller_report(struct poller *p, struct net_socket *socket)
 
     if (socket->flags & SOCKET_WRITABLE)
         socket->flags &= ~(unsigned)(SOCKET_WRITABLE | SOCKET_CONNECTING);
-    /* The socket moves to the list's end, or leaves the list, before ready(), which may close it. */
+    /* The socket moves to the list's end, or leaves the list, before ready(), because ready() may close the socket. */
     TAILQ_REMOVE(&p->ready, socket, link);
     p->n_ready--;
     socket->flags &= ~(unsigned)SOCKET_LISTED;
@@ -354,7 +354,7 @@ void socket_detach(struct net_socket *socket)
 
     assert(shard_is_owner(socket->shard));
     poller_unwatch_socket(p, socket);
-    /* The next shard's epoll set reports again what is ready. */
+    /* The next shard's epoll set reports again whether the socket is ready. */
     socket->flags &= ~(unsigned)(SOCKET_READABLE | SOCKET_ENDED);
     if (socket->flags & SOCKET_WRITABLE)
         socket->flags = (socket->flags & ~(unsigned)SOCKET_WRITABLE) | SOCKET_BLOCKED;
@@ -373,7 +373,7 @@ void socket_wait_for_room(struct net_socket *socket)
     /*
      * With the new registration epoll also reports room that exists already. The change of a registration cannot fail,
      * because it needs no memory. If the socket is not in the epoll set, the next turn adds it, because no socket is
-     * read directly while one is blocked.
+     * read directly while any socket is blocked.
      */
     if (socket->flags & SOCKET_WATCHED)
         (void)poller_watch_socket(shard_poller(socket->shard), socket);

@@ -2,8 +2,8 @@
 /*
  * Reports that a network interface was removed, by netlink's link group. The netlink socket belongs to the network
  * namespace in which it was opened, so an interface that moves to another namespace is reported as deleted too. The
- * invariant: if notices were lost, the interface is looked up. So a removal is missed only if another interface has the
- * same index when it is looked up.
+ * invariant: if notices were lost, the interface's index is looked up. So a removal is missed only if another interface
+ * has that index at the lookup.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -46,7 +46,7 @@ int net_interface_watch(struct net *net, struct shard *s, uint32_t index, struct
     return err;
 }
 
-/* Only notices with AF_UNSPEC count. When a port leaves a bridge, it is reported as deleted too, but with AF_BRIDGE. */
+/* Only notices with AF_UNSPEC count. A port that leaves a bridge is reported as deleted too, but with AF_BRIDGE. */
 static bool interface_is_removed_by(const struct nlmsghdr *h, size_t len, uint32_t index)
 {
     for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {

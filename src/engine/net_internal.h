@@ -17,23 +17,23 @@ int reservation_create(struct net *net, struct addr *local, const struct addr *p
 void reservation_ref(struct net_reservation *r);
 void reservation_unref(struct net_reservation *r);
 const struct addr *reservation_address(const struct net_reservation *r);
-/* To be called before the first reservation, so that a child of fork begins with none. */
+/* To be called before the first reservation, so that a child of fork begins without reservations. */
 void reservation_install_fork_handlers(void);
-/* Stores a non-blocking TCP socket in *fd that is bound to the address. The caller closes it. Returns 0 or errno. */
+/* Stores in *fd a non-blocking TCP socket that is bound to the address. The caller closes *fd. Returns 0 or errno. */
 int reservation_socket(struct net_reservation *r, int *fd);
 
 /*
  * reservation_name.c. Reserves the address by binding an abstract AF_UNIX name. *name_fd receives the socket of that
- * name, which the caller closes. tcp_fd: a TCP socket that is bound to the address. exclusive: the kernel had no other
- * socket at the address when tcp_fd was bound. contest: if the name is already bound, but by a process whose name does
- * not count, binds a further name. Returns 0, EADDRINUSE, or another errno.
+ * name, which the caller closes. tcp_fd: a TCP socket that is bound to the address. `exclusive`: the kernel had no
+ * other socket at the address when tcp_fd was bound. `contest`: if the name is already bound, but no bound name counts,
+ * binds a further name. Returns 0, EADDRINUSE, or another errno.
  */
 int reservation_name_bind(const struct addr *local, int tcp_fd, bool exclusive, bool contest, int *name_fd);
 
 /* sock_diag.c. Finds sockets of all processes in the network namespace, as the kernel reports them. */
 enum sock_diag {
     SOCK_DIAG_NOTHING,
-    SOCK_DIAG_REMAINS, /* only remains of closed connections, or the kernel does not report */
+    SOCK_DIAG_REMAINS, /* only remains of closed connections, or the kernel does not report connections */
     SOCK_DIAG_LIVING,
 };
 struct inet_diag_msg;
@@ -44,13 +44,13 @@ struct nlmsghdr;
  */
 int sock_diag_request(const void *request, size_t size, size_t min_size,
                       void (*on_answer)(void *context, const struct nlmsghdr *answer), void *context);
-/* Is this four-tuple connected, or connecting? Returns false if the kernel does not report. */
+/* Is this four-tuple connected, or connecting? Also returns false if the kernel does not report connections. */
 bool sock_diag_connected(const struct addr *local, const struct addr *peer);
 /* Returns which kind of TCP connections exist at this local address. */
 enum sock_diag sock_diag_at(const struct addr *local);
 /*
  * Calls on_socket with each TCP socket that is bound to this address, or to its port on all addresses. Since Linux 6.8
- * this includes sockets that are only bound. Returns false if the kernel does not report.
+ * this includes sockets that are only bound. Returns false if the kernel does not report sockets.
  */
 bool sock_diag_sockets_at(const struct addr *local, void (*on_socket)(void *context, const struct inet_diag_msg *m),
                           void *context);
@@ -62,7 +62,7 @@ enum socket_flag {
     SOCKET_BLOCKED = 1 << 2,  /* its owner waits for room, or for the end of connecting */
     SOCKET_WRITABLE = 1 << 3, /* there is room, or connecting ended; ready(WRITE) was not called yet */
     SOCKET_CONNECTING = 1 << 4,
-    SOCKET_LISTENING = 1 << 5, /* it is a listener, or another socket that is no connection */
+    SOCKET_LISTENING = 1 << 5, /* the socket is a listener, or another socket that is no connection */
     SOCKET_READ_PAUSED = 1 << 6,
     SOCKET_LISTED = 1 << 7,            /* in its poller's ready list */
     SOCKET_CONNECT_UNCERTAIN = 1 << 8, /* an error or hang-up was reported while connecting */
@@ -87,7 +87,7 @@ void socket_count_read(struct net_socket *socket);
 
 /* net_socket.c */
 void socket_set_up(struct net_socket *socket, struct net *net, int fd, unsigned flags);
-/* Stores the reservation and takes a reference on it, which socket_close drops. */
+/* Stores the reservation and acquires a reference on it. socket_close releases that reference. */
 void socket_set_reservation(struct net_socket *socket, struct net_reservation *r);
 /*
  * Sets what the kernel sends when fd is closed: a reset or an end of stream. Every socket starts with reset, and only

@@ -18,7 +18,7 @@
 #include "engine/net_internal.h"
 
 enum {
-    MAX_BACKLOG = 65535, /* the kernel reduces it to somaxconn */
+    MAX_BACKLOG = 65535, /* the kernel reduces the backlog to somaxconn */
     POLL_CHUNK = 256,
 };
 
@@ -43,9 +43,9 @@ int net_listen(struct net *net, struct shard *s, struct net_reservation *at, str
 }
 
 /*
- * Leaves the listening state: queued peers are reset, new ones refused. While the socket does not listen, SO_REUSEADDR
- * is off, so that no foreign socket can bind the address. While it listens, SO_REUSEADDR is on, because accepted
- * sockets inherit it and need it.
+ * Leaves the listening state: queued peers are reset, new peers are refused. While the socket does not listen,
+ * SO_REUSEADDR is off, so that no foreign socket can bind the address. While the socket listens, SO_REUSEADDR is on,
+ * because accepted sockets inherit the option and need it.
  */
 static void listener_stop(int fd)
 {
@@ -65,9 +65,9 @@ static int listener_resume(int fd)
 }
 
 /*
- * Makes the socket's state follow `paused`. The owner, which resets the queue, and a consumer's thread, which pauses,
- * may run this at the same time. Each thread reads `paused` again after it has acted, so the thread that acts last has
- * used the final value.
+ * Makes the socket listen or stop as `paused` says. The owner, which resets the queue, and a consumer's thread, which
+ * pauses, may run this function at the same time. Each thread reads `paused` again after it has acted, so the thread
+ * that acts last has used the final value.
  */
 static int listener_apply_pause(struct net_socket *listener)
 {
@@ -148,7 +148,7 @@ int net_accept(struct net_socket *listener, struct net_socket *socket, struct ad
     if (fd < 0)
         return listener_handle_accept_error(listener, errno);
     /*
-     * An accept that finds no peer costs ten times as much as poll. A peer that arrives from now on makes a new event.
+     * poll costs a tenth of an accept that finds no peer. A peer that arrives from now on makes a new event.
      */
     if (!listener_has_waiting(listener))
         listener_clear_readable(listener);

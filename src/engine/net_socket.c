@@ -25,7 +25,7 @@
 
 enum {
     LONG_ANSWER = 192 * 1024, /* bytes received since the last send that cause TCP_QUICKACK */
-    MIN_PATH_SEGMENT = 536,   /* what every path carries (RFC 9293) */
+    MIN_PATH_SEGMENT = 536,   /* a segment that every path carries (RFC 9293) */
 };
 
 /* ---- life ---- */
@@ -83,9 +83,9 @@ static size_t iov_total_size(const struct iovec *iov, int iovcnt)
 
 /*
  * Called after EFAULT, which means that the consumer's memory is not mapped, although registered memory must be mapped.
- * Touching the memory raises the fault that copying would have raised, so a program's or sanitizer's handler reports it
- * or maps the memory. Without that, the connection would be lost without a visible cause. The bytes keep their values,
- * because the data may never arrive.
+ * Touching the memory raises the fault that copying would have raised, so a program's or sanitizer's handler reports
+ * the fault or maps the memory. Otherwise the connection would be lost without a visible cause. The bytes keep their
+ * values, because the data may never arrive.
  */
 static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
 {
@@ -104,7 +104,7 @@ static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
     }
 }
 
-/* Can the failed system call be repeated? *touched: socket_touch_memory has been called for this call already. */
+/* Can the failed system call be repeated? *touched: this function has already touched the memory for that call. */
 static bool socket_may_repeat(const struct iovec *iov, int iovcnt, bool write, bool *touched)
 {
     if (errno == EINTR)

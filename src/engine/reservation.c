@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reserves local addresses. The kernel does not decide who owns an address: SO_REUSEADDR, which reconnecting at once
- * needs, lets a second socket bind and listen at a bound address. The invariant: a process owns an address while it has
- * bound an abstract AF_UNIX name for it (reservation_name.c), which every OpenNDK process in the network namespace
- * sees. The name disappears when the process dies, or when the last reference to the reservation is dropped. Each TCP
- * socket at the address is closed before its reference is dropped, so the name disappears last.
+ * Reserves local addresses. The kernel's TCP does not decide who owns an address: SO_REUSEADDR, without which no socket
+ * can reconnect at once, lets a second socket bind and listen at a bound address. The invariant: a process owns an
+ * address while it has bound an abstract AF_UNIX name for the address (reservation_name.c), which every OpenNDK process
+ * in the network namespace sees. The name disappears when the process dies, or when the last reference to the
+ * reservation is released. Each TCP socket at the address is closed before its reference is released, so the name
+ * disappears last.
  *
  * Sockets that are not OpenNDK's: bind without SO_REUSEADDR succeeds only if the kernel has nothing at the address. If
  * that bind fails and bind with SO_REUSEADDR succeeds, there are either remains of closed connections (TIME_WAIT),
@@ -15,8 +16,8 @@
  *
  * Port 0 selects one of the dynamic ports. Each host address has three kinds of bitmaps of these ports. `own` has the
  * ports that this process has reserved. `foreign` has the ports that others were found to use. It is cleared after up
- * to two seconds; meanwhile it makes a nearly full range cost no more than an empty one. `used` has the ports that this
- * process has used or found used, for as long as remains may exist. By `used`, a fresh port (one without remains) is
+ * to two seconds; meanwhile a nearly full range costs no more than an empty range. `used` has the ports that this
+ * process has used or found used, for as long as remains may exist. By `used`, a fresh port (a port without remains) is
  * found without system calls.
  */
 #ifndef _GNU_SOURCE
@@ -43,8 +44,8 @@ enum {
     N_PORTS = 16384,
     BITS_PER_WORD = 64,
     N_WORDS = N_PORTS / BITS_PER_WORD,
-    MAX_SKIPPED = 63,        /* claims in a row that try no fresh port, because hardly any exists */
-    MAX_TRIES = 3 * N_PORTS, /* tries of one claim; limited, because ports are released and reserved meanwhile */
+    MAX_SKIPPED = 63,        /* the most claims in a row that try no fresh port, because hardly any exists */
+    MAX_TRIES = 3 * N_PORTS, /* tries of one claim; limited, because others release and reserve ports meanwhile */
     FOREIGN_SECONDS = 1,     /* after this time the map of others' ports is cleared */
     REMAINS_SECONDS = 60,    /* the length of TIME_WAIT */
 };
@@ -57,7 +58,7 @@ struct port_range {
     uint64_t foreign[N_WORDS];
     uint64_t used[2][N_WORDS]; /* had connections or remains: [0] in this period, [1] in the period before */
     time_t foreign_since, used_since;
-    unsigned max_skips, n_skips; /* claims in a row that try no fresh port: the limit, and the count so far */
+    unsigned max_skips, n_skips; /* the limit of claims in a row that try no fresh port, and their count so far */
 };
 
 struct net_reservation {
@@ -67,7 +68,7 @@ struct net_reservation {
     struct port_range *range;
     int name_fd;
     bool reuses;       /* tcp_fd has SO_REUSEADDR; read only by reservation_claim, after a failed try */
-    atomic_int tcp_fd; /* bound to local. Passed to the connection or listener; a shared endpoint keeps it */
+    atomic_int tcp_fd; /* bound to `local`; passed to the connection or listener, but a shared endpoint keeps it */
 };
 
 static struct spin ranges_lock;
@@ -124,7 +125,7 @@ static void port_map_set(uint64_t map[N_WORDS], uint16_t port, bool on)
 }
 
 /*
- * Returns the index of the first free port, or -1 if there is none. Searches from start to the end, then from 0.
+ * Returns the index of the first free port, or -1 if there is none. Searches from `start` to the end, then from 0.
  * fresh_only: skips ports that had connections.
  */
 static int port_range_next_free(const struct port_range *range, unsigned start, bool fresh_only)
@@ -151,7 +152,7 @@ static time_t reservation_seconds(void)
     return t.tv_sec;
 }
 
-/* Clears the maps that are too old. drop_foreign: clears the map of others' ports in any case. */
+/* Clears the maps that are too old. drop_foreign: clears the map of others' ports whatever its age. */
 static void port_range_expire(struct port_range *range, bool drop_foreign)
 {
     time_t now = reservation_seconds();
@@ -168,9 +169,9 @@ static void port_range_expire(struct port_range *range, bool drop_foreign)
 }
 
 /*
- * Finds the next port that the maps show as free, from index start to the end, then from 0, and marks it as own. The
+ * Finds the next port that the maps show as free, from index `start` to the end, then from 0, and marks it as own. The
  * maps may be out of date: only bind shows whether the port is free. Returns the port's index, or -1 if the maps show
- * none.
+ * no free port.
  */
 static int port_range_acquire(struct port_range *range, unsigned start, bool fresh_only, bool drop_foreign)
 {
@@ -194,8 +195,8 @@ static void port_range_release(struct port_range *range, uint16_t port, bool is_
 }
 
 /*
- * Does this claim try a fresh port first? While tries of fresh ports fail, fewer claims try one, because each try costs
- * a bind.
+ * Does this claim try a fresh port first? While tries of fresh ports fail, fewer claims try a fresh port, because each
+ * try costs a bind.
  */
 static bool port_range_tries_fresh(struct port_range *range)
 {
@@ -208,7 +209,7 @@ static bool port_range_tries_fresh(struct port_range *range)
     return tries;
 }
 
-/* Sets how many of the next claims try no fresh port: none if this try succeeded, otherwise twice as many as before. */
+/* Sets how many claims try no fresh port from now on: 0 if this try found one, otherwise twice as many as before. */
 static void port_range_report_fresh(struct port_range *range, bool found)
 {
     spin_lock(&ranges_lock);
@@ -248,7 +249,7 @@ static int reservation_tcp_socket(const struct addr *local, int *out)
     return 0;
 }
 
-/* reuse: bind with SO_REUSEADDR. had: the socket's present SO_REUSEADDR, which is off in a new socket. */
+/* `reuse`: binds with SO_REUSEADDR. `had`: the socket's present SO_REUSEADDR, which is off in a new socket. */
 static int reservation_tcp_bind(int fd, const struct addr *local, bool reuse, bool had)
 {
     int err = reuse == had ? 0 : reservation_set_option(fd, SOL_SOCKET, SO_REUSEADDR, reuse);
@@ -260,7 +261,7 @@ static int reservation_tcp_bind(int fd, const struct addr *local, bool reuse, bo
 
 enum claim {
     CLAIM_FRESH,     /* the kernel has nothing at the address */
-    CLAIM_UNCHECKED, /* the address may have remains of closed connections; sockets are not looked for */
+    CLAIM_UNCHECKED, /* the address may have remains of closed connections; the claim does not look for sockets */
     CLAIM_CHECKED,   /* the address may have remains, but no sockets */
 };
 
@@ -377,7 +378,7 @@ static int reservation_claim_any(struct net_reservation *r)
 
 /*
  * Runs in a child of fork, where the parent's reservations do not count. The ranges are not freed, because inherited
- * reservations still refer to them.
+ * reservations still point to them.
  */
 static void reservation_drop_ranges(void)
 {
@@ -443,8 +444,8 @@ const struct addr *reservation_address(const struct net_reservation *r)
 
 /*
  * Opens one more socket at a shared endpoint's address. If the sockets at the address have only SO_REUSEADDR, the
- * kernel compares the new socket with each of them, which takes 9 us for each thousand. With SO_REUSEPORT the kernel
- * caches that sockets of one user are compatible.
+ * kernel compares the new socket with each of them, which takes 9 us for each thousand sockets. With SO_REUSEPORT the
+ * kernel caches that sockets of one user are compatible.
  */
 static int reservation_second_socket(const struct addr *local, int *out)
 {

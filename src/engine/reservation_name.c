@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The abstract AF_UNIX names by which OpenNDK processes of a network namespace reserve addresses, and a search for the
- * process that uses an address. The invariant: of all processes of one user and of root, at most one has an address.
+ * process that uses an address. The invariant: among the processes of one user and of root, at most one has an address.
  *
  *   openndk/tcp/ADDRESS SCATTER             the address's name: a process that binds it owns the address
  *   openndk/tcp/ADDRESS SCATTER 2/RANDOM    a further name of version 2 of these rules
@@ -9,8 +9,8 @@
  * Any user can bind any name. So a process that cannot bind the address's name lists all names of the address. A name
  * counts only if
  *   - it belongs to this user, or to root, or
- *   - the kernel shows a TCP socket of the name's user at the address. Such a user could block the address without a
- *     name.
+ *   - the kernel shows a TCP socket of the name's user at the address. With that socket the user could block the
+ *     address even without a name.
  * If no name counts, the process reserves the address with a further name, which nobody can have bound in advance. Two
  * processes that bind further names at the same moment may see each other and both fail.
  *
@@ -107,7 +107,7 @@ static socklen_t name_make_further(struct sockaddr_un *name, socklen_t len)
 struct tcp_users {
     uid_t uids[MAX_USERS];
     unsigned count;
-    bool more;      /* there are more users than uids has room for */
+    bool more;      /* there are more users than `uids` has room for */
     bool shows_own; /* the kernel listed own_inode, so the kernel also lists sockets that are only bound */
     uint32_t own_inode;
     uint32_t inode; /* the inode of a socket of user uids[0] */
@@ -125,7 +125,7 @@ static void tcp_users_add(void *context, const struct inet_diag_msg *m)
 {
     struct tcp_users *t = context;
 
-    if (!m->idiag_inode) /* no process has it open */
+    if (!m->idiag_inode) /* no process has the socket open */
         return;
     if (m->idiag_inode == t->own_inode) {
         t->shows_own = true;
@@ -161,7 +161,7 @@ struct name_search {
     const struct sockaddr_un *own;  /* this process's further name, which does not count, or NULL */
     socklen_t name_len, own_len;
     struct tcp_users tcp;
-    bool shows_all; /* tcp is complete: a user who is not in it has no socket at the address */
+    bool shows_all; /* `tcp` is complete: a user who is not in `tcp` has no socket at the address */
     /* The first name that counts. */
     bool found, has_uid;
     uid_t uid;
@@ -232,7 +232,7 @@ static bool name_search_run(struct name_search *s)
 }
 
 /*
- * Does another process have a name of the address that counts? tcp_fd is bound to the address. exclusive: the kernel
+ * Has another process bound a name of the address that counts? tcp_fd is bound to the address. `exclusive`: the kernel
  * had no other socket at the address when tcp_fd was bound. Also returns true if the kernel does not report sockets or
  * names.
  */

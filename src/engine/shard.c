@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Drives a shard. base/owner.h decides which thread may do it.
+ * Drives a shard. base/owner.h decides which thread may drive it.
  *
  *   shard_turn        acquire (waits) . sockets, work, timers . release . callbacks
  *   shard_post        push . acquire or ring . work . release, or release to the thread
@@ -9,7 +9,7 @@
  *   shard_poll        try to acquire . lease . sockets, work, timers . release, or release to the thread
  *
  * The invariant: no queued task is forgotten. An owner runs the queue again if its release reports that the doorbell
- * was rung. An owner that is not the shard's thread releases to the thread if something is left for it: callbacks, more
+ * was rung. An owner that is not the shard's thread releases to that thread if something is left to do: callbacks, more
  * work than a consumer's call should do, a timer that is due before the thread's sleep ends, or ready sockets without a
  * lease.
  */
@@ -33,7 +33,7 @@ enum {
     MAX_THREAD_ROUNDS = 16,   /* rounds of work in the thread's turn, before it delivers callbacks */
     MAX_CALLS = 64,           /* callbacks between two turns */
     DEFAULT_SOCKET_BATCH = 8, /* small, so that the sockets' data is still cached when the callbacks run */
-    MIN_LEASE_POLLS = 4,      /* as many polls in a row begin a lease; the one poll before an NdkArmCq does not */
+    MIN_LEASE_POLLS = 4,      /* so many polls in a row begin a lease; a single poll before NdkArmCq begins no lease */
     MAX_POLL_GAP_NS = 200000, /* after a longer gap between two polls, the count of polls in a row restarts */
     TOKEN_SPINS = 200,
 };
@@ -82,9 +82,9 @@ uint64_t shard_clock(struct shard *s)
 }
 
 /*
- * Returns whether the time for this turn's work is over. The limit is needed because a connection that always has
- * something to send posts its task again and again. The first call in a turn starts the time. Each call reads the
- * clock, so the callers call it only after several tasks or rounds.
+ * Is the time for this turn's work over? The limit is needed because a connection that always has something to send
+ * posts its task again and again. The first call in a turn starts the time. Each call reads the clock, so the callers
+ * call this function only after several tasks or rounds.
  */
 static bool shard_check_work_time(struct shard *s)
 {
@@ -115,9 +115,9 @@ static bool shard_run_work(struct shard *s)
 }
 
 /*
- * Serves sockets and work, then fires the timers that were due before the sockets were polled. If a peer's answer has
- * arrived and the time limit for it has passed too, the answer counts, however long the thread was not running. The
- * clock is read again for timers that this turn sets.
+ * Serves sockets and work, then fires the timers that were due before the sockets were polled. So if a peer's answer
+ * has arrived, it counts, even if its time limit passed while the thread was not running. The clock is read again for
+ * timers that this turn sets.
  */
 static bool shard_run_all(struct shard *s)
 {
@@ -233,8 +233,8 @@ static unsigned shard_queue_once(struct shard *s, struct task *task, unsigned ho
 }
 
 /*
- * If the token is free and the task is not queued, runs the task here, after the queued work. If work remains in the
- * queue, the task is queued behind that work, and the shard's thread runs all of it.
+ * If the token is free and the task is not queued, runs the task here, after the queued work. But if work remains in
+ * the queue, the task is queued behind it, and the shard's thread runs both.
  */
 void shard_post_once(struct shard *s, struct task *task)
 {
@@ -371,7 +371,7 @@ void shard_watch(struct shard *s)
 
 /* ---- the shard's thread, or a simulation's ---- */
 
-/* Runs queued callbacks without the token. Does nothing inside a callback of this shard. Returns whether it ran any. */
+/* Runs queued callbacks without the token. Does nothing inside a callback of this shard. Returns true if any ran. */
 static bool shard_deliver_calls(struct shard *s)
 {
     int ran = 0;
@@ -441,7 +441,7 @@ void shard_sleep(struct shard *s)
     case OWNER_SLEEP_WOKEN:
         break;
     case OWNER_SLEEP_IN_LEASE:
-        (void)owner_lease_wait(&s->owner, s->sleep_until); /* the next turn handles whatever ended the wait */
+        (void)owner_lease_wait(&s->owner, s->sleep_until); /* the next turn handles the event that ended the wait */
         break;
     }
 }

@@ -13,10 +13,10 @@
  * Only executor_wait, executor_wait_until, shard_destroy and the functions for executors block. The shard's code does
  * not depend on the layers that use it.
  *
- * A thread that drives one shard may post to another shard. If that shard's token is free, the task runs inside the
- * post, with both tokens held. So a task must post to another shard as its last action, or must expect that other work
- * of that shard has run when the post returns, or must use shard_enqueue. Only a shard's own thread waits for a token,
- * and only for the token of its own shard.
+ * A thread that drives one shard may post to another shard. If the other shard's token is free, the posted task runs
+ * inside the post, with both tokens held. So the posting task must post as its last action, or must expect that work of
+ * the other shard has run when the post returns, or must use shard_enqueue. Only a shard's own thread waits for a
+ * token, and only for the token of its own shard.
  */
 #ifndef ENGINE_SHARD_H
 #define ENGINE_SHARD_H
@@ -41,21 +41,21 @@ struct net;
  */
 void shard_post(struct shard *s, struct task *task);
 /*
- * As shard_post, but does not queue a task that is already queued. A task counts as queued until its run begins. The
+ * Does what shard_post does, unless the task is already queued. A task counts as queued until its run begins. The
  * caller must keep the shard alive while shard_post_once, shard_post_lazy or shard_poll runs. The other functions keep
- * it alive themselves.
+ * the shard alive themselves.
  */
 void shard_post_once(struct shard *s, struct task *task);
 /*
- * As shard_post_once, for a task that may wait. While a consumer has the polling lease, the task waits for the next
- * poll that gets the token, for other work, for shard_post_once of the same task, or for the end of the lease. Without
- * a lease this is shard_post_once. Returns true if the task may still be queued. The caller must keep the task alive
- * while this runs.
+ * Posts a task that may wait. While a consumer has the polling lease, the task waits for the next poll that gets the
+ * token, for other work, for shard_post_once of the same task, or for the end of the lease. Without a lease, does what
+ * shard_post_once does. Returns true if the task may still be queued. The caller must keep the task alive until
+ * shard_post_lazy returns.
  */
 bool shard_post_lazy(struct shard *s, struct task *task);
 /*
- * shard_post_once for a caller that holds a lock or token that the shard's work may wait for: queues the task, and
- * never drives the shard in this thread.
+ * Queues the task as shard_post_once does, but never drives the shard in this thread. For a caller that holds a lock,
+ * a token or memory for which the shard's work may wait.
  */
 void shard_enqueue(struct shard *s, struct task *task);
 /*
@@ -84,7 +84,7 @@ void shard_timer_stop(struct shard *s, struct shard_timer *timer);
 
 /*
  * Returns the executor's monotonic clock in nanoseconds. It is virtual in a simulation. In a turn, the result may be as
- * old as the turn, because the owner reads the clock only a few times in each.
+ * old as the turn, because the owner reads the clock only a few times in each turn.
  */
 uint64_t shard_now(struct shard *s);
 uint64_t shard_clock(struct shard *s); /* always reads the clock, for turns that may take long */
@@ -92,18 +92,18 @@ uint64_t shard_clock(struct shard *s); /* always reads the clock, for turns that
 /*
  * For a consumer that polls an empty queue. If the token is free, drives the shard: serves a limited amount of input,
  * work and timers, but runs no callbacks. Otherwise it only renews the lease or counts the poll. Polls in quick
- * succession begin the polling lease, and each poll renews it. If such polls do not get the token because the shard's
- * thread is always busy, that thread begins the lease. Until the lease ends (1 ms without a poll, or shard_watch), the
- * shard's thread does not wait for sockets, but it does serve timers and callbacks. Any thread; a poll from a callback
- * begins no lease. Never blocks.
+ * succession begin the polling lease, and each poll renews the lease. If the polls do not get the token because the
+ * shard's thread is always busy, that thread begins the lease. Until the lease ends (1 ms without a poll, or
+ * shard_watch), the shard's thread does not wait for sockets, but serves timers and callbacks. Any thread; a poll from
+ * a callback begins no lease. Never blocks.
  */
 void shard_poll(struct shard *s);
 /* Ends the lease, so the shard's thread waits for sockets again. For NdkArmCq. */
 void shard_watch(struct shard *s);
 
 /*
- * An executor provides threads, sleep and time. The real one gives each shard a thread. A simulation runs all shards in
- * one thread by shard_turn, on a virtual clock.
+ * An executor provides threads, sleep and time. The executor of real threads gives each shard a thread. A simulation
+ * runs all shards in one thread by shard_turn, on a virtual clock.
  */
 struct executor;
 struct executor_ops {
@@ -111,7 +111,7 @@ struct executor_ops {
     int (*start)(struct executor *e, struct shard *s); /* returns 0 or errno */
     void (*stop)(struct executor *e, struct shard *s); /* returns after the shard's last turn */
     void (*wake)(struct executor *e, struct shard *s); /* ends the wait of the shard's thread in net_ops.wait */
-    /* Returns false if the deadline passes first. A simulation runs its shards' turns meanwhile. */
+    /* Waits until the gate is open. Returns false if the deadline passes first. A simulation runs turns meanwhile. */
     bool (*gate_wait)(struct executor *e, struct gate *g, uint64_t deadline);
 };
 struct executor {
@@ -121,7 +121,7 @@ static inline void executor_wait(struct executor *e, struct gate *g)
 {
     (void)e->ops->gate_wait(e, g, UINT64_MAX);
 }
-/* Waits at most until the executor's clock reads deadline. Returns false if the gate is still closed. */
+/* Waits until the gate is open, or the executor's clock reaches the deadline. Returns false if the gate is closed. */
 static inline bool executor_wait_until(struct executor *e, struct gate *g, uint64_t deadline)
 {
     return e->ops->gate_wait(e, g, deadline);
@@ -144,7 +144,7 @@ void *shard_poller(const struct shard *s); /* the poller that net_ops.poller_cre
 /* For net backends, with the token held: reports that a socket became ready outside of net_ops.poll. */
 void shard_set_sockets_ready(struct shard *s);
 /*
- * Any thread. Makes the shard's thread run a turn. For net backends whose poller does not end the thread's wait itself.
+ * Any thread. Makes the shard's thread run a turn. For net backends whose poller does not itself end the thread's wait.
  */
 void shard_wake(struct shard *s);
 

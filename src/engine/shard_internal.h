@@ -37,7 +37,7 @@ struct shard {
     struct task_list work;
     struct timer_fifo timer_fifos[MAX_TIMER_FIFOS];
     struct timer_tree timers; /* the timers that fit no FIFO */
-    uint64_t first_deadline;  /* the earliest of all timers; UINT64_MAX: there is none */
+    uint64_t first_deadline;  /* the earliest deadline of all timers; UINT64_MAX: there is no timer */
     uint64_t n_timers_set;    /* timers set so far; orders timers with the same deadline */
     uint64_t now;             /* the clock as the owner has read it; 0: not read yet */
     uint64_t work_deadline;   /* the end of the time for this turn's work; 0: not set yet */
@@ -68,7 +68,7 @@ static inline uint64_t timer_first_deadline(const struct shard *s) /* UINT64_MAX
 {
     return s->first_deadline;
 }
-/* Fires the timers that are due at now. Returns true if there were any. */
+/* Fires the timers that are due at the time `now`. Returns true if any timer fired. */
 bool timer_fire_due(struct shard *s, uint64_t now);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Gets information about sockets of other processes from the kernel by netlink's sock_diag, which needs no privilege.
  * Since Linux 6.8 the kernel can list sockets that are only bound, but that takes milliseconds. The invariant: only
- * sock_diag_sockets_at requests such sockets.
+ * sock_diag_sockets_at requests bound sockets.
  */
 #include <errno.h>
 #include <linux/inet_diag.h>
@@ -53,11 +53,11 @@ static bool diag_is_host(const uint32_t words[4], unsigned family, const struct 
     diag_put_host(wanted, a);
     if (family == a->sa.sa_family)
         return memcmp(words, wanted, family == AF_INET ? 4 : 16) == 0;
-    /* A socket for both families reports an IPv4 address as an IPv4-mapped one. */
+    /* A socket for both families reports an IPv4 address as an IPv4-mapped IPv6 address. */
     return family == AF_INET6 && !words[0] && !words[1] && words[2] == htonl(0xffff) && words[3] == wanted[0];
 }
 
-/* Does the connection use its address? A closing connection that no process has open does not. */
+/* Does the connection use its address? No, if it is closing and no process has it open. */
 static bool diag_is_living(const struct inet_diag_msg *m)
 {
     switch (m->idiag_state) {
@@ -81,7 +81,7 @@ static void connection_search_add(void *context, const struct nlmsghdr *answer)
     struct connection_search *search = context;
     const struct inet_diag_msg *m = NLMSG_DATA(answer);
 
-    /* The kernel answers with a listener if it finds no connection as requested. */
+    /* If the kernel finds no connection as requested, it may answer with a listener. */
     if (m->idiag_state == TCP_LISTEN || m->id.idiag_sport != htons(addr_port(search->local)) ||
         !diag_is_host(m->id.idiag_src, m->idiag_family, search->local))
         return;
@@ -179,7 +179,7 @@ enum sock_diag sock_diag_at(const struct addr *local)
         struct diag_request q = diag_request_make(families[i], local, NLM_F_DUMP, ~(1u << TCP_LISTEN | BOUND_ONLY));
 
         /*
-         * A kernel without IPv6 returns an error for AF_INET6. If the kernel does not report, nothing counts as living.
+         * A kernel without IPv6 returns an error for AF_INET6. An error for the address's own family counts as remains.
          */
         if (connection_search_run(&q, &search) && families[i] == local->sa.sa_family)
             return SOCK_DIAG_REMAINS;

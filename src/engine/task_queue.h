@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Queues of a shard's tasks: a stack onto which any thread pushes without a lock, and a list that only the thread that
- * runs the tasks accesses. The invariant: a task is in one queue at most, and its field queued is 0 when it runs.
+ * runs the tasks accesses. The invariant: a task is in one queue at most, and its member `queued` is 0 when it runs.
  */
 #ifndef ENGINE_TASK_QUEUE_H
 #define ENGINE_TASK_QUEUE_H
@@ -12,12 +12,12 @@
 
 #include "base/task.h"
 
-/* Any thread pushes a task, which becomes the first. The thread that runs the tasks removes all of them at once. */
+/* Any thread pushes a task, which becomes `newest`. The thread that runs the tasks removes all of them at once. */
 struct task_stack {
     struct task *_Atomic newest;
 };
 
-/* Oldest first, linked by the tasks' next. */
+/* The oldest task is first. The tasks are linked by `next`. */
 struct task_list {
     struct task *first;
     struct task *last;

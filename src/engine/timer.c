@@ -11,7 +11,7 @@
 
 #include "engine/shard_internal.h"
 
-/* The limit of one turn, because timers that set themselves again must not keep sockets and work waiting. */
+/* The most timers that fire in one turn. Timers that set themselves again must not keep sockets and work waiting. */
 enum { MAX_FIRED = 256 };
 
 static int timer_compare(const struct shard_timer *a, const struct shard_timer *b)
@@ -33,8 +33,8 @@ void timers_init(struct shard *s)
 }
 
 /*
- * Returns the FIFO whose last timer is due latest, but not after the deadline. If there is no such FIFO, returns an
- * empty one, or MAX_TIMER_FIFOS if none is empty.
+ * Among the FIFOs whose last timer is not due after the deadline, returns the FIFO whose last timer is due latest. If
+ * there is none, returns an empty FIFO, or MAX_TIMER_FIFOS if no FIFO is empty.
  */
 static unsigned timer_find_fifo(struct shard *s, uint64_t deadline)
 {
