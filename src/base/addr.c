@@ -28,7 +28,7 @@ bool addr_from(struct addr *a, const void *sockaddr, size_t len)
         a->v6.sin6_family = AF_INET6;
         a->v6.sin6_port = in.sin6_port;
         a->v6.sin6_addr = in.sin6_addr;
-        /* Only link-local addresses need a scope. In other addresses it would make equal ones differ. */
+        /* Only link-local addresses need a scope. In other addresses, a scope would make equal addresses differ. */
         a->v6.sin6_scope_id = IN6_IS_ADDR_LINKLOCAL(&in.sin6_addr) ? in.sin6_scope_id : 0;
         return true;
     }

@@ -24,16 +24,16 @@ enum { ADDR_TEXT = 80, ADDR_WINDOWS_INET6 = 23 };
 
 /*
  * Converts a consumer's sockaddr. An IPv6 address may have Linux's AF_INET6 (10) or Windows' (23). Returns false if the
- * family is unknown or len is too short for it.
+ * family is unknown, or if `len` is too short for the family.
  */
 bool addr_from(struct addr *a, const void *sockaddr, size_t len);
-/* Returns the size of the sockaddr of this family. */
+/* Returns the size of the sockaddr of the address's family. */
 socklen_t addr_len(const struct addr *a);
 uint16_t addr_port(const struct addr *a);
 void addr_set_port(struct addr *a, uint16_t port);
 bool addr_same_host(const struct addr *a, const struct addr *b); /* compares family, host and scope */
 bool addr_equal(const struct addr *a, const struct addr *b);     /* compares family, host, scope and port */
-int addr_compare(const struct addr *a, const struct addr *b);    /* orders addresses in any one order; 0: equal */
+int addr_compare(const struct addr *a, const struct addr *b);    /* defines some total order of addresses; 0: equal */
 /*
  * Returns the source that a peer's address belongs to, which is normally one host: an IPv4 address (also an IPv4-mapped
  * one) or an IPv6 /64. Port 0; the other bits of the IPv6 address are zero.
@@ -41,7 +41,7 @@ int addr_compare(const struct addr *a, const struct addr *b);    /* orders addre
 struct addr addr_source(const struct addr *a);
 bool addr_is_any(const struct addr *a); /* unspecified: 0.0.0.0, ::, ::ffff:0.0.0.0 */
 bool addr_is_loopback(const struct addr *a);
-/* Writes for example "127.0.0.1:4711" or "[fe80::1%2]:4711". Returns text. */
+/* Writes for example "127.0.0.1:4711" or "[fe80::1%2]:4711" to `text`. Returns `text`. */
 const char *addr_text(const struct addr *a, char text[ADDR_TEXT]);
 
 uint64_t addr_hash(const struct addr *a);

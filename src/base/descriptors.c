@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The set of the provider's descriptors, one bit for each number; see descriptors.h. The invariant: opening a
- * descriptor and inserting its number are one change for fork (base/fork.h), as are removing and closing. So in a
- * child, a number is in the set exactly if it refers to a file of the provider.
+ * descriptor and inserting its number are one change for fork (base/fork.h); removing and closing are one change, too.
+ * So in a child, a number is in the set exactly if it refers to a file of the provider.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -21,7 +21,7 @@
 #include "base/fork.h"
 
 enum {
-    MAX_DESCRIPTORS = 1 << 22, /* the set has half a MiB, of which only touched pages use memory */
+    MAX_DESCRIPTORS = 1 << 22, /* the set has half a MiB, but only pages that were written use memory */
     BITS_PER_WORD = 64,
 };
 
@@ -94,8 +94,8 @@ static int descriptors_avoid_streams(int fd)
 }
 
 /*
- * Inserts the file of fd and ends the change. fd is -1 if opening failed. Returns the file's descriptor, or -1 with
- * errno if opening failed or the set has no room for the number; then the file is closed.
+ * Inserts the file of fd into the set and ends the change. fd is -1 if opening failed. Returns the file's descriptor,
+ * or -1 with errno if opening failed. If the number is too large for the set, closes the file and returns -1 (EMFILE).
  */
 static int descriptors_insert(int fd)
 {

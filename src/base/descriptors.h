@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The set of the provider's own descriptors: sockets and event sets. None has the number of a standard stream, 0 to 2.
- * exec closes them all. The invariant: in a child of fork, no descriptor of the set refers to the parent's file. The
+ * exec closes all of them. The invariant: in a child of fork, no descriptor of the set refers to the parent's file. The
  * fork handler replaces each descriptor by a socket that is not connected. If the handler closed the descriptors, an
  * inherited object that is used by mistake could access a file that the child opened later.
  *
- * Each function that opens a descriptor returns it, or -1 with errno. Any thread may call them.
+ * Each function that opens a descriptor returns the descriptor, or -1 with errno. Any thread may call the functions.
  */
 #ifndef BASE_DESCRIPTORS_H
 #define BASE_DESCRIPTORS_H
@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 
 int descriptors_socket(int family, int type, int protocol);
-/* The listener must be non-blocking, because a fork waits until this returns. */
+/* The listener must be non-blocking, because fork waits until this call returns. */
 int descriptors_accept(int listener, struct sockaddr *from, socklen_t *len, int flags);
 int descriptors_epoll(void);
 int descriptors_eventfd(int flags);

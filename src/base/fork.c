@@ -2,8 +2,8 @@
 /*
  * Excludes fork and changes from each other; see fork.h. `forks` counts the threads that fork, and `changes` counts the
  * threads that are in a change. A forking thread increments `forks` and then waits until `changes` is 0. A changing
- * thread increments `changes`, and decrements it again and waits if `forks` is not 0. The invariant: these accesses are
- * sequentially consistent, so at least one of two such threads sees the other's count.
+ * thread increments `changes`. If `forks` is not 0 then, the changing thread decrements `changes` again and waits. The
+ * invariant: these accesses are sequentially consistent, so at least one of the two threads sees the other's count.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -102,7 +102,7 @@ __attribute__((constructor(FORK_FIRST))) static void fork_install(void)
     (void)pthread_atfork(fork_prepare, fork_in_parent, fork_in_child);
 }
 
-/* ---- what the handlers protect ---- */
+/* ---- registration of locks and hooks ---- */
 
 void fork_guard(struct spin *lock)
 {

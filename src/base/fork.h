@@ -13,15 +13,15 @@
 /*
  * Constructors install the fork handlers before the program can install its own. Prepare handlers run in the reverse
  * order of their installation, so the program's handlers acquire the program's locks before this file's handler
- * excludes changes. Otherwise a thread that forks could exclude changes and then wait for a lock of the program, whose
- * holder waits to begin a change. For the same reason, a handler of the library that acquires a lock under which
- * changes may begin has a priority after FORK_FIRST.
+ * excludes changes. Otherwise a thread that forks could exclude changes and then wait for a lock of the program, while
+ * the lock's holder waits to begin a change. For the same reason, if changes may begin while a lock of the library is
+ * held, the handler that acquires this lock has a priority after FORK_FIRST.
  */
 enum { FORK_FIRST = 101, FORK_NEXT }; /* priorities of the constructors */
 
 /*
- * Enclose a change that the child must see completely or not at all. The change must be short and must not wait. No
- * nesting.
+ * The two calls enclose a change that a child must see completely or not at all. The change must be short and must not
+ * wait. Changes must not be nested.
  */
 void fork_change_begin(void);
 void fork_change_end(void);

@@ -133,7 +133,7 @@ bool owner_wake(struct owner *o)
 }
 
 /*
- * Tries once. Returns false if another thread owns the shard. If queue is set, that owner later passes the token to
+ * Tries once. Returns false if another thread owns the shard. If `queue` is true, that owner later passes the token to
  * this thread.
  */
 static bool owner_thread_try_acquire(struct owner *o, bool queue)
@@ -241,7 +241,7 @@ bool owner_lease_end_expired(struct owner *o)
     return owner_lease_end(o);
 }
 
-/* The exchange does not change the word. But a thread that ends the lease later sees the work published before. */
+/* The exchange changes no bit. But because of it, a thread that later ends the lease sees the work published before. */
 bool owner_publish_lazy(struct owner *o)
 {
     uint32_t w = owner_word_load(o);
@@ -252,8 +252,8 @@ bool owner_publish_lazy(struct owner *o)
 }
 
 /*
- * Returns false if the thread may sleep until *limit because a poller has the lease. Otherwise stores the reason in
- * *why.
+ * Returns false if the thread may sleep until *limit, because a poller has the lease. Otherwise returns true, and
+ * stores the reason in *why.
  */
 static bool owner_lease_wait_is_over(struct owner *o, uint32_t w, uint64_t deadline, uint64_t *limit,
                                      enum owner_lease *why)

@@ -2,9 +2,9 @@
 /*
  * The owner token of a shard, the sleep of the shard's own thread, and the polling lease.
  *
- * A shard has one owner at a time: the thread that acquired the token. That is the shard's own thread, or a consumer's
- * thread that posts or polls. The owner drives the shard and releases the token. All state that must not be lost
- * between owners is in one atomic word:
+ * A shard has at most one owner at a time: the thread that acquired the token. The owner is the shard's own thread, or
+ * a consumer's thread that posts or polls. The owner drives the shard and releases the token. All state that must not
+ * be lost between owners is in one atomic word:
  *
  *   bit  name      set by                             cleared by                         means
  *   0    OWNED     the thread that acquires the token the owner that releases it         somebody drives the shard
@@ -36,8 +36,8 @@
  *   2. SLEEP is WATCH or LEASED implies not WAKE: the thread does not sleep while a wake is pending.
  *   3. SLEEP is WATCH implies not LEASE; SLEEP is LEASED implies LEASE: somebody always watches the sockets.
  *   4. SLEEP is TOKEN implies OWNED.
- *   5. Each sleep causes one system call at most. The call may come late, when its sleep has already ended by its
- *      deadline or an event; then the thread's next sleep ends early once. It is never omitted.
+ *   5. Each sleep causes one system call at most. The call may come late, when the sleep has already ended by its
+ *      deadline or an event; then the thread's next sleep ends early once. The call is never omitted.
  *
  * Memory order. Every decision is one compare-exchange of this word, with acquire and release. The exchange is made
  * even if it does not change the word. If a producer that finds DOORBELL or WAKE set only read the word, its work could
@@ -50,8 +50,9 @@
  *
  * Rules of use:
  *   - Publish work first, then call owner_acquire_or_ring. If it returns true, drive the shard, then call
- *     owner_release. If owner_release returns false, check again, then call it again. An owner that has checked often
- *     enough, or that leaves work which only the shard's thread may do (callbacks), calls owner_release_to_thread.
+ *     owner_release. If owner_release returns false, check again, then call owner_release again. An owner that has
+ *     checked often enough, or that leaves work which only the shard's thread may do (callbacks), calls
+ *     owner_release_to_thread.
  *   - With the token held, the thread stores the time at which its next sleep ends. An owner that sets an earlier timer
  *     calls owner_release_to_thread.
  *   - The thread calls owner_thread_acquire, checks everything, releases the token, then calls owner_sleep_begin. After
@@ -62,8 +63,8 @@
  *     thread, with the token held, may begin a lease for a poller that keeps polling. To end a lease, acquire the token
  *     (or ring and let the owner do it), add the sockets to the epoll set, and call owner_lease_end.
  *   - A thread that publishes work which may wait for the poller calls owner_publish_lazy after publishing. If that
- *     returns false, the work is treated as any other. The thread that ends a lease checks the published work
- *     afterwards.
+ *     returns false, the thread calls owner_acquire_or_ring as for any other work. The thread that ends a lease checks
+ *     the published work afterwards.
  *   - After OWNER_LEASE_EXPIRED the thread calls owner_thread_acquire, then owner_lease_end_expired. If that returns
  *     true, it adds the sockets to the epoll set.
  *   - Functions access the word, and wake the thread, after they have released the token. So the shard must exist until
@@ -143,7 +144,7 @@ bool owner_release(struct owner *o);
 /* The owner. Always releases the token, and makes the thread check everything. */
 void owner_release_to_thread(struct owner *o);
 
-/* Any thread. Makes the shard's thread check everything. Returns true if this call made the system call. */
+/* Any thread. Makes the shard's thread check everything. Returns true if a system call was needed to wake it. */
 bool owner_wake(struct owner *o);
 
 /* Only the shard's thread, without the token. Waits until it owns the shard. Consumes a pending wake. */
@@ -162,16 +163,16 @@ bool owner_lease_begin(struct owner *o, uint64_t now);
 void owner_lease_renew(struct owner *o, uint64_t now);
 /* The owner. Returns whether there was a lease. */
 bool owner_lease_end(struct owner *o);
-/* The owner, usually the thread. Ends the lease if it has expired. Returns true if there was such a lease. */
+/* The owner, usually the thread. If there is a lease and it has expired, ends the lease and returns true. */
 bool owner_lease_end_expired(struct owner *o);
 
 /*
- * Any thread that has published work that may wait. Returns true if the work will be checked at the next poll or at the
- * end of the lease.
+ * Any thread that has published work that may wait. Returns true if there is a lease: the work will be checked at the
+ * next poll or at the end of the lease.
  */
 bool owner_publish_lazy(struct owner *o);
 
-/* Only the shard's thread, without the token. Sleeps while a poller has the lease and nothing else is to do. */
+/* Only the shard's thread, without the token. Sleeps while a poller has the lease and the thread has nothing to do. */
 enum owner_lease owner_lease_wait(struct owner *o, uint64_t deadline);
 
 /* Does a poller have a lease? Exact for the owner, a hint for any other thread. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Random numbers from the kernel, or from a seed; see random.h. The invariant: each number that was fetched from the
- * kernel is returned at most once, and a child of fork returns none of those that its parent fetched. The seeded
- * sequence is a counter that goes through a mixing function, so threads share it without a lock.
+ * kernel is returned at most once, and a child of fork returns no number that its parent fetched. The seeded sequence
+ * is a counter that goes through a mixing function, so threads share the sequence without a lock.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -40,7 +40,7 @@ static uint64_t random_mix(uint64_t v)
     return v ^ v >> 31;
 }
 
-/* Used only while the kernel has no entropy, right after the machine was started. */
+/* Called only while the kernel has no entropy, right after the machine was started. */
 static uint64_t random_without_kernel(void)
 {
     static _Atomic uint64_t calls;

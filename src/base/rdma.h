@@ -38,10 +38,10 @@ enum rdma_flags {
     RDMA_FLAG_INLINE = 8,           /* the post copies the data; SGE addresses are plain pointers, tokens are ignored */
     RDMA_FLAG_SEND_INVALIDATE = 16, /* send: the peer invalidates remote_token before its receive completes */
     RDMA_FLAG_READ_INVALIDATE = 32, /* read: the first SGE's token is invalidated before the read completes */
-    RDMA_FLAG_DEFER = 64,           /* may wait until a request without this flag is posted */
+    RDMA_FLAG_DEFER = 64,           /* transmission may wait until a request without this flag is posted */
 };
 
-/* Laid out as Windows' NDK_SGE, and may alias it, so that a consumer's list is copied only once. */
+/* Has the layout of Windows' NDK_SGE, and may alias one, so that a consumer's list is copied only once. */
 struct rdma_sge {
     uint64_t address;
     uint32_t length;
@@ -75,7 +75,7 @@ enum rdma_status {
     RDMA_STATUS_OK,
     RDMA_STATUS_FLUSHED,       /* ended by the local side: flush, disconnect, close */
     RDMA_STATUS_LOST,          /* the connection ended: a reset, an abort, or a Terminate about another request */
-    RDMA_STATUS_LOCAL_ACCESS,  /* an SGE, or a local request's token, was invalid when it was processed */
+    RDMA_STATUS_LOCAL_ACCESS,  /* an SGE, or a local request's token, was invalid when the request was processed */
     RDMA_STATUS_TOO_LONG,      /* the message was longer than the receive */
     RDMA_STATUS_REMOTE_ACCESS, /* the peer's Terminate reported an invalid token or a missing right */
     RDMA_STATUS_REMOTE_RANGE,  /* the peer's Terminate reported a range outside of the peer's region */
@@ -87,7 +87,7 @@ struct rdma_completion {
     enum rdma_op op;
     enum rdma_status status;
     uint32_t length; /* receives: bytes delivered */
-    uint32_t token;  /* RDMA_OP_RECEIVE_AND_INVALIDATE: what the send invalidated */
+    uint32_t token;  /* RDMA_OP_RECEIVE_AND_INVALIDATE: the token that the send invalidated */
     /* If the request failed, the protocol sets `error`. The fabric then replaces it, and sets `reason`. */
     uint32_t error;  /* the protocol's enum wire_error, then the fabric's Terminate code or FABRIC_NO_TERMINATE */
     uint16_t reason; /* enum fabric_reason: why the request failed, or why the stream ended first */

@@ -2,8 +2,8 @@
 /*
  * Copies structs of the public headers from and to callers that may be compiled with another size of the struct;
  * include/openndk/api.h has the rules. The invariant: nothing beyond the caller's size is read or written. A struct
- * must not end in padding, and a struct that is read must not get a field where it had padding, because older programs
- * leave padding undefined.
+ * must not end in padding. If callers pass a struct as input, no field may be added where the struct had padding,
+ * because older programs leave padding undefined.
  */
 #ifndef BASE_SIZED_H
 #define BASE_SIZED_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Copies our struct to the caller's. Zeroes the fields that only the caller's has. */
+/* Copies our struct to the caller's struct. Zeroes the fields that only the caller's struct has. */
 static inline void sized_write(void *theirs, size_t their_size, const void *ours, size_t our_size)
 {
     size_t both = their_size < our_size ? their_size : our_size;
@@ -21,7 +21,7 @@ static inline void sized_write(void *theirs, size_t their_size, const void *ours
     memset((char *)theirs + both, 0, their_size - both);
 }
 
-/* As sized_write, for one entry of the caller's array. */
+/* Does what sized_write does, for one entry of the caller's array. */
 static inline void sized_write_entry(void *theirs, size_t index, size_t their_size, const void *ours, size_t our_size)
 {
     sized_write((char *)theirs + index * their_size, their_size, ours, our_size);
