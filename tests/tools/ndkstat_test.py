@@ -51,6 +51,9 @@ def lists(c):
     filters(it, expected)
 
 
+UNADDRESSED = ("queue_pairs", "protection_domains", "completion_queues", "memory_regions", "memory_windows")
+
+
 def filters(it, everything):
     port = it["passive"].rsplit(":", 1)[1]
     host = it["passive"].rsplit(":", 1)[0]
@@ -67,6 +70,14 @@ def filters(it, everything):
     adapters = json.loads(out)["processes"][0]["adapters"]
     check("filter of JSON", code == 0 and not any(a["connections"] + a["listeners"] for a in adapters) and
           sum(len(a["shared_endpoints"]) for a in adapters) == 1, out)
+    check("objects that no connection with the address uses", not any(a[name] for a in adapters for name in UNADDRESSED),
+          out)
+    code, out, err = stat("--json", "--address", it["active"])
+    adapters = json.loads(out)["processes"][0]["adapters"]
+    used = {c["qp"] for a in adapters for c in a["connections"]}
+    check("objects that a connection with the address uses", used and
+          used == {q["id"] for a in adapters for q in a["queue_pairs"]} and
+          all(a["queue_pairs"] == [] or a["protection_domains"] and a["completion_queues"] for a in adapters), out)
 
 
 def snapshot(c):

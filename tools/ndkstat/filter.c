@@ -3,6 +3,7 @@
 #include "filter.h"
 
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -40,7 +41,7 @@ static bool filter_has_address(const struct options *o, const json_t *object, co
 
 static bool filter_keeps_address(const struct options *o, const json_t *object)
 {
-    return !o->has_address || filter_has_address(o, object, "local") || filter_has_address(o, object, "foreign");
+    return filter_has_address(o, object, "local") || filter_has_address(o, object, "foreign");
 }
 
 static bool filter_keeps_state(const struct options *o, const json_t *object)
@@ -53,8 +54,10 @@ static bool filter_keeps_state(const struct options *o, const json_t *object)
     return o->n_states == 0;
 }
 
+typedef bool filter_keeps(const void *context, const json_t *object);
+
 /* Collects the objects to keep, and then replaces the list, because each removal would move all objects after it. */
-static bool filter_list(const struct options *o, json_t *list, bool by_state, bool by_address)
+static bool filter_list(json_t *list, filter_keeps *keeps, const void *context)
 {
     json_t *kept = json_array(), *object;
     bool ok = kept;
@@ -62,7 +65,7 @@ static bool filter_list(const struct options *o, json_t *list, bool by_state, bo
 
     json_array_foreach(list, i, object)
     {
-        if ((!by_state || filter_keeps_state(o, object)) && (!by_address || filter_keeps_address(o, object)))
+        if (keeps(context, object))
             ok = json_array_append(kept, object) == 0 && ok;
     }
     if (json_is_array(list))
@@ -71,14 +74,86 @@ static bool filter_list(const struct options *o, json_t *list, bool by_state, bo
     return ok;
 }
 
-static bool filter_adapter(const struct options *o, json_t *adapter)
+static bool filter_by_address(const void *options, const json_t *object)
+{
+    return filter_keeps_address(options, object);
+}
+
+static bool filter_by_state(const void *options, const json_t *object)
+{
+    return filter_keeps_state(options, object);
+}
+
+/* ---- Objects without an address --------------------------------------------------------------------------------- */
+
+enum { MAX_NUMBER = 24 };
+
+/* Selects the objects whose number, the member `key`, is in the set. */
+struct filter_used {
+    const char *key;
+    json_t *numbers; /* an object with a member for each number */
+};
+
+static void filter_number(const json_t *object, const char *member, char text[MAX_NUMBER])
+{
+    snprintf(text, MAX_NUMBER, "%lld", (long long)json_integer_value(json_object_get(object, member)));
+}
+
+static bool filter_by_use(const void *used, const json_t *object)
+{
+    const struct filter_used *u = used;
+    char text[MAX_NUMBER];
+
+    filter_number(object, u->key, text);
+    return json_object_get(u->numbers, text);
+}
+
+/* Of the list, keeps the objects whose `key` is the number that a user has as its member `first` or `second`. */
+static bool filter_used_by(json_t *list, const char *key, const json_t *users, const char *first, const char *second)
+{
+    struct filter_used used = { key, json_object() };
+    char text[MAX_NUMBER];
+    const json_t *user;
+    bool ok = used.numbers;
+    size_t i;
+
+    json_array_foreach(users, i, user)
+    {
+        filter_number(user, first, text);
+        ok = json_object_set_new(used.numbers, text, json_true()) == 0 && ok;
+        filter_number(user, second, text);
+        ok = json_object_set_new(used.numbers, text, json_true()) == 0 && ok;
+    }
+    ok = filter_list(list, filter_by_use, &used) && ok;
+    json_decref(used.numbers);
+    return ok;
+}
+
+/* ---- Adapters --------------------------------------------------------------------------------------------------- */
+
+static bool filter_adapter_by_address(const struct options *o, json_t *a)
+{
+    json_t *qps = json_object_get(a, "queue_pairs"), *pds = json_object_get(a, "protection_domains");
+    bool ok = true;
+
+    for (const char *const *l = addressed_lists; *l; l++)
+        ok = filter_list(json_object_get(a, *l), filter_by_address, o) && ok;
+    ok = filter_used_by(qps, "id", json_object_get(a, "connections"), "qp", "qp") && ok;
+    ok = filter_used_by(pds, "id", qps, "pd", "pd") && ok;
+    ok = filter_used_by(json_object_get(a, "completion_queues"), "id", qps, "receive_cq", "initiator_cq") && ok;
+    ok = filter_used_by(json_object_get(a, "shared_receive_queues"), "id", qps, "srq", "srq") && ok;
+    ok = filter_used_by(json_object_get(a, "memory_regions"), "pd", pds, "id", "id") && ok;
+    return filter_used_by(json_object_get(a, "memory_windows"), "pd", pds, "id", "id") && ok;
+}
+
+static bool filter_adapter_by_state(const struct options *o, json_t *a)
 {
     bool ok = true;
 
     for (const char *const *l = addressed_lists; *l; l++)
-        ok = filter_list(o, json_object_get(adapter, *l), true, true) && ok;
+        ok = filter_list(json_object_get(a, *l), filter_by_state, o) && ok;
     for (const char *const *l = other_lists; *l; l++)
-        ok = filter_list(o, json_object_get(adapter, *l), true, false) && ok;
+        ok = filter_list(json_object_get(a, *l), filter_by_state, o) && ok;
     return ok;
 }
 
@@ -88,12 +163,17 @@ bool filter_apply(const struct options *o, json_t *processes)
     bool ok = true;
     size_t i, k;
 
-    if (!o->n_states && !o->has_address)
-        return true;
     json_array_foreach(processes, i, process)
     {
-        ok = filter_list(o, json_object_get(process, "failures"), false, true) && ok;
-        json_array_foreach(json_object_get(process, "adapters"), k, adapter) ok = filter_adapter(o, adapter) && ok;
+        if (o->has_address)
+            ok = filter_list(json_object_get(process, "failures"), filter_by_address, o) && ok;
+        json_array_foreach(json_object_get(process, "adapters"), k, adapter)
+        {
+            if (o->has_address)
+                ok = filter_adapter_by_address(o, adapter) && ok;
+            if (o->n_states)
+                ok = filter_adapter_by_state(o, adapter) && ok;
+        }
     }
     return ok;
 }
