@@ -214,8 +214,8 @@ static uint64_t adapter_deadline(uint64_t from, uint32_t ms)
 }
 
 /*
- * Waits until no reference is left, and the thread of the reports has ended. After close_abort_ms calls abort(); 0:
- * never.
+ * Waits until no reference is left and the thread of the reports has ended. If the wait takes longer than
+ * close_abort_ms, calls abort(), unless close_abort_ms is 0.
  */
 static void adapter_wait_for_end(struct adapter *a)
 {

@@ -21,7 +21,7 @@
 struct adapter {
     NDK_ADAPTER pub;
     struct object obj;
-    NDK_VERSION version; /* in every object's header: the highest version with the opened major number */
+    NDK_VERSION version; /* the highest version with the requested major number; each object's header has it */
     struct fabric *fabric;
     struct fabric_info limits; /* the fabric's limits, reduced by config; the adapter reports and enforces them */
     ondk_config_t config;
@@ -31,8 +31,8 @@ struct adapter {
     uint32_t pid;          /* the ID of the process that opened the adapter */
     struct live_list live; /* the objects of this adapter */
     struct close_reporter reporter;
-    LIST_ENTRY(adapter) published; /* stat_server.c uses this and number */
-    uint32_t number;               /* counts the adapters that this process has published, from 1; 0: not published */
+    LIST_ENTRY(adapter) published; /* stat_server.c uses `published` and `number` */
+    uint32_t number;               /* from 1 among the adapters that this process has published; 0: not published */
     uint64_t serial;               /* different for each adapter that the process has opened */
     unsigned generation;           /* fork_generation() of the process that opened the adapter */
     struct gate ended;             /* opened when no reference is left */

@@ -12,9 +12,9 @@
 struct object;
 
 /*
- * Copies address, with the family numbers that o's adapter uses, into the consumer's buffer of *length bytes, and its
- * size into *length. Returns STATUS_BUFFER_TOO_SMALL if only the size was written, or STATUS_INVALID_PARAMETER if
- * length is NULL, or if *length is large enough but buffer is NULL.
+ * Copies `address`, with the family numbers that o's adapter uses, to the consumer's `buffer` of *length bytes. Sets
+ * *length to the size of the address. Returns STATUS_BUFFER_TOO_SMALL if only the size was written. Returns
+ * STATUS_INVALID_PARAMETER if `length` is NULL, or if *length is large enough but `buffer` is NULL.
  */
 NTSTATUS address_answer(const struct object *o, const struct addr *address, PSOCKADDR buffer, ULONG *length);
 

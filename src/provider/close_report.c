@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report of a close that stays pending: how many objects of each type it waits for, what the first few of each type
- * wait for themselves, requests, and callbacks. A thread of the adapter writes it, because every other thread may be
- * one that the close waits for.
+ * The report of a close that stays pending. The report counts the objects of each type, the requests and the callbacks
+ * for which the close waits, and describes the first few objects of each type. A thread of the adapter writes the
+ * report, because the close may wait for any other thread.
  *
  * Closes that have begun are in a queue in the order of their beginning (provider/live.h). A close that ends, or is
- * reported, leaves it. The thread sleeps until the first one is due, or without a deadline if the queue is empty. So a
- * close costs its place in the queue, and at most one in close_report_ms wakes the thread.
+ * reported, leaves the queue. The thread sleeps until the first close is due, or without a deadline if the queue is
+ * empty. So most closes only enter and leave the queue, and at most one close in close_report_ms wakes the thread.
  *
  * The invariant: objects are copied while the lock of the adapter's lists is held, and written to the log after it is
  * released. An object that is being examined may end meanwhile; live_list_remove then clears live.examined.
@@ -32,11 +32,11 @@
 
 enum {
     MAX_SHOWN = 4,   /* objects of one type in a report */
-    MAX_REPORTS = 4, /* of one round; more closes are counted */
+    MAX_REPORTS = 4, /* of one round; further closes are only counted */
     MAX_WHERE = 3 * ADDR_TEXT,
     NS_PER_MS = 1000000,
-    ROUND_NS = 1000000000, /* between two rounds of reports: objects that a program leaks may not fill a disk soon */
-    GRACE_NS = 1000000000, /* for the log, before abort() */
+    ROUND_NS = 1000000000, /* between two rounds, so that reports of leaked objects do not fill a disk soon */
+    GRACE_NS = 1000000000, /* how long abort() is delayed at most while the thread writes to the log */
 };
 
 enum close_report_order { ORDER_RUN, ORDER_STOP, ORDER_ABORT };
@@ -63,8 +63,8 @@ struct shown_object {
 
 struct close_report {
     const struct object *closing; /* the object whose close is reported; it may have been freed */
-    NDK_OBJECT_TYPE type;         /* its type */
-    struct shown_object self;     /* its copy */
+    NDK_OBJECT_TYPE type;         /* the type of `closing` */
+    struct shown_object self;     /* the description of `closing` */
     uint64_t waited_ms;
     unsigned counts[N_TYPES], shown_counts[N_TYPES];
     struct shown_object shown[N_TYPES][MAX_SHOWN];
@@ -135,7 +135,7 @@ static void report_add(struct object *o, void *context)
     r->counts[t]++;
 }
 
-/* Copies what live.examined waits for. Returns false if its close has ended meanwhile. */
+/* Copies what the close of live.examined waits for. Returns false if the close has ended. */
 static bool report_collect(struct adapter *a, struct close_report *r)
 {
     struct object *examined;
@@ -191,7 +191,7 @@ static void report_print_head(FILE *out, const struct adapter *a, const struct c
 {
     char name[IF_NAMESIZE] = "?";
 
-    fork_change_begin(); /* it opens a socket */
+    fork_change_begin(); /* if_indextoname opens a socket */
     (void)if_indextoname(a->if_index, name);
     fork_change_end();
     if (r->type == NdkObjectTypeAdapter)
@@ -250,7 +250,7 @@ static void report_print(FILE *out, const struct adapter *a, const struct close_
         fprintf(out, "    it was called in a callback: if that is one of this adapter's, it waits for itself\n");
 }
 
-/* Reports the close of live.examined, unless it has ended. */
+/* Reports the close of live.examined, unless that close has ended. */
 static void report_write(struct adapter *a, struct close_report *r)
 {
     char *text = NULL;
@@ -284,7 +284,7 @@ static void reporter_examine(struct adapter *a, struct object *o, uint64_t now, 
                                 .waited_ms = (now - o->live_closed_ns) / NS_PER_MS };
 }
 
-/* Takes the first close that is due out of the queue. Returns false if none is. With r: for report_write. */
+/* Removes the first due close from the queue. Returns false if none is due. Prepares *r, if given, for report_write. */
 static bool reporter_next(struct adapter *a, uint64_t now, struct close_report *r)
 {
     struct object *o;
@@ -321,7 +321,7 @@ static void reporter_round(struct adapter *a)
     a->reporter.earliest_ns = now + ROUND_NS;
 }
 
-/* Waits until a close is due. Returns false after an order. */
+/* Waits until a close is due. Returns false if `order` is no longer ORDER_RUN. */
 static bool reporter_wait(struct adapter *a)
 {
     struct close_reporter *reporter = &a->reporter;

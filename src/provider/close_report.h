@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports what closes wait for that stay pending: those of objects, and the adapter's. */
+/* If the close of an object or of the adapter stays pending, reports what the close waits for. */
 #ifndef PROVIDER_CLOSE_REPORT_H
 #define PROVIDER_CLOSE_REPORT_H
 
@@ -13,30 +13,33 @@
 struct adapter;
 struct object;
 
-/* A part of the adapter. Zeroed: there is no thread, and nothing is reported. */
+/* A member of struct adapter. If all its members are zero, there is no thread and nothing is reported. */
 struct close_reporter {
     pthread_t thread;
     bool runs;                 /* constant while the adapter is open */
     bool is_in_callback;       /* ondk_close_adapter was called in a callback; set before the adapter's close begins */
     bool sleeps;               /* the thread waits without a deadline; guarded by the lock of the adapter's lists */
     atomic_uint order;         /* enum close_report_order */
-    struct gate wake;          /* opened after a change of order, and for the first close that begins while it sleeps */
+    struct gate wake;          /* opened after `order` has changed, and when a close begins while `sleeps` is set */
     struct gate ended;         /* opened by the thread as its last action */
-    uint64_t earliest_ns;      /* the thread's: no report before this time */
-    bool has_reported_adapter; /* the thread's */
+    uint64_t earliest_ns;      /* the thread writes no report before this time; only the thread uses this */
+    bool has_reported_adapter; /* the adapter's close has been reported; only the thread uses this */
 };
 
 /* Starts the adapter's thread, unless its configuration wants neither reports nor an abort. Returns 0 or errno. */
 int close_report_start(struct adapter *a);
 /*
- * The close of an object, or of the adapter, begins. If it is still pending after close_report_ms, it is reported once.
- * The caller must have the object's handle. After the adapter's close has begun, only that one is reported: its report
- * has all objects.
+ * Called when the close of an object, or of the adapter, begins. If the close is still pending after close_report_ms,
+ * it is reported once. The caller must have the HANDLE reference of o. After the adapter's close has begun, the closes
+ * of objects are not reported, because the adapter's report has all objects.
  */
 void close_report_begin(struct object *o);
-/* Stops the thread. After abort_at (owner_clock) and a grace, calls abort(): the log may block it. */
+/*
+ * Stops the thread. The program's callback of the log may block the thread. If the thread has not ended a grace after
+ * abort_at (a time of owner_clock), calls abort().
+ */
 void close_report_stop(struct adapter *a, uint64_t abort_at);
-/* Writes the adapter's report, unless it was written before, and calls abort(), at the latest after a grace. */
+/* Lets the thread write the adapter's report, unless it has done so, then calls abort(). Waits at most a grace. */
 _Noreturn void close_report_abort(struct adapter *a);
 
 #endif

@@ -24,7 +24,7 @@ bool config_size_is_valid(const ondk_config_t *config);
  * ondk_config_init sets. Returns false if the struct is invalid.
  */
 bool config_read(ondk_config_t *ours, const ondk_config_t *theirs);
-/* Returns the configuration that ondk_configure has set, or the defaults and the environment. */
+/* Sets *config to what ondk_configure has set, or else to the defaults and the environment. */
 void config_current(ondk_config_t *config);
 
 /* Copies the settings that the fabric reads. */

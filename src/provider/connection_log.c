@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The observer of an adapter's fabric. Each report arrives in owner context, before the completion or callback that
- * reports the same event to the consumer. The invariant: nothing here waits or allocates memory, and the only routine
- * of the consumer that is called is its callback of the log.
+ * reports the same event to the consumer. The invariant: nothing here waits or allocates memory. The only routine of
+ * the program that is called is the callback of ondk_log_set.
  *
  * A line for each connection would let peers fill a disk. So lines are limited, for each role and level. Each group of
  * sources may have LIMIT_BURST lines at once, and one further line every group_interval_ns. All groups together may
- * have one further line every shared_interval_ns. A source is in the group that a keyed hash selects, so a peer cannot
- * choose whose lines its own lines suppress. Further lines are only counted. The list of failures does not depend on
- * the limits.
+ * have one further line every shared_interval_ns. Lines beyond these limits are only counted. A keyed hash selects the
+ * group of a source, so a peer cannot choose whose lines its own lines suppress. The list of failures does not depend
+ * on the limits.
  */
 #include "provider/connection_log.h"
 
@@ -30,8 +30,8 @@ enum { LIMIT_ROLES = 2, LIMIT_LEVELS = ONDK_LOG_DEBUG + 1 };
 static const uint64_t group_interval_ns = UINT64_C(60000000000), shared_interval_ns = UINT64_C(1000000000);
 
 /*
- * Each line adds an interval to one of these times. A line is left out if its time would be more than a burst of
- * intervals ahead of now.
+ * Each line adds an interval to one of these times, or to the present time if that is later. A line is left out if the
+ * sum would be more than a burst of intervals in the future.
  */
 static _Atomic uint64_t limit_until[LIMIT_ROLES][LIMIT_LEVELS][LIMIT_GROUPS];
 static _Atomic uint64_t limit_shared_until[LIMIT_ROLES][LIMIT_LEVELS];
@@ -92,7 +92,7 @@ static uint32_t connection_level(enum fabric_outcome outcome)
     return outcome == FABRIC_OUTCOME_FAILED || outcome == FABRIC_OUTCOME_REFUSED ? ONDK_LOG_INFO : ONDK_LOG_DEBUG;
 }
 
-/* Writes a report's line. status is used only for a failure, reason also for a connection that ended. */
+/* Writes a report's line. `status` is used only for a failure, `reason` also for a connection that ended. */
 static void connection_write(const struct fabric_report *r, NTSTATUS status, uint32_t reason)
 {
     static const char *const outcomes[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records how connections and listeners begin and end. Each is a line in the log, if the line's level is on. Each
- * failed connection is also added to the list of failures.
+ * Records how connections and listeners begin and end. Each beginning and each end is a line in the log, if the line's
+ * level is on. Each failed connection is also added to the list of failures.
  */
 #ifndef PROVIDER_CONNECTION_LOG_H
 #define PROVIDER_CONNECTION_LOG_H
@@ -14,7 +14,7 @@ struct adapter;
 void connection_log_observe(struct adapter *a);
 /* PASSIVE_LEVEL. At the close of an adapter, logs how many lines were left out since the last such report. */
 void connection_log_end(void);
-/* Owner context. local: the listener's address, or the requested address if why is not FABRIC_OK. */
+/* Owner context. `local` is the listener's address, or the requested address if `why` is not FABRIC_OK. */
 void connection_log_listening(enum fabric_reason why, const struct addr *local);
 void connection_log_stopped(const struct addr *local);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connector, between the consumer's calls and the fabric's events. connector_table.c has the state machine. Here
- * each event takes one step with the lock held, then carries out the action of that step.
+ * The connector, between the consumer's calls and the fabric's events. connector_table.c has the state machine. The
+ * handler of each event takes one step with the lock held, then carries out the action of that step.
  *
  * References. The fabric's connection has an INTERNAL reference on the connector until the connection's closed event,
  * so the connector's close is pending until the address is released. From connect or accept on, the connector has CHILD
@@ -10,14 +10,14 @@
  *
  * The invariant: conn_close is called only if no call of the consumer is between connector_enter and connector_exit,
  * because conn_close may free the fabric's connection at once, and another thread may be about to use it. Close and a
- * failed NdkConnect change the phase at once. If a consumer's call is inside, the last connector_exit calls conn_close
- * for them.
+ * failed NdkConnect change the phase at once. If a call of the consumer is running then, the last connector_exit calls
+ * conn_close.
  *
  * Each NdkConnect has its own connection of the fabric. A failed NdkConnect completes after that connection has closed,
  * so that its address is free for the next attempt. The connector becomes IDLE in the callback of that completion,
  * because only then may the embedded request begin again.
  *
- * Order. One shard, the queue pair's, runs all callbacks of a connection in the order in which they were queued. The
+ * Order. The queue pair's shard runs all callbacks of a connection in the order in which they were queued. The
  * disconnect callback is queued after the completion of NdkCompleteConnect or NdkAccept. When the callback's task runs,
  * the callback is called only if the consumer has not disconnected or closed meanwhile.
  */
@@ -83,8 +83,8 @@ void connector_exit(struct connector *c)
 }
 
 /*
- * Requires the lock. Returns the connection that the caller must pass to conn_close, or NULL if there is none or the
- * last connector_exit calls conn_close.
+ * Requires the lock. Returns the connection that the caller must pass to conn_close. Returns NULL if there is no
+ * connection, or if the last connector_exit will call conn_close.
  */
 static struct fabric_conn *connector_claim_end(struct connector *c)
 {
@@ -152,7 +152,7 @@ static void connector_undepend(struct connector *c, struct qp *qp, struct object
 {
     if (endpoint)
         object_undepend(&c->obj, endpoint);
-    connector_unbind_qp(qp); /* first, because the drop of the reference may free qp */
+    connector_unbind_qp(qp); /* first, because object_undepend may free qp */
     object_undepend(&c->obj, &qp->obj);
 }
 
@@ -161,7 +161,7 @@ static void connector_undepend(struct connector *c, struct qp *qp, struct object
 /*
  * Callback context. Drops the queue pair and the endpoint of a failed attempt before the connector becomes IDLE,
  * because the next attempt may use the same queue pair and endpoint. If the consumer has closed the connector
- * meanwhile, they are dropped when the connector ends.
+ * meanwhile, object_finish drops the queue pair and the endpoint.
  */
 static void connector_end_attempt(struct connector *c)
 {
@@ -350,7 +350,7 @@ static void connector_on_peer_ended(void *owner, enum fabric_reason why, uint16_
         connector_queue_disconnect_callback(c);
 }
 
-/* ---- the end ---- */
+/* ---- the end of the connection ---- */
 
 static void connector_on_disconnected(void *owner, enum fabric_reason why, uint16_t terminate)
 {
@@ -358,7 +358,7 @@ static void connector_on_disconnected(void *owner, enum fabric_reason why, uint1
 
     connector_lock(c);
     (void)connector_advance(c, CONNECTOR_DISCONNECT_DONE);
-    /* A failed disconnect stores its own reason. A successful one keeps a reason that the peer's end has stored. */
+    /* A failed disconnect stores its own reason. A successful disconnect keeps the reason of an earlier event. */
     if (why != FABRIC_OK || c->reason == FABRIC_OK) {
         c->reason = why == FABRIC_OK ? FABRIC_LOCAL_DISCONNECT : why;
         c->terminate = terminate;
@@ -404,7 +404,7 @@ static void connector_cancel(struct object *o)
         connector_fail_connect(c, why);
 }
 
-/* ---- for lists ---- */
+/* ---- entries of the public list ---- */
 
 /* clang-format off */
 static const char *const connector_state_names[CONNECTOR_PHASES] = {
@@ -421,7 +421,7 @@ static const char *const connector_state_names[CONNECTOR_PHASES] = {
 };
 /* clang-format on */
 
-/* Requires the lock. The queue pair lives: the connector depends on it until c->qp is NULL. */
+/* Requires the lock. The queue pair exists, because the connector depends on it until c->qp is NULL. */
 static void connector_describe_qp(struct connector *c, ondk_connection_t *entry)
 {
     struct fabric_qp_info info;

@@ -35,7 +35,7 @@ struct disconnect_callback {
 /* The peer's limits, private data and addresses. The connector owns private_data, which is a copy. */
 struct connector_peer {
     bool has_data;      /* limits and private data are valid */
-    bool has_addresses; /* local and remote are the connection's addresses; false: the requested ones */
+    bool has_addresses; /* `local` and `remote` are the connection's addresses; false: the requested addresses */
     struct fabric_limits limits;
     void *private_data;
     size_t private_len;
@@ -57,13 +57,13 @@ struct connector {
     struct connector_peer peer;
     uint64_t started_ns; /* when NdkConnect was called or the peer's request arrived; the fabric's clock */
     struct disconnect_callback disconnect_callback;
-    bool was_established; /* agreed is valid */
+    bool was_established; /* `agreed` is valid */
     struct fabric_agreement agreed;
     enum fabric_reason reason; /* why NdkConnect failed, later why the connection ended */
     uint16_t terminate;        /* the Terminate that belongs to reason, or FABRIC_NO_TERMINATE */
-    /* One for each kind, because a request of one kind may begin while the completion of another is still queued. */
+    /* One for each kind, because a request of one kind may begin while the completion of another kind is queued. */
     struct request connect, establish, disconnect;
-    NDK_FN_REQUEST_COMPLETION connect_done; /* the consumer's routine; constant while connect is pending */
+    NDK_FN_REQUEST_COMPLETION connect_done; /* the consumer's routine; constant while `connect` is pending */
     void *connect_context;
     struct task event;         /* the connect event of a passive connector, later the disconnect callback */
     struct listener *listener; /* the listener of a passive connector; else NULL */
@@ -98,11 +98,11 @@ void connector_unlock(struct connector *c);
 /*
  * connector_enter and connector_exit enclose each call of the consumer that starts something. Until connector_exit,
  * neither the connector nor the fabric's connection is freed. If a close or a failed NdkConnect must end the connection
- * meanwhile, the connector_exit of the last such call ends it.
+ * meanwhile, the last connector_exit ends it.
  */
 void connector_enter(struct connector *c);
 void connector_exit(struct connector *c);
-/* Takes one step, with the lock held. The caller carries out the action after it has released the lock. */
+/* Takes one step of the state machine. Requires the lock. The caller releases the lock, then carries out the action. */
 enum connector_action connector_advance(struct connector *c, enum connector_event event);
 
 /*
@@ -111,10 +111,10 @@ enum connector_action connector_advance(struct connector *c, enum connector_even
 bool connector_bind_qp(struct qp *qp);
 void connector_unbind_qp(struct qp *qp);
 
-/* Starts NdkConnect, after its step into CONNECTING. Returns STATUS_PENDING, or an error if nothing has begun. */
+/* Starts NdkConnect. The phase must be CONNECTING. Returns STATUS_PENDING, or an error if nothing has begun. */
 NTSTATUS connector_start_connect(struct connector *c, const struct fabric_connect *params,
                                  NDK_FN_REQUEST_COMPLETION done, void *context);
-/* Starts NdkAccept, after its step into ACCEPTING. Returns as connector_start_connect. */
+/* Starts NdkAccept. The phase must be ACCEPTING. Returns STATUS_PENDING, or an error if nothing has begun. */
 NTSTATUS connector_start_accept(struct connector *c, const struct fabric_accept *params, NDK_FN_REQUEST_COMPLETION done,
                                 void *context);
 

@@ -55,8 +55,8 @@ static bool connector_parse_destination(struct addr *to, CONST PSOCKADDR destina
 }
 
 /*
- * Takes the step and, if it is legal, stores the attempt. *old_data receives the previous attempt's private data, which
- * the caller frees. The caller has bound the queue pair.
+ * Takes the step. If the step is legal, stores the attempt's parameters. *old_data receives the previous attempt's
+ * private data, which the caller frees. The caller has bound the queue pair.
  */
 static enum connector_action connector_step_connect(struct connector *c, const struct fabric_connect *params,
                                                     struct qp *qp, struct object *endpoint, void **old_data)
@@ -182,7 +182,7 @@ static NTSTATUS connector_ndk_complete_connect_ex(NDK_CONNECTOR *pub, NDK_FN_DIS
     return connector_complete_connect(connector_of(pub), callback, done, context);
 }
 
-/* Takes the step and, if it is legal, stores the parameters. The caller has bound the queue pair. */
+/* Takes the step. If the step is legal, stores the parameters. The caller has bound the queue pair. */
 static enum connector_action connector_step_accept(struct connector *c, const struct fabric_limits *own, struct qp *qp,
                                                    const struct disconnect_callback *callback)
 {

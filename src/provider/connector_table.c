@@ -36,7 +36,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-#define SAME CONNECTOR_PHASES /* the phase of the row */
+#define SAME CONNECTOR_PHASES /* the phase does not change */
 
 /* A row has one cell for each event, in the order of enum connector_event. A row of fewer cells does not compile. */
 #define ROW(phase, connect, complete, accept, reject, disconnect, close, connect_done, connect_failed, establish_done, \

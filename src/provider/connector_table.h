@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A connector's state machine as a table: what each call of the consumer and each event of the fabric does in each
- * phase. The invariant: after the creation, only connector_step writes a phase. connector.c calls it with the
- * connector's lock held, and then carries out the action.
+ * phase. The invariant: after a connector's creation, only connector_step changes its phase. connector.c calls
+ * connector_step with the connector's lock held, and then carries out the action.
  */
 #ifndef PROVIDER_CONNECTOR_TABLE_H
 #define PROVIDER_CONNECTOR_TABLE_H

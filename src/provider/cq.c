@@ -173,7 +173,7 @@ static void cq_fill_result_ex(NDK_RESULT_EX *r, const struct rdma_completion *c)
     };
 }
 
-/* Polls up to `wanted` completions into plain, or into ex if it is not NULL. Returns their number. */
+/* Polls up to `wanted` completions into `ex`, or into `plain` if `ex` is NULL. Returns their number. */
 static ULONG cq_poll_results(struct cq *cq, NDK_RESULT *plain, NDK_RESULT_EX *ex, ULONG wanted)
 {
     struct rdma_completion batch[MAX_BATCH];

@@ -157,7 +157,7 @@ static const char *environment_printable(const char *text, char *out, size_t roo
     return out;
 }
 
-/* Describes in line what is wrong with a variable that must be a number. Returns false if nothing is wrong. */
+/* Writes to `line` what is wrong with a variable that must be a number. Returns false if nothing is wrong. */
 static bool environment_describe_number(const char *value, const struct environment_number *v, char *line, size_t room)
 {
     char text[MAX_VALUE];

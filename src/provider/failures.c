@@ -98,7 +98,7 @@ static struct failure *failure_choose(struct failure *half)
     return chosen;
 }
 
-/* Lock held. Adds change to of_source of each entry of the source. Returns how many entries the source has. */
+/* Lock held. Adds `change` to of_source of each entry of the source. Returns how many entries the source has. */
 static unsigned failure_count_source(struct failure *half, const struct addr *source, int change)
 {
     unsigned count = 0;

@@ -18,7 +18,7 @@ struct adapter;
 
 /* To be called before the first failures_add. Idempotent. */
 void failures_watch_forks(void);
-/* Adds a report of the outcome FAILED or REFUSED. */
+/* Adds the failure of a report, whose outcome must be FAILED or REFUSED. */
 void failures_add(const struct adapter *a, const struct fabric_report *report, NTSTATUS status, uint32_t reason);
 
 #endif

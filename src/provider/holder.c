@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Describes, for a person, the process and the user that have a local address in use. The kernel reports the user. The
+ * Describes in words which process and user have a local address in use. The kernel reports the user. The
  * process is found by the descriptors in /proc, which a user can read only for his own processes, and root for all. The
  * invariant: the text has only printable characters.
  */

@@ -102,7 +102,7 @@ NTSTATUS lam_build(NDK_ADAPTER *adapter, MDL *mdl, SIZE_T length, NDK_FN_REQUEST
         return STATUS_INVALID_PARAMETER;
     uint64_t pages = lam_page_count(mdl, length), needed = lam_mapping_size(pages);
     if (needed > UINT32_MAX)
-        return STATUS_INVALID_PARAMETER; /* *size could not hold it */
+        return STATUS_INVALID_PARAMETER; /* *size cannot hold `needed` */
     ULONG room = *size;
     *size = (ULONG)needed;
     if (room < needed)

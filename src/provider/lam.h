@@ -21,9 +21,9 @@ struct lams {
 void lams_init(struct lams *l);
 
 /*
- * NdkBuildLAM and NdkReleaseLAM. Building completes inline, so done is not used. The MDL chain is validated before the
- * buffer's size. The adapter's close waits until each mapping has been released. Releasing an unknown pointer does
- * nothing.
+ * NdkBuildLAM and NdkReleaseLAM. lam_build never pends, so it does not use `done`. It validates the MDL chain before
+ * the buffer's size. The adapter's close waits until each mapping has been released. lam_release ignores an unknown
+ * pointer.
  */
 NTSTATUS lam_build(NDK_ADAPTER *adapter, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done, PVOID context,
                    NDK_LOGICAL_ADDRESS_MAPPING *out, ULONG *size, ULONG *fbo);

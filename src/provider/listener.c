@@ -41,7 +41,7 @@ struct listener {
     unsigned n_calls; /* calls of the consumer between listener_enter and listener_exit */
     bool end_is_due;  /* set by close: the last listener_exit must close the fabric's listener */
     struct request listen;
-    NDK_FN_REQUEST_COMPLETION listen_done; /* the consumer's routine; constant while listen is pending */
+    NDK_FN_REQUEST_COMPLETION listen_done; /* the consumer's routine; constant while `listen` is pending */
     void *listen_context;
 };
 OBJECT_ASSERT_LAYOUT(listener);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists of an adapter's objects, and the public functions that copy them. The invariant: while the lock is held,
- * only the describe functions of the objects are called, which take only the object's own lock and the lock of the
- * fabric's object behind the object, and call nothing that may run other work. A list is copied in batches, because
+ * The lists of an adapter's objects, and the public functions that copy them. The invariant: a function that is called
+ * with the lock held (describe, or the `visit` of live_list_walk) runs no other work. Such a function takes only the
+ * lock of the object, and the lock of the fabric's object behind that object. A list is copied in batches, because
  * creations and ends of objects wait for the lock.
  */
 #include "provider/live.h"
@@ -122,7 +122,7 @@ void live_list_walk(struct live_list *live, NDK_OBJECT_TYPE type, void (*visit)(
     spin_unlock(&live->lock);
 }
 
-/* Describes the objects of the next batch that are listed now. Returns true if the walk has not ended. */
+/* Visits up to BATCH objects and describes those that are listed now. Returns true if the walk has not ended. */
 static bool live_walk_batch(struct live_list *live, struct live_walk *walk, union live_entry *batch, uint32_t *listed)
 {
     uint32_t count = 0;

@@ -34,15 +34,15 @@ struct live_list {
     struct spin lock;                            /* guards this struct and the live_ members of all objects */
     LIST_HEAD(, object) lists[NdkObjectTypeMax]; /* the newest first */
     uint32_t counts[NdkObjectTypeMax];           /* objects of the type that are not hidden */
-    LIST_HEAD(, live_walk) walks;                /* copies in progress */
+    LIST_HEAD(, live_walk) walks;                /* walks and copies in progress */
     uint32_t last_ids[NdkObjectTypeMax];
-    TAILQ_HEAD(, object) closes; /* that have neither ended nor been reported, the oldest first; for close_report.c */
-    struct object *examined;     /* by close_report.c; live_list_remove of the object makes it NULL */
+    TAILQ_HEAD(, object) closes; /* for close_report.c: closes that neither ended nor were reported, the oldest first */
+    struct object *examined;     /* for close_report.c; live_list_remove of this object sets it to NULL */
 };
 
 void live_list_init(struct live_list *live);
 void live_list_insert(struct live_list *live, struct object *o);
-/* The caller is about to end the fabric's object behind o. */
+/* Must be called before the fabric's object behind o ends. */
 void live_list_set_retiring(struct live_list *live, struct object *o);
 /* live_list_hide and live_list_remove may be called for an object that was never inserted. */
 void live_list_hide(struct live_list *live, struct object *o);
@@ -50,8 +50,9 @@ void live_list_remove(struct live_list *live, struct object *o);
 /* Empties `closes`. Requires the lock. */
 void live_list_forget_closes(struct live_list *live);
 /*
- * Calls visit for the objects of one type, with the lock held, which is released from time to time. An object that
- * exists during the whole call is visited once. visit may access of a hidden object only this struct.
+ * Calls `visit` with the lock held for each object of one type, also for hidden objects. If an object is hidden,
+ * `visit` may access only its struct object. The lock is released from time to time. An object that exists during the
+ * whole call is visited once.
  */
 void live_list_walk(struct live_list *live, NDK_OBJECT_TYPE type, void (*visit)(struct object *o, void *context),
                     void *context);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log: the level, the program's callback, and the form of lines. provider/log_file.c writes them.
+ * The log: the level, the program's callback, and the form of lines. provider/log_file.c writes the lines.
  *
- * Threads. Any thread writes lines, also the owner of a shard, so nothing here may wait. A line that cannot be written
- * at once is lost and counted. A callback runs with no lock held.
+ * Threads. Any thread writes lines, also the owner of a shard, so writing a line must not wait, except as log.h states.
+ * A line that cannot be written at once is lost and counted. A callback runs with no lock held.
  *
  * Removal of a callback. A call is counted on one of two sides, which the lock guards together with the callback.
  * ondk_log_set exchanges the callback and the side, so that new calls count on the other side, and waits until no call
@@ -206,7 +206,7 @@ void log_leave_out(void)
     atomic_fetch_add_explicit(&sink.left_out, 1, memory_order_relaxed);
 }
 
-/* Has a second passed since this last returned true? */
+/* Has a second passed since this function last returned true? */
 static bool log_count_is_due(void)
 {
     uint64_t now = owner_clock(NULL), last = atomic_load_explicit(&sink.counted_ns, memory_order_relaxed);

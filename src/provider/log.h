@@ -22,8 +22,8 @@ static inline bool log_is_on(uint32_t level)
 }
 
 /*
- * Reads ONDK_LOG, if called for the first time. PASSIVE_LEVEL. Before that, the level is warn, and lines go to standard
- * error.
+ * Reads ONDK_LOG, if called for the first time. PASSIVE_LEVEL. Before the first call, the level is warn, and lines go
+ * to standard error.
  */
 void log_start(void);
 /*
@@ -38,7 +38,10 @@ void log_line(uint32_t level, const char *format, ...) __attribute__((format(pri
 void log_lines(uint32_t level, const char *text);
 /* Counts a line that the caller does not write. The count is written before a later line. */
 void log_leave_out(void);
-/* If lines were left out, writes a line of this level with their count. Unless is_due is set, at most once a second. */
+/*
+ * If lines were left out, writes a line of this level with their count. Unless is_due is true, writes at most one such
+ * line a second.
+ */
 void log_report_left_out(uint32_t level, bool is_due);
 
 #endif

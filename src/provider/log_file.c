@@ -53,7 +53,7 @@ static struct {
     char path[PATH_MAX]; /* absolute; empty if it is too long, or unknown */
 } file;
 
-/* Opens the file to append to it. O_NONBLOCK: a named pipe without a reader is an error. Returns 0 or an errno. */
+/* Opens the file to append to it. Because of O_NONBLOCK, a named pipe needs a reader. Returns 0 or an errno. */
 static int log_file_open_path(const char *path, struct log_descriptor *d)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666), above;
@@ -61,7 +61,7 @@ static int log_file_open_path(const char *path, struct log_descriptor *d)
 
     if (fd < 0)
         return errno;
-    if (fd <= STDERR_FILENO) { /* these numbers are for the program's own streams */
+    if (fd <= STDERR_FILENO) { /* descriptors 0 to 2 are for the program's own streams */
         above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
         close(fd);
         fd = above;
@@ -113,8 +113,8 @@ static bool log_file_is_same(const struct log_descriptor *d, mode_t *mode)
 }
 
 /*
- * Opens the file again, because d->fd of `lost` now belongs to the program. If several threads do so, the first one's
- * descriptor is used.
+ * Opens the file again, because lost->fd now belongs to the program. If several threads do so at once, only the first
+ * thread's descriptor is used. Returns false if *d is not usable.
  */
 static bool log_file_reopen(const struct log_descriptor *lost, struct log_descriptor *d)
 {

@@ -8,8 +8,8 @@
 /* From now on lines go to this file, which is created if it does not exist. Returns 0 or an errno. Called once. */
 int log_file_open(const char *name);
 /*
- * As write, but never waits, except for the disk of a regular file, and causes no signal. Returns -1 if nothing was
- * written.
+ * Does what write(2) does, but waits only for the disk of a regular file, and causes no signal. Returns -1 if nothing
+ * was written.
  */
 ssize_t log_file_write(const char *bytes, size_t size);
 

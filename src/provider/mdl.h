@@ -21,8 +21,8 @@ uint64_t mdl_virtual_address(const MDL *mdl);
 unsigned char *mdl_memory(const MDL *mdl);
 
 /*
- * Does the chain describe length bytes whose virtual addresses are contiguous, and whose addresses by mdl_memory are
- * too? False for length 0.
+ * Does the chain describe `length` bytes that are contiguous both by mdl_virtual_address and by mdl_memory? False if
+ * `length` is 0.
  */
 bool mdl_is_range(const MDL *mdl, SIZE_T length);
 

@@ -11,8 +11,8 @@
  * INVALID_DEVICE_STATE for such a region, because requests make its registrations (region_requests.c).
  *
  * The fabric ends a registration at once, or, if the memory is being accessed, when the access has ended. Then the
- * region becomes EMPTY and the deregister request completes. The retire function of a close waits for the end of the
- * access too, and for the end of the windows that are bound to the region.
+ * region becomes EMPTY and the deregister request completes. A close stays pending until the access has ended and no
+ * window is bound to the region.
  *
  * The invariant: if register or deregister runs at the same time as close, the call that makes the region BUSY owns the
  * registration. A close that finds the region BUSY leaves the registration to the other call. Retire, which runs after
@@ -183,8 +183,8 @@ static bool mr_retire(struct object *o)
 /* ---- Fast registration ---- */
 
 /*
- * Sets how many pages, and whether remote rights, later fast registrations may have. Registrations that exist or are
- * queued are not affected. May be called again, also in parallel; the last call counts.
+ * Sets how many pages later fast registrations may have, and whether they may have remote rights. Registrations that
+ * exist or are queued are not affected. May be called again, also in parallel; the last call counts.
  */
 static NTSTATUS mr_initialize_fast(struct mr *mr, ULONG pages, BOOLEAN remote)
 {

@@ -47,11 +47,11 @@ struct object_type {
      * May be NULL.
      */
     bool (*retire)(struct object *o);
-    /* Frees what the object owns, not the object. In callback context or the closing thread. May be NULL. */
+    /* Frees what the object owns, not the object. Runs in callback context or in the closing thread. May be NULL. */
     void (*destroy)(struct object *o);
     /*
-     * Fills the object's entry of the public lists. Returns false if the object is not listed now. Called with the lock
-     * of the adapter's lists, and not for hidden objects. NULL: objects of the type are not listed.
+     * Fills the object's entry of the public lists. Returns false if the object is not listed now. Requires the lock of
+     * the adapter's lists. Not called for hidden objects. NULL: objects of the type are not listed.
      */
     bool (*describe)(struct object *o, union live_entry *entry);
 };
@@ -94,14 +94,14 @@ void object_ref(struct object *o, enum object_ref kind);
 void object_unref(struct object *o, enum object_ref kind);
 /* Takes a reference unless the object is being closed. Returns false if it is. */
 bool object_try_ref(struct object *o, enum object_ref kind);
-/* Takes a CHILD reference on the antecedent, which o keeps until it ends. Does nothing if o has one already. */
+/* Takes a CHILD reference on the antecedent, unless o has one already. The reference is dropped when o ends. */
 void object_depend(struct object *o, struct object *antecedent);
 /*
  * Drops the CHILD reference on the antecedent early, if o has one. For the queue pair and the endpoint of a failed
  * connection attempt.
  */
 void object_undepend(struct object *o, struct object *antecedent);
-/* Has o a CHILD reference on the antecedent, which is only compared? */
+/* Does o have a CHILD reference on the antecedent? Only compares the pointer, so the antecedent may have been freed. */
 bool object_depends_on(struct object *o, const struct object *antecedent);
 bool object_is_closing(const struct object *o);
 uint32_t object_users(const struct object *o); /* the number of objects that depend on o */
@@ -121,18 +121,17 @@ void object_call(struct object *o, struct task *task);
 NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION done, void *context);
 
 /*
- * Passes a new object to the consumer: inline (STATUS_SUCCESS, *out written), or, if the adapter is configured to pend
- * creations, by STATUS_PENDING and done in callback context. A create function that fails returns its error inline and
- * does not call this function.
+ * Passes a new object to the consumer. Sets *out and returns STATUS_SUCCESS. If the adapter is configured to pend
+ * creations, returns STATUS_PENDING instead and calls `done` in callback context. A create function that fails returns
+ * its error inline and does not call this function.
  */
 NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE_COMPLETION done, void *context,
                         NDK_OBJECT_HEADER **out);
 
 /*
- * A request of the consumer's that completes later. It is embedded in its object, which has one struct for each kind of
- * request that can be pending. request_begin takes REF_REQUEST. request_complete queues done(context, status) on the
- * object's shard; after done has returned, the reference is dropped. The consumer may begin the request again inside
- * done.
+ * A request of the consumer that completes later. Each object has one such struct for each kind of request that can be
+ * pending. request_begin takes REF_REQUEST. request_complete queues done(context, status) on the object's shard. After
+ * `done` has returned, the reference is dropped. The consumer may begin the request again inside `done`.
  */
 struct request {
     struct task task;

@@ -50,7 +50,7 @@ static inline struct pd *pd_of(NDK_PD *pub)
 {
     return (struct pd *)pub;
 }
-/* The value by which the fabric recognizes regions and queue pairs of one protection domain. */
+/* Returns the value by which the fabric recognizes regions and queue pairs of one protection domain. */
 const void *pd_domain(const struct pd *pd);
 
 struct cq {

@@ -14,7 +14,7 @@
 
 /* clang-format off */
 static const struct cause {
-    uint8_t number, by; /* enum ondk_cause; enum ondk_reason_by, the side that sends a Terminate for it */
+    uint8_t number, by; /* `number`: enum ondk_cause. `by`: enum ondk_reason_by, the side that sends a Terminate. */
     const char *text, *advice;
 } reason_causes[FABRIC_REASON_COUNT] = {
     [FABRIC_OK] = {ONDK_CAUSE_NONE, 0, "Nothing failed.", "There is nothing to do."},
@@ -269,7 +269,7 @@ uint32_t ondk_connector_reason(NDK_CONNECTOR *connector)
     return reason_code(why, terminate);
 }
 
-/* ---- What they mean ---- */
+/* ---- The meaning of codes ---- */
 
 /* Returns the cause of a code, or FABRIC_REASON_COUNT if the code does not exist. */
 static enum fabric_reason reason_find(uint32_t code)
@@ -350,7 +350,7 @@ const char *ondk_reason_advice(uint32_t code)
     return t && why != FABRIC_LOCAL_FLUSH && why != FABRIC_LOCAL_ERROR ? t->advice : reason_causes[why].advice;
 }
 
-/* ---- The printed page ---- */
+/* ---- The tables of docs/reasons.md ---- */
 
 static void reason_print_cause(FILE *out, unsigned number)
 {

@@ -12,13 +12,13 @@
 #include "fabric/fabric.h"
 
 /*
- * Returns the published code of a reason, 0 for FABRIC_OK. terminate is the code on the wire, or FABRIC_NO_TERMINATE.
+ * Returns the published code of a reason, 0 for FABRIC_OK. `terminate` is the code on the wire, or FABRIC_NO_TERMINATE.
  */
 uint32_t reason_code(enum fabric_reason why, uint16_t terminate);
 /*
- * Return the same strings as ondk_reason_name and ondk_reason_text, in static storage or in text. Code inside the
- * library calls these functions, because a call of the public ones would change the strings that they have returned to
- * the program.
+ * Return the same strings as ondk_reason_name and ondk_reason_text. The string is in static storage or in `text`. Code
+ * of the library calls these functions instead of the public functions, because each call of a public function changes
+ * the string that it has returned to the program.
  */
 enum { REASON_NAME = 64, REASON_TEXT = 256 };
 const char *reason_write_name(uint32_t code, char text[REASON_NAME]);

@@ -45,8 +45,8 @@ UINT32 region_ndk_token(const struct region *r);
 struct region *mr_region(NDK_MR *mr);
 bool mr_is_fast(const NDK_MR *mr); /* was the region created for fast registration? */
 /*
- * Returns how many pages a fast registration may have, or 0 before NdkInitializeFastRegisterMr. Sets *remote if it may
- * have remote rights.
+ * Returns how many pages a fast registration may have, or 0 before NdkInitializeFastRegisterMr. Sets *remote to whether
+ * the registration may have remote rights.
  */
 uint32_t mr_fast_pages(NDK_MR *mr, bool *remote);
 struct region *mw_region(NDK_MW *mw);

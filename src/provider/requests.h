@@ -18,14 +18,15 @@ enum { REQUEST_FLAGS = NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_READ_FENCE | NDK
 unsigned request_flags(ULONG flags);
 
 /*
- * Sets the request's SGEs to the consumer's list, which must stay until the post returns. Returns
- * STATUS_INVALID_PARAMETER if count exceeds max, the list is missing, or the total length exceeds the adapter's limit.
+ * Sets the request's SGEs to the consumer's list, which must not change until the post returns. Returns
+ * STATUS_INVALID_PARAMETER if `count` exceeds `max`, the list is missing, or the total length exceeds the adapter's
+ * limit.
  */
 NTSTATUS request_set_sges(struct rdma_request *r, const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max);
 
 /*
  * post_begin and post_end enclose the post of an initiator request. If the post failed, post_end rings the doorbell for
- * the deferred requests before it. post_end returns status.
+ * the deferred requests that were posted earlier. post_end returns `status`.
  */
 void post_begin(struct qp *qp);
 NTSTATUS post_end(struct qp *qp, NTSTATUS status);

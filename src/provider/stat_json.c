@@ -316,7 +316,7 @@ static void json_put_mw(FILE *out, const union live_entry *e)
 /* The lists, in the order in which they are written. */
 static const struct {
     NDK_OBJECT_TYPE type;
-    const char *name; /* the name of one object; the list's key is NAMEs, its length's key NAME_count */
+    const char *name; /* of one object; name + "s" is the key of the list, name + "_count" of its length */
     void (*put)(FILE *out, const union live_entry *e); /* writes an object without the closing brace */
 } json_lists[] = {
     { NdkObjectTypeConnector, "connection", json_put_connection },

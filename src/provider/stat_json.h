@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes adapters as JSON for other processes. docs/observe.md has the members. */
+/* Writes adapters as JSON for other processes. docs/observe.md describes the members. */
 #ifndef PROVIDER_STAT_JSON_H
 #define PROVIDER_STAT_JSON_H
 

@@ -12,8 +12,8 @@
  * Any user can bind the server's usual name first. The server then binds a name that nobody can predict. Readers find
  * that name in the list of sockets, and get from the kernel which user listens.
  *
- * After fork the child has no thread and no socket (base/descriptors.h). It drops the adapters, which are its parent's,
- * and may open its own.
+ * After fork the child has no thread and no socket (base/descriptors.h). The child empties the list, because the
+ * adapters are its parent's. The child may open adapters of its own.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -220,7 +220,7 @@ static void *stat_server_run(void *arg)
 
 /* ---- start and stop ---- */
 
-/* Binds "openndk.stat.PID", or, if that is taken, the same with a random suffix, and listens. */
+/* Binds the name "openndk.stat.PID" and listens. If the name is in use, binds it with a random suffix. */
 static bool stat_server_bind_name(int listener)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
