@@ -74,5 +74,5 @@ done
 if [ "$driver" ]; then
     ./host "$(find "$dir" -name driver.so)" >said
     cat said
-    grep -q '\Services.driver is loaded' said && grep -q 'the driver is unloaded' said
+    grep -q 'Services.driver is loaded' said && grep -q 'the driver is unloaded' said
 fi

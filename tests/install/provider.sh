@@ -12,4 +12,4 @@ sed 's/"OpenNDK"/"plugged in"/' "$2" >"$dir/provider.c" # ndkconform has a provi
 # shellcheck disable=SC2046
 gcc -shared -fPIC -I"$dir" "$dir/provider.c" -o "$dir/provider.so" $(pkg-config --cflags --libs openndk)
 "$prefix/bin/ndkconform" --provider "$dir/provider.so" --filter adp_01,gcd_01 --json "$dir/report"
-grep -q '"name": "plugged in", "version": "[0-9.]*"' "$dir/report"
+grep -q '"name": "plugged in", "version": "[0-9.]*"' "$dir/report" || { cat "$dir/report"; exit 1; }
