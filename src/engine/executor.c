@@ -25,7 +25,7 @@
 
 enum {
     MAX_LAST_TURNS = 10000, /* turns that a stopping thread runs to finish what is queued */
-    MAX_VAIN_SPINS = 4,     /* after so many spins without an event, only each SPIN_RETRY_INTERVAL-th time it spins */
+    MAX_VAIN_SPINS = 4,     /* after so many spins in vain, only each SPIN_RETRY_INTERVAL-th sleep follows a spin */
     SPIN_RETRY_INTERVAL = 16,
     PREEMPTED_NS = 1000000, /* a gap of this length between two turns means that the thread lost its processor */
     SLEEP_FACTOR = 2,       /* after such a gap the thread does not spin for this many times the gap's length */

@@ -130,7 +130,7 @@ static int listener_handle_accept_error(struct net_socket *listener, int err)
         else
             net_reset_accept_queue(listener);
     } else if (err != EAGAIN && err != EINVAL) {
-        return err; /* the error concerns one connection; others may wait */
+        return err; /* the error concerns one connection; other connections may wait */
     }
     listener_clear_readable(listener);
     return err == EINVAL ? EAGAIN : err;

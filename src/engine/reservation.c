@@ -152,7 +152,7 @@ static time_t reservation_seconds(void)
     return t.tv_sec;
 }
 
-/* Clears the maps that are too old. drop_foreign: clears the map of others' ports whatever its age. */
+/* Clears the maps that are too old. drop_foreign: clears the map of others' ports even if it is new. */
 static void port_range_expire(struct port_range *range, bool drop_foreign)
 {
     time_t now = reservation_seconds();

@@ -85,7 +85,7 @@ static socklen_t name_make(const struct addr *a, struct sockaddr_un *name)
         at = name_put_hex(at, &a->v6.sin6_scope_id, sizeof a->v6.sin6_scope_id);
     }
     *at++ = ':';
-    at = name_put_hex(at, &a->v4.sin_port, sizeof a->v4.sin_port); /* at the same offset in IPv6 */
+    at = name_put_hex(at, &a->v4.sin_port, sizeof a->v4.sin_port); /* sin6_port is at the same offset */
     *at++ = ' ';
     for (int i = 0; i < SCATTER_CHARACTERS; i++, bits >>= 6)
         *at++ = (char)('0' + (bits & 63));

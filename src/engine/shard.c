@@ -29,7 +29,7 @@ enum {
     MAX_TASKS = 64,       /* tasks in one round of work */
     MAX_WORK_NS = 500000, /* time for the work of one turn, before the sockets are served again */
     TASKS_PER_CLOCK_READ = 8,
-    MAX_ROUNDS = 4,           /* rounds of work in a consumer's call; the shard's thread does the rest */
+    MAX_ROUNDS = 4,           /* rounds of work in a consumer's call; the shard's thread does the remaining work */
     MAX_THREAD_ROUNDS = 16,   /* rounds of work in the thread's turn, before it delivers callbacks */
     MAX_CALLS = 64,           /* callbacks between two turns */
     DEFAULT_SOCKET_BATCH = 8, /* small, so that the sockets' data is still cached when the callbacks run */
@@ -257,8 +257,8 @@ void shard_post_once(struct shard *s, struct task *task)
 
 /*
  * A shard_post_once of the same task may run at the same time and find the task queued but not urgent. Both functions
- * access the owner word after they have set their bits. If this function accesses the word first, the other one drives
- * the shard and runs the task. Otherwise this function sees URGENT, or the task has run.
+ * access the owner word after they have set their bits. If this function accesses the word first, shard_post_once
+ * drives the shard and runs the task. Otherwise this function sees URGENT, or the task has run.
  */
 bool shard_post_lazy(struct shard *s, struct task *task)
 {

@@ -133,7 +133,7 @@ struct shard_config {
     int cpu;          /* the processor to pin the thread to, or -1 */
 };
 
-/* Creates a shard whose sockets belong to net. Returns 0 or errno. */
+/* Creates a shard whose sockets belong to `net`. Returns 0 or errno. */
 int shard_create(struct executor *e, struct net *net, const struct shard_config *config, struct shard **out);
 /* Requires that the shard has no sockets, timers or work. Blocks until its thread has ended. */
 void shard_destroy(struct shard *s);

@@ -65,7 +65,7 @@ enum fabric_reason {
     FABRIC_NO_READY_FORM,    /* the reply selects a ready-to-receive form that the request did not offer */
     FABRIC_NOT_CONNECTING,   /* a call, such as complete or accept, in a state that does not allow it */
     FABRIC_LOCAL_CLOSE,      /* cancelled by the local side's close */
-    FABRIC_LOCAL_ERROR,      /* a local request could not be carried out, because its memory was invalidated */
+    FABRIC_LOCAL_ERROR,      /* a local work request could not be carried out, because its memory was invalidated */
     FABRIC_LOCAL_FLUSH,      /* ended by a flush, or by the queue pair's close */
     FABRIC_LOCAL_DISCONNECT, /* ended by the local side's disconnect */
     FABRIC_CQ_OVERFLOW,      /* more requests completed than a completion queue has room for */
@@ -433,7 +433,7 @@ struct fabric_ops {
     void (*lam_release)(struct fabric_lam *lam);
 
     int (*srq_create)(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out); /* 0 or ENOMEM */
-    int (*srq_post)(struct fabric_srq *srq, const struct rdma_request *r); /* posts a receive; returns as qp_post */
+    int (*srq_post)(struct fabric_srq *srq, const struct rdma_request *r); /* posts a receive; see qp_post */
     /*
      * depth, threshold: 0 means unchanged. A new threshold arms the queue; if fewer receives are queued, `notify` is
      * called soon. Returns 0, EINVAL if depth is less than the number of queued receives, or ENOMEM.
@@ -441,7 +441,7 @@ struct fabric_ops {
     int (*srq_modify)(struct fabric_srq *srq, uint32_t depth, uint32_t threshold);
     void (*srq_info)(struct fabric_srq *srq, struct fabric_srq_info *info);
     struct shard *(*srq_shard)(struct fabric_srq *srq);                   /* returns the shard of its deliveries */
-    void (*srq_close)(struct fabric_srq *srq, void (*done)(void *owner)); /* as cq_close */
+    void (*srq_close)(struct fabric_srq *srq, void (*done)(void *owner)); /* works as cq_close */
 
     int (*conn_create)(struct fabric *f, const struct fabric_conn_events *events, void *owner,
                        struct fabric_conn **out);
@@ -465,7 +465,7 @@ struct fabric_ops {
                            const struct fabric_conn_events *conn_events, void *owner, struct fabric_listener **out);
     void (*listener_listen)(struct fabric_listener *l, const struct addr *local);
     void (*listener_pause)(struct fabric_listener *l, bool paused);
-    void (*listener_close)(struct fabric_listener *l); /* as conn_close */
+    void (*listener_close)(struct fabric_listener *l); /* works as conn_close */
     void (*listener_info)(struct fabric_listener *l, struct fabric_listener_info *info);
     struct shard *(*listener_shard)(struct fabric_listener *l);
 

@@ -11,11 +11,11 @@
 #include "fabric/config.h"
 #include "fabric/fabric.h"
 
-/* Fills at most max entries. Returns the number of interfaces that have at least one address, or -errno. */
+/* Fills at most `max` entries. Returns the number of interfaces that have at least one address, or -errno. */
 int host_interfaces(struct interface_info *info, int max);
 /*
- * Fills at most max addresses of one interface. Their port is 0, and link-local addresses have their scope. Returns the
- * number of the interface's addresses, or -errno.
+ * Fills at most `max` addresses of one interface. Their port is 0, and link-local addresses have their scope. Returns
+ * the number of the interface's addresses, or -errno.
  */
 int host_interface_addresses(uint32_t if_index, struct addr *addrs, int max);
 /* Finds the socket that uses a local address. Returns false if there is none, or the kernel does not report it. */

@@ -143,15 +143,15 @@ int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *dom
 /* Ends a prepared registration, because its request was flushed. */
 void mem_discard(struct mem_table *t, const void *domain, uint32_t stag);
 /*
- * Activates the prepared registration stag, and kills the one that is alive in its group. If a newer registration has
- * been activated already, stag itself dies.
- * wait: if another registration dies, waits like mem_unmap until nothing protects it; the caller must not protect
- * memory. Without wait, nothing changes if another registration would have to die.
+ * Activates the prepared registration `stag`, and kills the registration that is alive in its group. If a newer
+ * registration has been activated already, `stag` itself dies.
+ * `wait`: if another registration dies, waits like mem_unmap until nothing protects that registration; the caller must
+ * not protect memory. If `wait` is false and another registration would have to die, changes nothing.
  */
 enum mem_activation {
-    MEM_DONE, /* stag is alive, or has died because a newer registration was activated before */
-    MEM_GONE, /* stag was not prepared, or was a window whose region is not alive; no registration was activated */
-    MEM_BUSY, /* only without wait: another registration would have to die */
+    MEM_DONE, /* `stag` is alive, or has died because a newer registration was activated before */
+    MEM_GONE, /* `stag` was not prepared, or was a window whose region is not alive; nothing was activated */
+    MEM_BUSY, /* only if `wait` is false: another registration would have to die */
 };
 enum mem_activation mem_activate(struct mem_table *t, uint32_t stag, bool wait);
 /*

@@ -68,7 +68,7 @@ void slot_unprotect(struct mem_region *r);
  * the count was 0, or that brought the count of a dead slot to 0. It must not hold the lock of a group.
  */
 void slot_free(struct mem_region *r);
-/* Checks domain, rights and range of a protected slot. Returns as mem_lookup. */
+/* Checks domain, rights and range of a protected slot. Returns what mem_lookup returns. */
 enum wire_error slot_check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len, unsigned access);
 /* Does what mem_lookup_local does. with_prepared: also finds a prepared registration. */
 enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,

@@ -46,7 +46,7 @@ enum {
     BUFFER_SIZE = 65552,     /* bytes; the largest FPDU has 2 + 65,535 + padding + 4 */
     STAGE_SIZE = 256 * 1024, /* bytes that one receive call stages at most */
     SHORT_STAGE_SIZE = 2048, /* used instead if a large FPDU without CRC is expected: less payload is copied */
-    MIN_LARGE_FPDU = 8192,   /* bytes from which on an FPDU counts as large */
+    MIN_LARGE_FPDU = 8192,   /* bytes; an FPDU of at least this size counts as large */
     MAX_SHORT_FPDUS = 4,     /* after so many short FPDUs in a row, no large FPDU is expected */
     MAX_PARTIAL = 128,       /* bytes of an incomplete FPDU that the queue pair stores without a buffer */
     MAX_SMALL_REST = 256,    /* bytes of the rest of a half-sent FPDU that the queue pair stores without a buffer */
@@ -104,8 +104,8 @@ struct tx_state {
     uint8_t rtr;        /* enum mpa_rtr: the ready-to-receive message that is still to be sent */
     bool response_turn; /* the next response precedes the next request; set by a request, cleared by a response */
     bool rtr_read;      /* the ready-to-receive read is in flight, as the oldest of the reads */
-    uint32_t next;      /* the position of the request in progress, or of the next one */
-    uint32_t response;  /* the position of the response in progress, or of the next one */
+    uint32_t next;      /* the position of the request in progress, or of the next request */
+    uint32_t response;  /* the position of the response in progress, or of the next response */
     uint32_t offset;    /* bytes of the message in progress that are framed */
     uint32_t send_msn, read_msn;
     uint32_t reads; /* the number of reads in flight */
@@ -294,7 +294,7 @@ void pieces_set_caching(struct pieces *p, bool caches);
 /* Adds the memory of a request's bytes [offset, offset + len) to p, until p has max pieces. Updates p->length. */
 enum wire_error pieces_add_entry(const struct iw_qp *qp, struct pieces *p, const struct entry *e, uint32_t offset,
                                  uint32_t len, unsigned access, unsigned max);
-/* Does the same with memory that the peer names. */
+/* Does the same with the memory [to, to + len) of the region `stag`, which the peer names. */
 enum wire_error pieces_add_region(const struct iw_qp *qp, struct pieces *p, uint32_t stag, uint64_t to, uint32_t len,
                                   unsigned access, unsigned max);
 /* Returns the SGE with the request's byte `offset`, which must exist. Sets *within to that byte's offset in the SGE. */

@@ -10,8 +10,8 @@
 #include "iwarp/qp_internal.h"
 
 /*
- * Returns the sink STag of the n-th read: a permutation of 32 bits, keyed by the secret. So every n has its own STag,
- * and a peer cannot predict the next STag. Never returns 0: the value 0 becomes 1.
+ * Returns the sink STag of the n-th read: a permutation of 32 bits, keyed by the secret. So each n has its own STag,
+ * and a peer cannot predict the next STag. Exception: the value 0 becomes 1, because an STag is never 0.
  */
 uint32_t reads_sink(const struct iw_qp *qp, uint32_t n)
 {

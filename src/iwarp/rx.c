@@ -207,7 +207,7 @@ static enum wire_error segment_finish_send(struct iw_qp *qp, const struct rx_seg
     return WIRE_OK;
 }
 
-/* Counts a valid FPDU, and reports the first one. */
+/* Counts a valid FPDU. If it is the first FPDU, reports it. */
 static void rx_note_fpdu(struct iw_qp *qp)
 {
     counter_add(&qp->fpdus_received, 1);

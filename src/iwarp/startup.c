@@ -222,7 +222,7 @@ static uint16_t startup_common_limit(uint16_t own, uint16_t peer)
     return startup_min(own, peer);
 }
 
-/* Returns the preferred form of the set, or MPA_RTR_NONE. reads: the limit of reads from initiator to responder. */
+/* Returns the preferred form of the set, or MPA_RTR_NONE. `reads`: the limit of reads from initiator to responder. */
 static enum mpa_rtr startup_pick_form(unsigned set, uint16_t reads)
 {
     static const enum mpa_rtr preference[] = { MPA_RTR_ZERO_FPDU, MPA_RTR_WRITE, MPA_RTR_READ };

@@ -85,8 +85,8 @@ struct iwarp_shard *iwarp_home(struct iwarp_fabric *f, int affinity, atomic_uint
 enum fabric_reason iwarp_check_address(struct iwarp_fabric *f, const struct addr *a);
 
 /*
- * interface.c: begin and end the watch of the adapter's interface, whose removal ends all connections. Both may block.
- * Returns 0 or errno.
+ * interface.c: begin and end watching the adapter's interface. If the interface is removed, all connections end. Both
+ * functions may block. iwarp_interface_watch returns 0 or errno.
  */
 int iwarp_interface_watch(struct iwarp_fabric *f);
 void iwarp_interface_unwatch(struct iwarp_fabric *f);

@@ -150,8 +150,8 @@ void conn_transmit(struct fabric_conn *c);
 /* For queue pairs: ends the connection if it is established or being established. */
 void conn_abort(struct fabric_conn *c, enum fabric_reason why);
 /*
- * For shared receive queues: reads waiting input. Some message was partial at the mark `since`. If too few bytes of
- * that message have arrived after the mark, ends c.
+ * For shared receive queues: reads waiting input. Then, if a message was partial at the mark `since`, and too few bytes
+ * of that message have arrived after the mark, ends c.
  */
 void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since);
 

@@ -9,7 +9,7 @@
 enum {
     FIRST_CHECK_DIVISOR = 16, /* a disconnect's progress is first measured after a sixteenth of its limit */
     LINGER_MS = 1000,         /* the time in which the peer can read the last frame */
-    SHORT_LINGER_MS = 25,     /* that time if the last frame is a reject of a valid request */
+    SHORT_LINGER_MS = 25,     /* replaces LINGER_MS if the last frame is a reject of a valid request */
 };
 
 static uint32_t limit_ms(const struct fabric_conn *c)

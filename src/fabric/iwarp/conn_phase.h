@@ -73,7 +73,7 @@ static inline void liveness_received(struct fabric_conn *c)
 }
 /* Returns FABRIC_OK, or, if input has stalled since the mark, the reason for which the connection must end. */
 enum fabric_reason liveness_check(struct fabric_conn *c, const struct iw_rx_mark *since);
-/* Some send was partial at the mark `since`. Have too few of its bytes arrived after the mark? */
+/* If a send was partial at the mark `since`: have too few of its bytes arrived after the mark? */
 bool liveness_send_stalls(struct fabric_conn *c, const struct iw_rx_mark *since);
 
 #endif

@@ -30,7 +30,7 @@ enum conn_state {
     CONN_CLOSING,     /* disconnect after the peer's half-close: sends what was posted before disconnect */
     CONN_LINGERING,   /* ended; sends the last frame (Terminate, reject), which a reset must not destroy */
     CONN_DEAD,        /* ended, no socket; waits for close */
-    CONN_LAST_WORDS,  /* as LINGERING, but close was called, or no consumer has the connection */
+    CONN_LAST_WORDS,  /* as CONN_LINGERING, but close was called, or no consumer has the connection */
     CONN_CLOSED,
     CONN_STATES
 };

@@ -41,7 +41,7 @@ struct iwarp_shard *iwarp_cq_set_home(struct iwarp_fabric *f, struct fabric_cq *
 void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner));
 void iwarp_cq_add(struct fabric_cq *cq, struct cq_user *user);
 void iwarp_cq_remove(struct fabric_cq *cq, struct cq_user *user);
-/* Queues completions. If they do not fit, the rest is lost, and the CQ overflows. For the owner of any shard. */
+/* Queues completions. If they do not fit, the rest is lost, and the CQ overflows. Any shard's owner. */
 void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsigned n);
 
 /* Any thread; the value may be a moment old. */

@@ -133,7 +133,7 @@ enum fabric_reason iwarp_reason_stream(int error)
         return FABRIC_OK;
     case EFAULT: /* registered memory that is not mapped any more */
         return FABRIC_LOCAL_ERROR;
-    /* TCP has given up. The errno is ETIMEDOUT, or that of an ICMP or neighbour error which was reported meanwhile. */
+    /* TCP has given up. The errno is ETIMEDOUT, or comes from an ICMP or neighbour error that was reported before. */
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case EHOSTDOWN:
