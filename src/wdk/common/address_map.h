@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses that a driver has in its source, and the host's addresses that replace them (openndk/wdk.h). The types are
- * plain C, because files with the host's socket headers and files with Windows' headers include this header.
+ * Addresses that are constants in a driver's source, and the host's addresses that replace them (openndk/wdk.h). The
+ * types are plain C, because files with the host's socket headers and files with Windows' headers include this header.
  */
 #ifndef WDK_ADDRESS_MAP_H
 #define WDK_ADDRESS_MAP_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's rules, which a driver can break. src/verify has the rules about NDK, and the report. A check calls
- * check_on() first and so costs one load while checks are off. A few broken rules are reported while checks are off,
- * too: those that the routine must detect in any case.
+ * The kernel's rules, which a driver can break. src/verify has the rules about NDK and prints the reports. A check
+ * calls check_on() first and so costs one load while checks are off. A few broken rules are reported while checks are
+ * off, too: those that the routine must detect in any case.
  */
 #ifndef ONDK_WDK_CHECK_H
 #define ONDK_WDK_CHECK_H
@@ -42,7 +42,7 @@ enum check_rule {
     CHECK_POOL_BAD_ADDRESS,     /* freed, but never allocated */
     CHECK_POOL_BAD_REQUEST,     /* zero size, zero tag, paged pool above APC_LEVEL */
     CHECK_LIST_CORRUPT,         /* p1 3, as on Windows; p2 the entry whose neighbours do not point back at it */
-    CHECK_OBJECT_FREED_IN_USE,  /* pool freed with an object in it that is waited for, queued or held */
+    CHECK_OBJECT_FREED_IN_USE,  /* pool freed while an object in it is waited for, queued or held */
     CHECK_OBJECT_REINITIALIZED, /* initialized again while a thread waits for it or it is queued or held */
     CHECK_OBJECT_NOT_INITIALIZED,
     CHECK_MDL_NOT_LOCKED,     /* used, unlocked or mapped without having been locked or built */
@@ -51,13 +51,13 @@ enum check_rule {
     CHECK_UNLOAD_OUTSTANDING, /* DriverUnload returned before everything was released */
     CHECK_IRP_COMPLETED_TWICE,
     CHECK_HANDLE_INVALID,
-    CHECK_REFERENCE,        /* dereferenced without a reference, or not an object: p2 address */
+    CHECK_REFERENCE,        /* an object dereferenced without a reference, or no object: p2 address */
     CHECK_IRP_MISUSE,       /* p1 IRP: freed twice, or completed or returned in a state that is not allowed */
     CHECK_EXCEPTION,        /* the routine raises a status for which there is no handler: p1 status */
     CHECK_ASSERTION,        /* the driver's own NT_ASSERT: p2 line */
     CHECK_WORK_ITEM_QUEUED, /* queued while it is queued: p1 item */
     CHECK_WSK_CLOSED_USED,  /* a socket used after WskCloseSocket: p1 socket */
-    CHECK_WSK_INDICATION,   /* released but not retained: p1 list; retained at the close: p1 socket, p2 bytes */
+    CHECK_WSK_INDICATION,   /* list released but not retained: p1 list; retained at the close: p1 socket, p2 bytes */
     CHECK_SRB_COMPLETED,    /* p1 0x1003: completed twice or never received, 0x1004: completed as pending; p2 SRB */
     CHECK_RULES             /* the number of rules */
 };

@@ -77,7 +77,7 @@ int ondk_vsprintf(PSTR out, PCSTR format, va_list args)
     return (int)narrow(out, INT_MAX, true, format, args);
 }
 
-/* ---- With their arguments one by one ----------------------------------------------------------------------------- */
+/* ---- With variable arguments ------------------------------------------------------------------------------------- */
 
 #define WITH_ARGUMENTS(name, parameters, call)                                                                         \
     int name parameters                                                                                                \

@@ -86,7 +86,7 @@ static void sink_put_wide(struct sink *s, const WCHAR *text, size_t n)
     s->full = s->full || wrote < needed;
 }
 
-/* Writes c n times. The loop ends where the room ends, because a driver's width may be huge. */
+/* Writes `n` copies of `c`. The loop ends when no room is left, because the width in a driver's format may be huge. */
 static void sink_pad(struct sink *s, char c, long n)
 {
     size_t wanted = n > 0 ? (size_t)n : 0, room = sink_room(s);
@@ -166,7 +166,7 @@ static size_t format_count_wide(const struct spec *spec, const WCHAR *text)
     return n;
 }
 
-/* Returns whether the argument is wide. Without a size, c and s have the format's width, C and S the other one. */
+/* Returns whether the argument is wide. Without a size, c and s are as wide as the format; C and S are not. */
 static bool format_is_wide(const struct sink *s, const struct spec *spec)
 {
     if (spec->size == SIZE_SHORT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Interface indexes that drivers have in their source, and the host's indexes that replace them (openndk/wdk.h). */
+/* Interface indexes that are constants in drivers' code, and the host's indexes that replace them (openndk/wdk.h). */
 #ifndef ONDK_WDK_INTERFACE_MAP_H
 #define ONDK_WDK_INTERFACE_MAP_H
 

@@ -187,7 +187,7 @@ static bool live_is_busy(enum live_kind kind)
            kind == LIVE_SRB;
 }
 
-/* Counts every work item of a source, because it is queued or runs. A registered work item may only be allocated. */
+/* Counts every work item that a source visits, because it is queued or runs. A registered work item may be idle. */
 static void live_count_busy(void *context, enum live_kind kind, const void *thing, const char *what,
                             const struct stack *made)
 {

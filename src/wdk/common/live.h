@@ -48,7 +48,7 @@ bool live_remove(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_rem
 bool live_has(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_has);
 uint32_t live_count(void);
 /*
- * Returns the number of things that end without a call of the driver: threads, set timers, DPCs, work items, pending
+ * Returns the number of things that end without a call by the driver: threads, set timers, DPCs, work items, pending
  * requests.
  */
 uint32_t live_busy(void);
