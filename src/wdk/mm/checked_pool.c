@@ -33,7 +33,7 @@ static struct pool_block *blocks;
 static TAILQ_HEAD(, pool_block) quarantine = TAILQ_HEAD_INITIALIZER(quarantine);
 static unsigned quarantine_blocks;
 static size_t quarantine_bytes;
-static _Thread_local bool inside; /* true while this thread holds the lock: the driver has then not caused a fault */
+static _Thread_local bool inside; /* true while this thread holds the lock; a fault is then not the driver's */
 
 __attribute__((constructor(101))) static void checked_pool_detect_asan(void)
 {
@@ -87,8 +87,8 @@ static const char *fill_last_change(const char *from, const char *to, int fill)
 }
 
 /*
- * Sets *behind to the first changed byte behind the block, *in_front to the last changed one in front of it, or to
- * NULL.
+ * Sets *behind to the first changed byte behind the block, and *in_front to the last changed byte in front of the
+ * block. Sets a pointer to NULL if there is no such byte.
  */
 static void block_find_written(struct pool_block *b, const char **behind, const char **in_front)
 {

@@ -6,8 +6,8 @@
  *
  * A block lies in special pool (special_pool.h) if special pool has room for it. An access outside of the block, or
  * after it was freed, is then reported when it happens. Otherwise the block comes from malloc, between two guard areas
- * that are checked when it is freed. Under AddressSanitizer every block comes from malloc without guards, because the
- * sanitizer finds such accesses.
+ * that are checked when the block is freed. Under AddressSanitizer every block comes from malloc without guards,
+ * because the sanitizer finds wrong accesses.
  */
 #ifndef WDK_CHECKED_POOL_H
 #define WDK_CHECKED_POOL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory descriptor lists: see wdm/mdl.h. The driver shares the host's address space, so that a page frame number is a
- * virtual page number, and the mapping of an MDL is the buffer itself.
+ * Memory descriptor lists: see wdm/mdl.h. The driver and the host program share one address space. Therefore a page
+ * frame number is a virtual page number, and the mapping of an MDL is the buffer itself.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -147,8 +147,8 @@ static bool host_can_populate(void)
 }
 
 /*
- * Returns true if every page can be read. mdl_allows uses this function on hosts without MADV_POPULATE_READ. There it
- * does not test whether pages can be written, because such a test would change the memory.
+ * Returns true if every page can be read. mdl_allows calls this function on hosts without MADV_POPULATE_READ. On such
+ * hosts mdl_allows does not test whether pages can be written, because the test would change the memory.
  */
 static bool memory_is_readable(const char *start, size_t bytes)
 {

@@ -28,7 +28,7 @@ enum {
     OWN_PAGE = 0xffff        /* in place of a shift: header and block are in a page of pool_pages.h */
 };
 
-static const size_t MAX_SIZE = (size_t)1 << 39; /* adding a header, an alignment or guards does not overflow */
+static const size_t MAX_SIZE = (size_t)1 << 39; /* with a header, alignment and guards added, it does not overflow */
 
 /* Precedes a block that checked_pool.h does not record. */
 struct header {
@@ -249,7 +249,7 @@ PVOID ExAllocatePoolWithQuotaTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG
     return pool_alloc_typed(__func__, PoolType, NumberOfBytes, Tag, !(PoolType & POOL_QUOTA_FAIL_INSTEAD_OF_RAISE));
 }
 
-/* The flags must name exactly one pool. Unknown flags are allowed among the upper 32, which are optional. */
+/* Returns true if the flags name exactly one pool and the lower 32, which are not optional, have no unknown flag. */
 static bool pool_flags_are_valid(POOL_FLAGS flags)
 {
     const POOL_FLAGS pools = POOL_FLAG_NON_PAGED | POOL_FLAG_NON_PAGED_EXECUTE | POOL_FLAG_PAGED;
@@ -286,8 +286,8 @@ PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag)
 }
 
 /*
- * Returns true for optional parameters, priorities, and nodes for nonpaged pool. None of them has an effect. A secure
- * pool is refused, because no routine of this kernel creates one.
+ * Returns true if each parameter is optional, a priority, or a node for nonpaged pool. No parameter has an effect. A
+ * required secure pool is refused, because no routine of this kernel creates one.
  */
 static bool pool_parameters_are_valid(POOL_FLAGS flags, PCPOOL_EXTENDED_PARAMETER p, ULONG count)
 {
@@ -313,8 +313,8 @@ PVOID ExAllocatePool3(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag, PCPOOL_
 /* ---- Free -------------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns true if the block was allocated while checks were off, so that it has a header. The driver may free any
- * address, so the memory in front of it may not be readable.
+ * Returns true if the block was allocated while checks were off and therefore has a header. The driver may free any
+ * address, so the memory in front of the address may not be readable.
  */
 static bool pool_has_header(const void *block)
 {

@@ -13,7 +13,7 @@
 
 enum { MAGAZINE_PAGES = 32, MAGAZINE_BATCH = MAGAZINE_PAGES / 2, NEW_PAGES = 16 };
 
-/* At the start of a free page or run. */
+/* A list entry, which lies at the start of each free page or run. */
 struct spare {
     struct spare *next;
 };

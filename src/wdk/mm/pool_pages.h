@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages that are resident when they are allocated, as those of nonpaged pool are. The first access to a page of malloc
- * causes a page fault, which takes some hundred times as long as the access alone and during which the threads of a
- * process wait for each other. Freed pages are never returned to the host.
+ * Pages that are resident when they are allocated, as in nonpaged pool. The first access to a page of malloc causes a
+ * page fault, which takes some hundred times as long as the access alone. During page faults, the threads of a process
+ * wait for each other. Freed pages are never returned to the host.
  *
  * Single pages are for blocks of a quarter of a page or more, which malloc often places across two pages. Each thread
  * caches some of them.

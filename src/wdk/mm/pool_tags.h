@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAX_POOL_TAGS = 512 }; /* the last one counts for all tags for which the table had no room */
+enum { MAX_POOL_TAGS = 512 }; /* the last entry counts for all tags for which the table had no room */
 
 struct pool_tag_sum {
     uint32_t tag;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Special pool: each block has pages of its own and ends, up to its alignment, at a closed page (one that allows no
- * access). The pages of a freed block are closed, too. All blocks lie in one reservation of address space, in which the
- * fault handler finds the block by the address.
+ * Special pool: each block has pages of its own. It ends as near to the next page as its alignment permits, and that
+ * page is closed: it allows no access. The pages of a freed block are closed, too. All blocks lie in one reservation of
+ * address space, in which the fault handler finds the block by the address.
  *
  * Callers serialise all functions except special_contains, special_open and special_close. special_open and
  * special_close change mappings, which takes too long under the caller's lock.
@@ -31,9 +31,9 @@ struct special_run {
 };
 
 /*
- * A block takes these steps: special_alloc and special_open; special_close when it is freed; special_retire when its
- * quarantine ends. special_alloc sets block->start and block->run. It returns false if the block is too large, or the
- * limit is reached, or the reservation has no room.
+ * For each block, the caller calls special_alloc and special_open, then special_close when the block is freed, and then
+ * special_retire when the block's quarantine ends. special_alloc sets block->start and block->run. It returns false if
+ * the block is too large, the limit is reached, or the reservation has no room.
  */
 bool special_alloc(struct pool_block *block, size_t align);
 /* Opens the pages and fills the bytes around the block with SPECIAL_FILL. Returns false if out of memory. */
@@ -47,11 +47,11 @@ void special_retire(struct pool_block *block);
 /* Limits the number of open blocks. By default, open blocks use at most half of the mappings that the host allows. */
 void special_set_limit(unsigned blocks);
 
-/* Returns whether the address lies in the reservation. Any thread may call it, also in a signal handler. */
+/* Returns whether the address lies in the reservation. Any thread may call this function, also in a signal handler. */
 bool special_contains(const void *address);
 /* Returns the run that contains the address, also if that run is free. NULL if no run has used that page. */
 struct special_run *special_run_at(const void *address);
-/* Opens the page of the address, which a run must contain. Returns false if the host refuses. */
+/* Opens the page that contains the address. The page must belong to a run. Returns false if the host refuses. */
 bool special_open_page(const void *address);
 
 #endif
