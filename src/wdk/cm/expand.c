@@ -16,7 +16,7 @@ struct piece {
     size_t units;
 };
 
-/* Returns the value of the variable; its `at` is NULL if the variable does not exist. */
+/* Returns the value of the variable, or a piece whose `at` is NULL if the variable does not exist. */
 static struct piece registry_find_variable(const WCHAR *environment, const WCHAR *name, size_t units)
 {
     for (const WCHAR *at = environment; *at; at += text_wide_length(at) + 1)

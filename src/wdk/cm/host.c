@@ -107,8 +107,8 @@ int ondk_wdk_registry_set(const char *key, const char *name, uint32_t type, cons
 }
 
 /*
- * `length` includes the terminator of each string of a list, but neither the list's own terminator nor that of a single
- * string. This function adds the terminator that `length` does not include.
+ * For a list, `length` includes the terminator of each string, but not the terminator of the list. For a single string,
+ * `length` does not include the terminator. This function adds the terminator that is missing.
  */
 int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type, const char *text, uint32_t length)
 {
@@ -160,7 +160,7 @@ static int registry_file_fail(const struct registry_file *f, const char *what)
     return host_error("%s:%d: %s", f->path, f->line, what);
 }
 
-/* Returns the next line, joined with the following one if it ends with a backslash, or NULL at the end. */
+/* Returns the next line, or NULL at the end. A line that ends with a backslash is joined with the following line. */
 static char *registry_file_next_line(struct registry_file *f)
 {
     char *start = f->at, *out = start;

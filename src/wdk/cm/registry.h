@@ -32,7 +32,7 @@ extern POBJECT_TYPE const registry_key_type;
 void registry_lock(void);
 void registry_unlock(void);
 
-/* The missing keys of a path that registry_open creates: none, the last one, or all. */
+/* registry_open creates these missing keys of a path: none, only the last key, or all. */
 enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL };
 
 /*

@@ -17,9 +17,9 @@
 NTSTATUS handle_open(void *object, HANDLE *handle);
 
 /*
- * Returns the object with a reference, which the caller drops with ob_unref. A `type` of NULL matches all. Returns NULL
- * if there is no such handle or the type differs: *status is STATUS_INVALID_HANDLE or STATUS_OBJECT_TYPE_MISMATCH. The
- * caller reports the broken rule, because it has the routine's name.
+ * Returns the object with a reference, which the caller drops with ob_unref. If `type` is NULL, every type matches.
+ * Returns NULL and sets *status to STATUS_INVALID_HANDLE if there is no such handle, or to STATUS_OBJECT_TYPE_MISMATCH
+ * if the type differs. The caller reports the broken rule, because only the caller has the routine's name.
  */
 void *handle_lookup(HANDLE handle, POBJECT_TYPE type, NTSTATUS *status);
 

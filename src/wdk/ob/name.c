@@ -187,8 +187,9 @@ static WCHAR *name_follow(const struct name *link, const WCHAR *text)
 }
 
 /*
- * Copies `text`, which follows the object's name, to *rest. The last `unchanged` units of it come from the opener, the
- * others from a link's target. If all come from the opener, they are copied from `name`, which has the opener's case.
+ * Copies `text`, the path behind the object's name, to *rest. The last `unchanged` units of `text` come from the
+ * opener, the others from a link's target. If all units come from the opener, copies them from `name`, which has the
+ * opener's case.
  */
 static bool name_copy_rest(UNICODE_STRING *rest, PCUNICODE_STRING name, const WCHAR *text, size_t unchanged)
 {

@@ -23,9 +23,9 @@ void ob_unref(void *object);
 POBJECT_TYPE ob_type(void *object);
 
 /*
- * Makes the caller's reference one of the driver's, which ObDereferenceObject drops. The driver's references are
- * counted separately. ObDereferenceObject therefore cannot drop other references, and unload reports those that the
- * driver has not dropped (LIVE_REFERENCE).
+ * Makes the caller's reference a reference of the driver, which ObDereferenceObject drops. The driver's references are
+ * counted separately. Therefore ObDereferenceObject cannot drop other references, and unload reports the references
+ * that the driver has not dropped (LIVE_REFERENCE).
  */
 void ob_pass_to_driver(void *object);
 

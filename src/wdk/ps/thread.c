@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System threads, and queries of threads and of the process. The running thread and each handle to the thread have a
- * reference to its object.
+ * System threads, and queries about threads and the process. A thread's object has a reference from the thread while
+ * it runs, and one from each handle to the thread.
  */
 #include <pthread.h>
 #include <unistd.h>
