@@ -59,7 +59,7 @@ static bool lookaside_is_paged(const GENERAL_LOOKASIDE *l)
     return l->Type & PagedPool;
 }
 
-/* Returns an entry of the list, or NULL if it is empty. */
+/* Removes and returns an entry of the list. Returns NULL if the list is empty. */
 static PVOID lookaside_pop(const char *routine, GENERAL_LOOKASIDE *l)
 {
     PSLIST_ENTRY entry;

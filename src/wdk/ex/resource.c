@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ERESOURCE. The dispatcher's lock guards its state. A thread that cannot acquire the resource waits in a queue. When
- * an exclusive owner releases the resource, all threads that wait for shared access receive it or, if there are none,
- * the first thread that waits for exclusive access. When the last shared owner releases the resource, the first thread
- * that waits for exclusive access receives it.
+ * an exclusive owner releases the resource, all threads that wait for shared access receive it. If there are none, the
+ * first thread that waits for exclusive access receives it. When the last shared owner releases the resource, the first
+ * thread that waits for exclusive access receives it.
  */
 #include <stdlib.h>
 
@@ -30,7 +30,7 @@ struct waiter {
     KEVENT granted;
     ERESOURCE_THREAD thread;
     bool exclusive;
-    struct owner *owner; /* the entry for `Owners` when shared access is granted */
+    struct owner *owner; /* becomes the entry in `Owners` when shared access is granted */
 };
 
 static ERESOURCE_THREAD resource_self(void)

@@ -63,7 +63,7 @@ void worker_call_run(const struct worker_call *c)
     ob_unref(c->object);
 }
 
-/* Sets the call of an item that worker_queue accepts. A queued item keeps the call with which it was queued. */
+/* worker_queue calls this only for an item that it accepts, so a queued item keeps the call that it was queued with. */
 static void work_prepare_io(void *context)
 {
     struct worker_call *c = context;

@@ -11,8 +11,8 @@
 #include "base/private_export.h"
 
 /*
- * The call that an item requests. A worker copies it when it removes the item from the queue, because the item may then
- * be queued again or freed before the routine returns.
+ * The call that an item requests. A worker copies the call when it removes the item from the queue. From then on, the
+ * driver may queue the item again or free it.
  */
 struct worker_call {
     PWORKER_THREAD_ROUTINE routine; /* exactly one of routine, io and io_ex is set */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The provider's open adapters: one for each interface and version, which all opens by drivers share. Therefore a
- * connector that was received through one open may be accepted with a QP of another open, as on an RNIC.
+ * The provider's open adapters. All drivers that open an interface with the same version share one adapter. Therefore a
+ * connector that one open has received may be accepted with a QP of another open, as on an RNIC.
  */
 #ifndef ONDK_WDK_ADAPTERS_H
 #define ONDK_WDK_ADAPTERS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's functions that the verify layer calls: IRQL, locks after a callback, stacks, mapped addresses. Registers
- * the layer's objects and calls with live.h, so that unload reports those that are open. Registers the memory that they
- * use with inuse.h, which reports if that memory is freed too early.
+ * The kernel's functions that the verify layer calls. They concern the IRQL, locks after a callback, stacks and mapped
+ * addresses. live.h receives the layer's objects and calls, so that unload reports those that have not ended. inuse.h
+ * receives the memory that these objects and calls use, and reports memory that is freed too early.
  */
 #include <pthread.h>
 #include <string.h>
