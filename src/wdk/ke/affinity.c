@@ -18,7 +18,7 @@ static bool affinity_is_valid(const GROUP_AFFINITY *a)
 }
 
 /*
- * Waits until no thread that wakes t still has to restore t's affinity (wait_wake in wait.c), because this would undo
+ * Waits until every thread that has woken t has restored t's affinity (wait_wake in wait.c). A later restore would undo
  * the driver's choice. Sleeps, because a thread under a real-time policy does not yield to one of lower priority.
  */
 static void affinity_wait_for_pulls(struct kernel_thread *t)

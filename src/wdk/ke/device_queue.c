@@ -29,8 +29,8 @@ static PLIST_ENTRY device_queue_find(PKDEVICE_QUEUE queue, uint64_t key)
 }
 
 /*
- * If the queue is busy, inserts in front of the first entry with a key of at least `key`, or at the end if `key` has
- * more than 32 bits. Otherwise only makes the queue busy. Returns TRUE if it has inserted.
+ * If the queue is busy, inserts `entry` in front of the first entry whose key is at least `key`, or at the end if `key`
+ * has more than 32 bits. Otherwise only makes the queue busy. Returns TRUE if `entry` was inserted.
  */
 static BOOLEAN device_queue_insert(const char *routine, PKDEVICE_QUEUE queue, PKDEVICE_QUEUE_ENTRY entry, uint64_t key)
 {

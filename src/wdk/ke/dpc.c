@@ -152,8 +152,8 @@ __attribute__((constructor)) static void dpc_register(void)
 }
 
 /*
- * Removes a queued DPC that is about to be initialized again, which would corrupt the queue. Called only while checks
- * are on.
+ * Removes a queued DPC before it is initialized again, because the initialization would corrupt the queue. Called only
+ * while checks are on.
  */
 static void dpc_remove_if_same(void *context, enum live_kind kind, const void *thing, const char *what,
                                const struct stack *made)

@@ -55,7 +55,7 @@ void ondk_wdk_paged_code(const char *function, const char *file, int line)
                      function, file, line, irql_now());
 }
 
-/* Reports a region that the thread has not entered, and leaves the count at zero. */
+/* Decrements the count. If the thread has not entered a region, reports this and leaves the count at zero. */
 static void region_exit(const char *routine, int *entered)
 {
     irql_check_max(routine, APC_LEVEL);

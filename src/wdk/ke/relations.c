@@ -218,7 +218,7 @@ static void relation_write_groups(struct writer *w)
                    head.Group.ActiveGroupCount * sizeof *groups);
 }
 
-/* ---- All of it --------------------------------------------------------------------------------------------------- */
+/* ---- All relations ----------------------------------------------------------------------------------------------- */
 
 static bool relation_write_type(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
 {

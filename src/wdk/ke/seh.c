@@ -81,7 +81,10 @@ BOOLEAN ondk_seh_raised(VOID)
     return seh.raised;
 }
 
-/* Returns TRUE if the handler runs for this filter's value. Otherwise raises the exception in the outer frame. */
+/*
+ * Returns TRUE if the handler must run. For EXCEPTION_CONTINUE_SEARCH, raises the exception in the outer frame. A
+ * negative value is a bug check, because the code that raised the exception cannot be continued.
+ */
 BOOLEAN ondk_seh_handles(LONG filter)
 {
     if (filter == EXCEPTION_CONTINUE_SEARCH)

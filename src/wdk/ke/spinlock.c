@@ -48,7 +48,7 @@ static __attribute__((noinline)) void spin_lock_acquire_checked(const char *rout
     thread_add_lock(lock, &spin_lock, by);
 }
 
-/* Reports a lock that another thread holds, and leaves it held. */
+/* Releases the lock, unless the checks report that this thread does not hold it. */
 static __attribute__((noinline)) void spin_lock_release_checked(const char *routine, KSPIN_LOCK *lock)
 {
     irql_check_min(routine, DISPATCH_LEVEL);
@@ -142,8 +142,8 @@ static __attribute__((noinline)) void queued_lock_wait(KSPIN_LOCK_QUEUE *before,
 }
 
 /*
- * Bit 0 of me->Lock means that the thread waits. The thread before it in the queue clears the bit when it releases the
- * lock. If the queue was empty, the bit stays set, because no thread waits for it to change.
+ * Bit 0 of me->Lock means that the thread waits. The previous thread in the queue clears the bit when it releases the
+ * lock. If the queue was empty, the thread has the lock at once, never reads the bit and leaves it set.
  */
 static inline void queued_lock_acquire(KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me)
 {

@@ -179,8 +179,8 @@ static bool timer_is_in_list(LIST_ENTRY *list, const KTIMER *timer)
 }
 
 /*
- * Removes a set timer that is about to be initialized again, which would corrupt its list. Called only while checks are
- * on.
+ * Removes a set timer before it is initialized again, because the initialization would corrupt the timer's list. Called
+ * only while checks are on.
  */
 static void timer_remove_if_set(KTIMER *timer)
 {
