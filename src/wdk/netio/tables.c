@@ -270,8 +270,8 @@ NTSTATUS GetUnicastIpAddressTable(ADDRESS_FAMILY Family, PMIB_UNICASTIPADDRESS_T
 }
 
 /*
- * Finds a row's interface, by LUID if the LUID is not 0, else by index. Returns the host's index, or 0 if it is not
- * found.
+ * Finds a row's interface, by LUID if the LUID is not 0, else by index. Returns the host's index, or 0 if there is no
+ * such interface.
  */
 static NET_IFINDEX netio_host_index_of_row(NET_LUID luid, NET_IFINDEX index)
 {

@@ -327,8 +327,8 @@ static uint16_t rtl_ipv6_group_at(const uint8_t *a, int i)
 }
 
 /*
- * Finds the longest run of at least two zero groups in the first `groups`, the first one if several are equally long.
- * *gap is -1 if there is none.
+ * Finds the longest run of at least two zero groups among the first `groups` groups. If several runs are equally long,
+ * finds the first of them. *gap is -1 if there is no such run.
  */
 static void rtl_ipv6_find_gap(const uint8_t *a, int groups, int *gap, int *length)
 {

@@ -230,7 +230,7 @@ struct rtl_version_part {
 
 /*
  * Compares major, minor and service pack as one number: the first requested part that differs decides. The condition of
- * the first requested part applies to all.
+ * the first requested part applies to all parts.
  */
 static bool rtl_version_compare_parts(const struct rtl_version_part *parts, int count, ULONG mask, ULONGLONG conditions)
 {

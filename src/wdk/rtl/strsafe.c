@@ -24,7 +24,7 @@ static void strsafe_terminate(struct strsafe_out *o, size_t at)
     o->length = at;
 }
 
-/* Fills the buffer as the flags require: after a failure, or behind the terminator after success. */
+/* If the flags require it, fills or empties the buffer after a failure, or fills the rest of it after success. */
 static void strsafe_apply_fill(struct strsafe_out *o, NTSTATUS status, ULONG flags)
 {
     bool failed = status != STATUS_SUCCESS;

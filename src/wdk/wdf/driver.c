@@ -89,7 +89,7 @@ static VOID wdf_driver_unload(PDRIVER_OBJECT driver)
         wdf_driver_delete(d, true);
 }
 
-/* DriverEntry has failed: deletes the driver's objects. A miniport calls WdfDriverMiniportUnload itself. */
+/* Deletes the driver's objects after DriverEntry has failed. A miniport calls WdfDriverMiniportUnload itself. */
 static void wdf_entry_failed(PDRIVER_OBJECT driver)
 {
     struct wdf_driver *d = wdf_driver_find(driver);

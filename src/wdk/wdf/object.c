@@ -301,7 +301,7 @@ static void wdf_object_clean(struct wdf_object *o)
 }
 
 /*
- * Drops the reference that each object has had since its creation: those of all objects below, then that of the object.
+ * Drops the reference that each object has had since its creation, first for all objects below, then for the object.
  */
 static void wdf_object_release(struct wdf_object *o)
 {

@@ -46,8 +46,8 @@ struct wdf_object *wdf_parent_of(PWDF_OBJECT_ATTRIBUTES attributes);
 /* Returns true for a device and all objects below one. */
 bool wdf_is_below_device(const struct wdf_object *o);
 /*
- * Deletes the object and all objects below it: calls their cleanup callbacks, then drops the references of their
- * creation. Returns false if the object is deleted already.
+ * Deletes the object and all objects below it: calls their cleanup callbacks, then drops the reference that each object
+ * has had since its creation. Returns false if the object is deleted already.
  */
 bool wdf_object_delete(struct wdf_object *o);
 void wdf_object_ref(struct wdf_object *o);

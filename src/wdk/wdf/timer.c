@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The framework's timers and work items. After a timer or work item has been deleted, its callback does not run. The
- * exception is a callback that deletes its own work item.
+ * The framework's timers and work items. After a timer or work item has been deleted, its callback does not run. Only a
+ * callback that deletes its own work item still runs, until it returns.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,7 +24,7 @@ struct wdf_timer {
     KDPC dpc;
     PFN_WDF_TIMER routine;
     LONGLONG period;
-    atomic_uint stopping; /* threads in wdf_timer_stop_and_wait; WdfTimerStart fails meanwhile */
+    atomic_uint stopping; /* threads in wdf_timer_stop_and_wait; if not 0, WdfTimerStart fails */
 };
 
 static VOID wdf_timer_run(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
