@@ -24,14 +24,14 @@ struct device_start_io *device_start_io(PDEVICE_OBJECT device);
 /* Clears DO_DEVICE_INITIALIZING of the driver's devices after DriverEntry, so that the devices can be opened. */
 void device_initialized(PDRIVER_OBJECT driver);
 
-/* Makes the driver's devices refuse to be opened. Returns false and changes nothing if one is open. */
+/* Makes later opens of the driver's devices fail. If a device is open, returns false and changes nothing. */
 bool device_begin_unload(PDRIVER_OBJECT driver);
 /* Undoes device_begin_unload. */
 void device_unload_failed(PDRIVER_OBJECT driver);
 
 /*
  * Counts an open. Fails with STATUS_ACCESS_DENIED if the device is exclusive and open. Fails with STATUS_NO_SUCH_DEVICE
- * if it is not initialized or is deleted or its driver is being unloaded.
+ * if the device is not initialized, is deleted, or belongs to a driver that is being unloaded.
  */
 NTSTATUS device_count_open(PDEVICE_OBJECT device);
 void device_count_close(PDEVICE_OBJECT device);

@@ -119,7 +119,7 @@ static char *file_host_name(PCUNICODE_STRING name)
 
 /*
  * Returns the name below an open directory, which the caller frees: a/b for a\b, and "." for the directory itself.
- * Returns NULL if the name is invalid or out of memory.
+ * Returns NULL if the name is invalid, or if out of memory.
  */
 static char *file_relative_name(PCUNICODE_STRING name)
 {

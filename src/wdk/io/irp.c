@@ -286,8 +286,8 @@ static bool irp_wants_completion(PIRP irp, UCHAR control)
 }
 
 /*
- * Calls the completion routine that the driver one location up has set in *done. Returns false if the routine has taken
- * over the IRP (STATUS_MORE_PROCESSING_REQUIRED).
+ * Calls the completion routine that the next higher driver has set in the location *done. Returns false if the routine
+ * has taken over the IRP (STATUS_MORE_PROCESSING_REQUIRED).
  */
 static bool irp_call_completion(PIRP irp, const IO_STACK_LOCATION *done)
 {
@@ -396,7 +396,7 @@ void irp_free_unsent(PIRP irp)
 
 enum { MAX_BATCH = 32 };
 
-/* Selects the requests of a file, or, if it is NULL, those of a thread. */
+/* Selects the requests of `file`. If `file` is NULL, selects the requests of `thread`. */
 struct irp_selection {
     PFILE_OBJECT file;
     unsigned thread;
@@ -450,9 +450,10 @@ void irp_cancel_thread(unsigned thread)
 /* ---- Pending requests ------------------------------------------------------------------------------------------- */
 
 /*
- * Requires the lock, and the block in the list of those that are sent: the sender's reference keeps it. A driver may
- * change the IRP meanwhile, so only members that it changes atomically are read: the mark of the highest location,
- * which is where its dispatch routine's return value must match it, the cancel routine, and Cancel.
+ * Requires the lock. The block must be in `sending`, because the sender's reference then keeps it allocated. A driver
+ * may change the IRP meanwhile, so this function reads only members that are changed atomically: the pending mark of
+ * the highest location, the cancel routine, and Cancel. The return value of the highest device's dispatch routine must
+ * match that mark.
  */
 static void irp_describe(struct irp_block *b, struct irp_pending *out)
 {

@@ -24,15 +24,15 @@ struct irp_block {
     bool abandoned;           /* irp_send has returned before the completion: the sender's buffers must not be used */
     atomic_int references;    /* of the owner, and of the sender while it waits */
     atomic_int pending_facts; /* see irp_check_pending */
-    PDEVICE_OBJECT device;    /* the device for which it was allocated; NULL for an IRP of IoAllocateIrp */
-    bool refs_device;         /* irp_new allocated it: irp_send and irp_free_unsent drop a reference to `device` */
+    PDEVICE_OBJECT device;    /* the IRP was allocated for this device; NULL for an IRP of IoAllocateIrp */
+    bool refs_device;         /* set by irp_new: irp_send and irp_free_unsent drop a reference to `device` */
     IO_STATUS_BLOCK result;
     void *out_buffer; /* buffered output is copied here on completion, at most out_capacity bytes */
     ULONG out_capacity;
     struct irp_block *sending_next;
-    /* Set by irp_send. */
+    /* Set by irp_send, except `released`. */
     PFILE_OBJECT file; /* the request's file, while irp_send waits */
-    unsigned thread;   /* the host's ID of the thread that sends it */
+    unsigned thread;   /* the host's ID of the thread that sends the request */
     UCHAR major;
     ULONG code;            /* of a device control */
     int64_t sent_at;       /* clock_interrupt */
@@ -40,21 +40,21 @@ struct irp_block {
 };
 
 /*
- * Returns an IRP that the kernel itself sends, or NULL if out of memory. It is for the top of the device's stack, has a
- * location for each device of the stack, and has a reference to the top. The caller fills in the next location, and
- * then calls irp_send or irp_free_unsent, which drop the reference. The completion of the IRP frees it.
+ * Returns an IRP that the kernel itself sends, or NULL if out of memory. The IRP is for the top device of the stack,
+ * has a location for each device of the stack, and has a reference to the top device. The caller fills in the next
+ * location, and then calls irp_send or irp_free_unsent, which drop that reference. The completion frees the IRP.
  */
 PIRP irp_new(PDEVICE_OBJECT device);
 /*
- * Returns an IRP that a driver sends to this device, or NULL if out of memory. system: the completion of the IRP frees
- * it; otherwise the driver frees it with IoFreeIrp.
+ * Returns an IRP that a driver sends to this device, or NULL if out of memory. If `system` is true, the completion of
+ * the IRP frees it. Otherwise the driver frees it with IoFreeIrp.
  */
 PIRP irp_build(PDEVICE_OBJECT device, bool system);
 
 /*
  * Reads Irp->Cancel. This access and the exchange of the cancel routine are sequentially consistent. IoCancelIrp sets
- * Cancel and then exchanges the routine; a driver sets the routine and then reads Cancel. At least one of the two finds
- * what the other has set.
+ * Cancel and then exchanges the routine; a driver sets the routine and then reads Cancel. Therefore IoCancelIrp finds
+ * the routine, or the driver finds Cancel set, or both.
  */
 static inline bool irp_is_cancelled(PIRP irp)
 {
@@ -76,26 +76,26 @@ NTSTATUS irp_send(PIRP irp, ULONG_PTR *information);
 /* Cancels the file's requests for which irp_send waits. */
 void irp_cancel_file(PFILE_OBJECT file);
 /*
- * The same for the requests that a thread waits for, as Windows does when it ends the thread: IRP_MJ_CLEANUP and
- * IRP_MJ_CLOSE are not cancelled. Called again, it cancels only requests that the thread has sent since.
+ * Cancels the requests for which a thread waits in irp_send, except IRP_MJ_CLEANUP and IRP_MJ_CLOSE, as Windows does
+ * when it ends the thread. A later call cancels only the requests that the thread has sent since.
  */
 void irp_cancel_thread(unsigned thread);
 
-/* A request in irp_send: its dispatch routine runs, or it is pending. */
+/* A request for which irp_send waits: the dispatch routine runs, or the request is pending. */
 struct irp_pending {
     const void *irp;
     unsigned thread;
     UCHAR major;
     ULONG code;
     int64_t age;        /* in units of 100 ns */
-    bool returned;      /* by the dispatch routine; otherwise the thread is still in it */
-    bool completed;     /* the members below are not valid then */
+    bool returned;      /* the dispatch routine has returned; otherwise the thread still runs it */
+    bool completed;     /* if true, the members below are not valid */
     bool marked;        /* the highest driver has called IoMarkIrpPending */
     bool cancelled;     /* IoCancelIrp was called */
     const void *cancel; /* the cancel routine, or NULL */
     char driver[64];    /* the name of the highest device's driver */
 };
-/* Copies at most room of the requests that a thread has sent; 0: all threads. Returns how many there are. */
+/* Copies at most `room` of the requests that `thread` has sent (0: any thread). Returns how many requests there are. */
 unsigned irp_copy_pending(unsigned thread, struct irp_pending *out, unsigned room);
 
 /* Frees a request that was not sent. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices with a security descriptor: see wdmsec.h. The descriptor's syntax is checked; it has no effect. */
+/* Devices with a security descriptor: see wdmsec.h. The descriptor has no effect, but its syntax is checked. */
 #include <stdbool.h>
 
 #include "wdmsec.h"
