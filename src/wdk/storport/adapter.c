@@ -348,8 +348,8 @@ static void port_adapter_stop_work(struct port_adapter *a)
 }
 
 /*
- * Waits until `users` is 0, and stops the timers and DPCs. Requires the lock, and unlocks it meanwhile. Flushes the
- * DPCs last, because the last user may have queued one.
+ * Waits until `users` is 0, and stops the timers and DPCs. Requires the lock, and unlocks it while it waits. Flushes
+ * the DPCs last, because the last user may have queued a DPC.
  */
 static void port_adapter_wait_for_users(struct port_adapter *a)
 {

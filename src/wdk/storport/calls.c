@@ -172,7 +172,7 @@ PVOID StorPortGetLogicalUnit(PVOID HwDeviceExtension, UCHAR PathId, UCHAR Target
 
 enum flow { FLOW_PAUSE, FLOW_RESUME, FLOW_BUSY, FLOW_READY };
 
-/* Applies a pause, resume, busy or ready to the members of an adapter or unit. Requires the lock. */
+/* Pauses, resumes, or marks as busy or ready: writes the members of an adapter or unit. Requires the lock. */
 static void port_apply_flow(enum flow flow, ULONG value, ULONG active, int64_t *paused_until, ULONG *busy_until)
 {
     if (flow == FLOW_PAUSE)
@@ -275,7 +275,7 @@ BOOLEAN StorPortSetDeviceQueueDepth(PVOID HwDeviceExtension, UCHAR PathId, UCHAR
     return set;
 }
 
-/* ---- The rest ---------------------------------------------------------------------------------------------------- */
+/* ---- Other calls ------------------------------------------------------------------------------------------------- */
 
 ULONG StorPortCompleteServiceIrp(PVOID HwDeviceExtension, PVOID Irp)
 {

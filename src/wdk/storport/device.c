@@ -67,7 +67,7 @@ static bool port_device_is_inside(ULONG_PTR offset, ULONG_PTR length, ULONG_PTR 
     return offset >= from && offset <= room && length <= room - offset;
 }
 
-/* Reads the members that both structures have at the same offsets. Returns false if one is invalid. */
+/* Reads the members that both structures have at the same offsets. Returns false if a member is invalid. */
 static bool port_device_read_pass_through(struct port_adapter *a, const struct port_control *c, struct port_call *call)
 {
     const SCSI_PASS_THROUGH *p = c->buffer;
@@ -140,7 +140,7 @@ static NTSTATUS port_device_pass_through_direct(struct port_adapter *a, struct p
     return port_device_return_pass_through(c, &call);
 }
 
-/* ---- The others -------------------------------------------------------------------------------------------------- */
+/* ---- Other controls ---------------------------------------------------------------------------------------------- */
 
 /*
  * Passes the whole buffer to the miniport and back. The header's Length must fit into the larger of input and output.

@@ -37,7 +37,7 @@ struct port_unit {
     UCHAR inquiry[INQUIRYDATABUFFERSIZE];
     void *extension; /* the miniport's memory for the unit */
     ULONG active, depth;
-    ULONG busy_until;     /* the unit is busy while `active` exceeds this; UINT32_MAX: not busy */
+    ULONG busy_until;     /* the unit is busy while `active` > busy_until; UINT32_MAX: not busy */
     int64_t paused_until; /* interrupt time; 0: not paused */
 };
 
@@ -139,8 +139,8 @@ void port_srb_set_status(void *srb, UCHAR status);
 /* ---- queue.c ------------------------------------------------------------------------------------------- */
 
 /*
- * Sends a request and waits until it is completed. Returns false if that fails or takes too long. Requires
- * PASSIVE_LEVEL.
+ * Sends a request and waits until it is completed. Returns false if the request cannot be queued or takes too long.
+ * Requires PASSIVE_LEVEL.
  */
 bool port_send(struct port_adapter *a, struct port_call *call);
 /* Starts every request that can be started. */
@@ -149,7 +149,7 @@ void port_pump(struct port_adapter *a);
 void port_unref(struct port_adapter *a);
 /* Handles the miniport's completion of the SRB; `by` is the return address of the miniport's call. */
 void port_complete(struct port_adapter *a, void *srb, const void *by);
-/* Completes all started requests for an address: path, target, unit, each of which may be SP_UNTAGGED for all. */
+/* Completes all started requests for an address: path, target and unit. SP_UNTAGGED stands for all of a kind. */
 void port_complete_all(struct port_adapter *a, const UCHAR address[3], UCHAR status, const void *by);
 /* Returns the started request of the SRB, or NULL. Requires the lock. */
 struct port_request *port_find(struct port_adapter *a, const void *srb);
@@ -166,7 +166,7 @@ void port_pause_after_reset(struct port_adapter *a);
 KDEFERRED_ROUTINE port_watch;
 /* Sets the timer of the watch, unless it is set. Requires the lock. */
 void port_watch_arm(struct port_adapter *a);
-/* Fails the waiting requests whose deadline has passed; on removal, all waiting requests. Requires the lock. */
+/* Fails the waiting requests whose deadline has passed; during removal, all waiting requests. Requires the lock. */
 void port_end_waiting(struct port_adapter *a);
 
 /* ---- scan.c, device.c, adapter.c ----------------------------------------------------- */

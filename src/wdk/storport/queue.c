@@ -162,8 +162,8 @@ static bool port_call_start_io(struct port_adapter *a, void *srb)
 }
 
 /*
- * Requires the lock, and unlocks it meanwhile. The miniport may complete the request before HwStartIo returns; the
- * reference from port_start_next is released here.
+ * Requires the lock, and unlocks it while it calls the miniport. The miniport may complete the request before HwStartIo
+ * returns; the reference from port_start_next is released here.
  */
 static void port_start_request(struct port_adapter *a, struct port_request *r)
 {

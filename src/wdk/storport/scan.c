@@ -125,7 +125,7 @@ static void port_scan_all(struct port_adapter *a)
             port_scan_target(a, (UCHAR)path, (UCHAR)target);
 }
 
-/* A scan that is requested during this one runs after it. */
+/* Scans, and scans again if another scan was requested meanwhile. */
 static VOID port_scan_run(PVOID context)
 {
     struct port_adapter *a = context;

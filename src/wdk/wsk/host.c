@@ -345,7 +345,7 @@ ssize_t wsk_host_receive_from(int fd, const struct iovec *parts, int count, stru
     return n;
 }
 
-/* ---- Options without a driver's request -------------------------------------------------------------------------- */
+/* ---- Options that this kernel uses itself ------------------------------------------------------------------------ */
 
 void wsk_host_set_no_delay(int fd, bool on)
 {

@@ -27,7 +27,7 @@ struct wsk_query {
     PUNICODE_STRING node_out, service_out;
 };
 
-/* WskGetAddressInfo returns a list of these. WskFreeAddressInfo receives the first entry and frees the whole list. */
+/* A list entry that WskGetAddressInfo returns. WskFreeAddressInfo receives the first entry and frees the whole list. */
 struct wsk_address_info {
     ADDRINFOEXW info; /* first */
     struct wsk_address address;

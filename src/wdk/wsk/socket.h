@@ -208,7 +208,7 @@ NTSTATUS wsk_request_post(struct wsk_request *r);
 struct wsk_request *wsk_request_alloc(struct wsk_socket *s, enum wsk_operation operation, PIRP irp);
 /*
  * Socket thread: completes the IRP and frees the request. If the IRP's cancel routine has run, the post `cancel` does
- * this later. Frees a closing socket when this was its last request.
+ * this later. Frees a closing socket if this was the socket's last request.
  */
 void wsk_request_finish(struct wsk_request *r, NTSTATUS status, ULONG_PTR information);
 /*
