@@ -10,7 +10,7 @@
 #include "verify/connector.h"
 #include "verify/queue.h"
 
-/* A consumer's disconnect routine, plain or Ex, one for each call that passed one. The provider calls at most one. */
+/* The disconnect routine, plain or Ex, that a consumer has passed in one call. The provider calls at most one. */
 struct disconnect_event {
     struct disconnect_event *next;
     NDK_FN_DISCONNECT_EVENT_CALLBACK plain;

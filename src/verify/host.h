@@ -35,7 +35,7 @@ struct verify_host {
 
     /*
      * Converts the consumer's address and writes the provider's address to room. room has VERIFY_MAX_SOCKADDR bytes,
-     * and length is at most that. Returns false if both use the same addresses.
+     * and length is at most that. Returns false if the consumer and the provider use the same addresses.
      */
     bool (*address_to_provider)(const void *sockaddr, size_t length, void *room);
     /* Converts the provider's address to the consumer's address, in place. */

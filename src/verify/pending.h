@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls whose completion callback has not come yet, and their contexts. When the host is about to free memory,
- * verify_find_use finds the contexts in that memory. A context on the caller's stack is dead as soon as the function
- * that has it as a variable returns. This is detected when the completion comes, or at the thread's next NDK call.
+ * Calls whose completion callback has not run yet, and their contexts. Before the host frees memory, verify_find_use
+ * finds the contexts in that memory. A context on the caller's stack is dead as soon as the function that has it as a
+ * variable returns. A dead context is detected when the call completes, or at the thread's next NDK call.
  */
 #ifndef VERIFY_PENDING_H
 #define VERIFY_PENDING_H

@@ -336,7 +336,7 @@ NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PV
     p->closed_context = context;
     pending_begin(&p->closing, &(struct pending_object){ proxy_type_name(p), p, proxy_adapter(p) }, routine, context,
                   __builtin_return_address(0));
-    /* Every dispatch table but the adapter's begins with its close, which NdkClosePd names here for all types. */
+    /* Every dispatch table except the adapter's begins with the close routine, so NdkClosePd works for every type. */
     status = ((NDK_PD *)p->real)->Dispatch->NdkClosePd(p->real, proxy_on_closed, p);
     if (status == STATUS_PENDING)
         return status;

@@ -87,7 +87,7 @@ void proxy_set_real(struct proxy *p, void *real);
 /* ---- Use ---- */
 
 /*
- * Begins a call of the consumer's on an object: checks the IRQL, the caller's stack, and that the object is open.
+ * Begins a consumer's call on an object: checks the IRQL, the caller's stack, and that the object is open.
  * Returns the proxy. Returns NULL for NULL, and for a closed object, which it reports.
  */
 struct proxy *proxy_enter(const void *pub, const char *routine, const void *frame);
@@ -115,7 +115,7 @@ NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION 
 
 /* The close call of every type except adapters. */
 NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
-/* Returns true for the first close of the object. A later one is reported. */
+/* Returns true for the first close of the object. A later close is reported. */
 bool proxy_begin_close(struct proxy *p, const char *routine);
 /* Called when the provider's object is closed. Moves the proxy to the list of closed proxies. */
 void proxy_end_close(struct proxy *p);
@@ -130,7 +130,7 @@ bool proxy_exists(const void *pub);
 
 /*
  * Lock and unlock the proxies' lock. It guards the lists of proxies, and the members of a proxy that calls change. The
- * lock of posted requests may be taken while the proxies' lock is held, not the other way round.
+ * lock of posted requests may be acquired while the proxies' lock is held, not the other way round.
  */
 void proxy_lock_all(void);
 void proxy_unlock_all(void);

@@ -53,7 +53,7 @@ static void queue_unref_pairs(struct queue *first, int use)
     }
 }
 
-/* Removes and returns the queue pairs whose closed_as is at most `closed`. Requires the proxies' lock. */
+/* Removes and returns the closed queue pairs whose closed_as is at most `closed`. Requires the proxies' lock. */
 static struct queue *queue_remove_closed(struct queue *cq, int use, uint64_t closed)
 {
     struct queue *removed = NULL, **at = &cq->pairs[use], *qp;
@@ -121,7 +121,7 @@ static void queue_end_posting(struct proxy *p)
     posted_retire(&q->posted);
     if (p->type != NdkObjectTypeQp)
         return;
-    proxy_lock_all(); /* so a sweep that has read the new number also finds it in closed_as */
+    proxy_lock_all(); /* so a poll that reads the new closed_pairs also reads the new closed_as */
     q->closed_as = atomic_fetch_add(&closed_pairs, 1) + 1;
     proxy_unlock_all();
 }

@@ -60,7 +60,7 @@ __attribute__((format(printf, 7, 8))) void report_breach(const struct rule *rule
 __attribute__((format(printf, 3, 0))) void report_breach_args(const struct breach *breach, const void *by,
                                                               const char *format, va_list args);
 
-/* Adds an earlier stack, titled for example "closed by", to this thread's next report. A report has at most two. */
+/* Adds an earlier stack, at most two, to this thread's next report. The title is for example "closed by". */
 void report_add_stack(const char *title, const struct stack *s) PRIVATE_EXPORT(report_add_stack);
 
 /* Returns how many breaches have been reported. */
@@ -76,9 +76,9 @@ void report_set_output(FILE *out);
 FILE *report_output(void);
 
 /*
- * For a report of another form, for example a bug check. report_begin locks the output and returns it. report_end
- * prints the stacks from the return address `by` on, flushes and unlocks. entry is the routine that the consumer called;
- * NULL: unknown.
+ * Print a report of another form, for example a bug check. report_begin locks the output and returns it. report_end
+ * prints the stacks from the return address `by` on, flushes and unlocks. `entry` is the routine that the consumer
+ * called, or NULL if that routine is not known.
  */
 FILE *report_begin(void);
 void report_end(FILE *out, const void *by, const char *entry);

@@ -10,7 +10,7 @@
 
 /*
  * Returns the calling thread's stack from the return address `by` on. Returns a stack without frames if verification is
- * off, the table is full, or memory is out.
+ * off, the table is full, or no memory is left.
  */
 const struct stack *stack_intern(const void *by);
 

@@ -18,8 +18,8 @@
  *   queue.h, posted.h            queues, and the records of posted requests
  *
  * The host is the program that the consumer runs in. The layer calls the host through the table in host.h. The host
- * calls verify_find_use before it frees memory of the consumer's. The host of a driver is the kernel surface. It checks
- * IRQL, locks, pool, MDLs and every other rule about a WDK routine itself, and reports through report.h.
+ * calls verify_find_use before it frees memory of the consumer. The host of a driver is the kernel surface. The kernel
+ * surface itself checks IRQL, locks, pool, MDLs and every other rule about a WDK routine, and reports through report.h.
  *
  * The layer can include only include/ndk, include/openndk and src/base. It calls a provider only through dispatch
  * tables, so that any provider can be wrapped.
@@ -54,8 +54,8 @@ bool verify_is_wrapped(const NDK_ADAPTER *adapter);
 
 /*
  * Begins to close a wrapped adapter: waits until everything that was created from it is closed, then returns the
- * provider's adapter. The caller closes that, then calls verify_end_close. Returns NULL if the adapter has been closed
- * before, which is reported. `routine` is the name of the consumer's call.
+ * provider's adapter. The caller closes the provider's adapter, then calls verify_end_close. If the wrapped adapter was
+ * closed before, reports this and returns NULL. `routine` is the name of the consumer's call.
  */
 NDK_ADAPTER *verify_begin_close(NDK_ADAPTER *adapter, const char *routine);
 void verify_end_close(NDK_ADAPTER *adapter);
