@@ -106,7 +106,7 @@ def failures(c):
     check("no failure yet: CSV has titles alone", stat("--failures", "--csv")[1].count("\n") == 1, "")
     for _ in range(2):
         subprocess.run([*entering, sys.executable, "-c", ASK_FOR_A_PAGE, host, port], check=True, timeout=LIMIT)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LIMIT
     while [r["Count"] for r in table("--failures")] != ["2"] and time.monotonic() < deadline:
         time.sleep(0.05)
     found = table("--failures")
@@ -148,7 +148,7 @@ class Terminal:
 
     def wait_for(self, pattern):
         """Reads until the pattern is seen, or for a long time. Returns the output that ends with the match."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + LIMIT
         while not re.search(pattern, self.seen, re.S) and time.monotonic() < deadline:
             if select.select([self.main], [], [], 0.2)[0]:
                 self.seen += os.read(self.main, 65536).decode()
