@@ -14,7 +14,7 @@
 #include "verify/stack.h"
 #include "verify/verify.h"
 
-/* The object that a call creates, closes or uses. Copied, because the proxy's memory may end before the call. */
+/* The object that a call creates, closes or uses. A call has a copy, because its proxy may be freed earlier. */
 struct pending_object {
     const char *type; /* "NDK_QP" */
     const void *proxy, *adapter;

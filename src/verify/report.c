@@ -105,7 +105,7 @@ void report_breach_args(const struct breach *breach, const void *by, const char 
     printed.message = message;
     out = report_begin();
     breach_printer(out, &printed);
-    /* A name without a capital describes what the system has done, for example "access" or "a dispatch routine". */
+    /* A name in lower case is not a routine: it describes an action, for example "access" or "a dispatch routine". */
     report_end(out, by, isupper((unsigned char)breach->routine[0]) ? breach->routine : NULL);
     atomic_fetch_add(&breach_count, 1);
     if (atomic_load(&verify_mode) == VERIFY_STOP)

@@ -86,7 +86,7 @@ static const char *path_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* A return address minus one lies inside the call. */
+/* Returns the frame's return address minus one, which lies inside the call. */
 static const char *stack_call(const struct stack *s, int i)
 {
     return (const char *)s->frames[i] - 1;
@@ -97,7 +97,7 @@ static bool stack_starts_with(const char *text, const char *start)
     return !strncmp(text, start, strlen(start));
 }
 
-/* Is the function the library's, or the C library's, which calls signal handlers? */
+/* Returns true for a function of this library, or of the C library, which calls signal handlers. */
 static bool stack_is_library(const Dl_info *info)
 {
     const char *module = path_base_name(info->dli_fname);
@@ -106,8 +106,9 @@ static bool stack_is_library(const Dl_info *info)
 }
 
 /*
- * Returns the first frame outside the library, or 0 if every frame is in it. *entry receives the name of the routine
- * that the consumer called: the last one before that frame that is exported, or else s->entry; NULL if unknown.
+ * Returns the index of the first frame outside of both libraries, or 0 if there is none. *entry receives the name of
+ * the routine that the consumer called, or NULL if the name is not known. The routine is the last exported function
+ * before that frame, or s->entry if no function is exported.
  */
 static int stack_first_outside(const struct stack *s, const char **entry)
 {
@@ -129,7 +130,7 @@ static int stack_first_outside(const struct stack *s, const char **entry)
     return i;
 }
 
-/* addr2line accepts the printed offset in the module. */
+/* Prints one frame. addr2line accepts the printed offset in the module. */
 static void stack_print_frame(int number, const char *at, FILE *out, const char *indent)
 {
     Dl_info info;

@@ -14,7 +14,7 @@ enum { STACK_FRAMES = 16 };
 struct stack {
     void *frames[STACK_FRAMES];
     int depth;
-    const char *entry; /* the routine that was called, for the report; NULL: unknown */
+    const char *entry; /* the routine that the consumer called, for reports; NULL: unknown */
 };
 
 /*
@@ -31,8 +31,9 @@ void stack_capture(struct stack *s, const void *by);
 void stack_walk(struct stack *s, const void *by) PRIVATE_EXPORT(stack_walk);
 
 /*
- * Prints a line for each frame: number, function + offset, module. Begins with the first function that is neither the
- * library's nor the C library's; a line "NdkCloseQp called by" precedes it. Prints every frame if there is no such one.
+ * Prints a line for each frame: number, function + offset, module. Omits the innermost frames if they belong to this
+ * library or the C library, and prints a line such as "NdkCloseQp called by" instead. If all frames belong to these
+ * libraries, prints all.
  */
 void stack_print(const struct stack *s, FILE *out, const char *indent);
 

@@ -71,7 +71,7 @@ struct verify_use {
     const void *object;      /* what is in use, inside the memory */
     const char *what;        /* "context of a pending request" */
     const char *routine;     /* the call that began the use, for example "NdkConnect"; NULL: unknown */
-    const char *owner_type;  /* the object that was called or uses the memory: "NDK_QP" */
+    const char *owner_type;  /* type of the object that was called or uses the memory: "NDK_QP" */
     const void *owner;
     struct stack by; /* the stack of the call; depth 0: unknown */
 };
@@ -97,8 +97,8 @@ typedef void verify_open_callback(void *context, const struct verify_open *open)
 void verify_walk_open(verify_open_callback *visit, void *context);
 
 /*
- * Prints a line and a stack for each open object and each pending call: those of a wrapped adapter without the adapter
- * itself, or all if it is NULL.
+ * Prints a line and a stack for each open object and each pending call of a wrapped adapter, but not for the adapter
+ * itself. If `adapter` is NULL, prints all objects and calls of all adapters.
  */
 void verify_print_open(FILE *out, const NDK_ADAPTER *adapter);
 

@@ -77,7 +77,10 @@ static bool inuse_search(const void *start, size_t size, bool objects, struct in
     return found->object != NULL;
 }
 
-/* "context of a pending request: NdkConnect of NDK_CONNECTOR 0x7f..., in block 0x7f... of 64 bytes, tag Test" */
+/*
+ * Writes, for example, "0x7f...: context of a pending request: NdkConnect of NDK_CONNECTOR 0x7f..., in block 0x7f... of
+ * 64 bytes, tag Test".
+ */
 static void inuse_describe_use(char *text, size_t room, const struct inuse_found *f, const struct inuse_block *block)
 {
     int n = snprintf(text, room, "%p: %s", f->object, f->what);
@@ -90,7 +93,7 @@ static void inuse_describe_use(char *text, size_t room, const struct inuse_found
                        block->tag);
 }
 
-/* block may be NULL. */
+/* `block` may be NULL. */
 static void inuse_report(const char *routine, const void *start, const struct inuse_found *found,
                          const struct inuse_block *block)
 {

@@ -35,14 +35,14 @@ void inuse_add_source(inuse_find *find);
 /* Call before memory is freed. Reports the first use that is found. Does nothing while checks are off. */
 void inuse_check(const char *routine, const void *start, size_t size);
 
-/* The block of pool that is freed, for the report. */
+/* The pool block that is about to be freed, for the report. */
 struct inuse_block {
     const void *start;
     size_t size;
     const char *tag;
     const struct stack *allocated;
 };
-/* Like inuse_check. The report also has the block, and the stack that allocated it. */
+/* Like inuse_check, for a pool block. The report also describes the block and prints the stack that allocated it. */
 void inuse_check_block(const char *routine, const struct inuse_block *block);
 
 /* Call before an object is initialized. Reports a use as CHECK_OBJECT_REINITIALIZED. */

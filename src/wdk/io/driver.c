@@ -61,7 +61,7 @@ struct _OBJECT_TYPE **IoDriverObjectType = &driver_type_pointer;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* serialises loading and unloading */
 static pthread_mutex_t clients_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Serialises reports with changes of `drivers`, which also require `lock`: a load or unload that hangs holds that. */
+/* Guards `drivers` for reports, which do not use `lock`, because a load that hangs holds it. A change requires both. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ondk_wdk_driver *drivers;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Explains why an interface has no adapter, in plain C, because the names of net/if.h are also those of netioapi.h. */
+/* Explains why an interface has no adapter. Uses only plain C types, because net/if.h and netioapi.h share names. */
 #ifndef WDK_NDK_EXPLAIN_H
 #define WDK_NDK_EXPLAIN_H
 
@@ -7,8 +7,9 @@
 #include <stdio.h>
 
 /*
- * Prints why WskOpenNdkAdapter has returned STATUS_INVALID_PARAMETER for an interface index of a driver, to which
- * host_index belongs (ondk_wdk_map_interface): it does not exist, with those that do, or it has no address.
+ * Prints why WskOpenNdkAdapter has returned STATUS_INVALID_PARAMETER for driver_index, which is mapped to host_index
+ * (ondk_wdk_map_interface). Either the interface has no address, or it does not exist. In the latter case, lists the
+ * interfaces that exist.
  */
 void explain_interface(uint32_t driver_index, uint32_t host_index, FILE *out);
 

@@ -15,7 +15,10 @@
 #include "wdk/ndk/explain.h"
 #include "wdk/ndk/verify_host.h"
 
-/* Prints which argument is wrong. A driver may try the same interface for ever, so only the first one of equals. */
+/*
+ * Prints which argument is wrong. A driver may try the same interface for ever. Therefore a failure for the same index
+ * as the last failure is not printed again, except for index 0.
+ */
 static void ndk_explain_invalid(NET_IFINDEX index, NDK_ADAPTER **out)
 {
     static atomic_uint last_index;

@@ -122,7 +122,7 @@ static NTSTATUS wsk_event_enable(struct wsk_socket *s, ULONG events)
 
 /*
  * Disables the event. If the event is running, returns STATUS_PENDING, and the request completes when the event has
- * returned. Without a request, returns STATUS_EVENT_PENDING instead.
+ * returned. If `r` is NULL, returns STATUS_EVENT_PENDING instead.
  */
 static NTSTATUS wsk_event_disable(struct wsk_socket *s, ULONG event, struct wsk_request *r)
 {
