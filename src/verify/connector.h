@@ -4,7 +4,7 @@
 
 #include "verify/proxy.h"
 
-/* Returns a proxy for a connector of parent, an adapter or a listener; NULL if out of memory. */
+/* Returns a proxy for a connector of `parent`, which is an adapter or a listener. Returns NULL if out of memory. */
 struct proxy *connector_proxy_create(struct proxy *parent);
 
 #endif

@@ -34,8 +34,8 @@ struct verify_host {
     bool (*stack_bounds)(uintptr_t *low, size_t *size);
 
     /*
-     * Converts the consumer's address and writes the provider's address to room. room has VERIFY_MAX_SOCKADDR bytes,
-     * and length is at most that. Returns false if the consumer and the provider use the same addresses.
+     * Converts the consumer's address and writes the provider's address to `room`, which has VERIFY_MAX_SOCKADDR bytes.
+     * `length` is at most VERIFY_MAX_SOCKADDR. Returns false if consumer and provider use the same addresses.
      */
     bool (*address_to_provider)(const void *sockaddr, size_t length, void *room);
     /* Converts the provider's address to the consumer's address, in place. */

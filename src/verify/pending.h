@@ -51,7 +51,7 @@ void pending_complete(struct pending *p, const void *frame);
 void pending_check_stack(const char *routine, const void *frame);
 /* See verify_find_use. */
 bool pending_find_use(const void *start, size_t size, struct verify_use *use);
-/* Copies at most room of the pending calls. Returns how many calls are pending. */
+/* Copies at most `room` of the pending calls. Returns how many calls are pending. */
 unsigned pending_copy(struct verify_open *out, unsigned room);
 
 #endif

@@ -43,8 +43,8 @@ void posted_reserve(struct posted *posted, size_t depth);
 void *posted_add(struct posted *posted, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges,
                  ULONG flags);
 /*
- * Must be called after the provider's post, which returned status. If the post failed, frees the record, because no
- * result will come. Returns status.
+ * Must be called after the provider's post, which returned `status`. If the post failed, frees the record, because no
+ * result will come. Returns `status`.
  */
 NTSTATUS posted_end_post(struct posted *posted, void *context, NTSTATUS status);
 /* Replaces a record by the consumer's context and frees it. Returns false if *context is not a record. */

@@ -64,8 +64,8 @@ const struct proxy *proxy_adapter(const struct proxy *p);
 /* ---- Creation ---- */
 
 /*
- * Returns a proxy for an object that is about to be created; NULL if out of memory. size is the size of the type's
- * struct, which begins with a struct proxy. parent is NULL for an adapter.
+ * Returns a proxy for an object that is about to be created, or NULL if out of memory. `size` is the size of the type's
+ * struct, which begins with a struct proxy. `parent` is NULL for an adapter.
  */
 struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispatch, struct proxy *parent);
 /*
@@ -74,11 +74,11 @@ struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispat
 void proxy_insert(struct proxy *p);
 /* Must be called before the provider's create call. `routine` is the call's name, for example "NdkCreateCq". */
 void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMPLETION done, void *context);
-/* Returns the completion routine for the provider, whose context is the proxy; NULL if the consumer gave none. */
+/* Returns the completion routine for the provider, or NULL if the consumer gave none. The routine's context is p. */
 NDK_FN_CREATE_COMPLETION proxy_create_routine(const struct proxy *p);
 /*
- * Must be called after the provider's create call, which returned status. The provider has stored its object at
- * `object`; the consumer expects the proxy at `out`. Returns status.
+ * Must be called after the provider's create call, which returned `status`. The provider has stored its object at
+ * `object`; the consumer expects the proxy at `out`. Returns `status`.
  */
 NTSTATUS proxy_end_create(struct proxy *p, NTSTATUS status, const void *object, void *out);
 /* Stores the object that the provider has created. */
@@ -138,7 +138,7 @@ void proxy_unlock_all(void);
 struct proxy *proxy_next_watched(struct proxy *p);
 /* Marks a region that gets MDLs as watched. Requires the lock. */
 void proxy_watch(struct proxy *p);
-/* Copies at most room of the open objects. Returns how many objects are open. */
+/* Copies at most `room` of the open objects. Returns how many objects are open. */
 unsigned proxy_copy_open(struct verify_open *out, unsigned room);
 
 /* ---- Create calls of the types that another type's table contains ---- */

@@ -22,10 +22,10 @@ struct queue {
     /* Only in a completion queue: */
     struct queue *pairs[QUEUE_USES]; /* under the proxies' lock */
     atomic_uint polls;               /* polls of this queue in progress */
-    _Atomic uint64_t swept;          /* queue pairs whose closed_as is at most this have left `pairs` */
+    _Atomic uint64_t swept;          /* queue pairs whose closed_as <= swept have left `pairs` */
 };
 
-/* Returns a proxy for a queue of this type that is about to be created from parent; NULL if out of memory. */
+/* Returns a proxy for a queue that is about to be created from `parent`, or NULL if out of memory. */
 struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, size_t depth, struct proxy *parent);
 
 /* Inserts the queue pair into the completion queue's list for `use`. cq may be NULL. */

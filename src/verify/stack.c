@@ -106,9 +106,9 @@ static bool stack_is_library(const Dl_info *info)
 }
 
 /*
- * Returns the index of the first frame outside of both libraries, or 0 if there is none. *entry receives the name of
- * the routine that the consumer called, or NULL if the name is not known. The routine is the last exported function
- * before that frame, or s->entry if no function is exported.
+ * Returns the index of the first frame outside of this library and the C library, or 0 if there is none. *entry
+ * receives the name of the routine that the consumer called, or NULL if the name is not known. The routine is the last
+ * exported function before that frame, or s->entry if no function is exported.
  */
 static int stack_first_outside(const struct stack *s, const char **entry)
 {

@@ -102,7 +102,7 @@ static void sink_pad(struct sink *s, char c, long n)
 
 /* ---- Strings ---------------------------------------------------------------------------------------------------- */
 
-/* Returns the length of text in the sink's units. */
+/* Returns the length of `text` in the sink's units. */
 static size_t sink_narrow_length(const struct sink *s, const char *text, size_t n)
 {
     return s->is_wide ? text_to_utf16(NULL, 0, text, n, NULL, NULL) : n;
@@ -149,7 +149,7 @@ static void format_put_wide_string(struct sink *s, const struct spec *spec, cons
         sink_pad(s, ' ', padding);
 }
 
-/* Returns the length of text. If there is a precision, text needs no terminator. */
+/* Returns the length of `text`. If there is a precision, `text` needs no terminator. */
 static size_t format_count_narrow(const struct spec *spec, const char *text)
 {
     if (!text)

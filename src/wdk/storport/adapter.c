@@ -50,7 +50,10 @@ static bool port_driver_has_routines(const HW_INITIALIZATION_DATA *m)
     return m->HwInitialize && m->HwStartIo && m->HwFindAdapter && m->HwResetBus;
 }
 
-/* The older structure is the beginning of the newer one, up to HwTracingEnabled. */
+/*
+ * Copies either structure. VIRTUAL_HW_INITIALIZATION_DATA is the older one, and equals the beginning of the newer one,
+ * HW_INITIALIZATION_DATA, up to HwTracingEnabled.
+ */
 static ULONG port_driver_copy_miniport(struct port_driver *d, const HW_INITIALIZATION_DATA *hw_data)
 {
     ULONG size = hw_data->HwInitializationDataSize;

@@ -154,8 +154,8 @@ void port_complete_all(struct port_adapter *a, const UCHAR address[3], UCHAR sta
 /* Returns the started request of the SRB, or NULL. Requires the lock. */
 struct port_request *port_find(struct port_adapter *a, const void *srb);
 /*
- * Returns the unit, or NULL if it does not exist. If `make` is set, creates it; NULL then means out of memory. Requires
- * the lock.
+ * Returns the unit, or NULL if it does not exist. If `make` is true, creates a unit that does not exist; NULL then
+ * means out of memory. Requires the lock.
  */
 struct port_unit *port_unit_get(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, bool make);
 /* Calls HwResetBus; no request is started meanwhile. */
@@ -173,7 +173,7 @@ void port_end_waiting(struct port_adapter *a);
 
 /* Scans on the caller's thread. Requires PASSIVE_LEVEL. */
 void port_scan(struct port_adapter *a);
-/* Queues a work item that scans. If a scan is running, requests another scan after it instead. */
+/* Queues a work item that scans. If a scan is running, instead requests another scan after the running scan. */
 void port_scan_later(struct port_adapter *a);
 struct port_adapter *port_of_device(PDEVICE_OBJECT device);
 DRIVER_DISPATCH port_device_control;

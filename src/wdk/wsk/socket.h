@@ -265,7 +265,7 @@ bool wsk_event_enabled(struct wsk_socket *s, ULONG event);
 void wsk_event_disconnect(struct wsk_socket *s);
 /* Calls WskSendBacklogEvent if it is enabled and the size of the host's send buffer has changed. */
 void wsk_event_backlog(struct wsk_socket *s);
-/* SO_WSK_EVENT_CALLBACK. Completes the IRP, if any, with the returned status, unless it returns STATUS_PENDING. */
+/* SO_WSK_EVENT_CALLBACK. If the returned status is not STATUS_PENDING, completes the IRP, if any, with that status. */
 NTSTATUS wsk_event_control(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size, PIRP irp);
 /* Returns the WSK_EVENT_... bits that exist for sockets of the category. */
 ULONG wsk_event_mask(ULONG category);

@@ -13,7 +13,7 @@
 
 enum { MAX_READY = 32, STARVED_MS = 20 };
 
-static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* for start, stop; never locked by the socket thread */
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* guards start and stop; the socket thread never locks it */
 static pthread_t thread;
 static bool is_running;
 static atomic_bool stopping;
@@ -44,7 +44,7 @@ void wsk_thread_post(struct wsk_post *post, void (*run)(struct wsk_post *post))
     pthread_mutex_unlock(&lock);
 }
 
-/* Moves all entries of one list to another, which it initializes. */
+/* Initializes `to`, and moves all entries of `from` to it. */
 static void wsk_thread_move_list(LIST_ENTRY *from, LIST_ENTRY *to)
 {
     link_init(to);
