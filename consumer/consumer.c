@@ -74,7 +74,7 @@ static void consumer_on_notify(void *context, NTSTATUS status)
 {
     struct consumer *c = context;
 
-    (void)status; /* after an overflow of the CQ, failed results show that the queue pairs have ended */
+    (void)status; /* not used: after the CQ has overflowed, failed results show that its QPs have ended */
     event_add(c->wake);
 }
 
@@ -104,7 +104,7 @@ static void consumer_on_request(void *context, NDK_CONNECTOR *connector)
         pthread_cond_broadcast(&c->requested.change);
     }
     pthread_mutex_unlock(&c->requested.lock);
-    if (is_refused) /* the close of the listener waits for this close */
+    if (is_refused) /* NdkCloseListener completes only after this close */
         connector->Dispatch->NdkCloseConnector(&connector->Header, consumer_on_refused, NULL);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One connection of a small NDK consumer, with the objects that it needs. If an NDK call is pending, the function that
- * made the call waits until it has completed (sync.h). The provider's time limits apply, except where a function has a
- * time limit as parameter. Only one thread at a time may use a consumer.
+ * made the call waits until the call has completed (sync.h). The provider's time limits apply, except where a function
+ * has a time limit as parameter. Only one thread at a time may use a consumer.
  */
 #ifndef CONSUMER_CONSUMER_H
 #define CONSUMER_CONSUMER_H
@@ -40,7 +40,7 @@ struct consumer {
     struct event *wake;    /* `notified` of this consumer, or of the consumer that owns the PD */
     struct event disconnected;
     uint32_t disconnect_reason; /* valid if disconnected.count is not 0 */
-    struct event requested;     /* counts connect requests; its lock protects the next three members */
+    struct event requested;     /* counts connect requests; requested.lock protects the next three members */
     NDK_CONNECTOR *requests[CONSUMER_MAX_REQUESTS]; /* a ring: connectors that wait for consumer_next_request */
     unsigned requests_popped;
     bool is_closing; /* set by consumer_close: refuses further connect requests */
@@ -61,8 +61,8 @@ struct consumer_queues {
 };
 /*
  * Creates a QP on the adapter and PD of `first`. The QP completes on the CQ of `cq_owner`, or, if cq_owner is NULL, on
- * a CQ of its own with cq_depth entries. `first` and cq_owner must be closed after c. QPContext is c. Notifications and
- * disconnects of c wake the thread that waits for `first`.
+ * a CQ of its own with cq_depth entries. `first` and cq_owner must be closed after c. QPContext is c. A CQ notification
+ * or disconnect of c wakes the thread that waits for results of `first`.
  */
 NTSTATUS consumer_open_on_pd(struct consumer *c, struct consumer *first, struct consumer *cq_owner, uint32_t cq_depth,
                              const struct consumer_queues *queues, const char **step);
@@ -70,9 +70,12 @@ NTSTATUS consumer_open_on_pd(struct consumer *c, struct consumer *first, struct 
 void consumer_close(struct consumer *c);
 
 NTSTATUS consumer_listen(struct consumer *c, const struct sockaddr *address);
-/* The address of the listener. If consumer_listen had port 0, the address has the port that the provider has chosen. */
+/* Writes the listener's address. If consumer_listen had port 0, the address has the port that the provider chose. */
 NTSTATUS consumer_listener_address(struct consumer *c, struct sockaddr_storage *address);
-/* The connector of the next request, which the caller stores in a consumer; NULL after `seconds` (0: no limit). */
+/*
+ * Returns the connector of the next connect request, or NULL after `seconds` (0: no limit). The caller stores the
+ * connector in the `connector` of a consumer.
+ */
 NDK_CONNECTOR *consumer_next_request(struct consumer *c, unsigned seconds);
 /* Like consumer_next_request, with a time limit in milliseconds. */
 NDK_CONNECTOR *consumer_next_request_ms(struct consumer *c, uint64_t ms);
@@ -93,23 +96,23 @@ bool consumer_wait_disconnect_ms(struct consumer *c, uint64_t ms);
 void consumer_close_connector(struct consumer *c);
 
 /*
- * Ends every wait for a request, a result or the disconnect, as if its time limit had passed. Every later wait ends at
- * once. May be called by any thread between a successful open and consumer_close.
+ * Ends every wait for a connect request, a result or the disconnect, as if the time limit had passed. Every later wait
+ * ends at once. May be called by any thread between a successful open and consumer_close.
  */
 void consumer_cancel(struct consumer *c);
 bool consumer_is_cancelled(struct consumer *c);
 
 /*
- * Gets the next result of c->cq. Returns false after `seconds` (0: no limit) without a notification, or if the peer has
- * disconnected and no result is left.
+ * Gets the next result of c->cq. Returns false if no notification arrives for `seconds` (0: no limit), or if the peer
+ * has disconnected and no result is left.
  */
 bool consumer_next_result(struct consumer *c, NDK_RESULT_EX *result, unsigned seconds);
 /* Like consumer_next_result, with a time limit in milliseconds. */
 bool consumer_next_result_ms(struct consumer *c, NDK_RESULT_EX *result, uint64_t ms);
 
 /*
- * For a thread that polls completion queues itself: the thread reads the count, polls and arms the queues, and then
- * waits until the count has changed, at most `ms` milliseconds (0: no limit).
+ * For a thread that polls completion queues itself. The thread calls consumer_wake_count, polls and arms the queues,
+ * and then calls consumer_wait_wake, which waits until the count differs from `count`, at most `ms` ms (0: no limit).
  */
 unsigned consumer_wake_count(struct consumer *c);
 void consumer_wait_wake(struct consumer *c, unsigned count, unsigned ms);

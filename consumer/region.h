@@ -23,11 +23,11 @@ struct consumer_region {
     uint32_t local_token, remote_token;
 };
 
-/* Allocates zeroed pages and registers them. flags: NDK_MR_FLAG_. The region is zeroed after a failure. */
+/* Allocates zeroed pages and registers them. flags: NDK_MR_FLAG_. After a failure, *r is zeroed. */
 NTSTATUS consumer_region_create(struct consumer_region *r, NDK_PD *pd, uint32_t len, ULONG flags);
-/* Registers memory of the caller, which must outlive the region. Otherwise like consumer_region_create. */
+/* Registers `memory`, which must outlive the region. Otherwise like consumer_region_create. */
 NTSTATUS consumer_region_register(struct consumer_region *r, NDK_PD *pd, void *memory, uint32_t len, ULONG flags);
-/* Closes the region, and waits until no request uses the memory. Does nothing with a zeroed region. */
+/* Closes the region, and waits until no request uses the memory. Does nothing if *r is zeroed. */
 void consumer_region_destroy(struct consumer_region *r);
 
 static inline NDK_SGE consumer_region_sge(const struct consumer_region *r, uint32_t offset, uint32_t len)

@@ -71,7 +71,7 @@ static NTSTATUS sync_end(struct sync *s, NTSTATUS status)
     return status;
 }
 
-/* Like sync_end, for a create. *out, a pointer to any object type, receives the object of a pending create. */
+/* Like sync_end, for a call that creates an object. Stores the object in *out, a pointer, if the call was pending. */
 static NTSTATUS sync_end_create(struct sync *s, NTSTATUS status, void *out)
 {
     NDK_OBJECT_HEADER *object = NULL;
@@ -176,7 +176,7 @@ NTSTATUS sync_create_qp(NDK_PD *pd, const struct sync_qp *o, NDK_QP **qp)
 
 void sync_close(void *object)
 {
-    NDK_PD *any = object; /* every object except the adapter begins with its header, and its table with the close */
+    NDK_PD *any = object; /* every object but the adapter has a header, then a table that begins with the close */
     struct sync s;
 
     sync_init(&s);

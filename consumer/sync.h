@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that make an NDK call, wait until the call has completed, and return its final status. They must not be
- * called in a callback, because the completion may need the thread that the wait would block.
+ * Functions that make an NDK call, wait until the call has completed, and return its final status. A callback must not
+ * call these functions, because the completion may need the thread that the wait would block.
  */
 #ifndef CONSUMER_SYNC_H
 #define CONSUMER_SYNC_H
@@ -12,8 +12,8 @@
 #include "ndk/ndkpi.h"
 
 /*
- * For a call that has no function below, or that completes only after another call of the caller. A struct sync serves
- * one call at a time:
+ * For a call that has no function below, or that completes only after the caller has made another call. A struct sync
+ * serves one call at a time:
  *
  *     sync_init(&s);
  *     status = c->Dispatch->NdkDisconnect(c, sync_on_request, &s);
@@ -32,12 +32,12 @@ void sync_fini(struct sync *s);
 void sync_on_request(void *context, NTSTATUS status);
 void sync_on_create(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object);
 void sync_on_close(void *context);
-/* Returns the final status of a call that returned `status`. */
+/* Returns the final status of a call that returned `status`. Waits if `status` is STATUS_PENDING. */
 NTSTATUS sync_wait(struct sync *s, NTSTATUS status);
 /* Waits at most `ms` milliseconds; a signal ends the wait earlier. Returns whether the pending call has completed. */
 bool sync_wait_ms(struct sync *s, unsigned ms);
 
-/* ---- creates: the out parameter is NULL after a failure ---- */
+/* ---- functions that create an object: after a failure, the out parameter receives NULL ---- */
 
 NTSTATUS sync_create_pd(NDK_ADAPTER *adapter, NDK_PD **pd);
 NTSTATUS sync_create_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, void *context,
@@ -69,7 +69,7 @@ void sync_close(void *object);
 NTSTATUS sync_listen(NDK_LISTENER *listener, const struct sockaddr *address);
 NTSTATUS sync_register(NDK_MR *mr, MDL *mdl, SIZE_T len, ULONG flags);
 
-/* The size of an AF_INET or AF_INET6 address. */
+/* Returns the size of an AF_INET or AF_INET6 address. */
 ULONG sync_address_len(const struct sockaddr *address);
 
 #endif
