@@ -148,7 +148,7 @@ NTSTATUS data_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLB
     return status;
 }
 
-/* Closes what the side used for its connection, and creates a new QP. */
+/* Closes the side's connector and QP, discards all results, and creates a new QP. */
 static void data_renew_side(struct kit_side *s)
 {
     kit_close_connector(s);
@@ -192,7 +192,7 @@ ULONG data_drain(struct kit_side *s)
     return all;
 }
 
-/* The other side answers a read only after it has processed everything that was sent before the read. */
+/* `other` answers a read only after it has processed everything that s sent before the read. */
 void data_wait_delivered(struct kit_side *s, const struct kit_side *other)
 {
     CHECK_STATUS(kit_post_read(s, 0, KIT_MEMORY - 8, 8, other, KIT_MEMORY - 8), STATUS_SUCCESS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For cases about requests and memory: regions between guards, any queue pairs and SGEs, reconnecting. */
+/* For cases about requests and memory: regions between guard bytes, QPs with any depths and SGEs, and reconnecting. */
 #ifndef TESTS_CONTRACT_DATA_H
 #define TESTS_CONTRACT_DATA_H
 
@@ -48,28 +48,28 @@ struct data_qp {
 };
 NTSTATUS data_qp(struct kit_side *s, const struct data_qp *c, NDK_QP **qp);
 NTSTATUS data_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, void *context, NDK_CQ **cq);
-/* Closes the connection and both QPs, drops all results, and connects new QPs. */
+/* Closes the connection and both QPs, discards all results, and connects new QPs. */
 void data_reconnect(struct kit_pair *p);
 
 /* ---- requests ---- */
 
 NTSTATUS data_write(struct kit_side *s, uintptr_t context, const NDK_SGE *sge, uint64_t address, UINT32 token);
 NTSTATUS data_read(struct kit_side *s, uintptr_t context, const NDK_SGE *sge, uint64_t address, UINT32 token);
-/* The final status of a request: `posted` if the post has failed, otherwise the status of the next result. */
+/* Returns a request's final status: `posted` if the post failed, otherwise the status of the next result. */
 NTSTATUS data_outcome(struct kit_side *s, NTSTATUS posted);
 ULONG data_drain(struct kit_side *s); /* removes all results of the side's cq; returns their number */
-/* Waits until the other side has processed everything that s has sent. The cq of s must be empty. */
+/* Waits until `other` has processed everything that s has sent. s->cq must be empty. */
 void data_wait_delivered(struct kit_side *s, const struct kit_side *other);
 /* Waits for the disconnect callback, and checks that nothing can be posted any more. */
 void data_check_ended(struct kit_side *s);
 
-/* Calls run twice, with CRC and without. FPDUs have at most 512 bytes, so that a message has many segments. */
+/* Calls run() twice, first with CRC and then without. FPDUs have at most 512 bytes, so a message has many segments. */
 void data_run_segmented(void (*run)(void));
 
-/* ---- the number of notifications of the passive side's completion queue ---- */
+/* ---- how many notifications of the passive side's completion queue have run ---- */
 
-void data_check_notified(struct kit_pair *p, int count);     /* waits until `count` notifications have run */
-void data_check_not_notified(struct kit_pair *p, int count); /* pauses; then `count` must have run */
+void data_check_notified(struct kit_pair *p, int count);     /* waits until `count` have run */
+void data_check_not_notified(struct kit_pair *p, int count); /* pauses; checks that `count` have run, not more */
 
 /* ---- a thread that posts requests from the active side until one fails ---- */
 

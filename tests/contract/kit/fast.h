@@ -45,7 +45,7 @@ struct fast_region {
 /* Creates the region, registers it by a request on the side's QP, and waits for the completion. */
 void fast_region_open(struct fast_region *r, struct kit_side *s, ULONG pages, ULONG rights);
 void fast_region_close(struct fast_region *r);
-/* Posts a registration and stores the new token. */
+/* Posts a request that registers the region, and stores the new token in r. */
 NTSTATUS fast_region_post(struct fast_region *r, struct kit_side *s, uintptr_t context, ULONG flags);
 NDK_SGE fast_sge(const struct fast_region *r, size_t offset, ULONG len);
 
@@ -74,14 +74,14 @@ void fast_check_alive(struct kit_pair *p, const struct fast_memory *m, uint8_t *
 /*
  * Calls fast_check_no_write and fast_check_no_read. fast_check_no_write checks that a write by the active side ends the
  * connection at both sides and changes nothing in m. fast_check_no_read checks that a read ends the connection at both
- * sides and returns nothing. Each reconnects at its end.
+ * sides and returns nothing. Each of the two calls data_reconnect before it returns.
  */
 void fast_check_dead(struct kit_pair *p, const struct fast_memory *m, UINT32 token, const void *address, ULONG len);
 void fast_check_no_write(struct kit_pair *p, const struct fast_memory *m, UINT32 token, const void *address, ULONG len);
 void fast_check_no_read(struct kit_pair *p, UINT32 token, const void *address, ULONG len);
 /* Checks that NdkSend with this SGE returns STATUS_ACCESS_VIOLATION. */
 void fast_check_refused(struct kit_side *s, NDK_SGE sge);
-/* Checks that NdkSend with this SGE returns STATUS_ACCESS_VIOLATION, or completes with it. */
+/* Checks that NdkSend with this SGE returns STATUS_ACCESS_VIOLATION, or that the send completes with this status. */
 void fast_check_local_dead(struct kit_side *s, NDK_SGE sge);
 
 /* ---- a request of any kind ---- */
@@ -108,7 +108,7 @@ void fast_kinds_open(struct fast_kinds *k, struct kit_side *near, struct kit_sid
 void fast_kinds_close(struct fast_kinds *k);
 /*
  * Must be called before each fast_post of this kind, while no request is pending. Registers again the regions that have
- * been invalidated. If the kind is a send, posts the far side's receive.
+ * been invalidated. If the kind is a send, posts a receive at the far side.
  */
 void fast_kinds_prepare(struct fast_kinds *k, enum fast_kind kind);
 NTSTATUS fast_post(struct fast_kinds *k, enum fast_kind kind, uintptr_t context, ULONG flags);

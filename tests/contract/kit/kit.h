@@ -65,7 +65,7 @@ void kit_check_status(const char *file, int line, const char *what, NTSTATUS see
 
 /* ---- capabilities: kit_need_X skips the case, with the reason, if the adapter lacks what the case needs ---- */
 
-/* The result of NdkQueryAdapterInfo for an adapter of kit_interface(), from before any setting was changed. */
+/* Returns what NdkQueryAdapterInfo reported for kit_interface() before any setting was changed. */
 const NDK_ADAPTER_INFO *kit_info(void);
 #define KIT_NEED(condition, what) ((condition) ? (void)0 : kit_skip("the adapter has no %s (%s)", (what), #condition))
 void kit_need_flag(ULONG flag);   /* a flag NDK_ADAPTER_FLAG_... */
@@ -88,7 +88,7 @@ bool kit_address_equal(const struct sockaddr_storage *a, const struct sockaddr_s
 
 /* ---- completions ---- */
 
-/* Records the completion of one asynchronous call. Must be zero; its address is the completion routine's context. */
+/* Records the completion of one asynchronous call. Must be zeroed first. Its address is the completion's context. */
 struct kit_call {
     atomic_int calls;
     NTSTATUS status;
@@ -110,7 +110,7 @@ void kit_wait_calls(struct kit_call *call, int calls);
 /* Waits until *counter is at least value. Only kit_increment wakes the waiting thread. */
 void kit_wait_count(atomic_int *counter, int value);
 void kit_increment(atomic_int *counter);
-/* Sleeps 50 ms, in which an event that must not come can arrive. A correct provider passes with any other length. */
+/* Sleeps 50 ms, so that an event that must not happen can happen. A correct provider passes with any other length. */
 void kit_pause(void);
 
 /* ---- one end of a connection, with all objects of its consumer ---- */
@@ -150,7 +150,7 @@ NTSTATUS kit_shared_endpoint(NDK_ADAPTER *adapter, const struct sockaddr_storage
 NTSTATUS kit_close(void *object); /* closes an object that is not an adapter, and waits for the completion */
 NDK_PD *kit_pd(NDK_ADAPTER *adapter);
 NDK_QP *kit_qp(struct kit_side *s, ULONG depth); /* each request has up to KIT_SGES SGEs, if the adapter allows that */
-/* Initialises mdl to describe length bytes at address. next, which may be NULL, becomes the next MDL of the chain. */
+/* Initialises mdl to describe `length` bytes at `address`. `next`, or NULL, becomes the next MDL of the chain. */
 void kit_init_mdl(MDL *mdl, void *address, ULONG length, MDL *next);
 /* Creates an MR, initialises *mdl for the memory, and registers the memory. *token receives the remote token. */
 NDK_MR *kit_mr(struct kit_side *s, void *memory, ULONG len, ULONG flags, MDL *mdl, UINT32 *token);
@@ -172,7 +172,7 @@ void kit_listen(struct kit_listener *l, NDK_ADAPTER *adapter); /* listens on kit
 void kit_listen_at(struct kit_listener *l, NDK_ADAPTER *adapter, const struct sockaddr_storage *address);
 void kit_listener_create(struct kit_listener *l, NDK_ADAPTER *adapter);
 NTSTATUS kit_listen_status(struct kit_listener *l, const struct sockaddr_storage *address);
-NDK_CONNECTOR *kit_next_request(struct kit_listener *l); /* waits for the next event */
+NDK_CONNECTOR *kit_next_request(struct kit_listener *l); /* waits for the next connect event */
 
 /* ---- steps of a connection: a function without _start in its name waits, and returns the final status ---- */
 
@@ -184,7 +184,7 @@ NTSTATUS kit_connect_shared_start(struct kit_side *s, struct kit_call *call, NDK
                                   const struct sockaddr_storage *destination);
 NTSTATUS kit_connect_shared(struct kit_side *s, NDK_SHARED_ENDPOINT *endpoint,
                             const struct sockaddr_storage *destination);
-/* The connector's local address, and the address of its peer. */
+/* Return the connector's local address, and the address of its peer. */
 struct sockaddr_storage kit_local_address(NDK_CONNECTOR *c);
 struct sockaddr_storage kit_peer_address(NDK_CONNECTOR *c);
 NTSTATUS kit_complete_connect(struct kit_side *s);
@@ -192,13 +192,13 @@ NTSTATUS kit_accept_start(struct kit_side *s, struct kit_call *call, const void 
 NTSTATUS kit_accept(struct kit_side *s, const void *data, ULONG len);
 NTSTATUS kit_disconnect(struct kit_side *s);
 /*
- * Connects active to passive, whose listener is l. Connects from the shared endpoint if `endpoint` is not NULL. If the
- * connect call fails before its request arrives at l, returns the call's status, and passive gets no connector. Every
- * later step must succeed.
+ * Connects `active` to `passive`, whose listener is l. Connects from the shared endpoint if `endpoint` is not NULL. If
+ * the connect call fails before its request arrives at l, returns the call's status, and `passive` gets no connector.
+ * Every later step must succeed.
  */
 NTSTATUS kit_try_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
                            NDK_SHARED_ENDPOINT *endpoint);
-/* These functions also connect active to passive, but every step must succeed. The second connects from `source`. */
+/* Like kit_try_establish, but every step must succeed. kit_establish_from connects from the address `source`. */
 void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l);
 void kit_establish_from(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
                         const struct sockaddr_storage *source);
@@ -210,7 +210,7 @@ struct kit_pair {
 void kit_pair_open(struct kit_pair *p);       /* opens and connects both sides */
 void kit_pair_open_idle(struct kit_pair *p);  /* opens both sides and the listener, but does not connect */
 void kit_close_connector(struct kit_side *s); /* closes s->connector unless it is NULL */
-/* Sends a message from one side to the other, and checks what arrives. */
+/* Sends a message from `from` to `to`, and checks the data that arrives. */
 void kit_exchange(struct kit_side *from, struct kit_side *to);
 void kit_pair_disconnect(struct kit_pair *p); /* disconnects both sides, gracefully */
 void kit_pair_close(struct kit_pair *p);
@@ -224,7 +224,7 @@ NTSTATUS kit_post_write(struct kit_side *s, uintptr_t context, size_t offset, UL
                         size_t to_offset);
 NTSTATUS kit_post_read(struct kit_side *s, uintptr_t context, size_t offset, ULONG len, const struct kit_side *from,
                        size_t from_offset);
-/* Polls the side's completion queue until it has returned count results. */
+/* Polls the side's completion queue until it has returned `count` results. */
 void kit_results(struct kit_side *s, NDK_RESULT_EX *results, ULONG count);
 NDK_RESULT_EX kit_result(struct kit_side *s);
 void kit_pattern(uint8_t *at, size_t len, unsigned seed);
@@ -241,11 +241,11 @@ struct kit_config {
     uint32_t max_srq_depth, fast_register_pages, max_window_kib, cq_resize, cq_moderation;
 };
 struct kit_config kit_config(void); /* every field is KIT_UNSET */
-/* Changes the settings. Skips the case if the provider lacks one, unless provider.h has the setting in brackets. */
+/* Changes the settings. Skips the case if the provider lacks a setting that provider.h lists without brackets. */
 void kit_configure(const struct kit_config *c);
 /*
- * Calls attempt with longer and longer time limits until attempt returns true. attempt must set the limit and check
- * that something fails because of the limit. attempt returns false if the machine was too slow for a step that must
+ * Calls attempt() with longer and longer time limits until it returns true. attempt() must set the limit and check that
+ * something fails because of the limit. attempt() returns false if the machine was too slow for a step that must
  * succeed within the limit.
  */
 void kit_with_limit(bool (*attempt)(uint32_t ms));

@@ -19,7 +19,7 @@ struct kit_child {
     pid_t pid;
     int wire;
 };
-/* Calls run(wire) in a child process. If own_net, the child has a network namespace of its own, whose lo is up. */
+/* Calls run(wire) in a child process. If own_net is true, the child gets its own network namespace, whose lo is up. */
 void kit_fork(struct kit_child *child, void (*run)(int wire), bool own_net);
 /* Closes the wire and waits until the child exits. The child's run must return without a failed check. */
 void kit_join(struct kit_child *child);
@@ -30,8 +30,8 @@ void kit_wire_receive(int wire, void *bytes, size_t len);
 void kit_wait_join(int wire);
 
 /*
- * Run ip or nft with the formatted arguments, which spaces separate. The program must succeed. kit_ip_at runs ip in the
- * child's namespace.
+ * Run ip or nft with the formatted arguments, which are separated by spaces. The program must succeed. kit_ip_at runs
+ * ip in the child's namespace.
  */
 void kit_ip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void kit_ip_at(const struct kit_child *at, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -47,7 +47,7 @@ void kit_add_far_address(const struct kit_child *other);
 void kit_wait_address(const char *address);
 /* Adds an address to lo, and waits until it can be reached from the address `from` (port 0). */
 void kit_add_address(const char *address, const struct sockaddr_storage *from);
-/* The cable's address of host 1 (the case's) or 2 (the child's), in the case's family, with a port. */
+/* Returns a host's address on the cable, in the case's family. `number`: 1 is the case's host, 2 the child's. */
 struct sockaddr_storage kit_cable_host(int number, unsigned short port);
 
 /* Binds a socket to every port of kit_host() from 49152 to 65535. Skips the case if the descriptor limit is too low. */
@@ -55,9 +55,9 @@ enum { KIT_PORT_FIRST = 49152, KIT_PORTS = 65536 - KIT_PORT_FIRST };
 void kit_bind_ports(int sockets[KIT_PORTS]);
 bool kit_port_is_dynamic(unsigned short port);
 
-/* The number of open descriptors below 1024. */
+/* Returns the number of open descriptors below 1024. */
 int kit_count_descriptors(void);
-/* Sets the descriptor limit so that `room` more can be opened. Returns the old limit, for kit_restore_descriptors. */
+/* Lets the process open only `room` more descriptors. Returns the old limit, for kit_restore_descriptors. */
 unsigned long long kit_limit_descriptors(int room);
 void kit_restore_descriptors(unsigned long long old);
 

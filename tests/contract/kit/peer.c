@@ -8,7 +8,7 @@ struct raw_frame peer_frame(enum peer_form form)
 {
     struct raw_frame f = raw_enhanced(true, PEER_READS, PEER_READS);
 
-    kit_need_reads(PEER_READS); /* a reply must not request more reads than the request offers */
+    kit_need_reads(PEER_READS); /* a reply's read limits must not exceed the provider's */
     if (form != PEER_NONE)
         f.ird |= RAW_A;
     if (form == PEER_FPDU)

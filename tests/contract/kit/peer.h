@@ -11,8 +11,8 @@ enum peer_form { PEER_NONE, PEER_FPDU, PEER_WRITE, PEER_READ };
 enum { PEER_READS = 8 };
 
 /*
- * A frame of revision 2 with CRC and PEER_READS reads each way. Unless form is PEER_NONE, the frame has flag A and the
- * form's flag. Skips the case if the adapter supports fewer reads.
+ * Returns an MPA frame of revision 2 with CRC and with PEER_READS as both read limits. Unless `form` is PEER_NONE, the
+ * frame has flag A and the flag of `form`. Skips the case if the adapter supports fewer reads.
  */
 struct raw_frame peer_frame(enum peer_form form);
 
@@ -26,12 +26,12 @@ struct peer_acceptor {
     NTSTATUS connecting;
 };
 /*
- * Calls NdkConnect, which stays pending, and reads its MPA request. *p must be zero, except that the caller may set
- * side.adapter, endpoint, and connect.inside.
+ * Calls NdkConnect, which stays pending, and reads the provider's MPA request. *p must be zeroed, except that the
+ * caller may set side.adapter, endpoint, and connect.inside.
  */
 void peer_acceptor_open(struct peer_acceptor *p);
 void peer_acceptor_reopen(struct peer_acceptor *p); /* calls NdkConnect again after a failure */
-/* Both send the reply. _try_reply returns the final status of NdkConnect; _reply checks that NdkConnect succeeds. */
+/* Both send the MPA reply. _try_reply returns NdkConnect's final status; _reply checks that NdkConnect succeeds. */
 NTSTATUS peer_acceptor_try_reply(struct peer_acceptor *p, enum peer_form form);
 void peer_acceptor_reply(struct peer_acceptor *p, enum peer_form form);
 void peer_acceptor_complete(struct peer_acceptor *p, enum peer_form form); /* NdkCompleteConnect must succeed */
@@ -51,7 +51,7 @@ struct peer_initiator {
     NTSTATUS accepting;
 };
 void peer_initiator_open(struct peer_initiator *p, const struct raw_frame *request); /* waits for the connect event */
-void peer_initiator_accept(struct peer_initiator *p); /* calls NdkAccept and reads the reply */
+void peer_initiator_accept(struct peer_initiator *p); /* calls NdkAccept and reads the MPA reply */
 /* Sends the ready-to-receive message. If the message is a read request, reads the read response. */
 void peer_initiator_ready(struct peer_initiator *p, enum peer_form form);
 /* Calls the three functions above. NdkAccept must succeed. */
@@ -59,12 +59,12 @@ void peer_initiator_connect(struct peer_initiator *p, enum peer_form form);
 void peer_initiator_close(struct peer_initiator *p);
 
 /*
- * Reads the stream. Returns true at its end, or false if a message arrives first. Skips empty writes, because a
- * provider may send them as nudges to a peer that has sent nothing (docs/architecture.md).
+ * Reads the stream. Returns true at the end of the stream, or false if a message arrives first. Skips empty writes,
+ * because a provider may send them as nudges to a peer that has sent nothing (docs/architecture.md).
  */
 bool peer_wait_end(int s);
 bool peer_is_empty_write(const uint8_t *ulpdu, int len);
-/* Ends the case's direction of the stream, and waits until the provider ends its own. For unfinished connections. */
+/* Ends the case's direction of the stream, and waits until the provider ends the other. For unfinished connections. */
 void peer_end_stream(int s);
 
 #endif

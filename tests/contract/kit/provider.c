@@ -88,7 +88,7 @@ void kit_need_iwarp(void)
 static const struct {
     const char *name;
     size_t offset;
-    bool is_optional; /* a case that sets it also runs without it, but tests less */
+    bool is_optional; /* a case also runs if the provider lacks the setting, but tests less */
 } settings[] = {
     SETTING(connect_ms), SETTING(request_ms), SETTING(reply_ms), SETTING(establish_ms), SETTING(disconnect_ms),
     SETTING(backlog), SETTING(max_unfinished), SETTING(max_private), SETTING(pend_creates), SETTING(mpa_revision),

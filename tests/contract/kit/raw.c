@@ -300,7 +300,7 @@ bool raw_is_terminate(const uint8_t *ulpdu, int len, uint16_t *code)
 {
     if (len < 18 + 4 || (ulpdu[0] & 0x80) || (ulpdu[1] & 15) != 7)
         return false;
-    CHECK_EQ(raw_get(ulpdu + 6, 4), 2); /* queue */
+    CHECK_EQ(raw_get(ulpdu + 6, 4), 2); /* the DDP queue number of a Terminate */
     *code = (uint16_t)raw_get(ulpdu + 18, 2);
     return true;
 }

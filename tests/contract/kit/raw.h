@@ -22,7 +22,7 @@ enum raw_bits {
 
 struct raw_frame {
     uint8_t flags, revision;
-    uint16_t ird, ord; /* with enum raw_bits; only in a frame with RAW_S */
+    uint16_t ird, ord; /* with bits of enum raw_bits; sent only if flags has RAW_S */
     uint8_t data[512]; /* private data, without IRD and ORD */
     size_t len;
 };
@@ -44,7 +44,7 @@ bool raw_recv_frame(int s, bool reply, struct raw_frame *f); /* returns false if
 struct raw_frame raw_enhanced(bool crc, uint16_t ird, uint16_t ord);
 
 uint32_t raw_crc32c(const void *bytes, size_t len);
-/* Encodes a ULPDU as one FPDU, whose CRC is zero unless crc. Returns the FPDU's size. out must have len + 16 bytes. */
+/* Encodes a ULPDU as one FPDU. If crc is false, its CRC is zero. Returns its size. `out` must have len + 16 bytes. */
 size_t raw_fpdu(uint8_t *out, const void *ulpdu, size_t len, bool crc);
 void raw_send_fpdu(int s, const void *ulpdu, size_t len, bool crc);
 /* Reads an FPDU, and checks its CRC if crc is true. Returns the ULPDU's length, or -1 at the end of the stream. */
@@ -58,11 +58,11 @@ size_t raw_read_request(uint8_t *out, uint32_t msn, uint32_t sink, uint64_t sink
                         uint64_t source_to);
 /* Sends a message of one segment. A stream's first message has msn 1. */
 void raw_send_message(int s, uint32_t msn, const void *payload, size_t len);
-/* Returns whether the ULPDU is a Terminate. *code receives its layer, type and code (0x1101: DDP, tagged, bounds). */
+/* Returns whether the ULPDU is a Terminate. *code receives layer, type and code; 0x1101 is DDP, tagged, bounds. */
 bool raw_is_terminate(const uint8_t *ulpdu, int len, uint16_t *code);
 /*
- * Reads until a Terminate message, after which the stream must end. Returns the code of raw_is_terminate. Copies the
- * message to ulpdu, which must have 128 bytes.
+ * Reads until a Terminate message, after which the stream must end. Returns the message's code, as raw_is_terminate
+ * does. Copies the message to ulpdu, which must have 128 bytes.
  */
 uint16_t raw_recv_terminate(int s, bool crc, uint8_t *ulpdu, int *len);
 
