@@ -100,7 +100,7 @@ static uintptr_t pending_thread_sp(int thread)
     if (length <= 0)
         return 0;
     text[length] = 0;
-    /* "number arguments... sp pc", or "running" */
+    /* `text` is "number arguments... sp pc", or "running". */
     sp = strrchr(text, ' ');
     if (!sp)
         return 0;

@@ -136,7 +136,7 @@ void proxy_lock_all(void);
 void proxy_unlock_all(void);
 /* Returns the next watched open proxy after p; the first one if p is NULL. Requires the lock. */
 struct proxy *proxy_next_watched(struct proxy *p);
-/* Marks a region that gets MDLs as watched. Requires the lock. */
+/* Marks the region as watched before MDLs are stored in it. Requires the lock. */
 void proxy_watch(struct proxy *p);
 /* Copies at most `room` of the open objects. Returns how many objects are open. */
 unsigned proxy_copy_open(struct verify_open *out, unsigned room);

@@ -172,7 +172,7 @@ PVOID StorPortGetLogicalUnit(PVOID HwDeviceExtension, UCHAR PathId, UCHAR Target
 
 enum flow { FLOW_PAUSE, FLOW_RESUME, FLOW_BUSY, FLOW_READY };
 
-/* Pauses, resumes, or marks as busy or ready: writes the members of an adapter or unit. Requires the lock. */
+/* Pauses or resumes an adapter or unit, or marks it as busy or ready. Requires the lock. */
 static void port_apply_flow(enum flow flow, ULONG value, ULONG active, int64_t *paused_until, ULONG *busy_until)
 {
     if (flow == FLOW_PAUSE)

@@ -31,8 +31,8 @@ struct wdf_object {
 NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, struct wdf_object *parent,
                         struct wdf_object **out);
 /*
- * Like wdf_object_new, below the attributes' parent or, if they name none, below the driver whose code contains
- * `caller`.
+ * Like wdf_object_new, but inserts the object below the attributes' parent. If the attributes name no parent, inserts
+ * the object below the driver whose code contains `caller`.
  */
 NTSTATUS wdf_object_new_for(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, const void *caller,
                             struct wdf_object **out);

@@ -2,8 +2,8 @@
 /*
  * The host's sockets in plain C, for the sockets of Winsock Kernel: a file that includes Windows' headers cannot
  * include the host's. No function blocks, except wsk_host_wait. A function returns 0 or more, or the host's errno
- * negated, unless its comment says otherwise. Addresses (address_map.h) and interface indexes (interface_map.h) are
- * mapped here in both directions.
+ * negated, unless its comment names other results. Addresses (address_map.h) and interface indexes (interface_map.h)
+ * are mapped here in both directions.
  */
 #ifndef ONDK_WDK_WSK_HOST_H
 #define ONDK_WDK_WSK_HOST_H
