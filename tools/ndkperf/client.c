@@ -67,8 +67,8 @@ static bool client_request(struct client *c, const struct order *o)
 }
 
 /*
- * Waits until all messages of the server have arrived, and verifies the server's writes. A lap has at most a window of
- * messages on each lane. A larger number is an error of the server, and verifying so many messages could take for ever.
+ * Waits until all messages of the server have arrived, and verifies the server's writes. In a lap, each lane has at
+ * most s->window messages. Fails if the server reports more, because verifying their number could take for ever.
  */
 static bool client_wait_arrived(struct client *c)
 {
@@ -138,7 +138,7 @@ static void client_begin_interval(struct client *c, uint64_t now)
     memset(&c->interval->times, 0, sizeof c->interval->times);
 }
 
-/* Sets the server's part of the interval from an outcome. */
+/* Sets the server's part of the interval from c->outcome, which the server has sent. */
 static void client_set_server_part(struct client *c)
 {
     struct rate *r = &c->interval->server;
@@ -169,7 +169,7 @@ static void client_set_interval(struct client *c, uint64_t now)
     i->has_server = false;
 }
 
-/* Ends an interval if its time is over. In both directions, reports the interval when the server's part has arrived. */
+/* Ends an interval if its time is over. With --bidirectional, reports it only when the server's part has arrived. */
 static bool client_check_interval(struct client *c, uint64_t now)
 {
     const struct order sample = { .kind = ORDER_SAMPLE };
@@ -192,7 +192,7 @@ static bool client_check_interval(struct client *c, uint64_t now)
     return true;
 }
 
-/* Reports the rest of the run after the last whole interval. whole: whether the server has sent its part of the run. */
+/* Reports the rest of the run after the last whole interval. `whole` is true if the server has sent its part. */
 static void client_end_intervals(struct client *c, uint64_t now, bool whole)
 {
     client_set_interval(c, now);
@@ -280,7 +280,7 @@ static bool client_run(struct client *c)
     return c->o->latency ? client_run_latency(c) : client_run_bandwidth(c);
 }
 
-/* The last slice of the time may be shorter than the others, and the server's peak is a whole number of bytes. */
+/* Returns `peak`, or the average rate if it is higher: a short last slice of time and fractions are not in the peak. */
 static double client_peak(const struct rate *r, double peak)
 {
     return peak > rate_messages(r) ? peak : rate_messages(r);
@@ -342,11 +342,11 @@ static void client_end_session(struct client *c)
     s->failed = NDKPERF_OK;
     s->phase = PHASE_END;
     s->check = false;
-    s->is_ending = true; /* the end of a lane may be detected before the server's last answer */
+    s->is_ending = true; /* a lane's disconnect may be detected before the server's last answer */
     if (c->sampling)
         (void)client_wait_answer(s);
     c->sampling = false;
-    /* After a failure the first answer may be one to an earlier order. The content of answers is not read here. */
+    /* After a failure the first answer may belong to an earlier order. The content of answers is not read here. */
     if (client_send_order(c, &end) && client_wait_answer(s))
         session_disconnect(s);
     if (code != NDKPERF_OK)

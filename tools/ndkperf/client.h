@@ -17,7 +17,7 @@ struct client {
     uint64_t deadline; /* 0: the run ends after the iterations */
     uint64_t live_at;
     uint64_t interval_at, interval_messages; /* start of the interval, and number of messages before it */
-    uint64_t server_messages, server_ns;     /* as in the server's last answer to a sample */
+    uint64_t server_messages, server_ns;     /* from the server's last answer to ORDER_SAMPLE */
     uint64_t server_laps;                    /* how many of the server's messages on each lane have been verified */
     uint64_t flushes;                        /* number of flushes requested from the server since the start */
     unsigned step, steps;                    /* number of the current size, and number of sizes */
@@ -28,7 +28,7 @@ struct client {
 
 /* Ends the run if its time is over; updates the peak rate, the live line and the intervals. */
 bool client_check_clock(struct client *c, uint64_t now);
-/* Ends a run or lap: waits until both ends have received all messages. struct order describes first and count. */
+/* Ends a run or lap: waits until both ends have received all messages. For `first` and `count` see struct order. */
 bool client_flush(struct client *c, uint64_t first, uint64_t count);
 
 bool client_run_latency(struct client *c);

@@ -30,7 +30,7 @@ struct measure {
     const char *label, *part, *name; /* part: the member of the result that contains the value, or NULL */
     double unit;
     bool is_rate; /* more is better */
-    bool decides; /* the exit code depends on it */
+    bool decides; /* the exit code depends on this value */
 };
 
 static const struct measure measures[] = {
@@ -54,7 +54,7 @@ struct compare {
     const char *html;
     double threshold; /* per cent */
     json_t *rows, *differences;
-    unsigned compared, deciding, worse, missing; /* deciding, worse, missing: only values that decide */
+    unsigned compared, deciding, worse, missing; /* deciding, worse, missing: only values with `decides` */
 };
 
 /* ---- the command line ---- */
@@ -177,7 +177,7 @@ static const json_t *compare_value(const json_t *result, const struct measure *m
     return json_is_number(value) ? value : NULL;
 }
 
-/* Adds a row. b: NULL if B does not have the value. */
+/* Adds a row for a value of both runs. `b` is NULL if run B does not have the value. */
 static void compare_values(struct compare *c, const json_t *size, const struct measure *m, const json_t *a,
                            const json_t *b)
 {
@@ -213,7 +213,7 @@ static bool compare_is_latency(const struct compare *c)
     return mode && strcmp(mode, "latency") == 0;
 }
 
-/* Compares the sizes that A has. */
+/* Compares the results of both runs for each message size of run A. */
 static void compare_results(struct compare *c)
 {
     bool latency = compare_is_latency(c);
@@ -260,7 +260,7 @@ struct cell {
     char text[64];
 };
 
-/* Returns a number of a row as text, or `without` if it is missing. */
+/* Returns the number in a member of the row as text, or `without` if the member has no number. */
 static struct cell compare_cell(const json_t *row, const char *name, int digits, const char *without)
 {
     const json_t *value = json_object_get(row, name);

@@ -21,10 +21,10 @@ enum phase {
 
 struct failure {
     enum phase phase;
-    const char *step; /* NULL: there is none */
+    const char *step; /* the call that failed, or NULL */
     bool has_status;  /* status and reason are valid */
     NTSTATUS status;
-    uint32_t reason; /* 0: there is none */
+    uint32_t reason; /* 0: no reason is known */
     char text[400];  /* one line: what happened */
 };
 

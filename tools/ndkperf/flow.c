@@ -23,7 +23,7 @@ static bool flow_is_latency(const struct session *s)
     return s->run.flags & ORDER_LATENCY;
 }
 
-/* How many answers may be in progress on a lane. With --check an answer has the content of one message. */
+/* Returns how many answers a lane may have in flight. A latency answer with --check uses the only source memory. */
 static uint64_t flow_max_answers(const struct session *s)
 {
     if (flow_is_latency(s))
@@ -86,7 +86,7 @@ bool flow_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t 
     return flow_send_answers(s, l);
 }
 
-/* Verifies a read. Then changes the memory, so that a later read that writes nothing is detected. */
+/* Verifies the data of a read. Then changes the memory, so that a later read that writes nothing is detected. */
 static bool flow_check_read(struct session *s, struct lane *l, uint32_t slot)
 {
     uint8_t *at = lane_memory(s, l, AREA_TARGET, slot);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles messages and completions that arrive on a lane; messages are verified and answered. An end returns a credit,
- * which is an empty message, for each quarter of a window of sends that it has received. At most a window of the peer's
- * sends is without credit, so each send finds a receive. If an end posts no sends, an empty message that it receives is
- * not a credit but a flush: a flush follows the last message of a run or lap, and shows that all messages have arrived.
+ * Handles messages and completions that arrive on a lane; messages are verified and answered. After every `window` / 4
+ * received sends, an end returns a credit, which is an empty message. The sender has at most `window` sends without
+ * credit, so each send finds a posted receive. If an end posts no sends, an empty message that it receives is not a
+ * credit but a flush: a flush follows the last message of a run or lap, and shows that all messages have arrived.
  */
 #ifndef NDKPERF_FLOW_H
 #define NDKPERF_FLOW_H
@@ -12,7 +12,7 @@
 
 /* Returns whether this end posts sends in a bandwidth run. If so, an empty message that it receives is a credit. */
 bool flow_sends(const struct session *s);
-/* The number of messages that a credit stands for. */
+/* Returns the number of messages that a credit stands for. */
 uint32_t flow_credit(const struct session *s);
 
 /* Handlers of completions. They return false if the session has failed. */
@@ -26,7 +26,7 @@ bool flow_flush(struct session *s);
  * start, or, if this end sends, whether all lanes together have received `messages` messages of this run.
  */
 bool flow_has_arrived(const struct session *s, uint64_t flushes, uint64_t messages);
-/* Verifies the peer's writes of a lap: their numbers on each lane are first to first + count - 1. */
+/* Verifies the peer's writes of a lap: on each lane, the messages `first` to `first` + `count` - 1. */
 bool flow_check_written(struct session *s, uint64_t first, uint64_t count);
 
 #endif

@@ -156,7 +156,7 @@ struct html_runs {
     size_t count;
 };
 
-/* A member of a row, plotted as a curve. part is the object of the row that has it, or NULL for the row itself. */
+/* A member of a row, plotted as a curve. `part` names the row's object that has the member; NULL: the row itself. */
 struct html_member {
     const char *label, *part, *name;
     double unit;
@@ -236,7 +236,7 @@ static const json_t *html_result_of(const json_t *record, double size)
     return NULL;
 }
 
-/* Plots the intervals of one size, of all runs. */
+/* Plots the intervals that all runs have for one message size. */
 static void html_plot_series(FILE *out, const struct html_runs *h, double size)
 {
     bool latency = html_is_latency(h->runs[0].record);
@@ -254,7 +254,7 @@ static void html_plot_series(FILE *out, const struct html_runs *h, double size)
     plot_write(out, &p);
 }
 
-/* Plots for each time how many per cent of the messages took at most this time. */
+/* Plots the distribution of the latency: for each time, the percentage of messages that took at most this time. */
 static void html_plot_distribution(FILE *out, const struct html_runs *h, double size)
 {
     struct plot p = { .x_label = "microseconds", .y_label = "% of the messages", .x_log = true };

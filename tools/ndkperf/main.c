@@ -100,7 +100,7 @@ static bool ndkperf_connect(struct session *s)
 
 /* ---- server ---- */
 
-/* Opens the adapter of the first of the server's addresses that an interface of this machine has. */
+/* Opens an adapter for the first of the server's addresses that belongs to an interface of this machine. */
 static bool ndkperf_open_server(struct session *s)
 {
     const struct endpoint *at = &s->options->server_address;

@@ -12,7 +12,7 @@ struct meter {
 };
 
 void meter_begin(struct meter *m, uint64_t now);
-/* Updates the peak if a tenth of a second is over. messages: their number since the start of the run. */
+/* Updates the peak if a tenth of a second is over. `messages` is the number of messages since the start of the run. */
 void meter_update(struct meter *m, uint64_t now, uint64_t messages);
 
 #endif

@@ -119,7 +119,7 @@ static int perftest_parse(struct perftest_options *o, int argc, char **argv)
 
 static const char rule[] = "---------------------------------------------------------------------------------------";
 
-/* Can this end measure how long the data takes? The server of reads and of writes in one direction is passive. */
+/* Returns whether this end can measure the data's time. A server is passive in read tests and one-way write tests. */
 static bool perftest_has_time(const struct perftest *p)
 {
     return p->options->client || p->test->verb == PERFTEST_SEND ||
@@ -215,7 +215,7 @@ static bool perftest_resolve(struct perftest *p, struct endpoint *e)
     return !e->text[0] || endpoint_resolve(e, error, sizeof error) || perftest_refuse(p, NDKPERF_FAILED, "%s", error);
 }
 
-/* Finds the client's own address for this address of the server. */
+/* Finds the client's own address for a connection to p->server_address. */
 static bool perftest_find_client(struct perftest *p)
 {
     const struct endpoint *given = &p->options->client_address;
@@ -257,7 +257,7 @@ static bool perftest_begin(struct perftest *p, const struct sockaddr_storage *se
     return perftest_connect_control(p);
 }
 
-/* Tries the server's addresses in turn: for a client until one answers, for a server until this machine has one. */
+/* Tries the server's addresses in turn. A client ends at an address that answers, a server at an own address. */
 static bool perftest_connect(struct perftest *p)
 {
     const struct perftest_options *o = p->options;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `ndkperf perftest`: the other end of Linux perftest's ib_send_bw, ib_send_lat, ib_write_bw, ib_write_lat, ib_read_bw
- * and ib_read_lat, called with -R. perftest.c has the program, perftest_session.c the connections and the messages about
- * the test, perftest_data.c the data.
+ * and ib_read_lat, called with -R. perftest.c has the program, perftest_session.c has the connections and the messages
+ * about the test, and perftest_data.c has the data.
  */
 #ifndef NDKPERF_PERFTEST_H
 #define NDKPERF_PERFTEST_H
@@ -30,9 +30,9 @@ struct perftest_test {
     const char *name;
     enum perftest_verb verb;
     bool latency;
-    unsigned addresses_before; /* how often addresses are exchanged before the data, after the connection of the data */
-    bool reports_after;        /* after the data: addresses, then reports */
-    bool addresses_after;      /* at the end: addresses */
+    unsigned addresses_before; /* extra exchanges of addresses between connecting the data QP and the data */
+    bool reports_after;        /* after the data, addresses and then reports are exchanged */
+    bool addresses_after;      /* at the end, addresses are exchanged */
 };
 
 struct perftest_options {
@@ -45,15 +45,15 @@ struct perftest_options {
     ondk_config_t config;
 };
 
-/* The results of a link's requests. They are counted when they arrive, and decremented when somebody waits for them. */
+/* The kinds of results of a link. link.ready counts the results that have arrived and that no wait has consumed. */
 enum perftest_request { PERFTEST_RECEIVED, PERFTEST_POSTED };
 
 struct perftest_link {
     struct consumer c;
     struct consumer_region region;
     unsigned ready[2];
-    uint32_t length;          /* what every message that arrives must have; 0: any */
-    uint32_t received_length; /* of the last message that arrived */
+    uint32_t length;          /* the length that each received message must have; 0: any */
+    uint32_t received_length; /* length of the last received message */
 };
 
 /* The measurement that the peer reports. */
@@ -67,15 +67,15 @@ struct perftest {
     const struct perftest_test *test;
     enum ndkperf_exit failed; /* NDKPERF_OK until something has failed */
     struct sockaddr_storage server_address, client_address;
-    uint32_t area;     /* size of each half of data.region: the peer uses the first one, this end the second one */
-    uint32_t receives; /* posted at once */
+    uint32_t area;     /* size of each half of data.region: the peer uses the first half, this end the second */
+    uint32_t receives; /* number of posted receives of a send test */
     struct perftest_link control, data;
     struct consumer_region credit; /* two words: the numbers of messages that the peer and this end have received */
     uint64_t remote_address;
     uint32_t remote_token;
     char peer_version[17];
     bool is_peer_openndk;
-    double seconds; /* of the data */
+    double seconds; /* duration of the data transfer */
     struct times times;
     struct perftest_report peer;
 };
@@ -90,7 +90,7 @@ const struct perftest_test *perftest_test(uint32_t index);
 /* Prints a message and stores the exit code, unless something failed before. Returns false. */
 bool perftest_refuse(struct perftest *p, enum ndkperf_exit code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Returns whether the status is a success. If not, prints which step failed on the link. */
+/* Returns whether the status is a success. If not, prints the step that failed on the link, and stores an exit code. */
 bool perftest_check(struct perftest *p, struct perftest_link *l, const char *step, NTSTATUS status);
 /* Opens the adapter and creates what the test needs. A server listens afterwards. */
 bool perftest_open(struct perftest *p, uint32_t if_index);
@@ -103,14 +103,14 @@ bool perftest_finish(struct perftest *p);
 void perftest_close(struct perftest *p);
 
 /*
- * Has the connection or the user ended the test? Results, and memory that the peer has written, may still be new, so
- * this must be called before they are read.
+ * Returns whether the connection or the user has ended the test. Must be called before results, or memory that the peer
+ * writes, are read, because they may have arrived before the end.
  */
 bool perftest_is_over(struct perftest_link *l);
 /* Prints that the test has ended early. Returns false. */
 bool perftest_refuse_end(struct perftest *p);
 
-/* Each of these returns false after a message if the test cannot go on. */
+/* These three functions return false after a message if the test cannot go on. perftest_wait waits for one result. */
 bool perftest_wait(struct perftest *p, struct perftest_link *l, enum perftest_request which);
 /* Counts the results that have arrived. Does not wait, and does not check whether the test is over. */
 bool perftest_poll(struct perftest *p, struct perftest_link *l);

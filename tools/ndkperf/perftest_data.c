@@ -69,7 +69,7 @@ static bool data_wait_memory(struct perftest *p, bool (*is_satisfied)(const stru
     }
 }
 
-/* Has the receiver posted enough receives for one more send? sent: how many sends were posted before. */
+/* Returns whether the receiver has a receive for one more send. `sent` is the number of sends posted before. */
 static bool data_has_credit(const struct perftest *p, uint32_t sent)
 {
     const uint32_t *count = (const uint32_t *)(void *)p->credit.memory;
@@ -125,7 +125,7 @@ static bool data_receive_all(struct perftest *p)
             return false;
         if (received % p->receives % (p->receives / 3))
             continue;
-        if (!data_wait_posted(p, credits)) /* the memory of the count before this one is free again */
+        if (!data_wait_posted(p, credits)) /* the write of the previous count still uses the memory */
             return false;
         *count = received;
         if (!data_write(p, consumer_region_sge(&p->credit, sizeof *count, sizeof *count)))
@@ -138,7 +138,7 @@ static bool data_receive_all(struct perftest *p)
 
 /* ---- latency ---- */
 
-/* Sends there and back, one message at a time. The client begins. */
+/* The ends send in turn, one message at a time. The client begins. */
 static bool data_send_in_turn(struct perftest *p)
 {
     uint32_t iterations = p->options->iterations;
@@ -160,7 +160,7 @@ static bool data_send_in_turn(struct perftest *p)
     return true;
 }
 
-/* Has the peer's write with this number arrived? Its last byte is the number. */
+/* Returns whether the peer's write with this number has arrived. The last byte of a write is its number. */
 static bool data_has_write(const struct perftest *p, uint32_t number)
 {
     const uint8_t *last = p->data.region.memory + p->options->size - 1;
@@ -168,7 +168,7 @@ static bool data_has_write(const struct perftest *p, uint32_t number)
     return written_mark(last) == (uint8_t)number;
 }
 
-/* Writes there and back, one message at a time. The server begins. */
+/* The ends write in turn, one message at a time. The server begins. */
 static bool data_write_in_turn(struct perftest *p)
 {
     uint64_t start = 0;
@@ -188,7 +188,7 @@ static bool data_write_in_turn(struct perftest *p)
     return true;
 }
 
-/* Reads one message at a time. The data is arbitrary, but each read must return the same. */
+/* Reads one message at a time. The data is arbitrary, but each read must return the same data. */
 static bool data_read_in_turn(struct perftest *p)
 {
     uint8_t *memory = p->data.region.memory, *first = memory + p->area;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perftest's two connections, and what the tools exchange over the one of them that is called control: see perftest.h
- * and tests/interop/README.md. On the control connection the client sends, and the server answers with a message of the
+ * The two connections of a perftest test, and the messages of the control connection: see perftest.h and
+ * tests/interop/README.md. On the control connection the client sends, and the server answers with a message of the
  * same length. One receive is posted at a time.
  */
 #include <endian.h>
@@ -19,13 +19,13 @@
 enum {
     ADDRESS_SIZE = 56,
     OWN_SPREAD = 4096,  /* the area in which perftest places small messages: a page */
-    CONNECT_TRIES = 50, /* a server listens for the connection of the data a moment after it has announced it */
+    CONNECT_TRIES = 50, /* a server may announce the data connection shortly before it listens for it */
     TRY_MS = 100,
-    SLEEP_MS = 200, /* the longest sleep before it is checked whether Ctrl-C came */
+    SLEEP_MS = 200, /* the longest sleep between two checks for Ctrl-C */
     READ_LIMIT = 16,
 };
 
-/* Follows the version's text, so that this program recognizes itself. The tools ignore it. */
+/* Follows the version's text, so that a peer recognizes ndkperf. perftest's tools ignore this mark. */
 #define OWN_MARK "OpenNDK"
 
 /* clang-format off */
@@ -235,7 +235,7 @@ static double report_decode(uint64_t wire)
     return value;
 }
 
-/* Exchanges size, iterations, peak and average in MiB/s, and millions of messages per second, eight bytes each. */
+/* Exchanges five 8-byte fields: size, iterations, peak and average in MiB/s, millions of messages per second. */
 static bool session_exchange_reports(struct perftest *p)
 {
     const struct perftest_options *o = p->options;
@@ -266,7 +266,7 @@ static bool session_register(struct perftest *p, struct consumer_region *r, uint
                           consumer_region_create(r, p->control.c.pd, size, CONSUMER_ALL_RIGHTS));
 }
 
-/* Creates the queue pair of the data. A received message, a request and a credit each need room in the queue. */
+/* Creates the queue pair of the data. The CQ needs room for all receives, and for requests and credits in flight. */
 static bool session_open_data(struct perftest *p)
 {
     const NDK_ADAPTER_INFO *info = &p->control.c.info;
@@ -375,8 +375,8 @@ bool perftest_connect_control(struct perftest *p)
 }
 
 /*
- * Waits for the peer's disconnect first, because a tool fails if the connection ends while it waits for its last
- * completion. If the peer is this program too, the client does not wait.
+ * Waits for the peer's disconnect first, because a perftest tool fails if the connection ends while the tool waits for
+ * its last completion. If the peer is ndkperf, the client does not wait.
  */
 static void session_disconnect(struct perftest *p, struct perftest_link *l)
 {
@@ -384,7 +384,7 @@ static void session_disconnect(struct perftest *p, struct perftest_link *l)
 
     while (must_wait && !interrupt_received() && !consumer_wait_disconnect_ms(&l->c, SLEEP_MS))
         ;
-    (void)consumer_disconnect(&l->c); /* the tool may reset the connection instead of answering */
+    (void)consumer_disconnect(&l->c); /* a perftest tool may reset the connection instead of answering */
 }
 
 bool perftest_prepare(struct perftest *p)

@@ -35,7 +35,7 @@ static bool pump_post_next(struct session *s, struct lane *l, uint32_t flags)
     return lane_post(s, l, id, slot, s->run.size, flags);
 }
 
-/* Returns how many messages a lane will have posted at the end of this lap. */
+/* Returns how many messages a lane will have posted at the end of this lap, or, without --check, of the run. */
 static uint64_t pump_lap_end(const struct session *s)
 {
     uint64_t all = s->pump.count ? s->pump.count : UINT64_MAX, lap = s->pump.lap + s->window;
@@ -68,8 +68,8 @@ static bool pump_post_bursts(struct session *s, struct lane *l)
 }
 
 /*
- * Returns whether a lane may post more: until the run's time is over, and with --check also after that if a lap has
- * begun on a lane, because the lap must be posted completely on all lanes.
+ * Returns whether the lanes may post more requests. They may until the run's time is over. With --check, a lap that has
+ * begun on one lane must be posted completely on all lanes, even if the time is over.
  */
 static bool pump_may_post(const struct session *s)
 {

@@ -14,8 +14,8 @@ void pump_begin(struct session *s, uint64_t count, uint32_t burst, bool corrupt)
 /* Returns the kind of request that transfers a message. Only TEST_MIXED has requests of several kinds. */
 enum id pump_request_kind(enum test test, uint64_t message);
 /*
- * Posts what the windows allow. Sets *done to whether all posted requests have completed and none can be posted before
- * the next lap.
+ * Posts as many requests as the lanes' windows allow. Sets *done to true if all posted requests have completed, and no
+ * request can be posted before the next lap.
  */
 bool pump_post(struct session *s, bool *done);
 /* Returns whether another lap follows. If not, the run is done. */

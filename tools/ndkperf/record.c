@@ -64,8 +64,8 @@ static json_t *record_rate(const struct rate *r, uint32_t size, bool peak)
 }
 
 /*
- * Sets the sum of both ends' rates, and the rate of each end in the members "client" and "server". If !has_server, only
- * the client's rate is known.
+ * Sets the sum of both ends' rates, and the rate of each end in the members "client" and "server". If has_server is
+ * false, only the client's rate is known.
  */
 static void record_set_rates(const struct session *s, json_t *object, uint32_t size, const struct rate ends[2],
                              bool has_server, bool peak)

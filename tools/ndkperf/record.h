@@ -8,10 +8,10 @@
 #include "result.h"
 #include "session.h"
 
-/* The version of the record, which grows if a member changes its meaning. */
+/* The version of the record's format, which grows if a member changes its meaning. */
 enum { RECORD_FORMAT = 1 };
 
-/* The first lane's connection. */
+/* Describes the first lane's connection. */
 struct connection {
     char local[128], peer[128];
     ULONG ird, ord;

@@ -188,7 +188,7 @@ static struct bandwidth report_end_bandwidth(const struct result *r, const struc
                                requests_of };
 }
 
-/* Prints one line, or in both directions a line for each end and one for both. */
+/* Prints one line. With --bidirectional prints a line for each end, and one for the sum of both ends. */
 static void report_bandwidths(const struct session *s, const struct result *r)
 {
     uint64_t messages = r->client.messages + r->server.messages;
@@ -303,8 +303,8 @@ void report_result(const struct session *s, const struct result *r)
 }
 
 /*
- * On standard output the record is a line like others, which the log file receives, too. Returns false after a message
- * if there is no memory for the text.
+ * Writes the record for --json. On standard output it is a line like others, which the log file receives, too. Returns
+ * false after a message if there is no memory for the text.
  */
 static bool report_json(const json_t *record)
 {

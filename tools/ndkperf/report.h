@@ -9,7 +9,7 @@
 #include "result.h"
 #include "session.h"
 
-/* Returns why a server refuses a client. version: the peer's version. */
+/* Returns a text about why a server refuses a client. `version` is the peer's version. */
 const char *report_refusal(const struct session *s, uint32_t code, uint32_t value, uint32_t version);
 
 /* Opens the files of --json, --csv and --html. Returns false after a message. */
@@ -23,10 +23,10 @@ void report_result(const struct session *s, const struct result *r);
  */
 bool report_end(const struct session *s);
 
-/* Shows the progress: on a terminal, or with --live as a line of its own. */
+/* Shows the progress on a terminal. If stderr is no terminal and --live is given, prints a separate line. */
 void report_live(const struct session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Server: prints the result of a run that has ended. sent: the number of its own messages, with --bidirectional. */
+/* Server: prints the result of a run that has ended. `sent`: with --bidirectional, the server's own messages. */
 void report_server(const struct session *s, uint64_t received, uint64_t sent, uint64_t cpu_us);
 
 #endif

@@ -25,7 +25,7 @@ struct result {
     struct rate client;
     struct rate server; /* only with --bidirectional */
     uint64_t client_cpu_us, server_cpu_us;
-    bool has_server; /* false: the run failed before the server sent its part */
+    bool has_server; /* false: the run failed before the server sent its result */
     struct times times;
 };
 

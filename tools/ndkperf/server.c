@@ -22,9 +22,9 @@ struct server {
     struct outcome outcome;
     struct meter meter;
     uint64_t cpu_from, flushes, messages;
-    uint64_t pumped_at; /* when the last request of this run or lap completed; 0: some are incomplete */
+    uint64_t pumped_at; /* when the last request of this run or lap completed; 0: not all have */
     uint64_t live_at;
-    double live_traffic, run_traffic; /* bytes of the adapter, at the last live line and at the start of the run */
+    double live_traffic, run_traffic; /* server_traffic() at the last live line, at the start of the run */
     uint32_t turn;                    /* write latency: the lane that the client writes to next */
     uint64_t turns;
     bool flushing, ended, different, running;
@@ -78,7 +78,7 @@ static bool server_pump(struct server *v)
     return true;
 }
 
-/* Answers a write whose latency is measured. The write completes nothing at this end, so its last byte is polled. */
+/* Answers a write whose latency is measured. A write has no completion at this end, so its last byte is polled. */
 static bool server_answer_write(struct server *v)
 {
     struct session *s = v->s;
@@ -239,7 +239,7 @@ static bool server_handle_order(struct server *v)
 
 /* ---- progress ---- */
 
-/* Shows the adapter's traffic, because writes and reads by the peer complete nothing at this end. */
+/* Shows the adapter's traffic, because the peer's writes and reads have no completions at this end. */
 static void server_show_live(struct server *v, uint64_t now)
 {
     double traffic, seconds = (double)(now - v->live_at) / 1e9;

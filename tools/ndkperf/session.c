@@ -20,7 +20,7 @@ enum {
     MAX_RESULTS = 16,
     TIMEOUT_S = 30,         /* the longest time without progress */
     EVENT_MS = 200,         /* the longest wait for a notification with --events */
-    IDLE_MS = 5,            /* the longest wait for a notification without traffic */
+    IDLE_MS = 5,            /* the longest wait for a notification while there is no traffic */
     POLLS_PER_CONTROL = 64, /* polls of the lanes for each poll of the control connection */
     POLLS_PER_CHECK = 4096, /* idle polls before the peer is checked */
     ID_BITS = 4
@@ -132,7 +132,7 @@ uint32_t session_window(const NDK_ADAPTER_INFO *info, const struct session_needs
 
     most = min_u64(most, info->MaxCqDepth / (2 * needs->qps));
     most = most > spare ? most - spare : 0;
-    if (needs->check) { /* in messages: the receives need window + spare, the target and the source window each */
+    if (needs->check) { /* in messages: AREA_RECEIVE needs window + spare, the other two areas need one window each */
         memory = min_u64(MAX_CHECK_BYTES / needs->qps, info->MaxRegistrationSize) / needs->size;
         most = min_u64(most, memory > 3 + spare ? (memory - spare) / 3 : 1);
     }
@@ -347,8 +347,8 @@ static unsigned session_poll_control(struct session *s)
 }
 
 /*
- * Returns whether the adapter has transferred bytes in the last tenth of a second. The peer's reads and writes complete
- * nothing at this end, but they are faster if this end polls.
+ * Returns whether the adapter has transferred bytes in the last tenth of a second. The peer's reads and writes have no
+ * completions at this end, but they are faster if this end polls.
  */
 static bool session_has_traffic(struct session *s, uint64_t now)
 {
@@ -362,7 +362,7 @@ static bool session_has_traffic(struct session *s, uint64_t now)
     return now - s->traffic_at <= IDLE_NS;
 }
 
-/* Called after idle polls: fails if the peer has disconnected or the time limit has expired. */
+/* Called after POLLS_PER_CHECK idle polls. Fails if the peer has disconnected or the time limit has expired. */
 static bool session_check_peer(struct session *s)
 {
     struct consumer *lost = consumer_is_disconnected(&s->control) ? &s->control : NULL;

@@ -24,13 +24,13 @@ enum area { AREA_RECEIVE, AREA_TARGET, AREA_SOURCE };
 enum id { ID_RECEIVE, ID_SEND, ID_WRITE, ID_READ, ID_FLUSH, ID_ANSWER };
 
 struct lane {
-    struct consumer c; /* must be first: its address is the QPContext, and the lane's address */
+    struct consumer c; /* must be first: QPContext is the address of c, which is then also the lane's address */
     struct consumer_region memory;
     uint32_t index, peer_token;
     uint64_t peer_address;
     uint64_t posted, completed;   /* number of requests of this run */
     uint64_t received;            /* number of messages of this run */
-    uint64_t sent, credited;      /* number of sends since the start, and of sends that have got a credit */
+    uint64_t sent, credited;      /* sends since the start, and how many of them have got a credit */
     uint32_t uncredited;          /* messages received since the last credit */
     uint32_t owed;                /* answers that wait until an earlier answer has completed */
     uint64_t answered, confirmed; /* answers posted and completed since the start */
@@ -44,7 +44,7 @@ struct pump {
     uint64_t completed; /* completed requests of all lanes */
     uint32_t burst;
     bool corrupt;
-    bool over; /* set at the end of the run's time: then only messages of a lap that has begun are posted */
+    bool over; /* set when the run's time is over: from then on only a lap that has begun is completed */
 };
 
 struct session;
@@ -58,7 +58,7 @@ struct session {
     session_on_difference *on_difference;
     void *role; /* the server's struct server */
     struct consumer control;
-    struct consumer_region orders; /* the order or outcome to send, and the one to receive */
+    struct consumer_region orders; /* the order or outcome to send, and the received order or outcome */
     bool order_received, order_sending;
     struct lane *lanes;
     uint32_t lane_count, qps; /* qps: the number of lanes to create */
@@ -68,12 +68,12 @@ struct session {
     bool check, both;       /* both: --bidirectional */
     struct order run;       /* the current run */
     struct pump pump;
-    uint64_t idle, busy; /* polls of the lanes: those without a result since the last result; those with results */
+    uint64_t idle, busy; /* polls of the lanes: idle: without a result, since the last result; busy: with results */
     uint64_t idle_since;
     uint64_t traffic, traffic_at; /* bytes that the adapter has transferred, and when they last increased */
     bool is_idle;                 /* no traffic and no completions for a tenth of a second */
     bool has_timeout;             /* session_poll fails after 30 s without progress */
-    bool is_ending;               /* the last order has been sent: a lane that the peer closes is not a failure */
+    bool is_ending;               /* the client sends its last order: a lane that the peer closes is not a failure */
     enum phase phase;
     struct failure failure;   /* the first failure, which has been printed */
     enum ndkperf_exit failed; /* the exit code of this failure */
@@ -90,9 +90,9 @@ struct session_needs {
 };
 /* Returns how many requests this adapter can have in progress on each lane, at most `window`. 0: not even one. */
 uint32_t session_window(const NDK_ADAPTER_INFO *info, const struct session_needs *needs);
-/* Computes spare and the layout for window, max_size, check and both. */
+/* Computes spare, stride and slots from window, max_size, check and both. */
 void session_layout(struct session *s);
-/* Returns the bytes that qps lanes of this layout need: messages, and approximately the provider's memory. */
+/* Returns the bytes that s->qps lanes need: their messages, and approximately the provider's memory. */
 uint64_t session_memory(const struct session *s);
 /* Creates the next lane: queue pair, memory and receives. */
 bool session_add_lane(struct session *s);
@@ -107,15 +107,15 @@ bool session_refuse(struct session *s, enum ndkperf_exit code, const char *forma
 /* Stores an exit code that is not a failure to report. */
 bool session_set_failed(struct session *s, enum ndkperf_exit code);
 
-/* The control connection. control_receive posts the receive for the next order. control_send sends an order. */
+/* Requests of the control connection. control_receive posts a receive for the next message. control_send sends one. */
 bool control_receive(struct session *s);
 bool control_send(struct session *s, const uint8_t bytes[WIRE_ORDER]);
 const uint8_t *control_received(const struct session *s);
 
 uint8_t *lane_memory(const struct session *s, const struct lane *l, enum area area, uint32_t slot);
 /*
- * Posts one message: a send or write from AREA_SOURCE (to the peer's AREA_TARGET), or a read into AREA_TARGET. If len
- * is 0, posts an empty send.
+ * Posts one message: a send from AREA_SOURCE, a write from AREA_SOURCE to the peer's AREA_TARGET, or a read into
+ * AREA_TARGET. If len is 0, posts an empty send.
  */
 bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uint32_t len, uint32_t flags);
 bool lane_receive(struct session *s, struct lane *l, uint32_t slot);

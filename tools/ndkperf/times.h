@@ -18,11 +18,11 @@ struct times {
 };
 
 void times_add(struct times *t, uint64_t ns);
-/* Return microseconds, 0 if the histogram is empty. part: from 0 to 1, for example 0.99. */
+/* Return microseconds, or 0 if the histogram is empty. `part` is from 0 to 1, for example 0.99. */
 double times_quantile(const struct times *t, double part);
 double times_mean(const struct times *t);
 double times_deviation(const struct times *t);
-/* Returns the bounds of a class in ns: from is inside, to is outside. */
+/* Returns the bounds of a class in ns. *from is in the class, *to is above the class. */
 void times_class(unsigned index, uint64_t *from, uint64_t *to);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ndkperf's protocol. The first connection is for control; each further connection is a lane, which is a measured queue
- * pair. Each connection begins with private data: a hello in the connect, and an answer in the accept or reject. They
- * fit into 56 bytes, because some adapters allow no more private data. Then the client sends orders of 64 bytes on the
+ * pair. Each connection begins with private data: a hello in the connect, and an answer in the accept or reject. Each
+ * fits into 56 bytes, because some adapters allow no more private data. Then the client sends orders of 64 bytes on the
  * control connection, one at a time, and the server returns an outcome for each order. All numbers are big-endian.
  * Magic and version have the same place in every version, so that an end can name the version of a refused peer.
  */
@@ -22,14 +22,14 @@ enum { HELLO_CHECK = 1, HELLO_BOTH = 2 }; /* HELLO_BOTH: the server's lanes carr
 struct hello {
     uint32_t version;
     uint32_t index;   /* 0: control; else the lane's number */
-    uint32_t session; /* the same for all connections of a run */
+    uint32_t session; /* a number that all connections of a session share */
     uint32_t qps;
     uint32_t size; /* the largest message */
     uint32_t window;
     uint32_t flags;
-    uint32_t token; /* of the lane's memory, which the peer may access */
+    uint32_t token; /* token of the lane's memory, which the peer may access */
     uint64_t address;
-    uint32_t inline_size; /* with HELLO_BOTH: for the server's requests, too */
+    uint32_t inline_size; /* with HELLO_BOTH, the server also uses this size */
 };
 
 enum answer_code {
@@ -65,9 +65,9 @@ enum { ORDER_LATENCY = 1, ORDER_CORRUPT = 2, ORDER_WARMUP = 4 };
 struct order {
     uint32_t kind; /* enum order_kind */
     uint32_t test, flags, size;
-    uint64_t first; /* flush: the number of the run's messages before those that `count` counts */
+    uint64_t first; /* flush: how many messages of the run precede the messages that `count` counts */
     /*
-     * Flush: the number of messages since the last flush: with HELLO_CHECK of each lane, otherwise of all lanes. Run
+     * Flush: the number of messages since the last flush, with HELLO_CHECK on each lane, otherwise on all lanes. Run
      * with HELLO_BOTH: how many messages the server posts on each lane; 0: the server posts until the flush.
      */
     uint64_t count;
@@ -80,12 +80,12 @@ struct outcome {
     uint32_t different; /* 1: a message differed; the next three members name the message */
     uint32_t lane, offset;
     uint64_t message;
-    uint64_t cpu_us;             /* used by the server since the start of the run */
+    uint64_t cpu_us;             /* CPU time of the server since the start of the run */
     uint64_t messages, ns, peak; /* the server's own requests: number, time, and best rate in bytes per second */
 };
 
 void hello_put(const struct hello *h, uint8_t bytes[WIRE_PRIVATE]);
-/* Returns false if this is not a hello of any version. For another version only the version is filled in. */
+/* Returns false if the bytes are not a hello of any version. For another version, fills in only the version. */
 bool hello_get(struct hello *h, const uint8_t *bytes, size_t len);
 void answer_put(const struct answer *a, uint8_t bytes[WIRE_PRIVATE]);
 bool answer_get(struct answer *a, const uint8_t *bytes, size_t len);
