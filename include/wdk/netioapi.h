@@ -254,12 +254,12 @@ NETIOAPI_API GetBestRoute2(_In_opt_ NET_LUID *InterfaceLuid, _In_ NET_IFINDEX In
 NETIOAPI_API GetIpPathTable(_In_ ADDRESS_FAMILY Family, _Outptr_ PMIB_IPPATH_TABLE *Table);
 NTKERNELAPI VOID NETIOAPI_API_ FreeMibTable(_In_ PVOID Memory);
 
-/* ---- Notices ----------------------------------------------------------------------------------------------------- */
+/* ---- Notifications of changes ------------------------------------------------------------------------------------ */
 
 /*
- * Callback runs at PASSIVE_LEVEL on a thread of the kernel. In its row only family, LUID, index and address are set.
- * For MibInitialNotification the row is NULL. CancelMibChangeNotify2 waits for a running callback, so the callback must
- * not call it.
+ * Callback runs at PASSIVE_LEVEL on a thread of the kernel. In the row that it receives, only family, LUID, index and
+ * address are set. For MibInitialNotification the row is NULL. CancelMibChangeNotify2 waits for a running callback, so
+ * the callback must not call CancelMibChangeNotify2.
  */
 NETIOAPI_API NotifyIpInterfaceChange(_In_ ADDRESS_FAMILY Family, _In_ PIPINTERFACE_CHANGE_CALLBACK Callback,
                                      _In_opt_ PVOID CallerContext, _In_ BOOLEAN InitialNotification,

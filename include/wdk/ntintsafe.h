@@ -29,7 +29,7 @@
         return STATUS_SUCCESS;                                                                          \
     }
 
-/* For each type: what the routines' names contain for it, and the type itself. */
+/* Each pair is a type's name in the names of routines, and the type itself. */
 #define ONDK_INTSAFE_TYPES(apply)                                                                       \
     apply(Int8, INT8) apply(UInt8, UINT8) apply(Short, SHORT) apply(UShort, USHORT) apply(Int, INT)     \
     apply(UInt, UINT) apply(Long, LONG) apply(ULong, ULONG) apply(LongLong, LONGLONG)                   \

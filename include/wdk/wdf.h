@@ -94,8 +94,8 @@ FORCEINLINE VOID WDF_OBJECT_ATTRIBUTES_INIT(_Out_ PWDF_OBJECT_ATTRIBUTES Attribu
 }
 
 /*
- * The description of a context type is a weak symbol. Therefore two source files of a driver can declare the same
- * context type, and it is one type.
+ * The description of a context type is a weak symbol. If two source files of a driver declare the same context type,
+ * the linker keeps one description, so the type is the same in both files.
  */
 #define WDF_TYPE_NAME_TO_TYPE_INFO(contexttype) _WDF_##contexttype##_TYPE_INFO
 #define WDF_GET_CONTEXT_TYPE_INFO(contexttype) (&WDF_TYPE_NAME_TO_TYPE_INFO(contexttype))
@@ -173,7 +173,7 @@ NTKERNELAPI PDRIVER_OBJECT WdfDriverWdmGetDriverObject(_In_ WDFDRIVER Driver);
 /* Returns NULL if WdfDriverCreate was not called for this driver object. */
 NTKERNELAPI WDFDRIVER WdfWdmDriverGetWdfDriverHandle(_In_ PDRIVER_OBJECT DriverObject);
 
-/* Creates a framework object for the device that the port driver has created. It can be the parent of other objects. */
+/* Creates a framework object for the port driver's device. The framework object can be the parent of other objects. */
 NTKERNELAPI NTSTATUS WdfDeviceMiniportCreate(_In_ WDFDRIVER Driver, _In_opt_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                              _In_ PDEVICE_OBJECT DeviceObject,
                                              _In_opt_ PDEVICE_OBJECT AttachedDeviceObject, _In_opt_ PDEVICE_OBJECT Pdo,
@@ -241,8 +241,8 @@ FORCEINLINE LONGLONG WDF_ABS_TIMEOUT_IN_US(_In_ ULONGLONG Time)
 }
 
 /*
- * The attributes must name a parent: a device or a descendant of one. A timer must be deleted at PASSIVE_LEVEL; the
- * deletion waits for its callback.
+ * The attributes must name a parent: a device or a descendant of a device. A timer must be deleted at PASSIVE_LEVEL;
+ * the deletion waits for the timer's callback.
  */
 NTKERNELAPI NTSTATUS WdfTimerCreate(_In_ PWDF_TIMER_CONFIG Config, _In_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                     _Out_ WDFTIMER *Timer);
@@ -272,8 +272,8 @@ FORCEINLINE VOID WDF_WORKITEM_CONFIG_INIT(_Out_ PWDF_WORKITEM_CONFIG Config, _In
 }
 
 /*
- * The attributes must name a parent: a device or a descendant of one. A work item must be deleted at PASSIVE_LEVEL. The
- * deletion waits for its callback, unless the callback itself deletes the work item.
+ * The attributes must name a parent: a device or a descendant of a device. A work item must be deleted at
+ * PASSIVE_LEVEL. The deletion waits for the work item's callback, unless the callback itself deletes the work item.
  */
 NTKERNELAPI NTSTATUS WdfWorkItemCreate(_In_ PWDF_WORKITEM_CONFIG Config, _In_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                        _Out_ WDFWORKITEM *WorkItem);

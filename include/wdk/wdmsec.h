@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices with a security descriptor. Access is not checked: the descriptor is only parsed, so that an invalid one
- * fails as on Windows.
+ * Devices with a security descriptor. Access is not checked. The descriptor is only parsed, so that an invalid
+ * descriptor is refused as on Windows.
  */
 #ifndef ONDK_WDK_WDMSEC_H
 #define ONDK_WDK_WDMSEC_H

@@ -5,7 +5,7 @@
 #ifndef ONDK_WDK_WS2DEF_H
 #define ONDK_WDK_WS2DEF_H
 
-#include <guiddef.h> /* mingw-w64 has its own declarations */
+#include <guiddef.h> /* in angle brackets, because mingw-w64 has its own guiddef.h */
 #include "inaddr.h"
 #include "ntdef.h"
 

@@ -60,7 +60,7 @@ typedef struct _sockaddr_in6_pair {
 #define IPV6_UNICAST_IF 31
 
 typedef struct in_pktinfo {
-    IN_ADDR ipi_addr; /* of a received packet: its destination; of a packet to send: its source */
+    IN_ADDR ipi_addr; /* the destination of a received packet, or the source of a packet to send */
     ULONG ipi_ifindex;
 } IN_PKTINFO, *PIN_PKTINFO;
 

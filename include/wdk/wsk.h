@@ -107,7 +107,7 @@ typedef struct _WSK_TDI_MAP_INFO {
 #define WSK_FLAG_WAITALL 0x00000002        /* WskReceive */
 #define WSK_FLAG_DRAIN 0x00000004
 #define WSK_FLAG_ABORTIVE 0x00000001       /* WskDisconnect */
-#define WSK_FLAG_RELEASE_ASAP 0x00000002   /* as a flag of indications to the client */
+#define WSK_FLAG_RELEASE_ASAP 0x00000002   /* in receive events: the client should release the retained data soon */
 #define WSK_FLAG_ENTIRE_MESSAGE 0x00000004
 #define WSK_FLAG_AT_DISPATCH_LEVEL 0x00000008
 
@@ -276,7 +276,8 @@ typedef struct _WSK_PROVIDER_BASIC_DISPATCH {
 } WSK_PROVIDER_BASIC_DISPATCH, *PWSK_PROVIDER_BASIC_DISPATCH;
 
 /*
- * The other tables begin with the basic table's entries, both as the member Basic and as members of the table itself.
+ * The other tables begin with the basic table's entries. A client can access these entries through the member Basic, or
+ * as members of the table itself.
  */
 #define ONDK_WSK_BASIC                                                              \
     __extension__ union {                                                           \
@@ -388,8 +389,8 @@ typedef struct _WSK_PROVIDER_NPI {
 NTKERNELAPI NTSTATUS WskRegister(_In_ PWSK_CLIENT_NPI WskClientNpi, _Out_ PWSK_REGISTRATION WskRegistration);
 
 /*
- * Returns the provider. The provider always exists, so the call never waits. PASSIVE_LEVEL; with WSK_NO_WAIT <=
- * DISPATCH_LEVEL. Each success needs one WskReleaseProviderNPI.
+ * Returns the provider. The provider always exists, so the call never waits. IRQL <= DISPATCH_LEVEL with WSK_NO_WAIT,
+ * otherwise PASSIVE_LEVEL. The client must release each captured provider with WskReleaseProviderNPI.
  *   STATUS_NOINTERFACE       the client's version is neither 1.0 nor 1.1
  *   STATUS_DEVICE_NOT_READY  WskDeregister has been called
  */

@@ -40,7 +40,7 @@ typedef enum _SCSI_NOTIFICATION_TYPE {
     ResetDetected,         /* the port driver sends no requests for BusResetHoldTime */
     _obsolete1,
     _obsolete2,
-    RequestTimerCall,      /* PHW_TIMER, ULONG microseconds, 0 cancels; one timer for each adapter */
+    RequestTimerCall,      /* PHW_TIMER, ULONG microseconds (0 cancels); each adapter has one such timer */
     BusChangeDetected,     /* scans the bus */
     WMIEvent,              /* WMIEvent and WMIReregister have no effect: there is no WMI */
     WMIReregister,

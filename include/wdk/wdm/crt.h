@@ -92,7 +92,7 @@ NTKERNELAPI errno_t ondk_wcsncpy_s(PWSTR destination, rsize_t size, PCWSTR sourc
 #define wcscat_s ondk_wcscat_s
 #define wcsncpy_s ondk_wcsncpy_s
 #ifndef _TRUNCATE
-#define _TRUNCATE ((rsize_t)-1) /* as count: truncate, and return STRUNCATE */
+#define _TRUNCATE ((rsize_t)-1) /* if count is this value, the function truncates the text and returns STRUNCATE */
 #endif
 #ifndef STRUNCATE
 #define STRUNCATE 80

@@ -104,7 +104,7 @@ NTKERNELAPI LONG KeReleaseSemaphore(_Inout_ PRKSEMAPHORE Semaphore, _In_ KPRIORI
 NTKERNELAPI LONG KeReadStateSemaphore(_In_ PRKSEMAPHORE Semaphore);
 
 /*
- * Mutexes are owned by a thread, which may acquire them again. A wait for a mutex whose owner has ended returns
+ * A mutex is owned by a thread, which may acquire the mutex again. A wait for a mutex whose owner has ended returns
  * STATUS_ABANDONED_WAIT_0. A release by another thread raises STATUS_MUTANT_NOT_OWNED.
  */
 NTKERNELAPI VOID KeInitializeMutex(_Out_ PRKMUTEX Mutex, _In_ ULONG Level);
@@ -112,8 +112,8 @@ NTKERNELAPI LONG KeReleaseMutex(_Inout_ PRKMUTEX Mutex, _In_ BOOLEAN Wait);
 NTKERNELAPI LONG KeReadStateMutex(_In_ PRKMUTEX Mutex);
 
 /*
- * Timeouts are in units of 100 ns: negative values are relative, positive ones are system time since 1601, zero does
- * not wait, NULL waits for ever. IRQL <= APC_LEVEL; with a timeout of zero <= DISPATCH_LEVEL. More than
+ * Timeouts are in units of 100 ns. Negative values are relative. Positive values are system time since 1601. Zero means
+ * no wait, NULL no limit. IRQL <= DISPATCH_LEVEL with a timeout of zero, otherwise IRQL <= APC_LEVEL. More than
  * THREAD_WAIT_OBJECTS objects need an array of wait blocks. Alertable and WaitMode have no effect, because there are no
  * alerts and no user APCs.
  */

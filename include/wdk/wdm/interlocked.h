@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Interlocked operations, ordered reads and writes, barriers and bit scans. Any IRQL. Increment, Decrement and Add
- * return the new value, the others the previous one. A form without a suffix is a full barrier.
+ * return the new value. The other operations return the previous value. A form without a suffix is a full barrier.
  */
 #ifndef ONDK_WDK_WDM_INTERLOCKED_H
 #define ONDK_WDK_WDM_INTERLOCKED_H

@@ -68,8 +68,8 @@ typedef VOID IO_APC_ROUTINE(PVOID ApcContext, PIO_STATUS_BLOCK IoStatusBlock, UL
 typedef IO_APC_ROUTINE *PIO_APC_ROUTINE;
 
 /*
- * The loader looks up DriverEntry by name, so it must be visible with any compiler flags. It is declared without
- * parameters, because some drivers declare the first parameter as PVOID.
+ * The loader looks up DriverEntry by name, so the function must be visible with any compiler flags. This declaration
+ * has no parameters, because some drivers declare the first parameter as PVOID.
  */
 #ifdef __cplusplus
 NTKERNELAPI DRIVER_INITIALIZE DriverEntry;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Spin locks, fast and guarded mutexes, push locks, ERESOURCE, rundown protection, remove locks. While checks are on,
- * each lock that a thread holds is recorded with the place where it was acquired. Locks that are acquired twice,
- * released by another thread, held at the end of a callback, or freed while held are reported.
+ * each lock that a thread holds is recorded with the place where it was acquired. The checks report a lock that its
+ * holder acquires again (unless the lock is recursive), that another thread releases, that is held at the end of a
+ * callback, or that is freed while held.
  */
 #ifndef ONDK_WDK_WDM_LOCKS_H
 #define ONDK_WDK_WDM_LOCKS_H
@@ -34,7 +35,7 @@ NTKERNELAPI VOID KeReleaseSpinLockForDpc(_Inout_ PKSPIN_LOCK SpinLock, _In_ KIRQ
  */
 typedef struct _KSPIN_LOCK_QUEUE {
     struct _KSPIN_LOCK_QUEUE *volatile Next;
-    PKSPIN_LOCK volatile Lock; /* bit 0: still waiting */
+    PKSPIN_LOCK volatile Lock; /* bit 0 is set while the thread waits */
 } KSPIN_LOCK_QUEUE, *PKSPIN_LOCK_QUEUE;
 
 typedef struct _KLOCK_QUEUE_HANDLE {
@@ -193,7 +194,7 @@ NTKERNELAPI VOID ExWaitForRundownProtectionReleaseCacheAware(_Inout_ PEX_RUNDOWN
 /* ---- Remove locks: count the users of a device that may be removed ----------------------------------------------- */
 
 typedef struct _IO_REMOVE_LOCK {
-    volatile LONG IoCount; /* acquisitions, and one that IoInitializeRemoveLock adds */
+    volatile LONG IoCount; /* acquisitions, plus 1 from IoInitializeRemoveLock */
     volatile LONG Removed;
     ULONG Tag;
     KEVENT RemoveEvent;

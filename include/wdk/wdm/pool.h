@@ -133,8 +133,8 @@ NTKERNELAPI PVOID ExAllocatePoolWithQuotaTag(_In_ POOL_TYPE PoolType, _In_ SIZE_
  */
 NTKERNELAPI PVOID ExAllocatePool2(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);
 /*
- * Also returns NULL for a parameter that is not optional and is neither a priority nor, for nonpaged pool, a node. So it
- * refuses secure pool, which no routine here creates.
+ * Also returns NULL if a required parameter has a type that this function does not support. It supports the priority,
+ * and for nonpaged pool node 0. So secure pool is refused.
  */
 NTKERNELAPI PVOID ExAllocatePool3(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag,
                                   _In_opt_ PCPOOL_EXTENDED_PARAMETER ExtendedParameters,

@@ -73,9 +73,9 @@ NTKERNELAPI NTSTATUS RtlHashUnicodeString(_In_ PCUNICODE_STRING String, _In_ BOO
 NTKERNELAPI NTSTATUS RtlValidateUnicodeString(_In_ ULONG Flags, _In_ PCUNICODE_STRING String);
 
 /*
- * Conversions. If the parameter Allocate... is TRUE, the result is in paged pool, and RtlFree... frees it. Otherwise it
- * is written to DestinationString's own buffer; if that is too small, STATUS_BUFFER_OVERFLOW is returned.
- * PASSIVE_LEVEL.
+ * Conversions. If the parameter Allocate... is TRUE, the result is in paged pool, and RtlFree... frees it. Otherwise
+ * the result is written to DestinationString's own buffer; if the buffer is too small, the function returns
+ * STATUS_BUFFER_OVERFLOW. PASSIVE_LEVEL.
  */
 #define RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE 0x00000001
 #define RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING 0x00000002

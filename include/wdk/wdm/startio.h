@@ -12,8 +12,8 @@ EXTERN_C_START
 
 /*
  * Passes the request to StartIo at once or, if the device is busy, inserts it into DeviceObject->DeviceQueue: at the
- * end, or by *Key. If CancelFunction is given, this is done under the cancel spin lock. If the request was cancelled
- * before, IoStartPacket calls its cancel routine. IRQL <= DISPATCH_LEVEL.
+ * end, or by *Key. If CancelFunction is given, IoStartPacket holds the cancel spin lock meanwhile. If the request was
+ * cancelled before, IoStartPacket calls its cancel routine. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID IoStartPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ PIRP Irp, _In_opt_ PULONG Key,
                                _In_opt_ PDRIVER_CANCEL CancelFunction);

@@ -121,7 +121,7 @@ typedef struct _OBJECT_HANDLE_INFORMATION {
 
 extern NTKERNELAPI POBJECT_TYPE *PsThreadType;
 
-/* Reference counts of the objects that handles can refer to: threads, files, devices. IRQL <= DISPATCH_LEVEL. */
+/* Change the reference counts of objects that handles can refer to: threads, files, devices. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI LONG_PTR ObfReferenceObject(_In_ PVOID Object);
 NTKERNELAPI LONG_PTR ObfDereferenceObject(_In_ PVOID Object);
 NTKERNELAPI VOID ObDereferenceObjectDeferDelete(_In_ PVOID Object);

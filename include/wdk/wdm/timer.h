@@ -115,8 +115,8 @@ FORCEINLINE VOID ExInitializeDeleteTimerParameters(_Out_ PEXT_DELETE_PARAMETERS 
 }
 
 /*
- * The callback runs at DISPATCH_LEVEL; periods are in units of 100 ns. IRQL <= DISPATCH_LEVEL; if Wait is TRUE, <=
- * APC_LEVEL.
+ * The callback runs at DISPATCH_LEVEL. Periods are in units of 100 ns. IRQL <= APC_LEVEL if Wait is TRUE, otherwise
+ * IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI PEX_TIMER ExAllocateTimer(_In_opt_ PEXT_CALLBACK Callback, _In_opt_ PVOID CallbackContext,
                                       _In_ ULONG Attributes);

@@ -33,7 +33,7 @@ typedef VOID IO_WORKITEM_ROUTINE_EX(_In_ PVOID IoObject, _In_opt_ PVOID Context,
 typedef IO_WORKITEM_ROUTINE_EX *PIO_WORKITEM_ROUTINE_EX;
 
 typedef struct _WORK_QUEUE_ITEM {
-    LIST_ENTRY List; /* Flink is NULL while it is not queued */
+    LIST_ENTRY List; /* Flink is NULL while the item is not queued */
     PWORKER_THREAD_ROUTINE WorkerRoutine;
     PVOID volatile Parameter;
 } WORK_QUEUE_ITEM, *PWORK_QUEUE_ITEM;
@@ -52,8 +52,8 @@ FORCEINLINE VOID ExInitializeWorkItem(_Out_ PWORK_QUEUE_ITEM Item, _In_ PWORKER_
 NTKERNELAPI VOID ExQueueWorkItem(_Inout_ PWORK_QUEUE_ITEM WorkItem, _In_ WORK_QUEUE_TYPE QueueType);
 
 /*
- * A queued item holds a reference to its device or driver object until its routine has returned. The routine may free
- * the item or queue it again. IRQL <= DISPATCH_LEVEL; IoInitializeWorkItem and IoUninitializeWorkItem: any.
+ * A queued item has a reference on its device or driver object until its routine has returned. The routine may free the
+ * item or queue it again. IRQL <= DISPATCH_LEVEL; IoInitializeWorkItem and IoUninitializeWorkItem: any IRQL.
  */
 NTKERNELAPI PIO_WORKITEM IoAllocateWorkItem(_In_ struct _DEVICE_OBJECT *DeviceObject);
 NTKERNELAPI VOID IoFreeWorkItem(_In_ PIO_WORKITEM IoWorkItem);

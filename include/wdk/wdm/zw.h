@@ -124,7 +124,7 @@ typedef struct _KEY_VALUE_PARTIAL_INFORMATION_ALIGN64 {
     UCHAR Data[1];
 } KEY_VALUE_PARTIAL_INFORMATION_ALIGN64, *PKEY_VALUE_PARTIAL_INFORMATION_ALIGN64;
 
-/* The parent key must exist; creates the last component if it does not exist. */
+/* The parent key must exist. The key itself is created if it does not exist. */
 NTKERNELAPI NTSTATUS ZwCreateKey(_Out_ PHANDLE KeyHandle, _In_ ACCESS_MASK DesiredAccess,
                                  _In_ POBJECT_ATTRIBUTES ObjectAttributes, _Reserved_ ULONG TitleIndex,
                                  _In_opt_ PUNICODE_STRING Class, _In_ ULONG CreateOptions,
