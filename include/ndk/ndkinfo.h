@@ -23,13 +23,13 @@ typedef enum _NDK_RDMA_TECHNOLOGY {
     NdkMaxTechnology = 5
 } NDK_RDMA_TECHNOLOGY;
 
-/* The last byte of a buffer is never written before the bytes in front of it. */
+/* The adapter never writes the last byte of a buffer before the other bytes of that buffer. */
 #define NDK_ADAPTER_FLAG_IN_ORDER_DMA_SUPPORTED               0x00000001
 /* The destination memory of reads needs no RDMA_READ_SINK flag and may be given as logical addresses. */
 #define NDK_ADAPTER_FLAG_RDMA_READ_SINK_NOT_REQUIRED          0x00000002
 /* NdkControlCqInterruptModeration works. */
 #define NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED    0x00000004
-/* The adapter processes several connections in parallel, so using more than one may be faster. */
+/* The adapter processes several connections in parallel, so more than one connection may be faster. */
 #define NDK_ADAPTER_FLAG_MULTI_ENGINE_SUPPORTED               0x00000008
 /* NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE works. */
 #define NDK_ADAPTER_FLAG_RDMA_READ_LOCAL_INVALIDATE_SUPPORTED 0x00000010

@@ -19,7 +19,8 @@
  *                results, except a create's out parameter.
  *   Requests     The functions of NDK_QP_DISPATCH and NdkSrqReceive that take a RequestContext post a request.
  *                STATUS_SUCCESS: the request will complete with one NDK_RESULT on the CQ, or with none if it is silent
- *                and succeeds. Any other status: it was not posted. A flushed request completes with STATUS_CANCELLED.
+ *                and succeeds. Any other status: the request was not posted. A flushed request completes with
+ *                STATUS_CANCELLED.
  *   Lengths      Functions with an in/out length write the size needed and return STATUS_BUFFER_TOO_SMALL if the buffer
  *                is too short. Otherwise they write the size used.
  *   (here)       marks a choice of this provider that the interface leaves open. A malformed argument gives
@@ -78,8 +79,8 @@ typedef struct _NDK_OBJECT_HEADER {
 } NDK_OBJECT_HEADER;
 
 /*
- * Completion of a pending create. Status is STATUS_SUCCESS, and pNdkObject is the new object, or Status is an error of
- * the create function, and pNdkObject is undefined.
+ * Completion of a pending create. If Status is STATUS_SUCCESS, pNdkObject is the new object. Otherwise Status is an
+ * error of the create function, and pNdkObject is undefined.
  */
 typedef VOID (*NDK_FN_CREATE_COMPLETION)(
     _In_opt_ PVOID Context, _In_ NTSTATUS Status, _In_ NDK_OBJECT_HEADER *pNdkObject);
@@ -96,7 +97,7 @@ typedef VOID (*NDK_FN_CLOSE_COMPLETION)(_In_opt_ PVOID Context);
 /*
  * Closes an object of any type but the adapter. The consumer must not use the object afterwards. Pending requests on
  * the object complete before the close, with STATUS_CANCELLED if they cannot finish. An object may be closed before the
- * objects that depend on it; the close then stays pending until the last of them is closed.
+ * objects that depend on it; the close then stays pending until the last dependent object is closed.
  *   STATUS_SUCCESS   closed; CloseCompletion is not called
  *   STATUS_PENDING   CloseCompletion is called when no request, callback or dependent object is left
  * No other status is returned.
@@ -278,8 +279,8 @@ typedef NTSTATUS (*NDK_FN_REGISTER_MR)(
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * Ends a registration. After its completion no local or remote access reaches the memory. The call cannot fail: it
- * returns STATUS_SUCCESS or STATUS_PENDING.
+ * Ends a registration. When the call has completed, no local or remote access reaches the memory any more. The call
+ * cannot fail: it returns STATUS_SUCCESS or STATUS_PENDING.
  */
 typedef NTSTATUS (*NDK_FN_DEREGISTER_MR)(
     _In_ NDK_MR *pNdkMr, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
@@ -347,8 +348,9 @@ struct _NDK_MW {
 typedef VOID (*NDK_FN_SRQ_NOTIFICATION_CALLBACK)(_In_opt_ PVOID SrqNotificationContext, _In_ NTSTATUS SrqStatus);
 
 /*
- * Sets depth and threshold. Depth 0 keeps the depth. A threshold above 0 arms the notification, which is called at once
- * if fewer receives are queued already. Threshold 0 leaves the threshold and the notification as they are.
+ * Sets depth and threshold. Depth 0 keeps the depth. A threshold above 0 arms the notification. If the number of queued
+ * receives is already below the threshold, the notification is called at once. Threshold 0 changes neither the
+ * threshold nor the notification.
  *   STATUS_INVALID_PARAMETER  over the adapter's MaxSrqDepth
  */
 typedef NTSTATUS (*NDK_FN_MODIFY_SRQ)(
@@ -356,8 +358,9 @@ typedef NTSTATUS (*NDK_FN_MODIFY_SRQ)(
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * Posts a receive, which the next QP of the SRQ that needs one uses. The receive completes on that QP's receive CQ. The
- * statuses are those of NDK_FN_RECEIVE. A receive that is still queued when the SRQ is closed has no completion.
+ * Posts a receive. The next QP of the SRQ that needs a receive uses the posted receive, which completes on that QP's
+ * receive CQ. The statuses are those of NDK_FN_RECEIVE. A receive that is still queued when the SRQ is closed has no
+ * completion.
  */
 typedef NTSTATUS (*NDK_FN_SRQ_RECEIVE)(
     _In_ NDK_SRQ *pNdkSrq, _In_opt_ PVOID RequestContext, _In_reads_(nSge) CONST NDK_SGE *pSgl, _In_ ULONG nSge);
@@ -390,21 +393,22 @@ struct _NDK_SRQ {
 
 /*
  * Posts. The functions from NDK_FN_SEND to NDK_FN_INVALIDATE, and NDK_FN_SRQ_RECEIVE, never pend. With STATUS_SUCCESS
- * the request is queued and will complete; with any other status it is not. All of them can return:
+ * the request is queued and will complete; with any other status it is not queued. All of them can return:
  *   STATUS_SUCCESS                 queued
- *   STATUS_CONNECTION_INVALID      not for receives: the QP is not connected. Not for NDK_FN_SRQ_RECEIVE: one of the
- *                                  QP's CQs has overflowed (here)
+ *   STATUS_CONNECTION_INVALID      the QP of a request other than a receive is not connected, or one of the QP's CQs
+ *                                  has overflowed (here). NDK_FN_SRQ_RECEIVE does not return this status.
  *   STATUS_INSUFFICIENT_RESOURCES  the queue is full, or memory ran out (here)
  *   STATUS_INVALID_PARAMETER       a flag that the function does not have, more SGEs or bytes than the queue or the
  *                                  adapter allows, or the list is null although nSge is not 0 (here)
  *   STATUS_ACCESS_VIOLATION        the token of an SGE is invalid or of another PD, the SGE is not inside the token's
  *                                  region, or, for a receive or read, the region lacks local write (here)
  * The statuses of a completion:
- *   STATUS_SUCCESS                 done; after a send or write the memory may be reused, but the peer may not have it
+ *   STATUS_SUCCESS                 done; after a send or write the memory may be reused, even if the data is not yet
+ *                                  at the peer
  *   STATUS_CANCELLED               a flush, a disconnect or a close of this side ended the request
  *   STATUS_CONNECTION_ABORTED      the connection ended before the request (here)
  *   STATUS_ACCESS_VIOLATION        the registration of an SGE ended before the request was carried out (here)
- * The functions name further ones. docs/status.md has all causes, and the provider's reasons.
+ * The comments of the functions name further statuses. docs/status.md has all causes, and the provider's reasons.
  */
 
 /*
@@ -435,8 +439,8 @@ typedef NTSTATUS (*NDK_FN_SEND_AND_INVALIDATE)(
     _In_ ULONG Flags, _In_ UINT32 RemoteToken);
 
 /*
- * Posts a receive for one message; allowed before the QP is connected. A message that is longer, or that finds no
- * receive, ends the connection.
+ * Posts a receive for one message; allowed before the QP is connected. A message that is longer than its receive, or
+ * that finds no receive, ends the connection.
  *   STATUS_INVALID_PARAMETER  the QP has an SRQ (here)
  * As the completion's status, after which the connection has ended:
  *   STATUS_DATA_OVERRUN       the message was longer than the receive (here)
@@ -724,8 +728,8 @@ typedef NTSTATUS (*NDK_FN_ACCEPT_EX)(
 
 /*
  * Refuses a connection. The listening side calls it to reject the peer's request. The connecting side may call it after
- * NdkConnect has succeeded, instead of NdkCompleteConnect. The private data, at most MaxCalleeData bytes, is sent to
- * the peer only if a request is rejected.
+ * NdkConnect has succeeded, instead of NdkCompleteConnect. The private data, at most MaxCalleeData bytes, is sent only
+ * if the listening side makes the call.
  *   STATUS_CONNECTION_ABORTED  the peer has ended the connection already
  * Never pending.
  */
@@ -809,7 +813,7 @@ typedef VOID (*NDK_FN_CONNECT_EVENT_CALLBACK)(_In_opt_ PVOID ConnectEventContext
 
 /*
  * Starts listening at an address of the adapter; port 0 selects a free port of 49152-65535. The address stays reserved
- * until the listener and all connectors that were accepted over it are closed.
+ * until the listener and all connectors of its connections are closed.
  *   STATUS_INSUFFICIENT_RESOURCES  memory or descriptors ran out
  *   STATUS_SHARING_VIOLATION       the address and port are in use, or this user may not bind the port (here)
  *   STATUS_INVALID_ADDRESS         the address is not one of the adapter's
@@ -876,7 +880,7 @@ typedef NTSTATUS (*NDK_FN_CREATE_PD)(
 
 /*
  * Reserves a local address for NdkConnectWithSharedEndpoint; port 0 selects a free port of 49152-65535. The address
- * stays reserved until the endpoint and all connectors over it are closed.
+ * stays reserved until the endpoint and all connectors that use the endpoint are closed.
  *   STATUS_SHARING_VIOLATION, STATUS_INVALID_ADDRESS, STATUS_TOO_MANY_ADDRESSES  as NdkListen
  */
 typedef NTSTATUS (*NDK_FN_CREATE_SHARED_ENDPOINT)(

@@ -22,8 +22,8 @@ extern "C" {
  *   version   {1,0} to {1,2}, {2,0} or {2,1}; the adapter has the highest version with the same Major: 1.2 or 2.1
  *   if_index  the interface's index, as if_nametoindex() returns it; loopback is 1 on most machines
  *   adapter   receives the adapter, which the caller owns and closes with ondk_close_adapter
- * The adapter has the configuration of this moment: what ondk_configure has set, or else the defaults and the
- * environment (openndk/config.h).
+ * The adapter's configuration is what ondk_configure has set before the call, or else the defaults and the environment
+ * (openndk/config.h).
  * Returns
  *   STATUS_SUCCESS                 *adapter is open
  *   NDIS_STATUS_BAD_VERSION        version is none of the five above
@@ -66,11 +66,12 @@ ONDK_API NTSTATUS ondk_open_adapter_with(NDK_VERSION version, uint32_t if_index,
 
 /*
  * Closes an adapter.
- *   adapter  from ondk_open_adapter; invalid after the call
- * The call blocks until the consumer has closed every object of the adapter and every callback has returned. After
- * close_report_ms (ondk_config_t) the library writes to the log which objects are open, with the addresses of
- * connections, and which callbacks have not returned. After close_abort_ms the call ends the process by abort(). In a
- * child of fork that inherited the adapter, it returns at once and closes nothing.
+ *   adapter  from ondk_open_adapter or ondk_open_adapter_with; invalid after the call
+ * The call blocks until the consumer has closed every object of the adapter and every callback has returned. If that
+ * takes longer than close_report_ms (ondk_config_t), the library writes to the log which objects are open, with the
+ * addresses of connections, and which callbacks have not returned. If the program has set close_abort_ms and the call
+ * takes longer, the call ends the process by abort(). In a child of fork that inherited the adapter, the call returns
+ * at once and closes nothing.
  * Context: PASSIVE_LEVEL; blocks. Not from inside a callback of the same adapter.
  * See also: ondk_open_adapter, ondk_config_t, ondk_log_set
  */
@@ -88,17 +89,18 @@ ONDK_API void ondk_use_windows_families(NDK_ADAPTER *adapter, int on);
 
 /*
  * Signals. Callbacks run on the provider's threads. These threads block the signals that the host sends to the process,
- * so a program's handlers run on its own threads and do not interrupt callbacks. They do not block SIGSEGV, SIGBUS,
- * SIGILL, SIGFPE, SIGTRAP, SIGSYS and SIGABRT: a fault in a callback, or in registered memory that is no longer mapped,
- * reaches the program's handler, sanitizer or debugger. They do not block SIGPROF either, because profilers need it.
- * Each thread has a signal stack of at least 64 KiB, on which handlers with SA_ONSTACK run.
+ * so a program's handlers run on its own threads and do not interrupt callbacks. The provider's threads do not block
+ * SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS and SIGABRT: a fault in a callback, or in registered memory that is
+ * no longer mapped, reaches the program's handler, sanitizer or debugger. The provider's threads do not block SIGPROF
+ * either, because profilers need it. Each of these threads has a signal stack of at least 64 KiB, on which handlers
+ * with SA_ONSTACK run.
  */
 
 /*
  * Checks whether the calling thread is a thread of the provider.
  * The consumer's callbacks run on the provider's threads. A program that emulates IRQLs can use this function to start
  * these threads at DISPATCH_LEVEL.
- * Returns 1 on a thread of the provider, 0 on any other.
+ * Returns 1 on a thread of the provider, 0 on any other thread.
  * Context: any thread, any IRQL.
  */
 ONDK_API int ondk_on_provider_thread(void);
@@ -124,7 +126,7 @@ typedef struct ondk_adapter_entry {
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
  * Returns the number of interfaces, which may be larger than capacity and may differ at the next call. Returns 0 if
- * there is none, or if they cannot be listed.
+ * there is no interface with an address, or if the interfaces cannot be listed.
  * Context: PASSIVE_LEVEL; may block.
  * Example:
  *

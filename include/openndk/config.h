@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Configuration of adapters: of one (ondk_open_adapter_with), or of those that the process opens from now on
- * (ondk_configure). An adapter has a copy of the values, so later changes do not affect an open adapter.
+ * Configuration of adapters. ondk_open_adapter_with configures the adapter that it opens. ondk_configure configures the
+ * adapters that the process opens later. An adapter has a copy of the values, so later changes do not affect it.
  *
  * Every field of ondk_config_t can also be set by the environment variable ONDK_<FIELD IN CAPITALS>, for example
- * ONDK_CONNECT_MS=2000. ondk_config_init reads the variables, so a value that the program sets afterwards wins. An
+ * ONDK_CONNECT_MS=2000. ondk_config_init reads the variables, so the program can change the values afterwards. An
  * empty variable counts as not set. A variable whose value is not a number or is out of the field's range is ignored,
  * and ondk_config_check_environment reports it. ONDK_PROFILE names a profile (docs/profiles.md), which is applied
  * before the other variables.
@@ -75,15 +75,15 @@ typedef struct ondk_config {
     /* Listeners. */
 
     /*
-     * The most requests of one listener that the consumer has neither accepted nor rejected. Further requests are
-     * refused. Requests whose peer has left are counted separately, with a limit of the same size, so a consumer has at
-     * most twice as many requests to answer. Range 1 to 1048576; default 1024.
+     * The maximum number of a listener's connection requests that the consumer has neither accepted nor rejected.
+     * Further requests are refused. Requests whose peer has left are counted separately, with an equal limit, so a
+     * consumer has at most twice as many requests to answer. Range 1 to 1048576; default 1024.
      */
     uint32_t backlog;
     /*
-     * The most connections without a complete request, over all listeners of the process. If another peer connects, the
-     * source with the most such connections loses its oldest connection. A source is an IPv4 address or an IPv6 /64. 0:
-     * half of the descriptors that are free at NdkListen, at most 1024. Range 0 to 1048576; default 0.
+     * The maximum number of connections without a complete MPA request, over all listeners of the process. If a further
+     * peer connects, the source with the most such connections loses its oldest one. A source is an IPv4 address or an
+     * IPv6 /64. 0: half of the descriptors that are free at NdkListen, at most 1024. Range 0 to 1048576; default 0.
      */
     uint32_t max_unfinished;
 
@@ -147,9 +147,9 @@ typedef struct ondk_config {
     /* The largest FPDU, in bytes. 0: the current effective segment size. Range 0 to 65535; default 0. */
     uint32_t max_fpdu;
     /*
-     * Linux siw as responder loses a first FPDU that arrives right after it has sent its reply. If the peer has sent
-     * nothing for this time after this side's first FPDU, in milliseconds, an empty RDMA write is sent to it. 0: never.
-     * Range 0 to 10000; default 25.
+     * If the peer sends nothing for this time after this side's first FPDU, in milliseconds, this side sends an empty
+     * RDMA write. The reason is Linux siw: as responder, siw loses a first FPDU that arrives right after siw has sent
+     * its reply. 0: never. Range 0 to 10000; default 25.
      */
     uint32_t nudge_ms;
 
@@ -162,8 +162,8 @@ typedef struct ondk_config {
      */
     uint32_t spin_us;
     /*
-     * How long a notification waits for more results, in microseconds, if the consumer has set no moderation or a
-     * shorter interval. Imitates a card's interrupts. Range 0 to 1000000; default 0.
+     * How long a notification waits for more results, in microseconds, unless the consumer has set moderation with a
+     * longer interval. Imitates a card's interrupts. Range 0 to 1000000; default 0.
      */
     uint32_t notify_us;
 
@@ -183,7 +183,8 @@ typedef struct ondk_config {
     /* TCP gives up if data or a probe is not acknowledged for this time. Range 0 to 3600000; default 30000. */
     uint32_t unacked_ms;
     /*
-     * The time for the rest of an FPDU, or for 16 KiB more of an unfinished message. Range 0 to 3600000; default 30000.
+     * The time in which the rest of an FPDU, or 16 KiB more of an unfinished message, must arrive. Range 0 to 3600000;
+     * default 30000.
      */
     uint32_t stall_ms;
 
@@ -192,22 +193,22 @@ typedef struct ondk_config {
     /* The share of the receives that unfinished messages may hold, in percent. 100: all. Range 1 to 100; default 50. */
     uint32_t srq_share_percent;
     /*
-     * If unfinished messages hold more than srq_share_percent, connections whose message has made no progress for this
-     * time, in milliseconds, are ended. The connection without progress for the longest time is ended first. Range 1 to
-     * 3600000; default 500.
+     * A connection is stalled if its unfinished message has made no progress for this time, in milliseconds. If
+     * unfinished messages hold more than srq_share_percent, stalled connections are ended. The connection that has made
+     * no progress for the longest time is ended first. Range 1 to 3600000; default 500.
      */
     uint32_t srq_stall_ms;
 
     /* Closing, in milliseconds. */
 
     /*
-     * After this time a close that is still pending, an object's or the adapter's, is written to the log once, with
-     * what it waits for. 0: never. Range 0 to 3600000; default 3000.
+     * If the close of an object or of the adapter is still pending after this time, the library writes once to the log
+     * what the close waits for. 0: never. Range 0 to 3600000; default 3000.
      */
     uint32_t close_report_ms;
     /*
-     * After this time ondk_close_adapter writes what it waits for, if that has not been written, and calls abort(). 0:
-     * never. Range 0 to 3600000; default 0.
+     * If ondk_close_adapter still waits after this time, it calls abort(). Before that, it writes to the log what it
+     * waits for, unless this was written already. 0: never. Range 0 to 3600000; default 0.
      */
     uint32_t close_abort_ms;
 } ondk_config_t;
@@ -229,9 +230,9 @@ static inline void ondk_config_init(ondk_config_t *config_)
 /*
  * Counts the environment variables of OpenNDK that are not used.
  * The function checks each variable whose name begins with ONDK_. A variable is not used if OpenNDK has no variable of
- * that name, or if its value is not allowed: not a number, out of range, or no known word. The first call in a process
- * also writes a line to the log for each such variable, with the most similar valid name or the range. A strict program
- * exits if the result is not 0.
+ * that name, or if its value is not allowed: not a number, out of range, or an unknown word. The first call in a
+ * process also writes a line to the log for each such variable, with the most similar valid name or the range. A strict
+ * program exits if the result is not 0.
  * Returns the number of variables that are not used.
  * Context: any thread, while no other thread changes the environment.
  * See also: ondk_config_init, ondk_log_set

@@ -34,9 +34,15 @@ typedef struct ondk_counters {
      * rejected or closed after NdkConnect had succeeded.
      */
     uint64_t failed_connection_attempts;
-    /* Not a Windows counter. Requests that no consumer received: malformed, beyond the backlog, listener paused. */
+    /*
+     * Not a Windows counter. Connection requests that no consumer received, because the request was malformed, the
+     * backlog was full, or the listener was paused.
+     */
     uint64_t refused_requests;
-    /* Not a Windows counter. Peers that were dropped before they had sent a complete request: too slow or too many. */
+    /*
+     * Not a Windows counter. Peers that were dropped before they had sent a complete connection request, because they
+     * were too slow or too many.
+     */
     uint64_t dropped_peers;
     /*
      * RDMAInOctets, RDMAOutOctets. All bytes of FPDUs read from TCP and handed to TCP: headers, payload, padding and
@@ -48,7 +54,7 @@ typedef struct ondk_counters {
     uint64_t rdma_in_frames, rdma_out_frames;
     /*
      * ActiveConnection. Connections that are established now: counted as initiated or accepted, and not ended by
-     * NdkDisconnect, a close or a loss. The only value that can also decrease.
+     * NdkDisconnect, a close or a loss. Only this value can decrease.
      */
     uint64_t active_connections;
     /*

@@ -45,10 +45,10 @@ typedef void (*ondk_log_callback)(void *context, uint32_t level, const char *tex
  * printable ASCII without an end of line. It is valid until the callback returns.
  *
  * Several threads may call the callback at once, up to DISPATCH_LEVEL. The library calls the callback on its own
- * threads, which carry no messages until the callback returns, and inside any call of the program. So the callback must
- * return soon. It may acquire a lock, unless the program holds the same lock while the program calls the library. It
- * may call the ondk_status_ and ondk_reason_ functions, and no other function of the library or of NDK. Lines that its
- * own calls cause are left out.
+ * threads, which carry no messages until the callback returns, and inside any function that the program calls. So the
+ * callback must return soon. It may acquire a lock, unless the program holds the same lock while the program calls the
+ * library. It may call the ondk_status_ and ondk_reason_ functions, and no other function of the library or of NDK.
+ * Lines that the callback's own calls cause are left out.
  * Returns
  *   STATUS_SUCCESS               0: the level and the callback are set
  *   STATUS_INVALID_PARAMETER     negative, and nothing changes: the level does not exist

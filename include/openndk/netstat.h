@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists of an adapter's connections, listeners and shared endpoints, as `netstat -xan` shows them on Windows, of its
- * other objects, as `rdma resource show` does on Linux, and of the latest connections that failed or were refused. The
- * program ndkstat shows the lists of other processes.
+ * Lists of an adapter's objects, and of the latest connections that failed or were refused. The lists of connections,
+ * listeners and shared endpoints are like the output of `netstat -xan` on Windows. The lists of other objects are like
+ * the output of `rdma resource show` on Linux. The program ndkstat shows the lists of other processes.
  *
- * An object has an id, from 1 among the adapter's objects of its type in the order of their creation; 0 names no
- * object. "closing" is the state of an object whose close has begun and has not ended.
+ * The ids of an adapter's objects of one type begin with 1, in the order of creation. The id 0 names no object.
+ * "closing" is the state of an object whose close has begun and has not ended.
  *
- * Each function fills at most capacity entries and returns how many exist, which may be more and may differ at the next
- * call. Each entry is a snapshot of one instant. The entries of a list may be of different instants. An object that
- * exists during the whole call is listed once, unless the result is larger than capacity.
+ * Each function fills at most capacity entries and returns how many objects exist. This number may be larger than
+ * capacity and may differ at the next call. Each entry is a snapshot of one instant. The entries of a list may be of
+ * different instants. An object that exists during the whole call is listed once, unless the result is larger than
+ * capacity.
  * See also: docs/observe.md
  */
 #ifndef OPENNDK_NETSTAT_H
@@ -51,8 +52,8 @@ typedef struct ondk_connection {
     uint64_t age_ns;
     /*
      * Messages of the connection's queue pair. Out: requests whose last byte TCP has taken. In: messages that have
-     * arrived completely, and reads that the peer has requested. A ready-to-receive message of the peer's that is a
-     * write or a read counts, too. All values are 0 before there is a queue pair, and may lag by a moment.
+     * arrived completely, and reads that the peer has requested. A ready-to-receive message from the peer counts, too,
+     * if it is a write or a read. All values are 0 before there is a queue pair, and may lag by a moment.
      */
     uint64_t out_sends, out_writes, out_reads, in_sends, in_writes, in_reads;
     /* All bytes of FPDUs, and their number, as in ondk_counters_t. */
@@ -61,7 +62,7 @@ typedef struct ondk_connection {
     uint32_t qp;
     /* The id of the listener that received the request; 0: initiated by this side. */
     uint32_t listener;
-    /* 1: it has been established, and the next two members are valid; else they are 0. */
+    /* 1: the connection has been established, and the next two members are valid. 0: the next two members are 0. */
     uint32_t was_established;
     /* The MPA revision that the two sides use: 0, 1 or 2. */
     uint32_t mpa_revision;
@@ -103,13 +104,13 @@ typedef struct ondk_listener {
     /* The number of connectors from peers' requests that the consumer has not closed. */
     uint32_t connections;
     /*
-     * The number of requests that the consumer has neither accepted nor rejected, and the largest number of them
-     * (backlog of ondk_config_t). This and the following members are 0 while the listener is being closed.
+     * The number of connection requests that the consumer has neither accepted nor rejected, and the maximum of that
+     * number (backlog of ondk_config_t). These and the following members are 0 while the listener is being closed.
      */
     uint32_t waiting, backlog;
-    /* The number of requests that the consumer has not answered and whose peer has left. */
+    /* The number of connection requests that the consumer has not answered and whose peer has left. */
     uint32_t abandoned;
-    /* The largest number of connections of the process without a complete request; 0 before NdkListen has succeeded. */
+    /* max_unfinished of ondk_config_t as it is in effect; 0 before NdkListen has succeeded. */
     uint32_t max_unfinished;
     /* 1: the consumer has paused the listener, which refuses peers. */
     uint32_t paused;
@@ -236,8 +237,8 @@ static inline uint32_t ondk_adapter_completion_queues(NDK_ADAPTER *adapter_, ond
 /* A queue pair of an adapter. */
 typedef struct ondk_queue_pair {
     /*
-     * "idle" (no connector uses it), "connecting" (requests are not accepted yet), "connected", "ended" (its connection
-     * has ended), "closing". Static storage.
+     * "idle" (no connector uses it), "connecting" (initiator requests are still refused), "connected", "ended" (its
+     * connection has ended), "closing". Static storage.
      */
     const char *state;
     /* The queue pair's id. */
@@ -246,7 +247,7 @@ typedef struct ondk_queue_pair {
     uint32_t pd, receive_cq, initiator_cq, srq;
     /* How many requests each queue can hold; receive_depth is 0 with a shared receive queue. */
     uint32_t receive_depth, initiator_depth;
-    /* The most SGEs and inline bytes of a request. */
+    /* The maximum number of a receive's SGEs, of another request's SGEs, and of a request's inline bytes. */
     uint32_t receive_sges, initiator_sges, inline_size;
     /* How many posted requests have not completed. */
     uint32_t receives, initiators;
@@ -279,9 +280,9 @@ typedef struct ondk_shared_receive_queue {
     uint32_t pd;
     /* The number of queue pairs that use the shared receive queue. */
     uint32_t users;
-    /* How many receives the queue can hold, and how many no message has begun to use. */
+    /* How many receives the queue can hold, and how many posted receives no message has begun to use. */
     uint32_t depth, queued;
-    /* The most SGEs of a receive. */
+    /* The maximum number of a receive's SGEs. */
     uint32_t sges;
     /* The threshold of the notification; 0: not armed. */
     uint32_t threshold;
@@ -384,8 +385,8 @@ static inline uint32_t ondk_adapter_memory_windows(NDK_ADAPTER *adapter_, ondk_m
 /* A connection that failed, or a peer that this side refused. One entry counts the repetitions of one failure. */
 typedef struct ondk_failure {
     /*
-     * The addresses of the newest repetition. local: port 0 if none was chosen. foreign: family 0 if the peer was
-     * refused before its address was known.
+     * The addresses of the newest repetition. If no local port was chosen, the port of local is 0. If the peer was
+     * refused before its address was known, the family of foreign is 0.
      */
     struct sockaddr_storage local, foreign;
     /*
@@ -403,7 +404,7 @@ typedef struct ondk_failure {
     uint32_t if_index;
     /* The ID of the process that opened the adapter. */
     uint32_t owner_pid;
-    /* The status with which the consumer's request completed. Also set if no request of a consumer was pending. */
+    /* The status with which the consumer's request completed, or would have completed if none was pending. */
     NTSTATUS status;
     /* The reason (openndk/reason.h). ondk_reason_name, ondk_reason_text and ondk_reason_advice explain it. */
     uint32_t reason;
@@ -422,11 +423,11 @@ typedef struct ondk_failure {
  *   adapter   an open adapter; NULL: all adapters of the process, also those that have been closed
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The process has 32 entries for connections that it initiated, and 32 for those that peers initiated. A failure
- * repeats another one if adapter, role, phase, status and reason are the same, and also the foreign address and port
- * (initiated by this side), or the local address and port and the source (initiated by the peer). A source is an IPv4
- * address or an IPv6 /64. If there is no free entry, the source that has most entries loses its oldest entry. So a peer
- * that fails in a loop does not remove the failures of others. A child of fork begins with an empty list.
+ * The process has 32 entries for connections that it initiated, and 32 for those that peers initiated. Two failures
+ * share an entry if adapter, role, phase, status, reason and local address are equal, and so are further members: on
+ * the initiating side the foreign address and port, on the accepting side the local port and the source. A source is an
+ * IPv4 address or an IPv6 /64. If there is no free entry, the source that has most entries loses its oldest entry. So a
+ * peer that fails in a loop does not remove the failures of others. A child of fork begins with an empty list.
  * The list is a snapshot of one instant.
  * Returns the number of failures, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.

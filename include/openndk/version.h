@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The version of headers and library. The macros are the version of the headers that a program is compiled with.
+ * The version of the headers and of the library. The macros are the version of the headers that a program is compiled
+ * with.
  * ondk_version returns the version of the library that the program runs with. CHANGELOG.md states what stays compatible
  * between versions.
  */

@@ -63,8 +63,9 @@ ONDK_API bool ondk_wdk_map_interface(uint32_t driver_index, uint32_t host_index)
  * Maps an address that a driver has built in to an address of the host.
  *   driver_address  a numeric text, for example "10.0.0.1"
  *   host_address    a numeric text of the same family
- * In connects and listens driver_address becomes host_address. In addresses that the driver receives host_address
- * becomes driver_address. A later mapping of the same driver_address replaces the earlier one.
+ * If the driver connects or listens with driver_address, the library uses host_address instead. In addresses that the
+ * driver receives, the library replaces host_address by driver_address. A later mapping of the same driver_address
+ * replaces the earlier mapping.
  * Returns true. Returns false if a text is not an address, if the families differ, or if there are 64 mappings already.
  * Context: before the first driver is loaded.
  * See also: ondk_wdk_map_interface
@@ -106,8 +107,8 @@ ONDK_API int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_
  *   driver  from ondk_wdk_load; invalid if 0 is returned
  *   status  receives 0 or the reason; see below
  * DriverUnload runs at PASSIVE_LEVEL on a thread of its own. If checks are on and the driver leaves anything behind,
- * that is reported as rule unload-outstanding. The driver's code then stays mapped, because a thread may still return
- * to it.
+ * this is reported as rule unload-outstanding. The driver's code then stays mapped, because a thread may still return
+ * to that code.
  * Returns 0. Returns -1 if the driver still runs; ondk_wdk_error then returns the reason, and *status is one of:
  *   STATUS_INVALID_DEVICE_REQUEST  the driver has no DriverUnload
  *   STATUS_DEVICE_BUSY             one of its devices is open
@@ -125,7 +126,7 @@ typedef struct ondk_wdk_device ondk_wdk_device_t;
  * Opens a driver's device as CreateFile does.
  *   name    "\\\\.\\Name" or "Name" names a symbolic link, "\\Device\\Name" is the device's own name
  *   device  receives the device if 0 is returned; the caller owns it and closes it with ondk_wdk_close
- *   status  receives the status of the driver's IRP_MJ_CREATE, or the reason why none was sent
+ *   status  receives the status of the driver's IRP_MJ_CREATE, or the reason why IRP_MJ_CREATE was not sent
  * The driver receives IRP_MJ_CREATE.
  * Returns 0. Returns -1 if the device is not open; ondk_wdk_error then returns the reason.
  * Context: any thread of the host program.
@@ -261,8 +262,8 @@ ONDK_API void ondk_wdk_cancel(ondk_wdk_device_t *device);
  * Cancels the pending requests that a thread waits for, as Windows does when it ends the thread.
  *   thread  the thread's ID, as gettid returns it
  * The function sets Cancel in each IRP and calls its cancel routine, if the driver has set one. Each request ends when
- * its driver completes it. A request that is cancelled already, IRP_MJ_CLEANUP and IRP_MJ_CLOSE are left alone. The
- * thread may send further requests, so a program that ends calls this repeatedly until the thread has returned.
+ * its driver completes it. IRP_MJ_CLEANUP, IRP_MJ_CLOSE and requests that are already cancelled do not change. The
+ * thread may send further requests, so a program that ends must repeat the call until the thread has returned.
  * Context: any thread of the host program; blocks as long as the cancel routines run.
  * Topic: cancel and report the requests of a thread
  * See also: ondk_wdk_cancel, ondk_wdk_device_control
@@ -327,7 +328,7 @@ ONDK_API int ondk_wdk_registry_load(const char *path);
 
 /*
  * Sets the directory of the files that drivers open.
- *   directory  \??\C:\a is C/a in it, \SystemRoot\a is SystemRoot/a
+ *   directory  in this directory \??\C:\a is the file C/a, and \SystemRoot\a is the file SystemRoot/a
  * Without a call drivers find no files.
  * Returns 0. Returns -1 if directory is not a directory; ondk_wdk_error then returns the reason.
  * Context: any thread of the host program.
