@@ -669,9 +669,9 @@ typedef NTSTATUS (*NDK_FN_CONNECT)(
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * As NDK_FN_CONNECT, but from the address of a shared endpoint, which can be connected to any number of destinations.
- * The endpoint's close stays pending while the connector exists. The endpoint has reserved the local address already,
- * so only these statuses of NdkConnect occur:
+ * As NDK_FN_CONNECT, but from the address of a shared endpoint. Connectors can connect from one endpoint to any number
+ * of destinations. The endpoint's close stays pending while the connector exists. The endpoint has already reserved its
+ * address, so only these statuses of NdkConnect occur:
  *   STATUS_INSUFFICIENT_RESOURCES, STATUS_NETWORK_UNREACHABLE, STATUS_HOST_UNREACHABLE, STATUS_CONNECTION_REFUSED,
  *   STATUS_IO_TIMEOUT, STATUS_ADDRESS_ALREADY_EXISTS, STATUS_UNSUCCESSFUL, STATUS_CANCELLED
  */

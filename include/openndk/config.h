@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Configuration of adapters. ondk_open_adapter_with configures the adapter that it opens. ondk_configure configures the
- * adapters that the process opens later. An adapter has a copy of the values, so later changes do not affect it.
+ * adapters that the process opens later. Each adapter has a copy of the values, so later changes do not affect open
+ * adapters.
  *
  * Every field of ondk_config_t can also be set by the environment variable ONDK_<FIELD IN CAPITALS>, for example
  * ONDK_CONNECT_MS=2000. ondk_config_init reads the variables, so the program can change the values afterwards. An

@@ -29,7 +29,7 @@
         return STATUS_SUCCESS;                                                                          \
     }
 
-/* Each pair is a type's name in the names of routines, and the type itself. */
+/* Each pair is the word that names of routines have for a type, and the type itself. */
 #define ONDK_INTSAFE_TYPES(apply)                                                                       \
     apply(Int8, INT8) apply(UInt8, UINT8) apply(Short, SHORT) apply(UShort, USHORT) apply(Int, INT)     \
     apply(UInt, UINT) apply(Long, LONG) apply(ULong, ULONG) apply(LongLong, LONGLONG)                   \

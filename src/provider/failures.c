@@ -35,7 +35,7 @@ struct failure {
     uint64_t count; /* 0: not in use */
     uint64_t order; /* increases with each failure */
     struct failure_key key;
-    struct addr local, foreign, source; /* source: addr_source of foreign */
+    struct addr local, foreign, source; /* addr_source computes `source` from `foreign` */
     unsigned of_source;                 /* how many entries of the half have this source, this entry included */
     uint32_t if_index;
     uint64_t first_time_ns, last_time_ns;

@@ -36,7 +36,7 @@ bool log_parse(const char *value, uint32_t *level, const char **file);
 void log_line(uint32_t level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Writes a text of several lines, each of which ends with \n, as several lines. */
 void log_lines(uint32_t level, const char *text);
-/* Counts a line that the caller does not write. The count is written before a later line. */
+/* Counts a line that the caller leaves out. The log has the count before a later line. */
 void log_leave_out(void);
 /*
  * If lines were left out, writes a line of this level with their count. Unless is_due is true, writes at most one such

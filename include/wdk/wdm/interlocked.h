@@ -107,8 +107,8 @@ ONDK_INTERLOCKED_ARITHMETIC(SIZE_T, SizeT, __ATOMIC_SEQ_CST)
 ONDK_INTERLOCKED_EXCHANGE(SIZE_T, SizeT, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
 /*
- * Returns the previous value of the bit that is Bit bits behind the start of Base. As on Windows, that bit may be
- * beyond the first LONG.
+ * Return the previous value of bit number Bit, counted from the start of Base. As on Windows, the bit may be beyond the
+ * first LONG.
  */
 #define ONDK_INTERLOCKED_BIT(type, utype, tail, shift)                                                            \
     FORCEINLINE BOOLEAN InterlockedBitTestAndSet##tail(_Inout_ type volatile *Base, _In_ type Bit)                \

@@ -183,8 +183,8 @@ FORCEINLINE PVOID MmGetSystemAddressForMdlSafe(_Inout_ PMDL Mdl, _In_ ULONG Prio
 
 /*
  * Allocates zeroed pages in one range, and an MDL that is not mapped yet. Returns NULL if out of memory, or if no pages
- * with such addresses are available. The caller frees the pages with MmFreePagesFromMdl and then the descriptor with
- * ExFreePool. IRQL <= DISPATCH_LEVEL.
+ * between LowAddress and HighAddress are available. The caller frees the pages with MmFreePagesFromMdl and then the
+ * descriptor with ExFreePool. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI PMDL MmAllocatePagesForMdl(_In_ PHYSICAL_ADDRESS LowAddress, _In_ PHYSICAL_ADDRESS HighAddress,
                                        _In_ PHYSICAL_ADDRESS SkipBytes, _In_ SIZE_T TotalBytes);
