@@ -18,7 +18,7 @@
 #include "rtt.h"
 #include "terminal.h"
 
-enum { MAX_RECORDS = 100000 }; /* the most pings that the JSON object lists */
+enum { MAX_RECORDS = 100000 }; /* the JSON object lists at most so many pings */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct consumer consumer;
@@ -84,7 +84,7 @@ static void client_report_size(struct run *run, uint32_t size, const struct rtt 
                    rtt_deviation(t));
 }
 
-/* Waits `seconds`, the time until the next ping, and returns RPING_DONE. Returns earlier if the server disconnects. */
+/* Waits `seconds`, the time until the next ping, and returns RPING_DONE. Fails at once if the server disconnects. */
 static enum rping_end client_pause(struct rping *r, double seconds)
 {
     if (seconds > 0 && consumer_wait_disconnect_ms(&consumer, (uint64_t)(seconds * 1000) + 1)) {

@@ -14,7 +14,7 @@
 #include "print.h"
 #include "read_limits.h"
 
-enum { SPARE_CONNECTIONS = 16 }; /* that may begin while the list is read */
+enum { SPARE_CONNECTIONS = 16 }; /* room for connections that begin while the list is read */
 
 void roles_report_peer(struct consumer *c, json_t *result)
 {
@@ -62,7 +62,7 @@ static bool connection_is_of(const ondk_connection_t *entry, NDK_CONNECTOR *k)
            !memcmp(&entry->local, &local, sizeof local) && !memcmp(&entry->foreign, &peer, sizeof peer);
 }
 
-/* A server's connections are at most its clients and the requests that wait, so the list is short. */
+/* The adapter's list is short: at most one connection for each client and for each waiting connect request. */
 void roles_report_agreement(struct consumer *c, json_t *result)
 {
     uint32_t room = ondk_adapter_connections(c->adapter, NULL, 0) + SPARE_CONNECTIONS, count;
@@ -132,8 +132,8 @@ int roles_report_problem(const char *step, const char *text, json_t *result)
 }
 
 /*
- * Reports an answer that did not arrive within step_ms. If step_ms is above unacked_ms, the peer's host has
- * acknowledged the ping, because unacked_ms would have ended the connection otherwise.
+ * Reports that an answer did not arrive within step_ms. If step_ms is above unacked_ms, the peer's host has
+ * acknowledged the ping, because the connection would otherwise have ended after unacked_ms.
  */
 static int roles_report_gave_up(const struct options *o, const struct rping *r, json_t *result)
 {

@@ -80,8 +80,8 @@ static bool rping_fail_without_result(struct rping *r, const char *step)
 }
 
 /*
- * Waits for the result of request id. Sends are silent, so they have results only on failure. Returns false if a
- * request failed or the peer has disconnected.
+ * Waits for the result of the request `id`. Sends are silent: they have results only on failure. Returns false if a
+ * request failed, the peer has disconnected, or no result arrived in time.
  */
 static bool rping_wait_result(struct rping *r, uintptr_t id, const char *step, uint64_t ms)
 {
@@ -112,7 +112,7 @@ static bool rping_send_message(struct rping *r, const struct consumer_region *ab
     return NT_SUCCESS(status) || rping_fail(r, "NdkSend", status);
 }
 
-/* Waits for the peer's message, copies it, and posts the receive for the next message. */
+/* Waits for the peer's message, copies it to *m, and posts the receive for the next message. */
 static bool rping_receive_message(struct rping *r, struct message *m, uint64_t ms)
 {
     NTSTATUS status;

@@ -25,7 +25,7 @@ enum rping_end {
 struct rping {
     struct consumer *consumer;
     struct consumer_region messages;     /* the message to send, and the message to receive */
-    struct consumer_region source, sink; /* server: no sink */
+    struct consumer_region source, sink; /* the server has no sink */
     uint64_t step_ms;                    /* time limit of each step; 0: none */
     bool verbose;
     uint32_t max_size; /* the largest size of a ping */
@@ -35,16 +35,16 @@ struct rping {
     NTSTATUS status;
     const char *step;
     uint32_t reason; /* ProviderErrorCode of the failed request, or the reason of the disconnect; 0 if there is none */
-    bool gave_up;    /* true after step_ms: status is then STATUS_IO_TIMEOUT, and the connection still exists */
+    bool gave_up;    /* set when step_ms has passed: status is STATUS_IO_TIMEOUT, and the connection still exists */
 };
 
 /*
- * Registers the buffers for pings of up to size bytes and posts the first receive. Must be called before connect or
- * accept. The server's buffer grows with the client's pings.
+ * Registers the buffers for pings of up to `size` bytes and posts the first receive. Must be called before connect or
+ * accept. The server's buffer is enlarged if a larger ping arrives.
  */
 NTSTATUS rping_prepare_client(struct rping *r, uint32_t size);
 NTSTATUS rping_prepare_server(struct rping *r, uint32_t size);
-/* Makes one ping of size bytes. */
+/* Makes one ping of `size` bytes. */
 enum rping_end rping_client_ping(struct rping *r, uint32_t size);
 /* Serves a client until it disconnects. */
 enum rping_end rping_server(struct rping *r);

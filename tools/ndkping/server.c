@@ -93,7 +93,7 @@ static int client_serve(struct client *client, struct rping *r)
     code = roles_check_limits(o, c->connector, client->result);
     if (code == NDKPING_OK)
         code = roles_report_end(o, r, rping_server(r), client->result);
-    if (r->gave_up) /* no disconnect, which would wait for the client again: the close resets the connection */
+    if (r->gave_up) /* NdkDisconnect would wait for the client again; the close resets the connection instead */
         return code;
     status = consumer_disconnect(c);
     if (code == NDKPING_OK && !NT_SUCCESS(status) && status != STATUS_CONNECTION_INVALID)
@@ -110,7 +110,7 @@ static void client_set_open(struct client *client, bool is_open)
     pthread_mutex_unlock(&lock);
 }
 
-/* Makes every line of the client's thread begin with the client's address if there may be several clients. */
+/* If there may be several clients, makes every line of this client's thread begin with the client's address. */
 static void client_set_prefix(struct client *client)
 {
     struct sockaddr_storage peer;
@@ -172,7 +172,7 @@ static void totals_add_record(struct totals *t, json_t *result)
     json_decref(result);
 }
 
-/* Removes a client that has ended from the list. If none has ended, waits for the next if `wait`, else returns NULL. */
+/* Takes an ended client from the list. If no client has ended: waits until one ends if `wait`, else returns NULL. */
 static struct client *server_remove_ended(bool wait)
 {
     struct client *found = NULL;
@@ -256,7 +256,7 @@ static void server_start_client(const struct options *o, NDK_CONNECTOR *connecto
 
 /* ---- listening ---- */
 
-/* Waits for a request. Returns NULL after the interrupt, or if no client has been connected for the time of -W. */
+/* Waits for a connect request. Returns NULL after Ctrl-C, or if no client has been connected for the time of -W. */
 static NDK_CONNECTOR *server_next_request(const struct options *o, struct totals *t)
 {
     for (;;) {
