@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* SLICE_MS: how often a wait checks for an interrupt, because a handler cannot signal a condition variable. */
+/* SLICE_MS: the interval at which a wait checks for Ctrl-C, because a handler cannot signal a condition variable. */
 enum { SLICE_MS = 50, HANDLER_STACK = 1 << 17 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects `returned` and `id` of all calls */
@@ -45,8 +45,8 @@ void calls_init(void)
 }
 
 /*
- * Sets a stack for the handlers of faults, which they need if the driver overflows the thread's stack. Returns false if
- * a sanitizer has set such a stack.
+ * Sets a stack for fault handlers, which need their own stack if the driver overflows the thread's stack. Returns false
+ * if a sanitizer has already set such a stack.
  */
 static bool call_set_handler_stack(char *start, size_t size)
 {
@@ -81,7 +81,7 @@ bool call_start(struct call *c, void (*routine)(void *context), void *context)
     int error;
 
     *c = (struct call){ .routine = routine, .context = context };
-    sigemptyset(&interrupts); /* the program's thread handles these: the new thread may hang */
+    sigemptyset(&interrupts); /* the program's thread handles these signals, because the new thread may hang */
     sigaddset(&interrupts, SIGINT);
     sigaddset(&interrupts, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &interrupts, &before);

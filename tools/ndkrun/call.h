@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Only the program's thread uses a call, except for id and returned. Must stay valid if the call does not return. */
+/* Only the program's thread uses a call, except `id` and `returned`. Must stay valid until the call has returned. */
 struct call {
     void (*routine)(void *context);
     void *context;
@@ -28,7 +28,8 @@ bool call_start(struct call *c, void (*routine)(void *context), void *context);
 
 /*
  * Waits until the call has returned, joins its thread, and returns true. Returns false if limit_ms has passed
- * (negative: no limit), or, with until_interrupt, after Ctrl-C. Must not be used again for a call after returning true.
+ * (negative: no limit), or, if until_interrupt is true, after Ctrl-C. Once it has returned true for a call, it must not
+ * be used again for this call.
  */
 bool call_wait(struct call *c, int limit_ms, bool until_interrupt);
 

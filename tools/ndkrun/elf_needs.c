@@ -27,7 +27,7 @@ static const Elf64_Phdr *image_header(const struct image *i, const Elf64_Ehdr *e
     return image_at(i, e->e_phoff + (uint64_t)n * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr));
 }
 
-/* Finds the file offset of a virtual address. */
+/* Finds the file offset of a virtual address. Returns false if no loaded segment of the file contains the address. */
 static bool image_file_offset(const struct image *i, const Elf64_Ehdr *e, uint64_t address, uint64_t *offset)
 {
     for (uint32_t n = 0; n < e->e_phnum; n++) {

@@ -71,7 +71,7 @@ static bool frames_is_below_driver(const char *module)
     return false;
 }
 
-/* Returns an address in a frame's instruction. The outer frames have return addresses, which are behind the calls. */
+/* Returns an address inside a frame's instruction. An outer frame has a return address, which is after the call. */
 static const char *frames_at(int i)
 {
     return (const char *)frames[i] - (i > HANDLER_FRAMES);

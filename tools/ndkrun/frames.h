@@ -6,13 +6,13 @@
 #include <pthread.h>
 #include <stdio.h>
 
-/* Prints a line for the function that contains the address. Async-signal-safe as far as fprintf to out is. */
+/* Prints a line for the function that contains the address. As async-signal-safe as fprintf(out). */
 void frames_print_line(FILE *out, int number, const char *at);
 
 /*
- * Prints the stack of another thread, which has not been joined, from the driver's function on. The other thread
- * captures its stack in a handler of SIGURG, a signal that debuggers pass on silently. If the thread does not answer
- * within a second, prints a line about that instead.
+ * Prints the stack of another thread, which must not have been joined, from the driver's function on. The other thread
+ * captures its stack in a handler of SIGURG, a signal that debuggers pass on silently. If the stack is not captured
+ * within a second, prints a line about this instead.
  */
 void frames_print_thread(FILE *out, pthread_t thread);
 

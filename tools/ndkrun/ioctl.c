@@ -6,12 +6,12 @@
  * is completed. The program's thread never touches the IRP: it waits for the request's thread, reports through
  * ondk_wdk_report_requests, and on Ctrl-C starts a thread that cancels. A cancellation and a completion may meet:
  *
- *   the cancellation comes         then
- *   before the request is sent     it is repeated until the request's thread has returned
- *   before the cancel routine      the driver finds Cancel set after it has set the routine
- *   with a cancel routine          IoCancelIrp calls the routine, which completes the IRP
- *   when the driver completes it   exactly one of them gets the routine: IoSetCancelRoutine and IoCancelIrp exchange it
- *   after the completion           the IRP's memory is kept by a reference, and no routine is set
+ *   if IoCancelIrp is called         then
+ *   before the request is sent       the call is repeated until the request's thread has returned
+ *   before a cancel routine is set   the driver finds Cancel set after it has set the routine
+ *   with a cancel routine set        IoCancelIrp calls the routine, which completes the IRP
+ *   while the driver completes it    either the driver or IoCancelIrp gets the routine: both exchange the pointer
+ *   after the completion             a reference keeps the IRP's memory, and no routine is set
  */
 #include "ioctl.h"
 
@@ -61,7 +61,7 @@ static bool ioctl_parse(const char *word, struct control *c)
 
 /* ---- On a thread of its own: open, control, close --------------------------------------------------------------- */
 
-/* Until the call has returned, only its thread uses the members after `call`; nothing changes `control`. */
+/* Until the call has returned, only its thread uses the members after `call`, and no thread changes `control`. */
 struct request {
     struct control control;
     struct call call;
@@ -90,8 +90,8 @@ static void request_run(void *context)
 }
 
 /*
- * Cancels the request, on a thread of its own, because the cancel routine may hang, too. Repeats this until the
- * request's call has returned, because the request may not have been sent yet.
+ * Cancels the request. Runs on a thread of its own, because the cancel routine may hang, too. Repeats the cancellation
+ * until the request's call has returned, because the request may not have been sent yet.
  */
 static void request_cancel(void *context)
 {

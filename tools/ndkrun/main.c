@@ -50,15 +50,15 @@ static void ndkrun_handle_fault(int number, siginfo_t *info, void *context)
     alarm(CALL_TIMEOUT_SECONDS);
     signal(number, SIG_DFL);
     fprintf(out, "*** %s at %p: the memory is not mapped or was freed\n", strsignal(number), info->si_addr);
-    for (int i = CRASH_OWN_FRAMES; i < depth; i++) /* a return address is behind its call */
+    for (int i = CRASH_OWN_FRAMES; i < depth; i++) /* a return address is after its call */
         frames_print_line(out, i - CRASH_OWN_FRAMES, (const char *)frames[i] - (i > CRASH_OWN_FRAMES));
     fflush(out);
     raise(number);
 }
 
 /*
- * Installs the handler for the faults of all threads; the libraries' threads have a signal stack. Installs nothing
- * under a sanitizer, because the sanitizer's own report is better.
+ * Installs the handler for the faults of all threads. The libraries' threads have a signal stack already. Installs
+ * nothing under a sanitizer, because the sanitizer's own report is better.
  */
 static void ndkrun_install_fault_handlers(void)
 {
@@ -158,7 +158,7 @@ static uint32_t ndkrun_load_drivers(const struct options *o, struct driver *driv
     return loaded;
 }
 
-/* Unloads the last driver first. Returns false if a driver could not be unloaded. */
+/* Unloads the drivers, the last one first. Returns false if a driver could not be unloaded. */
 static bool ndkrun_unload_drivers(struct driver *drivers, uint32_t loaded)
 {
     bool ok = true;
@@ -239,7 +239,7 @@ static int ndkrun_run(const struct options *o)
     return NDKRUN_OK;
 }
 
-/* Returns the time after which a pending device control is reported. The setting is that for an adapter's close. */
+/* Returns the time after which a pending device control is reported: the provider's setting for an adapter's close. */
 static uint32_t ndkrun_report_ms(void)
 {
     ondk_config_t config;
@@ -251,7 +251,7 @@ static uint32_t ndkrun_report_ms(void)
 int main(int argc, char **argv)
 {
     static struct options o;
-    int code = options_parse(&o, argc, argv); /* ignores SIGPIPE, which comes if `ip` or a symbol tool ends early */
+    int code = options_parse(&o, argc, argv); /* also ignores SIGPIPE, because `ip` or a symbol tool may end early */
 
     if (code >= 0)
         return code;
@@ -264,8 +264,8 @@ int main(int argc, char **argv)
         return NDKRUN_USAGE;
     o.report_ms = ndkrun_report_ms();
     /*
-     * If checks are on, ndkrun itself reports a close that hangs, with the stacks of the objects' creation. So the
-     * provider's report is turned off.
+     * If checks are on, ndkrun itself reports a close that hangs, with the stacks at which the objects were created.
+     * Therefore the provider's report is turned off.
      */
     if (o.checks != ONDK_WDK_CHECKS_OFF && setenv("ONDK_CLOSE_REPORT_MS", "0", 0))
         return NDKRUN_USAGE;

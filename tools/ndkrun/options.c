@@ -27,7 +27,7 @@ static bool options_parse_index(const char *word, const char **rest, uint32_t *i
     return number_parse(number, 1, 999999, index);
 }
 
-/* Parses --net. Splits a copy, because reexec_prepare needs the original words. */
+/* Parses the value of --net. Splits a copy of it, because reexec_prepare needs the original words. */
 static bool options_add_net(struct options *o, const char *given)
 {
     char words[4096];

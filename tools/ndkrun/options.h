@@ -36,7 +36,7 @@ struct options {
     uint32_t report_ms; /* set by main: the time after which a pending device control is reported; 0: never */
 };
 
-/* Fills in *o and maps interfaces. Returns -1, or the code with which the program must exit. */
+/* Fills in *o and maps the given interfaces. Returns -1, or the code with which the program must exit. */
 int options_parse(struct options *o, int argc, char **argv);
 
 #endif

@@ -39,7 +39,7 @@ static void output_put(const char *text, size_t size)
     }
 }
 
-/* Writes a line, or a part of a long one, with control characters replaced. */
+/* Writes a line, or a part of a long line, with control characters replaced. */
 static void output_put_safely(const char *text, size_t size)
 {
     static char safe[PRINTABLE_MAX_GROWTH * MAX_WHOLE + 2];

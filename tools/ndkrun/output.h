@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Returns a stream that writes to standard error line by line, or NULL if out of memory. awaited may be NULL. */
+/* Returns a stream that writes to standard error line by line, or NULL if out of memory. `awaited` may be NULL. */
 FILE *output_open(const char *awaited);
-/* Returns true if a line with the awaited text was written. Any thread. */
+/* Returns true if a line with the awaited text was written. May be called by any thread. */
 bool output_has_match(void);
 /* Returns true if some output could not be written, for example because standard error is a file on a full disk. */
 bool output_lost(void);

@@ -16,7 +16,7 @@
 #include "elf_needs.h"
 #include "program.h"
 
-/* Environment variables that ndkrun sets before it executes itself, so that the second ndkrun does not do so again. */
+/* Environment variables that ndkrun sets before it executes itself, so that the new ndkrun does not do this again. */
 #define IN_NETWORK "NDKRUN_IN_NETWORK"
 #define PRELOADED "NDKRUN_PRELOADED"
 
@@ -73,7 +73,7 @@ static bool reexec_is_new_index(const struct options *o, uint32_t i)
     return o->net[i].index != 1; /* the loopback interface exists already */
 }
 
-/* Creates the links first, so that nothing has been changed if the host's kernel does not support their kind. */
+/* Writes the commands for `ip`. Links are created first: if the kernel lacks their kind, nothing has been changed. */
 static void reexec_write_commands(const struct options *o, const char *kind, FILE *ip)
 {
     for (uint32_t i = 0; i < o->net_count; i++) {
@@ -130,7 +130,7 @@ static bool reexec_command_succeeds(const char *command)
 }
 
 /*
- * Adds the command that creates a network namespace: a plain one if permitted, otherwise one inside a user namespace.
+ * Adds the command that creates a network namespace: in the same user namespace if permitted, otherwise in a new one.
  */
 static bool reexec_add_unshare(char **words, int *count)
 {
@@ -160,7 +160,7 @@ static bool reexec_add_unshare(char **words, int *count)
     return false;
 }
 
-/* Executes ndkrun again, in a new network namespace or with AddressSanitizer preloaded. Returns only after a message. */
+/* Executes ndkrun again, in a new network namespace or with AddressSanitizer preloaded. Returns only after an error. */
 static void reexec_execute(char **words, char **argv, bool net, const char *asan)
 {
     static char self[4096], preload[4200];
@@ -174,7 +174,7 @@ static void reexec_execute(char **words, char **argv, bool net, const char *asan
     self[length] = '\0';
     if (net && !reexec_add_unshare(words, &count))
         return;
-    if (asan) { /* an argument of `env`, so that unshare and ip do not preload it */
+    if (asan) { /* set by `env`, so that only ndkrun preloads the runtime, not unshare and ip */
         snprintf(preload, sizeof preload, "LD_PRELOAD=%s", asan);
         words[count++] = "env";
         words[count++] = preload;

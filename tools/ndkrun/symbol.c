@@ -20,7 +20,7 @@
 
 enum { MAX_MODULES = 64, MAX_NAME = 256, ANSWER_MS = 5000 };
 
-/* An address that no module has: its answer marks the end of the one before it. */
+/* An address that no module has. It follows each queried address, and its answer marks the end of that answer. */
 #define AFTER_LAST "0xffffffffffffffff"
 
 extern char **environ;
@@ -88,7 +88,8 @@ static void helper_start(struct helper *h, const char *path)
     posix_spawn_file_actions_adddup2(&actions, out[1], 1);
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK); /* Ctrl-C must not end it */
+    /* Ctrl-C must not end the helper, which is therefore in another process group. */
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     sigemptyset(&all);
     posix_spawnattr_setsigmask(&attributes, &all);
     if (!posix_spawnp(&child, argv[0], &actions, &attributes, argv, environ)) {
@@ -131,7 +132,7 @@ static struct helper *helper_find(const char *module)
     return h;
 }
 
-/* Ctrl-C interrupts both calls, and the answer is still needed then. */
+/* Reads one byte. If Ctrl-C interrupts poll or read, repeats the call, because the answer is still needed. */
 static bool symbol_read_byte(int fd, char *byte)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -160,7 +161,7 @@ static bool symbol_read_line(int fd, char *line, size_t room)
     return true;
 }
 
-/* Appends "function at file:line", behind a line end if it is not the first. Drops what does not fit. */
+/* Appends "function at file:line", after a line end if it is not the first. Appends nothing if there is no room. */
 static void symbol_append(char *text, size_t room, const char *function, char *place)
 {
     char *extra = strstr(place, " (discriminator");
@@ -174,8 +175,8 @@ static void symbol_append(char *text, size_t room, const char *function, char *p
 }
 
 /*
- * The answer is the address, two lines for the function and for each that it is inlined into, then the same for
- * AFTER_LAST. Returns false if it is another.
+ * Reads an answer: the address, two lines for the function and for each function that it is inlined into, and the
+ * answer to AFTER_LAST. Returns false if the helper has ended, or writes no answer or another one.
  */
 static bool symbol_read_answer(int fd, char *text, size_t room)
 {
@@ -184,7 +185,7 @@ static bool symbol_read_answer(int fd, char *text, size_t room)
     if (!symbol_read_line(fd, function, sizeof function) || strncmp(function, "0x", 2))
         return false;
     while (symbol_read_line(fd, function, sizeof function) && symbol_read_line(fd, place, sizeof place)) {
-        if (!strcmp(function, AFTER_LAST)) /* `place` is its function */
+        if (!strcmp(function, AFTER_LAST)) /* `place` is the function of AFTER_LAST */
             return symbol_read_line(fd, place, sizeof place);
         if (strncmp(place, "??", 2) && strcmp(function, "??"))
             symbol_append(text, room, function, place);
@@ -202,7 +203,7 @@ bool symbol_find(const char *module, unsigned long offset, char *text, size_t ro
     if (!h || h->query < 0)
         return false;
     if (write(h->query, question, (size_t)length) != length || !symbol_read_answer(h->answer, text, room)) {
-        close(h->query); /* a later answer could be that of this question */
+        close(h->query); /* the next answer could belong to this question */
         h->query = -1;
         return false;
     }
