@@ -25,7 +25,7 @@ static bool address_is_host(const struct sockaddr_storage *a, const struct socka
            0;
 }
 
-/* Returns whether an address, which is a text of a process, matches the option --address. */
+/* Returns whether the member, an address as text from the process, matches the option --address. */
 static bool filter_has_address(const struct options *o, const json_t *object, const char *member)
 {
     const char *text = json_string_value(json_object_get(object, member));
@@ -56,7 +56,7 @@ static bool filter_keeps_state(const struct options *o, const json_t *object)
 
 typedef bool filter_keeps(const void *context, const json_t *object);
 
-/* Collects the objects to keep, and then replaces the list, because each removal would move all objects after it. */
+/* Keeps the objects for which `keeps` returns true. Fills a new list, because each removal would move later objects. */
 static bool filter_list(json_t *list, filter_keeps *keeps, const void *context)
 {
     json_t *kept = json_array(), *object;
@@ -108,7 +108,7 @@ static bool filter_by_use(const void *used, const json_t *object)
     return json_object_get(u->numbers, text);
 }
 
-/* Of the list, keeps the objects whose `key` is the number that a user has as its member `first` or `second`. */
+/* Keeps the list's objects whose number `key` is a number `first` or `second` of one of the users. */
 static bool filter_used_by(json_t *list, const char *key, const json_t *users, const char *first, const char *second)
 {
     struct filter_used used = { key, json_object() };

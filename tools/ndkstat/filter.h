@@ -9,9 +9,9 @@
 #include "options.h"
 
 /*
- * Removes what the filters of the options exclude: from each adapter's lists, objects by their state, and connections,
- * listeners and shared endpoints by their addresses; from each process, failures by their addresses. An object without
- * an address stays if a connection with the address uses it. Returns false if out of memory.
+ * Removes what the options' filters exclude. --state removes objects from each adapter's lists. --address removes
+ * connections, listeners, shared endpoints, and failures of each process. With --address, an object without an address
+ * stays if a connection with the address uses it. Returns false if out of memory.
  */
 bool filter_apply(const struct options *o, json_t *processes);
 

@@ -19,7 +19,7 @@
 #include "screen.h"
 #include "view.h"
 
-/* Closes the screen first, because closing it removes everything that was written meanwhile. Returns the exit code. */
+/* Prints a message. Closes the screen first, because closing it would remove the message. Returns the exit code. */
 static int ndkstat_fail(const char *what, int error)
 {
     screen_close();
@@ -37,7 +37,7 @@ static void ndkstat_print_count(FILE *out, const struct options *o, const struct
         fprintf(out, "no process with an open adapter\n");
 }
 
-/* Prints one reading. Returns false if out of memory. */
+/* Prints one reading, `now`. Returns false if out of memory. */
 static bool ndkstat_print(FILE *out, const struct options *o, const struct snapshots *now, const json_t *before)
 {
     bool ok;

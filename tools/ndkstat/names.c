@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See names.h. The kernel's sock_diag reports names with their users. If the kernel does not support sock_diag, names
- * are read from /proc/net/unix, which has no users. Any process can choose any name, so only names that have exactly
- * the published form are accepted.
+ * See names.h. The kernel's sock_diag reports names with the users of their sockets. If the kernel does not support
+ * sock_diag, names are read from /proc/net/unix, which has no users. Any process can choose any name, so only names
+ * that have exactly the published form are accepted.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -168,7 +168,7 @@ static bool names_from_proc(struct list *l, const char *path, size_t max_bytes)
         unsigned long flags;
 
         bytes += (size_t)n;
-        if (name && sscanf(line, "%*s %*s %*s %lx", &flags) == 1 && (flags & 0x10000)) /* it listens */
+        if (name && sscanf(line, "%*s %*s %*s %lx", &flags) == 1 && (flags & 0x10000)) /* the socket listens */
             names_add(l, name + 2, strcspn(name + 2, "\n"), NULL);
     }
     free(line);

@@ -10,10 +10,10 @@
 enum { MAX_NAME_TEXT = 64 };
 
 struct name {
-    char text[MAX_NAME_TEXT]; /* without the leading 0 */
+    char text[MAX_NAME_TEXT]; /* the abstract name, without the leading 0 byte */
     long pid;                 /* from the name, which any process can choose freely */
     uid_t uid;                /* the user of the socket's creator; valid only if has_uid */
-    bool has_uid;             /* the kernel reported uid */
+    bool has_uid;             /* the kernel has reported `uid` */
 };
 
 /*

@@ -3,9 +3,9 @@
  * See netns.h. The invariants: ndkstat itself never changes its namespaces, and every loop over data that other
  * processes control has a limit in time or number.
  *
- * To enter a network namespace, a user must first enter the user namespace that owns it, which must be the user's. A
- * process cannot return from a user namespace, so a child process enters it. A socket belongs to the network namespace
- * in which it was opened, so ndkstat can connect the sockets that the child passes.
+ * A user who is not root can enter a network namespace only after the user namespace that owns it, which must be the
+ * user's own. A process cannot leave a user namespace again, so a child process enters it. A socket belongs to the
+ * network namespace in which it was opened, so ndkstat can connect the sockets that the child passes.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -48,7 +48,7 @@ struct member {
     ino_t inode;
     long pid;
     uid_t uid;
-    unsigned turn; /* the number of the namespace among those of its user, so that users take turns */
+    unsigned turn; /* the namespace's number among the namespaces of `uid`, so that users take turns */
 };
 
 ino_t netns_own_inode(void)
@@ -74,7 +74,7 @@ void netns_find_name(ino_t inode, char name[NETNS_MAX_NAME])
 
 /* ---- finding ---- */
 
-/* Reads one process. Returns true if it is in another network namespace, and is this user's (root: any user's). */
+/* Reads one process. Returns true if it is this user's (for root: any user's) and in another network namespace. */
 static bool member_read(int proc, const char *pid, ino_t own, struct member *m)
 {
     char path[64];
@@ -179,7 +179,7 @@ static struct member *members_list(size_t *count, int64_t deadline, bool *comple
 
 /* ---- the child ---- */
 
-/* In the child: enters the network namespace, and before it the owning user namespace if needed. Returns 0 or errno. */
+/* In the child: enters the network namespace. If needed, first enters its user namespace. Returns 0 or an errno. */
 static int child_enter(int net)
 {
     int user, error;
@@ -212,7 +212,7 @@ static struct msghdr passing_message(struct passing *p, struct iovec *error)
     };
 }
 
-/* Makes only system calls, because another thread of ndkstat may have held a lock of a library during the fork. */
+/* The child's code. Makes only system calls, because another thread may have held a library's lock during the fork. */
 static _Noreturn void child_run(int net, int channel, size_t n_sockets)
 {
     struct passing p = { .error = 0 };
@@ -256,7 +256,7 @@ static bool passing_wait(int channel)
     return n > 0;
 }
 
-/* Receives the descriptors. Returns 0 or errno. */
+/* Receives the descriptors. Returns 0 or an errno. */
 static int passing_receive(struct passing *p, int channel)
 {
     struct iovec error;
@@ -281,7 +281,7 @@ static int passing_receive(struct passing *p, int channel)
     return 0;
 }
 
-/* Lets a child open sockets in the network namespace. Returns 0 or errno. */
+/* Lets a child open sockets in the network namespace. Returns 0 or an errno. */
 static int netns_open_sockets(int net, size_t n_sockets, struct passing *p)
 {
     int channel[2], error;
@@ -349,7 +349,7 @@ static size_t search_sockets_left(const struct search *s, uid_t uid)
     return left < MAX_USER_SOCKETS - used ? left : MAX_USER_SOCKETS - used;
 }
 
-/* For root, replaces the names by names from sock_diag, which have users as ndkstat's user namespace numbers them. */
+/* For root, reads the names again by sock_diag, whose user ids are those of ndkstat's user namespace. */
 static void netns_read_users(struct netns *n, int netlink)
 {
     size_t count = 0;
@@ -408,7 +408,7 @@ static bool search_reserve(struct search *s)
     return true;
 }
 
-/* Tries to open sockets in a process's namespace. Returns false if the process has ended, so that another is tried. */
+/* Tries to open sockets in a process's namespace. Returns false if the process has ended: then try another process. */
 static bool search_try(struct search *s, const struct member *m)
 {
     struct netns n = { .inode = m->inode, .pid = m->pid, .uid = m->uid };

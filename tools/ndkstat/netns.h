@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Other network namespaces. Abstract names belong to a network namespace. A process in another namespace, for example a
- * driver of `ndkrun --net`, can be reached only through a socket that was opened in that namespace. A child process
+ * Other network namespaces. Abstract socket names belong to a network namespace. A process in another namespace, for
+ * example `ndkrun --net`, can be reached only through a socket that was opened in that namespace. A child process
  * enters the namespace, opens the sockets, and passes them to ndkstat, which stays in its own namespace.
  */
 #ifndef NDKSTAT_NETNS_H

@@ -12,7 +12,7 @@ enum { MAX_STATES = 16, MAX_OBJECT_TYPES = 16, MAX_STATES_TEXT = 256 };
 
 struct options {
     bool connections, counters, failures, objects; /* the view, at most one; the default view if none is set */
-    uint32_t object_types;                         /* a bit for each wanted type of view_object_types; 0: all */
+    uint32_t object_types;                         /* a bit for each wanted type in view_object_types; 0: all types */
     bool state;                                    /* --state: the default view also shows states, and ended objects */
     bool verbose, json, csv, watch, here;
     uint32_t pid, rounds; /* pid 0: all processes; rounds 0: no end */
@@ -23,7 +23,7 @@ struct options {
     unsigned n_states;
     bool has_address;
     struct endpoint address; /* count 0: any host; port 0: any port */
-    bool netstat;            /* -x, -a or -n is given; they change nothing */
+    bool netstat;            /* -x, -a or -n is given; these options change nothing */
 };
 
 /* Fills in *o. Returns -1, or the code with which the program must exit: help or an error was printed. */

@@ -6,9 +6,9 @@
 #include <jansson.h>
 #include <sys/types.h>
 
-/* Returns the process id that the process has in its own PID namespace, which may differ from the id here. */
+/* Returns the process's id in its own PID namespace, which may differ from `pid`, its id in ndkstat's PID namespace. */
 long process_pid_inside(long pid);
-/* Returns the letter of the process's state, for example 'T' if it is stopped; 0 if it cannot be read. */
+/* Returns the letter of the process's state, for example 'T' for a stopped process; 0 if it cannot be read. */
 char process_state(long pid);
 /* Returns the process's user, or (uid_t)-1. */
 uid_t process_uid(long pid);

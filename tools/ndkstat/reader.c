@@ -31,15 +31,15 @@
 
 enum {
     ALL_MS = 5000, /* time to read all processes */
-    RETRY_MS = 10, /* time until the next attempt if a process has too many readers, or descriptors are short */
+    RETRY_MS = 10, /* time between attempts while a process has too many readers, or descriptors are exhausted */
     MAX_OWN_BYTES = 256 << 20, /* the most bytes in the answers of all processes of this user */
     MAX_USER_BYTES = 16 << 20, /* the most bytes in the answers of all processes of one other user */
     MAX_FOREIGN_BYTES = 64 << 20,
     MAX_USER_PEERS = 128, /* the most processes of one other user that are read */
     MAX_USERS = 256,
     MAX_MESSAGES = 10,
-    SLICE_MS = 100,      /* how often interrupts are checked */
-    BYTES_PER_VALUE = 8, /* least average of a valid answer; to parse an answer with more values needs much memory */
+    SLICE_MS = 100,      /* the interval between checks for Ctrl-C */
+    BYTES_PER_VALUE = 8, /* a valid answer has more; an answer of many short values would need much memory */
 };
 
 enum peer_state { PEER_CONNECTING, PEER_READING, PEER_READ, PEER_GONE, PEER_FOREIGN, PEER_FAILED };
@@ -49,8 +49,8 @@ struct peer {
     const struct netns *netns; /* NULL: this process's network namespace */
     enum peer_state state;
     int fd;
-    struct user *user; /* NULL until known; from then on the peer counts as one of the user's */
-    long pid;          /* from the name, until the kernel has reported it */
+    struct user *user; /* NULL until known; then the peer counts as one of this user's peers */
+    long pid;          /* the id in the name, and then the id that the kernel has reported */
     char *text;
     size_t size, room;
     json_t *json;
@@ -78,7 +78,7 @@ struct round {
 
 /* ---- errors ---- */
 
-/* Adds a message. foreign: the message is about another user; the number of such messages is limited. */
+/* Adds a message. `foreign` is true if the message is about another user; the number of these messages is limited. */
 __attribute__((format(printf, 3, 4))) static void round_report(struct round *r, bool foreign, const char *format, ...)
 {
     char text[512], safe[PRINTABLE_MAX_GROWTH * sizeof text];
@@ -102,8 +102,8 @@ static void peer_end(struct peer *p, enum peer_state state)
 }
 
 /*
- * Ends a peer that cannot be read, and reports why. Another user's process can refuse to be read, so this counts as a
- * failure of ndkstat only if the process was requested.
+ * Ends a peer that cannot be read, and reports why. Another user's process can refuse to be read. Therefore its failure
+ * counts as a failure of ndkstat only if the process was requested.
  */
 static void peer_fail(struct round *r, struct peer *p, const char *why)
 {
@@ -137,7 +137,7 @@ static bool reader_may_read(uid_t uid)
     return geteuid() == 0 || uid == geteuid();
 }
 
-/* Counts the peer as one of its user's. Ends the peer and returns false if the user has too many. */
+/* Counts the peer for its user. If the user has too many peers, ends the peer and returns false. */
 static bool peer_admit(struct round *r, struct peer *p, uid_t uid)
 {
     if (p->user && p->user->uid == uid)
@@ -150,7 +150,7 @@ static bool peer_admit(struct round *r, struct peer *p, uid_t uid)
     return p->state == PEER_CONNECTING;
 }
 
-/* Checks that the listening process is the one in the name, and decides whether to read the process. Sets p->state. */
+/* Checks that the name has the id of the listening process, and decides whether to read the process. Sets p->state. */
 static void peer_identify(struct round *r, struct peer *p)
 {
     struct ucred who;
@@ -170,7 +170,7 @@ static void peer_identify(struct round *r, struct peer *p)
         round_report(r, true, "process %ld of user %u uses the name of process %ld: not shown", (long)who.pid,
                      (unsigned)who.uid, p->name->pid);
     } else if ((r->pid && who.pid != r->pid) || (kill(who.pid, 0) != 0 && errno == ESRCH)) {
-        peer_end(p, PEER_GONE); /* not requested, or it has ended and another process inherited its socket */
+        peer_end(p, PEER_GONE); /* not requested, or the process has ended and another inherited its socket */
     } else if (process_state(who.pid) == 'T') {
         peer_fail(r, p, "not read, because it is stopped (state T)");
     } else {
@@ -227,7 +227,7 @@ static void peer_connect(struct round *r, struct peer *p)
 
 /* ---- input ---- */
 
-/* Returns false if the text has more values for its size than any valid answer. */
+/* Returns false if the text has more values per byte than any valid answer. */
 static bool reader_is_plausible(const char *text, size_t size)
 {
     size_t values = 0;
@@ -266,7 +266,7 @@ static void peer_parse(struct round *r, struct peer *p)
     peer_end(p, PEER_READ);
 }
 
-/* Counts n more bytes of input. Returns false if a limit is exceeded. */
+/* Counts n more bytes that the peer has sent. Returns false if a limit is exceeded. */
 static bool peer_may_write(struct round *r, struct peer *p, size_t n)
 {
     p->user->bytes += n;
@@ -276,7 +276,7 @@ static bool peer_may_write(struct round *r, struct peer *p, size_t n)
     return p->user->bytes <= MAX_USER_BYTES && r->foreign_bytes <= MAX_FOREIGN_BYTES;
 }
 
-/* Reads once. Returns whether more bytes may be available already. */
+/* Reads from the peer's socket once. Returns whether more bytes may be available already. */
 static bool peer_read(struct round *r, struct peer *p)
 {
     ssize_t n;
@@ -299,7 +299,7 @@ static bool peer_read(struct round *r, struct peer *p)
     } else if (n == 0 && p->size > 0) {
         peer_parse(r, p);
     } else if (n == 0 || errno == ECONNRESET) {
-        peer_end(p, PEER_GONE); /* the process has ended meanwhile */
+        peer_end(p, PEER_GONE); /* the process has ended */
     } else if (errno != EAGAIN && errno != EINTR) {
         peer_fail(r, p, strerror(errno));
     }
@@ -329,7 +329,7 @@ static bool peer_is_own(const struct peer *p)
     return p->name->has_uid && p->name->uid == geteuid();
 }
 
-/* Continues with this user's peers if `own`, otherwise with all other peers. Returns true if one is unfinished. */
+/* Reads this user's peers if `own` is true, otherwise all other peers. Returns true if one of them is unfinished. */
 static bool round_continue(struct round *r, bool own)
 {
     bool more = false;
@@ -369,7 +369,7 @@ static bool round_run(struct round *r)
     return true;
 }
 
-/* Reports that the requested process was not found, or not read because it is another user's. */
+/* Reports that the requested process was not found, or was not read because it belongs to another user. */
 static void round_report_missing(struct round *r, bool has_foreign)
 {
     uid_t uid = process_uid(r->pid);
@@ -405,15 +405,15 @@ static bool round_collect(struct round *r, struct snapshots *s)
 }
 
 /*
- * Returns whether a name may be that of the requested process. The name has the process id in the process's own PID
- * namespace, which is `inside`.
+ * Returns whether a name may belong to the requested process. `inside` is the process's id in its own PID namespace,
+ * which the name contains.
  */
 static bool reader_is_wanted(const struct name *name, long pid, long inside)
 {
     return !pid || name->pid == pid || name->pid == inside;
 }
 
-/* Adds a peer for each wanted name. netns is NULL for this network namespace; otherwise takes over its sockets. */
+/* Adds a peer for each wanted name. `netns` is NULL for this network namespace; otherwise takes over netns->sockets. */
 static void round_add_peers(struct round *r, const struct name *names, size_t count, struct netns *netns)
 {
     long inside = r->pid ? process_pid_inside(r->pid) : 0;

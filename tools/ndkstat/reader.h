@@ -11,14 +11,14 @@
 #include <stddef.h>
 
 /*
- * processes: an array with one object for each process. The processes of this network namespace come first, ordered by
- * process id. The members "pid", "uid", "foreign" (the process is another user's), "program", "netns", "netns_name" and
- * "netns_other" come from the kernel; all other members come from the process.
+ * `processes` is an array with one object for each process. The processes of this network namespace come first, ordered
+ * by process id. The members "pid", "uid", "foreign" (true for another user's process), "program", "netns",
+ * "netns_name" and "netns_other" come from the kernel; all other members come from the process.
  */
 struct snapshots {
     json_t *processes;
-    unsigned foreign; /* processes of other users that were not read */
-    bool failed;      /* a process of this user, or the requested one, could not be read; messages has the reason */
+    unsigned foreign; /* number of other users' processes that were not read */
+    bool failed;      /* this user's or the requested process could not be read; `messages` has the reason */
     char *messages;   /* lines of printable text about what was not read; may be empty */
 };
 

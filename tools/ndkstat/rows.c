@@ -109,7 +109,7 @@ static void row_add_netns(const struct row *r, struct table *t)
         table_add_number(t, member_number(r->process, "netns"));
 }
 
-/* Adds a time of CLOCK_REALTIME: in UTC, in the format of the log; in CSV as seconds since 1970. */
+/* Adds a time of CLOCK_REALTIME: in CSV as seconds since 1970, otherwise in UTC and in the format of the log. */
 static void table_add_time(struct table *t, unsigned long long ns)
 {
     time_t seconds = (time_t)(ns / 1000000000);
@@ -133,7 +133,7 @@ unsigned long long row_number(const struct row *r, const struct column *c, bool 
     return now > before ? (unsigned long long)((double)(now - before) * 1e9 / (double)r->ns + 0.5) : 0;
 }
 
-/* Adds a member's value, or an empty cell if this type of object does not have the member. */
+/* Adds a cell with the value of the column's member; the cell is empty if the object does not have the member. */
 static void row_add_value(const struct row *r, const struct column *c, struct table *t)
 {
     const json_t *value = json_object_get(row_source(r, c->source, false), c->member);
@@ -194,7 +194,7 @@ static bool row_is_shown(const struct row *r, const struct options *o)
     return o->state || o->connections || !state || strcmp(state, "ended") != 0;
 }
 
-/* Adds the objects of one of the adapter's lists. */
+/* Adds a row for each object of one of the adapter's lists. */
 static void list_add_rows(struct row *r, const struct list *l, const struct view *v, const struct options *o,
                           struct table *t)
 {
@@ -234,7 +234,7 @@ unsigned long long rows_time_between(const json_t *process, const json_t *before
     return before && now > then ? now - then : 0;
 }
 
-/* Adds the rows of one process. before: the same process in the earlier reading, or NULL. */
+/* Adds the rows of one process. `before` is the same process in the earlier reading, or NULL. */
 static void process_add_rows(const json_t *process, const json_t *before, const struct view *v, const struct options *o,
                              struct table *t)
 {
@@ -274,7 +274,7 @@ static bool column_is_hidden(const struct column *c, const struct options *o, bo
     return false;
 }
 
-/* Returns whether a process is in another network namespace than ndkstat. */
+/* Returns whether any process is in another network namespace than ndkstat. */
 static bool processes_have_others(const json_t *processes)
 {
     json_t *process;

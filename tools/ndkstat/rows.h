@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables from JSON. A view has columns, each of which shows one JSON member, and lists, whose objects are the view's
- * rows. A member that is missing or has another type is shown as 0, "-" or "?", because a process with another version
- * may omit the member.
+ * Tables from JSON. A view has columns and lists. Each column shows one JSON member; each object of a list is a row. A
+ * member that is missing or has another type is shown as 0, "-" or "?", because a process with another version may omit
+ * the member.
  */
 #ifndef NDKSTAT_ROWS_H
 #define NDKSTAT_ROWS_H
@@ -14,7 +14,7 @@
 #include "options.h"
 #include "table.h"
 
-/* IN_: the object whose member a column shows. CELL_: a column that shows no single member. */
+/* IN_X: the column shows a member of object X. CELL_X: the column's text is made from several members, or is fixed. */
 enum column_source {
     IN_PROCESS,
     IN_ADAPTER,
@@ -28,7 +28,7 @@ enum column_source {
     CELL_NETNS, /* the name or the inode of the network namespace */
 };
 
-/* NOTE: a text on an extra line below the row. */
+/* How a column shows its member. A NOTE is a text on an extra line below the row. */
 enum column_kind { TEXT, NOTE, NUMBER, BYTES, AGE, TIME };
 
 /* When a column is shown; CSV has all columns. */
@@ -58,7 +58,7 @@ struct view {
 struct row {
     const char *type;
     const json_t *process, *adapter, *object;
-    const json_t *old_adapter, *old_object; /* as the earlier reading has them; NULL if it has not */
+    const json_t *old_adapter, *old_object; /* the same objects in the earlier reading, or NULL */
     unsigned long long ns;                  /* time between the two readings */
 };
 
@@ -72,7 +72,7 @@ struct member_entry {
     const json_t *object;
 };
 
-/* An index of an array's objects by an identifying member. Another user's process may send a long array. */
+/* An index of an array's objects by a member that identifies them. Another user's process may send a long array. */
 struct member_index {
     struct member_entry *entries; /* in the order of the numbers */
     size_t count;
@@ -82,14 +82,14 @@ struct member_index {
 bool member_index_init(struct member_index *index, const json_t *array, const char *key);
 void member_index_fini(struct member_index *index);
 /*
- * Returns the object whose member is the number, or NULL. Returns each object only once: if a process gives one number
- * to all objects, comparing two readings still takes linear time.
+ * Returns the object whose member is `number`, or NULL. Returns each object only once, so that comparing two readings
+ * takes linear time even if a process gives one number to all objects.
  */
 const json_t *member_index_find(struct member_index *index, unsigned long long number);
 
-/* Returns the nanoseconds between two readings of a process; 0 if before is NULL or not earlier. */
+/* Returns the nanoseconds between two readings of a process; 0 if `before` is NULL or not earlier. */
 unsigned long long rows_time_between(const json_t *process, const json_t *before);
-/* Begins a table with the view's columns. heads must have v->n_columns entries, and last as long as the table. */
+/* Begins a table with the view's columns. `heads` must have v->n_columns entries, and stay valid as long as *t. */
 void rows_begin(const struct view *v, const struct options *o, const json_t *processes, struct table *t,
                 struct table_column *heads);
 /*
@@ -99,7 +99,7 @@ void rows_begin(const struct view *v, const struct options *o, const json_t *pro
 unsigned long long row_number(const struct row *r, const struct column *c, bool is_csv);
 /* Adds one row. */
 void rows_add(const struct row *r, const struct view *v, struct table *t);
-/* Prints a view of the adapters of all processes. before: as for view_print. Returns false if out of memory. */
+/* Prints a view of the adapters of all processes. `before` is as for view_print. Returns false if out of memory. */
 bool rows_print(FILE *out, const struct view *v, const struct options *o, const json_t *processes,
                 const json_t *before);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See screen.h. The display needs only a few escape sequences, which every terminal since the VT220 understands, so it
- * needs no library. The invariant: after screen_close nothing is written to the terminal, so a thread that handles
- * Ctrl-C may call screen_close at any time.
+ * See screen.h. Uses only a few escape sequences, which every terminal since the VT220 understands, and no library. The
+ * invariant: after screen_close this file writes nothing to the terminal, so a thread that handles Ctrl-C may call
+ * screen_close at any time.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -40,7 +40,7 @@ static struct {
     bool is_open;
     struct termios before;
     unsigned rows, columns;
-    size_t top, left; /* the first line and column of the text that are shown */
+    size_t top, left; /* the first shown line and column of the text */
 } screen = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static atomic_bool is_resized; /* the handler may run on any thread */
@@ -220,7 +220,7 @@ static enum key screen_move(size_t *position, size_t by, bool back)
     return KEY_MOVED;
 }
 
-/* Handles the bytes of one read of the terminal, which are one key, or several if the user typed fast. */
+/* Handles the bytes that one read() returned: one key, or several keys if the user typed fast. */
 static enum key screen_handle_key(const char *key, size_t page)
 {
     static const struct {

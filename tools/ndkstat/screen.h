@@ -9,18 +9,18 @@
 #include <stdbool.h>
 
 enum screen_event {
-    SCREEN_TIMEOUT, /* the time has passed, or the user asked for another reading */
+    SCREEN_TIMEOUT, /* the time has passed, or the user has requested the next reading */
     SCREEN_QUIT,
     SCREEN_INTERRUPTED, /* Ctrl-C */
     SCREEN_LOST,        /* the terminal cannot be written */
 };
 
-/* Returns false if stdin or stdout is no terminal, or it has no cursor addressing (TERM=dumb). */
+/* Returns false if stdin or stdout is no terminal, or if the terminal has no cursor addressing (TERM=dumb). */
 bool screen_open(void);
-void screen_close(void); /* may be called by any thread, and again */
+void screen_close(void); /* may be called by any thread, and several times */
 /*
- * Shows the lines of text, which must be printable, and waits until the user ends this or the time has passed. Scrolls
- * and redraws meanwhile. messages: lines about what was not read.
+ * Shows the lines of `text`, which must be printable, until the user presses a key that ends this or the time has
+ * passed. Meanwhile scrolls and redraws. `messages` has lines about what was not read.
  */
 enum screen_event screen_show(const char *title, const char *text, const char *messages, double seconds);
 

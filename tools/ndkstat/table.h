@@ -25,7 +25,7 @@ struct table {
     const struct table_column *columns;
     size_t n_columns;
     bool is_csv;
-    bool is_hidden[TABLE_MAX_COLUMNS]; /* columns that are not printed; only without CSV */
+    bool is_hidden[TABLE_MAX_COLUMNS]; /* columns that are not printed; CSV ignores this */
     char **cells;
     size_t n_cells, room;
     bool has_failed; /* out of memory: some cells are missing */
@@ -36,14 +36,14 @@ void table_fini(struct table *t);
 /* Append the next cell. */
 void table_add(struct table *t, const char *text);
 void table_add_number(struct table *t, uint64_t value);
-/* Appends a number of bytes: exact in CSV, otherwise with a unit, so that it has at most four digits. */
+/* Appends a number of bytes: exact in CSV, otherwise rounded to at most four digits with a unit. */
 void table_add_bytes(struct table *t, uint64_t bytes);
 /* Appends a time: seconds in CSV, otherwise as 5s, 2m03s, 1h02m or 3d04h. */
 void table_add_age(struct table *t, uint64_t ns);
 void table_add_empty(struct table *t); /* appends "-", or in CSV an empty cell */
 
 bool table_is_empty(const struct table *t);
-/* Prints the titles, and the rows. Returns false if the table is incomplete. */
+/* Prints the titles and the rows. Returns false if the table is incomplete because memory ran out. */
 bool table_print(const struct table *t, FILE *out);
 
 #endif

@@ -93,7 +93,7 @@ static bool view_print_connections(FILE *out, const struct options *o, const jso
     NUMBERED_COLUMNS(title), OF_OBJECT("PD", "pd", NUMBER), OF_OBJECT("Address", "address", TEXT),                     \
         OF_OBJECT("Length", "length", BYTES), OF_OBJECT("Token", "token", TEXT)
 
-/* The limits that the process has, which may be lower than those that ndkinfo shows. */
+/* The limits of the process's adapter, which may be lower than the limits that ndkinfo shows. */
 #define OF_LIMITS(title, key, member)                                                                                  \
     {                                                                                                                  \
         title, key, IN_ADAPTER_LIMITS, member, NUMBER, VERBOSE, false                                                  \
@@ -207,7 +207,7 @@ static bool options_want_type(const struct options *o, size_t type)
     return !o->object_types || o->object_types & 1u << type;
 }
 
-/* Returns whether one of the adapters has an object in the list. */
+/* Returns whether any adapter has an object in its list `member`. */
 static bool processes_have_list(const json_t *processes, const char *member)
 {
     json_t *process, *adapter;
@@ -266,7 +266,7 @@ static const struct column counter_columns[] = {
     OF_COUNTERS("Dropped Peers", "dropped_peers", false),
 };
 
-/* Prints the heading of an adapter's block. Its texts come from a process, so they are cut and made printable. */
+/* Prints the heading of an adapter's block. Texts from the process are cut and made printable. */
 static void counters_print_heading(FILE *out, const json_t *process, const json_t *adapter)
 {
     const char *netns = json_string_value(json_object_get(process, "netns_name"));
@@ -298,7 +298,7 @@ static void counters_print_block(FILE *out, const struct row *r)
     }
 }
 
-/* Prints a process's blocks. before: the process in the earlier reading, or NULL. Returns false if out of memory. */
+/* Prints a process's blocks. `before` is the process in the earlier reading, or NULL. Returns false if out of memory. */
 static bool counters_print_process(FILE *out, const json_t *process, const json_t *before)
 {
     struct row r = { .process = process, .ns = rows_time_between(process, before) };
@@ -409,7 +409,7 @@ static void adapter_delete_list(json_t *adapter, const char *member, bool with_c
         json_object_del(adapter, count);
 }
 
-/* Removes what the options do not select. Without a view they select everything. The counts belong to the adapter. */
+/* Removes what the options do not select. Without a view they select everything. Adapters keep their counts. */
 static void adapter_select(json_t *adapter, const struct options *o)
 {
     bool has_view = o->connections || o->counters || o->objects || o->failures;

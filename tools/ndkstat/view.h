@@ -13,13 +13,13 @@
 extern const char *const view_object_types[];
 
 /*
- * Prints the view that the options select. before: an earlier reading, to print rates of traffic; NULL prints totals.
- * Returns false if out of memory.
+ * Prints the view that the options select. `before` is an earlier reading, to print rates of traffic; if it is NULL,
+ * prints totals. Returns false if out of memory.
  */
 bool view_print(FILE *out, const struct options *o, const json_t *processes, const json_t *before);
 /*
- * Prints one JSON object on a line. Removes from the processes what the options do not select. Returns false if out of
- * memory, or if the output is lost.
+ * Prints one JSON object on a line. Removes from `processes` what the options do not select. Returns false if out of
+ * memory, or if the output cannot be written.
  */
 bool view_print_json(FILE *out, const struct options *o, json_t *processes);
 
