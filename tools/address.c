@@ -10,7 +10,7 @@
 
 #include "number.h"
 
-/* The port has the same position in both families. */
+/* The port has the same position in sockaddr_in and sockaddr_in6. */
 void address_set_port(struct sockaddr_storage *a, uint16_t port)
 {
     ((struct sockaddr_in *)a)->sin_port = htons(port);

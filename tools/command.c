@@ -114,7 +114,7 @@ static void parser_fini(struct parser *p)
     free(p->longs);
 }
 
-/* '-' makes getopt return arguments that are no options in their order. ':' makes getopt report missing values. */
+/* '-' makes getopt return options and other arguments in their order. ':' makes getopt report missing values. */
 static bool parser_init(struct parser *p, const struct command *c, void *options)
 {
     size_t n_names = 1;
@@ -160,7 +160,7 @@ static void parser_copy_name(const char *word, char *name)
     snprintf(name, COMMAND_MAX_NAME, "%.*s", (int)strcspn(word, "="), word);
 }
 
-/* Returns the most similar long option, or NULL if none is similar. */
+/* Returns the long option that is most similar to the word, or NULL if none is similar. */
 static const struct option *parser_nearest(const struct parser *p, const char *word)
 {
     char name[COMMAND_MAX_NAME];
@@ -241,7 +241,7 @@ static bool option_parse_choice(const struct command_option *o, const char *valu
     return false;
 }
 
-/* Stores the value. Returns NULL, or what is wrong with it; the text is in `message` or static. */
+/* Stores the value. Returns NULL, or a text about what is wrong, which is in `message` or in static storage. */
 static const char *option_set(const struct command_option *o, void *options, const char *value, char *message)
 {
     char low[32], high[32];
@@ -310,7 +310,7 @@ static int parser_report_unknown(const struct parser *p, const char *word, int l
     len = strlen(name);
     for (size_t i = 0; len && i < p->n_longs; i++)
         n_similar += strncmp(p->longs[i].name, name, len) == 0;
-    if (letter >= FIRST_LONG) /* the option exists, and was given a value that it must not have */
+    if (letter >= FIRST_LONG) /* the option exists, but the user has given a value to it */
         return command_usage_error(p->command, "%s: the option has no value", word);
     if (n_similar > 1)
         return command_usage_error(p->command, "%s: ambiguous, several options begin like that", word);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line of a tool: one table declares its options. The table parses the command line with getopt_long_only,
- * prints --help, and makes the messages about wrong values. The shell completions and the manual pages are checked
- * against --help, so every option must be in the table.
+ * The command line of a tool: one table declares its options. command_parse uses the table to parse the command line
+ * with getopt_long_only, to print --help, and to report wrong values. The shell completions and the manual pages are
+ * checked against --help, so every option must be in the table.
  */
 #ifndef TOOLS_COMMAND_H
 #define TOOLS_COMMAND_H
@@ -43,8 +43,8 @@ struct command_option {
     const char *standard; /* the default as --help prints it */
     /*
      * For COMMAND_CALL: stores the value. `at` points into the tool's options at the offset command_option.at: to a
-     * field, or, with offset 0, to all options. value is NULL if the user has given none. Returns NULL, or what is
-     * wrong with the value, for example "a list of zero, write and read is expected".
+     * field, or, with offset 0, to all options. `value` is NULL if the user has given no value. Returns NULL, or what
+     * is wrong with the value, for example "a list of zero, write and read is expected".
      */
     const char *(*set)(void *at, const char *value);
 };
@@ -60,7 +60,7 @@ struct command {
     const char *const *usage; /* command lines without the tool's name; NULL at the end */
     const struct command_option *options;
     size_t n_options;
-    /* Stores an argument that is no option. Returns NULL, or what is wrong with it. May be NULL: refuses arguments. */
+    /* Stores an argument that is no option. Returns NULL, or what is wrong. NULL: the tool accepts no arguments. */
     const char *(*add_argument)(void *options, const char *word);
     const struct command_status *statuses; /* exit codes; a NULL text at the end */
     const char *notes;                     /* printed at the end of --help without wrapping; may be NULL */

@@ -28,7 +28,7 @@ int command_print_version(const struct command *c)
     return command_end_output(c);
 }
 
-/* Prints text from `column` on, with lines broken at blanks; further lines begin at `indent`. */
+/* Prints `text` from `column` on, with lines broken at blanks; further lines begin at column `indent`. */
 static void help_print_wrapped(const char *text, size_t column, size_t indent)
 {
     bool is_first = true;
@@ -48,7 +48,7 @@ static void help_print_wrapped(const char *text, size_t column, size_t indent)
     putchar('\n');
 }
 
-/* Writes the default and the range: " (default 64; 24 to 16M)". */
+/* Writes an option's default and range to `text`: " (default 64; 24 to 16M)". */
 static void help_write_limits(const struct command_option *o, char *text, size_t room)
 {
     char low[32], high[32], range[96] = "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The values of options that several tools have. Each function is the `set` of a COMMAND_CALL option (command.h), whose
- * `at` is a field of the type that the function's comment names. It returns NULL, or what is wrong with the value.
+ * `at` is a field of the type that the function's comment names. The function returns NULL, or what is wrong.
  */
 #ifndef TOOLS_CONNECTION_OPTIONS_H
 #define TOOLS_CONNECTION_OPTIONS_H

@@ -14,7 +14,7 @@
 enum { ENDPOINT_MAX_ADDRESSES = 16, ENDPOINT_MAX_TEXT = 320 };
 
 struct endpoint {
-    char text[ENDPOINT_MAX_TEXT]; /* as given; empty: the option was not given */
+    char text[ENDPOINT_MAX_TEXT]; /* as the user gave it; "" if the option was not given */
     char host[256];
     uint16_t port;
     struct sockaddr_storage addresses[ENDPOINT_MAX_ADDRESSES];
@@ -22,8 +22,8 @@ struct endpoint {
 };
 
 /*
- * Splits the text into host and port, and checks what can be checked without a name server. If has_port, a port or the
- * name of a service must follow the host; otherwise nothing may follow the host. Returns NULL, or what is wrong.
+ * Splits `given` into host and port, and checks what can be checked without a name server. If has_port is true, a port
+ * or a service's name must follow the host; otherwise nothing may follow the host. Returns NULL, or what is wrong.
  */
 const char *endpoint_parse(struct endpoint *e, const char *given, bool has_port);
 /* Looks up the host's addresses. Returns false, with the reason in error, if none is found. May block for seconds. */

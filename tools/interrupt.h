@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ctrl-C. The first SIGINT or SIGTERM asks the tool to end and to print what it has so far. If that takes longer than
- * two seconds, a line on stderr reports what the tool waits for. The second signal ends the process at once.
+ * Ctrl-C. The first SIGINT or SIGTERM requests that the tool prints its results so far and ends. If the tool does not
+ * end within two seconds, a line on stderr reports what it waits for. The second signal ends the process at once.
  */
 #ifndef TOOLS_INTERRUPT_H
 #define TOOLS_INTERRUPT_H
@@ -15,9 +15,9 @@
  */
 void interrupt_catch(void (*on_interrupt)(void));
 bool interrupt_received(void); /* may be called by any thread */
-/* Sets what the tool waits for after an interrupt: "for the server". Any thread. The text must stay valid. */
+/* Sets what the tool waits for after an interrupt: "for the server". The text must stay valid. For any thread. */
 void interrupt_set_wait(const char *text);
-/* Waits for `seconds`, or until the interrupt. Returns false after an interrupt. */
+/* Waits for `seconds`, or until an interrupt. Returns false after an interrupt. */
 bool interrupt_sleep(double seconds);
 
 #endif

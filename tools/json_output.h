@@ -18,8 +18,8 @@ json_t *json_output_begin(const char *tool, int format);
  */
 json_t *json_output_text(const char *text);
 /*
- * Writes the object and a line break, all in ASCII, so that no text in it can control a terminal. flags: as for
- * json_dumpf. Returns false if the object is NULL, or is not written completely.
+ * Writes the object and a line break. All output is ASCII, so that no text in the object can control a terminal.
+ * `flags` are those of json_dumpf. Returns false if the object is NULL, or is not written completely.
  */
 bool json_output_write(FILE *out, const json_t *object, size_t flags);
 

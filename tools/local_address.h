@@ -11,8 +11,8 @@
 #include "ndk/ndkpi.h"
 
 /*
- * Writes why the address cannot be used, if status is STATUS_INVALID_ADDRESS or STATUS_SHARING_VIOLATION and a cause is
- * found. if_index is the interface of the adapter, or 0 if none was found. Returns whether text was written.
+ * Writes why the address cannot be used, if `status` is STATUS_INVALID_ADDRESS or STATUS_SHARING_VIOLATION and a cause
+ * is found. if_index is the adapter's interface, or 0 if the tool found no interface. Returns whether it wrote `text`.
  */
 bool local_address_explain(NTSTATUS status, const struct sockaddr_storage *a, uint32_t if_index, char *text,
                            size_t size);

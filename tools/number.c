@@ -40,7 +40,7 @@ bool number_parse_c(const char *text, uint64_t high, uint64_t *value)
     return number_parse_base(text, 0, 0, high, value);
 }
 
-/* Parses digits with an optional fraction. Returns the rest of the text, or NULL if the text begins otherwise. */
+/* Parses digits and an optional fraction. Returns the text after them, or NULL if the text does not begin so. */
 static const char *number_parse_digits(const char *text, double *number)
 {
     size_t len = strspn(text, "0123456789");
@@ -49,7 +49,7 @@ static const char *number_parse_digits(const char *text, double *number)
     len += text[len] == '.';
     len += strspn(text + len, "0123456789");
     *number = strtod(text, &end);
-    /* strtod also accepts exponents and hexadecimal digits, and uses the locale's decimal point */
+    /* fails if strtod has read an exponent or hexadecimal digits, or has expected another decimal point */
     return len > 0 && end == text + len ? end : NULL;
 }
 
@@ -84,7 +84,7 @@ bool number_parse_fraction(const char *text, double low, double high, double *nu
     return true;
 }
 
-/* Returns by how many bits a number with this suffix must be shifted to be bytes; -1 if the suffix is unknown. */
+/* Returns how many bits a number with this suffix must be shifted left to get bytes; -1 if the suffix is unknown. */
 static int number_size_shift(const char *suffix)
 {
     static const char *const letters = "KMGT";

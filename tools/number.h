@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Parses a decimal number. Returns false and leaves *value unchanged if it is malformed or out of bounds. */
+/* Parses a decimal number. If the number is malformed or out of bounds, returns false and leaves *value unchanged. */
 bool number_parse(const char *text, uint32_t low, uint32_t high, uint32_t *value);
 /* Parses a number up to `high` in C's notation: decimal, 0x and hexadecimal digits, or 0 and octal digits. */
 bool number_parse_c(const char *text, uint64_t high, uint64_t *value);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Unsafe are control characters, and characters that change the direction of the text after them. */
+/* Control characters, and characters that change the direction of the text after them, are not safe. */
 static bool printable_is_safe(uint32_t c)
 {
     bool control = (c < 0x20 && c != '\t') || (c >= 0x7f && c < 0xa0);
@@ -26,7 +26,7 @@ static size_t utf8_size(uint8_t first)
     return first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf8 ? 4 : 0;
 }
 
-/* Returns the size of the UTF-8 character at the start of text; 0 if it is malformed or not safe to print. */
+/* Returns the size of the UTF-8 character at the start of `text`; 0 if it is malformed or not safe to print. */
 static size_t printable_safe_size(const uint8_t *text, size_t len)
 {
     static const uint32_t min_code[] = { 0, 0, 0x80, 0x800, 0x10000 };

@@ -12,7 +12,7 @@
 enum { PRINTABLE_MAX_GROWTH = 4 };
 
 /*
- * Copies the text to out, which has room for `room` bytes including the terminating 0. Printable ASCII, tabs and
+ * Copies `text` to `out`, which has room for `room` bytes including the terminating 0. Printable ASCII, tabs and
  * printable UTF-8 are copied; each other byte becomes \xNN. Returns the length of the result.
  */
 size_t printable_copy(char *out, size_t room, const char *text, size_t len);

@@ -20,12 +20,12 @@ const char *terminal_style(FILE *stream, enum terminal_style style);
  */
 void progress_show(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /*
- * For a call that blocks. Shows the text and the number of seconds since progress_begin on the line of progress, until
- * progress_end. Shows them once a second, beginning after two seconds.
+ * For a call that blocks. Until progress_end, shows the text and the seconds since progress_begin on the line of
+ * progress, once a second, beginning after two seconds.
  */
 void progress_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void progress_end(void);
-/* Removes the line of progress. Must be called before other output to a terminal, and at the end. Any thread. */
+/* Removes the line of progress. Must be called before other output to a terminal, and at the end, by any thread. */
 void progress_clear(void);
 
 #endif

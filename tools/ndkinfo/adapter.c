@@ -29,7 +29,7 @@ static void adapter_read_link(struct adapter *a)
     close(s);
 }
 
-/* Opens and queries the adapter of one major version, which reports the highest minor version that it supports. */
+/* Opens the adapter with a major version, and queries it. The adapter reports the highest minor version it supports. */
 static void adapter_try_version(struct adapter *a, NDK_VERSION version)
 {
     ULONG size = sizeof a->info;

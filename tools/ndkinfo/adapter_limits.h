@@ -9,13 +9,13 @@
 #include "ndk/ndkpi.h"
 
 struct limit {
-    const char *member; /* its name in NDK_ADAPTER_INFO */
-    const char *text;   /* what it limits */
+    const char *member; /* the limit's name in NDK_ADAPTER_INFO */
+    const char *text;   /* what is limited */
     const char *unit;   /* "bytes", "" ... */
     size_t at, size;
 };
 
-/* The list ends with a NULL member. Version, AdapterFlags and RdmaTechnology are not in it. */
+/* Ends with an entry whose `member` is NULL. Version, AdapterFlags and RdmaTechnology are not in the list. */
 extern const struct limit limits[];
 uint64_t limit_value(const struct limit *l, const NDK_ADAPTER_INFO *info);
 /* Writes a limit with its unit: "16 MiB", "64", "none". Returns text. */
@@ -27,7 +27,7 @@ struct flag {
     ULONG bit;
 };
 
-/* The list ends with a NULL name. */
+/* Ends with an entry whose `name` is NULL. */
 extern const struct flag flags[];
 
 const char *technology_name(NDK_RDMA_TECHNOLOGY technology);

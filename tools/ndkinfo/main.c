@@ -204,9 +204,9 @@ static json_t *adapter_to_json(const struct adapter *a)
     return object;
 }
 
-/* ---- which adapters ---- */
+/* ---- selecting adapters ---- */
 
-/* Returns the interface with that index, name or address; 0, after a message, if there is none. */
+/* Returns the index of the interface with this index, name or address; 0, after a message, if there is none. */
 static uint32_t ndkinfo_find(const char *name)
 {
     struct endpoint e;
@@ -269,8 +269,8 @@ static bool ndkinfo_print_json(const struct options *o, json_t *adapters)
 }
 
 /*
- * Shows the wanted adapters. indexes has the interface of each name, or 0 after a message that there is none. Returns
- * the exit code.
+ * Shows the wanted adapters. indexes[i] is the interface of the i-th name, or 0 if there is none, which has been
+ * reported. Returns the exit code.
  */
 static int ndkinfo_show(const struct options *o, const uint32_t *indexes)
 {

@@ -14,7 +14,7 @@ struct options {
     const char *names[MAX_NAMES]; /* the interfaces to show: indexes, names or addresses; none: all */
     uint32_t n_names;
     bool verbose, list, json, csv;
-    const char *profile; /* the name given by --profile; NULL: ONDK_PROFILE may have one */
+    const char *profile; /* the name given by --profile; NULL: ONDK_PROFILE may name a profile */
     ondk_config_t config;
 };
 
