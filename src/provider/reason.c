@@ -234,7 +234,9 @@ static const struct cause {
 /* clang-format on */
 
 static const struct fabric_terminate unknown_terminate = { 0, "other", "The code is not one of the protocol's.",
-                                                           "Read the documentation of the side that sent it." };
+                                                           "Read the documentation of the side that sent it. Linux "
+                                                           "siw exchanges layer and type: docs/guide-operator.md lists "
+                                                           "what its codes mean." };
 
 /* ---- Codes ---- */
 
