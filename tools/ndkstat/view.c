@@ -298,7 +298,7 @@ static void counters_print_block(FILE *out, const struct row *r)
     }
 }
 
-/* Prints a process's blocks. `before` is the process in the earlier reading, or NULL. Returns false if out of memory. */
+/* Prints a process's blocks. `before`: the process in the earlier reading, or NULL. Returns false if out of memory. */
 static bool counters_print_process(FILE *out, const json_t *process, const json_t *before)
 {
     struct row r = { .process = process, .ns = rows_time_between(process, before) };
