@@ -13,7 +13,7 @@
 
 enum {
     BENCH_DESCRIPTORS = 20000, /* RLIMIT_NOFILE of each process */
-    BENCH_GRACE_SECONDS = 60,  /* a process that runs this much longer than expected is ended */
+    BENCH_GRACE_SECONDS = 60,  /* a process that runs this much longer than bench_fork's `seconds` is ended */
     NS_PER_US = 1000,
     NS_PER_S = 1000000000,
 };
@@ -23,10 +23,10 @@ uint64_t bench_now(void); /* nanoseconds, monotonic */
 /* Prints a message and ends the process with status 1. */
 __attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *format, ...);
 
-/* Allocates zeroed memory outside of the heap, so that the heap's figures do not contain the benchmark's own memory. */
+/* Allocates zeroed memory outside of the heap, so that bench_usage.heap does not contain the benchmark's own memory. */
 void *bench_pages(size_t size);
 
-/* Samples beyond the capacity are dropped. */
+/* Samples beyond the capacity are not stored. */
 struct samples {
     double *values;
     atomic_size_t count; /* may exceed the capacity */
@@ -37,7 +37,7 @@ void samples_init(struct samples *s, size_t capacity);
 void samples_add(struct samples *s, double value);
 void samples_clear(struct samples *s);
 size_t samples_count(const struct samples *s);
-/* Sorts the samples, and returns the quantile q (0 to 1), or 0 if there are no samples. */
+/* Sorts the samples, and returns the quantile `q` (0 to 1), or 0 if there are no samples. */
 double samples_quantile(struct samples *s, double q);
 
 /* Memory and CPU time of this process. */
@@ -49,9 +49,9 @@ struct bench_usage {
 struct bench_usage bench_usage(void);
 
 /*
- * Forks the second process and returns like fork. Each process gets a control socket to the other, a limit of
- * BENCH_DESCRIPTORS, and an alarm that ends the process after `seconds` + BENCH_GRACE_SECONDS. The child is killed when
- * its parent ends.
+ * Forks the second process and returns what fork returns. *control receives a socket to the other process. Each process
+ * may open BENCH_DESCRIPTORS descriptors, and is ended by an alarm after `seconds` + BENCH_GRACE_SECONDS. The child is
+ * killed when its parent ends.
  */
 pid_t bench_fork(int *control, unsigned seconds);
 void bench_send(int control, const void *message, size_t size);
@@ -73,7 +73,7 @@ void bench_join(pid_t child);
  */
 bool bench_pin(unsigned n);
 
-/* The congestion control of this process's first TCP connection, and who has set its buffer sizes. */
+/* The congestion control of this process's first TCP connection, and who has set the connection's buffer sizes. */
 struct bench_sockets {
     char congestion[32];
     const char *buffers; /* "auto" if the kernel chooses the sizes, "set" if the program has set them */

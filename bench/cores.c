@@ -44,7 +44,7 @@ static void cores_request_short_slices(void)
     prctl(PR_SET_TIMERSLACK, 1);
 }
 
-/* Sleeps until the next round begins, at the same time for both threads. Returns its number, or 0 after the last. */
+/* Sleeps until the next round begins, at the same time for both threads. Returns the round's number; 0 at the end. */
 static uint64_t cores_wait_round(void)
 {
     uint64_t round = bench_now() / INTERVAL_NS + 1, at = round * INTERVAL_NS;
@@ -87,7 +87,7 @@ static bool cores_bounce(uint64_t round, unsigned from, unsigned count)
     return true;
 }
 
-/* Prints the fastest of a few batches, because the others may have been interrupted. */
+/* Prints the fastest of a few batches, because another program may have interrupted the slower ones. */
 static void cores_measure(uint64_t round)
 {
     uint64_t fastest = UINT64_MAX;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures messages of 64 bytes there and back over many connections between two processes. Prints one line of JSON.
+ * Measures round trips of 64-byte messages over many connections between two processes. Prints one line of JSON.
  *   crowd ndk|ndk-notified|tcp <connections> <in flight> <queues> <seconds>
  * If <in flight> is 1, the connections are used in turn, and the result is half a round trip. If <in flight> equals
- * <connections>, each connection has one message in flight all the time. The result includes the counts of the slowest
- * and the fastest connection.
+ * <connections>, each connection has one message in flight all the time. The result includes the numbers of round trips
+ * of the slowest and of the fastest connection.
  *
  * ndk polls one completion queue in one thread; tcp polls epoll in one thread. ndk-notified answers inside the
  * notifications of several completion queues that share the connections. With one queue both ends of ndk-notified share
@@ -18,7 +18,7 @@
 
 #include "crowd.h"
 
-enum { SAMPLES = 1 << 22, MIN_TRIPS = 10 /* of the slowest connection, to print the unfairness */ };
+enum { SAMPLES = 1 << 22, MIN_TRIPS = 10 /* the slowest connection needs so many to print the ratio */ };
 
 static const double WARM_UP = 0.1;
 

@@ -35,10 +35,10 @@ struct crowd {
 };
 
 void crowd_begin(struct crowd *c);
-void crowd_answered(struct member *m); /* an answer to m has arrived; sends the next message until the deadline */
+void crowd_answered(struct member *m); /* handles an answer to m: before the deadline, sends the next message */
 bool crowd_is_over(struct crowd *c);
 
-/* The server echoes until the other process closes the control socket. */
+/* The server answers each message until the other process closes the control socket. */
 void crowd_serve_ndk(unsigned connections, unsigned queues, bool notified, int control);
 void crowd_serve_tcp(unsigned connections, int control);
 /* The functions of the client. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The connections of crowd.c over NDK. The request context of a receive is its connection; a send has NULL. */
+/* The connections of crowd.c over NDK. A receive's request context is its connection; that of a send is NULL. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static void carrier_handle_message(struct carrier *e, struct ndk_conn *conn)
     }
 }
 
-/* Returns whether the queue had completions. Ignores failed completions, because a disconnect flushes receives. */
+/* Returns whether the queue had completions. Ignores those that failed, because a disconnect flushes receives. */
 static bool carrier_poll(struct carrier *e, NDK_CQ *cq)
 {
     NDK_RESULT results[RESULTS];

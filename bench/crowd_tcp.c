@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The connections of crowd.c over bare TCP: non-blocking sockets; one thread polls epoll. */
+/* The connections of crowd.c over bare TCP: one thread polls non-blocking sockets by epoll. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

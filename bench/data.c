@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the data path of NDK, bare TCP or the floor between two processes. Prints one line of JSON; drive.c has the
- * tests.
+ * Measures the data path of NDK, of bare TCP, or of the floor (data_floor.c) between two processes. Prints one line of
+ * JSON; drive.c describes the tests.
  *   data ndk|tcp|floor <test> <size> <window> <burst> <seconds>
  */
 #include <semaphore.h>
@@ -23,7 +23,7 @@ struct end {
     struct ndk_conn *conn;
     struct load load; /* client: opens the connection */
     struct consumer_region region;
-    bool in_notification; /* the notification handles messages; otherwise it posts woken */
+    bool in_notification; /* the notification handles messages; otherwise it posts `woken` */
     sem_t woken;          /* posted by notifications, and by data_prepare at the server */
 };
 

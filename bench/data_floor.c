@@ -2,10 +2,10 @@
 /*
  * The floor measures the minimal cost of the wire format: one connection that frames each message like iWARP (MPA, DDP,
  * RDMAP, CRC32c at both ends), receives into a staging area, verifies the checksum, and copies from the staging area.
- * The floor has no queues, registrations or locks. Its second thread only sleeps, because an implementation of
- * notifications needs a second thread. The floor checks only header fields that could make it access other memory. Both
- * ends poll. A request is sent at once. A burst, in which requests are posted with `more`, is sent at the next poll, so
- * that a whole window takes one call. All answers to the requests of one recv are sent by one call.
+ * The floor has no queues, registrations or locks. Its second thread only sleeps: an implementation with notifications
+ * needs such a thread. The floor checks only header fields that could make it access other memory. Both ends poll. A
+ * single request is sent at once. Requests that are posted with `more`, a burst, are sent at the next poll, so that a
+ * whole window takes one call. All answers to the requests that one recv() returned are sent by one call.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -32,8 +32,8 @@ enum {
     FRAMES = 800 * 1024,        /* headers, trailers and copied payload that wait to be sent */
     PIECES = 512,
     COPY_BELOW = 512,
-    QUICK_ACK = 192 * 1024, /* acknowledges at once after receiving this many bytes without a send, like the library */
-    EARLY = 24 * 1024,      /* sends this many bytes of a long message before framing the rest, like the library */
+    QUICK_ACK = 192 * 1024, /* like OpenNDK, acknowledges at once after receiving this many bytes without a send */
+    EARLY = 24 * 1024,      /* like OpenNDK, sends this many bytes of a long message before it frames the rest */
 };
 
 struct floor {
@@ -43,7 +43,7 @@ struct floor {
     uint32_t msn[2];  /* the last MSN of sends, and of read requests */
     uint8_t *stage, *frames;
     size_t staged, framed;
-    unsigned pieces, waiting;   /* waiting: requests that have not been sent; they complete when they are sent */
+    unsigned pieces, waiting;   /* waiting: requests that have not been sent; a request completes when it is sent */
     size_t received_in_row;     /* bytes received since the last send */
     struct iovec piece[PIECES]; /* bytes to send; adjacent bytes share one piece */
     sem_t never;
@@ -89,8 +89,8 @@ static void floor_flush(struct floor *f)
 }
 
 /*
- * Completes an FPDU whose headers (`headers` bytes) are at start. Copies the payload if it is short or `copies` is
- * true; otherwise sends the payload from where it is.
+ * Completes an FPDU whose first `headers` bytes, the headers, are at `start`. Copies the payload if it is short or
+ * `copies` is true; otherwise sends the payload from the caller's memory.
  */
 static void floor_add_fpdu(struct floor *f, uint8_t *start, size_t headers, const uint8_t *payload, size_t len,
                            bool copies)
@@ -123,7 +123,7 @@ static void floor_add_fpdu(struct floor *f, uint8_t *start, size_t headers, cons
     f->framed = (size_t)(at + rest - f->frames);
 }
 
-/* Copies the data of a read response before computing its checksum, because the application may change the data. */
+/* Copies a read response's data before computing the checksum, because the application may change the data then. */
 static void floor_add_message(struct floor *f, struct ddp_header h, const uint8_t *payload, size_t len)
 {
     size_t header = h.tagged ? DDP_TAGGED_HEADER : DDP_UNTAGGED_HEADER;
@@ -233,7 +233,7 @@ static void floor_handle_ulpdu(struct link *l, const uint8_t *ulpdu, size_t len)
         l->received++;
 }
 
-/* Handles the FPDU at the start of len bytes. Returns its size, or 0 if it is incomplete. */
+/* Handles the FPDU at the start of the `len` bytes at `at`. Returns the FPDU's size, or 0 if it is incomplete. */
 static size_t floor_handle_fpdu(struct link *l, const uint8_t *at, size_t len)
 {
     const struct floor *f = l->own;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bare TCP for three of the tests of drive.c: `poll` (non-blocking; both ends poll), `wait` (blocking) and `sends` (one
- * way, with blocking calls, which are faster than polling). One call sends each message.
+ * Bare TCP for three tests of drive.c: `poll` (both ends poll with non-blocking calls), `wait` (blocking calls) and
+ * `sends` (one way, with blocking calls, which are faster than polling). Each message is sent by one call.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -19,7 +19,7 @@ enum { CHUNK = 1 << 20, POSTS_PER_CLOCK = 16 };
 
 static const double WARM_UP = 0.1;
 
-/* Receives size bytes; polls if the socket is non-blocking. Returns false at the end of the stream. */
+/* Receives `size` bytes; polls if the socket is non-blocking. Returns false at the end of the stream. */
 static bool tcp_receive(int fd, uint8_t *to, size_t size)
 {
     size_t have = 0;

@@ -2,16 +2,16 @@
 /*
  * The measurements over one connection, the same for NDK and its peers. Prints one line of JSON.
  *   <kind> <test> <size> <window> <burst> <seconds>
- * Half of a round trip:
- *   poll     a message there and back; both ends poll
- *   wait     a message there and back; at each end a thread sleeps until a message arrives
- *   sleep    a message there and back; each end answers inside the notification, or else like wait if the link has none
- *   memory   a write there and back; both ends poll their memory and their completions in turn
- *   passive  a write there and back; the client polls as in `memory`, the server polls only its memory
- * A full round trip:
+ * The result of these tests is half of a round trip:
+ *   poll     a message and its answer; both ends poll
+ *   wait     a message and its answer; at each end a thread sleeps until a message arrives
+ *   sleep    a message and its answer; each end answers inside the notification; if the link has none, like `wait`
+ *   memory   a write and a write back; both ends poll their memory and their completions in turn
+ *   passive  a write and a write back; the client polls as in `memory`, the server polls only its memory
+ * The result of this test is a full round trip:
  *   fetch    a read; both ends poll
- * One way, at most window requests in flight, posted in bursts; the server confirms the end by a message; both ends
- * poll:
+ * In these tests the client posts requests in bursts, at most <window> in flight. Both ends poll. At the end, the
+ * server confirms by a message:
  *   sends, writes, reads
  */
 #ifndef _GNU_SOURCE
@@ -56,7 +56,7 @@ static void run_set_times(struct run *r)
     r->deadline = r->warm + (uint64_t)(r->job->seconds * NS_PER_S);
 }
 
-/* Records the trip that has just ended. Returns true after the deadline: then the next trip must be the last. */
+/* Records the round trip that has just ended. Returns true after the deadline: then the next one must be the last. */
 static bool run_next_trip(struct run *r, double parts)
 {
     uint64_t now = bench_now();
@@ -67,7 +67,7 @@ static bool run_next_trip(struct run *r, double parts)
     return now >= r->deadline;
 }
 
-/* ---- messages there and back ---- */
+/* ---- messages with answers ---- */
 
 static uint8_t drive_load_byte(const uint8_t *at)
 {
@@ -116,7 +116,7 @@ static void drive_ping_pong(struct link *l, struct run *r)
         continue;
 }
 
-/* ---- writes there and back ---- */
+/* ---- writes in both directions ---- */
 
 /*
  * Waits until the peer has written a value other than `before`, and returns that value. A passive end yields, because
@@ -194,7 +194,7 @@ static void drive_serve(struct link *l, bool credits)
             }
         }
     }
-    while (l->completed < sent) /* the source memory must not be changed earlier */
+    while (l->completed < sent) /* before that, the source memory must not be changed */
         l->ops->poll(l);
     atomic_store(&l->ending, true);
     link_source(l)[0] = END;
@@ -225,7 +225,7 @@ static enum link_op run_request(const struct run *r)
     return !strcmp(r->job->test, "sends") ? LINK_SEND : !strcmp(r->job->test, "writes") ? LINK_WRITE : LINK_READ;
 }
 
-/* Posts requests until the deadline, as far as the window and the peer's receives allow. Returns their number. */
+/* Posts requests until the deadline, as many as the window and the peer's receives allow. Returns their number. */
 static uint64_t drive_post_requests(struct link *l, struct run *r, uint64_t deadline)
 {
     enum link_op op = run_request(r);
@@ -282,7 +282,7 @@ static void drive_measure(struct link *l, struct run *r)
         drive_one_way(l, r);
 }
 
-/* Waits until the other end is ready too. Polls meanwhile, because the other end may need an answer to become ready. */
+/* Waits until the other end is ready. Polls meanwhile, because the other end may need an answer to become ready. */
 static void drive_synchronize(struct link *l, int control)
 {
     char byte = 0;

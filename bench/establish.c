@@ -21,7 +21,7 @@ static const char PRIVATE[TCP_PRIVATE];
 
 static const double WARM_UP = 0.1;
 
-/* The usage of both processes before and after the measurement, and its start time. */
+/* The usage of both processes before and after the measurement, and the measurement's start time. */
 struct figures {
     struct bench_usage before[2], after[2];
     uint64_t from;

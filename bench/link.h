@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One connection between the two processes of a measurement, over NDK or a peer such as libfabric. drive.c measures all
- * links in the same way. A link only counts its completed requests, because they complete in order.
+ * A link is one connection between the two processes of a measurement, over NDK or a peer such as libfabric. drive.c
+ * measures all links in the same way. A link only counts its completed requests, because they complete in order.
  */
 #ifndef BENCH_LINK_H
 #define BENCH_LINK_H
@@ -27,12 +27,12 @@ struct link;
 
 struct link_ops {
     const char *kind;
-    void (*open)(struct link *l, int control);                /* called in both processes; connects them */
+    void (*open)(struct link *l, int control);                /* called in both processes; connects the two */
     void (*receive)(struct link *l);                          /* posts a receive of l->message bytes at link_messages */
     void (*post)(struct link *l, enum link_op op, bool more); /* more: another request follows at once */
     void (*poll)(struct link *l);                             /* adds completions to l->completed and l->received */
     void (*wait)(struct link *l); /* sleeps until a message has been received; NULL if not supported */
-    /* Makes the link call l->on_message inside the notification of each message from now on. NULL if not supported. */
+    /* From now on, each notification calls l->on_message for each received message. NULL if not supported. */
     void (*notify)(struct link *l);
     void (*close)(struct link *l, int control);
 };
@@ -45,9 +45,9 @@ struct link_target {
 struct link {
     const struct link_ops *ops;
     void *own;            /* for the implementation of ops */
-    bool client, sleeps;  /* sleeps: wait or notify will be used */
+    bool client, sleeps;  /* sleeps: ops->wait or ops->notify will be called */
     size_t size, message; /* size: bytes of a write or read; message: bytes of a message */
-    uint8_t *memory;      /* three areas: source, landing (for the peer's writes and own reads), messages */
+    uint8_t *memory;      /* three areas: source; landing, for the peer's writes and this end's reads; messages */
     struct link_target peer;
     uint64_t completed, received, handled; /* handled: messages passed to on_message */
     atomic_bool ending;                    /* the peer may disconnect now, so requests may fail */
@@ -79,7 +79,7 @@ static inline void link_handle(struct link *l)
     }
 }
 
-/* Sends `ours` to the other process, and stores the target of the other process in l->peer. */
+/* Sends `ours`, this end's target, to the other process, and stores the other end's target in l->peer. */
 void link_exchange(struct link *l, int control, struct link_target ours);
 
 /* The arguments of a measurement; drive.c describes the tests. */

@@ -20,7 +20,7 @@ struct load;
 
 /*
  * Each function starts an operation. When the operation ends, the backend calls load_established, load_closed or
- * load_failed, but not inside the function that started it.
+ * load_failed, but not inside the function that started the operation.
  */
 struct load_backend {
     void (*open)(struct load *l, unsigned slot);
@@ -33,11 +33,11 @@ struct load {
     unsigned slots, window;
     bool churns;              /* true after load_churn, false after load_open_all or load_close_all */
     uint64_t deadline;        /* when load_churn stops opening slots */
-    uint64_t *opened;         /* the time of the last open, for each slot */
+    uint64_t *opened;         /* for each slot, the time of its last open */
     struct samples latencies; /* load_churn: nanoseconds from open to established */
     atomic_uint next, reached, running;
     atomic_uint_fast64_t done, failed;
-    uint64_t ended; /* the time when the load was over */
+    uint64_t ended; /* the time when the load set `over` */
     atomic_bool over;
     sem_t end;
 };

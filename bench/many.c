@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures many connections of one process to listeners in a second process: the memory of an idle connection, and the
- * time to open and to close all connections, at most <operations at a time> at once. Prints one line of JSON.
+ * Measures many connections from one process to listeners in a second process: the memory of an idle connection, and
+ * the time to open and to close all connections. Prints one line of JSON.
  *   many ndk|ndk-shared|tcp <connections> <operations at a time>
  * With ndk-shared all connections use one shared endpoint, and each has a listener of its own. A listener needs two
  * descriptors and its connection one more, so more than LISTENERS listeners are spread over several processes.
  *
  * The memory of each process is measured as bytes allocated by malloc, and as resident bytes. The memory of the queues
- * is measured with unconnected queue pairs: the memory of one with the same depth, minus the memory of one with depth
- * 1. The rest of a queue pair counts as the connection's own memory.
+ * is the difference between two unconnected queue pairs, one of depth DEPTH and one of depth 1. The rest of a queue
+ * pair counts as the connection's own memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct servers {
 struct figures {
     double open_us, close_us;         /* time for each connection */
     double open_cpu_us, close_cpu_us; /* CPU time of all processes, for each connection */
-    double heap[2], rss[2];           /* bytes for each connection: of the connecting and of the listening process */
+    double heap[2], rss[2];           /* bytes for each connection: [0] at the connecting, [1] at the listening end */
     double queues;                    /* bytes of one connection's two queues, which have depth DEPTH */
     struct bench_sockets sockets;
 };
@@ -116,7 +116,7 @@ static double many_cpu_us(const struct bench_usage before[2], const struct bench
     return seconds * 1e6 / count;
 }
 
-/* Opens and closes a few connections first, because the first ones also allocate pages, lists and stacks. */
+/* Opens and closes a few connections, because a process's first connections also allocate pages, lists and stacks. */
 static void many_warm_up(struct load *l, void (*wait_for)(struct load *l))
 {
     unsigned slots = l->slots;

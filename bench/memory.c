@@ -20,7 +20,7 @@
 
 enum { DEPTH = 128, BURST = 32, MESSAGE = 64, MESSAGE_DEPTH = 4, WINDOW = 64, RESULTS = 64, SRQ_DEPTH = 4096 };
 
-/* Polls until the queue has returned count results. Every result must be a success. */
+/* Polls until the queue has returned `count` results. Every result must be a success. */
 static void memory_reap(NDK_CQ *cq, unsigned count)
 {
     NDK_RESULT results[RESULTS];
@@ -34,7 +34,7 @@ static void memory_reap(NDK_CQ *cq, unsigned count)
     }
 }
 
-/* ---- pairs of requests, one after the other; each pair completes with one result ---- */
+/* ---- pairs of requests: the second request of a pair undoes the first ---- */
 
 struct work {
     struct pairs pairs;
@@ -195,7 +195,7 @@ static void memory_post_send(struct pair_end *e, unsigned i)
     pairs_require(e->qps[i]->Dispatch->NdkSend(e->qps[i], NULL, &sge, 1, NDK_OP_FLAG_SILENT_SUCCESS), "NdkSend");
 }
 
-/* Posts a new receive for each completed receive. Returns their number. */
+/* Posts a new receive for each completed receive. Returns the number of completed receives. */
 static unsigned memory_handle_receives(struct pair_end *e)
 {
     NDK_RESULT results[RESULTS];

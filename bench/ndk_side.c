@@ -76,14 +76,14 @@ static void ndk_side_on_create(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER
     bench_die("a create was pending: run without ONDK_PEND_CREATES");
 }
 
-/* Sets the name of a step that is about to begin, and the function that continues after it. */
+/* Sets the name of a step that is about to begin, and the function to call when the step has completed. */
 static void ndk_conn_set_step(struct ndk_conn *c, const char *step, void (*next)(struct ndk_conn *c, NTSTATUS status))
 {
     c->step = step;
     c->next = next;
 }
 
-/* Continues at once if the call did not return STATUS_PENDING. */
+/* If the call did not return STATUS_PENDING, begins the next step at once. */
 static void ndk_conn_handle_status(struct ndk_conn *c, NTSTATUS status)
 {
     if (status != STATUS_PENDING)

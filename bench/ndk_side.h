@@ -37,7 +37,7 @@ struct ndk_job {
 };
 
 struct ndk_options {
-    unsigned depth; /* of the receive and of the initiator queue of each queue pair */
+    unsigned depth; /* depth of each receive queue and of each initiator queue */
     unsigned cq_depth;
     unsigned conns;     /* the maximum number of connections at a time */
     unsigned cqs;       /* number of completion queues, which queue pairs use in turn; 0 counts as 1 */
@@ -48,7 +48,7 @@ struct ndk_options {
     bool shared; /* client: all connections use one shared endpoint; slot n connects to ports[n] */
     NDK_FN_CQ_NOTIFICATION_CALLBACK notify;
     void *notify_context;
-    size_t notify_stride; /* bytes from one completion queue's notify_context to that of the next queue */
+    size_t notify_stride; /* the context of the n-th completion queue is notify_context + n * notify_stride */
     const void *accept_data;
     ULONG accept_len;
     void (*prepare)(struct ndk_conn *c); /* server: posts receives before the accept */
@@ -87,7 +87,7 @@ void ndk_side_run(struct ndk_side *s, struct load *l);
 
 /* Server: listens on automatic ports and stores them in network byte order. */
 void ndk_side_listen(struct ndk_side *s, uint16_t *ports);
-/* Serves until the other process closes the control socket, and answers its requests for the usage. */
+/* Serves until the other process closes the control socket. Answers that process's requests for this one's usage. */
 void ndk_side_serve(struct ndk_side *s, int control);
 
 NDK_QP *ndk_side_qp(struct ndk_side *s, void *context, unsigned depth);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the owner word: acquire and release by one thread, the hand-over between two threads, and how long the
- * shard's thread takes to wake from epoll (by eventfd) and from a futex (during a lease). Prints medians in
+ * Measures the owner word (src/base/owner.h): acquire and release by one thread, the hand-over between two threads, and
+ * how long a shard's thread takes to wake from epoll (by eventfd) and from a futex (during a lease). Prints medians in
  * nanoseconds.
  * The two threads are pinned to two processors. Otherwise the scheduler would often queue the woken thread behind the
  * waking thread, which spins, and the result would be a time slice.
@@ -139,7 +139,7 @@ static void bench_contended(void)
            samples_median(ROUNDS), 100.0 * (double)(contended_of[0] + contended_of[1]) / (2.0 * PAIRS * ROUNDS));
 }
 
-/* Waits for the token as the shard's thread does, while another thread owns it. */
+/* In a loop, waits for the owner word while another thread has it, as a shard's thread does, and acquires it. */
 static void *handover_thread(void *arg)
 {
     (void)arg;

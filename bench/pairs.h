@@ -33,7 +33,7 @@ struct pairs {
 
 enum { PAIRS_MEMORY = 4 << 20 };
 
-/* Ends the program on failure. Each queue of each QP has `depth` requests. srq_depth 0: no shared receive queue. */
+/* Ends the program on failure. Both queues of each QP have the depth `depth`. srq_depth 0: no shared receive queue. */
 void pairs_open(struct pairs *p, unsigned count, unsigned depth, unsigned srq_depth);
 void pairs_close(struct pairs *p);
 /* Ends the program with a message unless the status is STATUS_SUCCESS. */

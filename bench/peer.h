@@ -10,7 +10,7 @@ enum { PEER_PRIVATE = 64 /* bytes of private data in each direction, if the peer
 
 struct peer {
     const struct link_ops *link;
-    /* For many connections: serve runs the server until the control socket is closed; the client uses the rest. */
+    /* For many connections. `serve` runs the server until the control socket is closed; the client uses the others. */
     void (*serve)(int control);
     const struct load_backend *backend;
     void *(*open)(unsigned conns, uint16_t port);
@@ -19,7 +19,7 @@ struct peer {
 
 extern const struct peer peer;
 
-/* Returns whether the other process has ended. Checks at most once in a millisecond. */
+/* Returns whether the other process has closed the control socket. Checks at most once in a millisecond. */
 bool peer_is_over(int control);
 
 /* A queue of slots, for callbacks that must not call the load's functions. */

@@ -100,7 +100,7 @@ static uint16_t fabric_listen(struct side *s)
     return ntohs(at.sin_port);
 }
 
-/* Returns the next event, or 0 after ms milliseconds. */
+/* Returns the next event, or 0 after `ms` milliseconds. */
 static uint32_t fabric_next_event(struct side *s, struct fi_eq_cm_entry *entry, int ms)
 {
     char bytes[EVENT_BYTES] __attribute__((aligned(16)));
@@ -237,8 +237,8 @@ static void fabric_link_post(struct link *l, enum link_op op, bool more)
 }
 
 /*
- * At the server, polls until the client closes the control socket, which means that the client has received the last
- * answer. The end of the process closes all objects.
+ * At the server, polls until the client closes the control socket: then the client has received the last answer. All
+ * objects are closed when the process ends.
  */
 static void fabric_link_close(struct link *l, int control)
 {

@@ -79,7 +79,7 @@ static uint16_t ucx_listen(struct side *s, ucp_listener_conn_callback_t callback
     return ((struct sockaddr_in *)&attributes.sockaddr)->sin_port;
 }
 
-/* Creates the endpoint that accepts `request`, or, if request is NULL, an endpoint that connects to s->peer. */
+/* Creates the endpoint that accepts `request`, or, if `request` is NULL, an endpoint that connects to s->peer. */
 static ucp_ep_h ucx_create_ep(struct side *s, ucp_conn_request_h request, ucp_err_handler_cb_t failed, void *context)
 {
     ucp_ep_params_t params = { .field_mask = UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
@@ -253,8 +253,8 @@ static void ucx_link_post(struct link *l, enum link_op op, bool more)
 }
 
 /*
- * At the server, polls until the client closes the control socket, which means that the client has received the last
- * answer. The end of the process closes all objects.
+ * At the server, polls until the client closes the control socket: then the client has received the last answer. All
+ * objects are closed when the process ends.
  */
 static void ucx_link_close(struct link *l, int control)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bare TCP with the exchanges of an NDK establishment: explicit bind in 49152-65535, connect, accept, request, reply,
+ * Bare TCP with the exchanges of an NDK establishment: bind to a port in 49152-65535, connect, accept, request, reply,
  * one ready byte, both half-closes, close. The tcp_side functions handle many connections at a time, with epoll and one
  * thread at each end. The tcp_blocking functions handle one connection at a time, with blocking calls.
  */
@@ -20,7 +20,7 @@ struct tcp_side;
 
 struct tcp_side *tcp_side_open(unsigned conns);
 void tcp_side_listen(struct tcp_side *s, uint16_t *port);
-void tcp_side_serve(struct tcp_side *s, int control); /* serves like ndk_side_serve */
+void tcp_side_serve(struct tcp_side *s, int control); /* like ndk_side_serve */
 void tcp_side_connect_to(struct tcp_side *s, uint16_t port);
 /* Makes tcp_backend reserve each local address by a name, and send the request without a wait, like the provider. */
 void tcp_side_own(struct tcp_side *s);
@@ -31,7 +31,7 @@ void tcp_side_run(struct tcp_side *s, struct load *l);
 void tcp_blocking_churn(struct load *l, uint16_t port, double seconds);
 void tcp_blocking_serve(struct tcp_side *s, int control);
 
-/* Connect and accept one blocking connection for data. Its local port is chosen like that of the other connections. */
+/* Connect and accept one blocking connection for data. Its local port is chosen as for the other connections. */
 int tcp_connect_blocking(uint16_t port);
 int tcp_accept_blocking(struct tcp_side *s);
 

@@ -21,7 +21,7 @@ enum {
     TIMES = 20,  /* number of times that COUNT connections are opened and closed */
     COUNT = 100, /* connections at a time */
     SMALL = 64,
-    EMPTY_POLLS = 3, /* before each message is sent, as if the peer took longer */
+    EMPTY_POLLS = 3, /* number of polls before each message is sent, as if the peer took longer */
     FAR = 2 << 20,   /* offset of the memory for the peer's writes, and for receives */
 };
 
@@ -29,9 +29,9 @@ enum op { SEND, WRITE, READ };
 
 static struct pairs pairs;
 static sem_t over;
-static atomic_bool ending; /* requests may be flushed */
+static atomic_bool ending; /* set before the disconnects: from then on requests may be flushed */
 
-/* The numbers of completions of one end. The request context of a receive is its end; other requests have NULL. */
+/* The numbers of completions of one end. A receive's request context is its end; that of other requests is NULL. */
 struct counts {
     unsigned long received, done;
 };
@@ -77,7 +77,7 @@ static void train_poll(struct pair_end *e, struct counts *s)
     }
 }
 
-/* ---- one at a time ---- */
+/* ---- one message at a time ---- */
 
 static void train_message(struct pair_end *from, struct pair_end *to, struct counts *mine, struct counts *theirs)
 {
@@ -130,7 +130,7 @@ static void train_one_at_a_time(void)
     }
 }
 
-/* ---- many in flight ---- */
+/* ---- many requests in flight ---- */
 
 static void train_one_way(enum op op, size_t size, unsigned long total, unsigned window, unsigned burst, bool defers)
 {

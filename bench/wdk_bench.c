@@ -366,7 +366,7 @@ static double samples_median(double *values)
     return values[ROUNDS / 2];
 }
 
-/* Stores the medians of the nanoseconds that one operation takes: the counterpart's in *bare, the kernel's in *ours. */
+/* Measures the nanoseconds of one operation. *ours receives the kernel service's median, *bare the counterpart's. */
 static void bench_measure(const struct bench *b, int n, double *bare, double *ours)
 {
     double of_bare[ROUNDS], of_ours[ROUNDS];

@@ -93,7 +93,7 @@ struct driver {
     NDK_PD *pd;
     NDK_LISTENER *listener;
     SOCKADDR_IN at;
-    struct end ends[ENDS]; /* their queue pairs are connected */
+    struct end ends[ENDS]; /* the queue pairs of the ends are connected */
     NDK_QP *idle;          /* never connected */
     UCHAR *memory;
     PMDL mdl;
