@@ -48,7 +48,7 @@ def different_options():
                                        ("counts", "write_bw", ("-n", "50"), ("-n", "60"))):
         code, out, err, s = ends(test, client, server)
         check(f"different {name}: exit codes", code != 0 and s.code == 5, (code, out, err, s.code, s.text))
-        check(f"different {name}: the cause", "same" in s.text and "options" in s.text, s.text)
+        check(f"different {name}: the cause", "Both ends need the same test, -s, -n and -r" in s.text, s.text)
     code, out, err, s = ends("send_bw", ("-n", "20"), ("-n", "20"), server_test="read_lat")
     check("different tests", code != 0 and s.code != 0, (code, out, err, s.code, s.text))
 
@@ -65,7 +65,9 @@ def json_object():
     check("json: the client's report", d["bytes_per_second"] > 0 and
           abs(served["bytes_per_second"] / d["bytes_per_second"] - 1) < 1e-6, (d, served))
     code, out, err = run("perftest", "client", "--address", address(), "--test", "send_bw", "--json")
-    check("json: nobody there", code == 1 and json.loads(out)["exit"] == 1 and "STATUS_CONNECTION_REFUSED" in err,
+    d = json.loads(out)
+    check("json: nobody there", code == 1 and d["exit"] == 1 and "STATUS_CONNECTION_REFUSED" in err and
+          d["error"] == "NdkConnect failed: STATUS_CONNECTION_REFUSED",
           (code, out, err))
 
 
@@ -83,11 +85,28 @@ def ends_early():
     check("interrupted during the data", c.code == 130 and s.code in (1, 5), (c.code, c.text, s.code, s.text))
 
 
+def limits_and_names():
+    code, out, err = run("perftest", "server", "--address", address(), "--test", "read_bw",
+                         env={"ONDK_MAX_INBOUND_READS": "0"})
+    check("no inbound reads", code == 5 and "ONDK_MAX_INBOUND_READS" in out + err, (code, out, err))
+    code, out, err = run("perftest", "client", "--address", address(), "--test", "read_lat",
+                         env={"ONDK_MAX_OUTBOUND_READS": "0"})
+    check("no outbound reads", code == 5 and "ONDK_MAX_OUTBOUND_READS" in out + err, (code, out, err))
+    at = address()
+    with Process("perftest", "server", "--address", at, "--test", "ib_write_lat") as s:
+        code, out, err = run("perftest", "server", "--address", at, "--test", "send_bw")
+        check("the port is in use", code == 1 and f"process {s.process.pid}" in out + err, (code, out, err))
+        s.process.send_signal(signal.SIGINT)
+    check("write_lat as server: its limit", "siw" in s.text, s.text)
+    code, out, err, s = ends("send_bw", ("-n", "20", "--crc", "off"), ("-n", "20", "--crc", "on"))
+    check("CRC: on if one end wants it", (code, s.code) == (0, 0) and out.count("CRC             : on") == 1, (out, s.text))
+
+
 def wrong_usage():
     for options, wanted in (((), "either server or client"), (("server",), "--address HOST:PORT is missing"),
                             (("client", "--address", "127.0.0.1:1"), "--test is missing"),
                             (("client", "--address", "127.0.0.1:0", "--test", "send_bw"), "server's port"),
-                            (("client", "--address", "127.0.0.1:1", "--test", "ib_send"), "--test"),
+                            (("client", "--address", "127.0.0.1:1", "--test", "ib_send"), "send_bw, send_lat"),
                             (("client", "--address", "127.0.0.1:1", "--test", "send_bw", "-n", "4"), "5")):
         code, out, err = run("perftest", *options)
         check(f"usage: {options}", code == 2 and wanted in err and not out, (code, out, err))
@@ -104,6 +123,7 @@ def main():
     different_options()
     json_object()
     ends_early()
+    limits_and_names()
     wrong_usage()
     return end()
 

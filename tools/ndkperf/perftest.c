@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "address.h"
 #include "command.h"
+#include "connection_entry.h"
 #include "connection_options.h"
 #include "interface.h"
 #include "interrupt.h"
@@ -30,12 +32,26 @@ static const char *perftest_add_role(void *options, const char *word)
     return strcmp(word, "server") == 0 || strcmp(word, "client") == 0 ? NULL : "server or client is expected";
 }
 
+/* Sets the index of a test from its name, with or without "ib_". */
+static const char *perftest_set_test(void *at, const char *value)
+{
+    const char *name = strncasecmp(value, "ib_", 3) == 0 ? value + 3 : value;
+    const struct perftest_test *test;
+
+    for (uint32_t i = 0; (test = perftest_test(i)) != NULL; i++)
+        if (strcasecmp(name, test->name) == 0) {
+            *(uint32_t *)at = i;
+            return NULL;
+        }
+    return "send_bw, send_lat, write_bw, write_lat, read_bw or read_lat is expected";
+}
+
 #define AT(field) .at = offsetof(struct perftest_options, field)
 
 static const struct command_option known_options[] = {
     { "--address", "HOST:PORT", "where the server listens", COMMAND_CALL, AT(address), .set = option_set_host_port },
-    { "--test", "send_bw|send_lat|write_bw|write_lat|read_bw|read_lat", "the peer's program without ib_",
-      COMMAND_CHOICE, AT(test) },
+    { "--test", "send_bw|send_lat|write_bw|write_lat|read_bw|read_lat", "the peer's program, with or without ib_",
+      COMMAND_CALL, AT(test), .set = perftest_set_test },
     { "-s, --size", "BYTES", "message size", COMMAND_SIZE, AT(size), 1, PERFTEST_MAX_SIZE, "64K; of a latency test 2" },
     { "-n, --iters, --iterations", "N", "number of messages", COMMAND_NUMBER, AT(iterations), 5, 100000000,
       "1000; of write_bw 5000" },
@@ -133,18 +149,20 @@ static double perftest_rate(const struct perftest *p)
 
 static void perftest_print_head(const struct perftest *p)
 {
-    char server[128], client[128];
-    ULONG length = sizeof p->server_address;
+    NDK_CONNECTOR *k = p->data.c.connector;
     struct sockaddr_storage peer = { 0 };
+    ULONG length = sizeof peer;
+    ondk_connection_t entry;
+    char text[128];
 
-    address_text(&p->server_address, server, sizeof server);
-    if (!NT_SUCCESS(p->data.c.connector->Dispatch->NdkGetPeerAddress(p->data.c.connector, (PSOCKADDR)&peer, &length)))
+    if (!NT_SUCCESS(k->Dispatch->NdkGetPeerAddress(k, (PSOCKADDR)&peer, &length)))
         memset(&peer, 0, sizeof peer);
-    address_text(&peer, client, sizeof client);
+    address_text(&peer, text, sizeof text);
     print_line("%s", rule);
     print_line("                    ib_%s", p->test->name);
-    print_line(" Peer            : %s, perftest %s%s", client, p->peer_version, p->is_peer_openndk ? " (OpenNDK)" : "");
-    print_line(" CRC             : %s", p->options->config.crc ? "on" : "off unless the peer requires it");
+    print_line(" Peer            : %s, perftest %s%s", text, p->peer_version, p->is_peer_openndk ? " (OpenNDK)" : "");
+    if (connection_entry_find(&p->data.c, &entry))
+        print_line(" CRC             : %s", entry.crc ? "on" : "off");
     print_line("%s", rule);
 }
 
@@ -195,6 +213,8 @@ static bool perftest_write_json(const struct perftest *p)
                           p->test->name, "size", (int)o->size, "iterations", (int)o->iterations, "crc",
                           (int)o->config.crc, "peer_version", json_output_text(p->peer_version), "exit", (int)p->failed,
                           "seconds", is_measured ? json_real(p->seconds) : json_null()));
+    if (p->failed)
+        (void)json_object_set_new(object, "error", json_output_text(p->error));
     if (p->times.count)
         (void)json_object_set_new(object, "latency_us", record_latency(&p->times));
     else if (p->peer.is_known)
@@ -251,10 +271,14 @@ static bool perftest_begin(struct perftest *p, const struct sockaddr_storage *se
     if (!perftest_open(p, if_index))
         return false;
     if (p->options->server) {
+        if (p->test->verb == PERFTEST_WRITE && p->test->latency)
+            print_line("in write_lat the server writes first, which MPA forbids until the client has sent something: a "
+                       "client on siw sends nothing and waits forever");
         address_text(&p->server_address, text, sizeof text);
         print_line("listening on %s", text);
     }
-    return perftest_connect_control(p);
+    p->is_connected = perftest_connect_control(p);
+    return p->is_connected;
 }
 
 /* Tries the server's addresses in turn. A client ends at an address that answers, a server at an own address. */
@@ -276,8 +300,8 @@ static bool perftest_connect(struct perftest *p)
     return true;
 }
 
-/* Runs the program after its options are parsed. Returns false after a message. */
-static bool perftest_run(struct perftest *p, struct perftest_options *o)
+/* Returns false after a message. */
+static bool perftest_try(struct perftest *p, struct perftest_options *o)
 {
     if (!perftest_check(p, &p->control, "ondk_configure", ondk_configure(&o->config)))
         return false;
@@ -290,6 +314,13 @@ static bool perftest_run(struct perftest *p, struct perftest_options *o)
         return false;
     perftest_print_result(p);
     return true;
+}
+
+/* Runs the program after its options are parsed. */
+static void perftest_run(struct perftest *p, struct perftest_options *o)
+{
+    if (!perftest_try(p, o) && p->is_connected && p->failed != NDKPERF_INTERRUPTED)
+        perftest_advise(p);
 }
 
 int perftest_main(int argc, char **argv)
@@ -305,7 +336,7 @@ int perftest_main(int argc, char **argv)
         print_set_stream(stderr);
     interrupt_catch(NULL);
     interrupt_set_wait("for the peer's disconnect");
-    (void)perftest_run(&p, &o);
+    perftest_run(&p, &o);
     perftest_close(&p);
     if (o.json && !perftest_write_json(&p) && p.failed == NDKPERF_OK)
         p.failed = NDKPERF_LOST;

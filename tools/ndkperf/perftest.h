@@ -66,6 +66,9 @@ struct perftest {
     const struct perftest_options *options;
     const struct perftest_test *test;
     enum ndkperf_exit failed; /* NDKPERF_OK until something has failed */
+    char error[400];          /* what has failed */
+    bool is_connected;        /* the control connection is established */
+    bool has_advised;         /* the advice about the options of both ends was printed */
     struct sockaddr_storage server_address, client_address;
     uint32_t area;     /* size of each half of data.region: the peer uses the first half, this end the second */
     uint32_t receives; /* number of posted receives of a send test */
@@ -109,6 +112,10 @@ void perftest_close(struct perftest *p);
 bool perftest_is_over(struct perftest_link *l);
 /* Prints that the test has ended early. Returns false. */
 bool perftest_refuse_end(struct perftest *p);
+/* Prints once, after a message about a failure or a long wait, what both ends must have in common. */
+void perftest_advise(struct perftest *p);
+/* Reports once that the peer has not done anything for a while. since: monotonic_ns at the start of the wait. */
+void perftest_report_wait(struct perftest *p, uint64_t since);
 
 /* These three functions return false after a message if the test cannot go on. perftest_wait waits for one result. */
 bool perftest_wait(struct perftest *p, struct perftest_link *l, enum perftest_request which);

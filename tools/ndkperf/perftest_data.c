@@ -55,6 +55,8 @@ static bool data_wait_posted(struct perftest *p, uint32_t count)
 static bool data_wait_memory(struct perftest *p, bool (*is_satisfied)(const struct perftest *p, uint32_t number),
                              uint32_t number)
 {
+    uint64_t since = monotonic_ns();
+
     for (unsigned polls = 0;; polls++) {
         bool is_over = perftest_is_over(&p->data);
 
@@ -64,8 +66,10 @@ static bool data_wait_memory(struct perftest *p, bool (*is_satisfied)(const stru
             return true;
         if (is_over)
             return perftest_refuse_end(p);
-        if (polls >= PERFTEST_POLLS)
+        if (polls >= PERFTEST_POLLS) {
+            perftest_report_wait(p, since);
             sched_yield();
+        }
     }
 }
 

@@ -12,6 +12,9 @@
 
 #include "address.h"
 #include "interrupt.h"
+#include "local_address.h"
+#include "monotonic.h"
+#include "openndk/reason.h"
 #include "perftest.h"
 #include "print.h"
 #include "terminal.h"
@@ -24,6 +27,7 @@ enum {
     SLEEP_MS = 200, /* the longest sleep between two checks for Ctrl-C */
     READ_LIMIT = 16,
 };
+static const uint64_t LONG_WAIT_NS = 10000000000; /* then a wait is reported */
 
 /* Follows the version's text, so that a peer recognizes ndkperf. perftest's tools ignore this mark. */
 #define OWN_MARK "OpenNDK"
@@ -48,16 +52,15 @@ const struct perftest_test *perftest_test(uint32_t index)
 
 bool perftest_refuse(struct perftest *p, enum ndkperf_exit code, const char *format, ...)
 {
-    char text[400];
     va_list args;
 
     if (p->failed)
         return false;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(p->error, sizeof p->error, format, args);
     va_end(args);
     progress_clear();
-    print_error("%s", text);
+    print_error("%s", p->error);
     p->failed = code;
     return false;
 }
@@ -70,6 +73,7 @@ bool perftest_check(struct perftest *p, struct perftest_link *l, const char *ste
         return false;
     progress_clear();
     print_step_failed(&l->c, step, status);
+    snprintf(p->error, sizeof p->error, "%s failed: %s", step, ondk_status_name(status));
     p->failed = NDKPERF_FAILED;
     return false;
 }
@@ -83,9 +87,26 @@ bool perftest_refuse_end(struct perftest *p)
 {
     if (interrupt_received())
         return perftest_refuse(p, NDKPERF_INTERRUPTED, "interrupted");
-    return perftest_refuse(p, NDKPERF_PEER,
-                           "the peer ended the connection early: start both ends with the same test and options, and "
-                           "perftest with -R");
+    return perftest_refuse(p, NDKPERF_PEER, "the peer ended the connection early");
+}
+
+void perftest_advise(struct perftest *p)
+{
+    if (p->has_advised)
+        return;
+    p->has_advised = true;
+    print_line("  Both ends need the same test, -s, -n and -r. perftest needs -R and must not have -a, -b, -D or -q.");
+    if (!p->is_peer_openndk)
+        print_line(
+            "  Terminates of Linux siw have the code in another order: openndk-reasons(7), peer-terminate/other.");
+}
+
+void perftest_report_wait(struct perftest *p, uint64_t since)
+{
+    if (p->has_advised || monotonic_ns() - since < LONG_WAIT_NS)
+        return;
+    print_line("the peer has been silent for %d s; Ctrl-C ends this side", (int)(LONG_WAIT_NS / 1000000000));
+    perftest_advise(p);
 }
 
 /* ---- requests ---- */
@@ -93,10 +114,8 @@ bool perftest_refuse_end(struct perftest *p)
 /* Checks the length of the last message that arrived. */
 static bool session_check_length(struct perftest *p, const struct perftest_link *l, uint32_t expected)
 {
-    return l->received_length == expected ||
-           perftest_refuse(p, NDKPERF_PEER,
-                           "the peer sent %u bytes instead of %u: start both ends with the same test and options",
-                           (unsigned)l->received_length, (unsigned)expected);
+    return l->received_length == expected || perftest_refuse(p, NDKPERF_PEER, "the peer sent %u bytes instead of %u",
+                                                             (unsigned)l->received_length, (unsigned)expected);
 }
 
 /* Stores a result. Returns false after a message if the request failed or the message has the wrong length. */
@@ -124,6 +143,8 @@ bool perftest_poll(struct perftest *p, struct perftest_link *l)
 
 bool perftest_wait(struct perftest *p, struct perftest_link *l, enum perftest_request which)
 {
+    uint64_t since = 0; /* the first sleep */
+
     for (unsigned polls = 0; !l->ready[which]; polls++) {
         unsigned wakes = consumer_wake_count(&l->c);
         bool is_over = perftest_is_over(l), may_sleep = polls >= PERFTEST_POLLS;
@@ -135,7 +156,9 @@ bool perftest_wait(struct perftest *p, struct perftest_link *l, enum perftest_re
         if (is_over && !l->ready[which])
             return perftest_refuse_end(p);
         if (may_sleep && !l->ready[which]) {
+            since = since ? since : monotonic_ns();
             consumer_wait_wake(&l->c, wakes, SLEEP_MS);
+            perftest_report_wait(p, since);
             polls = 0;
         }
     }
@@ -250,9 +273,7 @@ static bool session_exchange_reports(struct perftest *p)
     if (o->client)
         return true;
     if (be64toh(theirs[0]) != o->size || be64toh(theirs[1]) != o->iterations)
-        return perftest_refuse(p, NDKPERF_PEER,
-                               "the client measured %llu messages of %llu bytes: start both ends with the "
-                               "same options",
+        return perftest_refuse(p, NDKPERF_PEER, "the client measured %llu messages of %llu bytes",
                                (unsigned long long)be64toh(theirs[1]), (unsigned long long)be64toh(theirs[0]));
     p->peer = (struct perftest_report){ true, report_decode(theirs[3]), report_decode(theirs[4]) };
     return true;
@@ -284,6 +305,32 @@ static bool session_open_data(struct perftest *p)
     return perftest_check(p, &p->data, step, status);
 }
 
+static bool session_listen(struct perftest *p, uint32_t if_index)
+{
+    NTSTATUS status = consumer_listen(&p->control.c, (const struct sockaddr *)&p->server_address);
+    char why[512];
+
+    if (perftest_check(p, &p->control, "NdkListen", status))
+        return true;
+    if (local_address_explain(status, &p->server_address, if_index, why, sizeof why))
+        print_line("  %s", why);
+    return false;
+}
+
+/* Returns false after a message if the adapter permits no reads in this role, which a test of reads needs. */
+static bool session_check_read_limits(struct perftest *p)
+{
+    const NDK_ADAPTER_INFO *info = &p->control.c.info;
+
+    if (p->test->verb != PERFTEST_READ)
+        return true;
+    if (p->options->server && info->MaxInboundReadLimit == 0)
+        return perftest_refuse(p, NDKPERF_PEER, "this adapter permits no reads of a peer (ONDK_MAX_INBOUND_READS=0)");
+    if (p->options->client && info->MaxOutboundReadLimit == 0)
+        return perftest_refuse(p, NDKPERF_PEER, "this adapter permits no reads (ONDK_MAX_OUTBOUND_READS=0)");
+    return true;
+}
+
 bool perftest_open(struct perftest *p, uint32_t if_index)
 {
     const struct perftest_options *o = p->options;
@@ -297,7 +344,8 @@ bool perftest_open(struct perftest *p, uint32_t if_index)
     p->receives = p->receives < 3 ? 3 : p->receives;
     p->area = o->size < PERFTEST_SPREAD ? PERFTEST_SPREAD : o->size;
     p->data.length = o->size;
-    if (!session_open_data(p) || !session_register(p, &p->control.region, 2 * PERFTEST_CONTROL) ||
+    if (!session_check_read_limits(p) || !session_open_data(p) ||
+        !session_register(p, &p->control.region, 2 * PERFTEST_CONTROL) ||
         !session_register(p, &p->data.region, 2 * p->area) || !session_register(p, &p->credit, 2 * sizeof(uint32_t)) ||
         !perftest_post_receive(p, &p->control, PERFTEST_CONTROL))
         return false;
@@ -306,8 +354,7 @@ bool perftest_open(struct perftest *p, uint32_t if_index)
             return false;
     if (o->client)
         return true;
-    status = consumer_listen(&p->control.c, (const struct sockaddr *)&p->server_address);
-    return perftest_check(p, &p->control, "NdkListen", status);
+    return session_listen(p, if_index);
 }
 
 static bool session_complete_connect(struct perftest *p, struct perftest_link *l)

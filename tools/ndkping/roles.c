@@ -3,18 +3,15 @@
 #include "roles.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "address.h"
+#include "connection_entry.h"
 #include "json_output.h"
 #include "openndk/counters.h"
-#include "openndk/netstat.h"
 #include "openndk/reason.h"
 #include "print.h"
 #include "read_limits.h"
-
-enum { SPARE_CONNECTIONS = 16 }; /* room for connections that begin while the list is read */
 
 void roles_report_peer(struct consumer *c, json_t *result)
 {
@@ -52,32 +49,15 @@ void roles_print_limits(struct consumer *c)
         print_line("read-limits inbound=%u outbound=%u", (unsigned)ird, (unsigned)ord);
 }
 
-static bool connection_is_of(const ondk_connection_t *entry, NDK_CONNECTOR *k)
-{
-    struct sockaddr_storage local = { 0 }, peer = { 0 };
-    ULONG local_len = sizeof local, peer_len = sizeof peer;
-
-    return NT_SUCCESS(k->Dispatch->NdkGetLocalAddress(k, (PSOCKADDR)&local, &local_len)) &&
-           NT_SUCCESS(k->Dispatch->NdkGetPeerAddress(k, (PSOCKADDR)&peer, &peer_len)) &&
-           !memcmp(&entry->local, &local, sizeof local) && !memcmp(&entry->foreign, &peer, sizeof peer);
-}
-
-/* The adapter's list is short: at most one connection for each client and for each waiting connect request. */
 void roles_report_agreement(struct consumer *c, json_t *result)
 {
-    uint32_t room = ondk_adapter_connections(c->adapter, NULL, 0) + SPARE_CONNECTIONS, count;
-    ondk_connection_t *all = calloc(room, sizeof *all);
+    ondk_connection_t entry;
 
-    count = all ? ondk_adapter_connections(c->adapter, all, room) : 0;
-    for (uint32_t i = 0; i < count && i < room; i++) {
-        if (!all[i].was_established || !connection_is_of(&all[i], c->connector))
-            continue;
-        print_line("mpa-revision=%u crc=%s", (unsigned)all[i].mpa_revision, all[i].crc ? "on" : "off");
-        json_object_set_new(result, "mpa_revision", json_integer(all[i].mpa_revision));
-        json_object_set_new(result, "crc", json_boolean(all[i].crc));
-        break;
-    }
-    free(all);
+    if (!connection_entry_find(c, &entry))
+        return;
+    print_line("mpa-revision=%u crc=%s", (unsigned)entry.mpa_revision, entry.crc ? "on" : "off");
+    json_object_set_new(result, "mpa_revision", json_integer(entry.mpa_revision));
+    json_object_set_new(result, "crc", json_boolean(entry.crc));
 }
 
 int roles_check_limits(const struct options *o, NDK_CONNECTOR *connector, json_t *result)

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* See connection_entry.h. */
+#include "connection_entry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPARE_CONNECTIONS = 16 }; /* room for connections that begin between the two calls */
+
+static bool connection_entry_is_of(const ondk_connection_t *entry, NDK_CONNECTOR *k)
+{
+    struct sockaddr_storage local = { 0 }, peer = { 0 };
+    ULONG local_len = sizeof local, peer_len = sizeof peer;
+
+    return NT_SUCCESS(k->Dispatch->NdkGetLocalAddress(k, (PSOCKADDR)&local, &local_len)) &&
+           NT_SUCCESS(k->Dispatch->NdkGetPeerAddress(k, (PSOCKADDR)&peer, &peer_len)) &&
+           !memcmp(&entry->local, &local, sizeof local) && !memcmp(&entry->foreign, &peer, sizeof peer);
+}
+
+/* A tool has at most its clients' connections and the requests that wait, so the list is short. */
+bool connection_entry_find(const struct consumer *c, ondk_connection_t *entry)
+{
+    uint32_t room = ondk_adapter_connections(c->adapter, NULL, 0) + SPARE_CONNECTIONS, count;
+    ondk_connection_t *all = calloc(room, sizeof *all);
+    bool is_found = false;
+
+    count = all ? ondk_adapter_connections(c->adapter, all, room) : 0;
+    for (uint32_t i = 0; i < count && i < room && !is_found; i++)
+        if (all[i].was_established && connection_entry_is_of(&all[i], c->connector)) {
+            *entry = all[i];
+            is_found = true;
+        }
+    free(all);
+    return is_found;
+}
