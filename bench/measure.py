@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Runs the benchmark's programs in turn while another program measures the distance of the processors."""
+"""
+Runs the benchmark's programs in turn. Meanwhile bench_cores measures the distance of the processors, which is the time
+of a cache line's round trip.
+"""
 import collections
 import json
 import os
@@ -10,9 +13,9 @@ import tempfile
 import time
 
 NEAR_NS = 100       # the round trip of a cache line between near processors is shorter
-STEADY = 0.9        # of the distances during a measurement must be of one class
-NOISE = 0.10        # of the machine's CPU time: a measurement is noisy if other programs used more
-MIN_TRIPS = 50      # round trips for a median
+STEADY = 0.9        # a measurement is steady if at least this part of its distances is of one class
+NOISE = 0.10        # a measurement is noisy if other programs used more than this part of the machine's CPU time
+MIN_TRIPS = 50      # the least number of round trips for a median
 PEERS = ("fabric", "ucx")
 PEERS_SELDOM = 3    # a peer is measured once while the others are measured three times
 MAY_FAIL = (*PEERS, "floor")
@@ -24,21 +27,21 @@ class Failed(Exception):
 
 
 def environment(*more):
-    """This process's environment without variables that configure the programs, and with the given ones."""
+    """Returns this process's environment without variables that configure the programs, and with those in `more`."""
     mine = {k: v for k, v in os.environ.items() if not k.startswith(("ONDK_", "BENCH_", "FI_", "UCX_"))}
     mine.update(more)
     return mine
 
 
 def class_of(distances):
-    """Returns the class of the distances: near, far, one (processor), or unsteady if they are of several classes."""
+    """Returns the distances' class: near, far, one (only one processor), or unsteady if no class has enough of them."""
     seen = collections.Counter("one" if ns == 0 else "near" if ns < NEAR_NS else "far" for ns in distances)
     which, count = seen.most_common(1)[0]
     return which if count >= STEADY * len(distances) else "unsteady"
 
 
 class Watch:
-    """bench_cores, which runs beside all measurements and writes a line for each measured distance."""
+    """A process of bench_cores, which runs beside all measurements and writes a line for each distance."""
 
     def __init__(self, program, seconds):
         self.file = tempfile.TemporaryFile()
@@ -70,7 +73,7 @@ class Watch:
             self.read()
 
     def between(self, begun, ended):
-        """Returns the distances from the last before `begun` to the first after `ended`. Drops earlier distances."""
+        """Returns the distances from the last before `begun` to the first after `ended`. Removes earlier distances."""
         self.until(ended)
         first = sum(at < begun for at, _ in self.distances) - 1
         last = sum(at < ended for at, _ in self.distances)
@@ -83,7 +86,7 @@ class Watch:
 
 
 def busy_seconds():
-    """The CPU time of the whole machine, including stolen time."""
+    """Returns the used CPU time of the whole machine, including stolen time."""
     with open("/proc/stat", encoding="utf-8") as f:
         fields = [int(n) for n in f.readline().split()[1:9]]
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")

@@ -34,7 +34,7 @@ def short(value, binary):
 
 
 def decades(low, high):
-    """Round numbers 1, 2, 5 times a power of ten that span low to high."""
+    """Returns ticks that span `low` to `high`: 1, 2 and 5 times powers of ten."""
     ticks = [m * 10.0 ** e for e in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
              for m in (1, 2, 5)]
     first = max((t for t in ticks if t <= low), default=low)

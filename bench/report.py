@@ -9,13 +9,13 @@ import measure
 import plot
 
 CLASSES = ("near", "far", "one")
-MIN_SAMPLES = 3      # of one class, of OpenNDK and of the other run: a row with fewer is unreliable
-MAX_SPREAD = 1.5     # of the middle half of a row's ratios: a row with more is unreliable
-MAX_UNRELIABLE = 0.25 # of the main rows: with more the whole run is unreliable
+MIN_SAMPLES = 3      # a row is unreliable if OpenNDK or the other run has fewer measurements of one class
+MAX_SPREAD = 1.5     # a row is unreliable if the middle half of its ratios has a larger spread
+MAX_UNRELIABLE = 0.25 # the benchmark's run is unreliable if more than this part of the main rows is
 
 
 def samples(mine, run, field):
-    """The times and figures of a run's measurements."""
+    """Returns pairs of the time and the figure `field`, for the measurements of a run."""
     every = [(m["at"], m["figures"].get(field)) for m in mine if m["run"] == run]
     return [(at, value) for at, value in every if value]
 
@@ -25,24 +25,24 @@ def median(every):
 
 
 def pair_ratios(ours, against):
-    """Each figure of `ours` divided by the figure of `against` that is nearest in time."""
+    """Returns each figure of `ours` divided by the figure of `against` that is nearest in time."""
     return [value / min(against, key=lambda other: abs(other[0] - at))[1] for at, value in ours if against]
 
 
 def middle(values):
-    """The bounds of the middle half of the values; if there are fewer than four, the bounds of all values."""
+    """Returns the bounds of the middle half of the values, or of all values if there are fewer than four."""
     cut = len(values) // 4
     half = sorted(values)[cut:len(values) - cut]
     return (half[0], half[-1]) if half else (None, None)
 
 
 def typical(ratios):
-    """The median of the ratios of pairs. A change of the machine's speed affects both measurements of a pair."""
+    """Returns the median of the pairs' ratios. A change of the machine's speed affects both measurements of a pair."""
     return statistics.median(ratios) if ratios else None
 
 
 def unreliable(line, busy):
-    """Why a row is unreliable; empty if it is reliable."""
+    """Returns why a row is unreliable, or an empty string if the row is reliable."""
     if line["samples"] < MIN_SAMPLES:
         return f"samples: only {line['samples']}"
     if busy:
@@ -52,7 +52,7 @@ def unreliable(line, busy):
 
 
 def one_line(row, which, every):
-    """A row's line for a class of processors; None if OpenNDK was not measured in that class."""
+    """Returns a row's line for a class of processors, or None if OpenNDK was not measured in that class."""
     mine = [m for m in every if m["run"] in (row.ours, row.against)]
     noisy = sum(m["noisy"] for m in mine)
     busy = 2 * noisy > len(mine)
@@ -75,7 +75,7 @@ def one_line(row, which, every):
 
 
 def summary(table, taken):
-    """The lines of a table, separately for each class of processors."""
+    """Returns a table's lines: one for each row and each class of processors."""
     by_class = {which: [m for m in taken if m["class"] == which] for which in CLASSES}
     lines = [one_line(row, which, by_class[which]) for row in table for which in CLASSES]
     return [line for line in lines if line]
@@ -112,7 +112,7 @@ def print_table(title, lines):
 
 
 def sockets(taken):
-    """Congestion control and buffers of the sockets of each kind of run."""
+    """Returns the kinds of runs for each pair of congestion control and buffers that their sockets had."""
     seen = {}
     for one in itertools.chain(*taken.values()):
         if "congestion" in one["figures"]:
@@ -122,7 +122,7 @@ def sockets(taken):
 
 
 def pinned(taken):
-    """The kinds of runs among the pinned measurements whose ends were pinned, and those whose ends were not."""
+    """Returns, of the pinned measurements, the runs whose ends were really pinned (True), and the others (False)."""
     seen = {True: set(), False: set()}
     for one in taken["pinned"]:
         seen[one["figures"].get("pinned", False)].add(f"{one['run'].kind} {one['run'].program}")
@@ -130,7 +130,7 @@ def pinned(taken):
 
 
 def counts(taken):
-    """A sentence about the number of measurements of each class."""
+    """Returns a text about the number of measurements in each class."""
     lines = []
     for name, every in taken.items():
         if every:
@@ -171,7 +171,7 @@ def notes(taken, missing):
 
 
 def complaint(table, lines):
-    """A message if too many main rows are unreliable in each class of processors; otherwise empty."""
+    """Returns a message if too many main rows are unreliable in every class of processors, else an empty string."""
     rows = {(row.group, row.what): [] for row in table if row.main}
     for line in lines:
         if line["main"]:
@@ -200,7 +200,7 @@ def markdown_row(line):
 
 
 def markdown(machine, sections, command):
-    """The main rows, with date, machine and command."""
+    """Returns the main rows as Markdown, with date, machine and command."""
     out = [f"`{command}`, {machine['date']}, OpenNDK {machine['openndk']}, {machine['cpu']}"
            f"{' (virtual machine)' if machine['virtual'] else ''}, {machine['processors']} processors, "
            f"Linux {machine['kernel']}, {machine['congestion_control']}, libfabric {machine['libfabric']}, "
@@ -221,7 +221,10 @@ def name_of(run):
 
 
 def point(x, mine, field):
-    """Median and middle half of the near measurements, or else of all steady ones; None if there are none."""
+    """
+    Returns median and middle half of the near measurements. If there are none, uses all steady measurements; if there
+    are none either, returns None.
+    """
     every = [(m["class"], m["figures"][field]) for m in mine if m["class"] in CLASSES and m["figures"].get(field)]
     values = [v for which, v in every if which == "near"] or [v for _, v in every]
     low, high = middle(values)
@@ -229,7 +232,7 @@ def point(x, mine, field):
 
 
 def plot_points(plots, taken):
-    """The series of each plot with their points."""
+    """Returns the plots, each with its series and their points."""
     measured = collections.defaultdict(list)
     for one in taken:
         measured[one["run"]].append(one)

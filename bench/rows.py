@@ -2,12 +2,14 @@
 """The measurements of the benchmark: the rows of its tables, and the series of its plots."""
 import collections
 
-# A measurement: program, arguments ({seconds} is replaced), environment as pairs. Kind: ours, bare, floor, fabric, ucx.
+# A run to measure: program, arguments ({seconds} is replaced), environment as pairs. kind: ours, bare, floor, fabric,
+# ucx.
 Run = collections.namedtuple("Run", "kind program arguments environment")
-# A row: a run of OpenNDK, and the run to compare it with. The ratio is OpenNDK's figure divided by the other figure;
-# each peer has a ratio of this kind. main: --markdown prints the row, and the exit status depends on it. floor: a
-# program with only the necessary work (data_floor.c; for establishments bare TCP that reserves its addresses). A
-# measurement with one establishment at a time has no floor, because bare TCP uses blocking calls in that case.
+# A row: `ours`, a run of OpenNDK, and `against`, the run to compare with. The ratio is OpenNDK's figure divided by the
+# other figure. The peers `fabric` and `ucx` have such a ratio, too. main: --markdown prints the row, and the exit
+# status depends on the row. floor: a program with only the necessary work (data_floor.c; for establishments bare TCP
+# that reserves its addresses). A row with one establishment at a time has no floor, because bare TCP uses blocking
+# calls in that case.
 Row = collections.namedtuple("Row", "group what field unit ours against fabric ucx main floor", defaults=(False, None))
 
 KINDS = {"ours": "OpenNDK", "bare": "bare TCP", "fabric": "libfabric", "ucx": "UCX"}
@@ -49,7 +51,7 @@ def establish(kind, window):
 
 
 def window_for(size):
-    """How many requests are in flight in a measurement of bandwidth, and how many requests a burst has."""
+    """Returns how many requests are in flight in a measurement of bandwidth, and how many requests a burst has."""
     return (64, 16) if size <= 4096 else (16, 16) if size <= 65536 else (4, 1)
 
 
@@ -188,7 +190,8 @@ SIZES = (64, 256, 1024, 4096, 16384, 65536, 262144, 1 << 20)
 WINDOWS = (1, 4, 16, 64, 240)
 AT_ONCE = (1, 10, 100, 1000)
 
-# A plot: title, the labels of x and y, the figure, and series: name, kind, dashed or not, points as x and run.
+# A plot: title, labels of both axes, the figure's name, and series. A series: name, kind, dashed or not, and points,
+# each of which is a value of x and a run.
 Plot = collections.namedtuple("Plot", "title x y field series")
 PLOTS = [
     Plot("Latency by size", "bytes", "half of a round trip, us, both ends polling", "us",
