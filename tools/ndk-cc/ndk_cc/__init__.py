@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
 The parts of ndk-cc: project (what to build), translate (sources that gcc can read), wpp (.tmh), advice. A driver's
-folder is untrusted: each input has a size limit, nothing is written outside of the output, and a fault raises Trouble.
+folder is untrusted: each input has a size limit, nothing is written outside of the output, and a wrong input raises
+Trouble.
 """
 import os
 
@@ -11,12 +12,12 @@ class Trouble(Exception):
 
 
 def printable(text, keep='\t'):
-    """The text with \\xNN for each character that a terminal could interpret."""
+    """Returns the text with \\xNN for each character that is not printable, except those in `keep`."""
     return ''.join(c if c.isprintable() or c in keep else f'\\x{ord(c):02x}' for c in text)
 
 
 def read_file(path, limit):
-    """The bytes of a regular file, at most `limit`. Refuses devices and pipes, which may have no end."""
+    """Returns the bytes of a regular file, at most `limit`. Refuses devices and pipes, which may have no end."""
     if not os.path.isfile(path):
         raise Trouble(f'{path}: not a file')
     with open(path, 'rb') as file:

@@ -30,7 +30,7 @@ SANITIZERS = ('address', 'thread', 'undefined', 'address,undefined')
 
 
 def end_with_output(text):
-    """Prints the text and ends the program: with 6 if the text could not be written."""
+    """Prints the text and ends the program, with exit code 6 if the text could not be written."""
     try:
         print(text, end='', flush=True)
     except OSError as error:
@@ -95,7 +95,7 @@ def sanitizer(word):
 
 
 def parse(version):
-    """Parses the command line. version: returns the version for --version."""
+    """Parses the command line. `version` is a function that returns the version for --version."""
     parser = Parser(prog='ndk-cc', add_help=False, allow_abbrev=False)
     add = parser.add_argument
     add('what', nargs='*')
@@ -119,7 +119,7 @@ def parse(version):
 
 
 class Progress:
-    """A line on a terminal's stderr, from two seconds on: how many files are compiled."""
+    """After two seconds, shows on stderr, if it is a terminal, how many files are compiled."""
 
     def __init__(self, total):
         self.total, self.done, self.start = total, 0, time.monotonic()

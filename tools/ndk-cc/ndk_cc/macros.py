@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Macro expansion with limits: without them each line of a project could double the text of the lines before it."""
+"""Macro expansion with limits: without limits, each line of a project could double the text of the lines before it."""
 import re
 
 from . import Trouble

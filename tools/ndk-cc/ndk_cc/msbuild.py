@@ -13,7 +13,7 @@ MAX_CONDITION = 8192
 
 class Tree(xml.TreeBuilder):
     def doctype(self, name, *_):
-        """Refuses a document type: projects have none, and its entities could name files and grow without limit."""
+        """Refuses a document type, which no project needs: its entities could name files and grow without limit."""
         raise Trouble(f'a project file with a document type ({name})')
 
 
@@ -37,7 +37,7 @@ class Evaluator:
         self.substitution, self.depth = Substitution(), 0
 
     def expand(self, text):
-        """Returns the text with known properties replaced. $(Others) are left for the caller."""
+        """Returns the text with $(NAME) replaced for each known property. Does not change other $(NAME)."""
         def value(found):
             return self.properties.get(found.group(1).lower(), found.group(0))
         return self.substitution.put(r'\$\(([\w.]+)\)', text or '', value)

@@ -20,7 +20,7 @@ def _names(folder):
 
 
 def find(folder, written):
-    """Returns the file that `written` names, relative to folder, ignoring case; None if there is none."""
+    """Returns the file that the path `written` names, relative to `folder`, ignoring case; None if there is none."""
     at = '/' if written.startswith('/') else folder
     for part in written.replace('\\', '/').split('/'):
         if part in ('', '.'):
@@ -43,7 +43,7 @@ def _pattern(part):
 
 
 def match(folder, written):
-    """Returns the files that a name with *, ? or ** matches, relative to folder, sorted."""
+    """Returns the files that a path with *, ? or **, relative to `folder`, matches, sorted."""
     parts = [part for part in written.replace('\\', '/').split('/') if part not in ('', '.')]
     first = next(i for i, part in enumerate(parts) if '*' in part or '?' in part)
     base = find(folder, ('/' if written.startswith(('/', '\\')) else '') + '/'.join(parts[:first]))

@@ -33,7 +33,7 @@ class Project:
             self.sources.append(path)
 
     def output(self):
-        """The output file if there is no -o: in the current folder, because the project is untrusted."""
+        """Returns the output file if -o is not given: in the current folder, because the project is untrusted."""
         if not self.name.isprintable() or self.name in ('', '.', '..') or any(c in self.name for c in '/\\') \
                 or len(os.fsencode(self.name)) > MAX_NAME:
             raise Trouble(f'{self.name[:MAX_NAME]}: the project\'s name (TARGETNAME) is not a file name: use -o')

@@ -2,7 +2,7 @@
 """
 Writes copies of a driver's sources that gcc and clang can read: in UTF-8, and each #include with the file's real name.
 #line directives make debuggers, sanitizers and messages name the original files. If a va_list is initialized with
-NULL, that is removed, because a va_list is a pointer on Windows and an array here. Nothing else is changed.
+NULL, the initializer is removed, because a va_list is a pointer on Windows and an array here. Nothing else is changed.
 """
 import os
 import re
@@ -44,7 +44,7 @@ class Translator:
         self.missing = {}     # name as written -> the files that include it
 
     def resolve(self, name, quoted, including, top):
-        """Returns ('file', path), ('kernel', name) or ('trace', None); None if the compiler must find it."""
+        """Returns ('file', path), ('kernel', name) or ('trace', None); None if the compiler must find the file."""
         if name.lower().endswith('.tmh'):
             return 'trace', None
         near = [os.path.dirname(including), os.path.dirname(top)] if quoted else []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-Replaces WPP's preprocessor of Windows: trace functions become macros that print. The functions are those that
-`begin_wpp config` blocks and the project name; flags are the bits of the control GUIDs.
+Replaces Windows' trace preprocessor WPP: trace functions become macros that print. `begin_wpp config` blocks and the
+project name the trace functions. The control GUIDs name the flags.
 """
 import re
 
@@ -44,7 +44,7 @@ def named_functions(options):
 
 
 def macro(function):
-    """Returns NAME{LEVEL=X}(A, MSG, ...) as a macro; None if the text does not have that form."""
+    """Returns a macro for the trace function NAME{LEVEL=X}(A, MSG, ...); None if the text does not have that form."""
     match = re.fullmatch(r'(\w+)\s*(?:(\{[^}]*\})\s*)?\((.*)\)\s*', function)
     if not match:
         return None
