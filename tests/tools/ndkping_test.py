@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-NDKPING = sys.argv[1]
+NDKPING, RPING_PEER = sys.argv[1:3]
 LOOPBACK = pathlib.Path("/sys/class/net/lo/ifindex").read_text().strip()
 LIMIT = 250
 failures = 0
@@ -225,6 +225,15 @@ def interrupts():
     check("a server that has not served all", server.end() == 130, server.text)
 
 
+def leavers():
+    """A client that disconnects within a ping, as rping does at Ctrl-C, has ended its session: the server succeeds."""
+    with Server("-ServerAddr", "127.0.0.1:21021", "-W", "40") as server:
+        code = subprocess.run([RPING_PEER, "127.0.0.1:21021", "leave"], input=b"text\0", timeout=LIMIT,
+                              check=False).returncode
+    check("a client that disconnects within its second ping", (code, server.code) == (0, 0) and
+          "1 ping, 10 bytes" in server.text and "failed" not in server.text, (code, server.code, server.text))
+
+
 def second_interrupts():
     """A stopped peer does not disconnect. The first signal's message reports that, and the second signal ends the tool."""
     for who, words in ("client", "for the server's disconnect"), ("server", "for the clients' disconnects"):
@@ -364,7 +373,7 @@ def values():
 
 
 def main():
-    for part in round_trips, formats, many_clients, no_thread, interrupts, second_interrupts, stopped, descriptors, names, addresses, values:
+    for part in round_trips, formats, many_clients, no_thread, interrupts, leavers, second_interrupts, stopped, descriptors, names, addresses, values:
         part()
     # Ports below what the kernel (32768) and the provider (49152) give out by themselves, and other tests' own.
     texts = pair("windows spelling", "127.0.0.1:21001", ("-ServerIf", LOOPBACK, "-TestType", "rping"),

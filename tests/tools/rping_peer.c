@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* rping_peer ADDRESS:PORT: an rping client whose ping has the bytes of its standard input. */
+/*
+ * rping_peer ADDRESS:PORT [leave]: an rping client whose ping has the bytes of its standard input. With `leave` it begins
+ * a second ping, and disconnects when the server has answered the first message.
+ */
 #include <endian.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +34,7 @@ static bool advertise(struct peer *p, const struct consumer_region *r)
            consumer_next_result(&p->c, &result, SECONDS) && NT_SUCCESS(result.Status);
 }
 
-static bool ping(struct peer *p, const char *server)
+static bool ping(struct peer *p, const char *server, bool leaves)
 {
     const struct consumer_limits limits = { 8, 8 };
     struct sockaddr_storage to, from;
@@ -45,13 +48,14 @@ static bool ping(struct peer *p, const char *server)
            (p->size = (uint32_t)fread(p->text.memory, 1, TEXT_MOST, stdin)) > 0 &&
            NT_SUCCESS(consumer_connect(&p->c, (struct sockaddr *)&from, (struct sockaddr *)&to, limits, NULL, 0)) &&
            NT_SUCCESS(consumer_complete_connect(&p->c)) && advertise(p, &p->text) && advertise(p, &p->sink) &&
-           NT_SUCCESS(consumer_disconnect(&p->c));
+           (!leaves || advertise(p, &p->text)) && NT_SUCCESS(consumer_disconnect(&p->c));
 }
 
 int main(int argc, char **argv)
 {
     static struct peer p;
-    bool good = argc == 2 && ping(&p, argv[1]);
+    bool leaves = argc == 3 && strcmp(argv[2], "leave") == 0;
+    bool good = (argc == 2 || leaves) && ping(&p, argv[1], leaves);
 
     consumer_region_destroy(&p.sink);
     consumer_region_destroy(&p.text);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "monotonic.h"
+#include "openndk/reason.h"
 #include "print.h"
 
 enum { SEND_AT = 0, RECEIVE_AT = RPING_MESSAGE };
@@ -230,6 +231,18 @@ static bool rping_server_ping(struct rping *r, const struct message *from)
     return true;
 }
 
+/*
+ * Returns whether a ping failed because the client disconnected, after at least one whole ping. An rping that is
+ * interrupted disconnects within a ping.
+ */
+static bool rping_client_has_left(struct rping *r)
+{
+    uint32_t reason = ondk_connector_reason(r->consumer->connector);
+
+    return r->pings && (r->status == STATUS_CONNECTION_ABORTED || r->status == STATUS_CONNECTION_INVALID) &&
+           ONDK_REASON_CAUSE(reason) == ONDK_CAUSE_PEER_CLOSED;
+}
+
 enum rping_end rping_server(struct rping *r)
 {
     struct message from;
@@ -241,6 +254,6 @@ enum rping_end rping_server(struct rping *r)
             return rping_end_of_failure(r);
         }
         if (!rping_server_ping(r, &from))
-            return rping_end_of_failure(r);
+            return rping_client_has_left(r) ? RPING_DONE : rping_end_of_failure(r);
     }
 }

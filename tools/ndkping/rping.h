@@ -46,7 +46,7 @@ NTSTATUS rping_prepare_client(struct rping *r, uint32_t size);
 NTSTATUS rping_prepare_server(struct rping *r, uint32_t size);
 /* Makes one ping of `size` bytes. */
 enum rping_end rping_client_ping(struct rping *r, uint32_t size);
-/* Serves a client until it disconnects. */
+/* Serves a client until it disconnects. A disconnect within a ping ends the session, too, except within the first. */
 enum rping_end rping_server(struct rping *r);
 void rping_close(struct rping *r);
 
