@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The measurements over one connection, the same for NDK and its peers. Prints one line of JSON.
+ * The measurements over one connection, the same for NDK and for the libraries it is compared with. Prints one line of
+ * JSON.
  *   <kind> <test> <size> <window> <burst> <seconds>
  * The result of these tests is half of a round trip:
  *   poll     a message and its answer; both ends poll
  *   wait     a message and its answer; at each end a thread sleeps until a message arrives
- *   sleep    a message and its answer; each end answers inside the notification; if the link has none, like `wait`
+ *   sleep    a message and its answer; each end answers in the notification's callback; without one, as in `wait`
  *   memory   a write and a write back; both ends poll their memory and their completions in turn
  *   passive  a write and a write back; the client polls as in `memory`, the server polls only its memory
  * The result of this test is a full round trip:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A link is one connection between the two processes of a measurement, over NDK or a peer such as libfabric. drive.c
+ * A link is one connection between the two processes of a measurement, over NDK or a library such as libfabric. drive.c
  * measures all links in the same way. A link only counts its completed requests, because they complete in order.
  */
 #ifndef BENCH_LINK_H

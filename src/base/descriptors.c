@@ -94,8 +94,9 @@ static int descriptors_avoid_streams(int fd)
 }
 
 /*
- * Inserts the file of fd into the set and ends the change. fd is -1 if opening failed. Returns the file's descriptor,
- * or -1 with errno if opening failed. If the number is too large for the set, closes the file and returns -1 (EMFILE).
+ * Inserts the open file `fd` into the set, and ends the change that descriptors_begin_change began. fd is -1 if opening
+ * failed. Returns the file's descriptor, which may be another one than fd, or -1 with errno if opening failed. If the
+ * descriptor is too large for the set, closes the file and returns -1 (EMFILE).
  */
 static int descriptors_insert(int fd)
 {

@@ -45,7 +45,7 @@ struct worker {
  * but wakes a sleeping thread at once. A gap between two turns shows that the thread lost its processor.
  */
 struct spin_policy {
-    unsigned n_vain; /* how often the thread slept since an event last ended its spinning */
+    unsigned n_vain; /* the number of sleeps since the last time that an event arrived while the thread was spinning */
     bool is_spinning;
     uint64_t last_ns;        /* the time of the last turn */
     uint64_t no_spin_until;  /* 0, or set because the thread lost its processor while it was spinning */

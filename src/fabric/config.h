@@ -31,8 +31,9 @@ struct fabric_config {
     uint32_t request_ms; /* responder: from TCP's accept to a complete request */
     uint32_t reply_ms;   /* initiator: from the request to the reply */
     /*
-     * Initiator: from complete until its ready-to-receive message has been sent, or answered if the message is a read.
-     * Responder: from accept until the reply has been sent, and again until ready-to-receive has arrived.
+     * Initiator: from the call of complete until its ready-to-receive message has been sent, or answered if the message
+     * is a read. Responder, for each of two steps: from the call of accept until the reply has been sent, and from then
+     * until the ready-to-receive message has arrived.
      */
     uint32_t establish_ms;
     uint32_t disconnect_ms; /* how long a disconnect may run without progress */

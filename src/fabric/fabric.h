@@ -172,7 +172,7 @@ enum fabric_arm { FABRIC_ARM_NONE, FABRIC_ARM_ERRORS, FABRIC_ARM_SOLICITED, FABR
 
 struct fabric_cq_config {
     uint32_t depth;
-    int affinity; /* preferred processor; -1: cq_shard changes with the first queue pair that uses the queue */
+    int affinity; /* preferred processor; -1: the queue moves to the shard of the first queue pair that uses it */
     /*
      * A delivery, made at most once for each arm. `overflow`: the queue has overflowed, and all types of arm deliver
      * that. After an overflow the queue and its queue pairs are unusable. Calls for one queue never overlap.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A slot of the STag table, for memory.c, memory_check.c and memory_request.c. The invariant: a lookup first protects
- * the slot in `word` (see memory.c). Only then does it read other members, and only those in the first cache line.
+ * the slot by changing its member `word` (see memory.c). Only then does it read other members, and only those in the
+ * first cache line.
  */
 #ifndef IWARP_MEMORY_INTERNAL_H
 #define IWARP_MEMORY_INTERNAL_H
@@ -27,7 +28,7 @@ struct mem_region {
     uint64_t len;
     uint64_t base_to;
     const void *domain;
-    struct mem_region *parent; /* window: the region to which the window is bound, in its parent_generation */
+    struct mem_region *parent; /* window: its region, while that region's generation is parent_generation */
     uint32_t parent_generation;
     uint32_t offset;
     uint32_t index;

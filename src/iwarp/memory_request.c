@@ -564,10 +564,11 @@ static struct mem_region *group_find_alive(struct mem_group *g)
 }
 
 /*
- * Activates r unless another member of the group is alive. The caller protects r, so r is still a member. `whole`: r is
- * no window, or the window's region is alive and protected. Returns MEM_BUSY if *other must die first; *other is then
- * protected. The lock is held from the check to the change. So if two activations are concurrent, the second activation
- * finds the registration of the first activation alive.
+ * Activates r unless another member of the group is alive. If one is alive and must die first, returns MEM_BUSY and
+ * that member, protected, in *other. Returns MEM_GONE if r has died, or if `whole` is false, which means that r is a
+ * window whose region has died. The caller protects r, so r is still a member. The lock is held from the check to the
+ * change. So if two activations are concurrent, the second activation finds the registration of the first activation
+ * alive.
  */
 static enum mem_activation group_try_activate(struct mem_region *r, bool whole, struct mem_region **other)
 {

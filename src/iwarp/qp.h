@@ -220,7 +220,7 @@ enum iw_rx_stall {
 bool iw_qp_rx_is_partial(const struct iw_qp *qp); /* Is something unfinished? */
 void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark);
 enum iw_rx_stall iw_rx_compare(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t min);
-/* Are both marks in the same send, and did fewer than `min` of its bytes arrive meanwhile? Sends occupy receives. */
+/* Are both marks in the same send, of which fewer than `min` bytes arrived meanwhile? It holds a posted receive. */
 bool iw_rx_send_stalls(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t min);
 /* Does an unfinished send occupy a receive of the shared receive queue? */
 bool iw_qp_has_partial_shared(const struct iw_qp *qp);

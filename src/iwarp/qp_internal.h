@@ -120,7 +120,7 @@ struct tx_rest {
     uint8_t small[MAX_SMALL_REST];
 };
 
-/* An FPDU whose payload is being placed, or was staged whole. */
+/* The FPDU that is being received: its payload is placed as it arrives, or all of it was first copied to a buffer. */
 struct rx_segment {
     struct ddp_header header;
     uint32_t ulpdu;

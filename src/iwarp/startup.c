@@ -325,7 +325,10 @@ static struct mpa_frame startup_reply_frame(const struct iw_startup *s)
     };
 }
 
-/* Makes a reject for a request that the consumer does not receive. The reject lists the forms this side accepts. */
+/*
+ * Makes a reject for a request that is not passed to the consumer. It lists the ready-to-receive forms that are
+ * accepted.
+ */
 static enum responder_input startup_refuse(struct iw_startup *s, enum iw_startup_fault fault)
 {
     struct mpa_frame f = startup_reply_frame(s);

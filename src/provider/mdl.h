@@ -11,7 +11,7 @@
 
 #include "ndk/nt.h"
 
-/* Returns the virtual address, by which requests name the memory. The provider does not access memory through it. */
+/* Returns the virtual address, by which requests name the memory. Accesses to the memory use mdl_memory. */
 uint64_t mdl_virtual_address(const MDL *mdl);
 
 /*

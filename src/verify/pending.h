@@ -32,8 +32,8 @@ struct pending {
 };
 
 /*
- * Must be called before the provider's call. The recorded stack begins at the return address `by`. Does nothing while
- * verification is off.
+ * Must be called before the provider's function is called. The recorded stack begins at the return address `by`. Does
+ * nothing while verification is off.
  */
 void pending_begin(struct pending *p, const struct pending_object *object, const char *routine, const void *context,
                    const void *by);

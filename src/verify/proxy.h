@@ -129,14 +129,14 @@ void proxy_unref(struct proxy *p);
 bool proxy_exists(const void *pub);
 
 /*
- * Lock and unlock the proxies' lock. It guards the lists of proxies, and the members of a proxy that calls change. The
- * lock of posted requests may be acquired while the proxies' lock is held, not the other way round.
+ * Lock and unlock the proxies' lock. It guards the lists of proxies, and those members of a proxy that change during
+ * calls. The lock of posted requests may be acquired while the proxies' lock is held, not the other way round.
  */
 void proxy_lock_all(void);
 void proxy_unlock_all(void);
 /* Returns the next watched open proxy after p; the first one if p is NULL. Requires the lock. */
 struct proxy *proxy_next_watched(struct proxy *p);
-/* Marks the region as watched before MDLs are stored in it. Requires the lock. */
+/* Marks the region as watched. Must be called before MDLs are stored in the region. Requires the lock. */
 void proxy_watch(struct proxy *p);
 /* Copies at most `room` of the open objects. Returns how many objects are open. */
 unsigned proxy_copy_open(struct verify_open *out, unsigned room);

@@ -2,8 +2,9 @@
 /*
  * Handles messages and completions that arrive on a lane; messages are verified and answered. After every `window` / 4
  * received sends, an end returns a credit, which is an empty message. The sender has at most `window` sends without
- * credit, so each send finds a posted receive. If an end posts no sends, an empty message that it receives is not a
- * credit but a flush: a flush follows the last message of a run or lap, and shows that all messages have arrived.
+ * credit, so each send finds a posted receive. An end whose own test needs no sends gets no credits: an empty message
+ * that it receives is a flush. A flush follows the last message of a run, or of a lap (see struct session), and shows
+ * that all messages have arrived.
  */
 #ifndef NDKPERF_FLOW_H
 #define NDKPERF_FLOW_H

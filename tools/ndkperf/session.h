@@ -64,7 +64,7 @@ struct session {
     uint32_t lane_count, qps; /* qps: the number of lanes to create */
     uint32_t window, inline_size, max_size;
     uint32_t spare;         /* receives and requests of each lane beyond the window, for flushes and credits */
-    uint32_t stride, slots; /* slots: messages in each area; with --check the window */
+    uint32_t stride, slots; /* slots: how many messages an area has room for; with --check this is `window` */
     bool check, both;       /* both: --bidirectional */
     struct order run;       /* the current run */
     struct pump pump;

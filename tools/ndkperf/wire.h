@@ -71,7 +71,7 @@ struct order {
      * with HELLO_BOTH: how many messages the server posts on each lane; 0: the server posts until the flush.
      */
     uint64_t count;
-    uint32_t burst; /* run with HELLO_BOTH: how many requests the server posts at once */
+    uint32_t burst; /* only in the order of a run, with HELLO_BOTH: how many requests the server posts at once */
 };
 
 /* Server to client, for each order. */

@@ -22,7 +22,10 @@ struct unfinished {
 
 /* Must be called before the first insert: lets a child of fork begin with an empty table. Idempotent, any thread. */
 void unfinished_watch_forks(void);
-/* Inserts c as the newest connection of the source of c->remote. Any thread. Returns false if out of memory. */
+/*
+ * Inserts c as the newest connection of its source, that is, of c->remote's host. Any thread. Returns false if out of
+ * memory.
+ */
 bool unfinished_insert(struct fabric_conn *c);
 /* Removes c, if it is in the table. The owner of c calls this before the socket's reference is released. */
 void unfinished_remove(struct fabric_conn *c);

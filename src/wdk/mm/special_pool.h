@@ -19,7 +19,7 @@ struct pool_block;
 
 enum { SPECIAL_PAGE = 4096, SPECIAL_FILL = 0xa5 };
 
-/* 1 << order pages, and a closed page behind them. */
+/* 1 << order pages, followed by a guard page, which cannot be accessed. */
 struct special_run {
     struct special_run *next; /* in the list of free runs */
     char *base;

@@ -14,7 +14,10 @@
 
 enum { MAX_LINKS = 16 };
 
-/* An object's name or a link. Both are stored as name_normalize writes them: upper case, links in \??. */
+/*
+ * An object's name, or a link. `text` and `target` are as name_normalize writes them: in upper case. A link's name
+ * begins with \??\, not with \DosDevices\.
+ */
 struct name {
     WCHAR *text;
     size_t length; /* in units */

@@ -137,7 +137,7 @@ enum { KIT_MEMORY = 4 << 20, KIT_DEPTH = 64, KIT_SGES = 4 };
 
 NDK_ADAPTER *kit_open(uint16_t major, uint16_t minor); /* opens the adapter of kit_interface(); must succeed */
 NTSTATUS kit_open_status(uint16_t major, uint16_t minor, uint32_t if_index, NDK_ADAPTER **adapter);
-/* Waits until all objects of the adapter are closed and all its callbacks have returned. */
+/* Closes the adapter. Waits until all its objects are closed and all its callbacks have returned. */
 void kit_close_adapter(NDK_ADAPTER *adapter);
 /* Creates PD, CQ, QP and MR over the adapter, but no connector. If adapter is NULL, opens an adapter of NDK 2.1. */
 void kit_side_open(struct kit_side *s, NDK_ADAPTER *adapter);
@@ -241,7 +241,10 @@ struct kit_config {
     uint32_t max_srq_depth, fast_register_pages, max_window_kib, cq_resize, cq_moderation;
 };
 struct kit_config kit_config(void); /* every field is KIT_UNSET */
-/* Changes the settings. Skips the case if the provider lacks a setting that provider.h lists without brackets. */
+/*
+ * Changes the settings. Skips the case if the provider lacks one of them. A setting that provider.h lists in brackets
+ * is optional: if the provider lacks it, the setting is ignored.
+ */
 void kit_configure(const struct kit_config *c);
 /*
  * Calls attempt() with longer and longer time limits until it returns true. attempt() must set the limit and check that

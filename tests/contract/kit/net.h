@@ -45,7 +45,7 @@ void kit_cable(const struct kit_child *other);
 void kit_add_far_address(const struct kit_child *other);
 /* Waits until an address of this host is usable. The kernel activates an IPv6 address some time after it was added. */
 void kit_wait_address(const char *address);
-/* Adds an address to lo, and waits until it can be reached from the address `from` (port 0). */
+/* Adds an address to lo, and waits until a socket that is bound to *from can reach it. The port of *from must be 0. */
 void kit_add_address(const char *address, const struct sockaddr_storage *from);
 /* Returns a host's address on the cable, in the case's family. `number`: 1 is the case's host, 2 the child's. */
 struct sockaddr_storage kit_cable_host(int number, unsigned short port);
