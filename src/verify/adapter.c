@@ -48,7 +48,10 @@ static const char *adapter_find_logical_use(const struct proxy *adapter, uint64_
     return routine;
 }
 
-/* Like adapter_find_logical_use, for all pages of a mapping. */
+/*
+ * Returns the routine that posted an outstanding request with an address of the mapping, and sets *at to that address.
+ * Returns NULL if there is none.
+ */
 static const char *adapter_find_lam_use(const struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam,
                                         uint64_t *at)
 {

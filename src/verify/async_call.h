@@ -10,15 +10,19 @@ struct async_call;
 typedef void async_call_completed(struct proxy *p, NTSTATUS status);
 
 /*
- * Must be called before the provider's call. on_completed may be NULL. Returns NULL if out of memory, or if the
- * consumer gave no routine. The call is then not checked.
+ * Begins a call that completes by the consumer's routine `done`. Must be called before the provider's function is
+ * called. on_completed may be NULL. Returns NULL if out of memory, or if `done` is NULL; the completion is then not
+ * checked.
  */
 struct async_call *async_call_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done, void *context,
                                     async_call_completed *on_completed);
 /* Return the routine and the context to pass to the provider. `done` and `context` are the consumer's. */
 NDK_FN_REQUEST_COMPLETION async_call_routine(const struct async_call *c, NDK_FN_REQUEST_COMPLETION done);
 void *async_call_context(struct async_call *c, void *context);
-/* Must be called after the provider's call, which returned `status`. Frees c unless it is pending. Returns `status`. */
+/*
+ * Must be called after the provider's function, which returned `status`. Frees c unless `status` is STATUS_PENDING.
+ * Returns `status`.
+ */
 NTSTATUS async_call_end(struct async_call *c, NTSTATUS status);
 
 #endif

@@ -10,7 +10,10 @@
 #include "verify/connector.h"
 #include "verify/queue.h"
 
-/* The disconnect routine, plain or Ex, that a consumer has passed in one call. The provider calls at most one. */
+/*
+ * The disconnect routine, plain or Ex, that a consumer has passed in one call. The provider calls at most one of the
+ * two.
+ */
 struct disconnect_event {
     struct disconnect_event *next;
     NDK_FN_DISCONNECT_EVENT_CALLBACK plain;
@@ -21,7 +24,7 @@ struct disconnect_event {
 struct connector {
     struct proxy p;
     struct disconnect_event *events; /* under the proxies' lock */
-    struct proxy *qp;                /* of the latest connect or accept, or NULL; under the proxies' lock */
+    struct proxy *qp;                /* queue pair of the last connect or accept, or NULL; under the proxies' lock */
     atomic_bool established;
 };
 
@@ -90,7 +93,7 @@ static void connector_free(struct proxy *p)
         proxy_unref(c->qp);
 }
 
-/* Stores the queue pair of a connect or accept. Returns the provider's queue pair; NULL if it cannot be used. */
+/* Stores the queue pair of a connect or accept. Returns the provider's queue pair, or NULL if qp is NULL or closed. */
 static NDK_QP *connector_set_qp(struct proxy *p, NDK_QP *qp, const char *routine)
 {
     struct connector *c = (struct connector *)p;
@@ -163,7 +166,10 @@ struct establish_call {
     struct async_call *async;
 };
 
-/* Returns STATUS_SUCCESS if the caller must call the provider. Otherwise the call fails with the status. */
+/*
+ * Checks the consumer's call, and fills *call. Returns STATUS_SUCCESS if the caller must call the provider. Otherwise
+ * the consumer's call fails with the returned status.
+ */
 static NTSTATUS connector_begin_establish(struct establish_call *call, NDK_CONNECTOR *pub, const char *routine,
                                           struct disconnect_event event, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
@@ -279,7 +285,10 @@ static NTSTATUS verify_connector_peer_address(NDK_CONNECTOR *pub, PSOCKADDR addr
                 : STATUS_INVALID_DEVICE_STATE;
 }
 
-/* STATUS_CONNECTION_INVALID: there is nothing to disconnect. After any other status the connection has ended. */
+/*
+ * Called when NdkDisconnect has completed. STATUS_CONNECTION_INVALID means that there was no connection to end. After
+ * any other status the connection has ended.
+ */
 static void connector_on_disconnected(struct proxy *p, NTSTATUS status)
 {
     if (status != STATUS_CONNECTION_INVALID)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The host is the program that the consumer runs in. The verify layer calls the host's functions for IRQL, callbacks,
- * stacks and addresses through the table below. The kernel surface sets its own table (src/wdk/ndk/verify_host.c). The
- * default is the table of a plain program, which has no IRQL.
+ * stacks and addresses through the table below. The kernel surface (src/wdk), which gives drivers Windows' routines,
+ * sets its own table (src/wdk/ndk/verify_host.c). The default is the table of a plain program, which has no IRQL.
  *
- * Only plain C types are used here, and a sockaddr is opaque, because the kernel surface has other base types and
- * another AF_INET6.
+ * Only plain C types are used here, and a sockaddr is opaque, because the kernel surface (src/wdk) has other base types
+ * and another AF_INET6.
  */
 #ifndef VERIFY_HOST_H
 #define VERIFY_HOST_H
@@ -17,7 +17,7 @@
 enum { VERIFY_NO_IRQL = -1, VERIFY_PASSIVE_LEVEL = 0, VERIFY_DISPATCH_LEVEL = 2 };
 enum { VERIFY_MAX_SOCKADDR = 28 }; /* the longest sockaddr that is mapped: an IPv6 one */
 
-/* Every entry is set. An entry about a thread is called on that thread. */
+/* No entry is NULL. An entry about a thread is called on that thread. */
 struct verify_host {
     /* Returns the calling thread's IRQL, or VERIFY_NO_IRQL. */
     int (*irql)(void);

@@ -15,10 +15,10 @@
 #include "verify/rules.h"
 
 TAILQ_HEAD(pending_list, pending);
-static struct spin list_lock; /* guards both lists */
+static struct spin list_lock; /* guards `elsewhere` and `on_stacks` */
 static struct pending_list elsewhere = TAILQ_HEAD_INITIALIZER(elsewhere);
 static struct pending_list on_stacks = TAILQ_HEAD_INITIALIZER(on_stacks);
-static atomic_int on_stacks_count; /* usually 0: then no call searches the list */
+static atomic_int on_stacks_count; /* the length of on_stacks; while it is 0, no call searches on_stacks */
 
 static int pending_this_thread(void)
 {
@@ -147,7 +147,7 @@ void pending_check_stack(const char *routine, const void *frame)
         pending_report_dead(found.routine, found.context, &found.by, routine);
 }
 
-/* Does not search contexts on stacks, because no call frees the memory of a stack. */
+/* Searches only contexts that are not on a stack, because no call frees the memory of a stack. */
 bool pending_find_use(const void *start, size_t size, struct verify_use *use)
 {
     struct pending *p;

@@ -14,7 +14,10 @@
 #include "verify/stack.h"
 #include "verify/verify.h"
 
-/* The object that a call creates, closes or uses. A call has a copy, because its proxy may be freed earlier. */
+/*
+ * The object that a call creates, closes or uses. Each pending call has a copy of this struct, because the object's
+ * proxy may be freed before the call completes.
+ */
 struct pending_object {
     const char *type; /* "NDK_QP" */
     const void *proxy, *adapter;
@@ -23,7 +26,7 @@ struct pending_object {
 /* Embedded in the struct that represents the call. */
 struct pending {
     TAILQ_ENTRY(pending) list;
-    const char *routine; /* "NdkConnect"; NULL: not in the list */
+    const char *routine; /* for example "NdkConnect"; NULL if the call is not in the list */
     struct pending_object object;
     const void *context;
     int thread; /* ID of the calling thread if the context is on its stack, else 0 */
@@ -32,8 +35,8 @@ struct pending {
 };
 
 /*
- * Must be called before the provider's function is called. The recorded stack begins at the return address `by`. Does
- * nothing while verification is off.
+ * Adds a pending call. Must be called before the provider's function is called. The recorded stack begins at the return
+ * address `by`. Does nothing while verification is off.
  */
 void pending_begin(struct pending *p, const struct pending_object *object, const char *routine, const void *context,
                    const void *by);
@@ -49,7 +52,7 @@ void pending_complete(struct pending *p, const void *frame);
  * context below that frame on the same stack is dead, and is reported once.
  */
 void pending_check_stack(const char *routine, const void *frame);
-/* See verify_find_use. */
+/* Finds a pending call whose context is in [start, start + size). See verify_find_use. */
 bool pending_find_use(const void *start, size_t size, struct verify_use *use);
 /* Copies at most `room` of the pending calls. Returns how many calls are pending. */
 unsigned pending_copy(struct verify_open *out, unsigned room);

@@ -31,20 +31,23 @@ struct posted {
     unsigned used; /* how many records of the newest chunk were ever used */
     unsigned outstanding;
     bool retired;      /* the queue is closed */
-    UINT32 privileged; /* the privileged token: addresses with it are logical */
+    UINT32 privileged; /* the privileged token; an SGE with this token has a logical address */
 };
 
 void posted_init(struct posted *posted, UINT32 privileged_token);
 void posted_fini(struct posted *posted);
-/* Allocates records for a queue of this depth. If out of memory, some requests will have no record. */
+/* Allocates records for a queue with room for `depth` requests. If out of memory, some requests will have no record. */
 void posted_reserve(struct posted *posted, size_t depth);
 
-/* Returns the context to post with: a record, or the consumer's context. */
+/*
+ * Records a request before it is posted. Returns the RequestContext for the provider: the record, or `context` if the
+ * request has no record.
+ */
 void *posted_add(struct posted *posted, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges,
                  ULONG flags);
 /*
- * Must be called after the provider's post, which returned `status`. If the post failed, frees the record, because no
- * result will come. Returns `status`.
+ * Must be called after the provider's function for the post, which returned `status`. If the post failed, frees the
+ * record, because no result will come. Returns `status`.
  */
 NTSTATUS posted_end_post(struct posted *posted, void *context, NTSTATUS status);
 /* Replaces a record by the consumer's context and frees it. Returns false if *context is not a record. */
@@ -52,7 +55,7 @@ bool posted_complete(struct posted *posted, void **context);
 /* Called when the queue is closed. Frees all records as soon as none of them is outstanding. */
 void posted_retire(struct posted *posted);
 
-/* Finds a request that uses memory of [start, start + size). */
+/* Finds an outstanding request that uses memory in [start, start + size). Returns false if there is none. */
 bool posted_find_use(struct posted *posted, const void *start, size_t size, struct verify_use *use);
 /*
  * Returns the routine that posted a request with a logical address in [first, first + size), and sets *at to that

@@ -155,7 +155,7 @@ void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMP
 {
     p->created = done;
     p->created_context = context;
-    if (!p->created_by.entry) /* it is set if created_by was copied from a listener */
+    if (!p->created_by.entry) /* `entry` is set if created_by was copied from a listener */
         p->created_by.entry = routine;
     proxy_insert(p);
     pending_begin(&p->creating, &(struct pending_object){ proxy_type_name(p), p, proxy_adapter(p) }, routine, context,
@@ -354,7 +354,7 @@ static bool proxy_is_inside(const void *at, const void *start, size_t size)
     return (uintptr_t)at - (uintptr_t)start < size;
 }
 
-/* `by` is the stack of the call that began the use, or NULL if that stack is not known. */
+/* Fills *use and returns true. `by` is the stack of the call that began the use, or NULL if that stack is not known. */
 static bool proxy_set_use(struct verify_use *use, enum verify_rule rule, const void *object, const char *what,
                           const struct stack *by)
 {
@@ -366,7 +366,7 @@ static bool proxy_set_use(struct verify_use *use, enum verify_rule rule, const v
     return true;
 }
 
-/* Requires the proxies' lock. */
+/* Finds a use of [start, start + size) by p. Returns false if there is none. Requires the proxies' lock. */
 static bool proxy_find_use(struct proxy *p, const void *start, size_t size, struct verify_use *use)
 {
     /* While a queue pair is being closed, nothing accesses the memory at its QPContext, which may be freed then. */

@@ -45,12 +45,12 @@ struct proxy {
     void *created_context, *closed_context;
     struct pending creating, closing;
 
-    union { /* the consumer's callback, from the object's creation */
+    union { /* the callback that the consumer passed when it created the object */
         NDK_FN_CQ_NOTIFICATION_CALLBACK cq;
         NDK_FN_SRQ_NOTIFICATION_CALLBACK srq;
         NDK_FN_CONNECT_EVENT_CALLBACK connect;
     } notify;
-    void *context;                   /* that callback's context; a queue pair's QPContext */
+    void *context;                   /* context of the callback in `notify`; of a queue pair, the QPContext */
     const MDL *mdls[PROXY_MAX_MDLS]; /* in a region: the registered MDLs; under the proxies' lock */
     unsigned mdl_count;
     atomic_uint fast_pages; /* in a region: the page count of the last NdkInitializeFastRegisterMr */
@@ -87,14 +87,14 @@ void proxy_set_real(struct proxy *p, void *real);
 /* ---- Use ---- */
 
 /*
- * Begins a consumer's call on an object: checks the IRQL, the caller's stack, and that the object is open.
- * Returns the proxy. Returns NULL for NULL, and for a closed object, which it reports.
+ * Begins a consumer's call on an object: checks the IRQL, the caller's stack, and that the object is open. Returns the
+ * proxy. Returns NULL if `pub` is NULL or the object is closed. Reports a closed object.
  */
 struct proxy *proxy_enter(const void *pub, const char *routine, const void *frame);
 #define PROXY_ENTER(pub_, routine) proxy_enter(pub_, routine, __builtin_frame_address(0))
 /*
- * Returns the provider's object of a proxy that is an argument of a call. Returns NULL for NULL, and for a closed
- * object, which it reports.
+ * Returns the provider's object of a proxy that is an argument of a call. Returns NULL if `pub` is NULL or the object
+ * is closed. Reports a closed object.
  */
 void *proxy_real_at(const void *pub, const char *routine);
 #define PROXY_REAL(pub_, routine) ((__typeof__(pub_))proxy_real_at(pub_, routine))
@@ -129,12 +129,16 @@ void proxy_unref(struct proxy *p);
 bool proxy_exists(const void *pub);
 
 /*
- * Lock and unlock the proxies' lock. It guards the lists of proxies, and those members of a proxy that change during
- * calls. The lock of posted requests may be acquired while the proxies' lock is held, not the other way round.
+ * Lock and unlock the proxies' lock. The proxies' lock guards the lists of proxies, and those members of a proxy that
+ * change during calls. The lock of posted requests may be acquired while the proxies' lock is held. The proxies' lock
+ * must not be acquired while the lock of posted requests is held.
  */
 void proxy_lock_all(void);
 void proxy_unlock_all(void);
-/* Returns the next watched open proxy after p; the first one if p is NULL. Requires the lock. */
+/*
+ * Returns the next watched open proxy after p, or the first watched open proxy if p is NULL. Returns NULL at the end.
+ * Requires the lock.
+ */
 struct proxy *proxy_next_watched(struct proxy *p);
 /* Marks the region as watched. Must be called before MDLs are stored in the region. Requires the lock. */
 void proxy_watch(struct proxy *p);

@@ -8,7 +8,7 @@ static _Atomic uint64_t closed_pairs; /* how many queue pairs were closed */
 
 /* ---- posted requests ---- */
 
-/* Returns true if p is a queue and its requests can be outstanding. */
+/* Returns true if p is an open queue pair or shared receive queue, and not a disconnected queue pair. */
 static bool queue_is_live(struct proxy *p)
 {
     struct queue *q = (struct queue *)p;

@@ -14,12 +14,12 @@ enum { QUEUE_RECEIVE, QUEUE_INITIATE, QUEUE_USES }; /* what a queue pair uses a 
 struct queue {
     struct proxy p;
     struct posted posted; /* of a queue pair or a shared receive queue */
-    /* Only in a queue pair: */
+    /* Only a queue pair uses srq, next, disconnected and closed_as. */
     struct queue *srq;
-    struct queue *next[QUEUE_USES]; /* in the lists of its completion queues */
+    struct queue *next[QUEUE_USES]; /* links in `pairs` of its completion queues */
     atomic_bool disconnected;
     uint64_t closed_as; /* number in the order of closes, from 1; 0: not closed; under the proxies' lock */
-    /* Only in a completion queue: */
+    /* Only a completion queue uses pairs, polls and swept. */
     struct queue *pairs[QUEUE_USES]; /* under the proxies' lock */
     atomic_uint polls;               /* polls of this queue in progress */
     _Atomic uint64_t swept;          /* queue pairs whose closed_as <= swept have left `pairs` */

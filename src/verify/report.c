@@ -15,7 +15,7 @@ atomic_int verify_mode = VERIFY_OFF;
 
 static atomic_uint breach_count;
 static pthread_mutex_t output_lock = PTHREAD_MUTEX_INITIALIZER;
-static FILE *output; /* output_lock guards this and breach_printer */
+static FILE *output; /* output_lock guards `output` and breach_printer */
 
 struct earlier_stack {
     const char *title;

@@ -3,8 +3,8 @@
  * Reports of broken rules: the mode, the report itself, and where it goes. A check calls verify_on() first and so costs
  * one load while verification is off.
  *
- * Only plain C types are used here, because the kernel surface, which has other base types, also reports through this
- * header.
+ * Only plain C types are used here, because the kernel surface (src/wdk) has other base types, and also reports through
+ * this header.
  */
 #ifndef VERIFY_REPORT_H
 #define VERIFY_REPORT_H
@@ -45,13 +45,13 @@ struct rule {
 struct breach {
     const struct rule *rule;
     const char *routine;    /* "NdkSend" */
-    uint64_t parameters[4]; /* of Windows' bug check */
+    uint64_t parameters[4]; /* the parameters of Windows' bug check */
     const char *message;    /* what was seen */
 };
 
 /*
- * Reports a broken rule with the stack of the caller: formats the message, calls the printer, counts. In VERIFY_STOP it
- * does not return. The caller must hold no lock that printing needs. Allocates nothing.
+ * Reports a broken rule with the stack of the caller: formats the message, calls the printer, and counts the report. In
+ * mode VERIFY_STOP the function does not return. The caller must hold no lock that printing needs. Allocates nothing.
  */
 __attribute__((format(printf, 7, 8))) void report_breach(const struct rule *rule, const char *routine, uint64_t p1,
                                                          uint64_t p2, uint64_t p3, uint64_t p4, const char *format,
@@ -60,7 +60,10 @@ __attribute__((format(printf, 7, 8))) void report_breach(const struct rule *rule
 __attribute__((format(printf, 3, 0))) void report_breach_args(const struct breach *breach, const void *by,
                                                               const char *format, va_list args);
 
-/* Adds an earlier stack, at most two, to this thread's next report. The title is for example "closed by". */
+/*
+ * Adds an earlier stack to this thread's next report, which can have at most two earlier stacks. The title is for
+ * example "closed by".
+ */
 void report_add_stack(const char *title, const struct stack *s) PRIVATE_EXPORT(report_add_stack);
 
 /* Returns how many breaches have been reported. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules about NDK. The kernel surface has rules of its own about WDK routines (src/wdk/common/check.h). */
+/*
+ * The rules about NDK. The kernel surface (src/wdk) has rules of its own about WDK routines (src/wdk/common/check.h).
+ */
 #ifndef VERIFY_RULES_H
 #define VERIFY_RULES_H
 

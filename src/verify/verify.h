@@ -18,8 +18,9 @@
  *   queue.h, posted.h            queues, and the records of posted requests
  *
  * The host is the program that the consumer runs in. The layer calls the host through the table in host.h. The host
- * calls verify_find_use before it frees memory of the consumer. The host of a driver is the kernel surface. The kernel
- * surface itself checks IRQL, locks, pool, MDLs and every other rule about a WDK routine, and reports through report.h.
+ * calls verify_find_use before it frees memory of the consumer. The host of a driver is the kernel surface (src/wdk),
+ * which gives drivers Windows' routines. The kernel surface itself checks IRQL, locks, pool, MDLs and every other rule
+ * about a WDK routine, and reports through report.h.
  *
  * The layer can include only include/ndk, include/openndk and src/base. It calls a provider only through dispatch
  * tables, so that any provider can be wrapped.

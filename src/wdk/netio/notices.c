@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Change notifications for the host's interfaces and addresses. Each registration has a thread that calls its callback;
- * CancelMibChangeNotify2 joins that thread, so no callback runs after it has returned.
+ * CancelMibChangeNotify2 joins that thread, so no callback runs after CancelMibChangeNotify2 has returned.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "wdk/netio/netio.h"
 
 struct netio_notice {
-    PIPINTERFACE_CHANGE_CALLBACK on_interface; /* exactly one of the two is set */
+    PIPINTERFACE_CHANGE_CALLBACK on_interface; /* exactly one of on_interface and on_address is set */
     PUNICAST_IPADDRESS_CHANGE_CALLBACK on_address;
     void *context;
     ADDRESS_FAMILY family;

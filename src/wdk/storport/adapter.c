@@ -335,7 +335,8 @@ struct port_start {
 
 /*
  * Stops timers, DPCs and work items for good: `removing` prevents new ones, and the flush waits for running DPCs. Also
- * fails the waiting requests. One of them may be a unit reset from the watch, which nothing else would end.
+ * fails the waiting requests. One of these requests may be a unit reset that the watch has inserted. Nothing else would
+ * end that reset.
  */
 static void port_adapter_stop_work(struct port_adapter *a)
 {

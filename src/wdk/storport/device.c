@@ -67,7 +67,10 @@ static bool port_device_is_inside(ULONG_PTR offset, ULONG_PTR length, ULONG_PTR 
     return offset >= from && offset <= room && length <= room - offset;
 }
 
-/* Reads the members that both structures have at the same offsets. Returns false if a member is invalid. */
+/*
+ * Reads the members that SCSI_PASS_THROUGH and SCSI_PASS_THROUGH_DIRECT have at the same offsets. Returns false if a
+ * member is invalid.
+ */
 static bool port_device_read_pass_through(struct port_adapter *a, const struct port_control *c, struct port_call *call)
 {
     const SCSI_PASS_THROUGH *p = c->buffer;
@@ -91,7 +94,7 @@ static bool port_device_read_pass_through(struct port_adapter *a, const struct p
     return true;
 }
 
-/* Returns success also if the unit has returned a SCSI error: the program finds it in ScsiStatus. */
+/* Writes the results to the program's buffer. Returns success even if ScsiStatus contains a SCSI error of the unit. */
 static NTSTATUS port_device_return_pass_through(struct port_control *c, const struct port_call *call)
 {
     SCSI_PASS_THROUGH *p = c->buffer;

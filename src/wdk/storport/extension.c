@@ -134,7 +134,10 @@ ULONG StorPortInitializeTimer(PVOID HwDeviceExtension, PVOID *TimerHandle)
     return STOR_STATUS_SUCCESS;
 }
 
-/* Requires the adapter's lock, because a callback may set the timer while another thread frees it. */
+/*
+ * Sets the timer, or cancels the timer if `microseconds` is 0. Requires the adapter's lock, because a callback may set
+ * the timer while another thread frees the timer.
+ */
 static ULONG port_timer_request(struct port_timer *t, PHW_TIMER_EX callback, void *context, ULONGLONG microseconds,
                                 const void *by)
 {
@@ -189,12 +192,15 @@ ULONG StorPortFreeTimer(PVOID HwDeviceExtension, PVOID TimerHandle)
 struct port_worker {
     WORK_QUEUE_ITEM item;
     void *extension;
-    bool queued; /* this and the members below: under the adapter's lock */
+    bool queued; /* the adapter's lock guards queued, callback and context */
     PHW_WORKITEM callback;
     void *context;
 };
 
-/* Copies the members first: once `queued` is false, the miniport may queue the worker again or free it. */
+/*
+ * Calls the miniport's callback. Copies the worker's members first: once `queued` is false, the miniport may queue the
+ * worker again or free it.
+ */
 static VOID port_worker_run(PVOID parameter)
 {
     struct port_worker *w = parameter;
@@ -234,7 +240,10 @@ ULONG StorPortInitializeWorker(PVOID HwDeviceExtension, PVOID *Worker)
     return STOR_STATUS_SUCCESS;
 }
 
-/* Requires the adapter's lock, so that the removal either waits for the work item or prevents it. */
+/*
+ * Queues the work item. Requires the adapter's lock, so that the adapter's removal either waits for the work item or
+ * prevents it.
+ */
 static ULONG port_worker_queue(struct port_adapter *a, struct port_worker *w, PHW_WORKITEM callback, void *context)
 {
     if (!live_has(LIVE_STORPORT_WORKER, w))

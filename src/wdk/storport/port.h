@@ -149,7 +149,10 @@ void port_pump(struct port_adapter *a);
 void port_unref(struct port_adapter *a);
 /* Handles the miniport's completion of the SRB; `by` is the return address of the miniport's call. */
 void port_complete(struct port_adapter *a, void *srb, const void *by);
-/* Completes all started requests for an address: path, target and unit. SP_UNTAGGED stands for all of a kind. */
+/*
+ * Completes all started requests to `address`, which is path, target and unit. SP_UNTAGGED in place of a number means
+ * all numbers.
+ */
 void port_complete_all(struct port_adapter *a, const UCHAR address[3], UCHAR status, const void *by);
 /* Returns the started request of the SRB, or NULL. Requires the lock. */
 struct port_request *port_find(struct port_adapter *a, const void *srb);

@@ -138,7 +138,7 @@ static void port_requeue_refused(struct port_adapter *a, struct port_request *r,
     }
 }
 
-/* Returns true if HwStartIo must be called. */
+/* Calls HwBuildIo if the miniport has one. Returns true if HwStartIo must be called. */
 static bool port_call_build_io(struct port_adapter *a, void *srb)
 {
     struct port_inside inside;
@@ -162,8 +162,8 @@ static bool port_call_start_io(struct port_adapter *a, void *srb)
 }
 
 /*
- * Requires the lock, and unlocks it while it calls the miniport. The miniport may complete the request before HwStartIo
- * returns; the reference from port_start_next is released here.
+ * Starts the request in the miniport. Requires the lock, and unlocks it during the call into the miniport. The miniport
+ * may complete the request before HwStartIo returns; the reference from port_start_next is released here.
  */
 static void port_start_request(struct port_adapter *a, struct port_request *r)
 {
@@ -384,7 +384,7 @@ void port_reset_bus(struct port_adapter *a, UCHAR path)
     port_pump(a);
 }
 
-/* Returns false if out of memory or the adapter is stopped. Requires the lock. */
+/* Adds the request to `waiting`. Returns false if out of memory or the adapter is stopped. Requires the lock. */
 static bool port_enqueue(struct port_adapter *a, struct port_request *r)
 {
     r->unit = port_unit_get(a, r->call.path, r->call.target, r->call.lun, true);
@@ -396,7 +396,10 @@ static bool port_enqueue(struct port_adapter *a, struct port_request *r)
     return true;
 }
 
-/* Needs no timeout, because the watch abandons a request that hangs. */
+/*
+ * Waits until the request is completed or abandoned. Needs no timeout, because the watch abandons a request that hangs.
+ * Returns false for an abandoned request.
+ */
 static bool port_wait_for_request(struct port_adapter *a, struct port_request *r, struct port_call *call)
 {
     bool completed;

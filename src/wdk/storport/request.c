@@ -127,8 +127,8 @@ static void port_srb_init_extended(const struct port_adapter *a, struct port_req
 /* ---- Allocating -------------------------------------------------------------------------------------------------- */
 
 /*
- * The contents of an extension are undefined. While checks are on, an extension is filled so that no miniport relies on
- * zeros.
+ * Allocates the SRB and its extension. Returns false if out of memory. The contents of an extension are undefined.
+ * While checks are on, an extension is filled so that no miniport relies on zeros.
  */
 static bool port_request_alloc_srb(struct port_adapter *a, struct port_request *r)
 {

@@ -74,7 +74,10 @@ static bool port_scan_inquire(struct port_adapter *a, UCHAR path, UCHAR target, 
     return port_scan_update_unit(a, path, target, lun, present, inquiry);
 }
 
-/* Sets `listed` for each unit of the target. Returns false if the target does not support the command. */
+/*
+ * Sends REPORT LUNS, and sets `listed` for each unit of the target. Returns false if the target does not support the
+ * command.
+ */
 static bool port_scan_report_luns(struct port_adapter *a, UCHAR path, UCHAR target, bool listed[256])
 {
     struct port_call c = { .path = path, .target = target, .cdb_length = CDB12GENERIC_LENGTH };

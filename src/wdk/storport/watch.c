@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Handles requests that take too long. At the deadline of a started request the watch resets its unit
- * (SRB_FUNCTION_RESET_LOGICAL_UNIT). After RESCUE_S it resets the bus (HwResetBus). After another RESCUE_S the request
- * is abandoned: its sender receives a timeout, and the request's memory stays until the miniport completes it.
+ * (SRB_FUNCTION_RESET_LOGICAL_UNIT). RESCUE_S seconds later the watch resets the bus (HwResetBus). After another
+ * RESCUE_S seconds the request is abandoned: its sender receives a timeout, and the request's memory stays until the
+ * miniport completes it.
  */
 #include <pthread.h>
 

@@ -290,7 +290,7 @@ static void wdf_object_call_cleanups(struct wdf_object *o)
             c->cleanup(o);
 }
 
-/* Calls the cleanup callbacks of all objects below the object, then the object's own. */
+/* Calls the cleanup callbacks of all objects below the object, then the object's own callbacks. */
 static void wdf_object_clean(struct wdf_object *o)
 {
     struct wdf_object *child;

@@ -43,7 +43,7 @@ NTSTATUS wdf_object_new_for(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBU
 void *wdf_object_lookup(const char *routine, const void *handle, enum wdf_kind kind);
 /* Returns the attributes' parent, or NULL if they name none. */
 struct wdf_object *wdf_parent_of(PWDF_OBJECT_ATTRIBUTES attributes);
-/* Returns true for a device and all objects below one. */
+/* Returns true for a device, and for every object below a device. */
 bool wdf_is_below_device(const struct wdf_object *o);
 /*
  * Deletes the object and all objects below it: calls their cleanup callbacks, then drops the reference that each object

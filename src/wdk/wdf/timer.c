@@ -37,7 +37,10 @@ static VOID wdf_timer_run(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument
     t->routine((WDFTIMER)t);
 }
 
-/* Cancels and waits twice, because a running callback may have restarted the timer before `stopping` was set. */
+/*
+ * Cancels the timer, and waits until its callback has returned. Does this twice, because a running callback may have
+ * restarted the timer before `stopping` was set.
+ */
 static bool wdf_timer_stop_and_wait(struct wdf_timer *t)
 {
     bool was;
@@ -127,7 +130,7 @@ struct wdf_work {
     struct wdf_object object;
     WORK_QUEUE_ITEM item;
     PFN_WDF_WORKITEM routine;
-    /* Under the lock. */
+    /* The static `lock` below guards the following members. */
     bool queued;
     unsigned unfinished; /* callbacks that are queued or running */
 };

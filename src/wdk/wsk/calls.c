@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The routines of the sockets' dispatch tables. A routine copies its arguments into a request and posts the request to
- * the socket thread. It does not use the members of the socket that only the socket thread uses. A call completes its
- * IRP before it returns only if its arguments are invalid, or if it is an address query or WskInspectComplete.
+ * the socket thread. The routine does not use the members of the socket that only the socket thread uses. A call
+ * completes its IRP before it returns only if its arguments are invalid, or if it is an address query or
+ * WskInspectComplete.
  */
 #include <stdlib.h>
 #include <string.h>

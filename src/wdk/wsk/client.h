@@ -11,20 +11,24 @@
 struct wsk_client;
 
 /*
- * Begins a call through the provider's table. WskDeregister waits until wsk_client_end_call. Returns NULL and reports
- * the handle if it is no client, or a client that has not captured the provider and has no adapter open.
+ * Begins a driver's call through the provider's table. From now on WskDeregister waits for wsk_client_end_call. Returns
+ * NULL and reports the handle if the handle is no client, or if the client has neither captured the provider nor an
+ * open adapter.
  */
 struct wsk_client *wsk_client_begin_call(const char *routine, PWSK_CLIENT handle);
 void wsk_client_end_call(struct wsk_client *c);
 
-/* Adds or drops the reference of a socket or a name query. WskDeregister waits until no reference is left. */
+/*
+ * Adds or drops a reference to the client, which a socket or name query holds. WskDeregister waits until no reference
+ * is left.
+ */
 void wsk_client_ref(struct wsk_client *c);
 void wsk_client_unref(struct wsk_client *c);
 
 /* Returns the events that WSK_SET_STATIC_EVENT_CALLBACKS has set. */
 ULONG wsk_client_static_events(struct wsk_client *c);
 
-/* Completes the IRP, if it is not NULL, during the call that received it. Returns the status. */
+/* Completes the IRP of a driver's call before the call returns. Does nothing if `irp` is NULL. Returns `status`. */
 NTSTATUS wsk_complete_irp(PIRP irp, NTSTATUS status, ULONG_PTR information);
 
 #endif

@@ -28,7 +28,10 @@ static void wsk_connect_fail(struct wsk_request *r, NTSTATUS status)
     wsk_request_finish(r, status, 0);
 }
 
-/* If the host cannot watch the socket, the connection is lost. */
+/*
+ * Starts to watch the socket, which the driver has received now. If the host cannot watch the socket, the connection is
+ * lost.
+ */
 void wsk_connect_handle_delivered(struct wsk_socket *s)
 {
     NTSTATUS status = STATUS_SUCCESS;
@@ -38,7 +41,7 @@ void wsk_connect_handle_delivered(struct wsk_socket *s)
         status = wsk_thread_watch(s);
     s->watched = s->watched || NT_SUCCESS(status);
     if (NT_SUCCESS(status)) {
-        wsk_socket_handle_ready(s, true); /* the host may have reported events or an error before */
+        wsk_socket_handle_ready(s, true); /* an event or error may have come before the watch */
     } else {
         (void)wsk_host_disconnect(s->fd);
         wsk_connect_lose(s, status, status, true);
@@ -60,8 +63,8 @@ static void wsk_connect_succeed(struct wsk_request *r)
 }
 
 /*
- * Does nothing if the host has neither connected the socket nor reported an error. The socket then became ready because
- * of an earlier change.
+ * Ends the connect request. Does nothing if the host has neither connected the socket nor reported an error, which
+ * happens if the socket has become ready because of an earlier change.
  */
 void wsk_connect_handle_result(struct wsk_socket *s, int host_error)
 {
@@ -108,7 +111,7 @@ void wsk_connect_start(struct wsk_request *r)
     if (!NT_SUCCESS(status))
         wsk_connect_fail(r, status);
     else
-        wsk_connect_handle_result(s, 0); /* it may be connected already */
+        wsk_connect_handle_result(s, 0); /* the host may have connected the socket already */
 }
 
 void wsk_connect_cancel(struct wsk_request *r)

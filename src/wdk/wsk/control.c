@@ -38,8 +38,8 @@ static bool wsk_control_is_packet_info(const struct wsk_control *c)
 }
 
 /*
- * Stores the driver's value, because a send with WSK_FLAG_NODELAY sets the host's option and restores the stored value
- * afterwards.
+ * Sets the host's TCP_NODELAY, and stores the driver's value. A send with WSK_FLAG_NODELAY sets the host's option and
+ * restores the stored value afterwards.
  */
 static NTSTATUS wsk_control_set_no_delay(struct wsk_control *c)
 {
@@ -68,7 +68,7 @@ static NTSTATUS wsk_control_set_option(struct wsk_control *c)
         return wsk_control_set_no_delay(c);
     status = wsk_status(wsk_host_set_option(c->s->fd, c->s->family, c->level, c->code, c->in, c->in_size));
     if (NT_SUCCESS(status) && c->level == SOL_SOCKET && c->code == SO_SNDBUF)
-        wsk_socket_post_pump(c->s); /* the ideal backlog has changed: WskSendBacklogEvent */
+        wsk_socket_post_pump(c->s); /* the ideal backlog has changed, so WskSendBacklogEvent may be due */
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * WskSocket and WskSocketConnect. The driver receives a socket when the IRP of the call completes. A socket that
- * WskSocketConnect has created calls no event before that.
+ * WskSocket and WskSocketConnect. The driver receives a socket when the IRP of the call completes. Before that
+ * completion, a socket of WskSocketConnect calls no event.
  */
 #include "wdm.h"
 

@@ -84,7 +84,7 @@ static ULONG wsk_datagram_flags(const struct wsk_packet_info *info)
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
-/* Moves the cursor to the next buffer of WskSendMessages. Returns false if there is none. */
+/* Moves the cursor to the next buffer of WskSendMessages. Returns false if the list has no further buffer. */
 static bool wsk_datagram_next_message(struct wsk_request *r)
 {
     if (!r->list || !r->list->Next)
@@ -356,7 +356,9 @@ static void wsk_datagram_call_event(struct wsk_socket *s, struct wsk_datagram *l
         wsk_datagram_store_refused(s, list);
 }
 
-/* Returns false if there is nothing to indicate or the event is not enabled. */
+/*
+ * Calls WskReceiveFromEvent with the next datagrams. Returns false if there are none, or if the event is not enabled.
+ */
 static bool wsk_datagram_indicate(struct wsk_socket *s)
 {
     struct wsk_datagram *list;
@@ -388,7 +390,7 @@ void wsk_datagram_pump(struct wsk_socket *s)
         if (!(r ? wsk_datagram_serve_request(s, r) : wsk_datagram_indicate(s)))
             return;
     }
-    wsk_thread_pump_again(s, false); /* after the other sockets */
+    wsk_thread_pump_again(s, false); /* serve the other sockets first */
 }
 
 NTSTATUS WSKAPI wsk_datagram_release(PWSK_SOCKET Socket, PWSK_DATAGRAM_INDICATION DatagramIndication)

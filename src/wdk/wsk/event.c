@@ -2,7 +2,7 @@
 /*
  * Events of Winsock Kernel's sockets: which are enabled, which one is running, and the calls of WskDisconnectEvent and
  * WskSendBacklogEvent. Only the socket thread calls events, so a socket has at most one running event. Any thread may
- * enable and disable them.
+ * enable and disable events.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +116,7 @@ static NTSTATUS wsk_event_enable(struct wsk_socket *s, ULONG events)
         s->inherited |= events & CONNECTION_EVENTS;
     s->events |= listens ? events & ~(ULONG)CONNECTION_EVENTS : events;
     pthread_mutex_unlock(&s->lock);
-    wsk_socket_post_pump(s); /* data or a connection may have arrived before */
+    wsk_socket_post_pump(s); /* data or a connection may have arrived before this call */
     return STATUS_SUCCESS;
 }
 

@@ -47,7 +47,7 @@ int wsk_host_shutdown_send(int fd);
  * if not yet, or the connection's error negated. A watched socket becomes ready when the result changes.
  */
 int wsk_host_check_fin_acked(int fd);
-/* Returns the new socket. */
+/* Accepts a connection. Returns the connection's file descriptor. */
 int wsk_host_accept(int fd);
 int wsk_host_local(int fd, struct wsk_address *local);
 int wsk_host_remote(int fd, struct wsk_address *remote);
@@ -57,9 +57,12 @@ int wsk_host_route(unsigned family, const struct wsk_address *remote, struct wsk
 int wsk_host_pop_error(int fd);
 /* Returns how many bytes can be received now; for a datagram socket, the size of the next datagram. */
 size_t wsk_host_available(int fd);
-/* `more` is true if another part of the same send follows. */
+/* Returns the number of bytes sent. `more` tells the host that another part of the same send follows. */
 ssize_t wsk_host_send(int fd, const struct iovec *parts, int count, bool more);
-/* If `peek` is true, the bytes stay in the host's buffer. Returns 0 after all data if the peer has sent its FIN. */
+/*
+ * Returns the number of bytes received, or 0 if the peer has sent its FIN and all data before the FIN was received. If
+ * `peek` is true, the bytes stay in the host's buffer.
+ */
 ssize_t wsk_host_receive(int fd, const struct iovec *parts, int count, bool peek);
 /* Drops up to max bytes of the received data. */
 ssize_t wsk_host_discard(int fd, size_t max);
@@ -99,9 +102,9 @@ struct wsk_ready {
 
 struct wsk_poll *wsk_host_poll_new(void);
 void wsk_host_poll_free(struct wsk_poll *p);
-/* Reports the socket as ready once for each change of its state (edge-triggered). */
+/* From now on wsk_host_wait reports `tag` once for each change of fd's state (edge-triggered). */
 int wsk_host_watch(struct wsk_poll *p, int fd, void *tag);
-/* Required before fd is closed: otherwise a copy of fd in a child process would stay watched. */
+/* Must be called before fd is closed. Otherwise a copy of fd in a child process would stay watched. */
 void wsk_host_unwatch(struct wsk_poll *p, int fd);
 void wsk_host_wake(struct wsk_poll *p);
 /* Waits at most timeout_ms (-1: without limit). Returns the number of entries that it has written to `ready`. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Incoming connections. A connection is accepted from the host only for a waiting WskAccept or an enabled
- * WskAcceptEvent. Until then it waits in the host's backlog, which also limits the number of waiting connections.
+ * WskAcceptEvent. Until then the connection waits in the host's backlog, which also limits the number of waiting
+ * connections.
  */
 #include <errno.h>
 #include <string.h>

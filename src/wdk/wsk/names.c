@@ -226,7 +226,7 @@ VOID WSKAPI wsk_names_free(PWSK_CLIENT Client, struct addrinfoexW *AddrInfo)
 
 /* ---- The name of an address -------------------------------------------------------------------------------------- */
 
-/* Writes text and a terminator, which Length does not count. */
+/* Copies the text to *out and adds a terminator, which out->Length does not count. */
 static NTSTATUS wsk_names_put_string(PUNICODE_STRING out, const char *text)
 {
     const SIZE_T room = out && out->Buffer ? out->MaximumLength / sizeof(WCHAR) : 0;

@@ -22,7 +22,7 @@ static const struct flag {
     { 0x01, NI_NOFQDN }, { 0x02, NI_NUMERICHOST }, { 0x04, NI_NAMEREQD }, { 0x08, NI_NUMERICSERV }, { 0x10, NI_DGRAM },
 };
 
-/* Returns false if a flag has no equivalent. */
+/* Translates Windows' flags to the host's. Returns false if a flag has no equivalent on the host. */
 static bool wsk_names_translate_flags(const struct flag *flags, size_t count, uint32_t windows, int *host)
 {
     *host = 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's resolver in plain C, for the reason in host.h. Flags and families have Windows' values. */
+/*
+ * The host's resolver in plain C, because a file that includes Windows' headers cannot include the host's. Flags and
+ * families have Windows' values.
+ */
 #ifndef ONDK_WDK_WSK_NAMES_HOST_H
 #define ONDK_WDK_WSK_NAMES_HOST_H
 

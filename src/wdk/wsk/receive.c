@@ -140,8 +140,8 @@ static void wsk_receive_block_truncate(struct wsk_receive_block *b, SIZE_T bytes
 }
 
 /*
- * Copies the data without removing it. A copy ends before a byte that the peer has marked as urgent; the next copy
- * begins with that byte.
+ * Copies received data to the block. The data stays in the host's buffer. A copy ends before a byte that the peer has
+ * marked as urgent; the next copy begins with that byte.
  */
 static ssize_t wsk_receive_block_fill(struct wsk_socket *s, struct wsk_receive_block *b)
 {
@@ -170,8 +170,8 @@ static void wsk_receive_block_reclaim(struct wsk_socket *s, struct wsk_receive_b
 }
 
 /*
- * Returns how many bytes the driver has accepted. Another thread of the driver may release the block before the event
- * returns.
+ * Calls WskReceiveEvent. Returns how many bytes the driver has accepted. Another thread of the driver may release the
+ * block before the event returns.
  */
 static SIZE_T wsk_receive_call_event(struct wsk_socket *s, struct wsk_receive_block *b, SIZE_T bytes)
 {
@@ -196,7 +196,7 @@ static SIZE_T wsk_receive_call_event(struct wsk_socket *s, struct wsk_receive_bl
     return min(accepted, bytes);
 }
 
-/* Returns false if there is nothing to indicate or the event is not enabled. */
+/* Calls WskReceiveEvent with the next data. Returns false if the event was not called, for example without data. */
 static bool wsk_receive_indicate(struct wsk_socket *s)
 {
     SIZE_T bytes = min(wsk_host_available(s->fd), (SIZE_T)MAX_PARTS * PART_SIZE), accepted;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Requests of Winsock Kernel's sockets: posting an IRP to the socket thread, completing it and cancelling it. The
- * cancel routine only posts `cancel`; the socket thread then decides whether the request can still be cancelled. If the
- * cancel routine has run, the request is freed when `cancel` runs, and not before.
+ * cancel routine only queues the post `cancel` to the socket thread, which then decides whether the request can still
+ * be cancelled. If the cancel routine has run, the request is freed when `cancel` runs, and not before.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -20,7 +20,7 @@ static SIZE_T wsk_send_total(const struct iovec *parts, int n)
     return bytes;
 }
 
-/* Returns 0 when the host has accepted all data of the request. */
+/* Sends the request's remaining data. Returns 0 if the host has accepted all data, else an errno negated. */
 static int wsk_send_data(struct wsk_socket *s, struct wsk_request *r)
 {
     struct iovec parts[WSK_MAX_PARTS];
@@ -48,7 +48,10 @@ static int wsk_send_disconnect(struct wsk_socket *s)
     return wsk_host_check_fin_acked(s->fd);
 }
 
-/* Sets TCP_NODELAY, or restores the driver's value, which the driver may change at any time. */
+/*
+ * Sets TCP_NODELAY if `at_once` is true. Otherwise restores the driver's value, which the driver may change at any
+ * time.
+ */
 static void wsk_send_set_no_delay(struct wsk_socket *s, bool at_once)
 {
     pthread_mutex_lock(&s->lock);
@@ -70,8 +73,8 @@ static int wsk_send_request(struct wsk_socket *s, struct wsk_request *r)
 }
 
 /*
- * The cause of the loss is the socket's pending error (SO_ERROR), or the send's error if the pending one was read
- * before.
+ * Handles the loss of the connection. The cause is the socket's pending error (SO_ERROR), or `error`, the error of the
+ * send, if the pending error was read before.
  */
 static void wsk_send_lose(struct wsk_socket *s, int error)
 {

@@ -36,11 +36,14 @@ struct wsk_post {
 
 /* Counts a socket, and starts the thread for the first one. Returns false if the thread cannot be started. */
 bool wsk_thread_acquire(void);
-/* Uncounts a socket. The socket thread may call it. */
+/* Uncounts a socket. The socket thread may call this function. */
 void wsk_thread_release(void);
-/* Joins the thread if no socket is counted. The socket thread must not call it. */
+/* Joins the thread if no socket is counted. The socket thread must not call this function. */
 void wsk_thread_stop(void);
-/* The socket thread calls run(post) after the earlier posts. The caller's socket must be counted until then. */
+/*
+ * Queues a call of run(post), which the socket thread makes after all calls that were queued before. The caller's
+ * socket must be counted until that call.
+ */
 void wsk_thread_post(struct wsk_post *post, void (*run)(struct wsk_post *post));
 
 /* ---- Sockets ---- */
@@ -77,7 +80,7 @@ struct wsk_socket {
 
     atomic_bool packet_info; /* the driver wants packet information with each datagram */
 
-    /* Only the socket thread uses these. */
+    /* Only the socket thread uses the members from `connects` to `refused`. */
     LIST_ENTRY connects, accepts, sends, receives; /* requests; a disconnect is the last of the sends */
     LIST_ENTRY pump_again;                         /* in the thread's list of sockets that it pumps again */
     unsigned pending;                              /* requests that are not completed */
@@ -88,7 +91,7 @@ struct wsk_socket {
     bool fin_sent;             /* the host has all data and has been asked to send a FIN */
     bool disconnect_indicated; /* WskDisconnectEvent has been called */
     bool paused;               /* the driver did not accept all data: no WskReceiveEvent until the next WskReceive */
-    NTSTATUS lost;             /* later calls fail with this status */
+    NTSTATUS lost;             /* in state WSK_LOST: the status of later calls */
     bool lost_by_peer;
     bool watched;
     bool delivering; /* the IRP that returns this socket to the driver is not completed: no events yet */
@@ -100,8 +103,8 @@ struct wsk_socket {
 };
 
 /*
- * Creates a socket over fd, or over a new host socket if fd is -1. Counts it in the client and the thread. On failure
- * returns NULL and sets *status; the caller then still owns fd.
+ * Creates a socket over fd, or over a new host socket if fd is -1. Adds the socket to the counts of the client and the
+ * thread. On failure returns NULL and sets *status; the caller then still owns fd.
  */
 struct wsk_socket *wsk_socket_new(struct wsk_client *client, ULONG category, ADDRESS_FAMILY family, bool stream, int fd,
                                   NTSTATUS *status);
@@ -237,7 +240,10 @@ void wsk_request_start(struct wsk_request *r); /* start.c */
 void wsk_request_cancel(struct wsk_request *r);
 void wsk_connect_start(struct wsk_request *r); /* connect.c */
 void wsk_connect_cancel(struct wsk_request *r);
-/* The driver has received the connection: watches it, and handles the data and errors that arrived before. */
+/*
+ * Called when the driver has received the connection. Starts to watch the host's socket, and handles data and errors
+ * that arrived before.
+ */
 void wsk_connect_handle_delivered(struct wsk_socket *s);
 /* Finishes the connect request if the host's connect has ended. host_error is the error, or 0 if there is none. */
 void wsk_connect_handle_result(struct wsk_socket *s, int host_error);
@@ -265,7 +271,10 @@ bool wsk_event_enabled(struct wsk_socket *s, ULONG event);
 void wsk_event_disconnect(struct wsk_socket *s);
 /* Calls WskSendBacklogEvent if it is enabled and the size of the host's send buffer has changed. */
 void wsk_event_backlog(struct wsk_socket *s);
-/* SO_WSK_EVENT_CALLBACK. If the returned status is not STATUS_PENDING, completes the IRP, if any, with that status. */
+/*
+ * Enables or disables events (SO_WSK_EVENT_CALLBACK). If the returned status is not STATUS_PENDING, completes the IRP,
+ * if any, with that status.
+ */
 NTSTATUS wsk_event_control(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size, PIRP irp);
 /* Returns the WSK_EVENT_... bits that exist for sockets of the category. */
 ULONG wsk_event_mask(ULONG category);

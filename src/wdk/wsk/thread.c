@@ -30,8 +30,8 @@ static bool starved;
 /* ---- Posts ------------------------------------------------------------------------------------------------------- */
 
 /*
- * Wakes the socket thread before it unlocks. After the unlock that thread may have run the post and ended, and `host`
- * may be freed.
+ * Queues the post, and wakes the socket thread before the unlock. After the unlock the socket thread may have run the
+ * post and ended, and `host` may be freed.
  */
 void wsk_thread_post(struct wsk_post *post, void (*run)(struct wsk_post *post))
 {
@@ -125,7 +125,10 @@ static int wsk_thread_timeout_ms(void)
     return link_empty(&pump_again) ? -1 : starved ? STARVED_MS : 0;
 }
 
-/* Handles all ready sockets before it runs posts and pumps sockets: both may free a socket that `ready` points at. */
+/*
+ * Handles all ready sockets before it runs posts and pumps sockets: a post or a pump may free a socket that `ready`
+ * points at.
+ */
 static void *wsk_thread_run(void *argument)
 {
     struct wsk_ready ready[MAX_READY];
