@@ -35,8 +35,8 @@ bool addr_same_host(const struct addr *a, const struct addr *b); /* compares fam
 bool addr_equal(const struct addr *a, const struct addr *b);     /* compares family, host, scope and port */
 int addr_compare(const struct addr *a, const struct addr *b);    /* defines some total order of addresses; 0: equal */
 /*
- * Returns the source that a peer's address belongs to, which is normally one host: an IPv4 address (also an IPv4-mapped
- * one) or an IPv6 /64. Port 0; the other bits of the IPv6 address are zero.
+ * Returns the part of a peer's address that normally identifies one host: the IPv4 address (also of an IPv4-mapped
+ * one), or the /64 prefix of an IPv6 address. The result has port 0, and its other bits are zero.
  */
 struct addr addr_source(const struct addr *a);
 bool addr_is_any(const struct addr *a); /* unspecified: 0.0.0.0, ::, ::ffff:0.0.0.0 */

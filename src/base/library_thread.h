@@ -34,7 +34,10 @@ struct library_thread {
     size_t mapping_size;
 };
 
-/* Not inline: otherwise GCC warns that the setjmp in pthread_cleanup_push could clobber its variables. */
+/*
+ * Not inline, because GCC would warn that the setjmp in library_thread_run's pthread_cleanup_push could clobber this
+ * function's variables.
+ */
 __attribute__((noinline, unused)) static void library_thread_set_stack(struct library_thread *t)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -66,7 +69,7 @@ static inline void library_thread_free_stack(void *argument)
         munmap(t->mapping, t->mapping_size);
 }
 
-/* The cleanup handler also runs if the routine calls pthread_exit. */
+/* The first function of each library thread. The cleanup handler also runs if the routine calls pthread_exit. */
 static inline void *library_thread_run(void *argument)
 {
     struct library_thread t = *(struct library_thread *)argument;

@@ -23,7 +23,7 @@ static uint32_t owner_word_sleep(uint32_t word)
     return word & OWNER_SLEEP_MASK;
 }
 
-/* Does owner_wake end this sleep? A sleep for the token ends when the owner releases it. */
+/* Does owner_wake end this sleep? A sleep for the token ends only when the owner releases the token. */
 static bool owner_word_needs_wake(uint32_t word)
 {
     return owner_word_sleep(word) == OWNER_SLEEP_WATCH || owner_word_sleep(word) == OWNER_SLEEP_LEASED;
@@ -133,8 +133,8 @@ bool owner_wake(struct owner *o)
 }
 
 /*
- * Tries once. Returns false if another thread owns the shard. If `queue` is true, that owner later passes the token to
- * this thread.
+ * Called by the shard's thread. Acquires the token if it is free. Otherwise returns false, and if `queue` is true, the
+ * present owner later passes the token to the shard's thread.
  */
 static bool owner_thread_try_acquire(struct owner *o, bool queue)
 {
@@ -241,7 +241,7 @@ bool owner_lease_end_expired(struct owner *o)
     return owner_lease_end(o);
 }
 
-/* The exchange changes no bit. But because of it, a thread that later ends the lease sees the work published before. */
+/* The exchange changes no bit, but makes the published work visible to a thread that later ends the lease. */
 bool owner_publish_lazy(struct owner *o)
 {
     uint32_t w = owner_word_load(o);
@@ -252,8 +252,8 @@ bool owner_publish_lazy(struct owner *o)
 }
 
 /*
- * Returns false if the thread may sleep until *limit, because a poller has the lease. Otherwise returns true, and
- * stores the reason in *why.
+ * Returns false if the shard's thread may sleep until *limit, because a poller has the polling lease. Otherwise returns
+ * true, and stores the reason in *why.
  */
 static bool owner_lease_wait_is_over(struct owner *o, uint32_t w, uint64_t deadline, uint64_t *limit,
                                      enum owner_lease *why)

@@ -106,7 +106,7 @@ struct owner_ops {
 
 struct owner {
     _Alignas(64) _Atomic uint32_t word; /* the OWNER_ bits */
-    _Atomic uint32_t wake_count;        /* the futex: counts the wake-ups of a thread that slept there */
+    _Atomic uint32_t wake_count;        /* the futex on which the thread sleeps; each wake-up adds 1 */
     _Atomic uint64_t renewed;           /* when the lease was last renewed */
     const struct owner_ops *ops;
     void *ctx;      /* the argument of ops */
@@ -128,17 +128,17 @@ enum owner_lease {
 
 void owner_init(struct owner *o, const struct owner_ops *ops, void *ctx, unsigned spins);
 
-/* Any thread. Returns true if the caller owns the shard now. */
+/* Any thread. Acquires the token if it is free. Returns true if the caller owns the shard now. */
 bool owner_try_acquire(struct owner *o);
 /*
- * Any thread that has published work. Returns true if the caller owns the shard now. Otherwise the present owner will
- * check for work again.
+ * Any thread that has published work. Acquires the token if it is free, and returns true. Otherwise rings the doorbell
+ * and returns false: the present owner will check for work again.
  */
 bool owner_acquire_or_ring(struct owner *o);
 
 /*
- * The owner. Returns false if the doorbell was rung: DOORBELL is cleared then, and the caller is still the owner and
- * must check again.
+ * The owner. Releases the token and returns true, unless the doorbell was rung. In that case clears DOORBELL and
+ * returns false: the caller is still the owner and must check again.
  */
 bool owner_release(struct owner *o);
 /* The owner. Always releases the token, and makes the thread check everything. */
@@ -149,7 +149,7 @@ bool owner_wake(struct owner *o);
 
 /* Only the shard's thread, without the token. Waits until it owns the shard. Consumes a pending wake. */
 void owner_thread_acquire(struct owner *o);
-/* Only the shard's thread, without the token. */
+/* Only the shard's thread, without the token. If the result is OWNER_SLEEP_GO, its sleep in epoll has begun. */
 enum owner_sleep owner_sleep_begin(struct owner *o);
 /*
  * Only the shard's thread, after the wait for its sockets. Returns true if the thread was woken and must check
@@ -157,11 +157,11 @@ enum owner_sleep owner_sleep_begin(struct owner *o);
  */
 bool owner_sleep_end(struct owner *o);
 
-/* The owner. Returns true if the lease is new, false if it was renewed. */
+/* The owner. Begins the polling lease, or renews it. Returns true if the lease is new, false if it was renewed. */
 bool owner_lease_begin(struct owner *o, uint64_t now);
-/* The poller, with or without the token. */
+/* The poller, with or without the token. Renews the polling lease: `now` is the time of the last renewal. */
 void owner_lease_renew(struct owner *o, uint64_t now);
-/* The owner. Returns whether there was a lease. */
+/* The owner. Ends the polling lease. Returns false if there was none. */
 bool owner_lease_end(struct owner *o);
 /* The owner, usually the thread. If there is a lease and it has expired, ends the lease and returns true. */
 bool owner_lease_end_expired(struct owner *o);
@@ -175,7 +175,7 @@ bool owner_publish_lazy(struct owner *o);
 /* Only the shard's thread, without the token. Sleeps while a poller has the lease and the thread has nothing to do. */
 enum owner_lease owner_lease_wait(struct owner *o, uint64_t deadline);
 
-/* Does a poller have a lease? Exact for the owner, a hint for any other thread. */
+/* Does a poller have the polling lease? Exact for the owner, a hint for any other thread. */
 bool owner_is_leased(struct owner *o);
 /* Does somebody own the shard? For assertions. */
 bool owner_is_owned(struct owner *o);

@@ -54,7 +54,7 @@ struct rdma_request {
     void *context;
     const struct rdma_sge *sges;
     uint32_t sge_count;
-    uint32_t remote_token; /* write, read; send: see RDMA_FLAG_SEND_INVALIDATE */
+    uint32_t remote_token; /* write, read: the token of the peer's memory; send: see RDMA_FLAG_SEND_INVALIDATE */
     uint64_t remote_address;
     /*
      * Fast register and bind: a prepared token. After a successful post the queue pair activates the token when it

@@ -11,7 +11,7 @@
 struct task {
     struct task *_Atomic next;
     void (*run)(struct task *task);
-    atomic_uchar queued; /* used by the queue; a shard marks tasks here that may be queued only once at a time */
+    atomic_uchar queued; /* for the queue; shard_post_once marks the task here, so that it is not queued twice */
 };
 
 #endif

@@ -25,11 +25,11 @@
 
 enum {
     MAX_LAST_TURNS = 10000, /* turns that a stopping thread runs to finish what is queued */
-    MAX_VAIN_SPINS = 4,     /* after so many spins in vain, only each SPIN_RETRY_INTERVAL-th sleep follows a spin */
+    MAX_VAIN_SPINS = 4,     /* after so many spins without an event, most sleeps begin without a spin */
     SPIN_RETRY_INTERVAL = 16,
     PREEMPTED_NS = 1000000, /* a gap of this length between two turns means that the thread lost its processor */
-    SLEEP_FACTOR = 2,       /* after such a gap the thread does not spin for this many times the gap's length */
-    NO_YIELD_FACTOR = 32,   /* after a gap in sched_yield, the thread does not yield for so many times its length */
+    SLEEP_FACTOR = 2,       /* after losing its processor, the thread does not spin for so many times the lost time */
+    NO_YIELD_FACTOR = 32,   /* after a slow sched_yield, the thread does not yield for so many times its duration */
 };
 
 struct worker {

@@ -75,7 +75,10 @@ static bool ifaddrs_is_repeated(const struct ifaddrs *all, const struct ifaddrs 
     return false;
 }
 
-/* Returns 0 or an errno. Used in place of if_nametoindex and if_indextoname, which return ENOENT without descriptors. */
+/*
+ * Makes a request about an interface. Returns 0 or an errno. Unlike if_nametoindex and if_indextoname, does not return
+ * ENOENT if there is no free descriptor.
+ */
 static int interface_request(unsigned long request, struct ifreq *r)
 {
     int fd = descriptors_socket(AF_INET, SOCK_DGRAM, 0), err;
@@ -188,7 +191,9 @@ static bool ifaddrs_matches(const struct ifaddrs *i, const struct addr *wanted)
                                           addr_is_loopback(wanted) && a.sa.sa_family == wanted->sa.sa_family);
 }
 
-/* Is `wanted` the interface's first IPv4 address, as usual? Also returns false if that could not be found out. */
+/*
+ * Is `wanted` the interface's first IPv4 address, as it usually is? Also returns false if that could not be found out.
+ */
 static bool interface_is_first_address(uint32_t index, const struct addr *wanted)
 {
     struct ifreq r = { .ifr_ifindex = (int)index };

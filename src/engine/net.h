@@ -75,9 +75,9 @@ struct net_ops {
     /*
      * Token held. Calls ready() of at most `max` ready sockets, in the order in which they became ready. Also tries a
      * few sockets that were not reported as readable. A socket that is still ready after its call goes to the end of
-     * the list. Returns how many sockets were served. The tried sockets count only if one of them had input. *more:
-     * further sockets are ready. `leased`: a consumer has the polling lease, so the shard's thread does not wait for
-     * sockets, and a ready socket need not end a wait.
+     * the list. Returns how many sockets were served. Sockets that were not reported count only if one of them had
+     * input. *more: further sockets are ready. `leased`: a consumer has the polling lease, so the shard's thread does
+     * not wait for sockets, and a ready socket need not end a wait.
      */
     int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *more);
     /* Token held. The lease has ended: from now on a ready socket ends a wait. */

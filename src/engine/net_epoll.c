@@ -42,9 +42,9 @@ enum {
     MAX_EVENTS = 64,
     NS_PER_S = 1000000000,
     MAX_DIRECT = 2,           /* the most connections that are read directly */
-    MAX_DIRECT_TURNS = 8,     /* direct turns between two calls of epoll_wait */
-    LEASED_TURNS = 64,        /* under a lease: direct turns before the connections leave the epoll set; afterwards,
-                                 direct turns between two calls of epoll_wait */
+    MAX_DIRECT_TURNS = 8,     /* turns with direct reads between two calls of epoll_wait */
+    LEASED_TURNS = 64,        /* under a polling lease: turns with direct reads before the connections leave the epoll
+                                 set; afterwards, turns with direct reads between two calls of epoll_wait */
     WATCH_RETRY_NS = 1000000, /* longest sleep while a socket could not be added to the epoll set */
 };
 
@@ -55,8 +55,8 @@ struct poller {
     unsigned n_ready;
     struct net_socket *direct[MAX_DIRECT]; /* connections to read directly */
     unsigned n_direct, n_connections;
-    unsigned direct_turns;      /* direct turns that remain until the next epoll_wait */
-    unsigned leased_turns;      /* direct turns in a row under a lease */
+    unsigned direct_turns;      /* turns with direct reads that remain until the next epoll_wait */
+    unsigned leased_turns;      /* turns with direct reads in a row under a polling lease */
     unsigned n_reads;           /* reads that returned data or the end of the stream */
     atomic_bool some_unwatched; /* some of the direct connections may not be in the epoll set */
     atomic_bool has_slept;      /* the thread has waited since the last epoll_wait */

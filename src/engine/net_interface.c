@@ -2,8 +2,8 @@
 /*
  * Reports that a network interface was removed, by netlink's link group. The netlink socket belongs to the network
  * namespace in which it was opened, so an interface that moves to another namespace is reported as deleted too. The
- * invariant: if notices were lost, the interface's index is looked up. So a removal is missed only if another interface
- * has that index at the lookup.
+ * invariant: if netlink messages were lost, the interface's index is looked up. So a removal is missed only if another
+ * interface has that index at the lookup.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -18,7 +18,7 @@
 
 enum {
     MAX_NOTICE_SIZE = 8192,
-    MAX_NOTICES = 64, /* notices that one call reads; the socket stays readable if more are waiting */
+    MAX_NOTICES = 64, /* netlink messages that one call reads; the socket stays readable if more are waiting */
 };
 
 static bool interface_exists(int fd, uint32_t index)
@@ -46,7 +46,7 @@ int net_interface_watch(struct net *net, struct shard *s, uint32_t index, struct
     return err;
 }
 
-/* Only notices with AF_UNSPEC count. A port that leaves a bridge is reported as deleted too, but with AF_BRIDGE. */
+/* Only messages with AF_UNSPEC count. A port that leaves a bridge is reported as deleted too, but with AF_BRIDGE. */
 static bool interface_is_removed_by(const struct nlmsghdr *h, size_t len, uint32_t index)
 {
     for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
@@ -59,7 +59,10 @@ static bool interface_is_removed_by(const struct nlmsghdr *h, size_t len, uint32
     return false;
 }
 
-/* Reads one notice. Returns EAGAIN if there is none, otherwise 0. */
+/*
+ * Reads one netlink message. Sets *is_removed if the interface was removed. Returns EAGAIN if no message waits,
+ * otherwise 0.
+ */
 static int interface_read_notice(int fd, uint32_t index, bool *is_removed)
 {
     _Alignas(struct nlmsghdr) char notice[MAX_NOTICE_SIZE];
@@ -67,7 +70,7 @@ static int interface_read_notice(int fd, uint32_t index, bool *is_removed)
     socklen_t from_len = sizeof from;
     ssize_t n = recvfrom(fd, notice, sizeof notice, MSG_TRUNC, (struct sockaddr *)&from, &from_len);
 
-    if (n > MAX_NOTICE_SIZE || (n < 0 && errno == ENOBUFS)) /* notices were lost */
+    if (n > MAX_NOTICE_SIZE || (n < 0 && errno == ENOBUFS)) /* messages were lost */
         *is_removed = *is_removed || !interface_exists(fd, index);
     else if (n < 0)
         return errno == EINTR ? 0 : EAGAIN;

@@ -44,7 +44,7 @@ enum {
     N_PORTS = 16384,
     BITS_PER_WORD = 64,
     N_WORDS = N_PORTS / BITS_PER_WORD,
-    MAX_SKIPPED = 63,        /* the most claims in a row that try no fresh port, because hardly any exists */
+    MAX_SKIPPED = 63,        /* the most claims in a row that try no port without remains, because hardly any exists */
     MAX_TRIES = 3 * N_PORTS, /* tries of one claim; limited, because others release and reserve ports meanwhile */
     FOREIGN_SECONDS = 1,     /* after this time the map of others' ports is cleared */
     REMAINS_SECONDS = 60,    /* the length of TIME_WAIT */
@@ -56,9 +56,9 @@ struct port_range {
     struct addr host; /* port 0 */
     uint64_t own[N_WORDS];
     uint64_t foreign[N_WORDS];
-    uint64_t used[2][N_WORDS]; /* had connections or remains: [0] in this period, [1] in the period before */
+    uint64_t used[2][N_WORDS]; /* ports that had connections or remains: [0] in this period, [1] in the period before */
     time_t foreign_since, used_since;
-    unsigned max_skips, n_skips; /* the limit of claims in a row that try no fresh port, and their count so far */
+    unsigned max_skips, n_skips; /* claims in a row that try no fresh port: their limit, and their count so far */
 };
 
 struct net_reservation {
@@ -195,8 +195,8 @@ static void port_range_release(struct port_range *range, uint16_t port, bool is_
 }
 
 /*
- * Does this claim try a fresh port first? While tries of fresh ports fail, fewer claims try a fresh port, because each
- * try costs a bind.
+ * Does this claim first try a fresh port, which has no remains of connections? While tries of fresh ports fail, fewer
+ * claims try a fresh port, because each try costs a bind.
  */
 static bool port_range_tries_fresh(struct port_range *range)
 {
@@ -209,7 +209,10 @@ static bool port_range_tries_fresh(struct port_range *range)
     return tries;
 }
 
-/* Sets how many claims try no fresh port from now on: 0 if this try found one, otherwise twice as many as before. */
+/*
+ * Sets how many claims try no fresh port from now on: 0 if this claim found a fresh port, otherwise about twice as many
+ * as before.
+ */
 static void port_range_report_fresh(struct port_range *range, bool found)
 {
     spin_lock(&ranges_lock);
@@ -249,7 +252,10 @@ static int reservation_tcp_socket(const struct addr *local, int *out)
     return 0;
 }
 
-/* `reuse`: binds with SO_REUSEADDR. `had`: the socket's present SO_REUSEADDR, which is off in a new socket. */
+/*
+ * Binds fd to the address, with SO_REUSEADDR if `reuse` is true. `had`: the socket's present SO_REUSEADDR, which is off
+ * in a new socket.
+ */
 static int reservation_tcp_bind(int fd, const struct addr *local, bool reuse, bool had)
 {
     int err = reuse == had ? 0 : reservation_set_option(fd, SOL_SOCKET, SO_REUSEADDR, reuse);

@@ -162,7 +162,7 @@ struct name_search {
     socklen_t name_len, own_len;
     struct tcp_users tcp;
     bool shows_all; /* `tcp` is complete: a user who is not in `tcp` has no socket at the address */
-    /* The first name that counts. */
+    /* The first name that counts by the rules above; `found`: there is one. */
     bool found, has_uid;
     uid_t uid;
     uint32_t inode;
@@ -181,7 +181,7 @@ static bool name_search_matches(const struct name_search *s, const char *path, s
     return !s->own || len != own || memcmp(path, s->own->sun_path, len) != 0;
 }
 
-/* Does a name of this user count? */
+/* Does a name that this user has bound count as a reservation of the address? */
 static bool name_search_counts(const struct name_search *s, bool has_uid, uid_t uid)
 {
     bool has_socket = !s->shows_all || tcp_users_have(&s->tcp, uid);
@@ -216,7 +216,9 @@ static void name_search_add(void *context, const struct nlmsghdr *h)
     s->inode = m->udiag_ino;
 }
 
-/* Finds the first name that counts. Returns false if the kernel does not report names. */
+/*
+ * Finds the first name that counts as a reservation of the address. Returns false if the kernel does not report names.
+ */
 static bool name_search_run(struct name_search *s)
 {
     struct {

@@ -131,7 +131,10 @@ static bool shard_run_all(struct shard *s)
     return timer_fire_due(s, before) || worked || sockets > 0;
 }
 
-/* Are sockets ready that no consumer with a lease will serve? */
+/*
+ * Are sockets ready, and does no consumer have the polling lease? With the lease the consumer's polls serve the
+ * sockets.
+ */
 static bool shard_has_unpolled_sockets(struct shard *s)
 {
     return s->sockets_ready && !owner_is_leased(&s->owner);
@@ -151,7 +154,7 @@ static uint64_t shard_owner_deadline(struct shard *s)
     return timer_first_deadline(s);
 }
 
-/* shard_release in the shard's own thread. */
+/* Does what shard_release does, in the shard's own thread. */
 static bool shard_release_in_thread(struct shard *s, bool last_round)
 {
     s->thread_deadline = shard_owner_deadline(s);
@@ -168,7 +171,10 @@ static bool shard_release_in_thread(struct shard *s, bool last_round)
     return false;
 }
 
-/* Releases the token in any thread. Returns false if the doorbell was rung and the caller is still the owner. */
+/*
+ * Releases the token. Returns false if the doorbell was rung and the caller is still the owner. If `last_round` is set,
+ * always releases the token, and the shard's thread runs another turn.
+ */
 static bool shard_release(struct shard *s, bool last_round)
 {
     if (current_shard == s) /* called from a callback; the thread does the rest after the callback */
@@ -186,7 +192,7 @@ static bool shard_release(struct shard *s, bool last_round)
     return false;
 }
 
-/* shard_destroy waits for threads between shard_enter and shard_exit. */
+/* Counts a thread that enters the shard. shard_destroy waits until each such thread has called shard_exit. */
 static void shard_enter(struct shard *s)
 {
     atomic_fetch_add_explicit(&s->n_callers, 1, memory_order_relaxed);
@@ -222,7 +228,10 @@ void shard_post(struct shard *s, struct task *task)
     shard_exit(s);
 }
 
-/* Sets the bits in `how`. Queues the task unless it is already queued. Returns the bits that were set before. */
+/*
+ * Sets the bits of `how` in task->queued. Queues the task unless it is already queued. Returns the bits that were set
+ * before.
+ */
 static unsigned shard_queue_once(struct shard *s, struct task *task, unsigned how)
 {
     unsigned before = atomic_fetch_or_explicit(&task->queued, how, memory_order_acq_rel);
@@ -234,7 +243,7 @@ static unsigned shard_queue_once(struct shard *s, struct task *task, unsigned ho
 
 /*
  * If the token is free and the task is not queued, runs the task here, after the queued work. But if work remains in
- * the queue, the task is queued behind it, and the shard's thread runs both.
+ * the queue, the task is queued behind that work, and the shard's thread runs all of it.
  */
 void shard_post_once(struct shard *s, struct task *task)
 {

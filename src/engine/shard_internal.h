@@ -25,7 +25,7 @@ TAILQ_HEAD(timer_fifo, shard_timer);
 struct shard {
     struct owner owner;
 
-    /* Any thread. */
+    /* Any thread accesses the fields of this group. */
     struct task_stack posted;
     struct task_stack called;
     _Atomic uint32_t n_callers;           /* threads between shard_enter and shard_exit */
@@ -33,7 +33,7 @@ struct shard {
     atomic_bool end_lease_requested;      /* set by shard_watch; the owner then ends the lease */
     _Atomic uint32_t missed_polls;        /* recent polls that did not get the token; not exact */
 
-    /* The owner. */
+    /* Only the owner accesses the fields of this group. */
     struct task_list work;
     struct timer_fifo timer_fifos[MAX_TIMER_FIFOS];
     struct timer_tree timers; /* the timers that fit no FIFO */
@@ -49,12 +49,12 @@ struct shard {
     bool has_calls;           /* the owner has queued callbacks; its release makes the thread run them */
     bool sockets_ready;       /* some sockets are ready and not served yet */
 
-    /* The shard's thread. */
+    /* Only the shard's thread accesses the fields of this group. */
     struct task_list calls;
     uint64_t sleep_until; /* the thread's own copy of thread_deadline */
     bool delivering;
 
-    /* Constant. */
+    /* The fields of this group are constant. */
     struct executor *executor;
     struct net *net;
     void *poller;

@@ -165,7 +165,7 @@ bool sock_diag_connected(const struct addr *local, const struct addr *peer)
     q.request.id.idiag_dport = htons(addr_port(peer));
     if (local->sa.sa_family == AF_INET6)
         q.request.id.idiag_if = local->v6.sin6_scope_id;
-    /* The kernel reports an error if there is no such connection. */
+    /* The result is ignored, because the kernel also reports an error if there is no such connection. */
     (void)connection_search_run(&q, &search);
     return search.has_living;
 }

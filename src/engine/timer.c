@@ -11,7 +11,10 @@
 
 #include "engine/shard_internal.h"
 
-/* The most timers that fire in one turn. Timers that set themselves again must not keep sockets and work waiting. */
+/*
+ * The most timers that fire in one turn. The limit is needed because timers that set themselves again could keep
+ * sockets and work waiting.
+ */
 enum { MAX_FIRED = 256 };
 
 static int timer_compare(const struct shard_timer *a, const struct shard_timer *b)

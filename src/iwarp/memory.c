@@ -91,7 +91,10 @@ static uint64_t table_mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Runs four times in each lookup. Multiplications would mix the bits equally well, but take 1.5 times as long. */
+/*
+ * One round of the Feistel network; four rounds run in each lookup. Multiplications would mix the bits equally well,
+ * but take 1.5 times as long.
+ */
 static uint16_t stag_feistel_round(const struct mem_table *t, int round, uint16_t half)
 {
     unsigned v = half ^ t->keys[round];
@@ -311,7 +314,7 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
 {
     uint64_t before;
 
-    /* Both are set before DEAD, because the thread that brings the count to 0 after DEAD reads them. */
+    /* `done` and `context` are set before DEAD, because the thread that then brings the count to 0 reads both. */
     r->done = done;
     r->context = context;
     before = atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel);
@@ -359,7 +362,7 @@ void mem_unmap(struct mem_region *r)
         sched_yield();
 }
 
-/* Returns NULL if no slot has this index. */
+/* Returns the slot with this index, or NULL if there is none. */
 static struct mem_region *table_slot(struct mem_table *t, uint32_t index)
 {
     struct chunk *c = atomic_load_explicit(&t->chunks[index >> CHUNK_SHIFT], memory_order_acquire);
@@ -368,7 +371,10 @@ static struct mem_region *table_slot(struct mem_table *t, uint32_t index)
     return c && position ? &c->slots[position - 1] : NULL;
 }
 
-/* Does what slot_protect does, but compares only the bits of the generation that are in `mask`. */
+/*
+ * Protects r if its generation equals `generation` in the bits of `mask`, and r is alive (with_prepared: alive or
+ * prepared). Otherwise returns false.
+ */
 static bool slot_protect_masked(struct mem_region *r, uint32_t generation, uint32_t mask, bool with_prepared)
 {
     uint64_t hidden = with_prepared ? WORD_DEAD : WORD_DEAD | WORD_PREPARED;
@@ -387,7 +393,9 @@ bool slot_protect(struct mem_region *r, uint32_t generation, bool with_prepared)
     return slot_protect_masked(r, generation, UINT32_MAX, with_prepared);
 }
 
-/* Lookups in this file use the inline versions, because lookups run several times for each message. */
+/*
+ * Does what slot_unprotect does. It is inline for the lookups in this file, which run several times for each message.
+ */
 static inline void slot_unprotect_inline(struct mem_region *r)
 {
     uint64_t before = atomic_fetch_sub_explicit(&r->word, 1, memory_order_acq_rel);
@@ -489,7 +497,10 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
     return slot_lookup(t, domain, stag, to, len, access, false, ref);
 }
 
-/* The domain of mappings is the table itself. The upper half of a logical address is the STag of its mapping. */
+/*
+ * If stag is 0, `to` is a logical address, whose upper half is the STag of a mapping. The domain of a mapping is the
+ * table.
+ */
 enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                   unsigned access, bool with_prepared, struct mem_ref *ref)
 {

@@ -45,8 +45,8 @@ struct mem_group {
     LIST_HEAD(, mem_region) regions; /* the newest is first */
     uint64_t newest_number;          /* the number of the newest registration; the first one has the number 1 */
     uint64_t activated_number;       /* the highest number of a registration that is or was alive */
-    uint32_t activated_stag;         /* the STag of that registration; 0: none yet */
-    uint32_t newest_stag;            /* the STag of `reserved`, or of the newest registration even if ended; or 0 */
+    uint32_t activated_stag;         /* the STag of the registration activated_number; 0: none yet */
+    uint32_t newest_stag;            /* the STag of `reserved`, or of the newest registration, alive or ended; or 0 */
     struct mem_region *reserved;     /* the slot of the first registration, see mem_group_reserve; or NULL */
     unsigned refs;                   /* the number of registrations, and of windows that are bound to one of them */
     bool closed;

@@ -13,7 +13,7 @@
 enum { CHECK_CACHE_SIZE = 4 };
 
 struct check_cache_entry {
-    uint64_t table; /* table_number; 0: the entry is empty */
+    uint64_t table; /* the table_number of the region's table; 0: the entry is empty */
     struct mem_region *region;
     const void *domain;
     uint64_t to, len;
@@ -36,8 +36,8 @@ static bool check_cache_covers(const struct check_cache_entry *e, const struct m
 }
 
 /*
- * Does not store a window, because a window also ends with its region. Does not store a prepared registration, because
- * mem_group_unprepare may reserve its slot for another registration in the same generation.
+ * Caches r in *e, unless r is a window or is prepared. A window also ends with its region, and mem_group_unprepare may
+ * reserve the slot of a prepared registration for another registration in the same generation.
  */
 static void check_cache_store(struct check_cache_entry *e, const struct mem_table *t, uint32_t stag,
                               struct mem_region *r)

@@ -22,23 +22,23 @@ enum slot_kind { SLOT_FLAT, SLOT_PAGED, SLOT_WINDOW };
 struct mem_region {
     _Alignas(64) _Atomic uint64_t word;
     union {
-        uint8_t *memory; /* flat */
-        uint8_t **pages; /* paged: an array that the slot owns; the region begins `offset` bytes into the first page */
+        uint8_t *memory; /* SLOT_FLAT: the first byte */
+        uint8_t **pages; /* SLOT_PAGED: an array that the slot owns; the region begins at `offset` in the first page */
     };
     uint64_t len;
     uint64_t base_to;
     const void *domain;
-    struct mem_region *parent; /* window: its region, while that region's generation is parent_generation */
+    struct mem_region *parent; /* SLOT_WINDOW: the window's region, while that has the generation parent_generation */
     uint32_t parent_generation;
     uint32_t offset;
     uint32_t index;
     uint8_t access, kind;
     bool revocable; /* a request made the registration, so requests may end it */
-    /* Lookups do not read the rest. */
-    uint32_t generation; /* of the registration that is current or being made, or else of the last registration */
+    /* Lookups do not read the members from here on. */
+    uint32_t generation; /* the generation that is current or being made, or else that of the last registration */
     void (*done)(void *context);
     void *context;
-    struct mem_group *group, *parent_group; /* or NULL */
+    struct mem_group *group, *parent_group; /* each may be NULL */
     union {
         LIST_ENTRY(mem_region) link; /* in group->regions */
         struct mem_region *next;     /* in the table's list of free slots */
@@ -79,6 +79,6 @@ enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint3
 /* Publishes the slot as a member of the group. Returns 0, or ECANCELED if the group is closed. */
 int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared);
 void group_unlink(struct mem_group *g, struct mem_region *r); /* the region's reference on the group remains */
-void group_unref(struct mem_group *g);                        /* the group may be freed then */
+void group_unref(struct mem_group *g);                        /* releases a reference; the group may be freed then */
 
 #endif

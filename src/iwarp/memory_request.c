@@ -46,7 +46,7 @@ static struct mem_region *group_current(const struct mem_group *g)
     return r;
 }
 
-/* Lock held. */
+/* Lock held. Does what mem_group_current_stag does. */
 static uint32_t group_current_stag(const struct mem_group *g)
 {
     struct mem_region *r = group_current(g);
@@ -64,7 +64,10 @@ uint32_t mem_group_current_stag(struct mem_group *g)
     return stag;
 }
 
-/* Needs no protection: a region's members are written only after the region has left the list, which needs the lock. */
+/*
+ * Reads the members of a region without protecting it, because they are written only after the region has left the
+ * list, which needs the lock.
+ */
 bool mem_group_describe(struct mem_group *g, struct mem_description *d)
 {
     struct mem_region *r;
@@ -129,7 +132,7 @@ int mem_group_reserve(struct mem_table *t, struct mem_group *g)
     return error;
 }
 
-/* Removes and returns the reserved slot, or NULL. close: also refuses reservations and publications from now on. */
+/* Removes and returns the reserved slot, or NULL. If `close` is set, also closes the group to new registrations. */
 static struct mem_region *group_pop_reserved(struct mem_group *g, bool close)
 {
     struct mem_region *r;
@@ -142,14 +145,14 @@ static struct mem_region *group_pop_reserved(struct mem_group *g, bool close)
     return r;
 }
 
-/* Lock held. */
+/* Lock held. Stores that r is the newest registration that has been activated. */
 static void group_set_activated(struct mem_group *g, struct mem_region *r)
 {
     g->activated_number = r->number;
     g->activated_stag = slot_stag(r);
 }
 
-/* Returns 0, or ECANCELED if the group is closed. */
+/* Acquires a reference on the group. Returns 0, or ECANCELED if the group is closed. */
 static int group_ref(struct mem_group *g)
 {
     int error = 0;
@@ -494,7 +497,10 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
     return group_publish_prepared(g, r);
 }
 
-/* The caller must protect `whole`. Returns 0, or the error of mem_prepare_window. */
+/*
+ * Checks whether a window with these values may be bound to the region `whole`, which the caller must protect. Returns
+ * 0, or the error of mem_prepare_window.
+ */
 static int window_check(const struct mem_region *whole, const void *domain, uint64_t to, uint64_t len, unsigned access)
 {
     if (whole->domain != domain || whole->kind == SLOT_WINDOW)
@@ -550,7 +556,7 @@ int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *dom
 
 /* Activation */
 
-/* Group's lock held. Returns a member that is alive, with protection, or NULL. */
+/* Group's lock held. Finds and protects a registration of the group that is alive. Returns NULL if none is alive. */
 static struct mem_region *group_find_alive(struct mem_group *g)
 {
     struct mem_region *s;

@@ -67,7 +67,10 @@ void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark)
     mark->read = ((uint64_t)queue_head(&qp->sq) << 32) + (read ? read->received : 0) + progress_fpdu_bytes(qp, true);
 }
 
-/* Signed: `now` can be smaller, because the bytes of an incomplete FPDU include a header, and placed bytes do not. */
+/*
+ * Returns true if `now` - `before` is less than `min`. The difference is signed, because `now` can be the smaller: the
+ * bytes of an incomplete FPDU include a header, and placed bytes do not.
+ */
 static bool progress_is_less(uint64_t before, uint64_t now, uint32_t min)
 {
     return (int64_t)(now - before) < (int64_t)min;

@@ -30,7 +30,7 @@ static size_t queue_slot_size(uint32_t max_sges, uint32_t inline_size)
     return (sizeof(struct entry) + room + unit - 1) / unit * unit;
 }
 
-/* Returns false if a ring of this depth is too large. */
+/* Sets *bytes to the size of a ring of this depth. Returns false if the ring is too large. */
 static bool ring_bytes(uint32_t depth, size_t slot, size_t *bytes)
 {
     if (depth > UINT32_C(1) << 31 || ring_slots(depth) > SIZE_MAX / 4 / slot) /* 4, because one block has all rings */
@@ -217,7 +217,10 @@ bool entry_copy_sges(struct entry *e, const struct rdma_request *r, uint32_t len
     return sum == length;
 }
 
-/* Returns false if the consumer has changed the request's SGEs since they were checked. */
+/*
+ * Fills the entry of a new request. Returns false if the consumer has changed the request's SGEs since they were
+ * checked.
+ */
 static bool entry_fill(struct entry *e, const struct rdma_request *r, uint32_t length)
 {
     *e = (struct entry){
@@ -260,7 +263,7 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes)
                                   memory_order_relaxed);
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
         queue_prefetch(q, tail + 1);
-        if (r->flags & RDMA_FLAG_DEFER) /* set after the tail: a thread that clears it must transmit the request */
+        if (r->flags & RDMA_FLAG_DEFER) /* after the tail, because iw_qp_ring makes the owner send up to the tail */
             atomic_store_explicit(&q->deferred, true, memory_order_release);
     }
     spin_unlock(&q->lock);

@@ -9,8 +9,9 @@
  * Between want and done the memory in iov is protected against invalidation. Each want must be followed by its done,
  * even for 0 bytes, before any other call for this queue pair. Results are reported by upcalls.
  *
- * With CRC an FPDU is staged, verified, then placed. Without CRC its payload goes directly to its destination. If the
- * peer sends something invalid, a Terminate is queued, and `ended` reports the end of the stream.
+ * With CRC an FPDU is staged (received into a shared buffer), verified, then placed. Without CRC its payload goes
+ * directly to its destination. If the peer sends something invalid, a Terminate is queued, and `ended` reports the end
+ * of the stream.
  *
  * A request is done, and may complete, when the transport has its last byte, or the queue pair has a private copy of
  * that byte (if the transport took only a part of an FPDU, the rest is copied). The invariant: from then on nothing
@@ -65,7 +66,7 @@ struct iw_srq_config {
 struct iw_srq *iw_srq_create(const struct iw_srq_config *c); /* NULL: no memory */
 /* No queue pair may use the shared queue any more. Drops its queued receives without a completion. */
 void iw_srq_destroy(struct iw_srq *srq);
-int iw_srq_post(struct iw_srq *srq, const struct rdma_request *r); /* posts a receive; returns as iw_qp_post */
+int iw_srq_post(struct iw_srq *srq, const struct rdma_request *r); /* posts a receive; returns what iw_qp_post does */
 /*
  * depth, threshold: 0 means unchanged. A new threshold arms the queue; if fewer receives are queued, `low` is called at
  * once. Returns 0, EINVAL if depth is less than the number of queued receives, or ENOMEM.
@@ -99,7 +100,7 @@ struct iw_qp_events {
 
 struct iw_qp_config {
     uint32_t receive_depth, initiator_depth, receive_sges, initiator_sges, inline_size;
-    uint16_t max_ird, max_ord; /* the most reads in flight: the peer's, and this side's */
+    uint16_t max_ird, max_ord; /* the most reads in flight: max_ird for the peer's, max_ord for this side's */
     struct mem_table *memory;
     const void *domain; /* protection domain, for lookups */
     uint64_t secret;    /* a random number, so that a peer cannot guess the sink STags of reads */
@@ -113,7 +114,7 @@ struct iw_stream {
     bool crc;
     uint16_t ird, ord;  /* effective limits */
     size_t max_segment; /* EMSS: the maximum size of an FPDU */
-    /* Accepting side. The first FPDU is the peer's, and may be the peer's ready-to-receive message. */
+    /* For the accepting side. There the first FPDU comes from the peer, and may be the ready-to-receive message. */
     bool send_after_first_fpdu; /* nothing is sent before the first FPDU has arrived */
     bool post_after_first_fpdu; /* posts of initiator requests return ENOTCONN before the first FPDU has arrived */
 };
@@ -126,7 +127,10 @@ void iw_scratch_destroy(struct iw_scratch *s);
 enum { IW_MAX_IOV = 64 }; /* the most entries that rx_want or tx_want fills; their `max` must not be larger */
 
 struct iw_qp *iw_qp_create(const struct iw_qp_config *c); /* NULL: no memory */
-/* No stream may run, and nothing may be posted. Waits for a post that has not returned, see iw_qp_post. */
+/*
+ * Frees the queue pair. No stream may run, and nothing may be posted. Waits for a post that has not returned, see
+ * iw_qp_post.
+ */
 void iw_qp_destroy(struct iw_qp *qp);
 void *iw_qp_owner(const struct iw_qp *qp);
 /* To be called in `complete`. Returns why the stream ended, if the end completes the requests; else IW_END_NONE. */
@@ -178,23 +182,25 @@ enum { IW_TERMINATE_FPDU = MPA_FPDU_OVERHEAD + DDP_UNTAGGED_HEADER + TERMINATE_M
 size_t iw_terminate_frame(bool crc, enum wire_error error, uint8_t fpdu[IW_TERMINATE_FPDU]);
 
 /*
- * Returns the number of entries filled, or 0 if rx has ended. The call itself ends rx if the memory into which the
- * input must be received was invalidated.
+ * Fills `iov` with the memory into which input must be received. Returns the number of entries, or 0 if rx has ended.
+ * The call itself ends rx if that memory was invalidated.
  */
 int iw_qp_rx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max);
 void iw_qp_rx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 void iw_qp_rx_eof(struct iw_qp *qp);
 /*
- * Limits a receive turn: from now on rx_done processes at most fpdus + 1 valid FPDUs. The bytes that were staged but
- * not processed stay with the queue pair. While iw_qp_rx_has_staged returns true, the owner must call rx_resume, not
+ * Limits a receive turn: from now on rx_done processes at most fpdus + 1 valid FPDUs. Bytes that were received but not
+ * processed stay with the queue pair. While iw_qp_rx_has_staged returns true, the owner must call rx_resume, not
  * rx_want or rx_eof. Without this call, or without memory for another staging area, a turn has no limit.
  */
 void iw_qp_rx_set_limit(struct iw_qp *qp, unsigned fpdus);
 bool iw_qp_rx_is_at_limit(const struct iw_qp *qp);
 bool iw_qp_rx_has_staged(const struct iw_qp *qp);
-/* Processes staged bytes up to the limit. Does nothing if there are none. */
+/*
+ * Processes the bytes that the last turn left, up to the limit of iw_qp_rx_set_limit. Does nothing if there are none.
+ */
 void iw_qp_rx_resume(struct iw_qp *qp, struct iw_scratch *s);
-/* Returns the number of entries filled; 0: there is nothing to send now. */
+/* Fills `iov` with the bytes to be sent. Returns the number of entries, or 0 if there is nothing to send now. */
 int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max);
 void iw_qp_tx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 /* Would tx_want return entries, or fail a request? */
@@ -217,10 +223,12 @@ enum iw_rx_stall {
     IW_RX_FPDU_STALLS,    /* both marks are in the same FPDU */
     IW_RX_MESSAGE_STALLS, /* both marks are in the same message, and fewer than `min` of its bytes arrived meanwhile */
 };
-bool iw_qp_rx_is_partial(const struct iw_qp *qp); /* Is something unfinished? */
+bool iw_qp_rx_is_partial(const struct iw_qp *qp); /* Is an FPDU or a message unfinished? */
 void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark);
 enum iw_rx_stall iw_rx_compare(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t min);
-/* Are both marks in the same send, of which fewer than `min` bytes arrived meanwhile? It holds a posted receive. */
+/*
+ * Are both marks in the same send, of which fewer than `min` bytes arrived meanwhile? Such a send occupies a receive.
+ */
 bool iw_rx_send_stalls(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t min);
 /* Does an unfinished send occupy a receive of the shared receive queue? */
 bool iw_qp_has_partial_shared(const struct iw_qp *qp);

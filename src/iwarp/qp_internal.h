@@ -45,7 +45,7 @@
 enum {
     BUFFER_SIZE = 65552,     /* bytes; the largest FPDU has 2 + 65,535 + padding + 4 */
     STAGE_SIZE = 256 * 1024, /* bytes that one receive call stages at most */
-    SHORT_STAGE_SIZE = 2048, /* used instead if a large FPDU without CRC is expected: less payload is copied */
+    SHORT_STAGE_SIZE = 2048, /* replaces STAGE_SIZE if a large FPDU without CRC is expected: less is copied */
     MIN_LARGE_FPDU = 8192,   /* bytes; an FPDU of at least this size counts as large */
     MAX_SHORT_FPDUS = 4,     /* after so many short FPDUs in a row, no large FPDU is expected */
     MAX_PARTIAL = 128,       /* bytes of an incomplete FPDU that the queue pair stores without a buffer */
@@ -114,13 +114,13 @@ struct tx_state {
 
 /* A private copy of the rest of an FPDU of which the transport took only a part. Nothing can change the copy. */
 struct tx_rest {
-    uint8_t *bytes; /* small, or buffer */
+    uint8_t *bytes; /* points to `small` or to `buffer` */
     uint32_t sent, len;
     uint8_t *buffer;
     uint8_t small[MAX_SMALL_REST];
 };
 
-/* The FPDU that is being received: its payload is placed as it arrives, or all of it was first copied to a buffer. */
+/* The FPDU that is being received. Its payload is placed as it arrives, or after the whole FPDU was buffered. */
 struct rx_segment {
     struct ddp_header header;
     uint32_t ulpdu;
@@ -181,7 +181,7 @@ struct iw_qp {
 struct pieces {
     unsigned count;
     uint32_t length;
-    bool caches; /* set by pieces_set_caching */
+    bool caches; /* set by pieces_set_caching; if true, pieces_release leaves `cached` protected */
     struct mem_cached cached;
     struct iovec iov[IW_MAX_IOV];
     struct mem_ref refs[IW_MAX_IOV];
@@ -197,15 +197,15 @@ struct tx_batch {
     struct tx_state state;
     uint32_t tail; /* the queue's tail when the batch began; requests posted later are not in the batch */
     unsigned fpdu_count, iov_count, iov_limit, ref_count;
-    size_t bytes;        /* of the FPDUs */
+    size_t bytes;        /* the sum of the FPDUs' sizes */
     bool begins_message; /* the first FPDU begins a message, and no rest of a half-sent FPDU precedes it */
     size_t ahead_len;    /* bytes ahead of the FPDUs: the rest of a half-sent FPDU, a Terminate */
     size_t arena_used;
     uint32_t max_ulpdu;
-    uint8_t *source; /* the rest of the current SGE, or of the current piece of memory */
+    uint8_t *source; /* the bytes of the current SGE or piece of memory that are not framed yet */
     uint32_t source_len;
     struct mem_cached cached; /* protects the memory of `source` */
-    bool cached_is_listed;    /* iov references the cached region; if replaced, its protection moves to `ref` */
+    bool cached_is_listed;    /* iov references the cached region; if that is replaced, its protection moves to `ref` */
     bool is_summed;           /* the current FPDU's CRC is computed while its payload is copied */
     uint32_t sum;             /* if is_summed: the CRC of the current FPDU's bytes so far */
     bool is_complete;         /* everything that can be sent now is framed */
@@ -242,7 +242,7 @@ static inline struct entry *queue_at(const struct queue *q, uint32_t position)
     return (struct entry *)(void *)(q->slots + (size_t)(position & q->mask) * q->stride);
 }
 
-/* Loads a slot into the cache. In a long queue, the next slot was last used one round ago. */
+/* Loads a slot into the cache. A slot of a long queue may have left the cache since its last use. */
 static inline void queue_prefetch(const struct queue *q, uint32_t position)
 {
     const char *slot = (const char *)queue_at(q, position);
@@ -294,7 +294,7 @@ void pieces_set_caching(struct pieces *p, bool caches);
 /* Adds the memory of a request's bytes [offset, offset + len) to p, until p has max pieces. Updates p->length. */
 enum wire_error pieces_add_entry(const struct iw_qp *qp, struct pieces *p, const struct entry *e, uint32_t offset,
                                  uint32_t len, unsigned access, unsigned max);
-/* Does the same with the memory [to, to + len) of the region `stag`, which the peer names. */
+/* Does what pieces_add_entry does, with the memory [to, to + len) of the region `stag`, which the peer names. */
 enum wire_error pieces_add_region(const struct iw_qp *qp, struct pieces *p, uint32_t stag, uint64_t to, uint32_t len,
                                   unsigned access, unsigned max);
 /* Returns the SGE with the request's byte `offset`, which must exist. Sets *within to that byte's offset in the SGE. */

@@ -361,7 +361,7 @@ static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t
     if (!segment_is_placed(&g.header) && g.payload <= TERMINATE_MAX_PAYLOAD)
         return 0;
     srq_supply(qp, &g.header);
-    error = segment_validate(qp, &g.header, g.payload); /* a longer control message never passes */
+    error = segment_validate(qp, &g.header, g.payload); /* fails for a control message, which is too long here */
     if (error == WIRE_OK)
         error = segment_check_destination(qp, s, &g);
     if (error != WIRE_OK) {

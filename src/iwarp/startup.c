@@ -77,7 +77,7 @@ struct iw_startup {
     const struct machine *machine;
     unsigned state;
     unsigned rtr;                /* forms offered (initiator) or accepted (responder) */
-    enum iw_startup_fault fault; /* of the responder's malformed request */
+    enum iw_startup_fault fault; /* responder: what is wrong with a malformed request */
     struct iw_startup_config config;
     struct iw_startup_result result; /* the limits begin as this side's maximum and only decrease */
     struct mpa_frame peer;           /* private data points into frame until this side's frame overwrites it */
@@ -222,7 +222,10 @@ static uint16_t startup_common_limit(uint16_t own, uint16_t peer)
     return startup_min(own, peer);
 }
 
-/* Returns the preferred form of the set, or MPA_RTR_NONE. `reads`: the limit of reads from initiator to responder. */
+/*
+ * Returns the preferred ready-to-receive form of the set, or MPA_RTR_NONE. `reads`: the limit of reads from initiator
+ * to responder.
+ */
 static enum mpa_rtr startup_pick_form(unsigned set, uint16_t reads)
 {
     static const enum mpa_rtr preference[] = { MPA_RTR_ZERO_FPDU, MPA_RTR_WRITE, MPA_RTR_READ };
@@ -326,8 +329,8 @@ static struct mpa_frame startup_reply_frame(const struct iw_startup *s)
 }
 
 /*
- * Makes a reject for a request that is not passed to the consumer. It lists the ready-to-receive forms that are
- * accepted.
+ * Makes a reject for a request that is not passed to the consumer. The reject lists the ready-to-receive forms that
+ * this side accepts.
  */
 static enum responder_input startup_refuse(struct iw_startup *s, enum iw_startup_fault fault)
 {

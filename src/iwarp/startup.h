@@ -44,7 +44,7 @@ enum iw_startup_event {
      * (tx_want).
      */
     IW_STARTUP_MALFORMED,
-    /* After the next two, the initiator sends a Terminate, with the result's crc, and closes. */
+    /* After each of the next two events, the initiator sends a Terminate (with CRC if result.crc is set) and closes. */
     IW_STARTUP_NO_IRD, /* the reply asks for more inbound reads than the request offered */
     IW_STARTUP_NO_RTR, /* the reply has flag A and no form that the request offered */
 };
@@ -55,7 +55,7 @@ enum iw_startup_fault {
     IW_FAULT_REVISION,     /* the revision does not exist */
     IW_FAULT_MARKERS,      /* the peer requires markers */
     IW_FAULT_NO_LIMITS,    /* flag S without the read limits */
-    IW_FAULT_PRIVATE_DATA, /* more than max_private */
+    IW_FAULT_PRIVATE_DATA, /* more bytes of private data than max_private */
     IW_FAULT_NO_FORM,      /* no form of ready-to-receive that this side accepts */
 };
 
@@ -71,8 +71,8 @@ struct iw_startup_result {
 struct iw_startup;
 
 /*
- * Both return NULL if out of memory. Here and in iw_startup_accept and iw_startup_reject, len is at most
- * MPA_MAX_PRIVATE_DATA - MPA_LIMITS.
+ * iw_startup_initiator and iw_startup_responder return NULL if out of memory. Here and in iw_startup_accept and
+ * iw_startup_reject, len is at most MPA_MAX_PRIVATE_DATA - MPA_LIMITS.
  */
 struct iw_startup *iw_startup_initiator(const struct iw_startup_config *c, uint16_t ird, uint16_t ord,
                                         const void *private_data, size_t len);
@@ -101,7 +101,7 @@ void iw_startup_reject(struct iw_startup *s, const void *private_data, size_t le
  * reads by the peer). After iw_startup_accept or IW_STARTUP_ACCEPTED: returns the effective limits.
  */
 void iw_startup_limits(const struct iw_startup *s, uint16_t *ird, uint16_t *ord);
-/* Responder, after IW_STARTUP_MALFORMED. */
+/* Responder, after IW_STARTUP_MALFORMED: returns what is wrong with the request. */
 enum iw_startup_fault iw_startup_fault(const struct iw_startup *s);
 const uint8_t *iw_startup_private(const struct iw_startup *s, size_t *len); /* returns the peer's private data */
 void iw_startup_result(const struct iw_startup *s, struct iw_startup_result *r);

@@ -109,7 +109,10 @@ static void batch_release(struct tx_batch *b)
     b->source_len = 0;
 }
 
-/* Begins a batch with the bytes that are sent ahead of the batch's FPDUs: the rest of a half-sent FPDU, and the Terminate. */
+/*
+ * Begins a batch with the bytes that are sent ahead of the batch's FPDUs: the rest of a half-sent FPDU, and the
+ * Terminate.
+ */
 static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 {
     struct tx_batch *b = &s->batch;
@@ -465,7 +468,10 @@ static void message_fail(struct iw_qp *qp, const struct tx_state *t, enum wire_e
     stream_end(qp, IW_END_LOCAL_REQUEST, WIRE_RDMAP_CATASTROPHIC);
 }
 
-/* Returns false if no FPDU was framed, because the next message failed. The failure changes the state of sending. */
+/*
+ * Fills the batch with FPDUs. Returns false if no FPDU was framed, because the next message failed. Then the
+ * state of sending has changed.
+ */
 static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
 {
     enum frame_result result;

@@ -13,7 +13,7 @@ struct tx_plan {
     size_t header;       /* bytes of the DDP header; 0: the FPDU is empty */
     struct ddp_header h; /* valid if header is not 0 */
     uint32_t bytes_left; /* payload bytes of the message that are not framed yet */
-    bool read;           /* a Read Request: after h follows an RDMAP header, whose contents are the members below */
+    bool read;           /* a Read Request: an RDMAP header follows `h`, with the contents of the members below */
     uint32_t sink, length, stag;
     uint64_t to;
 };
