@@ -31,13 +31,13 @@ struct fabric_config {
     uint32_t request_ms; /* responder: from TCP's accept to a complete request */
     uint32_t reply_ms;   /* initiator: from the request to the reply */
     /*
-     * Initiator: from the call of complete until its ready-to-receive message has been sent, or answered if the message
-     * is a read. Responder, for each of two steps: from the call of accept until the reply has been sent, and from then
-     * until the ready-to-receive message has arrived.
+     * Initiator: limits the time from the call of conn_complete until the ready-to-receive message has been sent, and
+     * answered if that message is a read. Responder: limits the time from the call of conn_accept until the reply has
+     * been sent. Then a second limit of equal length runs until the ready-to-receive message has arrived.
      */
     uint32_t establish_ms;
     uint32_t disconnect_ms; /* how long a disconnect may run without progress */
-    uint32_t stall_ms;      /* how long an FPDU may stay incomplete, or a message may hardly progress; 0: no limit */
+    uint32_t stall_ms;      /* how long an FPDU, or 16 KiB of a message, may take to arrive; 0: no limit */
     /* The times after which a connection ends because the peer's host is silent. */
     uint32_t keepalive_idle_ms;     /* from the peer's last packet to the first probe; 0: no probes */
     uint32_t keepalive_interval_ms; /* between two probes */
@@ -49,12 +49,12 @@ struct fabric_config {
     uint16_t max_private;
     uint16_t max_inbound_reads, max_outbound_reads;
     /* Shared receive queues. */
-    uint32_t srq_share_percent; /* the share of the receives that unfinished messages may occupy */
-    uint32_t srq_stall_ms;      /* above that share, an unfinished message that stalls this long ends its connection */
+    uint32_t srq_share_percent; /* the share of the queue's receives that incomplete messages may occupy */
+    uint32_t srq_stall_ms;      /* above srq_share_percent, a message that stalls this long ends its connection */
     /* Threads. */
     uint32_t shards;    /* 0: as many as processors, at most 4 */
     uint32_t spin_us;   /* how long a shard's thread polls before it sleeps */
-    uint32_t notify_us; /* the shortest moderation interval of a CQ, also if the consumer sets none */
+    uint32_t notify_us; /* the shortest moderation interval of a CQ, even if the consumer sets no interval */
     struct fabric_iwarp_config iwarp;
 };
 

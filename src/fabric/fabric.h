@@ -6,9 +6,9 @@
  *
  * All functions may be called by any thread, at any time, at IRQL <= DISPATCH_LEVEL, and do not block. Exceptions are
  * stated. Upcalls are of two kinds:
- *   events (struct fabric_conn_events, fabric_listener_events): made by the owner of the object's shard, which has the
- *     shard's token. The receiver updates its own state under its own lock, queues consumer callbacks with `call`, and
- *     may call fabric functions. It must neither block nor call the consumer.
+ *   events (struct fabric_conn_events, fabric_listener_events): made by the owner of the object's shard, which is the
+ *     thread that has the shard's token. The receiver updates its own state under its own lock, queues consumer
+ *     callbacks with fabric_ops.call, and may call fabric functions. It must neither block nor call the consumer.
  *   deliveries (`notify`): made in callback context, which means on the shard's thread, without lock or token.
  */
 #ifndef FABRIC_FABRIC_H
@@ -63,7 +63,7 @@ enum fabric_reason {
     FABRIC_BAD_REPLY,        /* the answer to the connection request is not a valid reply */
     FABRIC_READ_LIMITS,      /* the reply requires more reads than the request offered */
     FABRIC_NO_READY_FORM,    /* the reply selects a ready-to-receive form that the request did not offer */
-    FABRIC_NOT_CONNECTING,   /* a call, such as complete or accept, in a state that does not allow it */
+    FABRIC_NOT_CONNECTING,   /* the state did not allow the call, for example of conn_complete or conn_accept */
     FABRIC_LOCAL_CLOSE,      /* cancelled by the local side's close */
     FABRIC_LOCAL_ERROR,      /* a local work request could not be carried out, because its memory was invalidated */
     FABRIC_LOCAL_FLUSH,      /* ended by a flush, or by the queue pair's close */
@@ -121,10 +121,10 @@ const struct fabric_terminate *fabric_terminates(unsigned *count);
 enum fabric_phase {
     FABRIC_PHASE_CONNECTING, /* initiator: until the peer's host has answered */
     FABRIC_PHASE_REQUESTING, /* initiator: until the reply to its request has arrived */
-    FABRIC_PHASE_REPLIED,    /* initiator: until conn_complete */
+    FABRIC_PHASE_REPLIED,    /* initiator: until conn_complete is called */
     FABRIC_PHASE_COMPLETING, /* initiator: until ready-to-receive has been sent, and answered if it is a read */
     FABRIC_PHASE_ARRIVING,   /* responder: until the peer's request is complete and has been reported */
-    FABRIC_PHASE_REQUESTED,  /* responder: until conn_accept or conn_reject */
+    FABRIC_PHASE_REQUESTED,  /* responder: until conn_accept or conn_reject is called */
     FABRIC_PHASE_ACCEPTING,  /* responder: until the reply has been sent and ready-to-receive has arrived */
     FABRIC_PHASE_ESTABLISHED,
     FABRIC_PHASE_PEER_GONE,     /* the peer has disconnected, this side has not */
@@ -135,8 +135,8 @@ const char *fabric_phase_name(enum fabric_phase p);
 
 enum fabric_outcome {
     FABRIC_OUTCOME_ESTABLISHED,
-    FABRIC_OUTCOME_ENDED,  /* after establishment, by a disconnect of both sides */
-    FABRIC_OUTCOME_FAILED, /* in any other way, also by a close of either side */
+    FABRIC_OUTCOME_ENDED,  /* ended after establishment, by a disconnect of both sides */
+    FABRIC_OUTCOME_FAILED, /* ended in any other way, for example by a close of either side */
     FABRIC_OUTCOME_REFUSED /* this side refused the peer */
 };
 
@@ -153,12 +153,13 @@ struct fabric_report {
     enum fabric_reason why;
     uint16_t terminate;
     struct addr local, remote;      /* local: port 0 if none was chosen; remote: family 0 if the peer is not known */
-    struct fabric_agreement agreed; /* if the outcome is ESTABLISHED */
+    struct fabric_agreement agreed; /* valid if the outcome is ESTABLISHED */
 };
 
 /*
  * Receives a report each time a connection is established, ends, fails or is refused, also for peers that are not
- * reported to a consumer. Called by the owner, like an event, before the event that reports the same change.
+ * reported to a consumer. The owner of the connection's shard calls `report`. If the connection has an event for the
+ * same change, the call of `report` comes before that event.
  */
 struct fabric_observer {
     void (*report)(void *owner, const struct fabric_report *report);
@@ -167,15 +168,16 @@ struct fabric_observer {
 
 /* ---- completion queues ---- */
 
-/* Each type includes the ones before it. */
+/* The completions for which a queue is armed. Each type includes the types to its left. */
 enum fabric_arm { FABRIC_ARM_NONE, FABRIC_ARM_ERRORS, FABRIC_ARM_SOLICITED, FABRIC_ARM_ANY };
 
 struct fabric_cq_config {
     uint32_t depth;
     int affinity; /* preferred processor; -1: the queue moves to the shard of the first queue pair that uses it */
     /*
-     * A delivery, made at most once for each arm. `overflow`: the queue has overflowed, and all types of arm deliver
-     * that. After an overflow the queue and its queue pairs are unusable. Calls for one queue never overlap.
+     * Called in callback context, at most once for each arm. If the queue has overflowed, `overflow` is true, whatever
+     * the type of the arm. After an overflow the queue and its queue pairs are unusable. Calls for one queue never
+     * overlap.
      */
     void (*notify)(void *owner, bool overflow);
     void *owner;
@@ -191,7 +193,7 @@ struct fabric_srq_config {
     uint32_t threshold; /* 0: not armed */
     int affinity;
     const void *domain;
-    /* A delivery: fewer receives than the threshold are queued. Calls for one queue never overlap. */
+    /* Called in callback context if fewer receives than the threshold are queued. Calls for a queue never overlap. */
     void (*notify)(void *owner);
     void *owner;
 };
@@ -210,7 +212,7 @@ struct fabric_limits {
     uint16_t inbound, outbound;
 };
 
-/* The peer's part of the connection setup. Valid only during the event. */
+/* The peer's part of the connection setup, as an event's argument. Valid only during that event. */
 struct fabric_peer {
     struct fabric_limits limits;
     const void *private_data;
@@ -218,9 +220,12 @@ struct fabric_peer {
     struct addr local, remote;
 };
 
-/* terminate: the code of the Terminate, sent or received, that ended the connection, or FABRIC_NO_TERMINATE. */
+/* `terminate` is the code of the Terminate, sent or received, that ended the connection, or FABRIC_NO_TERMINATE. */
 struct fabric_conn_events {
-    /* conn_connect has ended. `why` OK: the peer accepted. REJECTED: *peer has private data. Else `peer` is NULL. */
+    /*
+     * conn_connect has ended. If `why` is OK, the peer accepted. If `why` is REJECTED, the peer rejected. In both cases
+     * *peer has the peer's private data. For any other `why`, `peer` is NULL.
+     */
     void (*connected)(void *owner, enum fabric_reason why, const struct fabric_peer *peer);
     /*
      * conn_complete or conn_accept has ended. If `why` is OK, the queue pair accepts requests, and *limits has the
@@ -228,7 +233,10 @@ struct fabric_conn_events {
      */
     void (*established)(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits,
                         const struct fabric_agreement *agreed);
-    /* At most once, after `established` with OK. PEER_CLOSED: the peer disconnected. Other reasons: an abrupt end. */
+    /*
+     * Called at most once, after `established` with OK. If `why` is PEER_CLOSED, the peer disconnected gracefully. Any
+     * other `why` means that the connection ended abruptly.
+     */
     void (*peer_ended)(void *owner, enum fabric_reason why, uint16_t terminate);
     /* conn_disconnect has ended: the connection accesses no memory any more, and the queue pair has been flushed. */
     void (*disconnected)(void *owner, enum fabric_reason why, uint16_t terminate);
@@ -239,7 +247,7 @@ struct fabric_conn_events {
 struct fabric_connect {
     struct fabric_qp *qp;
     struct addr local;                /* port 0: any port from 49152 to 65535 */
-    struct fabric_endpoint *endpoint; /* or NULL; used instead of local, and must exist until `closed` */
+    struct fabric_endpoint *endpoint; /* used instead of `local` unless NULL; must exist until the event `closed` */
     struct addr remote;
     struct fabric_limits limits;
     const void *private_data; /* copied by the call */
@@ -292,24 +300,24 @@ struct fabric_counters {
 /* ---- the states of objects, for an observer ---- */
 
 struct fabric_cq_info {
-    uint32_t depth, queued; /* completions that have not been polled */
+    uint32_t depth, queued; /* queued: completions that have not been polled */
     enum fabric_arm armed;
-    uint32_t interval_us, moderation_count; /* moderation; 0 if there is none */
+    uint32_t interval_us, moderation_count; /* both 0: no moderation */
     bool overflowed;
 };
 
 struct fabric_qp_info {
-    /* Since the creation: out: requests that the transport has taken; in: messages that have arrived. */
+    /* Counts since the creation. out_: requests that the transport has taken. in_: messages that have arrived. */
     uint64_t out_sends, out_writes, out_reads, in_sends, in_writes, in_reads;
-    uint64_t out_bytes, in_bytes, out_frames, in_frames; /* as in struct fabric_counters */
+    uint64_t out_bytes, in_bytes, out_frames, in_frames; /* since the creation */
     uint32_t initiators, receives;                       /* requests posted that have not completed */
     bool accepts;                                        /* initiator requests are accepted */
 };
 
 struct fabric_listener_info {
-    uint32_t backlog, waiting; /* requests that wait for the consumer: how many may, and how many do */
+    uint32_t backlog, waiting; /* requests that wait for the consumer: `waiting` is their number, `backlog` its limit */
     uint32_t abandoned;        /* requests that the consumer has not answered, and whose peer has left */
-    uint32_t max_unfinished;   /* peers of the process that may have no complete request; 0: not listening yet */
+    uint32_t max_unfinished;   /* process's limit for connections with an incomplete request; 0: not listening yet */
     bool is_paused;
 };
 
@@ -327,13 +335,13 @@ struct fabric_mr_info {
 };
 
 struct fabric_ops {
-    /* Sets the observer, which is copied. Must be called before the first object of the fabric is created. */
+    /* Copies *observer, and reports to it. Must be called before the first object of the fabric is created. */
     void (*observe)(struct fabric *f, const struct fabric_observer *observer);
     void (*counters)(const struct fabric *f, struct fabric_counters *c);
     void (*destroy)(struct fabric *f); /* blocks; all objects of the fabric must be closed */
     void (*info)(const struct fabric *f, struct fabric_info *info);
-    struct shard *(*home)(struct fabric *f); /* for callbacks of objects that have no shard */
-    /* Queues a callback. It runs in callback context, after those queued before it. */
+    struct shard *(*home)(struct fabric *f); /* returns the shard for callbacks of objects that have no shard */
+    /* Queues a callback, which runs in callback context, after the callbacks that were queued before it. */
     void (*call)(struct shard *s, struct task *task);
     uint64_t (*now)(struct fabric *f); /* nanoseconds, monotonic */
     /* Blocks until the gate is open. Returns false if `now` reaches the deadline first. UINT64_MAX: no deadline. */
@@ -351,7 +359,7 @@ struct fabric_ops {
      */
     void (*cq_moderate)(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
     void (*cq_info)(struct fabric_cq *cq, struct fabric_cq_info *info);
-    /* Returns the shard of the queue's deliveries. Without affinity the first queue pair changes that shard, once. */
+    /* Returns the shard that calls `notify`. Without affinity, the first queue pair changes the shard once. */
     struct shard *(*cq_shard)(struct fabric_cq *cq);
     /*
      * No queue pair may use the queue any more. Frees the queue when no delivery is queued or running. Then the owner
@@ -366,8 +374,8 @@ struct fabric_ops {
      * the right; ENOTCONN for an initiator request without a connection, see qp_reason; EOPNOTSUPP for a read if the
      * connection allows none. Receives may be posted at any time.
      * A queued request may complete, and the consumer may close the queue pair, before qp_post returns. So the caller
-     * must have a reference on the queue pair until then. A post of a receive or with RDMA_FLAG_DEFER needs none: the
-     * end of the queue pair waits until such a post does not access the queue pair any more.
+     * must have a reference on the queue pair until qp_post returns. To post a receive, or with RDMA_FLAG_DEFER, no
+     * reference is needed: the end of the queue pair waits until such a post accesses the queue pair no more.
      */
     int (*qp_post)(struct fabric_qp *qp, const struct rdma_request *r);
     /*
@@ -400,7 +408,10 @@ struct fabric_ops {
      * calls done(context).
      */
     bool (*mr_close)(struct fabric_mr *mr, void (*done)(void *context), void *context);
-    /* access: enum rdma_access. Returns 0, ENOMEM or ENOSPC. The token differs from all recent ones. */
+    /*
+     * Registers `len` bytes at `memory`. The first byte gets the address base_address. `access` is a set of enum
+     * rdma_access. Sets *token to a token that differs from all recent tokens. Returns 0, ENOMEM or ENOSPC.
+     */
     int (*mr_register)(struct fabric_mr *mr, void *memory, uint64_t len, uint64_t base_address, unsigned access,
                        uint32_t *token);
     /*
@@ -408,7 +419,7 @@ struct fabric_ops {
      * the thread that ends the last access calls done(context).
      */
     bool (*mr_deregister)(struct fabric_mr *mr, void (*done)(void *context), void *context);
-    /* Fixes the token of the first mr_prepare_pages. Returns 0, ENOMEM or ENOSPC. */
+    /* Chooses the token that the first call of mr_prepare_pages will set. Returns 0, ENOMEM or ENOSPC. */
     int (*mr_reserve)(struct fabric_mr *mr);
     /*
      * mr_prepare_pages prepares a token for a fast registration. mr_prepare_window prepares a token for a bind to
@@ -423,7 +434,7 @@ struct fabric_ops {
     void (*mr_unprepare)(struct fabric_mr *mr, uint32_t token); /* to be called if the request was not posted */
     /* Returns the newest token, even if it has ended or was not activated. Returns 0 if there was none. */
     uint32_t (*mr_newest_token)(struct fabric_mr *mr);
-    /* Returns the newest token that is prepared or alive. If there is none, returns the last that was alive, or 0. */
+    /* Returns the newest token that is prepared or alive. If none is, returns the last token that was alive, or 0. */
     uint32_t (*mr_current_token)(struct fabric_mr *mr);
     void (*mr_info)(struct fabric_mr *mr, struct fabric_mr_info *info);
 
@@ -435,17 +446,21 @@ struct fabric_ops {
     int (*srq_create)(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out); /* 0 or ENOMEM */
     int (*srq_post)(struct fabric_srq *srq, const struct rdma_request *r); /* posts a receive; see qp_post */
     /*
-     * depth, threshold: 0 means unchanged. A new threshold arms the queue; if fewer receives are queued, `notify` is
-     * called soon. Returns 0, EINVAL if depth is less than the number of queued receives, or ENOMEM.
+     * Sets depth and threshold. A value of 0 changes nothing. A new threshold arms the queue; if fewer receives than
+     * the threshold are queued, `notify` is called soon. Returns 0, EINVAL if depth is less than the number of queued
+     * receives, or ENOMEM.
      */
     int (*srq_modify)(struct fabric_srq *srq, uint32_t depth, uint32_t threshold);
     void (*srq_info)(struct fabric_srq *srq, struct fabric_srq_info *info);
-    struct shard *(*srq_shard)(struct fabric_srq *srq);                   /* returns the shard of its deliveries */
+    struct shard *(*srq_shard)(struct fabric_srq *srq);                   /* returns the shard that calls `notify` */
     void (*srq_close)(struct fabric_srq *srq, void (*done)(void *owner)); /* works as cq_close */
 
     int (*conn_create)(struct fabric *f, const struct fabric_conn_events *events, void *owner,
                        struct fabric_conn **out);
-    /* Each of these starts one step; an event reports the step's end. The connector calls them in a valid order. */
+    /*
+     * conn_connect, conn_complete, conn_accept and conn_disconnect each start one step. An event reports the end of the
+     * step. The provider's connector calls these functions in a valid order.
+     */
     int (*conn_connect)(struct fabric_conn *c, const struct fabric_connect *p); /* 0, or ENOMEM: nothing has started */
     void (*conn_complete)(struct fabric_conn *c);
     int (*conn_accept)(struct fabric_conn *c, const struct fabric_conn_events *events, const struct fabric_accept *p);
@@ -456,8 +471,8 @@ struct fabric_ops {
     enum fabric_reason (*conn_reject)(struct fabric_conn *c, const void *private_data, size_t len);
     void (*conn_disconnect)(struct fabric_conn *c);
     /*
-     * May be called in any state, once. Ends the step in progress, whose event has the reason LOCAL_CLOSE. Then
-     * `closed` is called. No other call for the connection may be in progress or follow.
+     * May be called in any state, once. Ends the step in progress, whose event has the reason LOCAL_CLOSE. The event
+     * `closed` follows. No other call for the connection may be in progress or follow.
      */
     void (*conn_close)(struct fabric_conn *c);
 

@@ -11,7 +11,7 @@
 #include "fabric/config.h"
 #include "fabric/fabric.h"
 
-/* Fills at most `max` entries. Returns the number of interfaces that have at least one address, or -errno. */
+/* Fills at most `max` entries of `info`. Returns the number of interfaces that have at least one address, or -errno. */
 int host_interfaces(struct interface_info *info, int max);
 /*
  * Fills at most `max` addresses of one interface. Their port is 0, and link-local addresses have their scope. Returns

@@ -115,7 +115,7 @@ TARGET_VPCLMUL ALWAYS_INLINE __m256i vector_load(bool copies, uint8_t *to, const
     return v;
 }
 
-/* len is at least FOLD_SIZE. */
+/* Continues the sum `crc` by folding, and copies the bytes if `copies` is true. Requires len >= FOLD_SIZE. */
 TARGET_VPCLMUL ALWAYS_INLINE uint32_t crc32c_fold(bool copies, uint32_t crc, uint8_t *to, const uint8_t *from,
                                                   size_t len)
 {

@@ -12,7 +12,7 @@
 /* Returns the running sum `crc`, continued over `data`. A running sum starts with CRC32C_INIT. */
 #define CRC32C_INIT 0xffffffffu
 uint32_t crc32c_update(uint32_t crc, const void *data, size_t len);
-/* Also copies the bytes. Returns the sum of the copy, even if another thread changes the source during the call. */
+/* Copies the bytes and returns the running sum of the copy, even if another thread changes the source meanwhile. */
 uint32_t crc32c_copy(uint32_t crc, void *to, const void *from, size_t len);
 /* Writes the four bytes that MPA sends: the inverted sum in little-endian order. */
 void crc32c_final(uint32_t crc, uint8_t out[4]);

@@ -68,10 +68,10 @@ struct rdmap_read_request {
     uint64_t source_to;
 };
 
-/* Returns false if `len` is not RDMAP_READ_REQUEST. */
+/* Decodes the payload of a Read Request. Returns false if `len` is not RDMAP_READ_REQUEST. */
 bool rdmap_read_decode(struct rdmap_read_request *r, const uint8_t *bytes, size_t len);
 size_t rdmap_read_encode(const struct rdmap_read_request *r, uint8_t *bytes, size_t size);
-/* Writes a Read Request's FPDU without the checksum, also eight bytes at a time. h is untagged. */
+/* Writes a Read Request's FPDU without the checksum, in stores of eight bytes. h must be untagged. */
 enum { RDMAP_READ_FPDU = 48 };
 void rdmap_read_fpdu(const struct ddp_header *h, const struct rdmap_read_request *r, uint8_t fpdu[RDMAP_READ_FPDU]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Encodes and decodes MPA start-up frames. The invariant: the decoder checks only key and length. The start-up code
- * checks revision and flags, because the answer to wrong ones depends on role and settings.
+ * checks revision and flags, because the answer to wrong values depends on role and settings.
  *
  *   bytes 0-15   key
  *   byte 16      M 80, C 40, R 20, S 10 (from revision 2 on), the rest reserved

@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <errno.h>
 
-/* Sets the local address to the shared endpoint's. Without an endpoint, reserves an address for this connection. */
+/* Sets the local address to that of the shared endpoint. If c has no endpoint, reserves a local address for c. */
 static enum fabric_reason active_reserve_address(struct fabric_conn *c)
 {
     const struct net_ops *net = c->fabric->net->ops;
@@ -137,8 +137,9 @@ struct conn_outcome active_request(struct fabric_conn *c)
 }
 
 /*
- * Runs between the reply and complete, and detects that the peer closes or resets. A peer must not send in this phase.
- * If a peer does, the first bytes are stored for the stream, and the rest stays in the socket.
+ * Runs between the peer's reply and the call of conn_complete, and detects that the peer closes or resets. A peer must
+ * not send in this phase. If a peer sends, the first bytes are stored for the stream, and further bytes stay in the
+ * socket.
  */
 struct conn_outcome active_wait(struct fabric_conn *c)
 {

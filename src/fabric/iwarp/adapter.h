@@ -46,14 +46,14 @@ TAILQ_HEAD(conn_list, fabric_conn);
 
 struct iwarp_shard {
     struct shard *shard;
-    struct conn_list conns; /* owner; connections with a socket */
+    struct conn_list conns; /* connections with a socket; only the shard's owner uses the list */
     struct task interface_removed;
-    struct iw_scratch *scratch; /* owner */
-    uint8_t *sink;              /* owner; IWARP_SINK_SIZE bytes for discarded input */
+    struct iw_scratch *scratch; /* only the shard's owner uses it */
+    uint8_t *sink;              /* IWARP_SINK_SIZE bytes for discarded input; only the shard's owner uses them */
     _Alignas(64) _Atomic uint64_t counts[SHARD_COUNTS];
 };
 
-/* Any thread. */
+/* Adds n to a count of the shard. Any thread may call this. */
 static inline void iwarp_count(struct iwarp_shard *s, enum iwarp_count_kind what, uint64_t n)
 {
     atomic_fetch_add_explicit(&s->counts[what], n, memory_order_relaxed);
@@ -73,7 +73,7 @@ struct iwarp_fabric {
     struct iwarp_shard *shards;
     /* Round-robin counters, one for each kind of object, so that the first object of each kind is on the same shard. */
     atomic_uint next_cq, next_srq, next_listener;
-    struct net_socket interface; /* owner of the first shard; reports the removal of the adapter's interface */
+    struct net_socket interface; /* reports the removal of the adapter's interface; the first shard's owner uses it */
     bool watches;                /* `interface` is open */
 };
 

@@ -19,8 +19,8 @@
  *   liveness.c      stall, mark                             queue pair's core           why input has stalled
  *   report.c        nothing                                 the fabric's observer       nothing
  *
- * A step: state and event select a cell; the new state is set; the beginning or end of the connection is reported to
- * the observer; the effects are carried out in their order; the invariants are checked.
+ * In a step, state and event select a cell of the table, and the new state is set. If the connection began or ended,
+ * the observer gets a report. Then the effects are carried out in their order, and the invariants are checked.
  * conn_pump runs the state's function, takes the step that the function returns, and repeats both until the state does
  * not change.
  *
@@ -77,8 +77,9 @@ static void conn_check_invariants(const struct fabric_conn *c)
 }
 
 /*
- * Counts the step. Called before the step's effects, so that the counters include the step when the consumer receives
- * its event. One shard has all counts of a connection, because a connection moves only before it is established.
+ * Updates the shard's counters for a step. Called before the step's effects, so that the counters include the step when
+ * the consumer receives the step's event. All counts of a connection are on one shard, because a connection moves to
+ * another shard only before it is established.
  */
 static void conn_count_step(struct fabric_conn *c, enum conn_state from, enum conn_state next)
 {
@@ -273,7 +274,7 @@ void conn_abort(struct fabric_conn *c, enum fabric_reason why)
         conn_lose(c, why);
 }
 
-/* Reads the socket first: if the peer's request has arrived, the peer is not dropped. */
+/* Drops c if it is unfinished. Reads the socket first, because a peer whose request has arrived is not dropped. */
 void conn_drop_victim(struct fabric_conn *c)
 {
     conn_ref(c);
@@ -464,7 +465,7 @@ static void conn_task(struct task *task)
 int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events, void *owner, struct fabric_conn **out)
 {
     struct iwarp_fabric *fabric = (struct iwarp_fabric *)f;
-    struct fabric_conn *c = conn_create(fabric, &fabric->shards[0], CONN_IDLE); /* connect moves it */
+    struct fabric_conn *c = conn_create(fabric, &fabric->shards[0], CONN_IDLE); /* conn_connect changes the shard */
 
     if (!c)
         return ENOMEM;
@@ -487,7 +488,7 @@ static void conn_copy_private(struct fabric_conn *c, const void *data, size_t le
 int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p)
 {
     spin_lock(&c->lock);
-    /* If the handle has the only reference, no owner uses the connection: its home can change without a move. */
+    /* If the handle has the only reference, no other thread uses c, so c->home can change without conn_move. */
     if (c->state == CONN_IDLE && atomic_load_explicit(&c->refs, memory_order_acquire) == 1)
         c->home = p->qp->home;
     c->qp = p->qp;

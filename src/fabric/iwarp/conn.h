@@ -26,7 +26,7 @@
 
 enum {
     IWARP_MIN_PROGRESS = 16 * 1024, /* a peer that moves fewer bytes within a time limit has stalled */
-    IWARP_MAX_TURN_FPDUS = 2048,    /* FPDUs of one connection in one turn, which takes 100 us if they are empty */
+    IWARP_MAX_TURN_FPDUS = 2048,    /* the most FPDUs in one turn of a connection; empty FPDUs take 100 us */
 };
 
 static inline size_t iwarp_iov_len(const struct iovec *iov, int n)
@@ -61,7 +61,7 @@ enum conn_signal {
 
 struct fabric_conn {
     struct iwarp_fabric *fabric;
-    atomic_uint refs; /* see conn_object.c */
+    atomic_uint refs; /* conn_object.c lists what has a reference */
     struct spin lock; /* guards ops, scheduled, posted_to and arguments of ops; held for writes of home and state */
     unsigned ops;
     bool scheduled;
@@ -70,15 +70,15 @@ struct fabric_conn {
     struct iwarp_shard *home;
     enum conn_state state;
     enum fabric_reason ended; /* why the connection ended; FABRIC_NOT_CONNECTING before DEAD or LINGERING */
-    /* Arguments of ops: */
+    /* Arguments of the requests in `ops`: */
     struct fabric_qp *qp;
     const struct fabric_conn_events *accept_events;
     struct fabric_endpoint *endpoint;
     struct addr connect_local, connect_remote;
     struct fabric_limits limits;
-    size_t private_len;               /* of private_data, below */
+    size_t private_len;               /* bytes in private_data */
     struct fabric_listener *drop_for; /* the listener that OP_DROP resumes, or NULL */
-    /* Only the owner uses these: */
+    /* Only the thread that has the home shard's token uses the members from here on: */
     const struct fabric_conn_events *events;
     void *owner;
     bool active;
@@ -88,7 +88,7 @@ struct fabric_conn {
     struct iw_rx_mark mark;   /* the input's position when `stall` was armed */
     TAILQ_ENTRY(fabric_conn) shard_link;
     struct net_socket socket;
-    struct net_reservation *reservation; /* of the local address; released when c is closed or its connect has failed */
+    struct net_reservation *reservation; /* reserves `local`; released when c is closed or the connect has failed */
     struct fabric_listener *listener;
     TAILQ_ENTRY(fabric_conn) unfinished_link;
     bool is_unfinished;           /* c is in listener->unfinished */
@@ -108,7 +108,7 @@ struct fabric_conn {
     struct iw_counters at_start; /* the queue pair's counters when the stream began */
     unsigned nudges_left;
     size_t early_len; /* bytes in `early`, which were read before the queue pair owned the stream */
-    /* conn_alloc does not clear these: */
+    /* conn_alloc does not clear these two members: */
     uint8_t early[128];
     uint8_t private_data[MPA_MAX_PRIVATE_DATA];
 };
@@ -118,7 +118,7 @@ static inline struct fabric_agreement conn_agreement(const struct fabric_conn *c
     return (struct fabric_agreement){ .revision = c->result.revision, .has_crc = c->result.crc };
 }
 
-/* conn.c: calls of the provider. fabric.h describes them. */
+/* conn.c: functions that the provider calls through struct fabric_ops (fabric.h), which describes them. */
 int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events, void *owner, struct fabric_conn **out);
 int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p);
 void iwarp_conn_complete(struct fabric_conn *c);
@@ -127,11 +127,11 @@ enum fabric_reason iwarp_conn_reject(struct fabric_conn *c, const void *private_
 void iwarp_conn_disconnect(struct fabric_conn *c);
 void iwarp_conn_close(struct fabric_conn *c);
 
-/* conn.c: calls of other objects. The caller is the owner, unless stated otherwise. */
+/* conn.c: functions that other objects call. The caller must have the token of c's shard, unless stated otherwise. */
 
-/* For listeners. Returns NULL if out of memory. */
+/* Creates a connection, also for listeners. Returns NULL if out of memory. */
 struct fabric_conn *conn_create(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
-/* For listeners: starts a connection whose accepted socket is c->socket. */
+/* Listeners call this. Starts a connection whose accepted socket is c->socket. */
 void conn_adopted(struct fabric_conn *c);
 /* Reads the socket, which may have input. */
 void conn_read(struct fabric_conn *c);
@@ -145,24 +145,24 @@ void conn_drop_victim(struct fabric_conn *c);
  * thread, no lock held.
  */
 void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting);
-/* For queue pairs: sends posted requests. If a flush has ended the stream, processes that end. */
+/* Queue pairs call this. Sends posted requests. If a flush has ended the stream, processes that end. */
 void conn_transmit(struct fabric_conn *c);
-/* For queue pairs: ends the connection if it is established or being established. */
+/* Queue pairs call this. Ends the connection if it is established or being established. */
 void conn_abort(struct fabric_conn *c, enum fabric_reason why);
 /*
- * For shared receive queues: reads waiting input. Then, if a message was partial at the mark `since`, and too few bytes
- * of that message have arrived after the mark, ends c.
+ * Shared receive queues call this. Reads waiting input. Then ends c if a message was partial at the mark `since`, and
+ * too few bytes of that message have arrived after the mark.
  */
 void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since);
 
-/* stream.c: the upcalls of a queue pair's core */
+/* stream.c: returns the functions that a queue pair's protocol core calls */
 const struct iw_qp_events *stream_events(void);
 
 /* conn_object.c */
 struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
 void conn_ref(struct fabric_conn *c);   /* any thread */
 void conn_unref(struct fabric_conn *c); /* any thread; only the owner, if this may be the last reference */
-/* Insert c into its home shard's list of connections with a socket, and remove it. */
+/* conn_socket_opened adds c to its home shard's list of connections with a socket. conn_socket_closed removes c. */
 void conn_socket_opened(struct fabric_conn *c);
 void conn_socket_closed(struct fabric_conn *c);
 

@@ -29,7 +29,7 @@ static void effect_answer(struct fabric_conn *c)
     iw_startup_result(c->startup, &c->result);
 }
 
-/* Makes a reject, unless start-up has made one because the request was malformed. */
+/* Makes the MPA reply that rejects. If the request was malformed, start-up has made that reply already. */
 static void effect_refuse(struct fabric_conn *c)
 {
     const uint8_t *at;
@@ -68,7 +68,10 @@ static void effect_report_established(struct fabric_conn *c, enum fabric_reason 
     c->events->established(c->owner, why, c->terminate, &limits, &agreed);
 }
 
-/* Flushes the queue pair again, because receives may have been posted since the stream ended. */
+/*
+ * Reports `disconnected`. First flushes the queue pair again, because receives may have been posted after the stream
+ * ended.
+ */
 static void effect_report_disconnected(struct fabric_conn *c, enum fabric_reason why)
 {
     if (c->qp)

@@ -59,8 +59,8 @@ enum fabric_reason limit_reason(const struct fabric_conn *c)
 
 /*
  * Returns the bytes that a disconnect has moved: those that the peer's TCP has acknowledged and, in DRAINING, those
- * received. In other states received bytes do not count. Otherwise a peer that keeps sending could delay the end of
- * the connection.
+ * received. In other states received bytes do not count, because a peer that keeps sending could otherwise delay the end
+ * of the connection.
  */
 static uint64_t limit_measure_progress(struct fabric_conn *c)
 {
@@ -116,8 +116,8 @@ void limit_stop(struct fabric_conn *c)
 }
 
 /*
- * Measures a disconnect's progress only after a part of its limit, because measuring costs a system call, and most
- * disconnects end sooner: a thousand at once take about 50 ms.
+ * Starts the time limit of the state. A disconnect's progress is first measured after a part of the limit, because
+ * measuring costs a system call, and most disconnects end sooner: a thousand disconnects at once take about 50 ms.
  */
 void limit_start(struct fabric_conn *c)
 {

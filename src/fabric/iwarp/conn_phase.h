@@ -28,7 +28,7 @@ void limit_stop(struct fabric_conn *c);
 bool limit_renew(struct fabric_conn *c);
 enum fabric_reason limit_reason(const struct fabric_conn *c); /* why the connection ends when the limit has passed */
 
-/* handshake.c: frames of start-up. Both return CONN_LOST, or set *event and return CONN_NOTHING. */
+/* handshake.c: send or receive start-up frames. Each returns CONN_LOST, or sets *event and returns CONN_NOTHING. */
 struct conn_outcome handshake_send(struct fabric_conn *c, enum iw_startup_event *event);
 struct conn_outcome handshake_receive(struct fabric_conn *c, enum iw_startup_event *event);
 
@@ -42,7 +42,7 @@ struct conn_outcome active_wait(struct fabric_conn *c);
 struct conn_outcome passive_request(struct fabric_conn *c);
 struct conn_outcome passive_wait(struct fabric_conn *c);
 struct conn_outcome passive_reply(struct fabric_conn *c);
-void passive_report_request(struct fabric_conn *c); /* REPORT_REQUEST; c->owner stays NULL if the request is refused */
+void passive_report_request(struct fabric_conn *c); /* the effect REPORT_REQUEST; sets c->owner, unless refused */
 
 /* stream.c: the connection's bytes while a queue pair owns the stream */
 void stream_start(struct fabric_conn *c);

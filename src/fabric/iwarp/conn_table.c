@@ -34,14 +34,14 @@
 #define NEVER { CELL_NEVER, CONN_IDLE, 0 }
 /* clang-format on */
 
-/* A call in a wrong state changes nothing. The call's event reports the reason. */
+/* A call in a wrong state changes nothing. The event that the call causes reports the reason. */
 #define BUSY_START(here) [CONN_START] = GO(here, REPORT_CONNECTED)
 #define NO_COMPLETE(here) [CONN_COMPLETE] = GO(here, REPORT_ESTABLISHED)
 #define NO_ACCEPT(here) [CONN_ACCEPT] = GO(here, REPORT_ESTABLISHED)
 #define NO_REJECT [CONN_REJECT] = IGNORE
 #define NO_DISCONNECT(here) [CONN_DISCONNECT] = GO(here, REPORT_DISCONNECTED)
 
-/* Groups of events that cannot occur in a state. */
+/* Groups of events. A state lists a group if these events cannot occur in that state. */
 #define NO_TCP_UP [CONN_TCP_UP] = NEVER
 #define NO_REPLY [CONN_ACCEPTED] = NEVER, [CONN_REJECTED] = NEVER, [CONN_UNFIT] = NEVER
 #define NO_REQUEST [CONN_REQUEST] = NEVER, [CONN_REFUSE] = NEVER

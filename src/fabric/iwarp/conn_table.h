@@ -55,7 +55,7 @@ enum conn_event {
     CONN_DRAINED,    /* everything posted before disconnect has been sent */
     CONN_NOTICE,     /* the peer has half-closed, between messages */
     CONN_FAULT,      /* this side found an error that ended the stream: a Terminate must be sent */
-    CONN_LOST,       /* the connection has failed, was reset or ended by a Terminate of the peer, or is out of time */
+    CONN_LOST,       /* the connection failed, was reset or ended by the peer's Terminate, or its time limit passed */
     CONN_EVENTS,
     CONN_NOTHING = CONN_EVENTS, /* no event */
 };

@@ -33,19 +33,19 @@ struct fabric_cq {
     enum fabric_arm armed;
     /* Completions are numbered from 1. The numbers of the last completion of each kind: */
     uint64_t pushed, popped, notified, solicited, failed; /* notified: `pushed` when the last notification began */
-    uint32_t interval_us, moderation_count;               /* moderation; 0 if there is none */
+    uint32_t interval_us, moderation_count;               /* no moderation if interval_us is 0 or the count < 2 */
     uint32_t min_interval_us;                             /* a minimum for interval_us */
     bool is_delayed;                                      /* an arm is met, and moderation delays the notification */
     uint64_t delays;                                      /* the number of delays that have begun */
-    uint64_t delayed_from; /* the number of the last completion that was not new when the last delay began */
+    uint64_t delayed_from; /* when the last delay began, only completions with greater numbers were new */
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
     struct delivery delivery;
     struct task update_timer;
-    /* Only the home shard's owner uses these: */
+    /* Only the thread that has the home shard's token uses these: */
     struct shard_timer timer;
     uint64_t timer_delay;       /* the value of `delays` for which the timer was last set */
-    uint64_t timer_since;       /* the time at which the owner first saw that delay */
+    uint64_t timer_since;       /* the time when the interval of the delay timer_delay began */
     uint32_t timer_interval_us; /* the value of interval_us for which the timer was last set */
 };
 
@@ -54,7 +54,7 @@ static void cq_on_delivery_closed(struct delivery *d);
 static void cq_run_update_timer(struct task *task);
 static void cq_on_timer(struct shard_timer *timer);
 
-/* Returns NULL before iwarp_cq_set_home, and never after the first completion. */
+/* Returns NULL until iwarp_cq_set_home is called, which happens before the first completion. */
 static struct iwarp_shard *cq_home(struct fabric_cq *cq)
 {
     return atomic_load_explicit(&cq->home, memory_order_relaxed);
@@ -110,7 +110,7 @@ static bool cq_is_new(const struct fabric_cq *cq, uint64_t number)
     return number > cq->notified && number > cq->popped;
 }
 
-/* A relaxed load suffices, because the flag is also written with the lock held. */
+/* Lock held. A relaxed load suffices, because the flag is written only with the lock held. */
 static bool cq_has_overflowed(const struct fabric_cq *cq)
 {
     return atomic_load_explicit(&cq->overflowed, memory_order_relaxed);
@@ -148,7 +148,7 @@ static bool cq_delay_is_over(struct fabric_cq *cq)
     return cq->failed > cq->delayed_from;
 }
 
-/* Actions that must follow after the lock has been released: a set, for cq_run_actions. */
+/* A set of actions, which cq_run_actions carries out after the lock has been released. */
 enum { CQ_NOTIFY = 1, CQ_UPDATE_TIMER = 2 };
 
 /* If the arm is met, disarms the queue and begins a delay. If the delay is over, ends it. Returns the actions. */
@@ -172,7 +172,7 @@ static unsigned cq_update_arm(struct fabric_cq *cq)
     return actions;
 }
 
-/* Lock not held. */
+/* Carries out the actions that cq_update_arm returned. Lock not held. */
 static void cq_run_actions(struct fabric_cq *cq, unsigned actions)
 {
     if (actions & CQ_NOTIFY)
@@ -269,7 +269,7 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
     spin_unlock(&cq->lock);
     if (overflows)
         iwarp_count(cq_home(cq), COUNT_CQ_ERRORS, 1);
-    if (actions & CQ_UPDATE_TIMER) /* only enqueues: home's work may wait for memory that the caller protects */
+    if (actions & CQ_UPDATE_TIMER) /* only enqueues: the home shard's work could wait for memory that the caller uses */
         shard_enqueue(cq_home(cq)->shard, &cq->update_timer);
     cq_run_actions(cq, actions & ~(unsigned)CQ_UPDATE_TIMER);
     if (overflows)

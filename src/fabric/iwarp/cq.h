@@ -41,10 +41,10 @@ struct iwarp_shard *iwarp_cq_set_home(struct iwarp_fabric *f, struct fabric_cq *
 void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner));
 void iwarp_cq_add(struct fabric_cq *cq, struct cq_user *user);
 void iwarp_cq_remove(struct fabric_cq *cq, struct cq_user *user);
-/* Queues completions. If they do not fit, the rest is lost, and the CQ overflows. Any shard's owner. */
+/* Queues completions. If some do not fit, they are lost, and the CQ overflows. The owner of any shard may call this. */
 void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsigned n);
 
-/* Any thread; the value may be a moment old. */
+/* These three functions may be called by any thread. Their values may be a moment old. */
 bool iwarp_cq_has_overflowed(const struct fabric_cq *cq);
 uint32_t iwarp_cq_unread(const struct fabric_cq *cq);      /* completions not polled yet */
 unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq); /* polls that drove the shard and found nothing */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deliveries of an object to its consumer. They are callbacks of the object's shard, and never overlap. The invariant:
+ * Deliveries of an object to its consumer. They run as callbacks on the object's shard, and never overlap. Invariant:
  * if a delivery becomes due while another delivery runs, it follows afterwards. Either delivery_close or delivery_run
  * posts `close`, never both.
  */

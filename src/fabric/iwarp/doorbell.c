@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules for requests that wait, as one table. doorbell_may_wait and the table in docs/states.md use these rules.
- * The invariant: each condition of a rule is cheap and changes nothing. doorbell_is_overdue, which counts and reads the
- * clock, is called only if a rule lets the request wait.
+ * The rules by which a posted request waits for a poll, as one table. doorbell_may_wait and the table in
+ * docs/states.md use these rules. The invariant: each condition of a rule is cheap and changes nothing.
+ * doorbell_is_overdue, which counts and reads the clock, is called only if a rule lets the request wait.
  */
 #include "fabric/iwarp/doorbell.h"
 
@@ -121,8 +121,9 @@ bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post)
 }
 
 /*
- * Lets polls of both CQs transmit, because the consumer may poll either one. Without a polling lease (engine/shard.h)
- * the next poll drives the shard even if it finds completions, because only polls that drive the shard begin a lease.
+ * Lets polls of both CQs transmit, because the consumer may poll either CQ. A polling lease (engine/shard.h) means that
+ * polls drive the shard. Without a lease the next poll drives the shard even if the poll finds completions, because
+ * only polls that drive the shard begin a lease.
  */
 void doorbell_defer_to_poll(struct fabric_qp *qp)
 {

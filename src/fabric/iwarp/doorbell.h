@@ -23,10 +23,10 @@ struct doorbell_post {
 };
 
 struct doorbell {
-    /* At the last transmission: */
-    atomic_uint posted;          /* iw_qp_posted */
-    _Atomic uint64_t read_bytes; /* iw_qp_read_bytes */
-    atomic_uint window_polls;    /* 0: it had fewer than MIN_WINDOW requests; else 1 + the initiator CQ's empty polls */
+    /* Values at the last transmission: */
+    atomic_uint posted;          /* the value of iw_qp_posted */
+    _Atomic uint64_t read_bytes; /* the value of iw_qp_read_bytes */
+    atomic_uint window_polls;    /* 0: fewer than MIN_WINDOW requests; else 1 + the initiator CQ's empty polls */
     /* Since the last transmission: */
     atomic_uint n_waiting;          /* posted requests that wait because of a rule */
     _Atomic uint64_t waiting_since; /* the time when the first waiting request was posted, in nanoseconds */
@@ -36,7 +36,7 @@ struct doorbell {
 bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post);
 /* Leaves transmission to the consumer's polls. If the consumer does not poll, the shard transmits. Any thread. */
 void doorbell_defer_to_poll(struct fabric_qp *qp);
-/* Records, for the rules, what has been posted. Called just before the posted requests are transmitted. Owner. */
+/* Records, for the rules, what has been posted. The owner calls this just before the transmission. */
 void doorbell_note_transmission(struct fabric_qp *qp);
 /* Prints the rules as a Markdown table. */
 void doorbell_print_table(FILE *out);

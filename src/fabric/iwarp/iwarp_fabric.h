@@ -12,8 +12,8 @@
 #include "fabric/fabric.h"
 
 /*
- * if_index: the adapter's interface. Returns 0 or errno (ENODEV: no such interface; ENETDOWN: it has no address; ...).
- * May block.
+ * Creates the fabric of the adapter whose interface is if_index. Returns 0 or errno (ENODEV: no such interface;
+ * ENETDOWN: the interface has no address; ...). May block.
  */
 int iwarp_fabric_create(struct executor *e, struct net *net, struct interfaces *interfaces, uint32_t if_index,
                         const struct fabric_config *config, struct fabric **out);

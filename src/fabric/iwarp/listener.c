@@ -77,7 +77,10 @@ void listener_count_request(struct fabric_conn *c)
     atomic_store(&c->unanswered, UNANSWERED_LIVE);
 }
 
-/* The consumer may answer at the same time in another thread. The thread that changes c->unanswered adjusts `live`. */
+/*
+ * Counts the request of c as abandoned. The consumer may answer at the same time in another thread. The thread that
+ * changes c->unanswered adjusts `live`.
+ */
 void listener_count_abandoned(struct fabric_conn *c)
 {
     int expected = UNANSWERED_LIVE;
@@ -216,7 +219,7 @@ static void listener_adopt(struct fabric_listener *l, struct fabric_conn *c)
     conn_adopted(c);
 }
 
-/* Returns true if more peers may be waiting. */
+/* Accepts the next peer, if there is one. Returns true if more peers may be waiting. */
 static bool listener_accept_one(struct fabric_listener *l)
 {
     struct fabric_conn *c = conn_create(l->fabric, l->home, CONN_WAIT_REQUEST);
@@ -324,7 +327,7 @@ static void listener_try_end(struct fabric_listener *l)
         l->fabric->net->ops->reservation_unref(l->reservation);
     l->reservation = NULL;
     l->events->closed(l->owner);
-    listener_unref(l); /* the handle */
+    listener_unref(l); /* releases the handle's reference */
 }
 
 /* Stops listening, and ends the unfinished connections. The consumer closes those whose request it has received. */

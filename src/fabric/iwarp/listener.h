@@ -16,15 +16,15 @@ struct fabric_listener {
     const struct fabric_listener_events *events;
     const struct fabric_conn_events *conn_events;
     void *owner;
-    atomic_uint refs;            /* of the handle, the queued task, waits_for_drop, and each accepted connection */
-    atomic_uint live, abandoned; /* requests that the consumer has not answered; abandoned: their peer has left */
-    struct spin lock; /* guards ops, scheduled, requested; held for writes of listening and paused, and listen_pause */
+    atomic_uint refs;            /* held by the handle, the queued task, waits_for_drop, and each accepted connection */
+    atomic_uint live, abandoned; /* unanswered requests; `abandoned`: the peer has left; `live`: all others */
+    struct spin lock; /* guards ops, scheduled, requested; held to write listening and paused, and to pause */
     atomic_bool paused;
     unsigned ops;
     bool scheduled;
     struct addr requested;
     struct task task;
-    /* Only the owner uses these: */
+    /* Only the thread that has the shard's token uses the members from here on: */
     struct net_reservation *reservation;
     struct net_socket socket;
     bool listening, closed;
@@ -43,15 +43,19 @@ void iwarp_listener_close(struct fabric_listener *l);
 void iwarp_listener_info(struct fabric_listener *l, struct fabric_listener_info *info);
 struct shard *iwarp_listener_shard(struct fabric_listener *l);
 void listener_unref(struct fabric_listener *l);
-/* Owner. Returns why another request must be refused, or FABRIC_OK. */
+/* Returns why another request must be refused, or FABRIC_OK. The caller must have the token of the shard. */
 enum fabric_reason listener_refusal(const struct fabric_listener *l);
 /*
- * Owner. The consumer has received the request of c, or c has ended: removes c from the unfinished connections, if c is
- * one of them. If none remains and the listener is being closed, may report `closed`.
+ * Called when the consumer has received the request of c, or c has ended. Removes c from the unfinished connections, if
+ * c is one of them. If no unfinished connection remains and the listener is being closed, may report `closed`. The
+ * caller must have the token of the shard.
  */
 void listener_finished(struct fabric_listener *l, struct fabric_conn *c);
 void listener_resume(struct fabric_listener *l); /* ends waits_for_drop; any thread; releases the caller's reference */
-/* Count the requests that the consumer has not answered. listener_count_answer: any thread; the others: owner. */
+/*
+ * Count the requests that the consumer has not answered. Any thread may call listener_count_answer. Only the owner of
+ * the listener's shard may call the other two.
+ */
 void listener_count_request(struct fabric_conn *c);
 void listener_count_abandoned(struct fabric_conn *c);
 void listener_count_answer(struct fabric_conn *c); /* does nothing if c is not counted */

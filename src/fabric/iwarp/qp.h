@@ -24,12 +24,12 @@ struct fabric_qp {
     struct cq_user receive_user, initiator_user;
     struct fabric_srq *srq; /* or NULL */
     struct srq_partial partial;
-    atomic_uint refs;         /* of the handle, of `overflow` while it is queued, of partial.check while it is queued */
+    atomic_uint refs;         /* held by the handle, and by `overflow` and partial.check while they are queued */
     atomic_bool has_overflow; /* one of its CQs has overflowed */
     struct doorbell doorbell;
-    struct fabric_conn *conn;   /* owner; NULL if no stream runs */
-    enum fabric_reason stopped; /* owner; why requests are flushed */
-    uint16_t terminate;         /* owner; the Terminate that caused the flush, or FABRIC_NO_TERMINATE */
+    struct fabric_conn *conn;   /* NULL if no stream runs; only the owner uses it */
+    enum fabric_reason stopped; /* why requests are flushed; only the owner uses it */
+    uint16_t terminate;         /* the Terminate that caused the flush, or FABRIC_NO_TERMINATE; used by the owner */
     atomic_uint refuses;        /* why posts are refused: enum fabric_reason << 16 | Terminate code; 0: no reason */
     struct task transmit, flush, overflow, close;
     void (*closed)(void *context);
@@ -42,7 +42,7 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct rdma_request *r);
 void iwarp_qp_ring(struct fabric_qp *qp);
 void iwarp_qp_flush(struct fabric_qp *qp);
 enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate);
-/* Returns the reason that is set already, such as that of an earlier CQ overflow, otherwise `why`. */
+/* If a reason is set already, for example by an earlier CQ overflow, returns that reason. Otherwise returns `why`. */
 enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason why);
 void iwarp_qp_set_reason(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */
 void iwarp_qp_info(struct fabric_qp *qp, struct fabric_qp_info *info);

@@ -19,8 +19,8 @@ static enum fabric_reason reason_of_shortage(int error)
         return FABRIC_DESCRIPTORS;
     case ENOMEM:
     case ENOBUFS:
-    case ENOSPC: /* places in epoll sets */
-    case EAGAIN: /* route cache entries */
+    case ENOSPC: /* no place is free in an epoll set */
+    case EAGAIN: /* no route cache entry is free */
         return FABRIC_RESOURCES;
     default:
         return FABRIC_OK;

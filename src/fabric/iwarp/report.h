@@ -5,9 +5,9 @@
 
 #include "fabric/iwarp/conn.h"
 
-/* Owner. Reports the step that c has taken from the state `from`, if it established or ended the connection. */
+/* Reports the step that c took from the state `from`, if the step established or ended c. Called by the owner of c. */
 void report_step(struct fabric_conn *c, enum conn_state from, enum conn_event event, enum fabric_reason why);
-/* Listener's owner. Reports peers that were refused before they had a connection. `remote`: NULL if not known. */
+/* Reports a peer that was refused before it had a connection. `remote` is NULL if the peer's address is not known. */
 void report_refused(struct iwarp_fabric *f, const struct addr *local, const struct addr *remote,
                     enum fabric_reason why);
 

@@ -22,7 +22,7 @@ static struct fabric_srq *srq_of(struct delivery *d)
     return (struct fabric_srq *)((char *)d - offsetof(struct fabric_srq, delivery));
 }
 
-/* Called by the thread that calls iwarp_srq_modify, or by the owner of a queue pair that removed a receive. */
+/* Causes a delivery. Called in iwarp_srq_modify, or by the owner of a queue pair that removed a receive. */
 static void srq_on_low(void *owner)
 {
     struct fabric_srq *srq = owner;
@@ -146,7 +146,7 @@ void iwarp_srq_update(struct fabric_qp *qp)
     partial_update(qp, false);
 }
 
-/* Runs on the queue pair's shard. */
+/* Runs on qp's shard. Ends the connection if its message has stalled. Otherwise lists a partial message again. */
 static void partial_check(struct task *task)
 {
     struct fabric_qp *qp = partial_qp((struct srq_partial *)((char *)task - offsetof(struct srq_partial, check)));

@@ -19,7 +19,7 @@
  */
 struct srq_partial {
     TAILQ_ENTRY(srq_partial) link;
-    uint64_t since; /* time of insertion; the SRQ's lock guards this, link, is_listed and is_checked */
+    uint64_t since; /* time of insertion; the SRQ's lock guards `since`, link, is_listed and is_checked */
     bool is_listed;
     bool is_checked;        /* `check` is queued or running */
     bool is_partial;        /* owner: the message was partial at the last update */
@@ -37,12 +37,12 @@ struct fabric_srq {
     uint64_t stall_ns;
     struct task watch;
     struct shard_timer timer;           /* owner of the home shard */
-    atomic_uint refs;                   /* of the handle, and of `watch` while it is queued */
+    atomic_uint refs;                   /* held by the handle, and by `watch` while it is queued */
     struct spin lock;                   /* guards everything below */
     TAILQ_HEAD(, srq_partial) partials; /* the most recent insertion is last */
     uint32_t partial_count;
     uint32_t receives;       /* the maximum number of posted receives plus partial messages in the last stall_ns */
-    uint64_t receives_since; /* when that maximum was counted */
+    uint64_t receives_since; /* when `receives` was counted */
     bool is_watched;         /* `watch` is queued, or `timer` is armed */
     bool is_queued;          /* `watch` is queued */
 };

@@ -227,7 +227,7 @@ void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_rea
     c->qp->conn = NULL;
 }
 
-/* After a long copy, renews the polling lease, so that it does not expire during this turn. */
+/* After a long copy, renews the polling lease (engine/shard.h), so that the lease does not expire during this turn. */
 static void stream_renew_lease(struct fabric_conn *c, ssize_t copied)
 {
     if (copied >= LONG_COPY)
@@ -265,7 +265,7 @@ static void stream_receive_early(struct fabric_conn *c)
     c->readable = true;
 }
 
-/* Nothing reads the socket any more. So the transport must not report further input, or even a reset. */
+/* Stops reading the socket: from now on the transport must not report further input, or even a reset. */
 void stream_end_input(struct fabric_conn *c)
 {
     c->eof = true;
@@ -273,7 +273,8 @@ void stream_end_input(struct fabric_conn *c)
 }
 
 /*
- * In PEER_CLOSED nothing reads the socket any more. So a reset is detected only here, or if this side sends.
+ * Returns CONN_LOST if the peer has reset the connection in PEER_CLOSED. In that state nothing reads the socket, so a
+ * reset is detected only here, or if this side sends.
  */
 struct conn_outcome stream_check_reset(struct fabric_conn *c)
 {

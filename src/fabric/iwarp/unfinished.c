@@ -3,11 +3,11 @@
  * The process's table of unfinished connections, and the choice of the connection that is dropped to make room.
  *
  * A peer that opens TCP connections and sends no request takes descriptors, and descriptors belong to the process. So
- * there is one table for all listeners of all shards and adapters. The table groups the connections by source
- * (addr_source). A listener inserts each connection that it accepts. If more connections than the listener's limit are
- * in the table, or the process has no descriptor left, the oldest connection of the source that has most is dropped.
- * So an attacker with one address causes only its own connections to be dropped, and a slow client with another
- * address keeps its place.
+ * there is one table for all listeners of all shards and adapters. The table groups the connections by source, which is
+ * the peer's IPv4 address or IPv6 /64 (addr_source). A listener inserts each connection that it accepts. If more
+ * connections than the listener's limit are in the table, or the process has no descriptor left, the oldest connection
+ * of the source that has most is dropped. So an attacker with one address causes only its own connections to be
+ * dropped, and a slow client with another address keeps its place.
  *
  * Two trees hold the sources: one by address, one by rank (most connections first, then the oldest connection first).
  * Every operation is O(log n) whatever addresses an attacker chooses. A source's record is allocated with its first
@@ -41,7 +41,7 @@ struct unfinished_source {
     RB_ENTRY(unfinished_source) by_source, by_rank;
     struct addr source;
     unsigned count;
-    TAILQ_HEAD(, fabric_conn) conns; /* oldest first; never empty while in the trees */
+    TAILQ_HEAD(, fabric_conn) conns; /* oldest first; never empty while the source is in the trees */
 };
 
 static int source_compare(uint64_t a, uint64_t b)
@@ -100,7 +100,7 @@ static struct unfinished_source *unfinished_remove_locked(struct fabric_conn *c)
 {
     struct unfinished_source *s = c->unfinished.source;
 
-    RB_REMOVE(rank_tree, &table.by_rank, s); /* before its rank changes */
+    RB_REMOVE(rank_tree, &table.by_rank, s); /* before the source's rank changes */
     TAILQ_REMOVE(&s->conns, c, unfinished.link);
     c->unfinished.source = NULL;
     s->count--;

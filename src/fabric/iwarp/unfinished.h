@@ -16,23 +16,24 @@ struct unfinished_source;
 /* A connection's place in the table. Guarded by the table's lock. Must be zeroed before the first insert. */
 struct unfinished {
     struct unfinished_source *source; /* NULL: not in the table */
-    TAILQ_ENTRY(fabric_conn) link;    /* among its source's connections, oldest first */
+    TAILQ_ENTRY(fabric_conn) link;    /* in the list of the source's connections, oldest first */
     uint64_t order;                   /* the connection's number in the order of insertion */
 };
 
 /* Must be called before the first insert: lets a child of fork begin with an empty table. Idempotent, any thread. */
 void unfinished_watch_forks(void);
 /*
- * Inserts c as the newest connection of its source, that is, of c->remote's host. Any thread. Returns false if out of
- * memory.
+ * Inserts c as the newest connection of its source, which is the peer's IPv4 address or IPv6 /64. Any thread. Returns
+ * false if out of memory.
  */
 bool unfinished_insert(struct fabric_conn *c);
-/* Removes c, if it is in the table. The owner of c calls this before the socket's reference is released. */
+/* Removes c, if c is in the table. The owner of c calls this before the socket's reference on c is released. */
 void unfinished_remove(struct fabric_conn *c);
 /*
- * If more than `limit` connections are in the table, removes the oldest connection of the source that has most, and
- * returns it with a reference, which the owner of that connection's shard must release. Else returns NULL. If several
- * sources have equally many, chooses the source with the oldest connection. Any thread.
+ * If more than `limit` connections are in the table, selects the source (the peer's address) that has most. If several
+ * sources have equally many, selects the source with the oldest connection. Removes the selected source's oldest
+ * connection, and returns it with a reference, which the owner of its shard must release. Otherwise returns NULL. Any
+ * thread.
  */
 struct fabric_conn *unfinished_pop_victim(unsigned limit);
 unsigned unfinished_count(void);
