@@ -18,7 +18,7 @@
 
 #include "crowd.h"
 
-enum { SAMPLES = 1 << 22, MIN_TRIPS = 10 /* the slowest connection needs so many to print the ratio */ };
+enum { SAMPLES = 1 << 22, MIN_TRIPS = 10 /* the ratio is printed if each connection has made so many */ };
 
 static const double WARM_UP = 0.1;
 

@@ -23,7 +23,7 @@ struct member {
 
 struct crowd {
     unsigned connections, in_flight, queues;
-    bool notified; /* notifications handle the messages; otherwise one thread polls */
+    bool notified; /* true: notifications handle the messages; false: one thread polls */
     double seconds;
     struct member *members;
     struct samples trips; /* nanoseconds of each full round trip; recorded only if queues is 1 */

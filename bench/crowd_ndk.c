@@ -59,7 +59,7 @@ static void carrier_handle_message(struct carrier *e, struct ndk_conn *conn)
     }
 }
 
-/* Returns whether the queue had completions. Ignores those that failed, because a disconnect flushes receives. */
+/* Returns whether the queue had completions. Ignores failed completions, because a disconnect flushes receives. */
 static bool carrier_poll(struct carrier *e, NDK_CQ *cq)
 {
     NDK_RESULT results[RESULTS];

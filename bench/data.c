@@ -23,7 +23,7 @@ struct end {
     struct ndk_conn *conn;
     struct load load; /* client: opens the connection */
     struct consumer_region region;
-    bool in_notification; /* the notification handles messages; otherwise it posts `woken` */
+    bool in_notification; /* true: a notification handles messages; false: a notification posts `woken` */
     sem_t woken;          /* posted by notifications, and by data_prepare at the server */
 };
 

@@ -6,7 +6,7 @@
  * The result of these tests is half of a round trip:
  *   poll     a message and its answer; both ends poll
  *   wait     a message and its answer; at each end a thread sleeps until a message arrives
- *   sleep    a message and its answer; each end answers in the notification's callback; without one, as in `wait`
+ *   sleep    a message and its answer; each end answers in the notification's callback; like `wait` without callbacks
  *   memory   a write and a write back; both ends poll their memory and their completions in turn
  *   passive  a write and a write back; the client polls as in `memory`, the server polls only its memory
  * The result of this test is a full round trip:
@@ -57,7 +57,7 @@ static void run_set_times(struct run *r)
     r->deadline = r->warm + (uint64_t)(r->job->seconds * NS_PER_S);
 }
 
-/* Records the round trip that has just ended. Returns true after the deadline: then the next one must be the last. */
+/* Records the round trip that has just ended. Returns true after the deadline; the next trip must then be the last. */
 static bool run_next_trip(struct run *r, double parts)
 {
     uint64_t now = bench_now();
@@ -87,7 +87,7 @@ static void run_on_message(struct link *l)
             link_source(l)[0] = END;
         }
         l->ops->post(l, LINK_SEND, false);
-        l->ops->receive(l); /* after the answer, because other receives are still posted */
+        l->ops->receive(l); /* may follow the answer, because other receives are still posted */
     }
     if (over) {
         atomic_store(&r->over, true);
@@ -195,7 +195,7 @@ static void drive_serve(struct link *l, bool credits)
             }
         }
     }
-    while (l->completed < sent) /* before that, the source memory must not be changed */
+    while (l->completed < sent) /* the source memory must not change until all sends have completed */
         l->ops->poll(l);
     atomic_store(&l->ending, true);
     link_source(l)[0] = END;
@@ -244,7 +244,7 @@ static uint64_t drive_post_requests(struct link *l, struct run *r, uint64_t dead
         for (unsigned i = 0; i < j->burst; i++)
             l->ops->post(l, op, i + 1 < j->burst);
         posted += j->burst;
-        if (j->burst == 1 && posted % FEW == 0) /* otherwise the window would be full before the first poll */
+        if (j->burst == 1 && posted % FEW == 0) /* otherwise the first poll would wait until the window is full */
             l->ops->poll(l);
     }
     return posted;

@@ -14,7 +14,7 @@
 #include "common.h"
 
 enum {
-    LINK_AREA = (1 << 20) + 4096, /* bytes of each area of the link's memory */
+    LINK_AREA = (1 << 20) + 4096, /* bytes of each of the three areas of the link's memory */
     LINK_BYTES = 3 * LINK_AREA,
     LINK_SMALL = 64,     /* the size of messages in measurements of writes and reads */
     LINK_RECEIVES = 256, /* the maximum number of posted receives, because libfabric's tcp allows no more */
@@ -47,7 +47,7 @@ struct link {
     void *own;            /* for the implementation of ops */
     bool client, sleeps;  /* sleeps: ops->wait or ops->notify will be called */
     size_t size, message; /* size: bytes of a write or read; message: bytes of a message */
-    uint8_t *memory;      /* three areas: source; landing, for the peer's writes and this end's reads; messages */
+    uint8_t *memory;      /* three areas: data to send; the peer's writes and this end's reads; received messages */
     struct link_target peer;
     uint64_t completed, received, handled; /* handled: messages passed to on_message */
     atomic_bool ending;                    /* the peer may disconnect now, so requests may fail */

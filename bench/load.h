@@ -50,6 +50,6 @@ void load_close_all(struct load *l);
 /* The backend calls these functions, on any thread. */
 void load_established(struct load *l, unsigned slot);
 void load_closed(struct load *l, unsigned slot);
-void load_failed(struct load *l, unsigned slot, const char *what); /* the backend has closed the slot */
+void load_failed(struct load *l, unsigned slot, const char *what); /* the backend must have closed the slot before */
 
 #endif

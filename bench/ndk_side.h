@@ -51,7 +51,7 @@ struct ndk_options {
     size_t notify_stride; /* the context of the n-th completion queue is notify_context + n * notify_stride */
     const void *accept_data;
     ULONG accept_len;
-    void (*prepare)(struct ndk_conn *c); /* server: posts receives before the accept */
+    void (*prepare)(struct ndk_conn *c); /* server: called before the accept, to post receives */
 };
 
 struct ndk_side {
@@ -80,14 +80,14 @@ struct ndk_side {
 struct ndk_side *ndk_side_open(const struct ndk_options *options);
 void ndk_side_close(struct ndk_side *s);
 
-/* Client: a load's backend, whose context is the side. */
+/* The backend for a client's load. The member `context` of the load must be the struct ndk_side. */
 extern const struct load_backend ndk_backend;
 /* Waits until the load is over. With the option `waiting`, the calling thread runs the connections' steps. */
 void ndk_side_run(struct ndk_side *s, struct load *l);
 
 /* Server: listens on automatic ports and stores them in network byte order. */
 void ndk_side_listen(struct ndk_side *s, uint16_t *ports);
-/* Serves until the other process closes the control socket. Answers that process's requests for this one's usage. */
+/* Serves, and answers requests for this process's usage, until the other process closes the control socket. */
 void ndk_side_serve(struct ndk_side *s, int control);
 
 NDK_QP *ndk_side_qp(struct ndk_side *s, void *context, unsigned depth);

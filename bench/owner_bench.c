@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measures the owner word (src/base/owner.h): acquire and release by one thread, the hand-over between two threads, and
- * how long a shard's thread takes to wake from epoll (by eventfd) and from a futex (during a lease). Prints medians in
- * nanoseconds.
+ * how long a shard's thread takes to wake from epoll (by eventfd) and from a futex. The thread sleeps on the futex
+ * during a lease: while a consumer that polls watches the sockets. Prints medians in nanoseconds.
  * The two threads are pinned to two processors. Otherwise the scheduler would often queue the woken thread behind the
  * waking thread, which spins, and the result would be a time slice.
  */
@@ -139,7 +139,7 @@ static void bench_contended(void)
            samples_median(ROUNDS), 100.0 * (double)(contended_of[0] + contended_of[1]) / (2.0 * PAIRS * ROUNDS));
 }
 
-/* In a loop, waits for the owner word while another thread has it, as a shard's thread does, and acquires it. */
+/* In a loop, acquires the owner word. Sleeps while another thread owns the word, as a shard's thread does. */
 static void *handover_thread(void *arg)
 {
     (void)arg;

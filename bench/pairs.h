@@ -33,7 +33,10 @@ struct pairs {
 
 enum { PAIRS_MEMORY = 4 << 20 };
 
-/* Ends the program on failure. Both queues of each QP have the depth `depth`. srq_depth 0: no shared receive queue. */
+/*
+ * Opens both ends and establishes `count` connections. Both queues of each QP have the depth `depth`. If srq_depth is
+ * 0, there is no shared receive queue. Ends the program on failure.
+ */
 void pairs_open(struct pairs *p, unsigned count, unsigned depth, unsigned srq_depth);
 void pairs_close(struct pairs *p);
 /* Ends the program with a message unless the status is STATUS_SUCCESS. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The interface between a peer (libfabric, UCX) and the main program in peer.c. */
+/* The interface between the main program in peer.c and a peer: another library (libfabric, UCX) that is measured. */
 #ifndef BENCH_PEER_H
 #define BENCH_PEER_H
 
@@ -10,8 +10,9 @@ enum { PEER_PRIVATE = 64 /* bytes of private data in each direction, if the peer
 
 struct peer {
     const struct link_ops *link;
-    /* For many connections. `serve` runs the server until the control socket is closed; the client uses the others. */
+    /* The server of many connections. Returns when the other process has closed the control socket. */
     void (*serve)(int control);
+    /* The client of many connections. */
     const struct load_backend *backend;
     void *(*open)(unsigned conns, uint16_t port);
     void (*run)(void *side, struct load *l);
@@ -19,7 +20,10 @@ struct peer {
 
 extern const struct peer peer;
 
-/* Returns whether the other process has closed the control socket. Checks at most once in a millisecond. */
+/*
+ * Returns true if the other process has closed the control socket. Checks at most once in a millisecond: a call within
+ * a millisecond after a check returns false.
+ */
 bool peer_is_over(int control);
 
 /* A queue of slots, for callbacks that must not call the load's functions. */

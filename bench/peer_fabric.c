@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libfabric as a peer: provider tcp with connected endpoints (FI_EP_MSG). See peer.h. */
+/* libfabric as the measured library: provider tcp with connected endpoints (FI_EP_MSG). See peer.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

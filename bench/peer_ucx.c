@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * UCX as a peer: UCP over the transport tcp. Messages are tagged. The connections have no private data. See peer.h.
+ * UCX as the measured library: UCP over the transport tcp. Messages are tagged. The connections have no private data.
+ * See peer.h.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -52,7 +52,7 @@ static int tcp_socket(int flags)
     return fd;
 }
 
-/* Connects from the next free port, and stores it in *port. Returns the socket. Does not wait with SOCK_NONBLOCK. */
+/* Connects from the next free port, stored in *port. Returns the socket. If flags has SOCK_NONBLOCK, does not wait. */
 static int tcp_connect_from_next(const struct sockaddr_in *to, int flags, uint16_t *port)
 {
     static unsigned next;

@@ -20,18 +20,18 @@ struct tcp_side;
 
 struct tcp_side *tcp_side_open(unsigned conns);
 void tcp_side_listen(struct tcp_side *s, uint16_t *port);
-void tcp_side_serve(struct tcp_side *s, int control); /* like ndk_side_serve */
+void tcp_side_serve(struct tcp_side *s, int control); /* serves until the other process closes `control` */
 void tcp_side_connect_to(struct tcp_side *s, uint16_t port);
-/* Makes tcp_backend reserve each local address by a name, and send the request without a wait, like the provider. */
+/* Makes tcp_backend reserve each local address by the name of a Unix socket, and send the request at once. */
 void tcp_side_own(struct tcp_side *s);
-extern const struct load_backend tcp_backend; /* its context is the side */
+extern const struct load_backend tcp_backend; /* the load's `context` must be the tcp_side */
 void tcp_side_run(struct tcp_side *s, struct load *l);
 
 /* Opens and closes one connection at a time with blocking calls. Stores `latencies`, `done` and `ended` in the load. */
 void tcp_blocking_churn(struct load *l, uint16_t port, double seconds);
 void tcp_blocking_serve(struct tcp_side *s, int control);
 
-/* Connect and accept one blocking connection for data. Its local port is chosen as for the other connections. */
+/* Connect and accept one blocking connection for data. Its local port is in 49152-65535. */
 int tcp_connect_blocking(uint16_t port);
 int tcp_accept_blocking(struct tcp_side *s);
 

@@ -104,7 +104,7 @@ static void consumer_on_request(void *context, NDK_CONNECTOR *connector)
         pthread_cond_broadcast(&c->requested.change);
     }
     pthread_mutex_unlock(&c->requested.lock);
-    if (is_refused) /* NdkCloseListener completes only after this close */
+    if (is_refused) /* needed, because NdkCloseListener completes only after this close */
         connector->Dispatch->NdkCloseConnector(&connector->Header, consumer_on_refused, NULL);
 }
 
@@ -148,7 +148,7 @@ static NTSTATUS consumer_create_queues(struct consumer *c, NDK_CQ *cq, uint32_t 
     return sync_create_qp(c->pd, &options, &c->qp);
 }
 
-/* Creates PD, CQ and QP. Their depths are below DEPTH if the adapter's maximum is lower. */
+/* Creates PD, CQ and QP. A queue has DEPTH entries, or fewer if the adapter's maximum is lower. */
 static NTSTATUS consumer_create_objects(struct consumer *c, const char **step)
 {
     const struct consumer_queues queues = { min_ulong(DEPTH, c->info.MaxReceiveQueueDepth),

@@ -37,7 +37,7 @@ struct consumer {
     NDK_CONNECTOR *connector;
     NDK_LISTENER *listener;
     struct event notified; /* counts CQ notifications, and the peer's disconnect */
-    struct event *wake;    /* `notified` of this consumer, or of the consumer that owns the PD */
+    struct event *wake;    /* wakes the waiting thread: `notified` of this consumer or of the PD's owner */
     struct event disconnected;
     uint32_t disconnect_reason; /* valid if disconnected.count is not 0 */
     struct event requested;     /* counts connect requests; requested.lock protects the next three members */

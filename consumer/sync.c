@@ -176,7 +176,7 @@ NTSTATUS sync_create_qp(NDK_PD *pd, const struct sync_qp *o, NDK_QP **qp)
 
 void sync_close(void *object)
 {
-    NDK_PD *any = object; /* every object but the adapter has a header, then a table that begins with the close */
+    NDK_PD *any = object; /* after the header, each object except an adapter has a table that begins with the close */
     struct sync s;
 
     sync_init(&s);

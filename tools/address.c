@@ -10,7 +10,7 @@
 
 #include "number.h"
 
-/* The port has the same position in sockaddr_in and sockaddr_in6. */
+/* Sets the port as in a sockaddr_in, because the port has the same position in sockaddr_in6. */
 void address_set_port(struct sockaddr_storage *a, uint16_t port)
 {
     ((struct sockaddr_in *)a)->sin_port = htons(port);
@@ -62,7 +62,7 @@ void address_text(const struct sockaddr_storage *a, char *text, size_t size)
         snprintf(text, size, a->ss_family == AF_INET ? "%s:%s" : "[%s]:%s", host, port);
 }
 
-/* Connecting a datagram socket looks up the route and sends nothing. */
+/* Connects a datagram socket, which looks up the route and sends nothing. *own receives the socket's address. */
 bool address_own(const struct sockaddr_storage *server, struct sockaddr_storage *own)
 {
     socklen_t len = server->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);

@@ -114,7 +114,7 @@ static void parser_fini(struct parser *p)
     free(p->longs);
 }
 
-/* '-' makes getopt return options and other arguments in their order. ':' makes getopt report missing values. */
+/* Fills in getopt's tables. '-' makes getopt return all arguments in order. ':' makes getopt report missing values. */
 static bool parser_init(struct parser *p, const struct command *c, void *options)
 {
     size_t n_names = 1;

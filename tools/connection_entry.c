@@ -17,7 +17,7 @@ static bool connection_entry_is_of(const ondk_connection_t *entry, NDK_CONNECTOR
            !memcmp(&entry->local, &local, sizeof local) && !memcmp(&entry->foreign, &peer, sizeof peer);
 }
 
-/* A tool has at most its clients' connections and the requests that wait, so the list is short. */
+/* Copies and searches the whole list, which is short: a tool has only its own connections and waiting requests. */
 bool connection_entry_find(const struct consumer *c, ondk_connection_t *entry)
 {
     uint32_t room = ondk_adapter_connections(c->adapter, NULL, 0) + SPARE_CONNECTIONS, count;

@@ -6,14 +6,14 @@
 #ifndef TOOLS_CONNECTION_OPTIONS_H
 #define TOOLS_CONNECTION_OPTIONS_H
 
-/* struct endpoint: "HOST:PORT". */
+/* Parses "HOST:PORT" to a struct endpoint. */
 const char *option_set_host_port(void *endpoint, const char *value);
-/* struct endpoint: "HOST". */
+/* Parses "HOST" to a struct endpoint. */
 const char *option_set_host(void *endpoint, const char *value);
-/* uint32_t: the index of an interface, from its index or name. */
+/* Stores the index of an interface, which `value` gives by index or name, in a uint32_t. */
 const char *option_set_interface(void *if_index, const char *value);
 
-/* ondk_config_t: the name of a profile, one of OPTION_PROFILES. */
+/* Sets a profile in an ondk_config_t. `value` is the name of the profile, one of OPTION_PROFILES. */
 #define OPTION_PROFILES "default|narrow|no-windows|shallow|minimal"
 const char *option_set_profile(void *config, const char *value);
 

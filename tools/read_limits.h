@@ -9,7 +9,8 @@
 
 /*
  * Returns NULL, or why reads are not possible and which settings to raise. If `own` is true, this side must be able to
- * read; if `peer` is true, the peer. On the accepting side the limits are valid only after the accept.
+ * read; if `peer` is true, the peer must be able to read. On the accepting side the limits are valid only after the
+ * accept.
  */
 const char *read_limits_check(NDK_CONNECTOR *connector, bool own, bool peer);
 

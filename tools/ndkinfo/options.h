@@ -11,7 +11,7 @@
 enum { MAX_NAMES = 64 };
 
 struct options {
-    const char *names[MAX_NAMES]; /* the interfaces to show: indexes, names or addresses; none: all */
+    const char *names[MAX_NAMES]; /* indexes, names or addresses of interfaces to show; if none, all are shown */
     uint32_t n_names;
     bool verbose, list, json, csv;
     const char *profile; /* the name given by --profile; NULL: ONDK_PROFILE may name a profile */

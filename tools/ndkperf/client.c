@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The client: warms up, measures each size, and requests the server's results. At most one order is unanswered at a
- * time (wire.h), so client_request first waits for the answer to an earlier ORDER_SAMPLE.
+ * The client: warms up, measures each size, and requests the server's results. The client's requests to the server are
+ * called orders (wire.h). At most one order is unanswered at a time, so client_request first waits for the answer to an
+ * earlier ORDER_SAMPLE.
  */
 #include "client.h"
 
@@ -67,8 +68,9 @@ static bool client_request(struct client *c, const struct order *o)
 }
 
 /*
- * Waits until all messages of the server have arrived, and verifies the server's writes. In a lap, each lane has at
- * most s->window messages. Fails if the server reports more, because verifying their number could take for ever.
+ * Waits until all messages of the server have arrived, and verifies the server's writes. With --check the server
+ * posts at most s->window writes on each lane between two calls. Fails if the server reports more, because verifying
+ * them could take for ever.
  */
 static bool client_wait_arrived(struct client *c)
 {
@@ -239,7 +241,7 @@ bool client_check_clock(struct client *c, uint64_t now)
     return c->o->interval <= 0 || client_check_interval(c, now);
 }
 
-/* Ends a lap, whose requests have all completed. Sets *done if the run ends with this lap. */
+/* Ends a lap (--check: one window of messages on each lane), after its last completion. Sets *done if the run ends. */
 static bool client_end_lap(struct client *c, bool *done)
 {
     const struct order lap = { .kind = ORDER_LAP };
@@ -280,7 +282,7 @@ static bool client_run(struct client *c)
     return c->o->latency ? client_run_latency(c) : client_run_bandwidth(c);
 }
 
-/* Returns `peak`, or the average rate if it is higher: a short last slice of time and fractions are not in the peak. */
+/* Returns `peak`, or the average rate if that is higher, because the peak omits fractions and a short last slice. */
 static double client_peak(const struct rate *r, double peak)
 {
     return peak > rate_messages(r) ? peak : rate_messages(r);
@@ -342,7 +344,7 @@ static void client_end_session(struct client *c)
     s->failed = NDKPERF_OK;
     s->phase = PHASE_END;
     s->check = false;
-    s->is_ending = true; /* a lane's disconnect may be detected before the server's last answer */
+    s->is_ending = true; /* a measured connection may end before the server's last answer arrives */
     if (c->sampling)
         (void)client_wait_answer(s);
     c->sampling = false;

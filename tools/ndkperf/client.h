@@ -14,12 +14,12 @@ struct client {
     struct result *result;
     struct interval *interval; /* the current interval of --interval */
     struct meter meter;
-    uint64_t deadline; /* 0: the run ends after the iterations */
+    uint64_t deadline; /* 0: the run ends after a number of messages */
     uint64_t live_at;
     uint64_t interval_at, interval_messages; /* start of the interval, and number of messages before it */
     uint64_t server_messages, server_ns;     /* from the server's last answer to ORDER_SAMPLE */
     uint64_t server_laps;                    /* how many of the server's messages on each lane have been verified */
-    uint64_t flushes;                        /* number of flushes requested from the server since the start */
+    uint64_t flushes;                        /* flush messages requested from the server since the start (flow.h) */
     unsigned step, steps;                    /* number of the current size, and number of sizes */
     bool warmup;
     bool sampling; /* an ORDER_SAMPLE is unanswered */

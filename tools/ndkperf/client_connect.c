@@ -26,7 +26,7 @@ static bool client_handle_refusal(struct session *s, const struct answer *a)
     return session_refuse(s, NDKPERF_PEER, "the server refused: %s", report_refusal(s, a->code, a->value, a->version));
 }
 
-/* Connects a queue pair with a hello, and receives the server's answer. */
+/* Connects a queue pair with *h as private data. *a receives the private data of the server's answer. */
 static bool client_connect_qp(struct session *s, struct consumer *k, const struct hello *h, struct answer *a)
 {
     const struct consumer_limits limits = { s->options->ird, s->options->ord };
@@ -52,7 +52,7 @@ static bool client_connect_qp(struct session *s, struct consumer *k, const struc
     return NT_SUCCESS(status) || session_fail(s, "NdkCompleteConnect", status, ondk_connector_reason(k->connector));
 }
 
-/* Checks the read limits of a lane. The server reads, too, if requests go in both directions. */
+/* Checks the read limits of a measured connection. The server reads, too, if requests go in both directions. */
 static bool client_check_reads(struct session *s, const struct lane *l)
 {
     bool reads = s->options->test == TEST_READ || s->options->test == TEST_MIXED;

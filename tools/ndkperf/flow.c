@@ -23,7 +23,7 @@ static bool flow_is_latency(const struct session *s)
     return s->run.flags & ORDER_LATENCY;
 }
 
-/* Returns how many answers a lane may have in flight. A latency answer with --check uses the only source memory. */
+/* Returns how many answers a lane may have in flight: for latency with --check one, because all use the same memory. */
 static uint64_t flow_max_answers(const struct session *s)
 {
     if (flow_is_latency(s))
@@ -31,7 +31,7 @@ static uint64_t flow_max_answers(const struct session *s)
     return s->both ? s->spare - 1 : s->window;
 }
 
-/* Sends the answers that are due: credits, or the answers to messages whose latency is measured. */
+/* Sends the answers that are due: to a message whose latency is measured, otherwise a credit for further sends. */
 static bool flow_send_answers(struct session *s, struct lane *l)
 {
     bool latency = flow_is_latency(s);

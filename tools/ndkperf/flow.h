@@ -13,21 +13,21 @@
 
 /* Returns whether this end posts sends in a bandwidth run. If so, an empty message that it receives is a credit. */
 bool flow_sends(const struct session *s);
-/* Returns the number of messages that a credit stands for. */
+/* Returns after how many received messages an end sends a credit, which permits as many further sends. */
 uint32_t flow_credit(const struct session *s);
 
 /* Handlers of completions. They return false if the session has failed. */
 bool flow_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t len);
 bool flow_on_completed(struct session *s, struct lane *l, enum id id, uint32_t slot);
 
-/* Sends a flush on each lane. Does nothing if both ends send: the peer then counts messages instead of flushes. */
+/* Sends a flush (an empty last message) on each lane. Does nothing if both ends send: the peer then counts messages. */
 bool flow_flush(struct session *s);
 /*
  * Returns whether all messages of the peer have arrived: whether each lane has received `flushes` flushes since the
  * start, or, if this end sends, whether all lanes together have received `messages` messages of this run.
  */
 bool flow_has_arrived(const struct session *s, uint64_t flushes, uint64_t messages);
-/* Verifies the peer's writes of a lap: on each lane, the messages `first` to `first` + `count` - 1. */
+/* Verifies the peer's writes: on each lane, the messages with the numbers `first` to `first` + `count` - 1. */
 bool flow_check_written(struct session *s, uint64_t first, uint64_t count);
 
 #endif

@@ -100,7 +100,7 @@ static const struct command command = {
              "ib_read_lat -R -F -p 18515 192.0.2.1 on linux.\n",
 };
 
-/* Sets the defaults of perftest. Returns -1, or the code with which the program must exit. */
+/* Sets perftest's defaults, and parses the arguments. Returns -1, or the code with which the program must exit. */
 static int perftest_parse(struct perftest_options *o, int argc, char **argv)
 {
     const struct perftest_test *test;
@@ -281,7 +281,7 @@ static bool perftest_begin(struct perftest *p, const struct sockaddr_storage *se
     return p->is_connected;
 }
 
-/* Tries the server's addresses in turn. A client ends at an address that answers, a server at an own address. */
+/* Tries the server's addresses in turn, until one answers (client) or is an address of this machine (server). */
 static bool perftest_connect(struct perftest *p)
 {
     const struct perftest_options *o = p->options;
@@ -300,7 +300,7 @@ static bool perftest_connect(struct perftest *p)
     return true;
 }
 
-/* Returns false after a message. */
+/* Configures, connects, transfers the data and prints the result. After a failure prints a message, returns false. */
 static bool perftest_try(struct perftest *p, struct perftest_options *o)
 {
     if (!perftest_check(p, &p->control, "ondk_configure", ondk_configure(&o->config)))

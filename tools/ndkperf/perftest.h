@@ -95,7 +95,7 @@ bool perftest_refuse(struct perftest *p, enum ndkperf_exit code, const char *for
     __attribute__((format(printf, 3, 4)));
 /* Returns whether the status is a success. If not, prints the step that failed on the link, and stores an exit code. */
 bool perftest_check(struct perftest *p, struct perftest_link *l, const char *step, NTSTATUS status);
-/* Opens the adapter and creates what the test needs. A server listens afterwards. */
+/* Opens the adapter and creates the objects that the test needs. At the server, also begins to listen. */
 bool perftest_open(struct perftest *p, uint32_t if_index);
 /* Client: connects to the server. Server: waits for a client. */
 bool perftest_connect_control(struct perftest *p);
@@ -106,8 +106,8 @@ bool perftest_finish(struct perftest *p);
 void perftest_close(struct perftest *p);
 
 /*
- * Returns whether the connection or the user has ended the test. Must be called before results, or memory that the peer
- * writes, are read, because they may have arrived before the end.
+ * Returns whether the connection or the user has ended the test. The caller must read results, and memory that the peer
+ * writes, after this call and not before, because data may have arrived before the end.
  */
 bool perftest_is_over(struct perftest_link *l);
 /* Prints that the test has ended early. Returns false. */
@@ -117,7 +117,7 @@ void perftest_advise(struct perftest *p);
 /* Reports once that the peer has not done anything for a while. since: monotonic_ns at the start of the wait. */
 void perftest_report_wait(struct perftest *p, uint64_t since);
 
-/* These three functions return false after a message if the test cannot go on. perftest_wait waits for one result. */
+/* Waits for one result. This and the next two functions return false after a message if the test cannot go on. */
 bool perftest_wait(struct perftest *p, struct perftest_link *l, enum perftest_request which);
 /* Counts the results that have arrived. Does not wait, and does not check whether the test is over. */
 bool perftest_poll(struct perftest *p, struct perftest_link *l);

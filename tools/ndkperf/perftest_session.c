@@ -27,7 +27,7 @@ enum {
     SLEEP_MS = 200, /* the longest sleep between two checks for Ctrl-C */
     READ_LIMIT = 16,
 };
-static const uint64_t LONG_WAIT_NS = 10000000000; /* then a wait is reported */
+static const uint64_t LONG_WAIT_NS = 10000000000; /* a longer wait is reported */
 
 /* Follows the version's text, so that a peer recognizes ndkperf. perftest's tools ignore this mark. */
 #define OWN_MARK "OpenNDK"
@@ -143,7 +143,7 @@ bool perftest_poll(struct perftest *p, struct perftest_link *l)
 
 bool perftest_wait(struct perftest *p, struct perftest_link *l, enum perftest_request which)
 {
-    uint64_t since = 0; /* the first sleep */
+    uint64_t since = 0; /* the time of the first sleep; 0: none yet */
 
     for (unsigned polls = 0; !l->ready[which]; polls++) {
         unsigned wakes = consumer_wake_count(&l->c);
@@ -317,7 +317,7 @@ static bool session_listen(struct perftest *p, uint32_t if_index)
     return false;
 }
 
-/* Returns false after a message if the adapter permits no reads in this role, which a test of reads needs. */
+/* Checks that the adapter permits reads in this role if the test needs reads. Returns false after a message. */
 static bool session_check_read_limits(struct perftest *p)
 {
     const NDK_ADAPTER_INFO *info = &p->control.c.info;

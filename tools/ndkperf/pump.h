@@ -18,7 +18,7 @@ enum id pump_request_kind(enum test test, uint64_t message);
  * request can be posted before the next lap.
  */
 bool pump_post(struct session *s, bool *done);
-/* Returns whether another lap follows. If not, the run is done. */
+/* Returns whether another lap (with --check, one window on each lane) follows. If not, the run is done. */
 bool pump_has_next_lap(const struct session *s);
 void pump_begin_lap(struct session *s);
 /* Returns the number of posted messages of all lanes. */

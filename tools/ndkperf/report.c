@@ -303,8 +303,8 @@ void report_result(const struct session *s, const struct result *r)
 }
 
 /*
- * Writes the record for --json. On standard output it is a line like others, which the log file receives, too. Returns
- * false after a message if there is no memory for the text.
+ * Writes the record for --json. On standard output the record is an ordinary line, which is also logged.
+ * Returns false after a message if there is no memory for the text.
  */
 static bool report_json(const json_t *record)
 {

@@ -22,7 +22,7 @@ struct server {
     struct outcome outcome;
     struct meter meter;
     uint64_t cpu_from, flushes, messages;
-    uint64_t pumped_at; /* when the last request of this run or lap completed; 0: not all have */
+    uint64_t pumped_at; /* when the last request of this run or lap completed; 0: some are pending */
     uint64_t live_at;
     double live_traffic, run_traffic; /* server_traffic() at the last live line, at the start of the run */
     uint32_t turn;                    /* write latency: the lane that the client writes to next */
@@ -189,7 +189,7 @@ static bool server_begin_flush(struct server *v, const struct order *o)
     return true;
 }
 
-/* Ends the flush if all messages of the client have arrived, and all requests of this end have completed. */
+/* Answers ORDER_FLUSH if all messages of the client have arrived, and all requests of this end have completed. */
 static bool server_end_flush(struct server *v)
 {
     struct session *s = v->s;

@@ -44,7 +44,7 @@ static bool server_accept_qp(struct session *s, struct consumer *c, const struct
     return NT_SUCCESS(status) || session_fail(s, "NdkAccept", status, ondk_connector_reason(c->connector));
 }
 
-/* Checks a hello against the limits of the adapter and the server. Sets the session's layout if the check passes. */
+/* Checks a client's hello against the limits of adapter and server. Sets the session's layout if the check passes. */
 static enum answer_code server_check_hello(struct session *s, const struct hello *h, uint32_t *value)
 {
     const NDK_ADAPTER_INFO *info = &s->control.info;

@@ -26,7 +26,7 @@ enum {
     ID_BITS = 4
 };
 static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* memory for --check, of all lanes */
-static const uint64_t IDLE_NS = 100000000;         /* no measured round trip takes as long */
+static const uint64_t IDLE_NS = 100000000;         /* then an end is idle; no measured round trip takes as long */
 static const uint64_t REQUEST_BYTES = 256;         /* approximate memory of the provider for a request and its result */
 static const uint64_t CONNECTION_BYTES = 128 << 10; /* the provider's memory for a connection's partial frames */
 
@@ -108,7 +108,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The most credits in flight. A window of 7 has 7 quarters, because a quarter is rounded down to 1 message. */
+/* The most credits in flight. A credit stands for a quarter of the window, rounded down: for 1 message of 7. */
 enum { MAX_CREDITS = 7 };
 
 /* Returns the receives that a lane needs beyond its window: one for a flush, and with `both` one for each credit. */

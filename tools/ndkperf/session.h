@@ -40,11 +40,11 @@ struct lane {
 /* The requests of a bandwidth run that this end posts: see pump.h. */
 struct pump {
     uint64_t count;     /* messages of each lane; 0: no limit */
-    uint64_t lap;       /* with --check: the number of the first message of the current lap */
+    uint64_t lap;       /* with --check: the number of the first message of the current window */
     uint64_t completed; /* completed requests of all lanes */
     uint32_t burst;
     bool corrupt;
-    bool over; /* set when the run's time is over: from then on only a lap that has begun is completed */
+    bool over; /* set when the run's time is over: afterwards only a window that has begun is completed */
 };
 
 struct session;
@@ -68,15 +68,15 @@ struct session {
     bool check, both;       /* both: --bidirectional */
     struct order run;       /* the current run */
     struct pump pump;
-    uint64_t idle, busy; /* polls of the lanes: idle: without a result, since the last result; busy: with results */
+    uint64_t idle, busy; /* idle: number of polls since the last result; busy: number of polls with results */
     uint64_t idle_since;
     uint64_t traffic, traffic_at; /* bytes that the adapter has transferred, and when they last increased */
     bool is_idle;                 /* no traffic and no completions for a tenth of a second */
     bool has_timeout;             /* session_poll fails after 30 s without progress */
-    bool is_ending;               /* the client sends its last order: a lane that the peer closes is not a failure */
+    bool is_ending;               /* set before the client's last order: then a connection's end is no failure */
     enum phase phase;
     struct failure failure;   /* the first failure, which has been printed */
-    enum ndkperf_exit failed; /* the exit code of this failure */
+    enum ndkperf_exit failed; /* the exit code of the first failure */
 };
 
 uint64_t session_cpu_us(void); /* CPU time of this process */

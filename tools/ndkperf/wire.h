@@ -16,7 +16,7 @@
 enum { WIRE_VERSION = 2, WIRE_PRIVATE = 40, WIRE_ORDER = 64 };
 enum { MAX_SIZE = 268435456, MAX_QPS = 1024 };
 
-enum { HELLO_CHECK = 1, HELLO_BOTH = 2 }; /* HELLO_BOTH: the server's lanes carry requests in both directions */
+enum { HELLO_CHECK = 1, HELLO_BOTH = 2 }; /* HELLO_BOTH: the server posts requests, too */
 
 /* The private data of a connect. */
 struct hello {
@@ -65,13 +65,14 @@ enum { ORDER_LATENCY = 1, ORDER_CORRUPT = 2, ORDER_WARMUP = 4 };
 struct order {
     uint32_t kind; /* enum order_kind */
     uint32_t test, flags, size;
-    uint64_t first; /* flush: how many messages of the run precede the messages that `count` counts */
+    uint64_t first; /* ORDER_FLUSH: how many messages of the run precede the messages that `count` counts */
     /*
-     * Flush: the number of messages since the last flush, with HELLO_CHECK on each lane, otherwise on all lanes. Run
-     * with HELLO_BOTH: how many messages the server posts on each lane; 0: the server posts until the flush.
+     * In ORDER_FLUSH, the number of messages since the last ORDER_FLUSH: on each lane if the hello has HELLO_CHECK,
+     * otherwise on all lanes. In ORDER_RUN, if the hello has HELLO_BOTH, how many messages the server posts on each
+     * lane; 0 if the server posts until ORDER_FLUSH.
      */
     uint64_t count;
-    uint32_t burst; /* only in the order of a run, with HELLO_BOTH: how many requests the server posts at once */
+    uint32_t burst; /* ORDER_RUN, with HELLO_BOTH: how many requests the server posts at once */
 };
 
 /* Server to client, for each order. */

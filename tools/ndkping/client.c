@@ -201,7 +201,7 @@ static int client_open(const struct options *o, const struct sockaddr_storage *t
     status = consumer_open(&consumer, index, &step);
     if (!NT_SUCCESS(status))
         return roles_report_failed(step, status, 0, result);
-    consumer.is_interrupted = interrupt_received; /* for consumer_connect */
+    consumer.is_interrupted = interrupt_received; /* Ctrl-C then ends consumer_connect */
     client_set_open(true);
     return NDKPING_OK;
 }

@@ -30,7 +30,7 @@ struct rping {
     bool verbose;
     uint32_t max_size; /* the largest size of a ping */
     uint32_t pings;    /* completed so far */
-    uint64_t bytes;    /* transferred; the client has also verified them */
+    uint64_t bytes;    /* bytes that were transferred and, at the client, verified */
     double time_us;    /* client: the round trip of the last ping */
     NTSTATUS status;
     const char *step;
@@ -46,7 +46,7 @@ NTSTATUS rping_prepare_client(struct rping *r, uint32_t size);
 NTSTATUS rping_prepare_server(struct rping *r, uint32_t size);
 /* Makes one ping of `size` bytes. */
 enum rping_end rping_client_ping(struct rping *r, uint32_t size);
-/* Serves a client until it disconnects. A disconnect within a ping ends the session, too, except within the first. */
+/* Serves a client until it disconnects. A disconnect before the end of the first ping is a failure. */
 enum rping_end rping_server(struct rping *r);
 void rping_close(struct rping *r);
 

@@ -172,7 +172,7 @@ static void totals_add_record(struct totals *t, json_t *result)
     json_decref(result);
 }
 
-/* Takes an ended client from the list. If no client has ended: waits until one ends if `wait`, else returns NULL. */
+/* Takes an ended client from the list. If none has ended, waits for one if `wait` is true, otherwise returns NULL. */
 static struct client *server_remove_ended(bool wait)
 {
     struct client *found = NULL;
@@ -196,7 +196,7 @@ static struct client *server_remove_ended(bool wait)
     return found;
 }
 
-/* Joins the threads of ended clients until at most max_active are left. */
+/* Joins the threads of ended clients until at most max_active clients are left. */
 static void server_join_clients(struct totals *t, uint32_t max_active)
 {
     struct client *client;

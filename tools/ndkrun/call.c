@@ -17,7 +17,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects `returned` 
 static pthread_cond_t any_returned;                      /* its clock is CLOCK_MONOTONIC */
 static volatile sig_atomic_t interrupted;
 
-/* The second interrupt ends the program even if a driver hangs. */
+/* Stores that Ctrl-C was pressed. The second Ctrl-C ends the program, even if a driver hangs. */
 static void call_handle_interrupt(int number)
 {
     (void)number;
@@ -59,7 +59,7 @@ static bool call_set_handler_stack(char *start, size_t size)
 static void *call_run(void *argument)
 {
     struct call *c = argument;
-    char handlers[HANDLER_STACK]; /* an overflow happens at the other end of the thread's stack */
+    char handlers[HANDLER_STACK]; /* not damaged by an overflow, which happens at the stack's other end */
     bool has_own = call_set_handler_stack(handlers, sizeof handlers);
 
     pthread_mutex_lock(&lock);

@@ -28,12 +28,12 @@ bool call_start(struct call *c, void (*routine)(void *context), void *context);
 
 /*
  * Waits until the call has returned, joins its thread, and returns true. Returns false if limit_ms has passed
- * (negative: no limit), or, if until_interrupt is true, after Ctrl-C. Once it has returned true for a call, it must not
- * be used again for this call.
+ * (negative: no limit), or, if until_interrupt is true, after Ctrl-C. After call_wait has returned true for a call, it
+ * must not be used again for this call.
  */
 bool call_wait(struct call *c, int limit_ms, bool until_interrupt);
 
-/* These two may be called by any thread. */
+/* Any thread may call call_has_returned and call_thread_id. */
 bool call_has_returned(struct call *c);
 /* Returns c->id, or 0 if the thread has not begun. */
 unsigned call_thread_id(struct call *c);

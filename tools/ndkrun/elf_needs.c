@@ -42,8 +42,8 @@ static bool image_file_offset(const struct image *i, const Elf64_Ehdr *e, uint64
 }
 
 /*
- * Returns the string at `index` in the string table at file offset `strings`, or NULL if it does not end inside the
- * file.
+ * Returns the string at `index` in the string table at file offset `strings`, or NULL if the string does not end
+ * inside the file.
  */
 static const char *image_string(const struct image *i, uint64_t strings, uint64_t index)
 {

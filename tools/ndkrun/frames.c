@@ -18,7 +18,7 @@ enum { MAX_FRAMES = 48, HANDLER_FRAMES = 2, ANSWER_STEP_MS = 20, ANSWER_STEPS = 
 
 static void *frames[MAX_FRAMES];
 static int depth;
-static atomic_bool answered; /* the frames above are complete */
+static atomic_bool answered; /* `frames` and `depth` are complete */
 
 static const char *frames_file_name(const char *path)
 {

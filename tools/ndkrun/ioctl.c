@@ -2,8 +2,8 @@
 /*
  * Device controls from the command line: see ioctl.h.
  *
- * An IRP belongs to the driver from its dispatch until its completion. The request's thread sends it and waits until it
- * is completed. The program's thread never touches the IRP: it waits for the request's thread, reports through
+ * An IRP belongs to the driver from its dispatch until its completion. The request's thread sends the IRP, and waits
+ * for its completion. The program's thread never touches the IRP: it waits for the request's thread, reports through
  * ondk_wdk_report_requests, and on Ctrl-C starts a thread that cancels. A cancellation and a completion may meet:
  *
  *   if IoCancelIrp is called         then

@@ -55,8 +55,9 @@ static void output_put_safely(const char *text, size_t size)
 }
 
 /*
- * "    #3 name+0x12 (driver.so+0x1234)" becomes "    #3 name at file.c:56 (driver.so+0x1234)", with a line
- * "       inlined by other at file.c:78" for each function that contains the inlined name.
+ * Writes a stack frame. The line "    #3 name+0x12 (driver.so+0x1234)" is written as "    #3 name at file.c:56
+ * (driver.so+0x1234)". If `name` is inlined, a line "       inlined by other at file.c:78" follows for each function
+ * that contains the inlined code.
  */
 static void output_put_frame(const char *number, const char *place)
 {

@@ -13,7 +13,7 @@
 enum { MAX_KEY = 1024, MAX_DATA = 4096 };
 enum { REG_TEXT = 1, REG_EXPAND = 2, REG_BYTES = 3, REG_NUMBER = 4, REG_TEXTS = 7, REG_WIDE_NUMBER = 11 };
 
-/* Writes the key of a driver's service. Its name is the driver's file name without extension, as in ondk_wdk_load. */
+/* Writes the key of a driver's service, whose name is the driver's file name without extension, as in ondk_wdk_load. */
 static void registry_service_key(const char *driver, char *key, size_t room)
 {
     const char *base = strrchr(driver, '/'), *dot;
@@ -70,7 +70,7 @@ static bool registry_set_value(const char *key, const char *name, const char *ty
     return !strcmp(type, "hex") && registry_set_bytes(key, name, data);
 }
 
-/* Splits a copy of KEY\VALUE=TYPE:DATA at the first '=', at the last '\' before the '=', and at the ':' after it. */
+/* Splits a copy of KEY\VALUE=TYPE:DATA at the first '=', at the last '\' before the '=', and at a ':' after the '='. */
 static bool registry_set(const struct options *o, const char *given)
 {
     char words[MAX_KEY + MAX_DATA], key[2 * MAX_KEY], *data, *type, *name;

@@ -58,7 +58,7 @@ static uint32_t scsi_get32(const uint8_t *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* Returns the unit's block size, or 0 if the unit does not report it or if it is too large. */
+/* Returns the unit's block size, or 0 if the unit does not report the size or the size is too large. */
 static uint32_t scsi_block_size(ondk_wdk_device_t *port, const ondk_wdk_scsi_command_t *to)
 {
     ondk_wdk_scsi_command_t c = { .path = to->path, .target = to->target, .lun = to->lun };

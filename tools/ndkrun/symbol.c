@@ -20,7 +20,7 @@
 
 enum { MAX_MODULES = 64, MAX_NAME = 256, ANSWER_MS = 5000 };
 
-/* An address that no module has. It follows each queried address, and its answer marks the end of that answer. */
+/* An address that no module has. A query of this address follows each query, and its answer marks the answer's end. */
 #define AFTER_LAST "0xffffffffffffffff"
 
 extern char **environ;
@@ -161,7 +161,7 @@ static bool symbol_read_line(int fd, char *line, size_t room)
     return true;
 }
 
-/* Appends "function at file:line", after a line end if it is not the first. Appends nothing if there is no room. */
+/* Appends "function at file:line", after a line end if `text` is not empty. Appends nothing if there is no room. */
 static void symbol_append(char *text, size_t room, const char *function, char *place)
 {
     char *extra = strstr(place, " (discriminator");
@@ -176,7 +176,7 @@ static void symbol_append(char *text, size_t room, const char *function, char *p
 
 /*
  * Reads an answer: the address, two lines for the function and for each function that it is inlined into, and the
- * answer to AFTER_LAST. Returns false if the helper has ended, or writes no answer or another one.
+ * answer to AFTER_LAST. Returns false if the helper has ended, or writes anything else.
  */
 static bool symbol_read_answer(int fd, char *text, size_t room)
 {
@@ -203,7 +203,7 @@ bool symbol_find(const char *module, unsigned long offset, char *text, size_t ro
     if (!h || h->query < 0)
         return false;
     if (write(h->query, question, (size_t)length) != length || !symbol_read_answer(h->answer, text, room)) {
-        close(h->query); /* the next answer could belong to this question */
+        close(h->query); /* closed, because the next answer could belong to this query */
         h->query = -1;
         return false;
     }

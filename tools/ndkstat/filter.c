@@ -108,7 +108,7 @@ static bool filter_by_use(const void *used, const json_t *object)
     return json_object_get(u->numbers, text);
 }
 
-/* Keeps the list's objects whose number `key` is a number `first` or `second` of one of the users. */
+/* Keeps the list's objects whose member `key` equals the member `first` or `second` of an object of `users`. */
 static bool filter_used_by(json_t *list, const char *key, const json_t *users, const char *first, const char *second)
 {
     struct filter_used used = { key, json_object() };

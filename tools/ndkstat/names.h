@@ -17,15 +17,15 @@ struct name {
 };
 
 /*
- * Returns the names of all such sockets in this network namespace, ordered by pid. The caller frees the array. After a
- * failure returns NULL and sets errno.
+ * Returns the names of all sockets in this network namespace on which processes publish their adapters, ordered by pid.
+ * The caller frees the array. After a failure returns NULL and sets errno.
  */
 struct name *names_list(size_t *count);
 /* Like names_list, for the network namespace in which `netlink`, a socket of sock_diag, was opened. */
 struct name *names_list_by(int netlink, size_t *count);
 /*
- * Like names_list, for the network namespace of a process. Reads at most max_bytes of /proc/PID/net/unix, which has no
- * users.
+ * Like names_list, for the network namespace of a process. Reads at most max_bytes of /proc/PID/net/unix, which does
+ * not contain the sockets' users.
  */
 struct name *names_list_of(long pid, size_t max_bytes, size_t *count);
 

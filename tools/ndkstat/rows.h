@@ -58,7 +58,7 @@ struct view {
 struct row {
     const char *type;
     const json_t *process, *adapter, *object;
-    const json_t *old_adapter, *old_object; /* the same objects in the earlier reading, or NULL */
+    const json_t *old_adapter, *old_object; /* `adapter` and `object` in the earlier reading, or NULL */
     unsigned long long ns;                  /* time between the two readings */
 };
 
@@ -82,8 +82,8 @@ struct member_index {
 bool member_index_init(struct member_index *index, const json_t *array, const char *key);
 void member_index_fini(struct member_index *index);
 /*
- * Returns the object whose member is `number`, or NULL. Returns each object only once, so that comparing two readings
- * takes linear time even if a process gives one number to all objects.
+ * Returns the object whose identifying member is `number`, or NULL. Returns each object only once, so that comparing
+ * two readings takes linear time even if a process gives one number to all objects.
  */
 const json_t *member_index_find(struct member_index *index, unsigned long long number);
 
@@ -99,7 +99,7 @@ void rows_begin(const struct view *v, const struct options *o, const json_t *pro
 unsigned long long row_number(const struct row *r, const struct column *c, bool is_csv);
 /* Adds one row. */
 void rows_add(const struct row *r, const struct view *v, struct table *t);
-/* Prints a view of the adapters of all processes. `before` is as for view_print. Returns false if out of memory. */
+/* Prints a view of all processes' adapters. `before` is an earlier reading or NULL. Returns false if out of memory. */
 bool rows_print(FILE *out, const struct view *v, const struct options *o, const json_t *processes,
                 const json_t *before);
 

@@ -19,8 +19,8 @@ enum screen_event {
 bool screen_open(void);
 void screen_close(void); /* may be called by any thread, and several times */
 /*
- * Shows the lines of `text`, which must be printable, until the user presses a key that ends this or the time has
- * passed. Meanwhile scrolls and redraws. `messages` has lines about what was not read.
+ * Shows the lines of `text`, which must be printable, until the user presses a key that ends the display, or until
+ * the time has passed. Meanwhile scrolls and redraws. `messages` has lines about what was not read.
  */
 enum screen_event screen_show(const char *title, const char *text, const char *messages, double seconds);
 

@@ -33,7 +33,7 @@ NDK_SGE data_sge(const struct data_region *r, size_t offset, ULONG len);
 NDK_SGE data_mr_sge(NDK_MR *mr, void *address, ULONG len); /* with the MR's current local token */
 bool data_guards_intact(const struct data_region *r);
 bool data_is_untouched(const struct data_region *r); /* guards and memory contain only DATA_FILL */
-void data_protect(const struct data_region *r);      /* any later access ends the process */
+void data_protect(const struct data_region *r);      /* makes the bytes inaccessible: an access ends the process */
 
 NDK_MR *data_mr(NDK_PD *pd);
 NTSTATUS data_register(NDK_MR *mr, MDL *mdl, SIZE_T len, ULONG flags);

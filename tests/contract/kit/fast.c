@@ -217,7 +217,7 @@ void fast_check_alive(struct kit_pair *p, const struct fast_memory *m, uint8_t *
     fast_memory_check_equal(m, expected);
 }
 
-/* A write that must end the connection has been posted. Posts a read, and checks that the read fails. */
+/* Posts a read, and checks that the read fails. The caller has posted a write that must end the connection. */
 static void fast_check_no_answer(struct kit_pair *p)
 {
     if (kit_post_read(&p->active, 2, KIT_MEMORY - 8, 8, &p->passive, KIT_MEMORY - 8) != STATUS_SUCCESS)

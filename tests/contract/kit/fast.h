@@ -15,7 +15,7 @@ struct fast_memory {
     MDL mdl;
     uint8_t *map, *memory; /* the LAM maps the len bytes at `memory` */
     size_t map_len;
-    ULONG len, fbo; /* fbo: the first byte offset from NdkBuildLAM */
+    ULONG len, fbo; /* fbo: the first byte offset that NdkBuildLAM returned */
     NDK_LOGICAL_ADDRESS_MAPPING *lam;
 };
 /* Builds the LAM of len new bytes that begin page_offset bytes into a page. Fills bytes and guards with DATA_FILL. */
@@ -23,7 +23,7 @@ void fast_memory_open(struct fast_memory *m, NDK_ADAPTER *adapter, size_t page_o
 void fast_memory_release(struct fast_memory *m); /* releases the LAM, not the memory */
 void fast_memory_close(struct fast_memory *m);
 bool fast_memory_is_untouched(const struct fast_memory *m);
-/* An SGE with a logical address. Its bytes must lie in one page, or in pages with adjacent logical addresses. */
+/* Returns an SGE with a logical address. The bytes must be in one page, or in pages with adjacent logical addresses. */
 NDK_SGE fast_logical(const struct fast_memory *m, NDK_PD *pd, size_t offset, ULONG len);
 
 /* ---- regions and windows ---- */
@@ -56,7 +56,7 @@ NTSTATUS fast_register(struct kit_side *s, uintptr_t context, NDK_MR *mr, const 
 NTSTATUS fast_invalidate(struct kit_side *s, uintptr_t context, void *mr_or_mw, ULONG flags);
 NTSTATUS fast_bind(struct kit_side *s, uintptr_t context, NDK_MR *mr, NDK_MW *mw, const void *address, SIZE_T len,
                    ULONG flags);
-/* Sends with one SGE in the side's own region. */
+/* Posts a send that invalidates the peer's token, with one SGE in the side's own region. */
 NTSTATUS fast_send_invalidate(struct kit_side *s, uintptr_t context, size_t offset, ULONG len, ULONG flags,
                               UINT32 token);
 /* Waits for a result, which must have this type and be successful. Returns its request context. */
@@ -101,8 +101,8 @@ struct fast_kinds {
     struct kit_side *near, *far;
     struct fast_region registered, invalidated, far_region;
     NDK_MW *mw;
-    bool stale;     /* fast_post has invalidated `invalidated`; fast_kinds_prepare registers it again */
-    bool far_stale; /* fast_post has invalidated `far_region`; fast_kinds_prepare registers it again */
+    bool stale;     /* fast_post has invalidated the region `invalidated`; fast_kinds_prepare registers it */
+    bool far_stale; /* fast_post has invalidated `far_region`; fast_kinds_prepare registers it */
 };
 void fast_kinds_open(struct fast_kinds *k, struct kit_side *near, struct kit_side *far);
 void fast_kinds_close(struct fast_kinds *k);

@@ -82,7 +82,7 @@ struct sockaddr_storage kit_host(uint16_t port);
 struct sockaddr_storage kit_address(const char *text, uint16_t port); /* text: numeric, with "%scope" if needed */
 ULONG kit_address_len(const struct sockaddr_storage *a);
 uint16_t kit_port(const struct sockaddr_storage *a);
-/* kit_host() with a port that no socket uses at the moment, below the provider's dynamic ports. */
+/* Returns kit_host() with a port that no socket uses at the moment, below the provider's dynamic ports. */
 struct sockaddr_storage kit_free_address(void);
 bool kit_address_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 
@@ -198,7 +198,7 @@ NTSTATUS kit_disconnect(struct kit_side *s);
  */
 NTSTATUS kit_try_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
                            NDK_SHARED_ENDPOINT *endpoint);
-/* Like kit_try_establish, but every step must succeed. kit_establish_from connects from the address `source`. */
+/* Connect `active` to `passive`. Every step must succeed. kit_establish_from connects from the address `source`. */
 void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l);
 void kit_establish_from(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
                         const struct sockaddr_storage *source);
@@ -232,7 +232,7 @@ bool kit_pattern_is(const uint8_t *at, size_t len, unsigned seed);
 
 /* ---- settings of the provider: a change affects adapters that are opened later ---- */
 
-/* The settings that provider.h describes. A field with KIT_UNSET leaves its setting unchanged. */
+/* The settings of the provider under test (provider.h). A field with KIT_UNSET leaves its setting unchanged. */
 enum { KIT_UNSET = 0xffffffff };
 struct kit_config {
     uint32_t connect_ms, request_ms, reply_ms, establish_ms, disconnect_ms;
@@ -242,8 +242,8 @@ struct kit_config {
 };
 struct kit_config kit_config(void); /* every field is KIT_UNSET */
 /*
- * Changes the settings. Skips the case if the provider lacks one of them. A setting that provider.h lists in brackets
- * is optional: if the provider lacks it, the setting is ignored.
+ * Changes the settings. Some settings are optional (provider.h lists them in brackets): a value for an optional setting
+ * that the provider lacks is ignored. Skips the case if the provider lacks any other setting that is to be changed.
  */
 void kit_configure(const struct kit_config *c);
 /*

@@ -6,7 +6,7 @@
 #include "contract/kit/kit.h"
 #include "contract/kit/raw.h"
 
-/* The form of the ready-to-receive message. */
+/* The form of the ready-to-receive message (RFC 6581). PEER_NONE: there is no such message. */
 enum peer_form { PEER_NONE, PEER_FPDU, PEER_WRITE, PEER_READ };
 enum { PEER_READS = 8 };
 
@@ -31,14 +31,16 @@ struct peer_acceptor {
  */
 void peer_acceptor_open(struct peer_acceptor *p);
 void peer_acceptor_reopen(struct peer_acceptor *p); /* calls NdkConnect again after a failure */
-/* Both send the MPA reply. _try_reply returns NdkConnect's final status; _reply checks that NdkConnect succeeds. */
+/* Sends the MPA reply, and returns NdkConnect's final status. */
 NTSTATUS peer_acceptor_try_reply(struct peer_acceptor *p, enum peer_form form);
+/* Sends the MPA reply, and checks that NdkConnect succeeds. */
 void peer_acceptor_reply(struct peer_acceptor *p, enum peer_form form);
-void peer_acceptor_complete(struct peer_acceptor *p, enum peer_form form); /* NdkCompleteConnect must succeed */
-void peer_acceptor_connect(struct peer_acceptor *p, enum peer_form form);  /* peer_acceptor_reply and _complete */
+/* Calls NdkCompleteConnect, which must succeed, and reads the ready-to-receive message. */
+void peer_acceptor_complete(struct peer_acceptor *p, enum peer_form form);
+void peer_acceptor_connect(struct peer_acceptor *p, enum peer_form form); /* calls _reply, then _complete */
 /* Reads the ready-to-receive message. If the message is a read request, sends the read response. */
 void peer_acceptor_ready(struct peer_acceptor *p, enum peer_form form);
-/* Closes neither the endpoint nor an adapter that the caller has set. */
+/* Closes the sockets and the side, but neither the endpoint nor an adapter that the caller has set. */
 void peer_acceptor_close(struct peer_acceptor *p);
 
 /* The case connects with a socket, the provider accepts. */
@@ -54,7 +56,7 @@ void peer_initiator_open(struct peer_initiator *p, const struct raw_frame *reque
 void peer_initiator_accept(struct peer_initiator *p); /* calls NdkAccept and reads the MPA reply */
 /* Sends the ready-to-receive message. If the message is a read request, reads the read response. */
 void peer_initiator_ready(struct peer_initiator *p, enum peer_form form);
-/* Calls the three functions above. NdkAccept must succeed. */
+/* Calls peer_initiator_open, _accept and _ready. NdkAccept must succeed. */
 void peer_initiator_connect(struct peer_initiator *p, enum peer_form form);
 void peer_initiator_close(struct peer_initiator *p);
 
@@ -64,7 +66,7 @@ void peer_initiator_close(struct peer_initiator *p);
  */
 bool peer_wait_end(int s);
 bool peer_is_empty_write(const uint8_t *ulpdu, int len);
-/* Ends the case's direction of the stream, and waits until the provider ends the other. For unfinished connections. */
+/* For unfinished connections. Ends the case's direction of the stream, and waits until the provider ends its own. */
 void peer_end_stream(int s);
 
 #endif

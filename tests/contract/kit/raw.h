@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A raw peer: a TCP socket, and code that writes and reads MPA frames and FPDUs as bytes. It shares no code with the
+ * A raw peer: a TCP socket, and code that writes and reads MPA frames and FPDUs. A raw peer shares no code with the
  * provider. All calls wait without a time limit, and fail the case on an error. Calls that create a socket skip the
  * case if the adapter's technology is not iWARP.
  */
@@ -58,7 +58,7 @@ size_t raw_read_request(uint8_t *out, uint32_t msn, uint32_t sink, uint64_t sink
                         uint64_t source_to);
 /* Sends a message of one segment. A stream's first message has msn 1. */
 void raw_send_message(int s, uint32_t msn, const void *payload, size_t len);
-/* Returns whether the ULPDU is a Terminate. *code receives layer, type and code; 0x1101 is DDP, tagged, bounds. */
+/* Returns whether the ULPDU is a Terminate. *code receives the error, for example 0x1101: DDP, tagged, bounds. */
 bool raw_is_terminate(const uint8_t *ulpdu, int len, uint16_t *code);
 /*
  * Reads until a Terminate message, after which the stream must end. Returns the message's code, as raw_is_terminate

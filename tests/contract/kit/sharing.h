@@ -25,13 +25,14 @@ struct sharing {
 };
 
 struct sharing_config {
-    ULONG depth, sges, threshold; /* 0 means KIT_DEPTH, 4, no notification */
+    ULONG depth, sges, threshold; /* 0 means a depth of KIT_DEPTH, 4 SGEs, no notification */
 };
 
 /* Skips the case if the adapter has no shared receive queues. */
 void sharing_open(struct sharing *s, const struct sharing_config *c);
-void sharing_connect(struct sharing *s, int members, bool own_queues); /* adds this many members */
-void sharing_close_member(struct sharing *s, int member);              /* closes its connectors, QPs and own CQ */
+void sharing_connect(struct sharing *s, int members, bool own_queues); /* adds `members` connections */
+/* Closes the member's connectors, QPs and own CQ. */
+void sharing_close_member(struct sharing *s, int member);
 void sharing_close(struct sharing *s);
 
 void sharing_on_low(void *context, NTSTATUS status); /* context: struct sharing */
