@@ -91,7 +91,10 @@ static inline void library_thread_signals(sigset_t *blocked)
         sigdelset(blocked, received[i]);
 }
 
-/* Does what pthread_create does. The thread has the signal mask and the stack described above. attr may be NULL. */
+/*
+ * Does what pthread_create does. The thread has the signal mask and the handlers' stack of a library thread. attr may
+ * be NULL.
+ */
 static inline int library_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
                                         void *argument)
 {

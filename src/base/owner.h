@@ -152,8 +152,8 @@ void owner_thread_acquire(struct owner *o);
 /* Only the shard's thread, without the token. If the result is OWNER_SLEEP_GO, its sleep in epoll has begun. */
 enum owner_sleep owner_sleep_begin(struct owner *o);
 /*
- * Only the shard's thread, after the wait for its sockets. Returns true if the thread was woken and must check
- * everything.
+ * Only the shard's thread, after the wait for its sockets. Ends its sleep. Returns true if the thread was woken and
+ * must check everything.
  */
 bool owner_sleep_end(struct owner *o);
 

@@ -40,7 +40,7 @@ static uint64_t random_mix(uint64_t v)
     return v ^ v >> 31;
 }
 
-/* Called only while the kernel has no entropy, right after the machine was started. */
+/* Computes a number from the time. Called only while the kernel has no entropy, right after the machine was started. */
 static uint64_t random_without_kernel(void)
 {
     static _Atomic uint64_t calls;

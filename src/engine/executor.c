@@ -99,7 +99,7 @@ static uint64_t spin_policy_yield(struct executor *e, struct spin_policy *p)
     return after;
 }
 
-/* In a child of fork no thread is a worker, even if a callback called fork. */
+/* Runs in a child of fork, where no thread is a worker, even if a callback called fork. */
 static void executor_clear_worker(void)
 {
     is_worker = false;

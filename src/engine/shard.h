@@ -67,7 +67,7 @@ void shard_call(struct shard *s, struct task *task);
 /* Does the calling thread drive this shard now? For assertions: only the owner touches a shard's state. */
 bool shard_is_owner(const struct shard *s);
 
-/* Timers: all functions require the token. */
+/* All functions of timers require the token. */
 struct shard_timer {
     union {
         RB_ENTRY(shard_timer) node;

@@ -24,7 +24,7 @@ static int timer_compare(const struct shard_timer *a, const struct shard_timer *
     return (a->order > b->order) - (a->order < b->order);
 }
 
-/* Not RB_GENERATE_STATIC, which relies on a macro that only BSD's own headers have. */
+/* RB_GENERATE_STATIC is not used, because it relies on a macro that only BSD's own headers have. */
 RB_GENERATE_INTERNAL(timer_tree, shard_timer, node, timer_compare, __attribute__((unused)) static)
 
 void timers_init(struct shard *s)

@@ -41,7 +41,7 @@ void mem_table_destroy(struct mem_table *t);
  * another order.
  */
 struct mem_group {
-    struct spin lock;                /* guards everything; no other lock is taken while it is held */
+    struct spin lock;                /* guards all members; no other lock is taken while it is held */
     LIST_HEAD(, mem_region) regions; /* the newest is first */
     uint64_t newest_number;          /* the number of the newest registration; the first one has the number 1 */
     uint64_t activated_number;       /* the highest number of a registration that is or was alive */
@@ -82,9 +82,9 @@ void mem_group_unprepare(struct mem_table *t, struct mem_group *g, const void *d
 /* Kills all registrations of the group: no new lookup finds them. Refuses new registrations. Any thread. Idempotent. */
 void mem_group_kill(struct mem_group *g);
 /*
- * To be called once, after mem_group_kill. Returns true if no registration of the group and no window bound to one
- * remains. Otherwise returns false. Then the thread that frees the last registration or window calls empty(context),
- * and does not access the group afterwards. The caller must not free the group before that call.
+ * Ends the group. To be called once, after mem_group_kill. Returns true if no registration of the group and no window
+ * bound to one remains. Otherwise returns false. Then the thread that frees the last registration or window calls
+ * empty(context), and does not access the group afterwards. The caller must not free the group before that call.
  */
 bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *context);
 

@@ -242,7 +242,7 @@ static inline struct entry *queue_at(const struct queue *q, uint32_t position)
     return (struct entry *)(void *)(q->slots + (size_t)(position & q->mask) * q->stride);
 }
 
-/* Loads a slot into the cache. A slot of a long queue may have left the cache since its last use. */
+/* Loads a slot into the processor's cache. A slot of a long queue may have left the cache since its last use. */
 static inline void queue_prefetch(const struct queue *q, uint32_t position)
 {
     const char *slot = (const char *)queue_at(q, position);
