@@ -30,13 +30,13 @@ enum mpa_rtr {
 
 struct mpa_frame {
     bool reply;
-    bool markers;  /* M */
-    bool crc;      /* C */
-    bool rejected; /* R, replies only */
-    bool enhanced; /* S: IRD and ORD precede the private data */
+    bool markers;  /* flag M */
+    bool crc;      /* flag C */
+    bool rejected; /* flag R, only in replies */
+    bool enhanced; /* flag S: IRD and ORD precede the private data */
     uint8_t revision;
-    bool has_limits;             /* S is set, and the frame has the four bytes of IRD and ORD */
-    bool peer_to_peer;           /* A */
+    bool has_limits;             /* flag S is set, and the frame has the four bytes of IRD and ORD */
+    bool peer_to_peer;           /* flag A */
     unsigned rtr;                /* set of enum mpa_rtr: flags B, C, D */
     uint16_t ird, ord;           /* 14 bits */
     const uint8_t *private_data; /* the user's part; points into the decoded bytes */

@@ -18,7 +18,7 @@
 enum wire_error {
     WIRE_OK = 0x10000, /* beyond 16 bits, so no peer can send it */
 
-    /* RDMAP, local catastrophic; remote protection; remote operation */
+    /* RDMAP; error types: 0 local catastrophic, 1 remote protection, 2 remote operation */
     WIRE_RDMAP_CATASTROPHIC = TERMINATE_CODE(0, 0, 0x00),
     WIRE_RDMAP_INVALID_STAG = TERMINATE_CODE(0, 1, 0x00),
     WIRE_RDMAP_BOUNDS = TERMINATE_CODE(0, 1, 0x01),
@@ -34,7 +34,7 @@ enum wire_error {
     WIRE_RDMAP_CANNOT_INVALIDATE = TERMINATE_CODE(0, 2, 0x09),
     WIRE_RDMAP_OPERATION = TERMINATE_CODE(0, 2, 0xff),
 
-    /* DDP: local catastrophic, tagged buffer, untagged buffer */
+    /* DDP; error types: 0 local catastrophic, 1 tagged buffer, 2 untagged buffer */
     WIRE_DDP_CATASTROPHIC = TERMINATE_CODE(1, 0, 0x00),
     WIRE_DDP_TAGGED_STAG = TERMINATE_CODE(1, 1, 0x00),
     WIRE_DDP_TAGGED_BOUNDS = TERMINATE_CODE(1, 1, 0x01),
@@ -48,7 +48,7 @@ enum wire_error {
     WIRE_DDP_UNTAGGED_TOO_LONG = TERMINATE_CODE(1, 2, 0x05),
     WIRE_DDP_UNTAGGED_VERSION = TERMINATE_CODE(1, 2, 0x06),
 
-    /* LLP: MPA */
+    /* MPA, which is the lower layer protocol (LLP) */
     WIRE_MPA_TCP_LOST = TERMINATE_CODE(2, 0, 0x01),
     WIRE_MPA_CRC = TERMINATE_CODE(2, 0, 0x02),
     WIRE_MPA_MARKER = TERMINATE_CODE(2, 0, 0x03),

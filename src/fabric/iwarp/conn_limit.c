@@ -59,8 +59,8 @@ enum fabric_reason limit_reason(const struct fabric_conn *c)
 
 /*
  * Returns the bytes that a disconnect has moved: those that the peer's TCP has acknowledged and, in DRAINING, those
- * received. In other states received bytes do not count, because a peer that keeps sending could otherwise delay the end
- * of the connection.
+ * received. In other states received bytes do not count, because a peer that keeps sending could otherwise delay the
+ * end of the connection.
  */
 static uint64_t limit_measure_progress(struct fabric_conn *c)
 {
@@ -82,7 +82,7 @@ static void limit_set_timer(struct fabric_conn *c, uint32_t ms)
 }
 
 /*
- * Does the limit begin again? `moved`: the bytes that the disconnect has moved during the last limit. At least
+ * Does the limit begin again? The disconnect has moved `moved` bytes during the last limit. At least
  * IWARP_MIN_PROGRESS bytes are required, so that a peer that acknowledges a few bytes now and then cannot delay the
  * disconnect for ever. If the peer's TCP has acknowledged everything, one byte is enough. `moved` can be negative,
  * because this side's half-close counts as an unacknowledged byte.

@@ -60,7 +60,7 @@ static struct iwarp_shard *cq_home(struct fabric_cq *cq)
     return atomic_load_explicit(&cq->home, memory_order_relaxed);
 }
 
-/* Lock held. The interval is never shorter than min_interval_us, which comes from the fabric's settings. */
+/* Lock held. Sets interval and count. The interval is at least min_interval_us, which is a setting of the fabric. */
 static void cq_set_moderation(struct fabric_cq *cq, uint32_t interval_us, uint32_t count)
 {
     bool is_set = interval_us > 0 && count > 1;

@@ -14,7 +14,7 @@
 
 struct delivery {
     struct iwarp_shard *home;
-    void (*deliver)(struct delivery *d); /* in callback context */
+    void (*deliver)(struct delivery *d); /* called in callback context */
     void (*closed)(struct delivery *d);  /* called by the owner of the home shard */
     struct task task, close;
     struct spin lock; /* guards everything below */

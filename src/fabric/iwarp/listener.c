@@ -147,7 +147,7 @@ static void listener_enforce_limit(struct fabric_listener *l)
 /*
  * Called if a peer waits and the process has no descriptor left. Drops an unfinished connection, or, if there is none,
  * refuses the waiting peers. Returns true if the caller can try again. If the dropped connection is on another shard,
- * the listener's socket is not reported as readable until listener_resume runs. Otherwise this shard would spin.
+ * the listener's socket is not reported as readable until listener_resume runs: this shard would spin otherwise.
  */
 static bool listener_make_room(struct fabric_listener *l)
 {

@@ -22,9 +22,9 @@ struct srq_partial {
     uint64_t since; /* time of insertion; the SRQ's lock guards `since`, link, is_listed and is_checked */
     bool is_listed;
     bool is_checked;        /* `check` is queued or running */
-    bool is_partial;        /* owner: the message was partial at the last update */
-    bool has_moved;         /* owner: the message that was inserted has ended */
-    struct iw_rx_mark mark; /* owner: the input's position when the message was inserted */
+    bool is_partial;        /* the message was partial at the last update; only the owner uses it */
+    bool has_moved;         /* the message that was inserted has ended; only the owner uses it */
+    struct iw_rx_mark mark; /* the input's position when the message was inserted; only the owner uses it */
     struct task check;
 };
 
@@ -36,7 +36,7 @@ struct fabric_srq {
     uint32_t share_percent;
     uint64_t stall_ns;
     struct task watch;
-    struct shard_timer timer;           /* owner of the home shard */
+    struct shard_timer timer;           /* only the home shard's owner uses it */
     atomic_uint refs;                   /* held by the handle, and by `watch` while it is queued */
     struct spin lock;                   /* guards everything below */
     TAILQ_HEAD(, srq_partial) partials; /* the most recent insertion is last */

@@ -348,8 +348,8 @@ static void stream_end_read_turn(struct fabric_conn *c, bool received)
 }
 
 /*
- * Runs one turn, bounded by reads, FPDUs and time. A later turn, after the turns of other connections, receives the
- * rest. Sets *received to true if the turn had input. Returns CONN_LOST if the socket failed.
+ * Runs one turn, bounded by reads, FPDUs and time. A later turn, after the turns of other connections, receives
+ * further input. Sets *received to true if the turn had input. Returns CONN_LOST if the socket failed.
  */
 static struct conn_outcome stream_receive(struct fabric_conn *c, bool *received)
 {
