@@ -7,7 +7,7 @@
 
 #include "nt.h"
 
-/* A version of the interface: 1.0 to 1.2, 2.0, 2.1. A provider also serves lower minor versions of the same major. */
+/* A version of the interface: 1.0 to 1.2, 2.0, 2.1. A provider also serves lower minor versions. */
 typedef struct {
     USHORT Major;
     USHORT Minor;
@@ -51,8 +51,8 @@ typedef struct _NDK_ADAPTER_INFO {
     ULONG MaxReadRequestSge;            /* SGEs of one read */
     ULONG MaxTransferLength;            /* bytes of one request */
     ULONG MaxInlineDataSize;            /* bytes of one request with NDK_OP_FLAG_INLINE */
-    ULONG MaxInboundReadLimit;          /* reads of the peer in progress on one QP (IRD) */
-    ULONG MaxOutboundReadLimit;         /* own reads in progress on one QP (ORD) */
+    ULONG MaxInboundReadLimit;          /* the peer's reads in progress on one QP (IRD) */
+    ULONG MaxOutboundReadLimit;         /* this side's reads in progress on one QP (ORD) */
     ULONG MaxReceiveQueueDepth;
     ULONG MaxInitiatorQueueDepth;
     ULONG MaxSrqDepth;                  /* 0: there are no shared receive queues */

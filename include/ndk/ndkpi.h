@@ -130,7 +130,7 @@ typedef PHYSICAL_ADDRESS NDK_LOGICAL_ADDRESS;
  * structure.
  */
 typedef struct _NDK_LOGICAL_ADDRESS_MAPPING {
-    PVOID AdapterContext; /* the provider's own */
+    PVOID AdapterContext; /* only for the provider */
     ULONG AdapterPageCount;
     NDK_LOGICAL_ADDRESS AdapterPageArray[1];
 } NDK_LOGICAL_ADDRESS_MAPPING;
@@ -775,7 +775,7 @@ typedef NTSTATUS (*NDK_FN_GET_PEER_ADDRESS)(
 typedef NTSTATUS (*NDK_FN_DISCONNECT)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
-/* Declared by the interface but in no dispatch table. Abortive: does not wait for the peer. */
+/* Declared by the interface but in no dispatch table. With Abortive TRUE, it does not wait for the peer. */
 typedef NTSTATUS (*NDK_FN_DISCONNECT_EX)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ BOOLEAN Abortive, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion,
     _In_opt_ PVOID RequestContext);

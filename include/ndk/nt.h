@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Annotations for readers and for Microsoft's analyser; they expand to nothing here. */
+/* Annotations for readers and for Microsoft's analyser; they expand to nothing in this build. */
 #ifndef _In_
 #define _In_
 #endif

@@ -53,23 +53,24 @@ typedef struct ondk_config {
     /* Time limits, in milliseconds. */
 
     /*
-     * NdkConnect: TCP establishment. The default is longer than the kernel's neighbour lookup (3 s). Range 1 to
-     * 3600000; default 10000.
+     * The time limit of NdkConnect for TCP establishment. The default is longer than the kernel's neighbour lookup
+     * (3 s). Range 1 to 3600000; default 10000.
      */
     uint32_t connect_ms;
-    /* A listener: from TCP accept to a complete MPA request. Range 1 to 3600000; default 5000. */
+    /* The time limit of a listener from TCP accept to a complete MPA request. Range 1 to 3600000; default 5000. */
     uint32_t request_ms;
-    /* NdkConnect: from the MPA request to the reply. Range 1 to 3600000; default 10000. */
+    /* The time limit of NdkConnect from the MPA request to the reply. Range 1 to 3600000; default 10000. */
     uint32_t reply_ms;
     /*
-     * NdkAccept: until the ready-to-receive message arrives. NdkCompleteConnect: until that message has been sent; if
-     * it is a read, until the peer has answered it. Range 1 to 3600000; default 10000.
+     * The time limit of NdkAccept until the ready-to-receive message arrives, and of NdkCompleteConnect until that
+     * message has been sent. If the message is a read, the limit includes the peer's answer. Range 1 to 3600000;
+     * default 10000.
      */
     uint32_t establish_ms;
     /*
-     * NdkDisconnect: until the peer has ended its stream too. When the limit is reached, a new time limit starts if the
-     * disconnect has made progress meanwhile, usually if 16 KiB more were sent (docs/timeouts.md). Range 1 to 3600000;
-     * default 10000.
+     * The time limit of NdkDisconnect until the peer has ended its stream too. When the limit is reached, a new time
+     * limit starts if the disconnect has made progress meanwhile, usually if 16 KiB more were sent (docs/timeouts.md).
+     * Range 1 to 3600000; default 10000.
      */
     uint32_t disconnect_ms;
 
@@ -96,9 +97,11 @@ typedef struct ondk_config {
 
     /* MaxCallerData and MaxCalleeData: private data of a request or a reply, in bytes. Range 0 to 508; default 252. */
     uint32_t max_private;
-    /* MaxInboundReadLimit: reads of the peer in progress on one connection. Range 0 to 16382; default 64. */
+    /* MaxInboundReadLimit: the peer's reads that may be in progress on one connection. Range 0 to 16382; default 64. */
     uint32_t max_inbound_reads;
-    /* MaxOutboundReadLimit: reads of this side in progress on one connection. Range 0 to 16382; default 64. */
+    /*
+     * MaxOutboundReadLimit: this side's reads that may be in progress on one connection. Range 0 to 16382; default 64.
+     */
     uint32_t max_outbound_reads;
     /* MaxInitiatorRequestSge: SGEs of a send, or of an RDMA write. Range 1 or more; default ONDK_UNLIMITED. */
     uint32_t max_initiator_sge;
@@ -200,7 +203,7 @@ typedef struct ondk_config {
      */
     uint32_t srq_stall_ms;
 
-    /* Closing, in milliseconds. */
+    /* Time limits for closing, in milliseconds. */
 
     /*
      * If the close of an object or of the adapter is still pending after this time, the library writes once to the log

@@ -23,7 +23,7 @@ extern "C" {
  * the provider uses them. A chain can be registered if each buffer begins where the one before it ends.
  *
  * StartVa is the start of the page in which the buffer begins, and StartVa + ByteOffset is the buffer's address.
- * MappedSystemVa is set to address too. SGEs use addresses relative to StartVa + ByteOffset, but the provider accesses
+ * MappedSystemVa is set to address too. In SGEs the buffer begins at StartVa + ByteOffset, but the provider accesses
  * the memory through MappedSystemVa. A program may change MappedSystemVa to another mapping of the same memory.
  * Context: any thread, any IRQL.
  * Example:

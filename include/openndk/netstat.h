@@ -56,9 +56,9 @@ typedef struct ondk_connection {
      * if it is a write or a read. All values are 0 before there is a queue pair, and may lag by a moment.
      */
     uint64_t out_sends, out_writes, out_reads, in_sends, in_writes, in_reads;
-    /* All bytes of FPDUs, and their number, as in ondk_counters_t. */
+    /* The bytes and the number of FPDUs, as ondk_counters_t counts them. */
     uint64_t out_octets, in_octets, out_frames, in_frames;
-    /* The id of the connection's queue pair; 0 before there is one. */
+    /* The id of the connection's queue pair; 0 before the connection has a queue pair. */
     uint32_t qp;
     /* The id of the listener that received the request; 0: initiated by this side. */
     uint32_t listener;
@@ -68,7 +68,7 @@ typedef struct ondk_connection {
     uint32_t mpa_revision;
     /* 1: every FPDU has a CRC. */
     uint32_t crc;
-    /* 0 */
+    /* Reserved: 0. */
     uint32_t reserved;
 } ondk_connection_t;
 
@@ -110,11 +110,11 @@ typedef struct ondk_listener {
     uint32_t waiting, backlog;
     /* The number of connection requests that the consumer has not answered and whose peer has left. */
     uint32_t abandoned;
-    /* max_unfinished of ondk_config_t as it is in effect; 0 before NdkListen has succeeded. */
+    /* The limit max_unfinished (ondk_config_t) that is in effect; 0 before NdkListen has succeeded. */
     uint32_t max_unfinished;
     /* 1: the consumer has paused the listener, which refuses peers. */
     uint32_t paused;
-    /* 0 */
+    /* Reserved: 0. */
     uint32_t reserved;
 } ondk_listener_t;
 
@@ -276,7 +276,7 @@ typedef struct ondk_shared_receive_queue {
     const char *state;
     /* The shared receive queue's id. */
     uint32_t id;
-    /* The id of its protection domain. */
+    /* The id of the shared receive queue's protection domain. */
     uint32_t pd;
     /* The number of queue pairs that use the shared receive queue. */
     uint32_t users;
@@ -316,13 +316,13 @@ typedef struct ondk_memory_region {
     uint64_t address, length;
     /* The memory region's id. */
     uint32_t id;
-    /* The id of its protection domain. */
+    /* The id of the memory region's protection domain. */
     uint32_t pd;
     /* The token of the newest registration, even if that registration has ended; 0: none yet. */
     uint32_t token;
     /* 1: created for fast registration. */
     uint32_t fast;
-    /* Rights: 1 or 0. */
+    /* 1: the token grants this right. 0: it does not. */
     uint32_t local_write, remote_read, remote_write;
     /* Reserved: 0. */
     uint32_t reserved;
@@ -354,11 +354,11 @@ typedef struct ondk_memory_window {
     uint64_t address, length;
     /* The memory window's id. */
     uint32_t id;
-    /* The id of its protection domain. */
+    /* The id of the memory window's protection domain. */
     uint32_t pd;
     /* The token of the newest binding, even if that binding has ended; 0: none yet. */
     uint32_t token;
-    /* Rights: 1 or 0. */
+    /* 1: the token grants this right. 0: it does not. */
     uint32_t remote_read, remote_write;
     /* Reserved: 0. */
     uint32_t reserved;
@@ -392,8 +392,8 @@ typedef struct ondk_failure {
     /*
      * The phase in which the connection ended. Initiated by this side: "connecting" (the peer's host had not answered),
      * "requesting" (the peer had not answered the request), "replied", "completing". Initiated by the peer: "arriving"
-     * (no consumer had received the request), "requested", "accepting". In both cases: "established", "peer-gone",
-     * "disconnecting". Static storage.
+     * (no consumer had received the request), "requested", "accepting". Initiated by either side: "established",
+     * "peer-gone", "disconnecting". Static storage.
      */
     const char *phase;
     /* 1: initiated by this side; 0: by the peer. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Adapters: opening by interface and version, limits, closing. Every object that is made from an adapter has a
- * reference on it. The invariant: dropping the last reference opens a gate, and only then does the closing thread
+ * Adapters: opening by interface and version, limits, closing. Every object of an adapter has a reference on that
+ * adapter. The invariant: dropping the last reference opens a gate, and only then does the closing thread
  * destroy the fabric and its threads.
  */
 #include <openndk/adapter.h>
@@ -165,7 +165,7 @@ static const NDK_ADAPTER_DISPATCH adapter_dispatch = {
 
 enum { NS_PER_MS = 1000000 };
 
-/* No reference is left. Wakes the closing thread, which may free the adapter before this returns. */
+/* Called when no reference is left. Wakes the closing thread, which may free the adapter at once. */
 static bool adapter_retire(struct object *o)
 {
     struct adapter *a = (struct adapter *)((char *)o - offsetof(struct adapter, obj));
@@ -214,7 +214,7 @@ static uint64_t adapter_deadline(uint64_t from, uint32_t ms)
 }
 
 /*
- * Waits until no reference is left and the thread of the reports has ended. If the wait takes longer than
+ * Waits until no reference is left and the thread of close_report.c has ended. If the wait takes longer than
  * close_abort_ms, calls abort(), unless close_abort_ms is 0.
  */
 static void adapter_wait_for_end(struct adapter *a)
@@ -245,7 +245,7 @@ void ondk_close_adapter(NDK_ADAPTER *pub)
     connection_log_end();
 }
 
-/* If a machine has more interfaces, those beyond this number are neither listed nor opened. */
+/* The maximum number of interfaces of the machine. Further interfaces are neither listed nor opened. */
 enum { MAX_INTERFACES = 4096 };
 
 /* Returns the number of interfaces, or -errno. Sets *out to an array of them, which the caller frees, or to NULL. */

@@ -21,7 +21,7 @@
 struct adapter {
     NDK_ADAPTER pub;
     struct object obj;
-    NDK_VERSION version; /* the highest version with the requested major number; each object's header has it */
+    NDK_VERSION version; /* in each object's header; the highest version with the requested major number */
     struct fabric *fabric;
     struct fabric_info limits; /* the fabric's limits, reduced by config; the adapter reports and enforces them */
     ondk_config_t config;
@@ -31,8 +31,8 @@ struct adapter {
     uint32_t pid;          /* the ID of the process that opened the adapter */
     struct live_list live; /* the objects of this adapter */
     struct close_reporter reporter;
-    LIST_ENTRY(adapter) published; /* stat_server.c uses `published` and `number` */
-    uint32_t number;               /* from 1 among the adapters that this process has published; 0: not published */
+    LIST_ENTRY(adapter) published; /* link in stat_server.c's list of adapters */
+    uint32_t number;               /* identifies the adapter in that list, from 1; 0: the adapter is not in the list */
     uint64_t serial;               /* different for each adapter that the process has opened */
     unsigned generation;           /* fork_generation() of the process that opened the adapter */
     struct gate ended;             /* opened when no reference is left */
@@ -51,8 +51,8 @@ static inline struct shard *adapter_home(struct adapter *a)
 }
 
 /*
- * Opens an adapter above a fabric. The adapter owns the fabric and destroys it when the adapter is closed. If this
- * returns NDIS_STATUS_BAD_VERSION or STATUS_INSUFFICIENT_RESOURCES, the caller still owns the fabric.
+ * Opens an adapter above a fabric. The adapter owns the fabric and destroys it when the adapter is closed. If
+ * adapter_open returns NDIS_STATUS_BAD_VERSION or STATUS_INSUFFICIENT_RESOURCES, the caller still owns the fabric.
  */
 NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_config_t *config, NDK_ADAPTER **out);
 /* Fills what NdkQueryAdapterInfo returns. */

@@ -31,17 +31,17 @@
 #include "provider/provider.h"
 
 enum {
-    MAX_SHOWN = 4,   /* objects of one type in a report */
-    MAX_REPORTS = 4, /* of one round; further closes are only counted */
+    MAX_SHOWN = 4,   /* objects of one type that a report describes */
+    MAX_REPORTS = 4, /* reports that are written at once; further due closes are only counted */
     MAX_WHERE = 3 * ADDR_TEXT,
     NS_PER_MS = 1000000,
-    ROUND_NS = 1000000000, /* between two rounds, so that reports of leaked objects do not fill a disk soon */
+    ROUND_NS = 1000000000, /* pause after reports, so that reports of leaked objects do not fill a disk soon */
     GRACE_NS = 1000000000, /* how long abort() is delayed at most while the thread writes to the log */
 };
 
 enum close_report_order { ORDER_RUN, ORDER_STOP, ORDER_ABORT };
 
-/* A type comes before the types that its objects depend on. */
+/* The types in a report. A type comes before the types that its objects depend on. */
 /* clang-format off */
 static const struct {
     NDK_OBJECT_TYPE type;
@@ -79,7 +79,7 @@ static const char *report_address_text(const struct sockaddr_storage *from, char
     return addr_from(&a, from, sizeof(*from)) ? addr_text(&a, text) : "no address";
 }
 
-/* Writes the object's state and addresses. Requires the lock of the adapter's lists. */
+/* Writes the object's state and addresses to `where`. Requires the lock of the adapter's lists. */
 static void report_describe_where(struct object *o, char *where)
 {
     char local[ADDR_TEXT], foreign[ADDR_TEXT];
@@ -102,7 +102,7 @@ static unsigned report_ref_count(struct object *o, enum object_ref kind)
     return atomic_load_explicit(&o->kinds[kind], memory_order_relaxed);
 }
 
-/* Requires the lock of the adapter's lists. */
+/* Sets *s to the description of the object. Requires the lock of the adapter's lists. */
 static void report_describe(struct object *o, struct shown_object *s)
 {
     *s = (struct shown_object){
@@ -135,7 +135,7 @@ static void report_add(struct object *o, void *context)
     r->counts[t]++;
 }
 
-/* Copies what the close of live.examined waits for. Returns false if the close has ended. */
+/* Copies to *r what the close of the object a->live.examined waits for. Returns false if that close has ended. */
 static bool report_collect(struct adapter *a, struct close_report *r)
 {
     struct object *examined;
@@ -191,7 +191,7 @@ static void report_print_head(FILE *out, const struct adapter *a, const struct c
 {
     char name[IF_NAMESIZE] = "?";
 
-    fork_change_begin(); /* if_indextoname opens a socket */
+    fork_change_begin(); /* if_indextoname opens a socket, which a child of fork must not inherit */
     (void)if_indextoname(a->if_index, name);
     fork_change_end();
     if (r->type == NdkObjectTypeAdapter)
@@ -202,7 +202,7 @@ static void report_print_head(FILE *out, const struct adapter *a, const struct c
     fprintf(out, " has waited %llu ms for ", (unsigned long long)r->waited_ms);
 }
 
-/* Names what a close waits for if no reference is counted. */
+/* Returns what the close waits for if the report counts no objects, requests or callbacks. */
 static const char *report_rest(const struct close_report *r)
 {
     if (r->type == NdkObjectTypeAdapter)
@@ -250,7 +250,7 @@ static void report_print(FILE *out, const struct adapter *a, const struct close_
         fprintf(out, "    it was called in a callback: if that is one of this adapter's, it waits for itself\n");
 }
 
-/* Reports the close of live.examined, unless that close has ended. */
+/* Writes to the log the report of the close of the object a->live.examined, unless that close has ended. */
 static void report_write(struct adapter *a, struct close_report *r)
 {
     char *text = NULL;
@@ -275,7 +275,7 @@ static uint64_t reporter_due_ns(const struct adapter *a, const struct object *o)
     return o->live_closed_ns + (uint64_t)a->config.close_report_ms * NS_PER_MS;
 }
 
-/* Requires the lock of the adapter's lists. */
+/* Prepares *r for report_write of the close of o. Requires the lock of the adapter's lists. */
 static void reporter_examine(struct adapter *a, struct object *o, uint64_t now, struct close_report *r)
 {
     a->live.examined = o;
@@ -284,7 +284,7 @@ static void reporter_examine(struct adapter *a, struct object *o, uint64_t now, 
                                 .waited_ms = (now - o->live_closed_ns) / NS_PER_MS };
 }
 
-/* Removes the first due close from the queue. Returns false if none is due. Prepares *r, if given, for report_write. */
+/* Removes the first due close from the queue, or returns false. Prepares *r for report_write, unless r is NULL. */
 static bool reporter_next(struct adapter *a, uint64_t now, struct close_report *r)
 {
     struct object *o;
@@ -329,7 +329,7 @@ static bool reporter_wait(struct adapter *a)
     uint64_t due;
 
     for (;;) {
-        atomic_store(&reporter->wake.open, 0); /* before the order and the queue are read */
+        atomic_store(&reporter->wake.open, 0); /* first, so that any change after the reads below wakes the thread */
         if (atomic_load(&reporter->order) != ORDER_RUN)
             return false;
         spin_lock(&a->live.lock);
@@ -408,7 +408,7 @@ void close_report_begin(struct object *o)
         gate_open(&a->reporter.wake);
 }
 
-/* Returns false if the thread has not ended at the deadline. */
+/* Sets `order`, then waits until the thread has ended. Returns false if it has not ended at the deadline. */
 static bool reporter_order(struct close_reporter *reporter, enum close_report_order order, uint64_t deadline)
 {
     atomic_store(&reporter->order, order);

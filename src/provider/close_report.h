@@ -35,11 +35,11 @@ int close_report_start(struct adapter *a);
  */
 void close_report_begin(struct object *o);
 /*
- * Stops the thread. The program's callback of the log may block the thread. If the thread has not ended a grace after
- * abort_at (a time of owner_clock), calls abort().
+ * Stops the thread and waits until the thread has ended. The program's log callback may block the thread. If the thread
+ * has not ended one second after abort_at (a time of owner_clock; UINT64_MAX: never), calls abort().
  */
 void close_report_stop(struct adapter *a, uint64_t abort_at);
-/* Lets the thread write the adapter's report, unless it has done so, then calls abort(). Waits at most a grace. */
+/* Lets the thread write the adapter's report, unless it has done so, then calls abort(). Waits at most a second. */
 _Noreturn void close_report_abort(struct adapter *a);
 
 #endif

@@ -17,10 +17,10 @@
  */
 enum { CONFIG_MIN_SIZE = 8, CONFIG_MAX_SIZE = 4096 };
 
-/* Checks config->size. A struct that ondk_config_init has not initialized nearly always fails. */
+/* Checks config->size. Returns false for nearly every struct that ondk_config_init has not initialized. */
 bool config_size_is_valid(const ondk_config_t *config);
 /*
- * Copies a program's struct, which may have fewer or more fields than ours. Missing fields get the values that
+ * Copies a program's struct, which may have fewer or more fields than *ours. Missing fields get the values that
  * ondk_config_init sets. Returns false if the struct is invalid.
  */
 bool config_read(ondk_config_t *ours, const ondk_config_t *theirs);

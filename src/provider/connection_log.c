@@ -4,11 +4,11 @@
  * reports the same event to the consumer. The invariant: nothing here waits or allocates memory. The only routine of
  * the program that is called is the callback of ondk_log_set.
  *
- * A line for each connection would let peers fill a disk. So lines are limited, for each role and level. Each group of
- * sources may have LIMIT_BURST lines at once, and one further line every group_interval_ns. All groups together may
- * have one further line every shared_interval_ns. Lines beyond these limits are only counted. A keyed hash selects the
- * group of a source, so a peer cannot choose whose lines its own lines suppress. The list of failures does not depend
- * on the limits.
+ * A line for each connection would let peers fill a disk. So lines are limited, for each role and level. A source
+ * is a peer's IPv4 address or IPv6 /64. Each group of sources may have LIMIT_BURST lines at once, and one further line
+ * every group_interval_ns. All groups together may have one further line every shared_interval_ns. Lines beyond these
+ * limits are only counted. A keyed hash selects the group of a source, so a peer cannot choose whose lines its own
+ * lines suppress. The list of failures does not depend on the limits.
  */
 #include "provider/connection_log.h"
 
@@ -30,15 +30,15 @@ enum { LIMIT_ROLES = 2, LIMIT_LEVELS = ONDK_LOG_DEBUG + 1 };
 static const uint64_t group_interval_ns = UINT64_C(60000000000), shared_interval_ns = UINT64_C(1000000000);
 
 /*
- * Each line adds an interval to one of these times, or to the present time if that is later. A line is left out if the
- * sum would be more than a burst of intervals in the future.
+ * Each line adds an interval to one of these times, or to the present time if the present time is later. A line is left
+ * out if the sum would be more than `burst` intervals in the future.
  */
 static _Atomic uint64_t limit_until[LIMIT_ROLES][LIMIT_LEVELS][LIMIT_GROUPS];
 static _Atomic uint64_t limit_shared_until[LIMIT_ROLES][LIMIT_LEVELS];
 
 /*
- * Returns the key, which is chosen when the first line is written. A simulation writes no lines, so the key does not
- * change the random numbers that decide its run.
+ * Returns the random key of the hash of sources. The key is chosen when the first line is written, because a simulation
+ * writes no lines. The choice of a key would change the random numbers that decide the simulation's run.
  */
 static uint64_t limit_key(void)
 {
@@ -71,7 +71,7 @@ static bool limit_take(_Atomic uint64_t *until, uint64_t now, uint64_t interval_
     return true;
 }
 
-/* May another line be written? */
+/* Returns true if the report's line may be written, and counts the line against the limits. */
 static bool limit_allows(const struct fabric_report *r, uint32_t level)
 {
     uint64_t now = owner_clock(NULL);

@@ -12,9 +12,12 @@ struct adapter;
 
 /* Makes the adapter the observer of its fabric. */
 void connection_log_observe(struct adapter *a);
-/* PASSIVE_LEVEL. At the close of an adapter, logs how many lines were left out since the last such report. */
+/* PASSIVE_LEVEL. At the close of an adapter, logs how many lines were left out since their number was last logged. */
 void connection_log_end(void);
-/* Owner context. `local` is the listener's address, or the requested address if `why` is not FABRIC_OK. */
+/*
+ * Owner context. Logs that a listener listens at `local`. If `why` is not FABRIC_OK, logs instead that listening at
+ * `local` failed.
+ */
 void connection_log_listening(enum fabric_reason why, const struct addr *local);
 void connection_log_stopped(const struct addr *local);
 

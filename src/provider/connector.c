@@ -44,7 +44,7 @@ void connector_lock(struct connector *c)
 
 void connector_unlock(struct connector *c)
 {
-    /* In CONNECTING, the connection is stored right after the step. */
+    /* In phase CONNECTING, c->conn is NULL until the connection has been created. */
     assert(!connector_has_fabric(c->phase) || c->phase == CONNECTOR_CONNECTING || c->conn);
     assert(!connector_has_qp(c->phase) || c->qp);
     assert(c->phase != CONNECTOR_IDLE || (!c->conn && !c->qp && !c->endpoint));
@@ -183,7 +183,7 @@ static void connector_end_attempt(struct connector *c)
     connector_unlock(c);
 }
 
-/* Callback context. The consumer may begin the next attempt inside done. */
+/* Callback context. Calls NdkConnect's completion routine, in which the consumer may begin the next attempt. */
 static void connector_finish_connect(void *context, NTSTATUS status)
 {
     struct connector *c = context;
@@ -421,7 +421,7 @@ static const char *const connector_state_names[CONNECTOR_PHASES] = {
 };
 /* clang-format on */
 
-/* Requires the lock. The queue pair exists, because the connector depends on it until c->qp is NULL. */
+/* Fills the members about the queue pair. c->qp must not be NULL. Requires the connector's lock. */
 static void connector_describe_qp(struct connector *c, ondk_connection_t *entry)
 {
     struct fabric_qp_info info;
@@ -440,7 +440,7 @@ static void connector_describe_qp(struct connector *c, ondk_connection_t *entry)
     entry->in_frames = info.in_frames;
 }
 
-/* Returns false if there is no connection. */
+/* Fills the connector's entry of the list of connections. Returns false if the connector has no connection. */
 static bool connector_describe(struct object *o, union live_entry *entry)
 {
     struct connector *c = connector_of_object(o);

@@ -45,7 +45,7 @@ struct connector_peer {
 struct connector {
     NDK_CONNECTOR pub;
     struct object obj;
-    struct spin lock; /* guards the members from phase to terminate; a leaf */
+    struct spin lock; /* guards the members from phase to terminate; a leaf lock */
     enum connector_phase phase;
     unsigned n_calls;         /* calls of the consumer between connector_enter and connector_exit */
     bool end_is_due;          /* set by close or a failed NdkConnect: the last connector_exit must call conn_close */
@@ -61,9 +61,9 @@ struct connector {
     struct fabric_agreement agreed;
     enum fabric_reason reason; /* why NdkConnect failed, later why the connection ended */
     uint16_t terminate;        /* the Terminate that belongs to reason, or FABRIC_NO_TERMINATE */
-    /* One for each kind, because a request of one kind may begin while the completion of another kind is queued. */
+    /* One struct for each kind of request, because one may begin while the completion of another is queued. */
     struct request connect, establish, disconnect;
-    NDK_FN_REQUEST_COMPLETION connect_done; /* the consumer's routine; constant while `connect` is pending */
+    NDK_FN_REQUEST_COMPLETION connect_done; /* the consumer's completion routine; constant while `connect` is pending */
     void *connect_context;
     struct task event;         /* the connect event of a passive connector, later the disconnect callback */
     struct listener *listener; /* the listener of a passive connector; else NULL */

@@ -55,8 +55,8 @@ static bool connector_parse_destination(struct addr *to, CONST PSOCKADDR destina
 }
 
 /*
- * Takes the step. If the step is legal, stores the attempt's parameters. *old_data receives the previous attempt's
- * private data, which the caller frees. The caller has bound the queue pair.
+ * Takes NdkConnect's step of the state machine. If the step is legal, stores the attempt's parameters. *old_data
+ * receives the previous attempt's private data, which the caller frees. The caller has bound the queue pair.
  */
 static enum connector_action connector_step_connect(struct connector *c, const struct fabric_connect *params,
                                                     struct qp *qp, struct object *endpoint, void **old_data)
@@ -182,7 +182,7 @@ static NTSTATUS connector_ndk_complete_connect_ex(NDK_CONNECTOR *pub, NDK_FN_DIS
     return connector_complete_connect(connector_of(pub), callback, done, context);
 }
 
-/* Takes the step. If the step is legal, stores the parameters. The caller has bound the queue pair. */
+/* Takes NdkAccept's step. If the step is legal, stores the parameters. The caller has bound the queue pair. */
 static enum connector_action connector_step_accept(struct connector *c, const struct fabric_limits *own, struct qp *qp,
                                                    const struct disconnect_callback *callback)
 {
@@ -292,7 +292,7 @@ static NTSTATUS connector_ndk_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMP
 
 /* ---- queries ---- */
 
-/* Requires the lock. */
+/* Copies what fits of the private data to `buffer`, and sets *len to its size. Requires the connector's lock. */
 static NTSTATUS peer_copy_private_data(const struct connector_peer *peer, void *buffer, ULONG *len)
 {
     ULONG room = *len, needed = (ULONG)peer->private_len;
@@ -327,7 +327,7 @@ static NTSTATUS connector_ndk_get_connection_data(NDK_CONNECTOR *pub, ULONG *inb
     return status;
 }
 
-/* Returns STATUS_INVALID_DEVICE_STATE if there are no addresses, because NdkConnect has not succeeded. */
+/* Copies one of the two addresses. Returns STATUS_INVALID_DEVICE_STATE if NdkConnect has not succeeded. */
 static NTSTATUS connector_get_address(struct connector *c, bool local, PSOCKADDR buffer, ULONG *len)
 {
     connector_lock(c);

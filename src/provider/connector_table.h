@@ -52,8 +52,8 @@ enum connector_event {
 enum connector_action {
     CONNECTOR_NOTHING,
     /* For a call that is illegal in this phase. */
-    CONNECTOR_REFUSE_STATE,   /* STATUS_INVALID_DEVICE_STATE */
-    CONNECTOR_REFUSE_INVALID, /* STATUS_CONNECTION_INVALID */
+    CONNECTOR_REFUSE_STATE,   /* return STATUS_INVALID_DEVICE_STATE */
+    CONNECTOR_REFUSE_INVALID, /* return STATUS_CONNECTION_INVALID */
     /* For a call that starts something. */
     CONNECTOR_START_CONNECT,
     CONNECTOR_START_COMPLETE,
@@ -61,12 +61,12 @@ enum connector_action {
     CONNECTOR_START_REJECT,
     CONNECTOR_START_DISCONNECT,
     /* For an event. */
-    CONNECTOR_REPORT_CONNECTED,       /* NdkConnect has succeeded */
-    CONNECTOR_RETIRE,                 /* NdkConnect has failed: end the fabric's connection, then report */
-    CONNECTOR_REPORT_FAILED,          /* NdkConnect has failed: complete the request */
-    CONNECTOR_REPORT_CANCELLED,       /* close came before NdkConnect completed */
-    CONNECTOR_REPORT_ESTABLISHED,     /* NdkCompleteConnect or NdkAccept has succeeded or failed */
-    CONNECTOR_REPORT_NOT_ESTABLISHED, /* close came before NdkCompleteConnect or NdkAccept completed */
+    CONNECTOR_REPORT_CONNECTED,       /* complete NdkConnect, which has succeeded */
+    CONNECTOR_RETIRE,                 /* end the fabric's connection; NdkConnect, which has failed, completes later */
+    CONNECTOR_REPORT_FAILED,          /* complete NdkConnect, which has failed */
+    CONNECTOR_REPORT_CANCELLED,       /* complete NdkConnect, which close has interrupted */
+    CONNECTOR_REPORT_ESTABLISHED,     /* complete NdkCompleteConnect or NdkAccept, which has succeeded or failed */
+    CONNECTOR_REPORT_NOT_ESTABLISHED, /* complete NdkCompleteConnect or NdkAccept, which close has interrupted */
     CONNECTOR_REPORT_PEER_ENDED,      /* queue the disconnect callback */
     CONNECTOR_REPORT_DISCONNECTED,
     CONNECTOR_END_FABRIC, /* end the fabric's connection */
@@ -84,9 +84,10 @@ struct connector_cell connector_cell(enum connector_phase phase, enum connector_
 /* Changes the phase and returns the action. Asserts that the event is possible. */
 enum connector_action connector_step(enum connector_phase *phase, enum connector_event event);
 
-/* Does a connector in this phase have ... */
-bool connector_has_fabric(enum connector_phase phase); /* ... a living connection of the fabric? */
-bool connector_has_qp(enum connector_phase phase);     /* ... a bound queue pair? */
+/* Does a connector in this phase have a living connection of the fabric? */
+bool connector_has_fabric(enum connector_phase phase);
+/* Does a connector in this phase have a bound queue pair? */
+bool connector_has_qp(enum connector_phase phase);
 /* Does the action refuse a call? */
 bool connector_is_refusal(enum connector_action action);
 

@@ -23,7 +23,7 @@ static struct cq *cq_of_object(struct object *o)
     return (struct cq *)((char *)o - offsetof(struct cq, obj));
 }
 
-/* Callback context. Drops the notification if the queue is being closed. */
+/* Callback context. Calls the consumer's notification routine, unless the queue is being closed. */
 static void cq_on_notify(void *owner, bool overflow)
 {
     struct cq *cq = owner;

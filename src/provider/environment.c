@@ -142,7 +142,7 @@ static const char *environment_nearest_name(const char *name, const struct envir
 
 /*
  * Copies the text with a question mark for each character that is not printable and could control a terminal. Returns
- * out.
+ * `out`.
  */
 static const char *environment_printable(const char *text, char *out, size_t room)
 {

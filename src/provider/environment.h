@@ -14,7 +14,10 @@ struct environment_number {
 
 /* Reads a variable. Returns false if the variable is not set, is empty, is no number, or is out of range. */
 bool environment_number(const struct environment_number *variable, uint32_t *value);
-/* Returns how many variables are wrong. The process's first call also logs them. `numbers` is config.c's table. */
+/*
+ * Returns how many variables are unknown or invalid. The process's first call also logs them. `numbers` is config.c's
+ * table.
+ */
 uint32_t environment_check(const struct environment_number *numbers, uint32_t count);
 
 #endif

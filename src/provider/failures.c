@@ -24,7 +24,7 @@
 struct failure_key {
     uint64_t adapter; /* the adapter's serial */
     struct addr self; /* the local address; without a port if this side initiated */
-    struct addr peer; /* the foreign address if this side initiated, otherwise the source of the foreign address */
+    struct addr peer; /* the foreign address and port; if the peer initiated, addr_source of the foreign address */
     enum fabric_outcome outcome;
     enum fabric_phase phase;
     NTSTATUS status;
@@ -32,17 +32,17 @@ struct failure_key {
 };
 
 struct failure {
-    uint64_t count; /* 0: not in use */
+    uint64_t count; /* how often the failure happened; 0: the entry is not in use */
     uint64_t order; /* increases with each failure */
     struct failure_key key;
-    struct addr local, foreign, source; /* addr_source computes `source` from `foreign` */
-    unsigned of_source;                 /* how many entries of the half have this source, this entry included */
+    struct addr local, foreign, source; /* source: the IPv4 address, or the IPv6 /64 */
+    unsigned of_source;                 /* how many entries of this role have this source, this entry included */
     uint32_t if_index;
     uint64_t first_time_ns, last_time_ns;
 };
 
 static struct {
-    struct spin lock; /* guards this struct; a leaf */
+    struct spin lock; /* guards this struct; a leaf lock */
     uint64_t order;
     struct failure halves[2][FAILURES_PER_ROLE]; /* [0]: accepted, [1]: initiated */
 } failures;
@@ -72,7 +72,7 @@ static bool failure_keys_equal(const struct failure_key *a, const struct failure
            a->reason == b->reason && addr_equal(&a->self, &b->self) && addr_equal(&a->peer, &b->peer);
 }
 
-/* Lock held. */
+/* Lock held. Returns the entry in use that has this key, or NULL. */
 static struct failure *failure_find(struct failure *half, const struct failure_key *key)
 {
     for (int i = 0; i < FAILURES_PER_ROLE; i++) {
@@ -112,7 +112,7 @@ static unsigned failure_count_source(struct failure *half, const struct addr *so
     return count;
 }
 
-/* Lock held. */
+/* Lock held. Stores `fresh` in place of the entry that failure_choose returns, and returns that entry. */
 static struct failure *failure_replace(struct failure *half, const struct failure *fresh)
 {
     struct failure *f = failure_choose(half);

@@ -16,7 +16,7 @@ enum { FAILURES_PER_ROLE = 32, FAILURES_MAX = 2 * FAILURES_PER_ROLE };
 
 struct adapter;
 
-/* To be called before the first failures_add. Idempotent. */
+/* From now on, a child of fork begins with an empty list. Must be called before the first failures_add. Idempotent. */
 void failures_watch_forks(void);
 /* Adds the failure of a report, whose outcome must be FAILED or REFUSED. */
 void failures_add(const struct adapter *a, const struct fabric_report *report, NTSTATUS status, uint32_t reason);

@@ -66,7 +66,7 @@ static long holder_find_process(uint32_t inode)
     return pid;
 }
 
-/* A process chooses its own name, so characters that could control a terminal are replaced. */
+/* Copies the process's name. Replaces characters that could control a terminal, because a process chooses its name. */
 static void holder_process_name(long pid, char name[MAX_PROCESS_NAME])
 {
     char path[64];

@@ -37,7 +37,7 @@ static void lams_insert(struct lams *l, struct lam *lam)
     spin_unlock(&l->lock);
 }
 
-/* Removes the mapping with this address. Returns NULL if there is none. Does not access the memory at context. */
+/* Removes and returns the mapping at `context`, or returns NULL. Compares `context`, but does not read its memory. */
 static struct lam *lams_remove(struct lams *l, const void *context)
 {
     struct lam *lam;

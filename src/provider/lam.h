@@ -13,17 +13,17 @@
 #include "ndk/ndkpi.h"
 
 struct lam;
-enum { N_LAM_LISTS = 64 }; /* a mapping's address selects its list */
+enum { N_LAM_LISTS = 64 }; /* the address of a mapping selects the list that has the mapping */
 struct lams {
-    struct spin lock; /* a leaf */
+    struct spin lock; /* a leaf lock */
     LIST_HEAD(, lam) lists[N_LAM_LISTS];
 };
 void lams_init(struct lams *l);
 
 /*
- * NdkBuildLAM and NdkReleaseLAM. lam_build never pends, so it does not use `done`. It validates the MDL chain before
- * the buffer's size. The adapter's close waits until each mapping has been released. lam_release ignores an unknown
- * pointer.
+ * NdkBuildLAM and NdkReleaseLAM. lam_build never pends, so it does not use `done`. lam_build validates the MDL chain
+ * before the buffer's size. The adapter's close waits until each mapping has been released. lam_release ignores an
+ * unknown pointer.
  */
 NTSTATUS lam_build(NDK_ADAPTER *adapter, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done, PVOID context,
                    NDK_LOGICAL_ADDRESS_MAPPING *out, ULONG *size, ULONG *fbo);

@@ -35,7 +35,7 @@ struct listener {
     struct fabric_listener *fabric;
     NDK_FN_CONNECT_EVENT_CALLBACK event;
     void *event_context;
-    struct spin lock; /* guards the members from phase to end_is_due; a leaf */
+    struct spin lock; /* guards the members from phase to end_is_due; a leaf lock */
     enum listener_phase phase;
     struct addr local;
     unsigned n_calls; /* calls of the consumer between listener_enter and listener_exit */
@@ -103,7 +103,7 @@ static void listener_exit(struct listener *l)
 
 /* ---- NdkListen ---- */
 
-/* Callback context. The consumer may call NdkListen again inside done. */
+/* Callback context. Calls NdkListen's completion routine, in which the consumer may call NdkListen again. */
 static void listener_complete_listen(void *context, NTSTATUS status)
 {
     struct listener *l = context;
@@ -157,7 +157,7 @@ static NTSTATUS listener_ndk_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, 
 
 /* ---- requests ---- */
 
-/* Callback context. */
+/* Callback context. Passes the connector to the consumer, or closes the connector if the listener is being closed. */
 static void listener_run_connect_event(struct task *task)
 {
     struct connector *c = (struct connector *)((char *)task - offsetof(struct connector, event));
@@ -188,7 +188,7 @@ static void listener_on_closed(void *owner)
 {
     struct listener *l = owner;
 
-    if (l->phase == LISTENER_LISTENING) /* no call changes the phase any more */
+    if (l->phase == LISTENER_LISTENING) /* read without the lock, because no call changes the phase any more */
         connection_log_stopped(&l->local);
     object_unref(&l->obj, REF_INTERNAL);
 }
@@ -236,8 +236,8 @@ static void listener_cancel(struct object *o)
 }
 
 /*
- * Lock held. If the consumer has closed the listener, the fabric's listener may have been freed, and the entry stays
- * unchanged.
+ * Lock held. Fills the entry's limits and counts. Leaves the entry unchanged if the consumer has closed the listener,
+ * because the fabric's listener may have been freed.
  */
 static void listener_describe_fabric(struct listener *l, ondk_listener_t *entry)
 {

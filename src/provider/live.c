@@ -13,7 +13,7 @@
 
 enum { BATCH = 32 }; /* objects that are visited without releasing the lock */
 
-/* A copy in progress: the next object to visit. live_list_remove advances it, so the object is always in the list. */
+/* A walk in progress. live_list_remove of the object `next` advances `next`, so `next` is always in the list. */
 struct live_walk {
     struct object *next; /* NULL: all objects have been visited */
     LIST_ENTRY(live_walk) link;
@@ -93,7 +93,7 @@ static void live_walk_begin(struct live_list *live, NDK_OBJECT_TYPE type, struct
     spin_unlock(&live->lock);
 }
 
-/* Lock held. Returns NULL if all objects have been visited. */
+/* Lock held. Returns the walk's next object and advances the walk, or returns NULL if all have been visited. */
 static struct object *live_walk_next(struct live_walk *walk)
 {
     struct object *o = walk->next;
@@ -122,7 +122,7 @@ void live_list_walk(struct live_list *live, NDK_OBJECT_TYPE type, void (*visit)(
     spin_unlock(&live->lock);
 }
 
-/* Visits up to BATCH objects and describes those that are listed now. Returns true if the walk has not ended. */
+/* Visits up to BATCH objects. Writes *listed entries to `batch`. Returns true if the walk has further objects. */
 static bool live_walk_batch(struct live_list *live, struct live_walk *walk, union live_entry *batch, uint32_t *listed)
 {
     uint32_t count = 0;

@@ -42,9 +42,9 @@ struct live_list {
 
 void live_list_init(struct live_list *live);
 void live_list_insert(struct live_list *live, struct object *o);
-/* Must be called before the fabric's object behind o ends. */
+/* Sets o->live_retiring. Must be called before the fabric's object behind o ends. */
 void live_list_set_retiring(struct live_list *live, struct object *o);
-/* live_list_hide and live_list_remove may be called for an object that was never inserted. */
+/* live_list_hide sets live_hidden; live_list_remove ends the listing. The object may never have been inserted. */
 void live_list_hide(struct live_list *live, struct object *o);
 void live_list_remove(struct live_list *live, struct object *o);
 /* Empties `closes`. Requires the lock. */
@@ -58,8 +58,8 @@ void live_list_walk(struct live_list *live, NDK_OBJECT_TYPE type, void (*visit)(
                     void *context);
 /*
  * Copies the entries of one type, at most capacity of them, to the caller's array. Returns how many exist. An object
- * that exists during the whole call is copied once, unless the result is larger than capacity. entry_size: the size of
- * one entry of the caller. own_size: the size of this library's entry.
+ * that exists during the whole call is copied once, unless the result is larger than capacity. entry_size is
+ * the size of the caller's entries. own_size is the size of this library's entries.
  */
 uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entries, uint32_t capacity,
                         size_t entry_size, size_t own_size);

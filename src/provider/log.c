@@ -40,7 +40,7 @@ enum { MAX_TEXT = 1024, MAX_PREFIX = 96, REMOVAL_POLL_NS = 200000, COUNT_INTERVA
 _Atomic uint32_t log_level = ONDK_LOG_WARN;
 
 static struct {
-    struct spin lock; /* guards the members up to running; a leaf */
+    struct spin lock; /* guards the members up to running; a leaf lock */
     ondk_log_callback callback;
     void *context;
     uint32_t level; /* equal to log_level */
@@ -48,7 +48,7 @@ static struct {
     unsigned running[2];                   /* callbacks that run now, counted by side */
     uint32_t environment_level;            /* the level of ONDK_LOG; constant after log_start */
     atomic_bool is_torn;                   /* the file ends in the middle of a line */
-    _Atomic uint64_t left_out, counted_ns; /* counted_ns: when the count was last written */
+    _Atomic uint64_t left_out, counted_ns; /* lines left out; when that count was last written */
 } sink = { .level = ONDK_LOG_WARN, .environment_level = ONDK_LOG_WARN };
 
 static _Thread_local bool log_in_callback;
@@ -67,14 +67,14 @@ struct log_date {
     int year, month, day;
 };
 
-/* Not gmtime_r, which acquires a lock of the C library that another thread may hold during fork. */
+/* Does not call gmtime_r, which acquires a lock of the C library that another thread may hold during fork. */
 static struct log_date log_date_of(int64_t days_since_1970)
 {
-    int64_t days = days_since_1970 + 719468; /* since 0000-03-01: a year ends with its leap day */
+    int64_t days = days_since_1970 + 719468; /* since 0000-03-01, so that a leap day is the last day of its year */
     int64_t era = days / 146097, day_of_era = days % 146097;
     int64_t year = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
     int64_t day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
-    int64_t month = (5 * day_of_year + 2) / 153; /* from March */
+    int64_t month = (5 * day_of_year + 2) / 153; /* 0: March */
 
     return (struct log_date){
         .year = (int)(era * 400 + year + (month >= 10)),
@@ -99,7 +99,7 @@ static size_t log_put_prefix(char *at, uint32_t level)
     return n < MAX_PREFIX ? (size_t)n : MAX_PREFIX - 1;
 }
 
-/* Returns false if the line is lost. */
+/* Writes the line to standard error or to the file. Returns false if the line is lost. */
 static bool log_put(uint32_t level, const char *text)
 {
     char line[1 + MAX_PREFIX + MAX_TEXT + 1];
@@ -125,8 +125,8 @@ static bool log_put(uint32_t level, const char *text)
 /* ---- the callback ---- */
 
 /*
- * Returns true if the line must not be written elsewhere: the program has a callback, this thread is in one, or the
- * level is off now.
+ * Passes the line to the program's callback. Returns false if there is no callback, and the caller must write the line.
+ * Returns true without a call if this thread is in the callback, or if the level is off now.
  */
 static bool log_call(uint32_t level, const char *text)
 {
@@ -159,7 +159,7 @@ static bool log_call(uint32_t level, const char *text)
     return true;
 }
 
-/* Lock held. Waits until no call is counted on the side. Releases the lock meanwhile. */
+/* Lock held. Waits until no call of a callback is counted on the side. Releases the lock while it waits. */
 static void log_wait_for_side(unsigned side)
 {
     static const struct timespec pause = { .tv_nsec = REMOVAL_POLL_NS };

@@ -22,13 +22,13 @@ static inline bool log_is_on(uint32_t level)
 }
 
 /*
- * Reads ONDK_LOG, if called for the first time. PASSIVE_LEVEL. Before the first call, the level is warn, and lines go
- * to standard error.
+ * The first call reads ONDK_LOG; further calls do nothing. PASSIVE_LEVEL. Before the first call, the level is warn, and
+ * lines go to standard error.
  */
 void log_start(void);
 /*
- * Parses a value of ONDK_LOG. Sets *file to the name of the file, or NULL if the value has none. Returns false if the
- * value is not valid.
+ * Parses a value of ONDK_LOG. Sets *file to the name of the file, or to NULL if the value names no file. Returns false
+ * if the value is not valid.
  */
 bool log_parse(const char *value, uint32_t *level, const char **file);
 
@@ -36,7 +36,7 @@ bool log_parse(const char *value, uint32_t *level, const char **file);
 void log_line(uint32_t level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Writes a text of several lines, each of which ends with \n, as several lines. */
 void log_lines(uint32_t level, const char *text);
-/* Counts a line that the caller leaves out. The log has the count before a later line. */
+/* Counts a line that the caller leaves out. log_report_left_out writes the count. */
 void log_leave_out(void);
 /*
  * If lines were left out, writes a line of this level with their count. Unless is_due is true, writes at most one such

@@ -47,13 +47,13 @@ struct log_descriptor {
 };
 
 static struct {
-    atomic_bool is_named; /* false: standard error, and nothing below is in use */
-    struct spin lock;     /* guards opened; a leaf */
+    atomic_bool is_named; /* false: lines go to standard error, and the other members are not used */
+    struct spin lock;     /* guards opened; a leaf lock */
     struct log_descriptor opened;
     char path[PATH_MAX]; /* absolute; empty if it is too long, or unknown */
 } file;
 
-/* Opens the file to append to it. Because of O_NONBLOCK, a named pipe needs a reader. Returns 0 or an errno. */
+/* Opens the file to append to it. Fails for a named pipe without a reader (O_NONBLOCK). Returns 0 or an errno. */
 static int log_file_open_path(const char *path, struct log_descriptor *d)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666), above;

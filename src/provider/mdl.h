@@ -16,7 +16,7 @@ uint64_t mdl_virtual_address(const MDL *mdl);
 
 /*
  * Returns the address at which the provider accesses the memory: the system mapping, if the descriptor has one.
- * Otherwise this is the virtual address, because consumer and provider share one process.
+ * Otherwise returns the virtual address, because consumer and provider share one process.
  */
 unsigned char *mdl_memory(const MDL *mdl);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory regions.
+ * Memory regions. The table has the new state, if the call changes it, and the call's status.
  *
  *   state        register                deregister                       close
  *   EMPTY        REGISTERED: SUCCESS     INVALID_DEVICE_STATE             BUSY
@@ -42,7 +42,7 @@ struct mr {
     struct object obj;
     struct region region;
     bool fast;                    /* created for fast registration, so NdkRegisterMr is refused */
-    _Atomic uint64_t fast_limits; /* the most pages, combined with MR_FAST_REMOTE; 0: not initialized */
+    _Atomic uint64_t fast_limits; /* the maximum number of pages | MR_FAST_REMOTE; 0: not initialized */
     struct spin lock;             /* guards state */
     enum mr_state state;
     struct request deregister;
@@ -86,7 +86,7 @@ static bool mr_flags_are_valid(ULONG flags)
     return !(flags & remote_write_only) || (flags & NDK_MR_FLAG_ALLOW_LOCAL_WRITE);
 }
 
-/* NDK_MR_FLAG_RDMA_READ_SINK has no effect: reads need only local write. */
+/* Converts NDK_MR_FLAG_ flags. NDK_MR_FLAG_RDMA_READ_SINK has no effect: reads need only local write. */
 static unsigned mr_access(ULONG flags)
 {
     unsigned access = RDMA_ACCESS_LOCAL_READ;
@@ -166,7 +166,7 @@ static NTSTATUS mr_ndk_deregister(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, P
     return status;
 }
 
-/* Close ends the registration. If the memory is being accessed, or a window is bound, mr_retire waits. */
+/* Called by close: ends the registration. If the memory is being accessed, or a window is bound, mr_retire waits. */
 static void mr_cancel(struct object *o)
 {
     struct mr *mr = mr_of_object(o);

@@ -105,7 +105,7 @@ const char *object_state(const struct object *o, const char *state)
     return object_is_closing(o) ? "closing" : state;
 }
 
-/* Drops a reference. Returns true if it was the last. The caller then sees the writes of all who dropped one before. */
+/* Drops a reference. Returns true if none is left; the caller then sees all writes of the former holders. */
 static bool object_drop_ref(struct object *o, enum object_ref kind)
 {
     if (kind != REF_INTERNAL) {

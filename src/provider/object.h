@@ -65,7 +65,7 @@ struct object {
     void *memory; /* the object's struct, which is freed at the end */
     struct adapter *adapter;
     struct shard *_Atomic shard; /* its thread runs the object's callbacks */
-    struct spin lock;            /* guards antecedents and `closing`; a leaf */
+    struct spin lock;            /* guards antecedents and `closing`; a leaf lock */
     atomic_uint refs;
     atomic_uint kinds[REF_KINDS]; /* only for reports and assertions */
     atomic_bool closing;
@@ -78,12 +78,12 @@ struct object {
     void *close_context;
     struct task finish;           /* delivers a pended creation, later ends the object */
     LIST_ENTRY(object) live_link; /* live.c uses the members from here on */
-    uint32_t live_id; /* from 1 among the adapter's objects of this type; does not change after the insertion */
+    uint32_t live_id; /* unique, from 1, among the adapter's objects of this type; constant after the insertion */
     bool live_inserted;
     bool live_retiring;             /* no reference is left: the fabric's object behind this one may not be accessed */
     bool live_hidden;               /* the object is ending: only its struct object may be accessed */
-    bool live_is_queued;            /* in live.closes */
-    TAILQ_ENTRY(object) live_close; /* close_report.c uses this and live_closed_ns, too */
+    bool live_is_queued;            /* the object is in live.closes, the queue of pending closes */
+    TAILQ_ENTRY(object) live_close; /* link in live.closes */
     uint64_t live_closed_ns;        /* when the close began */
 };
 
@@ -92,20 +92,20 @@ void object_init(struct object *o, const struct object_type *type, NDK_OBJECT_HE
                  struct adapter *adapter, struct shard *shard);
 void object_ref(struct object *o, enum object_ref kind);
 void object_unref(struct object *o, enum object_ref kind);
-/* Takes a reference unless the object is being closed. Returns false if it is. */
+/* Takes a reference and returns true. Returns false if the object is being closed. */
 bool object_try_ref(struct object *o, enum object_ref kind);
 /* Takes a CHILD reference on the antecedent, unless o has one already. The reference is dropped when o ends. */
 void object_depend(struct object *o, struct object *antecedent);
 /*
- * Drops the CHILD reference on the antecedent early, if o has one. For the queue pair and the endpoint of a failed
- * connection attempt.
+ * Drops the CHILD reference on the antecedent, if o has one, before o ends. A failed connection attempt drops its queue
+ * pair and its endpoint with this function.
  */
 void object_undepend(struct object *o, struct object *antecedent);
 /* Does o have a CHILD reference on the antecedent? Only compares the pointer, so the antecedent may have been freed. */
 bool object_depends_on(struct object *o, const struct object *antecedent);
 bool object_is_closing(const struct object *o);
 uint32_t object_users(const struct object *o); /* the number of objects that depend on o */
-/* Returns state, or "closing" if the object is being closed. */
+/* Returns `state`, or "closing" if the object is being closed. */
 const char *object_state(const struct object *o, const char *state);
 /* The type calls this when the work that its retire began has ended. */
 void object_retired(struct object *o);
@@ -114,9 +114,9 @@ void object_retired(struct object *o);
 void object_call(struct object *o, struct task *task);
 
 /*
- * The consumer's close. STATUS_SUCCESS: the object has ended, without a callback. STATUS_PENDING: done(context) is the
- * object's last callback. A second close is an error of the consumer and is ignored: it returns STATUS_PENDING and
- * has no callback.
+ * The consumer's close. Returns STATUS_SUCCESS if the object has ended; `done` is then not called. Otherwise returns
+ * STATUS_PENDING, and done(context) will be the object's last callback. A second close is an error of the consumer: it
+ * returns STATUS_PENDING, has no callback, and changes nothing.
  */
 NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION done, void *context);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Protection domains. A domain has no state: the fabric recognizes by its address which regions and queue pairs belong
- * together. The invariant: the object lives until its last region and queue pair are closed, so its address identifies
- * nothing else meanwhile.
+ * Protection domains. A domain has no state: the fabric compares the domain's address to find which regions and queue
+ * pairs belong together. The invariant: the object lives until its last region and queue pair are closed, so its
+ * address identifies nothing else meanwhile.
  */
 #include <stdlib.h>
 

@@ -95,7 +95,7 @@ struct qp {
     struct cq *receive_cq, *initiator_cq;
     struct srq *srq; /* or NULL */
     uint32_t receive_depth, initiator_depth, receive_sges, initiator_sges, inline_size;
-    atomic_bool bound; /* a connector has connected the queue pair, or is connecting it */
+    atomic_bool bound; /* true: a connector has connected the queue pair, or is connecting it */
 };
 OBJECT_ASSERT_LAYOUT(qp);
 static inline struct qp *qp_of(NDK_QP *pub)

@@ -18,7 +18,7 @@ static struct qp *qp_of_object(struct object *o)
 
 /* ---- Lifetime ---- */
 
-/* Close flushes the queue pair, even if it is still connected. */
+/* Called by close: flushes the queue pair, even if it is still connected. */
 static void qp_cancel(struct object *o)
 {
     struct qp *qp = qp_of_object(o);
@@ -103,7 +103,7 @@ struct qp_parts {
     struct srq *srq;
 };
 
-/* Returns NULL and sets *error if it fails. */
+/* Creates a queue pair that depends on the objects in *p. On failure returns NULL and sets *error. */
 static struct qp *qp_make(const struct qp_parts *p, const struct fabric_qp_config *c, int *error)
 {
     struct adapter *a = p->pd->obj.adapter;

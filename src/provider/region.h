@@ -3,9 +3,10 @@
  * The fabric's handle of a memory region or window, and its tokens.
  *
  * The invariant: tokens replace each other in the order of the posts that make them, even if the requests wait in
- * different queue pairs. A post that fails leaves no token. The consumer and a bind get the newest token, even if a
- * flush has ended it already. They never get an older one. An invalidation uses the newest token that is prepared or
- * valid. So if a flush ended a request that would have replaced a token, an invalidation still ends that token.
+ * different queue pairs. A post that fails leaves no token. The consumer and a bind always get the newest token,
+ * even if a flush of the queue pair has already ended that token. An invalidation uses the newest token that is
+ * prepared or valid. So if a flush ended a request that would have replaced a token, an invalidation still ends that
+ * token.
  */
 #ifndef PROVIDER_REGION_H
 #define PROVIDER_REGION_H
@@ -24,13 +25,13 @@ struct region {
     struct fabric_mr *fabric;
 };
 
-/* Returns 0 or ENOMEM. The caller initializes the object, before or after this. */
+/* Creates the fabric's handle of *obj. Returns 0 or ENOMEM. The caller initializes *obj, before or after this call. */
 int region_create(struct region *r, struct object *obj, struct pd *pd);
 /* Invalidates every token of the region and refuses new ones. Any thread. Idempotent. */
 void region_revoke(struct region *r);
 /*
- * The retire function of both types. If the memory is being accessed or a window is bound to the region, returns false
- * and calls object_retired later.
+ * The retire function of memory regions and of windows. If the memory is being accessed or a window is bound to the
+ * region, returns false and calls object_retired later. Otherwise returns true.
  */
 bool region_retire(struct region *r);
 /* Returns the newest token, even if it is no longer valid, or 0 if none was made. */

@@ -48,7 +48,7 @@ static unsigned region_access(ULONG flags)
     return access;
 }
 
-/* Returns false if the region is being closed. */
+/* Takes a reference on the region or window. Returns false if the object is being closed. */
 static bool region_try_ref(struct region *r)
 {
     return object_try_ref(r->obj, REF_INTERNAL);
@@ -78,8 +78,8 @@ static int region_prepare_token(const struct fabric_ops *ops, const struct token
 }
 
 /*
- * The caller has a reference on the region, because the request may complete, and the region end, before qp_post
- * returns.
+ * Posts a request that makes a token. The caller must have a reference on the region, because the request may complete,
+ * and the region may otherwise end, before qp_post returns.
  */
 static NTSTATUS region_post_token(struct qp *qp, struct rdma_request *r, const struct token_source *m)
 {
@@ -202,7 +202,7 @@ NTSTATUS region_bind(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID a
 
 /* ---- Ending a token ---- */
 
-/* Returns NULL if requests cannot invalidate the object. */
+/* Returns the region of a region's or window's header. Returns NULL if requests cannot invalidate the object. */
 static struct region *region_of_header(NDK_OBJECT_HEADER *header)
 {
     if (header->ObjectType == NdkObjectTypeMw)

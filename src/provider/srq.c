@@ -23,7 +23,7 @@ static struct srq *srq_of_object(struct object *o)
     return (struct srq *)((char *)o - offsetof(struct srq, obj));
 }
 
-/* Callback context. */
+/* Callback context. Calls the consumer's notification routine, if any, unless the queue is being closed. */
 static void srq_on_notify(void *owner)
 {
     struct srq *srq = owner;
@@ -77,7 +77,7 @@ static const struct object_type srq_type = {
 };
 
 /*
- * The reference is needed because the notification may run, and the consumer may close the queue, before srq_modify
+ * Takes a reference, because the notification may run, and the consumer may close the queue, before srq_modify
  * returns.
  */
 static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUEST_COMPLETION done,
@@ -96,7 +96,7 @@ static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_F
 }
 
 /*
- * The reference is needed because the receive may complete, and the consumer may close the queue, before srq_post
+ * Takes a reference, because the receive may complete, and the consumer may close the queue, before srq_post
  * returns.
  */
 static NTSTATUS srq_ndk_receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
@@ -121,7 +121,7 @@ static const NDK_SRQ_DISPATCH srq_dispatch = {
     .NdkSrqReceive = srq_ndk_receive,
 };
 
-/* Returns NULL and sets *error if it fails. */
+/* Creates a shared receive queue. On failure returns NULL and sets *error. */
 static struct srq *srq_make(struct pd *pd, struct fabric_srq_config *config, int *error)
 {
     struct adapter *a = pd->obj.adapter;

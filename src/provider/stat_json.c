@@ -316,7 +316,7 @@ static void json_put_mw(FILE *out, const union live_entry *e)
 /* The lists, in the order in which they are written. */
 static const struct {
     NDK_OBJECT_TYPE type;
-    const char *name; /* of one object; name + "s" is the key of the list, name + "_count" of its length */
+    const char *name; /* name + "s" is the key of the list, name + "_count" the key of the number of objects */
     void (*put)(FILE *out, const union live_entry *e); /* writes an object without the closing brace */
 } json_lists[] = {
     { NdkObjectTypeConnector, "connection", json_put_connection },
@@ -330,7 +330,7 @@ static const struct {
     { NdkObjectTypeMw, "memory_window", json_put_mw },
 };
 
-/* Returns false if out of memory. */
+/* Writes one of json_lists with the adapter's objects. Returns false if out of memory. */
 static bool json_put_list(FILE *out, struct adapter *a, size_t list)
 {
     NDK_OBJECT_TYPE type = json_lists[list].type;

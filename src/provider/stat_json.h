@@ -9,7 +9,7 @@
 #include "provider/adapter.h"
 
 void stat_json_begin(FILE *out);
-/* Returns false if out of memory; then the text is incomplete. */
+/* Writes an adapter as a JSON object. Returns false if out of memory; the text is then incomplete. */
 bool stat_json_adapter(FILE *out, struct adapter *a, bool first);
 void stat_json_end(FILE *out);
 

@@ -66,7 +66,7 @@ struct reader {
 /* The thread's state. */
 struct stat_service {
     int listener;
-    bool pauses; /* no descriptor was free for a reader: does not accept for RETRY_MS */
+    bool pauses; /* true: no descriptor was free for a reader, so the thread accepts none for RETRY_MS */
     int count;
     struct reader readers[MAX_READERS];
 };
@@ -241,7 +241,7 @@ static bool stat_server_bind_name(int listener)
     return false;
 }
 
-/* With lifetime held. */
+/* Starts the server, if it can. Requires server.lifetime. */
 static void stat_server_start(void)
 {
     int s = descriptors_socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
@@ -263,7 +263,7 @@ static void stat_server_start(void)
     server.socket = s;
 }
 
-/* With lifetime held. */
+/* Stops the server, and waits until its thread has ended. Requires server.lifetime. */
 static void stat_server_stop(void)
 {
     atomic_store(&server.stopping, true);
@@ -298,8 +298,8 @@ static void stat_server_in_child(void)
 }
 
 /*
- * Installed after the handlers of fork.c, so that a fork locks `lifetime` before it excludes changes (base/fork.h).
- * This order is needed because sockets are opened with `lifetime` held, and opening one is a change.
+ * Installs the fork handlers after those of fork.c, so that a fork locks `lifetime` before it excludes changes
+ * (base/fork.h). This order is needed because sockets are opened with `lifetime` held, and opening one is a change.
  */
 __attribute__((constructor(FORK_NEXT))) static void stat_server_install_fork_handlers(void)
 {

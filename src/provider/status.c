@@ -36,7 +36,7 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_REQUEST_TIMEOUT:
         return STATUS_IO_TIMEOUT;
     case FABRIC_ADDRESS_TAKEN:
-    case FABRIC_PORT_FORBIDDEN: /* of the documented statuses, the one after which consumers try another port */
+    case FABRIC_PORT_FORBIDDEN: /* a documented status, after which consumers try another port */
         return STATUS_SHARING_VIOLATION;
     case FABRIC_ADDRESS_FOREIGN:
         return STATUS_INVALID_ADDRESS;

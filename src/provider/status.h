@@ -11,7 +11,10 @@
 #include "fabric/fabric.h"
 #include "ndk/ndkpi.h"
 
-/* For all functions but NdkConnect and NdkConnectWithSharedEndpoint: why an operation, connection or listener ended. */
+/*
+ * Returns the status for the reason why an operation, connection or listener ended. NdkConnect and
+ * NdkConnectWithSharedEndpoint use status_of_connect instead.
+ */
 NTSTATUS status_of_reason(enum fabric_reason why);
 /*
  * For NdkConnect and NdkConnectWithSharedEndpoint. There a connection that the peer ends without an accept counts as
