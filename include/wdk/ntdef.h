@@ -15,7 +15,7 @@
 #error "ndk/nt.h came first: a driver, and whatever is compiled with include/wdk, includes wdm.h or ntdef.h before it"
 #endif
 
-/* MSVC's extensions are expected here. A pragma, because gcc has no such option and would report it. */
+/* MSVC's extensions are expected here. A pragma disables the warning, because gcc would report an unknown flag. */
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Wmicrosoft"
 #endif
@@ -91,7 +91,7 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #define FORCEINLINE __forceinline
 #define CFORCEINLINE FORCEINLINE
 
-/* For __declspec(align(16)), __declspec(noreturn) and so on. */
+/* Implements __declspec(align(16)), __declspec(noreturn) and so on. */
 #define __declspec(specifier) ONDK_DECLSPEC_##specifier
 #define _declspec(specifier) ONDK_DECLSPEC_##specifier
 #define ONDK_DECLSPEC_align(octets) __attribute__((aligned(octets)))

@@ -182,7 +182,7 @@ NTKERNELAPI PDEVICE_OBJECT WdfDeviceWdmGetDeviceObject(_In_ WDFDEVICE Device);
 
 /* ---- Timers ------------------------------------------------------------------------------------------------------ */
 
-/* DISPATCH_LEVEL. */
+/* Called at DISPATCH_LEVEL. */
 typedef VOID EVT_WDF_TIMER(_In_ WDFTIMER Timer);
 typedef EVT_WDF_TIMER *PFN_WDF_TIMER;
 
@@ -253,7 +253,7 @@ NTKERNELAPI WDFOBJECT WdfTimerGetParentObject(_In_ WDFTIMER Timer);
 
 /* ---- Work items -------------------------------------------------------------------------------------------------- */
 
-/* PASSIVE_LEVEL. */
+/* Called at PASSIVE_LEVEL. */
 typedef VOID EVT_WDF_WORKITEM(_In_ WDFWORKITEM WorkItem);
 typedef EVT_WDF_WORKITEM *PFN_WDF_WORKITEM;
 
@@ -279,7 +279,7 @@ NTKERNELAPI NTSTATUS WdfWorkItemCreate(_In_ PWDF_WORKITEM_CONFIG Config, _In_ PW
                                        _Out_ WDFWORKITEM *WorkItem);
 /* An item that is already queued is not queued again. */
 NTKERNELAPI VOID WdfWorkItemEnqueue(_In_ WDFWORKITEM WorkItem);
-/* Waits until the item's callback has returned. The callback itself must not call this. PASSIVE_LEVEL. */
+/* Waits until the item's callback has returned. The callback itself must not call WdfWorkItemFlush. PASSIVE_LEVEL. */
 NTKERNELAPI VOID WdfWorkItemFlush(_In_ WDFWORKITEM WorkItem);
 NTKERNELAPI WDFOBJECT WdfWorkItemGetParentObject(_In_ WDFWORKITEM WorkItem);
 

@@ -169,7 +169,7 @@ typedef struct linger {
     USHORT l_linger; /* seconds */
 } LINGER, *PLINGER, *LPLINGER;
 
-/* The header of a control message; its data follows with alignment. */
+/* The header of a control message. The message's data follows the header at an aligned offset. */
 typedef struct _WSACMSGHDR {
     SIZE_T cmsg_len;
     INT cmsg_level;

@@ -47,7 +47,7 @@ typedef struct _WSK_CLIENT_NPI {
     const WSK_CLIENT_DISPATCH *Dispatch;
 } WSK_CLIENT_NPI, *PWSK_CLIENT_NPI;
 
-/* Private to the kernel. */
+/* The members are private to the kernel. */
 typedef struct _WSK_REGISTRATION {
     ULONGLONG ReservedRegistrationState;
     PVOID ReservedRegistrationContext;
@@ -276,8 +276,8 @@ typedef struct _WSK_PROVIDER_BASIC_DISPATCH {
 } WSK_PROVIDER_BASIC_DISPATCH, *PWSK_PROVIDER_BASIC_DISPATCH;
 
 /*
- * The other tables begin with the basic table's entries. A client can access these entries through the member Basic, or
- * as members of the table itself.
+ * Every other dispatch table begins with the entries of WSK_PROVIDER_BASIC_DISPATCH. A client can access these entries
+ * through the member Basic, or as members of the table itself.
  */
 #define ONDK_WSK_BASIC                                                              \
     __extension__ union {                                                           \
@@ -408,7 +408,7 @@ NTKERNELAPI NTSTATUS WskQueryProviderCharacteristics(
 
 /*
  * Returns when every captured provider has been released, every call through its table has returned, and every socket
- * and NDK adapter is closed. PASSIVE_LEVEL. If checks are on, prints after some seconds what it waits for.
+ * and NDK adapter is closed. PASSIVE_LEVEL. If checks are on, the call prints after some seconds what it waits for.
  */
 NTKERNELAPI VOID WskDeregister(_In_ PWSK_REGISTRATION WskRegistration);
 

@@ -12,8 +12,8 @@
 EXTERN_C_START
 
 /*
- * Opens the NDK adapter of the network interface IfIndex. PASSIVE_LEVEL. IfIndex is the host's index, or one that
- * ndkrun maps.
+ * Opens the NDK adapter of the network interface IfIndex. PASSIVE_LEVEL. IfIndex is the host's index, or an
+ * index that ndkrun maps.
  *   NDIS_STATUS_BAD_VERSION        the provider does not have this version
  *   STATUS_INVALID_PARAMETER       there is no such interface, or it has no address
  *   NDIS_STATUS_ADAPTER_NOT_READY  the interface is down

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory that an adapter uses. It is released in the reverse order of its creation: the region, the mapping, the MDL,
- * and last the memory itself, which the adapter can access until then. PASSIVE_LEVEL, except EchoBufferRegister and
- * EchoBufferSge.
+ * and last the memory itself, which the adapter can access until then. All functions except EchoBufferRegister and
+ * EchoBufferSge need PASSIVE_LEVEL.
  */
 #include "echo.h"
 
@@ -89,8 +89,8 @@ NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD 
 
 /*
  * Posts a fast registration of the whole memory. The request is silent and has no context. If a result of it arrives,
- * the request has failed, and the requests behind it fail, too. The region's addresses are the memory's own, so the
- * base address and FBO have the same offset in a page.
+ * the request has failed, and the requests behind it fail, too. The region's addresses are the memory's virtual
+ * addresses, so the base address and FBO have the same offset in a page.
  */
 NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags)
 {

@@ -16,7 +16,7 @@
 
 typedef struct _CLIENT {
     ECHO_WAIT Wait;
-    KEVENT Event;         /* the completion queue has results, or Failure is set */
+    KEVENT Event;         /* set when results have arrived or Failure was set */
     LONG Failure;         /* why no more results will arrive */
     NDK_ADAPTER *Adapter;
     NDK_PD *Pd;
@@ -91,8 +91,8 @@ static NTSTATUS Connect(CLIENT *Client, const ECHO_SETTINGS *Settings)
 
 /*
  * Waits for the next result, and returns its status. If the service has ended and the queue is empty, returns Failure,
- * because no answer will arrive any more. If Answered is TRUE, waits in that case, too: the send's result always
- * arrives.
+ * because no answer will arrive any more. If Answered is TRUE, waits even in this case, because the send's result
+ * always arrives.
  */
 static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result, BOOLEAN Answered)
 {

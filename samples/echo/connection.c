@@ -59,8 +59,8 @@ struct _ECHO_CONNECTION {
     NDK_QP *Qp;
     PIO_WORKITEM Work;
     ECHO_BUFFER Bulk;
-    LONG References;          /* two: see above */
-    /* With Service->Lock held: */
+    LONG References;          /* one until ConnectionEnd, one until NdkAccept has returned */
+    /* Service->Lock guards the following members. */
     CONNECTION_STATE State;
     BOOLEAN Connected;        /* NdkAccept has succeeded, so NdkDisconnect must be called */
     BOOLEAN BulkRegistered, BulkBusy;
@@ -239,8 +239,9 @@ static ECHO_CONNECTION *ConnectionAllocate(ECHO_SERVICE *Service, NDK_CONNECTOR 
 }
 
 /*
- * Returns FALSE if the service is stopping, or if it has ECHO_CONNECTIONS connections. Without this limit clients could
- * make the service allocate any amount of memory.
+ * Adds the connection to the service's list, and queues ConnectionAccept. Returns FALSE if the service is stopping, or
+ * if it has ECHO_CONNECTIONS connections. Without this limit clients could make the service allocate any amount of
+ * memory.
  */
 static BOOLEAN ConnectionInsert(ECHO_CONNECTION *Connection)
 {
@@ -261,7 +262,10 @@ static BOOLEAN ConnectionInsert(ECHO_CONNECTION *Connection)
     return inserted;
 }
 
-/* Queues ConnectionAccept. Does not create queue pair and buffer itself, because it must not wait here. */
+/*
+ * Queues ConnectionAccept, or rejects the client. Creates no queue pair and no buffer, because a callback must not
+ * wait.
+ */
 VOID EchoConnectEvent(PVOID ConnectEventContext, NDK_CONNECTOR *Connector)
 {
     ECHO_CONNECTION *connection = ConnectionAllocate(ConnectEventContext, Connector);
@@ -298,7 +302,7 @@ static VOID ConnectionAccepted(PVOID Context, NTSTATUS Status)
         ConnectionEnd(connection);
     else if (connection->State == ConnectionAccepting)
         connection->State = ConnectionOpen;
-    while (!IsListEmpty(&connection->Early)) /* ConnectionEnd empties it */
+    while (!IsListEmpty(&connection->Early)) /* ConnectionEnd empties the list */
         ConnectionReceived(connection, CONTAINING_RECORD(RemoveHeadList(&connection->Early), ECHO_SLOT, Link));
     KeReleaseSpinLock(&service->Lock, irql);
 }
@@ -332,7 +336,7 @@ VOID EchoConnectionEndAll(ECHO_SERVICE *Service)
     PLIST_ENTRY entry;
 
     for (entry = Service->Connections.Flink; entry != &Service->Connections; entry = entry->Flink)
-        ConnectionEnd(CONTAINING_RECORD(entry, ECHO_CONNECTION, Link)); /* ConnectionClose removes it from the list */
+        ConnectionEnd(CONTAINING_RECORD(entry, ECHO_CONNECTION, Link)); /* ConnectionClose removes the entry */
 }
 
 static VOID ConnectionDisconnectDone(PVOID Context, NTSTATUS Status)

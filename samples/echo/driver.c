@@ -72,7 +72,7 @@ static NTSTATUS Control(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     }
 }
 
-/* No handle to the device is open when this is called. */
+/* No handle to the device is open when Unload is called. */
 static VOID Unload(PDRIVER_OBJECT DriverObject)
 {
     EchoServiceStop(&Service);

@@ -22,8 +22,8 @@
 
 #define ECHO_TAG 'ohcE'
 #define ECHO_SLOTS 32       /* messages that the service holds at the same time */
-#define ECHO_CONNECTIONS 64 /* clients that it serves at the same time */
-/* Each slot has at most one result in the queue. Each connection may add one, of a silent request that failed. */
+#define ECHO_CONNECTIONS 64 /* clients that the service serves at the same time */
+/* Each slot has at most one result in the queue. Each connection may add one result of a silent request that failed. */
 #define ECHO_CQ_DEPTH (ECHO_SLOTS + ECHO_CONNECTIONS)
 
 /* ---- settings.c ---- */
@@ -43,8 +43,8 @@ VOID EchoCloseAdapter(NDK_ADAPTER *Adapter);
 
 /* ---- wait.c ---- */
 /*
- * The state of a wait for one request. It must exist until the request has completed: on the stack of a thread that
- * waits until then, or in other memory.
+ * The state of a wait for one request. The structure must exist until the request has completed. It may be on a
+ * thread's stack only if that thread waits until then.
  */
 typedef struct _ECHO_WAIT {
     KEVENT Done;
@@ -54,7 +54,7 @@ typedef struct _ECHO_WAIT {
 VOID EchoWaitInitialize(ECHO_WAIT *Wait);
 VOID EchoCreated(PVOID Context, NTSTATUS Status, NDK_OBJECT_HEADER *Object);
 VOID EchoCompleted(PVOID Context, NTSTATUS Status);
-/* Waits until the request has completed, and returns its status. A create's *Object receives the object. */
+/* Waits until the request has completed, and returns its status. For a create, *Object receives the new object. */
 NTSTATUS EchoWaitFor(ECHO_WAIT *Wait, NTSTATUS Status, PVOID *Object);
 /* Closes the object, and waits until the close has completed. */
 VOID EchoClose(NDK_OBJECT_HEADER *Object, NDK_FN_CLOSE_OBJECT Close);
@@ -70,7 +70,7 @@ typedef struct _ECHO_BUFFER {
     NDK_LOGICAL_ADDRESS_MAPPING *Lam; /* only for fast registration */
     ULONG Offset;
 } ECHO_BUFFER;
-/* Registers the memory at once, for this side's requests. */
+/* Registers the memory at once, for requests of this driver. */
 NTSTATUS EchoBufferCreate(ECHO_BUFFER *Buffer, NDK_PD *Pd, ULONG Length);
 /* Prepares the memory for fast registration. EchoBufferRegister then posts the registration to a queue pair. */
 NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD *Pd, ULONG Length, BOOLEAN Remote);
@@ -82,11 +82,11 @@ NDK_SGE EchoBufferSge(const ECHO_BUFFER *Buffer, ULONG Offset, ULONG Length);
 /* ---- service.c ---- */
 struct _ECHO_SERVICE;
 
-/* Memory for one message: a receive, then the answer to it. */
+/* Memory for one message: first the received message, then the answer. */
 typedef struct _ECHO_SLOT {
     LIST_ENTRY Link; /* in the connection's list of early messages */
     ULONG Offset;
-    ULONG Length;    /* of the message */
+    ULONG Length;    /* length of the message */
     BOOLEAN Bulk;    /* the connection's bulk buffer is in use for this message */
 } ECHO_SLOT;
 
@@ -99,18 +99,18 @@ typedef struct _ECHO_SERVICE {
     NDK_LISTENER *Listener;
     ECHO_BUFFER Messages;
     ECHO_SLOT Slots[ECHO_SLOTS];
-    EX_RUNDOWN_REF Alive;      /* one for each connection */
+    EX_RUNDOWN_REF Alive;      /* each connection holds one acquisition */
     KSPIN_LOCK Lock;           /* guards the members below, slots, connection states, posts, and calls to Cq and Srq */
     LIST_ENTRY Connections;
-    BOOLEAN Refusing;          /* no new connections */
+    BOOLEAN Refusing;          /* new connections are refused */
     BOOLEAN CqClosing;         /* Cq must not be called any more */
     ECHO_COUNTERS Counters;
 } ECHO_SERVICE;
 NTSTATUS EchoServiceStart(ECHO_SERVICE *Service, PDEVICE_OBJECT Device, const ECHO_SETTINGS *Settings);
 VOID EchoServiceStop(ECHO_SERVICE *Service);
 /*
- * Reads and handles all results that are in the completion queue now. So after the close of a queue pair, this reads
- * its last results.
+ * Reads and handles all results that are in the completion queue now. A call after the close of a queue pair reads the
+ * queue pair's last results.
  */
 VOID EchoServicePollResults(ECHO_SERVICE *Service);
 /* Posts the slot to the shared receive queue again. Lock is held. */

@@ -11,8 +11,8 @@
 #define ECHO_MAX_BULK (64 * 4096)
 
 /*
- * The client offers a region of 2 * Length bytes at Address. The service reads the first half and writes it into the
- * second. The answer has the same form with Status as the result, and invalidates the region's token.
+ * The client offers a region of 2 * Length bytes at Address. The service reads the first half and writes these bytes
+ * into the second half. The answer has the same form with Status as the result, and invalidates the region's token.
  */
 typedef struct _ECHO_BULK {
     ULONG Magic;
@@ -40,7 +40,7 @@ typedef struct _ECHO_REPORT {
 } ECHO_REPORT;
 
 typedef struct _ECHO_COUNTERS {
-    LONG Connections; /* since the service started */
+    LONG Connections; /* connections since the service started */
     LONG Open;
     LONG Texts;
     LONG Bulks;

@@ -32,7 +32,7 @@ VOID EchoDeregister(VOID)
     WskDeregister(&Registration);
 }
 
-/* Version 1.2 is the first with NdkSendAndInvalidate and NdkGetCqResultsEx. */
+/* Version 1.2 is the first version with NdkSendAndInvalidate and NdkGetCqResultsEx. */
 NTSTATUS EchoOpenAdapter(ULONG Interface, NDK_ADAPTER **Adapter)
 {
     NDK_VERSION version = { 1, 2 };

@@ -11,8 +11,8 @@
  * receives. A service for clients that do not trust each other gives each queue pair receives of its own.
  *
  * EchoServiceStop ends the connections and waits until the last one is closed. Then it closes the other objects, each
- * before the objects that it depends on. A notification may still run at that time; because of CqClosing it does not
- * use the completion queue.
+ * before the objects that it depends on. A notification may still run at that time; because of CqClosing the
+ * notification does not use the completion queue.
  */
 #include "echo.h"
 
@@ -59,7 +59,7 @@ static VOID ServiceEndConnections(ECHO_SERVICE *Service)
     EchoConnectionEndAll(Service);
 }
 
-/* The provider calls this once for each arm, and not again before it has returned. */
+/* The provider calls this once for each NdkArmCq, and not again before this callback has returned. */
 static VOID CqNotified(PVOID Context, NTSTATUS CqStatus)
 {
     ECHO_SERVICE *service = Context;
@@ -140,7 +140,7 @@ NTSTATUS EchoServiceStart(ECHO_SERVICE *Service, PDEVICE_OBJECT Device, const EC
     return status;
 }
 
-/* Also stops a service that has been started only partly. */
+/* Stops the service, even if it has been started only partly. */
 VOID EchoServiceStop(ECHO_SERVICE *Service)
 {
     KIRQL irql;

@@ -21,17 +21,17 @@ DRIVER_INITIALIZE DriverEntry;
 DRIVER_UNLOAD HelloUnload;
 
 typedef struct _HELLO {
-    KEVENT Done;               /* set by a completion, after it has set the members below */
+    KEVENT Done;               /* set by a callback, after it has set Status and Object */
     NTSTATUS Status;
     NDK_OBJECT_HEADER *Object;
-    KEVENT Event;              /* set if there are results, or Failure is set */
+    KEVENT Event;              /* set when results have arrived or Failure was set */
     LONG Failure;              /* why no more results will arrive */
     NDK_PD *Pd;
     NDK_CQ *Cq;
     NDK_QP *Qp;
     NDK_MR *Mr;
     NDK_CONNECTOR *Connector;
-    CHAR *Buffer;              /* the sent line, then the received one */
+    CHAR *Buffer;              /* the sent line, then the received line */
     MDL *Mdl;
 } HELLO;
 
@@ -40,7 +40,7 @@ static WSK_PROVIDER_NPI HelloProvider;
 static WSK_PROVIDER_NDK_DISPATCH HelloNdk;
 static NDK_ADAPTER *HelloAdapter;
 
-/* Callbacks run at up to DISPATCH_LEVEL, perhaps before the function that started them has returned. */
+/* Callbacks run at up to DISPATCH_LEVEL, perhaps before the function that started the request has returned. */
 static VOID HelloCreated(PVOID Context, NTSTATUS Status, NDK_OBJECT_HEADER *Object)
 {
     HELLO *hello = Context;
@@ -64,7 +64,7 @@ static VOID HelloDisconnected(PVOID Context) { HelloCqNotified(Context, STATUS_C
 
 /*
  * Waits for the completion if Status is STATUS_PENDING, and returns the request's final status. A pending create does
- * not write its out parameter: its callback receives the object.
+ * not write its out parameter: the create's callback receives the object.
  */
 static NTSTATUS HelloWait(HELLO *H, NTSTATUS Status, PVOID *Object)
 {
@@ -159,8 +159,8 @@ static NTSTATUS HelloExchange(HELLO *H, const CHAR *Line)
 }
 
 /*
- * Objects are closed after those that depend on them, and memory is freed last, because the adapter may use it until
- * its region and queue pair are closed.
+ * Objects are closed after the objects that depend on them. Memory is freed last, because the adapter may use memory
+ * until its region and queue pair are closed.
  */
 #define HELLO_CLOSE(H, Object, Function) if ((H)->Object) \
         HelloWait((H), (H)->Object->Dispatch->Function(&(H)->Object->Header, HelloClosed, (H)), NULL)

@@ -226,32 +226,32 @@ typedef struct _SCSI_SUPPORTED_CONTROL_TYPE_LIST {
 
 /* ---- The miniport's routines ------------------------------------------------------------------------------------- */
 
-/* DISPATCH_LEVEL, no lock held. */
+/* Called at DISPATCH_LEVEL, without a lock. */
 typedef BOOLEAN HW_INITIALIZE(_In_ PVOID DeviceExtension);
 typedef HW_INITIALIZE *PHW_INITIALIZE;
-/* PASSIVE_LEVEL. */
+/* Called at PASSIVE_LEVEL. */
 typedef BOOLEAN HW_PASSIVE_INITIALIZE_ROUTINE(_In_ PVOID DeviceExtension);
 typedef HW_PASSIVE_INITIALIZE_ROUTINE *PHW_PASSIVE_INITIALIZE_ROUTINE;
-/* DISPATCH_LEVEL, no lock held. May run several times at the same time. */
+/* Called at DISPATCH_LEVEL, without a lock, and possibly on several threads at the same time. */
 typedef BOOLEAN HW_BUILDIO(_In_ PVOID DeviceExtension, _In_ PSCSI_REQUEST_BLOCK Srb);
 typedef HW_BUILDIO *PHW_BUILDIO;
 typedef BOOLEAN HW_STARTIO(_In_ PVOID DeviceExtension, _In_ PSCSI_REQUEST_BLOCK Srb);
 typedef HW_STARTIO *PHW_STARTIO;
 typedef BOOLEAN HW_INTERRUPT(_In_ PVOID DeviceExtension);
 typedef HW_INTERRUPT *PHW_INTERRUPT;
-/* DISPATCH_LEVEL. */
+/* Called at DISPATCH_LEVEL. */
 typedef VOID HW_TIMER(_In_ PVOID DeviceExtension);
 typedef HW_TIMER *PHW_TIMER;
 typedef VOID HW_TIMER_EX(_In_ PVOID DeviceExtension, _In_opt_ PVOID Context);
 typedef HW_TIMER_EX *PHW_TIMER_EX;
-/* PASSIVE_LEVEL. */
+/* Called at PASSIVE_LEVEL. */
 typedef VOID HW_WORKITEM(_In_ PVOID HwDeviceExtension, _In_opt_ PVOID Context, _In_ PVOID Worker);
 typedef HW_WORKITEM *PHW_WORKITEM;
 typedef VOID HW_DMA_STARTED(_In_ PVOID DeviceExtension);
 typedef HW_DMA_STARTED *PHW_DMA_STARTED;
 typedef BOOLEAN HW_ADAPTER_STATE(_In_ PVOID DeviceExtension, _In_ PVOID Context, _In_ BOOLEAN SaveState);
 typedef HW_ADAPTER_STATE *PHW_ADAPTER_STATE;
-/* PASSIVE_LEVEL. */
+/* Called at PASSIVE_LEVEL. */
 typedef ULONG HW_FIND_ADAPTER(_In_ PVOID DeviceExtension, _In_ PVOID HwContext, _In_ PVOID BusInformation,
                               _In_z_ PCHAR ArgumentString, _Inout_ PPORT_CONFIGURATION_INFORMATION ConfigInfo,
                               _In_ PBOOLEAN Reserved3);
@@ -260,7 +260,7 @@ typedef ULONG VIRTUAL_HW_FIND_ADAPTER(_In_ PVOID DeviceExtension, _In_ PVOID HwC
                                       _In_ PVOID LowerDevice, _In_z_ PCHAR ArgumentString,
                                       _Inout_ PPORT_CONFIGURATION_INFORMATION ConfigInfo, _Out_ PBOOLEAN Again);
 typedef VIRTUAL_HW_FIND_ADAPTER *PVIRTUAL_HW_FIND_ADAPTER;
-/* DISPATCH_LEVEL. HwStartIo is not called until this routine has returned. */
+/* Called at DISPATCH_LEVEL. HwStartIo is not called until this routine has returned. */
 typedef BOOLEAN HW_RESET_BUS(_In_ PVOID DeviceExtension, _In_ ULONG PathId);
 typedef HW_RESET_BUS *PHW_RESET_BUS;
 /* Called at DISPATCH_LEVEL for ScsiStopAdapter and ScsiRestartAdapter, and at PASSIVE_LEVEL for all other types. */
@@ -271,7 +271,7 @@ typedef HW_ADAPTER_CONTROL *PHW_ADAPTER_CONTROL;
 typedef SCSI_UNIT_CONTROL_STATUS HW_UNIT_CONTROL(_In_ PVOID DeviceExtension, _In_ SCSI_UNIT_CONTROL_TYPE ControlType,
                                                  _In_ PVOID Parameters);
 typedef HW_UNIT_CONTROL *PHW_UNIT_CONTROL;
-/* PASSIVE_LEVEL for this routine and the next two. */
+/* This routine and the next two routines are called at PASSIVE_LEVEL. */
 typedef VOID HW_FREE_ADAPTER_RESOURCES(_In_ PVOID DeviceExtension);
 typedef HW_FREE_ADAPTER_RESOURCES *PHW_FREE_ADAPTER_RESOURCES;
 typedef VOID HW_PROCESS_SERVICE_REQUEST(_In_ PVOID DeviceExtension, _In_ PVOID Irp);

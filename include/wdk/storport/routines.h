@@ -41,11 +41,11 @@ typedef enum _SCSI_NOTIFICATION_TYPE {
     _obsolete1,
     _obsolete2,
     RequestTimerCall,      /* PHW_TIMER, ULONG microseconds (0 cancels); each adapter has one such timer */
-    BusChangeDetected,     /* scans the bus */
+    BusChangeDetected,     /* the port driver scans the bus */
     WMIEvent,              /* WMIEvent and WMIReregister have no effect: there is no WMI */
     WMIReregister,
-    LinkUp,                /* sends requests again */
-    LinkDown,              /* sends no requests until LinkUp */
+    LinkUp,                /* the port driver sends requests again */
+    LinkDown,              /* the port driver sends no requests until LinkUp */
     QueryTickCount,        /* PLARGE_INTEGER */
     BufferOverrunDetected, /* ends with a bug check */
     TraceNotification,     /* no effect */
@@ -71,7 +71,7 @@ NTKERNELAPI ULONG StorPortGetSystemAddress(_In_ PVOID HwDeviceExtension, _In_ PS
                                            _Out_ PVOID *SystemAddress);
 NTKERNELAPI ULONG StorPortGetOriginalMdl(_In_ PVOID HwDeviceExtension, _In_ PSCSI_REQUEST_BLOCK Srb,
                                          _Out_ PVOID *Mdl);
-/* PathId, TargetId, Lun: each may be SP_UNTAGGED, which means all. */
+/* PathId, TargetId and Lun may each be SP_UNTAGGED, which means all values. */
 NTKERNELAPI VOID StorPortCompleteRequest(_In_ PVOID HwDeviceExtension, _In_ UCHAR PathId, _In_ UCHAR TargetId,
                                          _In_ UCHAR Lun, _In_ UCHAR SrbStatus);
 
@@ -91,7 +91,7 @@ NTKERNELAPI BOOLEAN StorPortDeviceReady(_In_ PVOID HwDeviceExtension, _In_ UCHAR
 NTKERNELAPI BOOLEAN StorPortSetDeviceQueueDepth(_In_ PVOID HwDeviceExtension, _In_ UCHAR PathId, _In_ UCHAR TargetId,
                                                 _In_ UCHAR Lun, _In_ ULONG Depth);
 
-/* Completes a request of HwProcessServiceRequest. The caller has set IoStatus. */
+/* Completes an IRP that HwProcessServiceRequest has received. The caller must have set the IRP's IoStatus. */
 NTKERNELAPI ULONG StorPortCompleteServiceIrp(_In_ PVOID HwDeviceExtension, _In_ PVOID Irp);
 
 /* ---- Errors, messages, time -------------------------------------------------------------------------------------- */

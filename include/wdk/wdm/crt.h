@@ -222,7 +222,7 @@ NTKERNELAPI int ondk__scwprintf(PCWSTR format, ...);
 
 EXTERN_C_END
 
-/* Two functions have this name: the kernel's without a buffer size, and C's with one. */
+/* Two functions are named swprintf: the kernel's has no parameter for the buffer's size, and C's has one. */
 #undef swprintf
 #ifndef __cplusplus
 #define swprintf(out, second, ...)                                                                             \

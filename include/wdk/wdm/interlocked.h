@@ -150,7 +150,7 @@ NTKERNELAPI BOOLEAN InterlockedCompareExchange128(_Inout_ LONG64 volatile *Desti
 #define InterlockedCompareExchangePointer(target, value, comparand) \
     (InterlockedCompareExchangePointer)(ONDK_ANY_POINTER(target), value, comparand)
 
-/* The operations above under the names of Microsoft's compiler. */
+/* The interlocked operations under the names of Microsoft's compiler. */
 #define _InterlockedIncrement InterlockedIncrement
 #define _InterlockedIncrement16 InterlockedIncrement16
 #define _InterlockedIncrement64 InterlockedIncrement64

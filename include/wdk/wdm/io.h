@@ -390,7 +390,7 @@ NTKERNELAPI VOID IofCompleteRequest(_In_ PIRP Irp, _In_ CCHAR PriorityBoost);
  * Build a request. The caller sends a synchronous request with IoCallDriver, and waits for Event if the status is
  * STATUS_PENDING; the system frees the request when it completes. A request of IoBuildAsynchronousFsdRequest must be
  * freed by its completion routine. With METHOD_BUFFERED, OutputBuffer is filled when the request completes.
- * PASSIVE_LEVEL; IoBuildAsynchronousFsdRequest <= APC_LEVEL. They return NULL if out of memory.
+ * PASSIVE_LEVEL; IoBuildAsynchronousFsdRequest <= APC_LEVEL. These functions return NULL if out of memory.
  */
 NTKERNELAPI PIRP IoBuildDeviceIoControlRequest(_In_ ULONG IoControlCode, _In_ PDEVICE_OBJECT DeviceObject,
                                                _In_opt_ PVOID InputBuffer, _In_ ULONG InputBufferLength,
@@ -471,8 +471,8 @@ FORCEINLINE VOID IoSetCompletionRoutine(_In_ PIRP Irp, _In_opt_ PIO_COMPLETION_R
 }
 
 /*
- * Same as IoSetCompletionRoutine. On Windows this also keeps the driver loaded until the completion routine has
- * returned.
+ * Same as IoSetCompletionRoutine. On Windows this function also keeps the driver loaded until the completion routine
+ * has returned.
  */
 FORCEINLINE NTSTATUS IoSetCompletionRoutineEx(_In_ PDEVICE_OBJECT DeviceObject, _In_ PIRP Irp,
                                               _In_ PIO_COMPLETION_ROUTINE CompletionRoutine, _In_opt_ PVOID Context,

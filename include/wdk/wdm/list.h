@@ -16,7 +16,7 @@ typedef ULONG_PTR KSPIN_LOCK, *PKSPIN_LOCK;
 
 /* ---- Doubly linked ----------------------------------------------------------------------------------------------- */
 
-/* Reports inconsistent links. Returns if checks are off or in go-on mode. */
+/* Reports inconsistent links. Returns unless the checks are set to stop the program. */
 NTKERNELAPI VOID FatalListEntryError(_In_ PVOID p1, _In_ PVOID p2, _In_ PVOID p3);
 
 FORCEINLINE VOID RtlpCheckListEntry(_In_ PLIST_ENTRY Entry)
@@ -147,7 +147,9 @@ typedef struct DECLSPEC_ALIGN(16) _SLIST_ENTRY {
     struct _SLIST_ENTRY *Next;
 } SLIST_ENTRY, *PSLIST_ENTRY;
 
-/* Only the routines access the members. A zeroed header is an empty list. Bit 0 of Region is set during a change. */
+/*
+ * Only the SList routines access the members. A zeroed header is an empty list. Bit 0 of Region is set during a change.
+ */
 typedef union DECLSPEC_ALIGN(16) _SLIST_HEADER {
     __extension__ struct {
         ULONGLONG Alignment;

@@ -194,8 +194,8 @@ NTKERNELAPI PMDL MmAllocatePagesForMdlEx(_In_ PHYSICAL_ADDRESS LowAddress, _In_ 
 NTKERNELAPI VOID MmFreePagesFromMdl(_Inout_ PMDL MemoryDescriptorList);
 
 /*
- * The memory is page aligned and not zeroed. Returns NULL if out of memory, or if no page has such an address;
- * addresses here are usually above 4 GB. IRQL <= DISPATCH_LEVEL.
+ * The memory is page aligned and not zeroed. Returns NULL if out of memory, or if no page is at or below the highest
+ * acceptable address. Addresses here are usually above 4 GB. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI PVOID MmAllocateContiguousMemory(_In_ SIZE_T NumberOfBytes, _In_ PHYSICAL_ADDRESS HighestAcceptableAddress);
 NTKERNELAPI PVOID MmAllocateContiguousMemorySpecifyCache(_In_ SIZE_T NumberOfBytes,

@@ -48,7 +48,7 @@ typedef enum _POOL_TYPE {
 #define POOL_NX_ALLOCATION 512
 #define POOL_ZERO_ALLOCATION 1024
 
-/* Flags of the low half are required; flags of the high half are optional. */
+/* Flags in the low 32 bits are required; flags in the high 32 bits are optional. */
 typedef ULONG64 POOL_FLAGS;
 #define POOL_FLAG_REQUIRED_START 0x0000000000000001ULL
 #define POOL_FLAG_USE_QUOTA 0x0000000000000001ULL
@@ -133,8 +133,8 @@ NTKERNELAPI PVOID ExAllocatePoolWithQuotaTag(_In_ POOL_TYPE PoolType, _In_ SIZE_
  */
 NTKERNELAPI PVOID ExAllocatePool2(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);
 /*
- * Also returns NULL if a required parameter has a type that this function does not support. It supports the priority,
- * and for nonpaged pool node 0. So secure pool is refused.
+ * Like ExAllocatePool2, but also returns NULL if a required parameter has a type that this function does not support.
+ * ExAllocatePool3 supports the priority and, for nonpaged pool, node 0. Secure pool is therefore refused.
  */
 NTKERNELAPI PVOID ExAllocatePool3(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag,
                                   _In_opt_ PCPOOL_EXTENDED_PARAMETER ExtendedParameters,

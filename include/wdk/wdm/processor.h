@@ -96,9 +96,9 @@ C_ASSERT(sizeof(PROCESSOR_GROUP_INFO) == 48);
 C_ASSERT(offsetof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX, Processor) == 8);
 
 /*
- * Returns the sets of processors that share a core, package, cache, node or group: all of them, or those that contain
- * ProcessorNumber. After STATUS_INFO_LENGTH_MISMATCH, *Length is the size needed. If the host reports no topology,
- * there are one package, cores of one processor each, and no caches. Modules are not reported.
+ * Returns the sets of processors that share a core, package, cache, node or group: all sets, or only the sets that
+ * contain ProcessorNumber. After STATUS_INFO_LENGTH_MISMATCH, *Length is the size needed. If the host reports no
+ * topology, there are one package, cores of one processor each, and no caches. Modules are not reported.
  */
 NTKERNELAPI NTSTATUS KeQueryLogicalProcessorRelationship(
     _In_opt_ PPROCESSOR_NUMBER ProcessorNumber, _In_ LOGICAL_PROCESSOR_RELATIONSHIP RelationshipType,

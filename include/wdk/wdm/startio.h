@@ -12,14 +12,14 @@ EXTERN_C_START
 
 /*
  * Passes the request to StartIo at once or, if the device is busy, inserts it into DeviceObject->DeviceQueue: at the
- * end, or by *Key. If CancelFunction is given, IoStartPacket holds the cancel spin lock meanwhile. If the request was
- * cancelled before, IoStartPacket calls its cancel routine. IRQL <= DISPATCH_LEVEL.
+ * end, or by *Key. If CancelFunction is given, IoStartPacket holds the cancel spin lock while it does so. If the
+ * request was cancelled before, IoStartPacket calls its cancel routine. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID IoStartPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ PIRP Irp, _In_opt_ PULONG Key,
                                _In_opt_ PDRIVER_CANCEL CancelFunction);
 /*
- * The driver calls these two functions when it has completed CurrentIrp. They pass the next request, if there is one,
- * to StartIo. Cancelable must be TRUE if requests have cancel routines. DISPATCH_LEVEL.
+ * The driver calls one of these two functions when it has completed CurrentIrp. The function passes the next request,
+ * if there is one, to StartIo. Cancelable must be TRUE if requests have cancel routines. DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID IoStartNextPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable);
 NTKERNELAPI VOID IoStartNextPacketByKey(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable, _In_ ULONG Key);

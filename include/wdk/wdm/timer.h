@@ -58,8 +58,8 @@ NTKERNELAPI NTSTATUS KeSetTargetProcessorDpcEx(_Inout_ PKDPC Dpc, _In_ PPROCESSO
 NTKERNELAPI VOID KeFlushQueuedDpcs(VOID);
 
 /*
- * Due times are as in waits: negative values are relative, others are system time. Period is in milliseconds.
- * TolerableDelay has no effect. IRQL <= DISPATCH_LEVEL.
+ * Negative due times are relative; other due times are system time. Period is in milliseconds. TolerableDelay has no
+ * effect. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID KeInitializeTimer(_Out_ PKTIMER Timer);
 NTKERNELAPI VOID KeInitializeTimerEx(_Out_ PKTIMER Timer, _In_ TIMER_TYPE Type);
