@@ -285,7 +285,10 @@ static NTSTATUS registry_query_deliver(const RTL_QUERY_REGISTRY_TABLE *entry, st
     return status == STATUS_BUFFER_TOO_SMALL ? STATUS_SUCCESS : status;
 }
 
-/* Returns the size with the terminators; a list ends with an empty string. */
+/*
+ * Returns the size of a default value with its terminators, or 0 if the type is not text. A list ends with an empty
+ * string.
+ */
 static ULONG registry_query_default_size(ULONG type, const WCHAR *text)
 {
     ULONG units = 0;

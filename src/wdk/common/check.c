@@ -118,7 +118,10 @@ static void check_print_breach(FILE *out, const struct breach *b)
             (unsigned long long)p[1], (unsigned long long)p[2], (unsigned long long)p[3], b->rule->text);
 }
 
-/* Runs before the kernel's other constructors, so that all of them run in the mode that the host program chose. */
+/*
+ * Sets the mode of the checks from the environment. Runs before the library's other constructors, so that they run in
+ * that mode.
+ */
 __attribute__((constructor(101))) static void check_start(void)
 {
     const char *word = getenv("ONDK_WDK_CHECKS");

@@ -166,7 +166,10 @@ static size_t format_count_wide(const struct spec *spec, const WCHAR *text)
     return n;
 }
 
-/* Returns whether the argument is wide. Without a size, c and s are as wide as the format; C and S are not. */
+/*
+ * Returns whether the argument is wide. Without a size, c and s have the format's width, and C and S have the other
+ * width.
+ */
 static bool format_is_wide(const struct sink *s, const struct spec *spec)
 {
     if (spec->size == SIZE_SHORT)

@@ -22,7 +22,10 @@ struct deadline {
     struct timespec at;
 };
 
-/* Returns false if the deadline has passed. After true the caller must check the word again. */
+/*
+ * Sleeps while *word equals `seen`. Returns false if the deadline has passed. After true the caller must check the word
+ * again.
+ */
 static inline bool futex_sleep(void *word, unsigned seen, const struct deadline *until)
 {
     int op = FUTEX_WAIT_BITSET_PRIVATE | (until && until->clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0);

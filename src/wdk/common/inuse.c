@@ -61,7 +61,10 @@ static void inuse_match(void *context, enum live_kind kind, const void *thing, c
     p->found->by = *made;
 }
 
-/* If `objects` is true, finds only kernel objects that must not be initialized now, and no other memory in use. */
+/*
+ * Finds a use of the memory and describes it in *found. If `objects` is true, finds only kernel objects that must not
+ * be initialized now. Returns false if there is no such use.
+ */
 static bool inuse_search(const void *start, size_t size, bool objects, struct inuse_found *found)
 {
     const struct rule *freed = &check_rules[CHECK_OBJECT_FREED_IN_USE];
@@ -93,7 +96,7 @@ static void inuse_describe_use(char *text, size_t room, const struct inuse_found
                        block->tag);
 }
 
-/* `block` may be NULL. */
+/* Reports a use that was found. If the memory is a pool block, `block` describes that block; otherwise it is NULL. */
 static void inuse_report(const char *routine, const void *start, const struct inuse_found *found,
                          const struct inuse_block *block)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds memory that is freed or initialized while it is in use: an event that a thread waits for, a set timer, a queued
- * DPC, a held lock, a context of a pending request. Code that uses memory of the driver registers a function that
- * searches it; code that frees or initializes memory calls inuse_check.
+ * DPC, a held lock, a context of a pending request. Code that uses memory of the driver registers a function that finds
+ * such uses. Code that frees or initializes memory calls inuse_check.
  */
 #ifndef WDK_INUSE_H
 #define WDK_INUSE_H
@@ -14,8 +14,8 @@
 
 struct inuse_found {
     const struct rule *rule; /* CHECK_OBJECT_FREED_IN_USE, unless inuse_find sets another */
-    const void *object;      /* inside the memory */
-    const char *what;        /* "event that a thread waits for" */
+    const void *object;      /* what is in use; begins inside the memory */
+    const char *what;        /* for example "event that a thread waits for" */
     const char *routine;     /* the call that began the use, for example "NdkConnect"; NULL: not known */
     const char *owner_type;  /* the NDK object that uses the memory, for example "NDK_QP"; NULL: none */
     const void *owner;
@@ -24,15 +24,15 @@ struct inuse_found {
 };
 
 /*
- * Returns true if something that begins inside [start, start + size) is in use. Called without a lock. May acquire only
- * locks that are held for a short time.
+ * Returns true if something that begins inside [start, start + size) is in use, and describes that use in *out. Called
+ * with no lock held. May acquire only locks that are held for a short time.
  */
 typedef bool inuse_find(const void *start, size_t size, struct inuse_found *out);
 
-/* Registers a function, at most 16. A function stays registered for ever. Idempotent. */
+/* Registers a function for ever. At most 16 functions can be registered. Idempotent. */
 void inuse_add_source(inuse_find *find);
 
-/* Call before memory is freed. Reports the first use that is found. Does nothing while checks are off. */
+/* Must be called before memory is freed. Reports the first use that is found. Does nothing while checks are off. */
 void inuse_check(const char *routine, const void *start, size_t size);
 
 /* The pool block that is about to be freed, for the report. */
@@ -45,7 +45,7 @@ struct inuse_block {
 /* Like inuse_check, for a pool block. The report also describes the block and prints the stack that allocated it. */
 void inuse_check_block(const char *routine, const struct inuse_block *block);
 
-/* Call before an object is initialized. Reports a use as CHECK_OBJECT_REINITIALIZED. */
+/* Must be called before an object is initialized. If the object is in use, reports CHECK_OBJECT_REINITIALIZED. */
 void inuse_check_init(const char *routine, const void *object, size_t size);
 
 #endif

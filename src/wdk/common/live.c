@@ -148,7 +148,9 @@ static void live_walk_all_sources(live_on_entry *visit, void *context)
     source_walk(&foreign_sources, visit, context);
 }
 
-/* A copy of what the sources visit. The sources hold locks that must not be held while printing. */
+/*
+ * Copies of the things that the sources (see live.h) visit. A source holds a lock that must not be held while printing.
+ */
 struct shown {
     uint32_t count, room;
     struct shown_entry {
@@ -187,7 +189,10 @@ static bool live_is_busy(enum live_kind kind)
            kind == LIVE_SRB;
 }
 
-/* Counts every work item that a source visits, because it is queued or runs. A registered work item may be idle. */
+/*
+ * Counts a thing that ends without a call by the driver. Also counts each work item, because a source visits a work
+ * item only while it is queued or runs. A registered work item may be idle.
+ */
 static void live_count_busy(void *context, enum live_kind kind, const void *thing, const char *what,
                             const struct stack *made)
 {
@@ -232,7 +237,10 @@ static void live_print(FILE *out, enum live_kind kind, const void *thing, const 
     stack_print(made, out, "    ");
 }
 
-/* More things may appear between counting and copying. A thing for which there is no room is not printed. */
+/*
+ * Prints the things that the sources visit, and returns their number. The sources are visited once to count the things
+ * and once to copy them. If more things appear between, those without room are not printed.
+ */
 static uint32_t live_report_sources(FILE *out, const void *start, uint64_t size)
 {
     struct shown shown = { 0 };

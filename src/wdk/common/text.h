@@ -27,7 +27,7 @@ size_t text_wide_length(const WCHAR *s);
 WCHAR *text_wide_copy(const char *s) PRIVATE_EXPORT(text_wide_copy);
 char *text_narrow_copy(const WCHAR *s, size_t length);
 
-/* Simple case mapping of one UTF-16 unit, as names in the registry and in \Device are compared. */
+/* Map one UTF-16 unit to upper or lower case. Names in the registry and in \Device are compared with this mapping. */
 WCHAR text_upcase(WCHAR c);
 WCHAR text_downcase(WCHAR c);
 

@@ -15,8 +15,8 @@
 #include "wdk/mm/checked_pool.h"
 
 /*
- * Returns true if the list can store another entry. An entry smaller than LOOKASIDE_MINIMUM_BLOCK_SIZE has no room for
- * the list's link.
+ * Returns true if the list can store another entry. A list of entries smaller than LOOKASIDE_MINIMUM_BLOCK_SIZE stores
+ * none, because such an entry has no room for the list's link.
  */
 static bool lookaside_has_room(const GENERAL_LOOKASIDE *l)
 {
@@ -72,7 +72,7 @@ static PVOID lookaside_pop(const char *routine, GENERAL_LOOKASIDE *l)
     return entry;
 }
 
-/* Returns false if the list is full. */
+/* Adds a freed entry to the list. Returns false if the list is full. */
 static bool lookaside_push(const char *routine, GENERAL_LOOKASIDE *l, PVOID entry)
 {
     irql_check_max(routine, lookaside_is_paged(l) ? APC_LEVEL : DISPATCH_LEVEL);

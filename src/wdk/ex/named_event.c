@@ -17,7 +17,7 @@ struct named_event {
     KEVENT event; /* first member, because the event's address is the object's address */
     struct named_event *next;
     UNICODE_STRING name;
-    int handles; /* under the lock */
+    int handles; /* open handles; guarded by `lock` */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -48,7 +48,7 @@ static struct _OBJECT_TYPE event_type = { "event", named_event_destroy, named_ev
 static struct _OBJECT_TYPE *event_type_pointer = &event_type;
 struct _OBJECT_TYPE **ExEventObjectType = &event_type_pointer;
 
-/* Requires the lock. Returns NULL if out of memory. */
+/* Creates an event with this name. Requires the lock. Returns NULL if out of memory. */
 static struct named_event *named_event_add(PCUNICODE_STRING name, EVENT_TYPE type)
 {
     struct named_event *e = ob_new(&event_type, sizeof *e);

@@ -20,13 +20,13 @@ static const struct lock_kind resource_kind = { .name = "ERESOURCE", .is_release
 enum kind { EXCLUSIVE, SHARED, SHARED_STARVING, SHARED_WAITING };
 
 struct owner {
-    LIST_ENTRY link; /* in Owners */
+    LIST_ENTRY link; /* in the resource's list Owners */
     ERESOURCE_THREAD thread;
     ULONG count;
 };
 
 struct waiter {
-    LIST_ENTRY link; /* in Waiters */
+    LIST_ENTRY link; /* in the resource's list Waiters */
     KEVENT granted;
     ERESOURCE_THREAD thread;
     bool exclusive;
@@ -56,7 +56,10 @@ static struct owner *resource_find_owner(ERESOURCE *r, ERESOURCE_THREAD thread)
     return NULL;
 }
 
-/* Adds `count` to the thread's entry. If the thread has no entry, uses *fresh as its entry and sets *fresh to NULL. */
+/*
+ * Adds `count` shared acquisitions to the thread's entry. If the thread has no entry, uses *fresh as its entry and sets
+ * *fresh to NULL.
+ */
 static void resource_add_shared(ERESOURCE *r, ERESOURCE_THREAD thread, struct owner **fresh, ULONG count)
 {
     struct owner *o = resource_find_owner(r, thread);
@@ -258,7 +261,10 @@ __attribute__((constructor)) static void resource_register(void)
     inuse_add_source(resource_find_in_use);
 }
 
-/* See struct lock_kind: only an ERESOURCE may be released by a thread that is not its owner. */
+/*
+ * The is_released function of an ERESOURCE (see struct lock_kind), which another thread may release for its owner.
+ * Returns true if the calling thread is no longer an owner, or if the resource was deleted.
+ */
 static bool resource_is_released(const void *resource)
 {
     ERESOURCE *r = (ERESOURCE *)(uintptr_t)resource;
@@ -357,7 +363,7 @@ VOID ExReleaseResourceForThreadLite(PERESOURCE Resource, ERESOURCE_THREAD Resour
     resource_release("ExReleaseResourceForThreadLite", Resource, ResourceThreadId);
 }
 
-/* Also grants the resource to all threads that wait for shared access. */
+/* Makes the exclusive owner a shared owner, and grants the resource to all threads that wait for shared access. */
 VOID ExConvertExclusiveToSharedLite(PERESOURCE Resource)
 {
     struct owner *fresh = owner_create();

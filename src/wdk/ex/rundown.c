@@ -115,9 +115,10 @@ VOID ExWaitForRundownProtectionRelease(PEX_RUNDOWN_REF RunRef)
 /* ---- Cache-aware ------------------------------------------------------------------------------------------------- */
 
 /*
- * When rundown begins, rundown_collect marks each slot and moves its count to `remaining`. From then on a release on
- * that slot decrements `remaining`. Until all slots are collected, `remaining` is too high by COLLECTING, so that it
- * does not reach 0 early. The first thread that waits for the rundown collects the slots.
+ * Each processor has a slot with a count of protections. When rundown begins, rundown_collect marks each slot and moves
+ * its count to `remaining`. From then on a release on that slot decrements `remaining`. Until all slots are collected,
+ * `remaining` is too high by COLLECTING, so that it does not reach 0 early. The first thread that waits for the rundown
+ * collects the slots.
  */
 enum { COLLECTING = 1 << 30 };
 
@@ -127,9 +128,9 @@ struct slot {
 
 struct _EX_RUNDOWN_REF_CACHE_AWARE {
     volatile LONG remaining;
-    volatile LONG collected; /* a thread has begun to collect */
+    volatile LONG collected; /* set by the thread that collects the slots, when it begins */
     ULONG slot_count;
-    PVOID allocation; /* NULL if the memory is the driver's own */
+    PVOID allocation; /* the memory of this struct and its slots; NULL if the driver supplied that memory */
     struct slot *slots;
 };
 

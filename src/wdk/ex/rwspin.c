@@ -141,7 +141,9 @@ VOID ExReleaseSpinLockExclusiveFromDpcLevel(PEX_SPIN_LOCK SpinLock)
     rwspin_release(__func__, SpinLock, true);
 }
 
-/* Succeeds only if the caller is the only reader. Otherwise it stays a reader. */
+/*
+ * Makes the caller, a reader, the writer if there is no other reader. Otherwise fails, and the caller stays a reader.
+ */
 LOGICAL ExTryConvertSharedSpinLockExclusive(PEX_SPIN_LOCK SpinLock)
 {
     LONG now = rwspin_load(SpinLock);

@@ -17,7 +17,7 @@ struct _EX_TIMER {
     KDPC dpc;
     PEXT_CALLBACK callback;
     PVOID context;
-    bool deleted; /* under the dispatcher's lock */
+    bool deleted; /* guarded by the dispatcher's lock */
     EXT_DELETE_PARAMETERS last;
     WORK_QUEUE_ITEM item;
 };
@@ -91,7 +91,7 @@ BOOLEAN ExCancelTimer(PEX_TIMER Timer, PEXT_CANCEL_PARAMETERS Parameters)
     return timer_cancel(&Timer->timer);
 }
 
-/* If the timer is set, returns true and lets its next expiration delete it. */
+/* If the timer is set, lets its next expiration delete it and returns true. Otherwise returns false. */
 static bool ex_timer_delete_on_expire(PEX_TIMER t)
 {
     bool set;

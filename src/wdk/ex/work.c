@@ -10,7 +10,7 @@
 #include "wdk/ke/thread.h"
 #include "wdk/ob/object.h"
 
-/* An Ex item whose routine is work_io_marker. A worker makes `call` instead of calling that routine. */
+/* A WORK_QUEUE_ITEM whose routine is work_io_marker. A worker thread runs `call` instead of that routine. */
 struct _IO_WORKITEM {
     WORK_QUEUE_ITEM item;
     struct worker_call call;
@@ -63,7 +63,10 @@ void worker_call_run(const struct worker_call *c)
     ob_unref(c->object);
 }
 
-/* worker_queue calls this only for an item that it accepts, so a queued item keeps the call that it was queued with. */
+/*
+ * Stores the call in the item. worker_queue calls this function only for an item that is not yet queued, so a queued
+ * item keeps its call.
+ */
 static void work_prepare_io(void *context)
 {
     struct worker_call *c = context;

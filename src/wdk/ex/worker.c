@@ -31,7 +31,7 @@ static const void *running_io[MAX_WORKERS];        /* like `running`, for routin
 
 static PWORKER_THREAD_ROUTINE own_routines[MAX_OWN_ROUTINES];
 
-/* Requires the lock. */
+/* Returns true if worker_add_own_routine has registered the routine. Requires the lock. */
 static bool worker_is_own_routine(PWORKER_THREAD_ROUTINE routine)
 {
     for (int i = 0; i < MAX_OWN_ROUTINES; i++)
@@ -61,8 +61,8 @@ static void worker_unlink_item(WORK_QUEUE_ITEM *item)
 }
 
 /*
- * Requires the lock. Stores the routine in *runs before the lock is released, so that the unload of the driver finds
- * either the item in the queue or the routine in *runs.
+ * Removes the first item from the queue and returns its call. Requires the lock. Stores the routine in *runs before the
+ * lock is released, so that the unload of the driver finds either the item in the queue or the routine in *runs.
  */
 static struct worker_call worker_pop_item(_Atomic(const void *) *runs)
 {
@@ -110,7 +110,9 @@ static void *worker_main(void *argument)
     return argument;
 }
 
-/* Increments *count if the thread could be created. If not, the items wait for the other workers. */
+/*
+ * Starts a thread, and increments *count if the thread could be created. If not, the items wait for the other workers.
+ */
 static void worker_start_thread(void *(*routine)(void *), void *argument, unsigned *count)
 {
     pthread_t thread;
@@ -159,7 +161,10 @@ static void watchdog_wake(void)
     has_watchdog = count > 0;
 }
 
-/* Requires the lock. Called if the queue has more items than there are idle workers. */
+/*
+ * Starts another worker, or wakes the watchdog if there are enough workers. Requires the lock. Called if the queue has
+ * more items than there are idle workers.
+ */
 static void worker_add(void)
 {
     unsigned enough = processor_count() < 2 ? 2 : processor_count();
@@ -201,7 +206,7 @@ bool worker_remove(WORK_QUEUE_ITEM *item)
     return was_queued;
 }
 
-/* Requires the lock. */
+/* Returns true if an Io work item runs a routine in [start, start + size). Requires the lock. */
 static bool worker_io_runs_in(const char *start, uint64_t size)
 {
     for (unsigned i = 0; i < workers; i++)
@@ -219,8 +224,8 @@ void worker_wait_io(const char *start, uint64_t size)
 }
 
 /*
- * Reports the item with a stack of one frame, the routine. Adds 1 because stack_print subtracts 1 from a return
- * address.
+ * Passes the item to `visit` with a stack of one frame, the routine. stack_print subtracts 1 from each frame, which is
+ * usually a return address, so the frame is the routine's address plus 1.
  */
 static void worker_report_routine(live_on_entry *visit, void *context, const void *thing, const char *what,
                                   const void *routine)

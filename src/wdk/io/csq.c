@@ -18,7 +18,10 @@ static PIO_CSQ csq_from_irp(PIRP irp)
     return context->Type == TYPE_CONTEXT ? context->Csq : (PIO_CSQ)(void *)context;
 }
 
-/* Requires the queue's lock. Afterwards IoCsqRemoveIrp with the IRP's context returns NULL. */
+/*
+ * Separates the IRP from its context. Requires the queue's lock. Afterwards IoCsqRemoveIrp with that context returns
+ * NULL.
+ */
 static void csq_detach_irp(PIRP irp)
 {
     PIO_CSQ_IRP_CONTEXT context = irp->Tail.Overlay.DriverContext[3];
@@ -73,9 +76,9 @@ static NTSTATUS csq_insert(PIO_CSQ queue, PIRP irp, PVOID context)
 }
 
 /*
- * Requires the queue's lock. Sets the cancel routine. If the IRP was cancelled before that, removes the IRP from the
- * queue and returns true: the caller completes it. Returns false if the IRP is not cancelled, or if IoCancelIrp calls
- * the cancel routine.
+ * Sets the IRP's cancel routine. Requires the queue's lock. If the IRP was cancelled before that, removes it from the
+ * queue and returns true; the caller must then complete the IRP. Returns false if the IRP is not cancelled, or if
+ * IoCancelIrp calls the cancel routine.
  */
 static bool csq_remove_if_cancelled(PIO_CSQ queue, PIRP irp)
 {
@@ -116,7 +119,10 @@ VOID IoCsqInsertIrp(PIO_CSQ Csq, PIRP Irp, PIO_CSQ_IRP_CONTEXT Context)
     (void)IoCsqInsertIrpEx(Csq, Irp, Context, NULL);
 }
 
-/* Requires the queue's lock. Returns false if the IRP is being cancelled, so that its cancel routine removes it. */
+/*
+ * Removes the IRP from the queue. Requires the queue's lock. Returns false if the IRP is being cancelled, because the
+ * cancel routine then removes it.
+ */
 static bool csq_remove_irp(PIO_CSQ queue, PIRP irp)
 {
     if (!IoSetCancelRoutine(irp, NULL))

@@ -22,7 +22,7 @@
 #include "wdk/ob/object.h"
 
 struct device {
-    DEVICE_OBJECT object; /* first member, because the device's address is the object's; the extension follows */
+    DEVICE_OBJECT object; /* first member: its address is the device's; the driver's extension follows the struct */
     PDEVICE_OBJECT below; /* the device to which this one is attached */
     bool deleted;
     struct device_start_io start_io;
@@ -31,7 +31,7 @@ struct device {
 
 /* Guards the drivers' lists of devices, the stacks, the counts of opens, and shutdowns. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct device *shutdowns; /* the newest first, which is the order of notification */
+static struct device *shutdowns; /* devices registered for shutdown; newest first, and notified in this order */
 
 static void shutdown_unregister(struct device *d);
 

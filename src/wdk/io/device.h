@@ -16,7 +16,7 @@ struct device_start_io {
     struct spin lock;              /* guards the members below */
     unsigned running;              /* calls of StartIo that have not returned */
     unsigned n_requested;          /* calls of IoStartNextPacket... that were deferred */
-    unsigned flags;                /* of the last deferred call, like `key` */
+    unsigned flags;                /* `flags` and `key` are those of the last deferred call */
     ULONG key;
 };
 struct device_start_io *device_start_io(PDEVICE_OBJECT device);
@@ -40,8 +40,8 @@ void device_count_close(PDEVICE_OBJECT device);
 PDEVICE_OBJECT device_ref_top(PDEVICE_OBJECT device);
 
 /*
- * Opens a device by name: sends IRP_MJ_CREATE to the top of its stack. The file has one reference; dropping the last
- * reference sends IRP_MJ_CLOSE. *information receives the Information of the IRP. Requires PASSIVE_LEVEL.
+ * Opens a device by name: sends IRP_MJ_CREATE to the top of the device's stack. The file has one reference; dropping
+ * the last reference sends IRP_MJ_CLOSE. *information receives the Information of the IRP. Requires PASSIVE_LEVEL.
  */
 NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share, ULONG options, enum irp_from from,
                           PFILE_OBJECT *file, ULONG_PTR *information);

@@ -49,7 +49,7 @@ struct ondk_wdk_driver {
     const char *start; /* the module's address range, by which outstanding things are attributed to the driver */
     uint64_t size;
     UNICODE_STRING registry_path;
-    struct client *clients; /* IoAllocateDriverObjectExtension */
+    struct client *clients; /* created by IoAllocateDriverObjectExtension */
     NTSTATUS entry_status;
     struct ondk_wdk_driver *next;
 };
@@ -61,7 +61,10 @@ struct _OBJECT_TYPE **IoDriverObjectType = &driver_type_pointer;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* serialises loading and unloading */
 static pthread_mutex_t clients_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Guards `drivers` for reports, which do not use `lock`, because a load that hangs holds it. A change requires both. */
+/*
+ * Guards `drivers` for reports. A report does not acquire `lock`, because a load that hangs holds `lock`. To change
+ * `drivers`, a thread must hold both locks.
+ */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ondk_wdk_driver *drivers;
 
@@ -194,8 +197,9 @@ static int driver_explain_dlopen(const char *path, const char *message)
 }
 
 /*
- * If dlerror's message is about a model's library that was not found, loads it from the directory of this library. The
- * dynamic loader does not search that directory on behalf of the driver. Returns true if it has loaded the library.
+ * If dlerror's message is about a model's library that was not found, loads that library from the directory of this
+ * library. The dynamic loader does not search that directory on behalf of the driver. Returns true if it has loaded the
+ * library.
  */
 static bool driver_load_model_library(const char *message)
 {
@@ -287,8 +291,8 @@ static bool driver_init_object(struct ondk_wdk_driver *d)
 }
 
 /*
- * Does not unmap the module: driver_free does. A device that was not deleted keeps its reference to the driver, so this
- * function may never be called.
+ * Frees the members of the driver object when its last reference is dropped. A device that was not deleted keeps its
+ * reference, so this function may never be called. driver_free unmaps the module.
  */
 static void driver_destroy(void *driver)
 {
@@ -445,7 +449,10 @@ static bool driver_make_service_key(const struct ondk_wdk_driver *d, const char 
            !ondk_wdk_registry_set_text(key, "ImagePath", REG_EXPAND_SZ, path, (uint32_t)strlen(path));
 }
 
-/* Unloads the driver again if a model refuses it, for example because its only device does not start. */
+/*
+ * Calls the `start` function of each driver model. If a model refuses the driver, for example because its only device
+ * does not start, unloads the driver and returns -1.
+ */
 static int driver_start_models(struct ondk_wdk_driver *d, uint32_t *status)
 {
     char why[1024];
@@ -472,7 +479,7 @@ static int driver_start(struct ondk_wdk_driver *d, const char *path, uint32_t *s
         return -1;
     }
     driver_link(d);
-    if (!check_on()) /* with checks on, each block has its own pages, and runs are not used */
+    if (!check_on()) /* with checks on, no block comes from these runs of pages */
         pool_runs_prepare();
     if (!driver_call(driver_run_entry, d)) {
         driver_unlink(d);

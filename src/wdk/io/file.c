@@ -152,8 +152,8 @@ static int file_open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
 }
 
 /*
- * Opens a file beneath the directory `below`, or the root if `below` is -1. The host's kernel refuses a path that leads
- * out of that directory. Returns -1 and sets errno if it fails.
+ * Opens a file beneath the directory `below`. If `below` is -1, that is the directory of ondk_wdk_set_file_root. The
+ * host's kernel refuses a path that leads out of the directory. Returns -1 and sets errno if it fails.
  */
 static int file_open_beneath(int below, const char *name, int flags)
 {
@@ -170,7 +170,7 @@ static int file_open_beneath(int below, const char *name, int flags)
     return result;
 }
 
-/* Creates the directory. The directory may exist if the disposition is FILE_OPEN_IF. */
+/* Creates the directory. If the disposition is FILE_OPEN_IF, succeeds for a directory that exists. */
 static NTSTATUS file_make_directory(int below, char *name, ULONG disposition)
 {
     char *base = strrchr(name, '/');

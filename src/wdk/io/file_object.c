@@ -51,7 +51,7 @@ void file_object_cleanup(PFILE_OBJECT file)
     file_object_send(file, IRP_MJ_CLEANUP);
 }
 
-/* A file object has at most one handle, so this is always the close of the last handle. */
+/* Called when a handle to the file is closed. A file object has at most one handle, so that handle was the last. */
 static void file_object_on_close(void *object)
 {
     PFILE_OBJECT file = object;
@@ -69,7 +69,10 @@ static void file_object_send_close(void *context)
     file_object_send(file, IRP_MJ_CLOSE);
 }
 
-/* Drivers receive IRP_MJ_CLOSE at PASSIVE_LEVEL, but the last reference may be dropped at DISPATCH_LEVEL. */
+/*
+ * Called when the last reference is dropped. Drivers receive IRP_MJ_CLOSE at PASSIVE_LEVEL, so at a higher IRQL another
+ * thread sends the IRP.
+ */
 static void file_object_destroy(void *object)
 {
     PFILE_OBJECT file = object;

@@ -135,7 +135,9 @@ static void host_request_print(const struct irp_pending *p, FILE *out)
     }
 }
 
-/* Requests beyond the room are not printed. */
+/*
+ * Prints the pending requests, at most ROOM. Returns how many of the printed requests are still in a dispatch routine.
+ */
 uint32_t ondk_wdk_report_requests(uint32_t thread, FILE *out)
 {
     enum { ROOM = 16 };

@@ -220,8 +220,8 @@ NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
 /* ---- Complete --------------------------------------------------------------------------------------------------- */
 
 /*
- * Adds a fact. The dispatch routine returns and the request is completed, in either order. The later of the two calls
- * compares the return value with the mark of IoMarkIrpPending.
+ * Adds a fact to b->pending_facts. The dispatch routine returns and the request is completed, in either order. The
+ * later of the two calls compares the return value with the mark of IoMarkIrpPending.
  */
 static void irp_check_pending(struct irp_block *b, int fact)
 {
@@ -340,7 +340,7 @@ static void irp_add_sending(struct irp_block *b, const IO_STACK_LOCATION *top)
     pthread_mutex_unlock(&lock);
 }
 
-/* Requires the lock. */
+/* Removes the block from the list `sending`. Requires the lock. */
 static void irp_remove_sending(struct irp_block *b)
 {
     struct irp_block **at = &sending;
@@ -402,7 +402,10 @@ struct irp_selection {
     unsigned thread;
 };
 
-/* Requires the lock. A completed request is not selected, because its driver need no longer expect a cancellation. */
+/*
+ * Returns true if the request is selected and not yet cancelled. Requires the lock. A completed request is not
+ * selected, because its driver need no longer expect a cancellation.
+ */
 static bool irp_must_cancel(struct irp_block *b, const struct irp_selection *s)
 {
     if (b->completed || irp_is_cancelled(irp_from_block(b)))
@@ -413,8 +416,8 @@ static bool irp_must_cancel(struct irp_block *b, const struct irp_selection *s)
 }
 
 /*
- * The cancel routines run without the lock, so a driver may complete a request before or during its cancellation. A
- * reference to each block keeps the IRP's memory allocated.
+ * Cancels the selected requests. The cancel routines run without the lock, so a driver may complete a request before or
+ * during its cancellation. A reference to each block keeps the IRP's memory allocated.
  */
 static void irp_cancel_selected(const struct irp_selection *s)
 {
@@ -450,10 +453,10 @@ void irp_cancel_thread(unsigned thread)
 /* ---- Pending requests ------------------------------------------------------------------------------------------- */
 
 /*
- * Requires the lock. The block must be in `sending`, because the sender's reference then keeps it allocated. A driver
- * may change the IRP meanwhile, so this function reads only members that are changed atomically: the pending mark of
- * the highest location, the cancel routine, and Cancel. The return value of the highest device's dispatch routine must
- * match that mark.
+ * Describes the request in *out. Requires the lock. The block must be in `sending`, because the sender's reference then
+ * keeps it allocated. A driver may change the IRP meanwhile, so this function reads only members that are changed
+ * atomically: the pending mark of the highest location, the cancel routine, and Cancel. The return value of the highest
+ * device's dispatch routine must match that mark.
  */
 static void irp_describe(struct irp_block *b, struct irp_pending *out)
 {

@@ -14,7 +14,7 @@
 
 #include "verify/stack.h"
 
-/* The sender: KernelMode or UserMode. */
+/* The mode from which a request is sent: KernelMode or UserMode. */
 enum irp_from { IRP_FROM_KERNEL, IRP_FROM_USER };
 
 struct irp_block {
@@ -22,8 +22,8 @@ struct irp_block {
     bool completed;           /* completed through all locations, so that `result` is valid */
     bool completing;          /* the output is being copied to the sender's buffer, so that the sender must wait */
     bool abandoned;           /* irp_send has returned before the completion: the sender's buffers must not be used */
-    atomic_int references;    /* of the owner, and of the sender while it waits */
-    atomic_int pending_facts; /* see irp_check_pending */
+    atomic_int references;    /* one of the owner; one of the sender while it waits */
+    atomic_int pending_facts; /* bits about the dispatch routine and the completion: see irp_check_pending */
     PDEVICE_OBJECT device;    /* the IRP was allocated for this device; NULL for an IRP of IoAllocateIrp */
     bool refs_device;         /* set by irp_new: irp_send and irp_free_unsent drop a reference to `device` */
     IO_STATUS_BLOCK result;
@@ -34,8 +34,8 @@ struct irp_block {
     PFILE_OBJECT file; /* the request's file, while irp_send waits */
     unsigned thread;   /* the host's ID of the thread that sends the request */
     UCHAR major;
-    ULONG code;            /* of a device control */
-    int64_t sent_at;       /* clock_interrupt */
+    ULONG code;            /* the control code, if the request is a device control */
+    int64_t sent_at;       /* the time of clock_interrupt when the request was sent */
     struct stack released; /* the stack of IoCompleteRequest or IoFreeIrp, while checks are on */
 };
 

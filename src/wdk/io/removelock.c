@@ -53,7 +53,10 @@ VOID IoReleaseRemoveLockEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, ULONG RemlockS
     removelock_release(RemoveLock);
 }
 
-/* Drops the caller's acquisition and the initial count. From here on IoAcquireRemoveLock fails. */
+/*
+ * Drops the caller's acquisition and the initial count. Then waits until all other acquisitions are released. After the
+ * call has begun, IoAcquireRemoveLock fails.
+ */
 VOID IoReleaseRemoveLockAndWaitEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, ULONG RemlockSize)
 {
     UNREFERENCED_PARAMETER(Tag);

@@ -48,7 +48,7 @@ static void start_io_next_packet(PDEVICE_OBJECT device, unsigned flags, ULONG ke
         start_io_call(device, irp);
 }
 
-/* Counts the return of StartIo. If no other call runs, makes the deferred calls first. */
+/* Decrements `running` after a call of StartIo. If no other call runs, makes the deferred calls first. */
 static void start_io_return(PDEVICE_OBJECT device, struct device_start_io *s)
 {
     spin_lock(&s->lock);
@@ -96,7 +96,10 @@ static void start_io_next(PDEVICE_OBJECT device, unsigned flags, ULONG key)
     start_io_return(device, s);
 }
 
-/* Requires the cancel spin lock and releases it. Calls the cancel routine of an IRP that was cancelled meanwhile. */
+/*
+ * Called after the IRP was queued. If the IRP is cancelled already, calls its cancel routine. Requires the cancel spin
+ * lock and releases it.
+ */
 static void start_io_finish_queued(PDEVICE_OBJECT device, PIRP irp, KIRQL irql)
 {
     bool cancelled = irp_is_cancelled(irp);
@@ -137,7 +140,7 @@ VOID IoStartPacket(PDEVICE_OBJECT DeviceObject, PIRP Irp, PULONG Key, PDRIVER_CA
     (void)irql_set(before);
 }
 
-/* Raises the IRQL. A caller at a lower IRQL was reported already and must not cause reports of further rules. */
+/* Calls start_io_next at DISPATCH_LEVEL, so that a caller at a lower IRQL causes no reports of further rules. */
 static void start_io_next_raised(PDEVICE_OBJECT device, unsigned flags, ULONG key)
 {
     KIRQL before = irql_set(DISPATCH_LEVEL);

@@ -10,8 +10,8 @@
 #define DESCRIPTOR(name, literal) const UNICODE_STRING name = RTL_CONSTANT_STRING(literal)
 
 /*
- * P: protected. A: allow. GA, GR, GW, GX: all, read, write, execute. SY: system, BA: administrators, WD: everyone,
- * RC: restricted.
+ * P means protected, A allow. GA, GR, GW and GX mean all rights, read, write and execute. SY means the system, BA
+ * administrators, WD everyone, RC restricted code.
  */
 DESCRIPTOR(SDDL_DEVOBJ_KERNEL_ONLY, L"D:P");
 DESCRIPTOR(SDDL_DEVOBJ_SYS_ALL, L"D:P(A;;GA;;;SY)");

@@ -27,7 +27,10 @@ static void affinity_wait_for_pulls(struct kernel_thread *t)
         nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
 }
 
-/* Ignores a mask with a processor that does not exist. Returns the previous choice. */
+/*
+ * Sets the processors of the calling thread. Ignores a mask with a processor that does not exist. Returns the previous
+ * choice.
+ */
 static GROUP_AFFINITY affinity_set(const GROUP_AFFINITY *to)
 {
     struct kernel_thread *t = thread_self();

@@ -180,7 +180,7 @@ ULONG KeQueryActiveProcessorCount(PKAFFINITY ActiveProcessors)
     return KeQueryActiveProcessorCountEx(0);
 }
 
-/* Processors are not added while the system runs. */
+/* Returns the number of active processors, because no processor is added while the system runs. */
 ULONG KeQueryMaximumProcessorCountEx(USHORT GroupNumber)
 {
     return KeQueryActiveProcessorCountEx(GroupNumber);
@@ -267,7 +267,10 @@ void processor_node(uint32_t node, struct processor_set *set)
         set->group[g] = processor_node_mask(node, g);
 }
 
-/* If a node has processors in several groups, returns the group that has most of them. */
+/*
+ * Returns the node's processors in one group. If the node has processors in several groups, chooses the group with most
+ * of them.
+ */
 VOID KeQueryNodeActiveAffinity(USHORT NodeNumber, PGROUP_AFFINITY Affinity, PUSHORT Count)
 {
     GROUP_AFFINITY best = { 0 };

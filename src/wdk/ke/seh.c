@@ -83,7 +83,7 @@ BOOLEAN ondk_seh_raised(VOID)
 
 /*
  * Returns TRUE if the handler must run. For EXCEPTION_CONTINUE_SEARCH, raises the exception in the outer frame. A
- * negative value is a bug check, because the code that raised the exception cannot be continued.
+ * negative filter value causes a bug check, because the code that raised the exception cannot be continued.
  */
 BOOLEAN ondk_seh_handles(LONG filter)
 {

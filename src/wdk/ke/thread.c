@@ -154,7 +154,10 @@ static void held_lock_copy(struct held_lock *to, struct held_lock *from)
     atomic_store_explicit(&to->lock, atomic_load_explicit(&from->lock, memory_order_relaxed), memory_order_release);
 }
 
-/* Searches from the newest lock on, because a thread nearly always releases its newest lock. */
+/*
+ * Removes the lock from the thread's list. Searches from the newest lock on, because a thread nearly always releases
+ * that lock.
+ */
 void thread_remove_lock(const void *lock)
 {
     struct kernel_thread *t = thread_self();

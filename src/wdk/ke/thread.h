@@ -22,7 +22,7 @@ enum { THREAD_MAX_LOCKS = 64 };
 enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };
 
 struct lock_kind {
-    const char *name; /* its name in reports: "KSPIN_LOCK" */
+    const char *name; /* the name in reports, for example "KSPIN_LOCK" */
     /*
      * NULL unless another thread may release the lock for its holder. The lock is then still in the holder's list. The
      * function returns true if the calling thread, whose list contains the lock, does not hold it any more, or if the
@@ -39,8 +39,8 @@ struct held_lock {
 };
 
 /*
- * THREAD_DRIVERS runs a driver's routine from its start (a system thread, driver_call). THREAD_WORKER runs work items.
- * Every other thread is a THREAD_OTHER.
+ * A THREAD_DRIVERS, which is a system thread or a thread of driver_call, runs a driver's routine from its start. A
+ * THREAD_WORKER runs work items. Every other thread is a THREAD_OTHER.
  */
 enum thread_kind { THREAD_OTHER, THREAD_DRIVERS, THREAD_WORKER };
 
@@ -59,8 +59,8 @@ struct kernel_thread {
     LIST_ENTRY waiting;          /* in the list of threads that wait */
     LIST_ENTRY mutants;          /* mutexes that the thread holds */
     struct kernel_thread *wake_next;
-    /* Written by the thread itself, or before the thread begins, except for `priority` and `pulls`. */
-    int critical, guarded; /* regions entered; a KMUTEX counts as one */
+    /* The members from here on are written by the thread itself or before it begins, except `priority` and `pulls`. */
+    int critical, guarded; /* critical and guarded regions entered; an owned KMUTEX counts as one critical region */
     KPRIORITY priority;
     enum thread_kind kind;   /* set when the thread begins */
     bool system;             /* made by PsCreateSystemThread */
@@ -78,12 +78,12 @@ extern _Thread_local struct kernel_thread *thread_current PRIVATE_EXPORT(thread_
     __attribute__((tls_model("initial-exec")));
 
 /*
- * A kernel_thread lies in an object of the object manager, which is a layer above this one. ps/thread.c registers here
- * how such an object is created and released. A constructor does this, before any other function is called.
+ * A kernel_thread lies in an object of the object manager, which is a layer above this file. Before any other function
+ * is called, a constructor of ps/thread.c registers the functions that create and release such an object.
  */
 struct thread_objects {
     struct kernel_thread *(*create)(void);    /* returns an initialized thread with one reference, or NULL */
-    void (*release)(struct kernel_thread *t); /* drops a reference; the last one calls thread_fini, then frees */
+    void (*release)(struct kernel_thread *t); /* drops a reference; after the last, calls thread_fini and frees t */
 };
 void thread_set_objects(const struct thread_objects *objects);
 void thread_init(struct kernel_thread *t); /* t must be zeroed */
@@ -108,7 +108,7 @@ static inline KIRQL irql_now(void)
     return thread_self()->irql;
 }
 
-/* Returns the previous IRQL. */
+/* Sets the calling thread's IRQL and returns the previous IRQL. */
 static inline KIRQL irql_set(KIRQL to)
 {
     struct kernel_thread *t = thread_self();
@@ -120,7 +120,7 @@ static inline KIRQL irql_set(KIRQL to)
 
 void irql_report(const char *routine, KIRQL now, KIRQL min, KIRQL max) PRIVATE_EXPORT(irql_report);
 
-/* Reports the caller if its IRQL is above `max`, the limit in the routine's reference. */
+/* Reports the caller if its IRQL is above `max`, the limit that Windows documents for the routine. */
 static inline void irql_check_max(const char *routine, KIRQL max)
 {
     if (check_on() && irql_now() > max)

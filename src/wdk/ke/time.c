@@ -7,7 +7,7 @@
 #include "wdk/ke/clock.h"
 #include "wdk/ke/thread.h"
 
-enum { TICK = 156250 }; /* 15.625 ms, the usual one */
+enum { TICK = 156250 }; /* 15.625 ms, the usual interval of Windows' clock */
 
 LARGE_INTEGER KeQueryPerformanceCounter(PLARGE_INTEGER PerformanceFrequency)
 {

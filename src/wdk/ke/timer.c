@@ -40,7 +40,7 @@ static int64_t timer_clock_now(const KTIMER *timer)
     return timer->Queue == RELATIVE ? clock_interrupt() : clock_system();
 }
 
-/* Returns true if the timer is the first of its list. */
+/* Inserts the timer into its list by due time. Returns true if the timer is then the first of the list. */
 static bool timer_insert(KTIMER *timer)
 {
     LIST_ENTRY *list = timer_list_of(timer), *at = list;
@@ -52,8 +52,8 @@ static bool timer_insert(KTIMER *timer)
 }
 
 /*
- * Skips periods that were missed while the host was busy. After the dispatcher's lock is released, the driver may free
- * the timer.
+ * Expires a timer that is due. Sets a periodic timer again, and skips periods that were missed while the host was busy.
+ * After the dispatcher's lock is released, the driver may free the timer.
  */
 static void timer_expire(KTIMER *timer, int64_t now, struct wake_list *wake)
 {
@@ -78,7 +78,10 @@ static void timer_expire_due(LIST_ENTRY *list, int64_t now, struct wake_list *wa
         timer_expire(timer_at(list->Flink), now, wake);
 }
 
-/* The system time may be changed, so the thread reads it twice a second while a timer depends on it. */
+/*
+ * Returns the time until which the thread sleeps. A timer may depend on the system time, which may be changed. The
+ * thread then sleeps at most half a second.
+ */
 static struct deadline timer_next_deadline(int64_t now)
 {
     int64_t next = INT64_MAX;

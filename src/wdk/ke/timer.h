@@ -12,10 +12,10 @@
 
 #include "base/private_export.h"
 
-/* Returns true if the timer was set already. */
+/* Sets the timer. Returns true if the timer was set already. */
 bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const void *by) PRIVATE_EXPORT(timer_set);
 
-/* Returns true if the timer was set. The timer then does not expire any more. */
+/* Cancels the timer. Returns true if the timer was set. The timer then does not expire any more. */
 bool timer_cancel(KTIMER *timer) PRIVATE_EXPORT(timer_cancel);
 
 #endif

@@ -43,7 +43,10 @@ static bool wait_can_pull(struct kernel_thread *t)
     return t->kind == THREAD_WORKER && !chosen && ondk_on_provider_thread();
 }
 
-/* After the call t may have ended and been freed, unless it is a worker: workers never end. */
+/*
+ * Marks t as woken, and wakes t if it sleeps. After the call t may have ended and been freed, unless it is a worker:
+ * workers never end.
+ */
 static void wait_signal_woken(struct kernel_thread *t)
 {
     if (atomic_exchange_explicit(&t->woken, WOKEN_YES, memory_order_acq_rel) == WOKEN_NOT_AND_ASLEEP)
@@ -82,7 +85,7 @@ static bool wait_is_signalled(const DISPATCHER_HEADER *h, const struct kernel_th
     return dispatch_state(h) > 0 || (h->Type == OBJECT_MUTANT && ((const KMUTANT *)h)->OwnerThread == (PKTHREAD)t);
 }
 
-/* Returns true if the mutex was abandoned. */
+/* Makes t the owner of the mutex, or counts another acquisition by t. Returns true if the mutex was abandoned. */
 static bool wait_acquire_mutex(KMUTANT *m, struct kernel_thread *t)
 {
     bool abandoned = m->Abandoned;
@@ -219,7 +222,9 @@ static bool wait_time_out(struct kernel_thread *t)
     return !ended;
 }
 
-/* Returns false if the thread was woken before it slept. */
+/*
+ * Sleeps until the thread is woken or the deadline has passed. Returns false if the thread was woken before it slept.
+ */
 static bool wait_sleep(struct kernel_thread *t, struct deadline *until)
 {
     unsigned seen = WOKEN_NOT;
@@ -236,7 +241,7 @@ static bool wait_sleep(struct kernel_thread *t, struct deadline *until)
     return true;
 }
 
-/* Requires the lock and releases it. */
+/* Inserts the blocks into their objects' lists and sleeps until the wait ends. Requires the lock and releases it. */
 static NTSTATUS wait_block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all,
                            const LARGE_INTEGER *timeout)
 {
@@ -344,7 +349,7 @@ __attribute__((constructor)) static void wait_register(void)
     inuse_add_source(wait_find_use);
 }
 
-/* The list pointer of an object that was not initialized is usually NULL, because unused memory is often zero. */
+/* Finds an object that was not initialized: its list pointer is usually NULL, because unused memory is often zero. */
 bool dispatch_check(const char *routine, DISPATCHER_HEADER *h)
 {
     bool made;

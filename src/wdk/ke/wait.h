@@ -11,7 +11,7 @@
 #include "wdk/common/link.h"
 #include "wdk/ke/thread.h"
 
-/* DISPATCHER_HEADER.Type, Windows' numbers. */
+/* Values of DISPATCHER_HEADER.Type, as on Windows. */
 enum {
     OBJECT_EVENT_NOTIFICATION = 0,
     OBJECT_EVENT_SYNCHRONIZATION = 1,
@@ -55,7 +55,7 @@ static inline void dispatch_set_state(DISPATCHER_HEADER *h, LONG state)
 
 void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state);
 
-/* Ends the waits that the signalled object satisfies, the oldest first. The caller holds the lock. */
+/* Ends the waits that the signalled object satisfies, beginning with the oldest wait. The caller holds the lock. */
 void dispatch_satisfy(DISPATCHER_HEADER *h, struct wake_list *wake);
 
 /*

@@ -33,7 +33,7 @@ static struct pool_block *blocks;
 static TAILQ_HEAD(, pool_block) quarantine = TAILQ_HEAD_INITIALIZER(quarantine);
 static unsigned quarantine_blocks;
 static size_t quarantine_bytes;
-static _Thread_local bool inside; /* true while this thread holds the lock; a fault is then not the driver's */
+static _Thread_local bool inside; /* true while this thread holds the lock; the driver did not cause a fault then */
 
 __attribute__((constructor(101))) static void checked_pool_detect_asan(void)
 {
@@ -155,8 +155,8 @@ static struct pool_block *block_find(const void *start)
 }
 
 /*
- * Requires the lock. Returns NULL, or the block if it was written to after it was freed. The caller reports and frees
- * that block after it has released the lock.
+ * Removes the block from the quarantine, and frees it unless it was written to after it was freed. Requires the lock.
+ * Returns NULL, or a block that was written to, which the caller reports and frees after it has released the lock.
  */
 static struct pool_block *quarantine_remove(struct pool_block *b)
 {
@@ -214,7 +214,10 @@ static bool block_place_in_special(struct pool_block *b, size_t align, bool zero
     return false;
 }
 
-/* Called without the lock, because opening pages may take long. */
+/*
+ * Allocates the memory of the block, in special pool if possible. Called without the lock, because making pages
+ * accessible may take long.
+ */
 static bool block_place(struct pool_block *b, const struct pool_request *request)
 {
     return (!checked_pool_under_asan && block_place_in_special(b, request->align, request->zero)) ||
@@ -271,7 +274,7 @@ static void quarantine_add(struct pool_block *b)
     quarantine_trim();
 }
 
-/* b is a copy of the record that was made before the free. */
+/* Reports misuse of a block that is being freed. b is a copy of the record, made before the free. */
 static void block_check_free(const char *routine, struct pool_block *b, uint32_t tag)
 {
     char text[5];
@@ -350,8 +353,8 @@ void checked_pool_report_unknown(const char *routine, const void *address)
 /* ---- Accesses to closed pages ------------------------------------------------------------------------------------ */
 
 /*
- * Requires the lock. Returns the block that the access at `at` violates, or NULL if that block is no longer recorded.
- * *rule receives the broken rule.
+ * Returns the block to which a faulting access at the address `at` is attributed, and sets *rule to the broken rule.
+ * Requires the lock. Returns NULL if that block is no longer recorded.
  */
 static struct pool_block *fault_find_block(const char *at, enum check_rule *rule)
 {
@@ -363,7 +366,7 @@ static struct pool_block *fault_find_block(const char *at, enum check_rule *rule
     if (b && b->live && at < b->start) {
         *rule = CHECK_POOL_UNDERRUN;
     } else if (r && at >= r->end) {
-        /* The closed page between two runs: blame the nearer block. */
+        /* The access hit the guard page between two runs: report the nearer block. */
         next = special_run_at(at + SPECIAL_PAGE);
         *rule = CHECK_POOL_OVERRUN;
         if (next && next != r && next->block && next->block->live &&
@@ -406,7 +409,7 @@ bool checked_pool_handle_fault(const void *address, bool write)
     }
     checked_pool_unlock();
     if (!ours)
-        return false; /* the page is open: the fault has another reason */
+        return false; /* the page is accessible: the fault has another reason */
     block_report(rule, "access", &copy, (uintptr_t)address, write,
                  b ? fault_describe(rule, write) : "freed a good while ago");
     return special_open_page(address);

@@ -74,7 +74,7 @@ void checked_pool_report_unknown(const char *routine, const void *address);
 
 /*
  * Copies the record of the live block that contains the address. A block outside of special pool is found only by its
- * start. Returns false if there is none.
+ * start. Returns false if no such block is found.
  */
 bool checked_pool_find(const void *address, struct pool_block *copy);
 
@@ -84,8 +84,8 @@ void checked_pool_report(FILE *out);
 uint32_t checked_pool_report_of(FILE *out, const void *start, uint64_t size);
 
 /*
- * Called by the signal handler for an access to a closed page: reports the access and opens the page. Returns false if
- * the page is open; the fault then has another reason.
+ * Called by the signal handler for a fault in special pool. If the page allows no access, reports the fault and makes
+ * the page accessible. Returns false if the page was accessible; the fault then has another reason.
  */
 bool checked_pool_handle_fault(const void *address, bool write);
 

@@ -21,7 +21,7 @@
 #include "wdk/mm/pool.h"
 #include "wdk/mm/readable.h"
 
-/* Linux 5.14; the host's headers may be older. */
+/* Linux 5.14 has introduced these values; the host's headers may be older. */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23

@@ -28,7 +28,7 @@ enum {
     OWN_PAGE = 0xffff        /* in place of a shift: header and block are in a page of pool_pages.h */
 };
 
-static const size_t MAX_SIZE = (size_t)1 << 39; /* with a header, alignment and guards added, it does not overflow */
+static const size_t MAX_SIZE = (size_t)1 << 39; /* adding a header, alignment and guards does not overflow */
 
 /* Precedes a block that checked_pool.h does not record. */
 struct header {
@@ -106,9 +106,9 @@ static void *pool_alloc_in_run(size_t size, unsigned index, bool zero)
 }
 
 /*
- * Allocates a block from malloc for which malloc's own alignment is not enough: it begins at a multiple of `align`, and
- * does not cross a page boundary if it is smaller than a page. If it would cross a boundary, it begins at the boundary
- * instead, so that it needs `slack` more bytes.
+ * Allocates a block from malloc, for an alignment that malloc does not guarantee. The block begins at a multiple of
+ * `align`. A block smaller than a page must not cross a page boundary. If it would cross a boundary, the block begins
+ * at the boundary instead, so that it needs `slack` more bytes.
  */
 static void *pool_alloc_aligned(size_t size, size_t align, unsigned index, bool zero)
 {
@@ -249,7 +249,10 @@ PVOID ExAllocatePoolWithQuotaTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG
     return pool_alloc_typed(__func__, PoolType, NumberOfBytes, Tag, !(PoolType & POOL_QUOTA_FAIL_INSTEAD_OF_RAISE));
 }
 
-/* Returns true if the flags name exactly one pool and the lower 32, which are not optional, have no unknown flag. */
+/*
+ * Returns true if the flags name exactly one pool and no unknown required flag. The lower 32 flags are required, the
+ * others optional.
+ */
 static bool pool_flags_are_valid(POOL_FLAGS flags)
 {
     const POOL_FLAGS pools = POOL_FLAG_NON_PAGED | POOL_FLAG_NON_PAGED_EXECUTE | POOL_FLAG_PAGED;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Resident pages: see pool_pages.h. Each thread has a magazine of free pages; the others are in a list under a lock. */
+/*
+ * Resident pages: see pool_pages.h. Each thread has a cache of free pages, its magazine. All other free pages are in a
+ * list under a lock.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -37,7 +40,7 @@ static void spare_push(void *page)
     spares = s;
 }
 
-/* Moves the newest `count` pages to the list. */
+/* Moves the newest `count` free pages from the thread's magazine to the list that all threads share. */
 static void magazine_unload(struct magazine *m, unsigned count)
 {
     pthread_mutex_lock(&lock);
@@ -114,10 +117,10 @@ void pool_make_resident(void *start, size_t size)
 enum { HUGE_PAGE = 2 << 20, CHUNK = 4 * HUGE_PAGE };
 
 static struct spin runs_lock;
-static struct spare *spare_runs[MAX_POOL_RUN_PAGES + 1]; /* by number of pages */
+static struct spare *spare_runs[MAX_POOL_RUN_PAGES + 1]; /* lists of free runs, by number of pages */
 static char *unused, *unused_end;                        /* the rest of the newest chunk */
 
-/* Requests huge pages, which become resident ten times as fast. */
+/* Maps a chunk of resident memory for runs. Requests huge pages, which become resident ten times as fast. */
 static char *chunk_create(void)
 {
     char *at = mmap(NULL, CHUNK + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
@@ -138,7 +141,8 @@ static char *chunk_create(void)
 }
 
 /*
- * Requires the lock. Returns NULL if there is no free run of this length and the rest of the newest chunk is too small.
+ * Returns a free run of this length, or a run from the rest of the newest chunk. Requires the lock. Returns NULL if
+ * there is no free run and the rest is too small.
  */
 static void *run_pop(size_t pages)
 {

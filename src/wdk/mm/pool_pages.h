@@ -22,7 +22,7 @@ void pool_page_free(void *page);
 void *pool_run_alloc(size_t pages);
 void pool_run_free(void *run, size_t pages);
 
-/* Creates the first chunk of runs, so that pool_run_alloc does not wait for the host at first. Idempotent. */
+/* Maps memory for the first runs, so that the first call of pool_run_alloc does not wait for the host. Idempotent. */
 void pool_runs_prepare(void);
 
 /* Makes the pages resident at once. If the host cannot do that, the first access to a page makes the page resident. */

@@ -17,14 +17,17 @@ struct thread_counts {
 
 _Thread_local struct pool_tag_local pool_tag_local;
 
-static _Atomic uint32_t tags[MAX_POOL_TAGS];          /* 0: free */
-static struct pool_count ended_counts[MAX_POOL_TAGS]; /* of threads that have ended; under the lock */
+static _Atomic uint32_t tags[MAX_POOL_TAGS];          /* 0: the entry is not used */
+static struct pool_count ended_counts[MAX_POOL_TAGS]; /* the sums of threads that have ended; guarded by `lock` */
 static LIST_HEAD(, thread_counts) all_counts = LIST_HEAD_INITIALIZER(all_counts);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t thread_exit_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Finds or adds the tag. The table is a hash table with open addressing from which nothing is removed. */
+/*
+ * Returns the tag's index in the table, and adds the tag if it is new. Returns OTHERS if the table has no room. The
+ * table is a hash table with open addressing from which nothing is removed.
+ */
 static unsigned tag_find_index(uint32_t tag)
 {
     unsigned start = (unsigned)((tag * 0x9e3779b1u) >> 16) % OTHERS;

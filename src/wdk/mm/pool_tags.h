@@ -26,15 +26,15 @@ struct pool_count {
 struct pool_tag_local {
     struct pool_count *counts; /* of this thread; NULL before its first allocation */
     uint32_t tag;              /* the last tag that this thread used */
-    unsigned index;            /* of that tag */
+    unsigned index;            /* the index of that last tag */
 };
 
 extern _Thread_local struct pool_tag_local pool_tag_local
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* The slow path of pool_tag_index. */
+/* The slow path of pool_tag_index: looks the tag up in the table of all tags, and adds the tag if it is new. */
 unsigned pool_tag_find(uint32_t tag);
-/* Creates the calling thread's counters. */
+/* Returns the calling thread's counters, and creates them if necessary. */
 struct pool_count *pool_tag_counts(void);
 
 /* Returns the tag's index, which never changes. */
@@ -59,7 +59,10 @@ static inline void pool_tag_count(unsigned index, int blocks, int64_t bytes)
     pool_count_add((__builtin_expect(counts != NULL, 1) ? counts : pool_tag_counts()) + index, blocks, bytes);
 }
 
-/* Returns the number of entries of `sums` that it has set: one for each tag used so far, and one for OTHERS. */
+/*
+ * Sets an entry of `sums` for each tag used so far, and one for all tags without an index. Returns the number of
+ * entries set.
+ */
 unsigned pool_tag_sums(struct pool_tag_sum sums[MAX_POOL_TAGS]);
 /* Writes the tag as poolmon prints it ('Fred' in the source is derF) to text, which has room for 5. Returns text. */
 const char *pool_tag_text(uint32_t tag, char *text);

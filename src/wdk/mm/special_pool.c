@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Special pool, and the signal handler that reports accesses to its closed pages: see special_pool.h. */
+/* Special pool, and the signal handler that reports accesses to pages that allow none: see special_pool.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -20,7 +20,7 @@
 enum {
     MAX_ORDER = 10,         /* blocks of at most 4 MiB */
     MAX_RESIDENT_PAGES = 4, /* the memory of larger runs is returned to the host when the block is freed */
-    FRESH_FILL = 0xcd,      /* uninitialized memory */
+    FRESH_FILL = 0xcd,      /* fills a new block that need not be zeroed */
     DEFAULT_MAPPINGS = 65530,
     MAPPINGS_PER_BLOCK = 4 /* a block needs two; the others are for the rest of the process */
 };
@@ -31,9 +31,9 @@ static struct arena {
     char *base;
     size_t size;
     char *unused;                /* no run has been created from this address on */
-    struct special_run **run_of; /* by page */
+    struct special_run **run_of; /* the run of each page */
     struct special_run *spare[MAX_ORDER + 1];
-    atomic_uint live; /* open blocks */
+    atomic_uint live; /* allocated blocks that are not freed yet */
     unsigned max_live;
 } arena;
 
@@ -137,7 +137,7 @@ static void arena_init(void)
     arena.run_of = arena_reserve(size / SPECIAL_PAGE * sizeof arena.run_of[0], PROT_READ | PROT_WRITE);
     if (!arena.run_of)
         return;
-    arena.unused = base + SPECIAL_PAGE; /* the first page stays closed, in front of the first run */
+    arena.unused = base + SPECIAL_PAGE; /* the first page, in front of the first run, never allows access */
     arena.max_live = host_max_mappings() / MAPPINGS_PER_BLOCK;
     arena.size = size;
     arena.base = base;
@@ -256,7 +256,10 @@ void special_free(struct pool_block *block)
     block->run = NULL;
 }
 
-/* Closes the pages of the block, or of the whole run if special_open_page has opened a page of the run. */
+/*
+ * Makes the pages of a freed block inaccessible, or the whole run if special_open_page has made a page of the run
+ * accessible.
+ */
 void special_close(struct pool_block *block)
 {
     struct special_run *r = block->run;

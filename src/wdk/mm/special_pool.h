@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Special pool: each block has pages of its own. It ends as near to the next page as its alignment permits, and that
- * page is closed: it allows no access. The pages of a freed block are closed, too. All blocks lie in one reservation of
- * address space, in which the fault handler finds the block by the address.
+ * Special pool: each block has pages of its own. The block ends as near to the next page as its alignment permits. That
+ * next page is closed, which means that it allows no access. The pages of a freed block are closed, too. All blocks lie
+ * in one reservation of address space, in which the fault handler finds the block by the address.
  *
  * Callers serialise all functions except special_contains, special_open and special_close. special_open and
  * special_close change mappings, which takes too long under the caller's lock.
@@ -27,7 +27,7 @@ struct special_run {
     char *data; /* the block's pages are from here to `end` */
     char *end;
     struct pool_block *block; /* set by the caller of special_alloc; NULL: the run is free */
-    atomic_bool opened;       /* special_open_page has opened a page of it */
+    atomic_bool opened;       /* special_open_page has made a page of the run accessible */
 };
 
 /*
@@ -36,22 +36,31 @@ struct special_run {
  * the block is too large, the limit is reached, or the reservation has no room.
  */
 bool special_alloc(struct pool_block *block, size_t align);
-/* Opens the pages and fills the bytes around the block with SPECIAL_FILL. Returns false if out of memory. */
+/*
+ * Makes the block's pages accessible, and fills the bytes around the block with SPECIAL_FILL. Returns false if out of
+ * memory.
+ */
 bool special_open(const struct pool_block *block, bool zero);
 /* Undoes special_alloc after special_open has failed. */
 void special_free(struct pool_block *block);
 void special_close(struct pool_block *block);
-/* Lets special_alloc reuse the run. */
+/* Lets special_alloc reuse the run of a freed block. */
 void special_retire(struct pool_block *block);
 
-/* Limits the number of open blocks. By default, open blocks use at most half of the mappings that the host allows. */
+/*
+ * Limits the number of blocks that are not freed yet. By default, these blocks use at most half of the mappings that
+ * the host allows.
+ */
 void special_set_limit(unsigned blocks);
 
 /* Returns whether the address lies in the reservation. Any thread may call this function, also in a signal handler. */
 bool special_contains(const void *address);
 /* Returns the run that contains the address, also if that run is free. NULL if no run has used that page. */
 struct special_run *special_run_at(const void *address);
-/* Opens the page that contains the address. The page must belong to a run. Returns false if the host refuses. */
+/*
+ * Makes the page that contains the address accessible. The page must belong to a run. Returns false if the host
+ * refuses.
+ */
 bool special_open_page(const void *address);
 
 #endif

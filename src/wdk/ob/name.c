@@ -130,7 +130,7 @@ NTSTATUS name_add_link(PCUNICODE_STRING name, PCUNICODE_STRING target)
     return name_add(name, NULL, target);
 }
 
-/* Requires the lock. */
+/* Removes the name from the list of names. Requires the lock. */
 static void name_unlink(struct name *n)
 {
     struct name **at = &names;

@@ -11,13 +11,16 @@
 
 #include "wdm.h"
 
-/* Return STATUS_OBJECT_NAME_COLLISION, STATUS_OBJECT_NAME_INVALID or STATUS_INSUFFICIENT_RESOURCES if they fail. */
+/*
+ * Add a name for an object, or a symbolic link. Fail with STATUS_OBJECT_NAME_COLLISION, STATUS_OBJECT_NAME_INVALID or
+ * STATUS_INSUFFICIENT_RESOURCES.
+ */
 NTSTATUS name_add_object(PCUNICODE_STRING name, void *object);
 NTSTATUS name_add_link(PCUNICODE_STRING name, PCUNICODE_STRING target);
 
-/* Does nothing if the object has no name. */
+/* Removes the object's name. Does nothing if the object has no name. */
 void name_remove_object(const void *object);
-/* Returns STATUS_OBJECT_NAME_NOT_FOUND if there is no such link. */
+/* Removes a symbolic link. Returns STATUS_OBJECT_NAME_NOT_FOUND if there is no such link. */
 NTSTATUS name_remove_link(PCUNICODE_STRING name);
 
 /*

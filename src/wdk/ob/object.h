@@ -11,7 +11,7 @@
 #include "wdm.h"
 
 struct _OBJECT_TYPE {
-    const char *name;              /* in reports: "thread" */
+    const char *name;              /* the name in reports, for example "thread" */
     void (*destroy)(void *object); /* called before the object's memory is freed; may be NULL */
     void (*closed)(void *object);  /* called when a handle to the object is closed; may be NULL */
 };

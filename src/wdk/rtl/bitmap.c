@@ -115,7 +115,7 @@ ULONG RtlNumberOfClearBits(PRTL_BITMAP BitMapHeader)
 }
 
 /*
- * Finds the first run of `count` bits that begins between `from` and `to`, both included. The run may end after `to`.
+ * Finds the first run of `count` bits that equal `of` and begins between `from` and `to`. The run may end after `to`.
  */
 static ULONG rtl_bitmap_find_run_between(const RTL_BITMAP *map, ULONG from, ULONG to, ULONG count, bool of)
 {
@@ -132,8 +132,8 @@ static ULONG rtl_bitmap_find_run_between(const RTL_BITMAP *map, ULONG from, ULON
 }
 
 /*
- * Searches from the hint to the end, then from the beginning. For a count of 0, returns the hint rounded down to 8
- * bits.
+ * Finds a run of `count` bits that equal `of`. Searches from the hint to the end, then from the beginning. For a count
+ * of 0, returns the hint rounded down to 8 bits.
  */
 static ULONG rtl_bitmap_find_run(const RTL_BITMAP *map, ULONG count, ULONG hint, bool of)
 {
