@@ -69,8 +69,8 @@ static bool client_request(struct client *c, const struct order *o)
 
 /*
  * Waits until all messages of the server have arrived, and verifies the server's writes. With --check the server
- * posts at most s->window writes on each lane between two calls. Fails if the server reports more, because verifying
- * them could take for ever.
+ * posts at most s->window writes on each queue pair between two calls. Fails if the server reports more, because
+ * verifying them could take for ever.
  */
 static bool client_wait_arrived(struct client *c)
 {
@@ -241,7 +241,7 @@ bool client_check_clock(struct client *c, uint64_t now)
     return c->o->interval <= 0 || client_check_interval(c, now);
 }
 
-/* Ends a lap (--check: one window of messages on each lane), after its last completion. Sets *done if the run ends. */
+/* Ends a lap (a window of messages on each queue pair) after its last completion. Sets *done if the run ends. */
 static bool client_end_lap(struct client *c, bool *done)
 {
     const struct order lap = { .kind = ORDER_LAP };

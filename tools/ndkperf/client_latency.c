@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The client's measurement of latencies: one message in flight, the lanes in turn. */
+/* The client's measurement of latencies: one message in flight, on each queue pair in turn. */
 #include "client.h"
 #include "flow.h"
 #include "monotonic.h"

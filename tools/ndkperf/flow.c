@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages and completions that arrive on a lane: see flow.h. */
+/* Messages and completions of a measured queue pair: see flow.h. */
 #include "flow.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static bool flow_is_latency(const struct session *s)
     return s->run.flags & ORDER_LATENCY;
 }
 
-/* Returns how many answers a lane may have in flight: for latency with --check one, because all use the same memory. */
+/* Returns how many answers a queue pair may have in flight: for latency with --check 1, because all use one memory. */
 static uint64_t flow_max_answers(const struct session *s)
 {
     if (flow_is_latency(s))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The content of messages that --check verifies. It depends on the lane and on the message's number. */
+/* The content of messages that --check verifies. It depends on queue pair and message number. */
 #ifndef NDKPERF_PATTERN_H
 #define NDKPERF_PATTERN_H
 
 #include <stdint.h>
 
-/* Fills a message with bytes that depend on the lane and the message's number. */
+/* Fills a message with bytes that depend on the queue pair's index `lane` and the message's number. */
 void pattern_fill(uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);
 /* Returns the offset of the first byte that differs, or len. */
 uint32_t pattern_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);

@@ -35,7 +35,7 @@ static bool pump_post_next(struct session *s, struct lane *l, uint32_t flags)
     return lane_post(s, l, id, slot, s->run.size, flags);
 }
 
-/* Returns how many messages a lane will have posted at the end of the run, or, with --check, of the current window. */
+/* Returns how many messages a queue pair has posted at the end of the run, or, with --check, of the current window. */
 static uint64_t pump_lap_end(const struct session *s)
 {
     uint64_t all = s->pump.count ? s->pump.count : UINT64_MAX, lap = s->pump.lap + s->window;
@@ -43,7 +43,7 @@ static uint64_t pump_lap_end(const struct session *s)
     return s->check && lap < all ? lap : all;
 }
 
-/* Posts whole bursts until the lane's window is full. */
+/* Posts whole bursts until the queue pair's window is full. */
 static bool pump_post_bursts(struct session *s, struct lane *l)
 {
     uint64_t left = pump_lap_end(s) - l->posted, room = s->window - (l->posted - l->completed);
@@ -68,9 +68,9 @@ static bool pump_post_bursts(struct session *s, struct lane *l)
 }
 
 /*
- * Returns whether the lanes may post more requests. They may until the run's time is over. With --check, a lap (one
- * window of messages on each lane) that has begun on one lane must be posted completely on all lanes, even if the time
- * is over.
+ * Returns whether the lanes (queue pairs) may post more requests. They may until the run's time is over. With --check,
+ * a lap (one window of messages on each lane) that has begun on one lane must be posted completely on all lanes, even
+ * if the time is over.
  */
 static bool pump_may_post(const struct session *s)
 {
@@ -98,7 +98,7 @@ bool pump_post(struct session *s, bool *done)
     return true;
 }
 
-/* Tests only the first lane, because with --check each lane has posted the same number of messages. */
+/* Tests only the first queue pair, because with --check each queue pair has posted the same number of messages. */
 bool pump_has_next_lap(const struct session *s)
 {
     return s->check && !s->pump.over && (!s->pump.count || s->lanes[0].posted < s->pump.count);

@@ -11,7 +11,7 @@
 /* The version of the record's format, which grows if a member changes its meaning. */
 enum { RECORD_FORMAT = 1 };
 
-/* Describes the first lane's connection. */
+/* Describes the connection of the first measured queue pair. */
 struct connection {
     char local[128], peer[128];
     ULONG ird, ord;

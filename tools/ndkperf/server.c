@@ -22,10 +22,10 @@ struct server {
     struct outcome outcome;
     struct meter meter;
     uint64_t cpu_from, flushes, messages;
-    uint64_t pumped_at; /* when the last request of this run or lap completed; 0: some are pending */
+    uint64_t pumped_at; /* when all requests of this run (--check: window) had completed; 0: not yet */
     uint64_t live_at;
     double live_traffic, run_traffic; /* server_traffic() at the last live line, at the start of the run */
-    uint32_t turn;                    /* write latency: the lane that the client writes to next */
+    uint32_t turn;                    /* write latency: the queue pair on which the client writes next */
     uint64_t turns;
     bool flushing, ended, different, running;
     struct order flush;

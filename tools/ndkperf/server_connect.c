@@ -98,7 +98,7 @@ static NDK_CONNECTOR *server_next_request(struct session *s, int64_t until)
 
 /*
  * Waits for a client whose requirements can be met, and accepts it. Rejects other clients with the reason. Stores the
- * number of the client's session, which identifies its lanes.
+ * number of the client's session, which identifies its further connections.
  */
 static bool server_accept_client(struct session *s, uint32_t *number)
 {

@@ -21,11 +21,11 @@ enum {
     TIMEOUT_S = 30,         /* the longest time without progress */
     EVENT_MS = 200,         /* the longest wait for a notification with --events */
     IDLE_MS = 5,            /* the longest wait for a notification while there is no traffic */
-    POLLS_PER_CONTROL = 64, /* polls of the lanes for each poll of the control connection */
+    POLLS_PER_CONTROL = 64, /* polls of the measured CQ for each poll of the control connection */
     POLLS_PER_CHECK = 4096, /* idle polls before the peer is checked */
     ID_BITS = 4
 };
-static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* memory for --check, of all lanes */
+static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* memory for --check, of all queue pairs */
 static const uint64_t IDLE_NS = 100000000;         /* then an end is idle; no measured round trip takes as long */
 static const uint64_t REQUEST_BYTES = 256;         /* approximate memory of the provider for a request and its result */
 static const uint64_t CONNECTION_BYTES = 128 << 10; /* the provider's memory for a connection's partial frames */
@@ -111,7 +111,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 /* The most credits in flight. A credit stands for a quarter of the window, rounded down: for 1 message of 7. */
 enum { MAX_CREDITS = 7 };
 
-/* Returns the receives that a lane needs beyond its window: one for a flush, and with `both` one for each credit. */
+/* Returns a queue pair's receives beyond the window: one for an empty last message, with `both` one for each credit. */
 static uint32_t session_spare(uint32_t window, bool both)
 {
     return both ? 1 + (window < MAX_CREDITS ? window : MAX_CREDITS) : 1;
@@ -119,7 +119,7 @@ static uint32_t session_spare(uint32_t window, bool both)
 
 uint64_t session_max_size(const NDK_ADAPTER_INFO *info, bool both)
 {
-    /* With a window of 1 and --check a lane's memory has a message for each receive, one target and one source. */
+    /* With a window of 1 and --check a queue pair needs memory for each receive, one target and one source. */
     uint32_t messages = 1 + session_spare(1, both) + 2;
 
     return min_u64(info->MaxTransferLength, info->MaxRegistrationSize / messages);
@@ -290,7 +290,7 @@ void session_close(struct session *s)
 {
     for (uint32_t i = 0; i < s->lane_count; i++)
         consumer_close_connector(&s->lanes[i].c);
-    for (uint32_t i = s->lane_count; i-- > 0;) { /* the first lane is closed last, because it owns the CQ */
+    for (uint32_t i = s->lane_count; i-- > 0;) { /* the first queue pair is closed last, because it owns the CQ */
         consumer_region_destroy(&s->lanes[i].memory);
         consumer_close(&s->lanes[i].c);
     }
@@ -318,7 +318,7 @@ static bool session_handle_result(struct session *s, const NDK_RESULT_EX *r)
     return id == ID_FLUSH || flow_on_completed(s, l, id, slot);
 }
 
-/* Polls the lanes' completion queue; returns the number of results. */
+/* Polls the completion queue of all measured queue pairs. Returns the number of results. */
 static unsigned session_poll_lanes(struct session *s)
 {
     NDK_RESULT_EX results[MAX_RESULTS];

@@ -15,7 +15,7 @@
 #include "wire.h"
 
 /*
- * The areas of a lane's memory. Receives write to AREA_RECEIVE. The peer's writes and this end's reads write to
+ * The areas of a queue pair's memory. Receives write to AREA_RECEIVE. The peer's writes and this end's reads write to
  * AREA_TARGET. This end's sends and writes, and the peer's reads, read from AREA_SOURCE. Both ends use the same layout.
  * Without --check each area has the size of one message, and all requests share it.
  */
@@ -24,7 +24,7 @@ enum area { AREA_RECEIVE, AREA_TARGET, AREA_SOURCE };
 enum id { ID_RECEIVE, ID_SEND, ID_WRITE, ID_READ, ID_FLUSH, ID_ANSWER };
 
 struct lane {
-    struct consumer c; /* must be first: QPContext is the address of c, which is then also the lane's address */
+    struct consumer c; /* must be first: QPContext is the address of c, which is then also that of the struct lane */
     struct consumer_region memory;
     uint32_t index, peer_token;
     uint64_t peer_address;
@@ -34,14 +34,14 @@ struct lane {
     uint32_t uncredited;          /* messages received since the last credit */
     uint32_t owed;                /* answers that wait until an earlier answer has completed */
     uint64_t answered, confirmed; /* answers posted and completed since the start */
-    uint64_t flushes;             /* flush messages received since the start */
+    uint64_t flushes;             /* empty last messages received since the start (flow.h) */
 };
 
 /* The requests of a bandwidth run that this end posts: see pump.h. */
 struct pump {
-    uint64_t count;     /* messages of each lane; 0: no limit */
+    uint64_t count;     /* messages of each queue pair; 0: no limit */
     uint64_t lap;       /* with --check: the number of the first message of the current window */
-    uint64_t completed; /* completed requests of all lanes */
+    uint64_t completed; /* completed requests of all queue pairs */
     uint32_t burst;
     bool corrupt;
     bool over; /* set when the run's time is over: afterwards only a window that has begun is completed */
@@ -61,9 +61,9 @@ struct session {
     struct consumer_region orders; /* the order or outcome to send, and the received order or outcome */
     bool order_received, order_sending;
     struct lane *lanes;
-    uint32_t lane_count, qps; /* qps: the number of lanes to create */
+    uint32_t lane_count, qps; /* qps: the number of measured queue pairs to create */
     uint32_t window, inline_size, max_size;
-    uint32_t spare;         /* receives and requests of each lane beyond the window, for flushes and credits */
+    uint32_t spare;         /* each queue pair's receives and requests beyond the window, for empty messages */
     uint32_t stride, slots; /* slots: how many messages an area has room for; with --check this is `window` */
     bool check, both;       /* both: --bidirectional */
     struct order run;       /* the current run */
@@ -88,13 +88,13 @@ struct session_needs {
     uint32_t window, qps, size;
     bool check, both;
 };
-/* Returns how many requests this adapter can have in progress on each lane, at most `window`. 0: not even one. */
+/* Returns how many requests each queue pair can have in progress, at most `window`. 0: not even one. */
 uint32_t session_window(const NDK_ADAPTER_INFO *info, const struct session_needs *needs);
 /* Computes spare, stride and slots from window, max_size, check and both. */
 void session_layout(struct session *s);
-/* Returns the bytes that s->qps lanes need: their messages, and approximately the provider's memory. */
+/* Returns the bytes that s->qps queue pairs need for messages, and approximately in the provider. */
 uint64_t session_memory(const struct session *s);
-/* Creates the next lane: queue pair, memory and receives. */
+/* Creates the next lane (a measured queue pair) with its memory, and posts its receives. */
 bool session_add_lane(struct session *s);
 /* Disconnects all connections. */
 void session_disconnect(struct session *s);

@@ -21,13 +21,13 @@ enum { HELLO_CHECK = 1, HELLO_BOTH = 2 }; /* HELLO_BOTH: the server posts reques
 /* The private data of a connect. */
 struct hello {
     uint32_t version;
-    uint32_t index;   /* 0: control; else the lane's number */
+    uint32_t index;   /* 0: control connection; else the number of the measured queue pair */
     uint32_t session; /* a number that all connections of a session share */
     uint32_t qps;
     uint32_t size; /* the largest message */
     uint32_t window;
     uint32_t flags;
-    uint32_t token; /* token of the lane's memory, which the peer may access */
+    uint32_t token; /* token of the queue pair's memory, which the peer may access */
     uint64_t address;
     uint32_t inline_size; /* with HELLO_BOTH, the server also uses this size */
 };
@@ -44,7 +44,7 @@ enum answer_code {
     ANSWER_TOTAL /* the queue pairs need more memory than the server allows; value: the limit in MiB */
 };
 
-/* The private data of an accept or a reject. address is the base of the lane's memory; session.h has its areas. */
+/* The private data of an accept or a reject. `address` is the base of the queue pair's memory (session.h). */
 struct answer {
     uint32_t version;
     uint32_t code;   /* enum answer_code */
@@ -56,7 +56,7 @@ struct answer {
 
 /*
  * ORDER_LAP and ORDER_SAMPLE are for runs in both directions. ORDER_LAP begins the next lap of a run with HELLO_CHECK:
- * one window of messages, which is verified before the next lap begins. ORDER_SAMPLE requests the server's progress.
+ * one window of messages, which is verified before the next ORDER_LAP. ORDER_SAMPLE requests the server's progress.
  */
 enum order_kind { ORDER_RUN = 1, ORDER_FLUSH, ORDER_END, ORDER_LAP, ORDER_SAMPLE };
 enum { ORDER_LATENCY = 1, ORDER_CORRUPT = 2, ORDER_WARMUP = 4 };

@@ -39,7 +39,7 @@ enum {
     MAX_USERS = 256,
     MAX_MESSAGES = 10,
     SLICE_MS = 100,      /* the interval between checks for Ctrl-C */
-    BYTES_PER_VALUE = 8, /* valid answers have more; many short values would need much memory */
+    BYTES_PER_VALUE = 8, /* an answer with fewer bytes for each value is refused: it would need much memory */
 };
 
 enum peer_state { PEER_CONNECTING, PEER_READING, PEER_READ, PEER_GONE, PEER_FOREIGN, PEER_FAILED };
