@@ -9,7 +9,7 @@ enum { MAX_RECORDS = 16384 }; /* of one queue */
 
 struct posted_record {
     struct posted_record *next; /* in the list of free records */
-    const char *routine;        /* NULL: not posted */
+    const char *routine;        /* NULL while the record is not in use */
     void *context;
     ULONG sges;
     struct {

@@ -27,13 +27,13 @@ struct proxy {
     struct {
         NDK_OBJECT_HEADER header;
         const void *dispatch;
-    } pub;      /* first: what the consumer holds */
+    } pub;      /* must be first: the consumer holds its address */
     void *real; /* the provider's object */
     NDK_OBJECT_TYPE type;
     uint64_t serial; /* see struct verify_open */
     atomic_int state, refs;
     struct proxy *adapter;            /* NULL for an adapter */
-    atomic_int children;              /* in an adapter: its objects that are not closed */
+    atomic_int children;              /* in an adapter: the number of its objects that are not closed */
     void (*on_end)(struct proxy *p);  /* called when the object is closed or its creation failed; may be NULL */
     void (*on_free)(struct proxy *p); /* called before the proxy is freed; may be NULL */
     TAILQ_ENTRY(proxy) list;          /* in the list of open proxies, then in the list of closed proxies */

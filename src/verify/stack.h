@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Call stacks: captured cheaply, and printed with names only in a report. Plain C types only. */
+/* Call stacks: captured cheaply, and printed with names only in a report. Only plain C types are used here. */
 #ifndef VERIFY_STACK_H
 #define VERIFY_STACK_H
 

@@ -77,7 +77,7 @@ struct port_adapter {
     KDPC timer_dpc;
     _Atomic(PHW_TIMER) timer_routine;
 
-    pthread_mutex_t lock; /* for all members below */
+    pthread_mutex_t lock; /* guards all members below */
     pthread_cond_t changed;
     LIST_ENTRY waiting, started;
     ULONG active, busy_until;
@@ -97,7 +97,7 @@ struct port_adapter {
     unsigned recent_next;
 };
 
-/* Precedes the miniport's device extension. */
+/* The block that contains the miniport's device extension, which is `data`. */
 struct port_extension {
     struct port_adapter *adapter;
     _Alignas(64) char data[];

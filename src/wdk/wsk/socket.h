@@ -178,7 +178,7 @@ struct wsk_request {
     struct wsk_socket *connected; /* the connection that the driver receives with the completed IRP, or NULL */
     PIRP irp;
     enum wsk_operation operation;
-    bool armed;    /* the IRP has a cancel routine, or its cancel routine has run and has posted `cancel` */
+    bool armed;    /* the IRP has a cancel routine, or that routine has run and has queued `cancel` */
     bool finished; /* status and information are set; `cancel` completes and frees the request */
     NTSTATUS status;
     ULONG_PTR information;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that owns the sockets of Winsock Kernel: see socket.h. The first socket starts it, and it runs until
- * wsk_thread_stop, which WskDeregister of the last client calls.
+ * The thread that owns the sockets of Winsock Kernel: see socket.h. The first socket starts the thread, which runs
+ * until wsk_thread_stop, which WskDeregister of the last client calls.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,9 +22,9 @@ static struct wsk_poll *host;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `posts` and `woken` */
 static LIST_ENTRY posts = { &posts, &posts };
-static bool woken; /* the thread will run the posts before it sleeps */
+static bool woken; /* the socket thread runs the queued posts before it sleeps */
 
-static LIST_ENTRY pump_again = { &pump_again, &pump_again }; /* only the thread uses pump_again and starved */
+static LIST_ENTRY pump_again = { &pump_again, &pump_again }; /* only the socket thread uses pump_again and starved */
 static bool starved;
 
 /* ---- Posts ------------------------------------------------------------------------------------------------------- */
