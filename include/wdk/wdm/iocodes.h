@@ -153,7 +153,7 @@
 #define FILE_GENERIC_WRITE \
     (STANDARD_RIGHTS_WRITE | FILE_WRITE_DATA | FILE_WRITE_ATTRIBUTES | FILE_WRITE_EA | FILE_APPEND_DATA | SYNCHRONIZE)
 
-/* What an open did; in IoStatus.Information of IRP_MJ_CREATE. */
+/* Results of an open. A completed IRP_MJ_CREATE has one of these values in IoStatus.Information. */
 #define FILE_SUPERSEDED 0
 #define FILE_OPENED 1
 #define FILE_CREATED 2

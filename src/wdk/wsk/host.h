@@ -57,7 +57,7 @@ int wsk_host_route(unsigned family, const struct wsk_address *remote, struct wsk
 int wsk_host_pop_error(int fd);
 /* Returns how many bytes can be received now; for a datagram socket, the size of the next datagram. */
 size_t wsk_host_available(int fd);
-/* Returns the number of bytes sent. `more` tells the host that another part of the same send follows. */
+/* Returns the number of bytes sent. `more` is true if a further call sends another part of the same send. */
 ssize_t wsk_host_send(int fd, const struct iovec *parts, int count, bool more);
 /*
  * Returns the number of bytes received, or 0 if the peer has sent its FIN and all data before the FIN was received. If
