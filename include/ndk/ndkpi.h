@@ -17,14 +17,14 @@
  *                call returns. The provider passes contexts back unchanged and never dereferences them. Until a request
  *                has completed, the provider owns the memory that its SGEs name, its MDL chain, and the memory for its
  *                results, except a create's out parameter.
- *   Requests     The functions of NDK_QP_DISPATCH and NdkSrqReceive that take a RequestContext post a request.
+ *   Requests     The functions of NDK_QP_DISPATCH that take a RequestContext, and NdkSrqReceive, post a request.
  *                STATUS_SUCCESS: the request will complete with one NDK_RESULT on the CQ, or with none if it is silent
  *                and succeeds. Any other status: the request was not posted. A flushed request completes with
  *                STATUS_CANCELLED.
  *   Lengths      Functions with an in/out length write the size needed and return STATUS_BUFFER_TOO_SMALL if the buffer
  *                is too short. Otherwise they write the size used.
- *   (here)       marks a choice of this provider that the interface leaves open. A malformed argument gives
- *                STATUS_INVALID_PARAMETER, an object in the wrong state STATUS_INVALID_DEVICE_STATE (here).
+ *   (OpenNDK)    marks a choice of this provider that the interface leaves open. A malformed argument gives
+ *                STATUS_INVALID_PARAMETER, an object in the wrong state STATUS_INVALID_DEVICE_STATE (OpenNDK).
  */
 #ifndef ONDK_NDK_NDKPI_H
 #define ONDK_NDK_NDKPI_H
@@ -174,9 +174,10 @@ typedef struct _NDK_RESULT {
 } NDK_RESULT;
 
 /*
- * As NDK_RESULT, with the request's type. ProviderErrorCode is new in NDK 2.1 and uses former padding: zero with
- * STATUS_SUCCESS, otherwise the provider's reason, or zero if it gives none. TypeSpecificCompletionOutput is defined
- * only for NdkOperationTypeReceiveAndInvalidate and contains the 32-bit token that was invalidated.
+ * As NDK_RESULT, with the request's type. ProviderErrorCode is new in NDK 2.1 and uses former padding. The code is zero
+ * with STATUS_SUCCESS. Otherwise the code is the provider's reason, or zero if the provider gives none.
+ * TypeSpecificCompletionOutput is defined only for NdkOperationTypeReceiveAndInvalidate and contains the 32-bit token
+ * that was invalidated.
  */
 typedef struct _NDK_RESULT_EX {
     NTSTATUS Status;
@@ -222,7 +223,7 @@ typedef ULONG (*NDK_FN_GET_CQ_RESULTS_EX)(
 
 /*
  * Changes the depth; queued completions stay.
- *   STATUS_INVALID_PARAMETER       over the adapter's MaxCqDepth, or less than the number of queued completions (here)
+ *   STATUS_INVALID_PARAMETER       over the adapter's MaxCqDepth, or below the number of queued completions (OpenNDK)
  *   STATUS_INSUFFICIENT_RESOURCES  the CQ is unchanged
  *   STATUS_NOT_SUPPORTED           the adapter lacks NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED
  */
@@ -271,7 +272,7 @@ struct _NDK_CQ {
  * Registers the first Length bytes of an MDL chain with the rights in Flags (NDK_MR_FLAG_). The bytes must be virtually
  * contiguous and may begin at any address. The provider owns the chain while the call is pending. The memory must stay
  * mapped until NdkDeregisterMr or the close has completed.
- *   STATUS_INVALID_PARAMETER       the chain has a hole, or Length exceeds the chain or MaxRegistrationSize (here)
+ *   STATUS_INVALID_PARAMETER       the chain has a hole, or Length exceeds the chain or MaxRegistrationSize (OpenNDK)
  *   STATUS_INSUFFICIENT_RESOURCES  memory ran out
  */
 typedef NTSTATUS (*NDK_FN_REGISTER_MR)(
@@ -297,7 +298,7 @@ typedef NTSTATUS (*NDK_FN_INITIALIZE_FAST_REGISTER_MR)(
 /*
  * Returns the token that a peer uses in reads and writes. Valid after a registration, or as soon as NdkFastRegister has
  * returned. After NdkInitializeFastRegisterMr this function already returns the token of the first NdkFastRegister
- * (here).
+ * (OpenNDK).
  */
 typedef UINT32 (*NDK_FN_GET_REMOTE_TOKEN_FROM_MR)(_In_ NDK_MR *pNdkMr);
 
@@ -348,9 +349,9 @@ struct _NDK_MW {
 typedef VOID (*NDK_FN_SRQ_NOTIFICATION_CALLBACK)(_In_opt_ PVOID SrqNotificationContext, _In_ NTSTATUS SrqStatus);
 
 /*
- * Sets depth and threshold. Depth 0 keeps the depth. A threshold above 0 arms the notification. If the number of queued
- * receives is already below the threshold, the notification is called at once. Threshold 0 changes neither the
- * threshold nor the notification.
+ * Sets the SRQ's depth and threshold. Depth 0 keeps the depth. A threshold above 0 arms the notification. If the number
+ * of queued receives is already below the threshold, the notification is called at once. Threshold 0 changes neither
+ * the threshold nor the notification.
  *   STATUS_INVALID_PARAMETER  over the adapter's MaxSrqDepth
  */
 typedef NTSTATUS (*NDK_FN_MODIFY_SRQ)(
@@ -396,18 +397,18 @@ struct _NDK_SRQ {
  * the request is queued and will complete; with any other status it is not queued. All of them can return:
  *   STATUS_SUCCESS                 queued
  *   STATUS_CONNECTION_INVALID      the QP of a request other than a receive is not connected, or one of the QP's CQs
- *                                  has overflowed (here). NDK_FN_SRQ_RECEIVE does not return this status.
- *   STATUS_INSUFFICIENT_RESOURCES  the queue is full, or memory ran out (here)
+ *                                  has overflowed (OpenNDK). NDK_FN_SRQ_RECEIVE does not return this status.
+ *   STATUS_INSUFFICIENT_RESOURCES  the queue is full, or memory ran out (OpenNDK)
  *   STATUS_INVALID_PARAMETER       a flag that the function does not have, more SGEs or bytes than the queue or the
- *                                  adapter allows, or the list is null although nSge is not 0 (here)
+ *                                  adapter allows, or the list is null although nSge is not 0 (OpenNDK)
  *   STATUS_ACCESS_VIOLATION        the token of an SGE is invalid or of another PD, the SGE is not inside the token's
- *                                  region, or, for a receive or read, the region lacks local write (here)
+ *                                  region, or, for a receive or read, the region lacks local write (OpenNDK)
  * The statuses of a completion:
  *   STATUS_SUCCESS                 done; after a send or write the memory may be reused, even if the data is not yet
  *                                  at the peer
  *   STATUS_CANCELLED               a flush, a disconnect or a close of this side ended the request
- *   STATUS_CONNECTION_ABORTED      the connection ended before the request (here)
- *   STATUS_ACCESS_VIOLATION        the registration of an SGE ended before the request was carried out (here)
+ *   STATUS_CONNECTION_ABORTED      the connection ended before the request (OpenNDK)
+ *   STATUS_ACCESS_VIOLATION        the registration of an SGE ended before the request was carried out (OpenNDK)
  * The comments of the functions name further statuses. docs/status.md has all causes, and the provider's reasons.
  */
 
@@ -423,7 +424,7 @@ typedef VOID (*NDK_FN_FLUSH)(_In_ NDK_QP *pNdkQp);
  * the number of bytes, and the number of SGEs is not limited. A message that the peer does not accept ends the
  * connection; the send may have completed before.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
- *   STATUS_INVALID_PARAMETER   inline data longer than the QP's inline size (here)
+ *   STATUS_INVALID_PARAMETER   inline data longer than the QP's inline size (OpenNDK)
  */
 typedef NTSTATUS (*NDK_FN_SEND)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_reads_(nSge) CONST NDK_SGE *pSgl, _In_ ULONG nSge,
@@ -441,9 +442,9 @@ typedef NTSTATUS (*NDK_FN_SEND_AND_INVALIDATE)(
 /*
  * Posts a receive for one message; allowed before the QP is connected. A message that is longer than its receive, or
  * that finds no receive, ends the connection.
- *   STATUS_INVALID_PARAMETER  the QP has an SRQ (here)
+ *   STATUS_INVALID_PARAMETER  the QP has an SRQ (OpenNDK)
  * As the completion's status, after which the connection has ended:
- *   STATUS_DATA_OVERRUN       the message was longer than the receive (here)
+ *   STATUS_DATA_OVERRUN       the message was longer than the receive (OpenNDK)
  */
 typedef NTSTATUS (*NDK_FN_RECEIVE)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_reads_(nSge) CONST NDK_SGE *pSgl, _In_ ULONG nSge);
@@ -452,12 +453,12 @@ typedef NTSTATUS (*NDK_FN_RECEIVE)(
  * Reads the peer's memory at RemoteAddress in the region or window of RemoteToken into the SGEs. The connection's
  * outbound read limit bounds the reads in progress; further reads wait in the queue.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
- *   STATUS_NOT_SUPPORTED       the outbound read limit is 0 (here): the adapter, this side or the peer allows no reads
- *   STATUS_INVALID_PARAMETER   more SGEs than MaxReadRequestSge; RDMA_READ_LOCAL_INVALIDATE without an SGE (here)
- *   STATUS_ACCESS_VIOLATION    RDMA_READ_LOCAL_INVALIDATE with a token that no fast registration made (here)
+ *   STATUS_NOT_SUPPORTED       the adapter, this side or the peer allows no reads: the read limit is 0 (OpenNDK)
+ *   STATUS_INVALID_PARAMETER   more SGEs than MaxReadRequestSge; RDMA_READ_LOCAL_INVALIDATE without an SGE (OpenNDK)
+ *   STATUS_ACCESS_VIOLATION    RDMA_READ_LOCAL_INVALIDATE with a token that no fast registration made (OpenNDK)
  * As the completion's status, after which the connection has ended:
  *   STATUS_REMOTE_RESOURCES    the range exceeds the remote region
- *   STATUS_ACCESS_VIOLATION    the remote token is invalid or does not allow reads (here)
+ *   STATUS_ACCESS_VIOLATION    the remote token is invalid or does not allow reads (OpenNDK)
  */
 typedef NTSTATUS (*NDK_FN_READ)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_reads_(nSge) CONST NDK_SGE *pSgl, _In_ ULONG nSge,
@@ -468,7 +469,7 @@ typedef NTSTATUS (*NDK_FN_READ)(
  * notified. The bytes are in place when the peer has received a send that was posted later. An invalid token, a range
  * outside the region, or a missing right ends the connection; the write may have completed before.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
- *   STATUS_INVALID_PARAMETER   inline data longer than the QP's inline size (here)
+ *   STATUS_INVALID_PARAMETER   inline data longer than the QP's inline size (OpenNDK)
  */
 typedef NTSTATUS (*NDK_FN_WRITE)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_reads_(nSge) CONST NDK_SGE *pSgl, _In_ ULONG nSge,
@@ -480,11 +481,11 @@ typedef NTSTATUS (*NDK_FN_WRITE)(
  *   STATUS_CONNECTION_INVALID    the QP is not connected
  *   STATUS_ACCESS_VIOLATION      Flags has a right that the region does not have
  *   STATUS_INVALID_PARAMETER     the range is empty, not inside the region, or longer than MaxWindowSize; an object of
- *                                another PD; null; local write without remote write (here)
- *   STATUS_INVALID_DEVICE_STATE  the region has no registration; region or window is being closed (here)
- *   STATUS_NOT_SUPPORTED         the adapter's MaxWindowSize is 0 (here)
+ *                                another PD; null; local write without remote write (OpenNDK)
+ *   STATUS_INVALID_DEVICE_STATE  the region has no registration; region or window is being closed (OpenNDK)
+ *   STATUS_NOT_SUPPORTED         the adapter's MaxWindowSize is 0 (OpenNDK)
  * As the completion's status:
- *   STATUS_ACCESS_VIOLATION      before the bind's turn the registration ended, or an object was closed (here)
+ *   STATUS_ACCESS_VIOLATION      before the bind's turn the registration ended, or an object was closed (OpenNDK)
  */
 typedef NTSTATUS (*NDK_FN_BIND)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_ NDK_MR *pMr, _In_ NDK_MW *pMw, _In_ PVOID VirtualAddress,
@@ -493,18 +494,18 @@ typedef NTSTATUS (*NDK_FN_BIND)(
 /*
  * Registers Length bytes of AdapterPageCount pages, from offset FBO in the first page, with a region that was
  * initialized for fast registration. SGEs and peers use BaseVirtualAddress as the address of the first byte.
- * BaseVirtualAddress minus FBO must be a multiple of PAGE_SIZE, which may be zero (here). The pages must stay mapped
+ * BaseVirtualAddress minus FBO must be a multiple of PAGE_SIZE, which may be zero (OpenNDK). The pages must stay mapped
  * until the region is invalidated or closed.
  *   STATUS_CONNECTION_INVALID    the QP is not connected
  *   STATUS_ACCESS_VIOLATION      Flags has remote rights, but the region was not initialized for remote access; or a
- *                                page is not mapped (here)
+ *                                page is not mapped (OpenNDK)
  *   STATUS_INVALID_PARAMETER     more pages than NdkInitializeFastRegisterMr set, a length of 0 or beyond the pages, a
  *                                wrong BaseVirtualAddress, a region of another PD, null, or remote write without local
- *                                write (here)
- *   STATUS_INVALID_DEVICE_STATE  the region is not initialized for fast registration, or is being closed (here)
- *   STATUS_NOT_SUPPORTED         the adapter's FRMRPageCount is 0 (here)
+ *                                write (OpenNDK)
+ *   STATUS_INVALID_DEVICE_STATE  the region is not initialized for fast registration, or is being closed (OpenNDK)
+ *   STATUS_NOT_SUPPORTED         the adapter's FRMRPageCount is 0 (OpenNDK)
  * As the completion's status:
- *   STATUS_ACCESS_VIOLATION      the region was closed before the request's turn (here)
+ *   STATUS_ACCESS_VIOLATION      the region was closed before the request's turn (OpenNDK)
  */
 typedef NTSTATUS (*NDK_FN_FAST_REGISTER)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_ NDK_MR *pMr, _In_ ULONG AdapterPageCount,
@@ -514,11 +515,11 @@ typedef NTSTATUS (*NDK_FN_FAST_REGISTER)(
 /*
  * Ends the access that a fast registration or a bind granted. pNdkMrOrMw is the header of the region or window.
  *   STATUS_CONNECTION_INVALID    the QP is not connected
- *   STATUS_INVALID_PARAMETER     null, a region that is not for fast registration, or an object of another PD (here)
- *   STATUS_INVALID_DEVICE_STATE  nothing has ever been registered or bound, or the object is being closed (here)
- *   STATUS_NOT_SUPPORTED         the adapter has neither fast registration nor windows (here)
+ *   STATUS_INVALID_PARAMETER     null, a region that is not for fast registration, or an object of another PD (OpenNDK)
+ *   STATUS_INVALID_DEVICE_STATE  nothing has ever been registered or bound, or the object is being closed (OpenNDK)
+ *   STATUS_NOT_SUPPORTED         the adapter has neither fast registration nor windows (OpenNDK)
  * As the completion's status:
- *   STATUS_ACCESS_VIOLATION      the token was not valid any more (here)
+ *   STATUS_ACCESS_VIOLATION      the token was not valid any more (OpenNDK)
  */
 typedef NTSTATUS (*NDK_FN_INVALIDATE)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_ NDK_OBJECT_HEADER *pNdkMrOrMw, _In_ ULONG Flags);
@@ -627,8 +628,8 @@ struct _NDK_SHARED_ENDPOINT {
 
 /*
  * Reports that the peer has disconnected or the connection was lost. Called once, unless this side disconnects or
- * closes first, and never before the completion of the NdkCompleteConnect or NdkAccept that registered this callback.
- * This side still has to disconnect, flush or close the QP.
+ * closes first. Never called before the NdkCompleteConnect or NdkAccept that registered this callback has
+ * completed. This side still has to disconnect, flush or close the QP.
  */
 typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK)(_In_opt_ PVOID DisconnectEventContext);
 
@@ -653,11 +654,11 @@ typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK_EX)(
  *                                  connection without an accept. If the peer rejected, NdkGetConnectionData returns
  *                                  the private data of the reject.
  *   STATUS_IO_TIMEOUT              no answer in time
- *   STATUS_SHARING_VIOLATION       the local address and port are in use, or this user may not bind the port (here)
+ *   STATUS_SHARING_VIOLATION       the local address and port are in use, or this user may not bind the port (OpenNDK)
  *   STATUS_INVALID_ADDRESS         the local address is not one of the adapter's
  *   STATUS_TOO_MANY_ADDRESSES      port 0, and no port of the range is free
  *   STATUS_ADDRESS_ALREADY_EXISTS  a connection with these two addresses and ports exists
- *   STATUS_UNSUCCESSFUL            another error of the system (here)
+ *   STATUS_UNSUCCESSFUL            another error of the system (OpenNDK)
  *   STATUS_CANCELLED               the connector was closed meanwhile
  */
 typedef NTSTATUS (*NDK_FN_CONNECT)(
@@ -708,7 +709,7 @@ typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT_EX)(
  * private data, at most MaxCalleeData bytes, is sent to the peer. The read limits have the same rules as in NdkConnect.
  * On success the connection is established. After each of the statuses below the connector can only be closed. If the
  * connection was set up without a ready-to-receive message, success means only that the reply has been sent; posted
- * requests then wait for the peer's first message (here). Receives should be posted before the call.
+ * requests then wait for the peer's first message (OpenNDK). Receives should be posted before the call.
  *   STATUS_CONNECTION_ABORTED  the peer gave up or broke the protocol, or the adapter's interface was removed
  *   STATUS_IO_TIMEOUT          the peer did not complete in time
  *   STATUS_CANCELLED           the connector was closed meanwhile
@@ -740,11 +741,11 @@ typedef NTSTATUS (*NDK_FN_REJECT)(
 /*
  * Returns the read limits and the private data of the peer's connect, accept or reject. Each out parameter may be null.
  * On the connecting side, after NdkConnect, the limits are those in effect. On the listening side, the limits before
- * NdkAccept are those that the peer offers, capped by the adapter; afterwards they are those in effect (here). A null
- * buffer needs a length of 0; the call then succeeds and returns the size. A transport may deliver more bytes than the
- * peer sent, so the data itself should contain its length.
+ * NdkAccept are those that the peer offers, capped by the adapter; afterwards they are those in effect (OpenNDK). A
+ * null buffer needs a length of 0; the call then succeeds and returns the size. A transport may deliver more bytes than
+ * the peer sent, so the data itself should contain its length.
  *   STATUS_BUFFER_TOO_SMALL   the beginning was copied; *pPrivateDataLength is the size of the whole data
- *   STATUS_INVALID_PARAMETER  a null buffer with a length other than 0 (here)
+ *   STATUS_INVALID_PARAMETER  a null buffer with a length other than 0 (OpenNDK)
  */
 typedef NTSTATUS (*NDK_FN_GET_CONNECTION_DATA)(
     _In_ NDK_CONNECTOR *pNdkConnector, _Out_opt_ ULONG *pInboundReadLimit, _Out_opt_ ULONG *pOutboundReadLimit,
@@ -769,8 +770,8 @@ typedef NTSTATUS (*NDK_FN_GET_PEER_ADDRESS)(
  * completes when the peer has ended its stream too. At that time all requests of the QP have completed, and the
  * provider does not access their memory any more. Neither QP nor connector can be connected again.
  *   STATUS_IO_TIMEOUT          the peer did not end its stream in time; the connection has ended nevertheless
- *   STATUS_CONNECTION_ABORTED  the connection was lost before the peer ended its stream (here)
- *   STATUS_CONNECTION_INVALID  the connector is not connected (here)
+ *   STATUS_CONNECTION_ABORTED  the connection was lost before the peer ended its stream (OpenNDK)
+ *   STATUS_CONNECTION_INVALID  the connector is not connected (OpenNDK)
  */
 typedef NTSTATUS (*NDK_FN_DISCONNECT)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
@@ -815,10 +816,10 @@ typedef VOID (*NDK_FN_CONNECT_EVENT_CALLBACK)(_In_opt_ PVOID ConnectEventContext
  * Starts listening at an address of the adapter; port 0 selects a free port of 49152-65535. The address stays reserved
  * until the listener and all connectors of its connections are closed.
  *   STATUS_INSUFFICIENT_RESOURCES  memory or descriptors ran out
- *   STATUS_SHARING_VIOLATION       the address and port are in use, or this user may not bind the port (here)
+ *   STATUS_SHARING_VIOLATION       the address and port are in use, or this user may not bind the port (OpenNDK)
  *   STATUS_INVALID_ADDRESS         the address is not one of the adapter's
  *   STATUS_TOO_MANY_ADDRESSES      port 0, and no port of the range is free
- *   STATUS_UNSUCCESSFUL            another error of the system (here)
+ *   STATUS_UNSUCCESSFUL            another error of the system (OpenNDK)
  *   STATUS_CANCELLED               the listener was closed meanwhile
  */
 typedef NTSTATUS (*NDK_FN_LISTEN)(
