@@ -107,8 +107,9 @@ int ondk_wdk_registry_set(const char *key, const char *name, uint32_t type, cons
 }
 
 /*
- * For a list, `length` includes the terminator of each string, but not the terminator of the list. For a single string,
- * `length` does not include the terminator. This function adds the terminator that is missing.
+ * Sets a string or a list. For a list, `length` includes the terminator of each string, but not the terminator of the
+ * list. For a single string, `length` does not include the terminator. This function adds the terminator that is
+ * missing.
  */
 int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type, const char *text, uint32_t length)
 {

@@ -34,7 +34,10 @@ static void registry_value_free(struct registry_value *v)
     free(v);
 }
 
-/* The key has no children, because only a key without children is removed from its parent. */
+/*
+ * Frees the members of a key when its last reference is dropped. The key has no children, because only a key without
+ * children is removed from its parent.
+ */
 static void registry_key_destroy(void *object)
 {
     struct registry_key *key = object;

@@ -17,7 +17,7 @@ struct registry_value {
     void *data;
 };
 
-/* An object (object.h). Its parent has a reference to it, and so does each handle. */
+/* A counted object (object.h). The key's parent has a reference to it, and so does each handle. */
 struct registry_key {
     struct registry_key *parent, *children, *next;
     struct registry_value *values; /* in the order of their creation, like the children */
@@ -42,7 +42,7 @@ enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL }
 struct registry_key *registry_open(struct registry_key *from, PCUNICODE_STRING path, enum registry_make make,
                                    bool *made, NTSTATUS *status);
 
-/* The next four functions require the lock. */
+/* The lock is required for registry_find, registry_set, registry_remove_value and registry_remove. */
 struct registry_value *registry_find(const struct registry_key *key, PCUNICODE_STRING name);
 NTSTATUS registry_set(struct registry_key *key, PCUNICODE_STRING name, ULONG type, const void *data, ULONG size);
 NTSTATUS registry_remove_value(struct registry_key *key, PCUNICODE_STRING name);

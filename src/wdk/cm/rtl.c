@@ -176,7 +176,10 @@ static ULONG registry_text_size(const void *text, ULONG size)
     return n * (ULONG)sizeof(WCHAR);
 }
 
-/* Copies a string, or a whole list: the list's strings with their terminators, but not the list's own terminator. */
+/*
+ * Copies a string without its terminator, or a list with the terminator of each string but without the list's own
+ * terminator.
+ */
 static NTSTATUS registry_query_store_text(const struct registry_value_copy *copy, PUNICODE_STRING out)
 {
     ULONG units = copy->size / sizeof(WCHAR);

@@ -31,7 +31,7 @@ NTSTATUS ZwClose(HANDLE Handle)
     return STATUS_INVALID_HANDLE;
 }
 
-/* Returns the key with a reference. */
+/* Returns the key of the handle, with a reference. Returns NULL and sets *status if there is no such key. */
 static struct registry_key *registry_key_of_handle(const char *routine, HANDLE handle, NTSTATUS *status)
 {
     struct registry_key *key;

@@ -38,12 +38,15 @@ enum live_kind {
     LIVE_KINDS
 };
 
-/* `what` is a static string: "NDK_QP", "IO_WORKITEM". Stores the caller's stack if checks are on. Idempotent. */
+/*
+ * Registers a thing. `what` is a static string, for example "NDK_QP". Stores the caller's stack if checks are on.
+ * Idempotent.
+ */
 void live_add(enum live_kind kind, const void *thing, const char *what) PRIVATE_EXPORT(live_add);
 /* Like live_add with an earlier stack, for a thing that the driver receives in a callback. */
 void live_add_made(enum live_kind kind, const void *thing, const char *what, const struct stack *made)
     PRIVATE_EXPORT(live_add_made);
-/* Returns false if the thing was not registered. */
+/* Ends the registration of a thing. Returns false if the thing was not registered. */
 bool live_remove(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_remove);
 bool live_has(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_has);
 uint32_t live_count(void);
@@ -71,7 +74,7 @@ void live_walk_sources(live_on_entry *visit, void *context);
 /* Like live_add_source for things that are never in the driver's memory, so that inuse.h does not search them. */
 void live_add_foreign_source(live_walk *walk);
 
-/* Prints each thing. Returns their number. */
+/* Prints each thing that the driver has not released. Returns their number. */
 uint32_t live_report(FILE *out);
 /*
  * Like live_report for things whose stack has a frame in the module at [start, start + size). Finds none while checks

@@ -8,7 +8,9 @@
 #include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
 
-/* Values of Type, the first member of a queue and of a context. TYPE_QUEUE_EX: the insert routine returns a status. */
+/*
+ * Values of Type, the first member of a queue and of a context. For TYPE_QUEUE_EX, the insert routine returns a status.
+ */
 enum { TYPE_QUEUE = 1, TYPE_CONTEXT = 2, TYPE_QUEUE_EX = 3 };
 
 static PIO_CSQ csq_from_irp(PIRP irp)
@@ -19,8 +21,8 @@ static PIO_CSQ csq_from_irp(PIRP irp)
 }
 
 /*
- * Separates the IRP from its context. Requires the queue's lock. Afterwards IoCsqRemoveIrp with that context returns
- * NULL.
+ * Separates the IRP from its context, if it has one. Requires the queue's lock. Afterwards IoCsqRemoveIrp with that
+ * context returns NULL.
  */
 static void csq_detach_irp(PIRP irp)
 {

@@ -42,7 +42,7 @@ VOID IoFreeErrorLogEntry(PVOID ElEntry)
     ExFreePoolWithTag(error_log_entry(ElEntry), LOG_TAG);
 }
 
-/* The object is a DRIVER_OBJECT or a DEVICE_OBJECT, whose first member is its type. */
+/* Returns the driver of the object, a DRIVER_OBJECT or a DEVICE_OBJECT. The first member of either is its type. */
 static PDRIVER_OBJECT error_log_driver(PVOID object)
 {
     return *(const CSHORT *)object == IO_TYPE_DEVICE ? ((PDEVICE_OBJECT)object)->DriverObject : object;

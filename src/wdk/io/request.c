@@ -43,7 +43,10 @@ static NTSTATUS request_set_buffered(PIRP irp, const struct irp_buffers *b)
     return STATUS_SUCCESS;
 }
 
-/* Returns the status of the exception that MmProbeAndLockPages raises for a buffer that is not accessible. */
+/*
+ * Locks the pages of the IRP's MDL. If a page is not accessible, MmProbeAndLockPages raises an exception, whose status
+ * is returned.
+ */
 static NTSTATUS request_lock_pages(PIRP irp, LOCK_OPERATION operation)
 {
     __try {
@@ -124,7 +127,10 @@ static void request_copy_output(PIRP irp, struct irp_block *b)
         memcpy(b->out_buffer, irp->AssociatedIrp.SystemBuffer, size);
 }
 
-/* Output is copied on success and with a warning (STATUS_BUFFER_OVERFLOW), but not with an error. */
+/*
+ * Copies buffered output, and frees the buffer and the MDLs. Copies on success and with a warning
+ * (STATUS_BUFFER_OVERFLOW), but not with an error.
+ */
 void irp_release_buffers(PIRP irp, struct irp_block *b)
 {
     if (irp->Flags & IRP_BUFFERED_IO && irp->Flags & IRP_INPUT_OPERATION && !NT_ERROR(irp->IoStatus.Status))

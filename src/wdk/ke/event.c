@@ -6,7 +6,7 @@
 #include "wdk/ke/seh.h"
 #include "wdk/ke/wait.h"
 
-/* If `wait` is TRUE, the driver waits next, so its IRQL must allow a wait. */
+/* Checks the IRQL and the object. If `wait` is TRUE, the driver waits next, so its IRQL must allow a wait. */
 static void event_check_call(const char *routine, DISPATCHER_HEADER *h, BOOLEAN wait)
 {
     if (!check_on())

@@ -24,14 +24,17 @@ enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };
 struct lock_kind {
     const char *name; /* the name in reports, for example "KSPIN_LOCK" */
     /*
-     * NULL unless another thread may release the lock for its holder. The lock is then still in the holder's list. The
-     * function returns true if the calling thread, whose list contains the lock, does not hold it any more, or if the
-     * lock was deleted.
+     * NULL unless another thread may release this kind of lock for its holder. After such a release, the lock is still
+     * in the list of the former holder. The function returns true if the calling thread, whose list contains the lock,
+     * does not hold it any more, or if the lock was deleted.
      */
     bool (*is_released)(const void *lock);
 };
 
-/* A lock that the thread holds, stored while checks are on. Other threads read it to find locks that are in use. */
+/*
+ * A lock that the thread holds, stored while checks are on. Other threads read the members to find locks that are in
+ * use.
+ */
 struct held_lock {
     _Atomic(const void *) lock;
     _Atomic(const struct lock_kind *) kind;

@@ -381,7 +381,10 @@ static void wait_check_irql(const char *routine, const LARGE_INTEGER *timeout)
 
 static const struct lock_kind mutex_kind = { .name = "KMUTEX" };
 
-/* An owned mutex counts as a held lock and as a critical region. KeReleaseMutex ends both. */
+/*
+ * Called when t has acquired an object. An owned mutex counts as a held lock and as a critical region until
+ * KeReleaseMutex.
+ */
 static void wait_note_mutex(struct kernel_thread *t, DISPATCHER_HEADER *h, const void *by)
 {
     if (h->Type != OBJECT_MUTANT)

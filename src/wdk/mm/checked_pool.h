@@ -48,7 +48,7 @@ struct pool_request {
     bool counted, paged, zero;
 };
 
-/* True after a block was recorded. While false, checked_pool_free need not be called. */
+/* True once any block was recorded. While false, checked_pool_free need not be called. */
 extern atomic_bool checked_pool_used __attribute__((visibility("hidden")));
 
 /* True if the program runs under AddressSanitizer. A constructor sets this before the first allocation. */

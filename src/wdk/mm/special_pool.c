@@ -68,7 +68,7 @@ static void fault_pass_on(int number, siginfo_t *info, void *context)
     } else {
         signal(number, SIG_DFL);
         if (info->si_code <= 0)
-            raise(number); /* the signal was sent by kill or the like, and the return does not repeat it */
+            raise(number); /* the signal was sent, for example by kill; to continue the program does not repeat it */
     }
 }
 

@@ -74,7 +74,7 @@ void ob_pass_to_driver(void *object)
     pthread_mutex_unlock(&driver_lock);
 }
 
-/* Takes over one of the driver's references for the caller. Returns false if the driver has none. */
+/* Makes one of the driver's references a reference of the caller. Returns false if the driver has none. */
 static bool object_reclaim_from_driver(void *object)
 {
     struct object *o = object_header(object);

@@ -87,7 +87,7 @@ static struct kernel_thread *ps_thread_create(PKSTART_ROUTINE routine, PVOID con
     t->context = context;
     t->critical = 1; /* normal kernel APCs are disabled in system threads, as documented */
     live_add(LIVE_THREAD, t, "PsCreateSystemThread");
-    ob_ref(t); /* for the handle */
+    ob_ref(t); /* the handle's reference */
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     failed = thread_create(&thread, &attr, ps_thread_main, t);
