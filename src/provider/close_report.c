@@ -307,18 +307,19 @@ static void reporter_round(struct adapter *a)
 {
     uint64_t now = owner_clock(NULL);
     struct close_report r;
-    unsigned count = 0;
+    unsigned reported = 0, count = 0;
 
-    for (; count < MAX_REPORTS && reporter_next(a, now, &r); count++) {
+    for (; reported < MAX_REPORTS && reporter_next(a, now, &r); reported++) {
         if (r.type == NdkObjectTypeAdapter)
             a->reporter.has_reported_adapter = true;
         report_write(a, &r);
     }
-    for (count = 0; reporter_next(a, now, NULL); count++)
+    for (; reporter_next(a, now, NULL); count++)
         ;
     if (count)
         log_line(ONDK_LOG_WARN, "%u more close%s waited as long", count, count == 1 ? " has" : "s have");
-    a->reporter.earliest_ns = now + ROUND_NS;
+    if (reported) /* otherwise the close that was due has ended */
+        a->reporter.earliest_ns = now + ROUND_NS;
 }
 
 /* Waits until a close is due. Returns false if `order` is no longer ORDER_RUN. */
@@ -326,20 +327,26 @@ static bool reporter_wait(struct adapter *a)
 {
     struct close_reporter *reporter = &a->reporter;
     const struct object *first;
-    uint64_t due;
+    uint64_t now, due;
 
     for (;;) {
         atomic_store(&reporter->wake.open, 0); /* first, so that any change after the reads below wakes the thread */
         if (atomic_load(&reporter->order) != ORDER_RUN)
             return false;
+        now = owner_clock(NULL);
         spin_lock(&a->live.lock);
         first = TAILQ_FIRST(&a->live.closes);
-        due = first ? reporter_due_ns(a, first) : UINT64_MAX;
-        reporter->sleeps = !first;
+        due = first ? reporter_due_ns(a, first) : now < reporter->rest_until_ns ? reporter->rest_until_ns : UINT64_MAX;
+        reporter->sleeps = due == UINT64_MAX;
         spin_unlock(&a->live.lock);
+        if (due == UINT64_MAX) {
+            (void)gate_wait(&reporter->wake, due);
+            reporter->rest_until_ns = owner_clock(NULL) + (uint64_t)a->config.close_report_ms * NS_PER_MS;
+            continue;
+        }
         if (due < reporter->earliest_ns)
             due = reporter->earliest_ns;
-        if (due <= owner_clock(NULL))
+        if (first && due <= now)
             return true;
         (void)gate_wait(&reporter->wake, due);
     }

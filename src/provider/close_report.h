@@ -16,12 +16,17 @@ struct object;
 /* A member of struct adapter. If all its members are zero, there is no thread and nothing is reported. */
 struct close_reporter {
     pthread_t thread;
-    bool runs;                 /* constant while the adapter is open */
-    bool is_in_callback;       /* ondk_close_adapter was called in a callback; set before the adapter's close begins */
-    bool sleeps;               /* the thread waits without a deadline; guarded by the lock of the adapter's lists */
-    atomic_uint order;         /* enum close_report_order */
-    struct gate wake;          /* opened after `order` has changed, and when a close begins while `sleeps` is set */
-    struct gate ended;         /* opened by the thread as its last action */
+    bool runs;           /* constant while the adapter is open */
+    bool is_in_callback; /* ondk_close_adapter was called in a callback; set before the adapter's close begins */
+    bool sleeps;         /* the thread waits without a deadline; guarded by the lock of the adapter's lists */
+    atomic_uint order;   /* enum close_report_order */
+    struct gate wake;    /* opened after `order` has changed, and when a close begins while `sleeps` is set */
+    struct gate ended;   /* opened by the thread as its last action */
+    /*
+     * The thread's: until this time it wakes by itself, although no close is pending. So at most one close in
+     * close_report_ms wakes it. A close that begins meanwhile is due after this time.
+     */
+    uint64_t rest_until_ns;
     uint64_t earliest_ns;      /* the thread writes no report before this time; only the thread uses this */
     bool has_reported_adapter; /* the adapter's close has been reported; only the thread uses this */
 };

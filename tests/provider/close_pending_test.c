@@ -3,6 +3,7 @@
  * The report of an object's close that stays pending. A callback of the log collects the lines. Each case waits for the
  * lines that it expects, and then lets the close end.
  */
+#include <dirent.h>
 #include <semaphore.h>
 #include <unistd.h>
 
@@ -311,6 +312,68 @@ static bool report_close_callback(uint32_t ms)
 CASE(report_of_a_close_callback, 0)
 {
     kit_with_limit(report_close_callback);
+}
+
+/* ---- the thread of the reports ---- */
+
+/* Returns the id of this process's thread with the name, or 0. */
+static pid_t thread_named(const char *name)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    struct dirent *entry;
+    pid_t found = 0;
+
+    CHECK(tasks != NULL);
+    while (!found && (entry = readdir(tasks)) != NULL) {
+        char path[300], comm[32] = "";
+        FILE *file;
+
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+        file = fopen(path, "r");
+        if (file && fgets(comm, sizeof comm, file) && !strncmp(comm, name, strlen(name)))
+            found = (pid_t)atoi(entry->d_name);
+        if (file)
+            fclose(file);
+    }
+    closedir(tasks);
+    return found;
+}
+
+/* Returns how often the thread has slept. */
+static unsigned sleeps_of(pid_t thread)
+{
+    char path[64], line[128];
+    unsigned count = 0;
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)thread);
+    file = fopen(path, "r");
+    CHECK(file != NULL);
+    while (fgets(line, sizeof line, file))
+        (void)sscanf(line, "voluntary_ctxt_switches: %u", &count);
+    fclose(file);
+    return count;
+}
+
+/* Closes that end at once wake the thread at most once in close_report_ms, which is a minute here. */
+CASE(closes_that_end_wake_nobody, 0)
+{
+    enum { CLOSES = 300, MAX_WAKES = 20 };
+    pid_t thread;
+    unsigned before;
+
+    report_closes_after(60000, false);
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    thread = thread_named("openndk-close");
+    CHECK(thread != 0);
+    before = sleeps_of(thread);
+    for (int i = 0; i < CLOSES; i++) {
+        CHECK_STATUS(kit_close(kit_pd(adapter)), STATUS_SUCCESS);
+        usleep(1000);
+    }
+    CHECK(sleeps_of(thread) - before <= MAX_WAKES);
+    kit_close_adapter(adapter);
+    CHECK(!*lines.text);
 }
 
 /* ---- none ---- */
