@@ -263,14 +263,14 @@ int main(int argc, char **argv)
     if (setenv("ONDK_SPIN_US", "0", 0) || setenv("ONDK_NOTIFY_US", "200", 0))
         return NDKRUN_USAGE;
     o.report_ms = ndkrun_report_ms();
-    /*
-     * If checks are on, ndkrun itself reports a close that hangs, with the stacks at which the objects were created.
-     * Therefore the provider's report is turned off.
-     */
-    if (o.checks != ONDK_WDK_CHECKS_OFF && setenv("ONDK_CLOSE_REPORT_MS", "0", 0))
-        return NDKRUN_USAGE;
     (void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 });
     if (!reexec_prepare(&o, argv))
+        return NDKRUN_USAGE;
+    /*
+     * If checks are on, ndkrun itself reports a close that hangs, with the stacks at which the objects were created.
+     * Therefore the provider's report is turned off, but not before ndkrun has started itself again.
+     */
+    if (o.checks != ONDK_WDK_CHECKS_OFF && setenv("ONDK_CLOSE_REPORT_MS", "0", 0))
         return NDKRUN_USAGE;
     out = output_open(o.until_print);
     if (!out)

@@ -142,9 +142,9 @@ STALLING = {'pend': 0x222004, 'deaf': 0x222008, 'inside': 0x22200c, 'cancel stay
 class Stalled:
     """A run whose device control does not end, and its output."""
 
-    def __init__(self, function):
+    def __init__(self, function, *options):
         self.text = ''
-        self.p = subprocess.Popen([NDKRUN, '--run-for', '0', '--ioctl', f'Stalling:{STALLING[function]}',
+        self.p = subprocess.Popen([NDKRUN, *options, '--run-for', '0', '--ioctl', f'Stalling:{STALLING[function]}',
                                    driver('stalling')], stderr=subprocess.PIPE, text=True)
 
     def read_until(self, words):
@@ -167,6 +167,10 @@ class Stalled:
 
 def stalled():
     """Device controls that do not end are reported, and cancelled by Ctrl-C."""
+    network = Stalled('pend', '--net', '12=192.168.1.1/24') # ndkrun starts itself again
+    network.read_until('has not ended for 3.0 seconds; Ctrl-C cancels it')
+    network.interrupt()
+    network.end('a pending control with --net', 4, ['Stalling 0x222004: STATUS_CANCELLED, 0 bytes'])
     os.environ['ONDK_CLOSE_REPORT_MS'] = '2000'
     runs = {function: Stalled(function) for function in STALLING}
     twice = Stalled('inside')
