@@ -98,6 +98,8 @@ def limits_and_names():
         check("the port is in use", code == 1 and f"process {s.process.pid}" in out + err, (code, out, err))
         s.process.send_signal(signal.SIGINT)
     check("write_lat as server: its limit", "siw" in s.text, s.text)
+    code, out, err, s = ends("send_bw", ("-n", "20", "--crc", "off", "--json"), ("-n", "20", "--crc", "on"))
+    check("CRC: the JSON has what is used", code == 0 and json.loads(out)["crc"] is True, (out, err))
     code, out, err, s = ends("send_bw", ("-n", "20", "--crc", "off"), ("-n", "20", "--crc", "on"))
     check("CRC: on if one end wants it", (code, s.code) == (0, 0) and out.count("CRC             : on") == 1, (out, s.text))
 

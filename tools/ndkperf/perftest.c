@@ -147,7 +147,7 @@ static double perftest_rate(const struct perftest *p)
     return p->seconds > 0 ? p->options->iterations / p->seconds : 0;
 }
 
-static void perftest_print_head(const struct perftest *p)
+static void perftest_print_head(struct perftest *p)
 {
     NDK_CONNECTOR *k = p->data.c.connector;
     struct sockaddr_storage peer = { 0 };
@@ -161,8 +161,8 @@ static void perftest_print_head(const struct perftest *p)
     print_line("%s", rule);
     print_line("                    ib_%s", p->test->name);
     print_line(" Peer            : %s, perftest %s%s", text, p->peer_version, p->is_peer_openndk ? " (OpenNDK)" : "");
-    if (connection_entry_find(&p->data.c, &entry))
-        print_line(" CRC             : %s", entry.crc ? "on" : "off");
+    p->has_crc = connection_entry_find(&p->data.c, &entry) && entry.crc;
+    print_line(" CRC             : %s", p->has_crc ? "on" : "off");
     print_line("%s", rule);
 }
 
@@ -210,9 +210,9 @@ static bool perftest_write_json(const struct perftest *p)
 
     (void)json_object_update_new(
         object, json_pack("{s:s,s:s,s:i,s:i,s:b,s:o,s:i,s:o}", "role", o->server ? "server" : "client", "test",
-                          p->test->name, "size", (int)o->size, "iterations", (int)o->iterations, "crc",
-                          (int)o->config.crc, "peer_version", json_output_text(p->peer_version), "exit", (int)p->failed,
-                          "seconds", is_measured ? json_real(p->seconds) : json_null()));
+                          p->test->name, "size", (int)o->size, "iterations", (int)o->iterations, "crc", (int)p->has_crc,
+                          "peer_version", json_output_text(p->peer_version), "exit", (int)p->failed, "seconds",
+                          is_measured ? json_real(p->seconds) : json_null()));
     if (p->failed)
         (void)json_object_set_new(object, "error", json_output_text(p->error));
     if (p->times.count)

@@ -78,6 +78,7 @@ struct perftest {
     uint32_t remote_token;
     char peer_version[17];
     bool is_peer_openndk;
+    bool has_crc;   /* the connection of the data uses the CRC */
     double seconds; /* duration of the data transfer */
     struct times times;
     struct perftest_report peer;
