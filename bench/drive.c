@@ -6,7 +6,7 @@
  * The result of these tests is half of a round trip:
  *   poll     a message and its answer; both ends poll
  *   wait     a message and its answer; at each end a thread sleeps until a message arrives
- *   sleep    a message and its answer; each end answers in the notification's callback; like `wait` without callbacks
+ *   sleep    a message and its answer; each end answers in a callback; as `wait` if the library has no callbacks
  *   memory   a write and a write back; both ends poll their memory and their completions in turn
  *   passive  a write and a write back; the client polls as in `memory`, the server polls only its memory
  * The result of this test is a full round trip:

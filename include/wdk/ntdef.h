@@ -44,7 +44,7 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #define EXTERN_C_END
 #endif
 
-/* clang defines some of the names below for attributes that have no effect here or have another spelling. */
+/* clang predefines some of these names, for attributes that on Linux have no effect or another spelling. */
 #ifdef __clang__
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wbuiltin-macro-redefined"

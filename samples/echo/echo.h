@@ -82,7 +82,7 @@ NDK_SGE EchoBufferSge(const ECHO_BUFFER *Buffer, ULONG Offset, ULONG Length);
 /* ---- service.c ---- */
 struct _ECHO_SERVICE;
 
-/* Memory for one message: first the received message, then the answer. */
+/* Describes memory for one message: the received message, which the answer later overwrites. */
 typedef struct _ECHO_SLOT {
     LIST_ENTRY Link; /* in the connection's list of early messages */
     ULONG Offset;

@@ -28,8 +28,8 @@ enum {
     MAX_VAIN_SPINS = 4,     /* after so many spins without an event, most sleeps begin without a spin */
     SPIN_RETRY_INTERVAL = 16,
     PREEMPTED_NS = 1000000, /* a gap of this length between two turns means that the thread lost its processor */
-    SLEEP_FACTOR = 2,       /* after losing its processor, the thread does not spin for so many times the lost time */
-    NO_YIELD_FACTOR = 32,   /* after a slow sched_yield, the thread does not yield for so many times its duration */
+    SLEEP_FACTOR = 2,       /* after losing its processor for a time t, the thread does not spin for SLEEP_FACTOR * t */
+    NO_YIELD_FACTOR = 32,   /* after a sched_yield of duration t, it does not yield for NO_YIELD_FACTOR * t */
 };
 
 struct worker {

@@ -196,7 +196,7 @@ static void poller_unwatch_direct(struct poller *p)
 
 /*
  * May a turn read the direct connections without epoll_wait? Only if there are no other connections, and no direct
- * connection waits for output or is connecting.
+ * connection waits until it can send, or is connecting.
  */
 static bool poller_can_read_directly(const struct poller *p)
 {

@@ -92,7 +92,9 @@ static socklen_t name_make(const struct addr *a, struct sockaddr_un *name)
     return (socklen_t)(at - (char *)name);
 }
 
-/* Makes the address's name a further name by appending a random suffix. Returns the new length. */
+/*
+ * Appends a random suffix to an address's name, which makes a second name of the same address. Returns the new length.
+ */
 static socklen_t name_make_further(struct sockaddr_un *name, socklen_t len)
 {
     uint64_t random = random_u64();

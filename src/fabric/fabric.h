@@ -359,7 +359,7 @@ struct fabric_ops {
      */
     void (*cq_moderate)(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
     void (*cq_info)(struct fabric_cq *cq, struct fabric_cq_info *info);
-    /* Returns the shard that calls `notify`. Without affinity, the first queue pair changes the shard once. */
+    /* Returns the shard that calls `notify`. It changes once if the queue has no affinity: for the first queue pair. */
     struct shard *(*cq_shard)(struct fabric_cq *cq);
     /*
      * No queue pair may use the queue any more. Frees the queue when no delivery is queued or running. Then the owner
@@ -465,8 +465,8 @@ struct fabric_ops {
     void (*conn_complete)(struct fabric_conn *c);
     int (*conn_accept)(struct fabric_conn *c, const struct fabric_conn_events *events, const struct fabric_accept *p);
     /*
-     * Passive side: refuses the peer. Active side, after `connected` with OK: ends establishment. The only event that
-     * follows is `closed`, after conn_close. Returns FABRIC_OK, or why the connection cannot be rejected any more.
+     * Passive side: refuses the peer. Active side, after `connected` with OK: gives up the connection. The only event
+     * that follows is `closed`, after conn_close. Returns FABRIC_OK, or why the connection cannot be rejected any more.
      */
     enum fabric_reason (*conn_reject)(struct fabric_conn *c, const void *private_data, size_t len);
     void (*conn_disconnect)(struct fabric_conn *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A queue pair of RDMAP over DDP over MPA, without I/O and without a clock. Any thread posts requests. All other calls
- * are made by one owner (the shard's), which moves bytes:
+ * are made by one owner, the thread that owns the shard, which moves bytes:
  *
  *     n = iw_qp_rx_want(qp, scratch, iov, max);  recvmsg;  iw_qp_rx_done(qp, scratch, got);
  *     n = iw_qp_tx_want(qp, scratch, iov, max);  sendmsg;  iw_qp_tx_done(qp, scratch, sent);
@@ -13,9 +13,9 @@
  * directly to its destination. If the peer sends something invalid, a Terminate is queued, and `ended` reports the end
  * of the stream.
  *
- * A request is done, and may complete, when the transport has its last byte, or the queue pair has a private copy of
- * that byte (if the transport took only a part of an FPDU, the rest is copied). The invariant: from then on nothing
- * accesses the consumer's memory, so that neither a flush nor an invalidation changes an FPDU that has begun.
+ * A send or write may complete when the transport has its last byte, or the queue pair has a private copy of that byte
+ * (if the transport took only a part of an FPDU, the rest is copied). The invariant: from then on nothing accesses the
+ * consumer's memory. So neither a flush nor an invalidation can change an FPDU that is partly sent.
  *
  * A read waits while ORD reads are in flight, and the requests posted after it wait too. If the peer sends more reads
  * than IRD at a time, the stream ends.

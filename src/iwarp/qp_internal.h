@@ -287,7 +287,7 @@ void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 /* place.c */
 void pieces_release(struct pieces *p);
 /*
- * Begins or ends caching. While caching is on, the region of the first piece stays protected after pieces_release, so
+ * Begins or ends caching of a region. While caching is on, pieces_release does not let the first piece's region end, so
  * that the next message of the same queue pair may find its destination without a lookup.
  */
 void pieces_set_caching(struct pieces *p, bool caches);

@@ -145,7 +145,7 @@ void proxy_watch(struct proxy *p);
 /* Copies at most `room` of the open objects. Returns how many objects are open. */
 unsigned proxy_copy_open(struct verify_open *out, unsigned room);
 
-/* ---- Create calls of the types that another type's table contains ---- */
+/* ---- Create functions, which are in the table of another object, for example NdkCreateCq in the adapter's ---- */
 
 NTSTATUS verify_create_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify,
                           PVOID notify_context, GROUP_AFFINITY *affinity, NDK_FN_CREATE_COMPLETION done, PVOID context,

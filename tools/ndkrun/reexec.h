@@ -10,7 +10,10 @@
 
 #include "options.h"
 
-/* Returns true if nothing is missing, and false after a failure. Does not return if ndkrun executes itself again. */
+/*
+ * Returns true if ndkrun has what the options need (network namespace, sanitizer runtime), and false after a failure.
+ * If something is missing, executes ndkrun again with it, and does not return.
+ */
 bool reexec_prepare(const struct options *o, char **argv);
 
 /*

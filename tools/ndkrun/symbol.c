@@ -20,7 +20,9 @@
 
 enum { MAX_MODULES = 64, MAX_NAME = 256, ANSWER_MS = 5000 };
 
-/* An address that no module has. A query of this address follows each query, and its answer marks the answer's end. */
+/*
+ * An address that no module has. It is queried after each real query: its answer shows that the real one is complete.
+ */
 #define AFTER_LAST "0xffffffffffffffff"
 
 extern char **environ;

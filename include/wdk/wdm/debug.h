@@ -70,7 +70,7 @@ NTKERNELAPI NTSTATUS DbgSetDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG L
 
 /* ---- Stops ------------------------------------------------------------------------------------------------------ */
 
-/* Stops in an attached debugger. Without a debugger the program ends, as Windows does. */
+/* Stops in an attached debugger. Without a debugger the program is ended, where Windows makes a bug check. */
 NTKERNELAPI VOID DbgBreakPoint(VOID);
 NTKERNELAPI VOID DbgBreakPointWithStatus(_In_ ULONG Status);
 /* Returns TRUE if no debugger is attached. */

@@ -247,7 +247,7 @@ static void conn_on_stall(struct shard_timer *timer)
     conn_unref(c);
 }
 
-/* ---- requests of other objects ---- */
+/* ---- called by other objects, for example the listener ---- */
 
 void conn_adopted(struct fabric_conn *c)
 {

@@ -103,7 +103,7 @@ bool conn_state_streams(enum conn_state s);
 /* Is the connection established and not ended? Also true during a disconnect and after the peer's half-close. */
 bool conn_state_is_active(enum conn_state s);
 bool conn_state_has_limit(enum conn_state s); /* does the state have a time limit? */
-/* Does input that stalls inside a frame or a message end the connection? In other states a time limit suffices. */
+/* Does input that stalls inside a frame or a message end a connection in this state? If not, the state's limit does. */
 bool conn_state_checks_input(enum conn_state s);
 
 /* Prints the whole table as Markdown, for docs/states.md. */

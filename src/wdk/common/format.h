@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * printf as in Windows' kernel: long has 32 bits, wide characters have 16.
- *   d i u o x X      without a size, l, I32: 32 bits; hh: 8; h: 16; ll, I64, I, z, j, t: 64
+ *   d i u o x X      no size, l or I32: 32 bits; hh: 8; h: 16; ll, I64, I, z, j, t: 64
  *   c C s S          a lower-case letter: as wide as the format; an upper-case one: the other width; h: narrow;
  *                    l, w: wide. A null pointer prints as (null)
  *   Z wZ             ANSI_STRING *, UNICODE_STRING *

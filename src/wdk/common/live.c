@@ -238,8 +238,8 @@ static void live_print(FILE *out, enum live_kind kind, const void *thing, const 
 }
 
 /*
- * Prints the things that the sources visit, and returns their number. The sources are visited once to count the things
- * and once to copy them. If more things appear between, those without room are not printed.
+ * Prints every live thing that a source reports, and returns the number of things. All sources are called twice: first
+ * to count the things, then to copy them. Things that appear between the two calls and find no room are not printed.
  */
 static uint32_t live_report_sources(FILE *out, const void *start, uint64_t size)
 {

@@ -18,7 +18,7 @@ enum { MAX_CACHES = 16, ALL = -1 };
 struct writer {
     char *out;
     ULONG room, used;
-    int64_t only; /* processor whose sets alone are written; or ALL, if every set is written */
+    int64_t only; /* the processor: only sets that contain it are written; ALL: every set is written */
 };
 
 typedef SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX information;

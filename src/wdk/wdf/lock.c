@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The framework's spin lock, which stores the IRQL itself, and its wait lock. Both are objects of the tree. */
+/* The framework's spin lock, which stores the IRQL for its owner, and its wait lock. Both are framework objects. */
 #include "wdf.h"
 
 #include "wdk/ke/lock.h"
