@@ -18,6 +18,7 @@
 #include "frames.h"
 #include "reexec.h"
 #include "ioctl.h"
+#include "json_output.h"
 #include "openndk/adapter.h"
 #include "openndk/config.h"
 #include "openndk/wdk.h"
@@ -32,7 +33,8 @@ enum {
     CALL_TIMEOUT_SECONDS = 10,
     CRASH_FRAMES = 32,
     CRASH_OWN_FRAMES = 2,
-    CRASH_STACK = 1 << 17
+    CRASH_STACK = 1 << 17,
+    JSON_FORMAT = 1
 };
 
 static FILE *out;
@@ -174,6 +176,33 @@ static bool ndkrun_unload_drivers(struct driver *drivers, uint32_t loaded)
     return ok;
 }
 
+/* ---- The summary ------------------------------------------------------------------------------------------ */
+
+/* What --json prints. */
+struct summary {
+    uint32_t loaded, leaks, broken;
+    bool is_interrupted;
+};
+
+/* Returns false if the object could not be written. */
+static bool ndkrun_write_json(const struct options *o, const struct summary *s, int code)
+{
+    json_t *object = json_output_begin("ndkrun", JSON_FORMAT), *drivers = json_array();
+    bool is_written;
+
+    for (uint32_t i = 0; i < o->driver_count; i++)
+        (void)json_array_append_new(
+            drivers, json_pack("{s:o,s:b}", "file", json_output_text(o->drivers[i]), "loaded", i < s->loaded));
+    (void)json_object_set_new(object, "drivers", drivers);
+    (void)json_object_set_new(object, "left", o->checks == ONDK_WDK_CHECKS_OFF ? json_integer(s->leaks) : json_null());
+    (void)json_object_set_new(object, "rules_broken", json_integer(s->broken));
+    (void)json_object_set_new(object, "interrupted", json_boolean(s->is_interrupted));
+    (void)json_object_set_new(object, "exit", json_integer(code));
+    is_written = json_output_write(stdout, object, 0) && fflush(stdout) == 0;
+    json_decref(object);
+    return is_written;
+}
+
 /* ---- The run --------------------------------------------------------------------------------------------- */
 
 static void ndkrun_wait(const struct options *o)
@@ -207,10 +236,12 @@ static bool ndkrun_send_commands(const struct options *o)
  * Returns true if nothing leaked and no rule was broken. If checks are on, the unload of a driver reports the driver's
  * leaks, and counts them as a broken rule.
  */
-static bool ndkrun_is_clean(const struct options *o)
+static bool ndkrun_is_clean(const struct options *o, struct summary *s)
 {
     uint32_t leaks = o->checks == ONDK_WDK_CHECKS_OFF ? ondk_wdk_report(out) : 0, broken = ondk_wdk_violations();
 
+    s->leaks = leaks;
+    s->broken = broken;
     if (leaks)
         fprintf(out, "ndkrun: %u thing%s left\n", leaks, leaks == 1 ? " was" : "s were");
     if (broken)
@@ -218,18 +249,20 @@ static bool ndkrun_is_clean(const struct options *o)
     return !leaks && !broken;
 }
 
-static int ndkrun_run(const struct options *o)
+static int ndkrun_run(const struct options *o, struct summary *s)
 {
     static struct driver drivers[MAX_OPTIONS];
     bool sent = true, unloaded;
     uint32_t loaded = ndkrun_load_drivers(o, drivers);
 
+    s->loaded = loaded;
     if (loaded == o->driver_count) {
         sent = ndkrun_send_commands(o);
         ndkrun_wait(o);
     }
     unloaded = ndkrun_unload_drivers(drivers, loaded);
-    if (!ndkrun_is_clean(o) || !unloaded)
+    s->is_interrupted = call_interrupted();
+    if (!ndkrun_is_clean(o, s) || !unloaded)
         return NDKRUN_FINDING;
     if (loaded < o->driver_count)
         return NDKRUN_NOT_LOADED;
@@ -251,6 +284,7 @@ static uint32_t ndkrun_report_ms(void)
 int main(int argc, char **argv)
 {
     static struct options o;
+    static struct summary summary;
     int code = options_parse(&o, argc, argv); /* also ignores SIGPIPE, because `ip` or a symbol tool may end early */
 
     if (code >= 0)
@@ -281,7 +315,11 @@ int main(int argc, char **argv)
     ndkrun_install_fault_handlers();
     if (!registry_prepare(&o, out))
         return NDKRUN_USAGE;
-    code = ndkrun_run(&o);
+    code = ndkrun_run(&o, &summary);
     fflush(out);
-    return code == NDKRUN_OK && output_lost() ? NDKRUN_LOST : code;
+    if (code == NDKRUN_OK && output_lost())
+        code = NDKRUN_LOST;
+    if (o.json && !ndkrun_write_json(&o, &summary, code) && code == NDKRUN_OK)
+        code = NDKRUN_LOST;
+    return code;
 }

@@ -132,6 +132,7 @@ static const struct command_option known_options[] = {
     { "--until-idle", NULL, "unload when no thread, timer, DPC or NDK request of a driver is left", COMMAND_FLAG,
       AT(until_idle) },
     { "--until-print", "TEXT", "unload when a driver prints TEXT", COMMAND_TEXT, AT(until_print) },
+    { "--json", NULL, "print a summary at the end as one JSON object on standard output", COMMAND_FLAG, AT(json) },
 
     { .text = "General" },
     { "--checks", "off|go-on|stop", "the action for a broken rule; stop ends with a bug check", COMMAND_CHOICE,

@@ -31,7 +31,7 @@ struct options {
     uint32_t scsi_count;
     const char *until_print;
     double run_for; /* seconds; negative: not given */
-    bool until_idle;
+    bool until_idle, json;
     uint32_t checks;    /* ondk_wdk_checks_t */
     uint32_t report_ms; /* set by main: the time after which a pending device control is reported; 0: never */
 };

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """ndkrun: output and exit status. usage: ndkrun_test.py NDKRUN DRIVERS NDK-CC|-"""
+import json
 import os
 import pathlib
 import re
@@ -163,6 +164,31 @@ class Stalled:
         check(f'{name}: exit status {code}', self.p.wait() == code, (self.p.returncode, self.text))
         for word in words:
             check(f'{name}: says {word}', re.search(word, self.text), self.text)
+
+
+def summary(*arguments):
+    """Returns the JSON object of a run, and its exit code."""
+    p = subprocess.run([NDKRUN, '--json', '--run-for', '0', *map(str, arguments)], capture_output=True, text=True,
+                       timeout=LIMIT, check=False)
+    return (json.loads(p.stdout) if p.stdout else None), p.returncode
+
+
+def summaries():
+    d, code = summary(driver('tee'))
+    check('--json', code == 0 and list(d.items())[::2] == [('tool', 'ndkrun'), ('format', 1), ('left', None),
+                                                          ('interrupted', False)] and
+          d['drivers'] == [{'file': str(driver('tee')), 'loaded': True}] and (d['rules_broken'], d['exit']) == (0, 0), d)
+    d, code = summary('--checks', 'off', driver('tee'))
+    check('--json without checks', code == 0 and d['left'] == 0, d)
+    d, code = summary('--checks', 'off', driver('leaves_device'))
+    check('--json: something is left', code == d['exit'] == 1 and d['left'] == 1, d)
+    d, code = summary('--checks', 'go-on', driver('leaves_device'))
+    check('--json: a rule is broken', code == 1 and (d['left'], d['rules_broken']) == (None, 1), d)
+    d, code = summary(driver('tee'), driver('nobody'))
+    check('--json: a driver that is not there', code == d['exit'] == 3 and
+          [x['loaded'] for x in d['drivers']] == [True, False], d)
+    d, code = summary('--ioctl', 'Nobody:1', driver('tee'))
+    check('--json: a device that is not there', code == d['exit'] == 4, d)
 
 
 def stalled():
@@ -500,8 +526,8 @@ def models(tmp):
 
 def main():
     os.environ.pop('ONDK_WDK_CHECKS', None)
-    for case in (usage, numbers, environment, missing_programs, output, controls, stalled, commands, networks, leftovers, ends,
-                 provider_faults):
+    for case in (usage, numbers, environment, missing_programs, output, controls, summaries, stalled, commands,
+                 networks, leftovers, ends, provider_faults):
         case()
     if NDK_CC != '-': # no sanitizer, whose runtime would have to be preloaded first
         clocks()
