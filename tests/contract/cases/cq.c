@@ -27,11 +27,21 @@ static NTSTATUS resize(NDK_CQ *cq, ULONG depth)
     return kit_final(&call, cq->Dispatch->NdkResizeCq(cq, depth, kit_request_done, &call));
 }
 
-/* Posts receives without memory and flushes them, which adds `count` completions with contexts from `first`. */
+/*
+ * Posts receives without memory and flushes them, which adds `count` completions with contexts from `first`. NdkFlush
+ * may return before the flush has ended, so the receive queue may still be full of the receives flushed before.
+ */
 static void queue_up(struct kit_side *s, ULONG first, ULONG count)
 {
-    for (ULONG i = 0; i < count; i++)
-        CHECK_STATUS(s->qp->Dispatch->NdkReceive(s->qp, (PVOID)(uintptr_t)(first + i), NULL, 0), STATUS_SUCCESS);
+    for (ULONG i = 0; i < count; i++) {
+        NTSTATUS status = s->qp->Dispatch->NdkReceive(s->qp, (PVOID)(uintptr_t)(first + i), NULL, 0);
+
+        while (status == STATUS_INSUFFICIENT_RESOURCES) {
+            kit_pause();
+            status = s->qp->Dispatch->NdkReceive(s->qp, (PVOID)(uintptr_t)(first + i), NULL, 0);
+        }
+        CHECK_STATUS(status, STATUS_SUCCESS);
+    }
     s->qp->Dispatch->NdkFlush(s->qp);
 }
 
