@@ -26,7 +26,10 @@ static struct piece registry_find_variable(const WCHAR *environment, const WCHAR
     return (struct piece){ NULL, 0 };
 }
 
-/* Sets *piece to the expansion of the text's first part, a variable or one unit. Returns that part's length. */
+/*
+ * Expands the first part of the text, which is a known %NAME% or else one unit. Sets *piece to the result, and returns
+ * the length of the part.
+ */
 static size_t registry_expand_next(const WCHAR *text, size_t units, const WCHAR *environment, struct piece *piece)
 {
     size_t name = 0;

@@ -108,7 +108,7 @@ static bool registry_create_root(void)
     return root && registry_key_add_child(root, L"Machine", 7) && registry_key_add_child(root, L"User", 4);
 }
 
-/* Opens or creates the child that a path's component names. `more` is true if other components follow. */
+/* Opens or creates the child for one component of a path. `more` is true if other components follow. */
 static struct registry_key *registry_open_child(struct registry_key *at, const WCHAR *name, size_t units, bool more,
                                                 enum registry_make make, bool *made)
 {

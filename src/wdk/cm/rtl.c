@@ -124,7 +124,7 @@ NTSTATUS RtlDeleteRegistryValue(ULONG RelativeTo, PCWSTR Path, PCWSTR ValueName)
 
 /* ---- A table of queries ----------------------------------------------------------------------------------------- */
 
-/* The driver's arguments for all entries of the table. */
+/* The arguments of RtlQueryRegistryValues that apply to every entry of its table. */
 struct registry_query {
     PVOID context;
     const WCHAR *environment;
@@ -177,8 +177,8 @@ static ULONG registry_text_size(const void *text, ULONG size)
 }
 
 /*
- * Copies a string without its terminator, or a list with the terminator of each string but without the list's own
- * terminator.
+ * Copies a string or a list, and adds a terminator. For a string, out->Length does not include the terminator. For a
+ * list, it includes the terminator of each string, but not the terminator of the list.
  */
 static NTSTATUS registry_query_store_text(const struct registry_value_copy *copy, PUNICODE_STRING out)
 {
@@ -256,8 +256,8 @@ static bool registry_query_expand(struct registry_value_copy *copy, const WCHAR 
 }
 
 /*
- * Delivers a value to the driver. QueryRoutine receives a list string by string, unless RTL_QUERY_REGISTRY_NOEXPAND is
- * set.
+ * Delivers a value to the driver. If the value is a list, QueryRoutine is called once for each string of the list.
+ * With RTL_QUERY_REGISTRY_NOEXPAND, QueryRoutine receives the whole list in one call.
  */
 static NTSTATUS registry_query_deliver(const RTL_QUERY_REGISTRY_TABLE *entry, struct registry_value_copy *copy,
                                        const struct registry_query *query)

@@ -154,8 +154,8 @@ NTSTATUS ZwFlushKey(HANDLE KeyHandle)
 /* ---- Information ------------------------------------------------------------------------------------------------ */
 
 /*
- * Information for the driver: a fixed part, a tail directly behind it, and a second tail at offset second_at (0: none).
- * The driver receives as much as fits.
+ * The parts of an information structure for the driver: the fixed part, a tail directly behind it, and a second tail
+ * at offset second_at. If second_at is 0, there is no second tail. The driver receives as much as fits.
  */
 struct registry_info {
     const void *fixed;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel's rules, which a driver can break. src/verify has the rules about NDK and prints the reports. A check
- * calls check_on() first and so costs one load while checks are off. A few broken rules are reported while checks are
- * off, too: those that the routine must detect in any case.
+ * calls check_on() first and so costs one load while checks are off. A few routines must detect a broken rule in any
+ * case. They report it even while checks are off.
  */
 #ifndef ONDK_WDK_CHECK_H
 #define ONDK_WDK_CHECK_H
@@ -34,10 +34,10 @@ enum check_rule {
     CHECK_LOCK_RECURSIVE,       /* p1 lock */
     CHECK_LOCK_NOT_HELD,        /* a thread releases a lock that it does not hold: p1 lock, p2 owner or 0 */
     CHECK_LOCK_HELD_AT_END,     /* a callback, work item or thread ended with a lock held */
-    CHECK_POOL_OVERRUN,         /* p1 block, p2 size, p3 address of the access, p4 1 for a write */
-    CHECK_POOL_UNDERRUN,        /* p1 block, p2 size, p3 address of the access, p4 1 for a write */
+    CHECK_POOL_OVERRUN,         /* p1 block, p2 size, p3 address of the access, p4 is 1 for a write */
+    CHECK_POOL_UNDERRUN,        /* p1 block, p2 size, p3 address of the access, p4 is 1 for a write */
     CHECK_POOL_DOUBLE_FREE,     /* p1 block, p2 size */
-    CHECK_POOL_USE_AFTER_FREE,  /* p1 block, p2 size, p3 address of the access, p4 1 for a write */
+    CHECK_POOL_USE_AFTER_FREE,  /* p1 block, p2 size, p3 address of the access, p4 is 1 for a write */
     CHECK_POOL_WRONG_TAG,       /* p1 block, p2 its tag, p3 the caller's tag */
     CHECK_POOL_BAD_ADDRESS,     /* the driver frees an address that was never allocated */
     CHECK_POOL_BAD_REQUEST,     /* zero size, zero tag, paged pool above APC_LEVEL */
@@ -45,20 +45,20 @@ enum check_rule {
     CHECK_OBJECT_FREED_IN_USE,  /* pool freed while an object in it is waited for, queued or held */
     CHECK_OBJECT_REINITIALIZED, /* an object is initialized again while it is waited for, queued or held */
     CHECK_OBJECT_NOT_INITIALIZED,
-    CHECK_MDL_NOT_LOCKED,     /* an MDL is used, unlocked or mapped without having been locked or built */
+    CHECK_MDL_NOT_LOCKED,     /* an MDL that is neither locked nor built is used, unlocked or mapped */
     CHECK_MDL_MISUSED,        /* MDL locked or mapped twice, or built over paged pool or a stack: p1 MDL, p2 flags */
     CHECK_MDL_FREED_LOCKED,   /* IoFreeMdl of an MDL whose pages are locked */
     CHECK_UNLOAD_OUTSTANDING, /* DriverUnload returned before everything was released */
     CHECK_IRP_COMPLETED_TWICE,
     CHECK_HANDLE_INVALID,
-    CHECK_REFERENCE,        /* an object is dereferenced without a reference, or is no object: p2 address */
-    CHECK_IRP_MISUSE,       /* p1 IRP: freed twice, or completed or returned in a state that is not allowed */
+    CHECK_REFERENCE,        /* the driver drops a reference that it does not have, or passes no object: p2 address */
+    CHECK_IRP_MISUSE,       /* an IRP is freed, completed or dispatched wrongly: p1 IRP */
     CHECK_EXCEPTION,        /* the routine raises a status for which there is no handler: p1 status */
     CHECK_ASSERTION,        /* the driver's own NT_ASSERT: p2 line */
     CHECK_WORK_ITEM_QUEUED, /* a work item is queued again while it is in the queue: p1 item */
     CHECK_WSK_CLOSED_USED,  /* a socket used after WskCloseSocket: p1 socket */
-    CHECK_WSK_INDICATION,   /* list released but not retained: p1 list; list retained at close: p1 socket, p2 bytes */
-    CHECK_SRB_COMPLETED,    /* p1 0x1003: completed twice or never received, 0x1004: completed as pending; p2 SRB */
+    CHECK_WSK_INDICATION,   /* p1 list, released but not retained; or p1 socket, closed with p2 bytes retained */
+    CHECK_SRB_COMPLETED,    /* p2 SRB; p1 0x1003: completed twice or never received; p1 0x1004: completed as pending */
     CHECK_RULES             /* the number of rules */
 };
 
@@ -72,8 +72,8 @@ __attribute__((format(printf, 7, 8))) void check_failed(enum check_rule rule, co
     PRIVATE_EXPORT(check_failed);
 
 /*
- * Prints a bug check, then calls abort(), even while checks are off. For KeBugCheckEx, and for bug checks without a
- * rule.
+ * Prints a bug check and calls abort(), even while checks are off. Called for KeBugCheckEx, and for a bug check that
+ * belongs to no rule.
  */
 __attribute__((noreturn)) void check_bug(uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4)
     PRIVATE_EXPORT(check_bug);

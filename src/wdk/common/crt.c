@@ -52,7 +52,7 @@ errno_t ondk_memcpy_s(PVOID destination, rsize_t size, const VOID *source, rsize
     return crt_move_bounded(destination, size, source, count);
 }
 
-/* Leaves a destination that is too small unchanged, unlike memcpy_s. */
+/* If the destination is too small, leaves it unchanged. memcpy_s sets such a destination to zero. */
 errno_t ondk_memmove_s(PVOID destination, rsize_t size, const VOID *source, rsize_t count)
 {
     if (count && destination && source && count > size)

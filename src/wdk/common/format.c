@@ -35,7 +35,7 @@ static size_t sink_room(const struct sink *s)
     return s->full ? 0 : s->cap - s->wrote;
 }
 
-/* Writes units of the sink's own width, as many as fit. */
+/* Writes as many of the `n` units as fit. The sink must be narrow; sink_put_wide_units serves a wide sink. */
 static void sink_put_narrow_units(struct sink *s, const char *text, size_t n)
 {
     size_t room = sink_room(s), part = n < room ? n : room;
@@ -267,7 +267,7 @@ static void format_put_signed(struct sink *s, const struct spec *spec, int64_t v
                                     : "");
 }
 
-/* The host's printf formats floating-point numbers as Windows' does. */
+/* Formats with the host's snprintf, which formats floating-point numbers as Windows does. */
 static void format_put_floating(struct sink *s, const struct spec *spec, double value)
 {
     char format[16], text[MAX_NUMBER];

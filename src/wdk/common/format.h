@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * printf as in Windows' kernel: long has 32 bits, wide characters have 16.
- *   d i u o x X      no size, l or I32: 32 bits; hh: 8; h: 16; ll, I64, I, z, j, t: 64
- *   c C s S          a lower-case letter: as wide as the format; an upper-case one: the other width; h: narrow;
- *                    l, w: wide. A null pointer prints as (null)
+ *   d i u o x X      32 bits without a size, with l and with I32; 8 with hh; 16 with h; 64 with ll, I64, I, z, j, t
+ *   c C s S          c and s have the format's width, C and S the other width; h means narrow, l and w mean wide.
+ *                    A null pointer prints as (null)
  *   Z wZ             ANSI_STRING *, UNICODE_STRING *
  *   p                16 digits in upper case
  *   e E f F g G a A  double

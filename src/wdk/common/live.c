@@ -149,7 +149,8 @@ static void live_walk_all_sources(live_on_entry *visit, void *context)
 }
 
 /*
- * Copies of the things that the sources (see live.h) visit. A source holds a lock that must not be held while printing.
+ * Copies of the things that the sources (see live.h) visit. The copies are printed after the visit, because a source
+ * holds its lock during the visit.
  */
 struct shown {
     uint32_t count, room;
@@ -190,8 +191,9 @@ static bool live_is_busy(enum live_kind kind)
 }
 
 /*
- * Counts a thing that ends without a call by the driver. Also counts each work item, because a source visits a work
- * item only while it is queued or runs. A registered work item may be idle.
+ * Counts a thing of a source if the thing ends without a call by the driver. A source visits a work item only while it
+ * is queued or runs, so this function counts every work item. live_busy itself counts no registered work item, because
+ * such an item may be idle.
  */
 static void live_count_busy(void *context, enum live_kind kind, const void *thing, const char *what,
                             const struct stack *made)

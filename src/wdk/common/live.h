@@ -43,7 +43,7 @@ enum live_kind {
  * Idempotent.
  */
 void live_add(enum live_kind kind, const void *thing, const char *what) PRIVATE_EXPORT(live_add);
-/* Like live_add with an earlier stack, for a thing that the driver receives in a callback. */
+/* Like live_add, but stores *made instead of the caller's stack, for example for a thing passed to a callback. */
 void live_add_made(enum live_kind kind, const void *thing, const char *what, const struct stack *made)
     PRIVATE_EXPORT(live_add_made);
 /* Ends the registration of a thing. Returns false if the thing was not registered. */
@@ -64,14 +64,14 @@ const void *live_inside(enum live_kind kind, const void *start, uint64_t size, c
 /*
  * A source is a function that walks over things which change too often to be registered: set timers, queued DPCs, held
  * locks. These things are counted and reported like registered things, and inuse.h finds them. `visit` must not call
- * live.h.
+ * the functions of live.h.
  */
 typedef void live_on_entry(void *context, enum live_kind kind, const void *thing, const char *what,
                            const struct stack *made);
 typedef void live_walk(live_on_entry *visit, void *context);
 void live_add_source(live_walk *walk);
 void live_walk_sources(live_on_entry *visit, void *context);
-/* Like live_add_source for things that are never in the driver's memory, so that inuse.h does not search them. */
+/* Like live_add_source, for things that never lie in the driver's memory. inuse.h does not search these things. */
 void live_add_foreign_source(live_walk *walk);
 
 /* Prints each thing that the driver has not released. Returns their number. */

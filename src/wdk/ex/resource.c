@@ -162,8 +162,8 @@ static struct owner *owner_create(void)
 }
 
 /*
- * Reports a thread that owns the resource shared and wants to wait for exclusive access: it would wait for itself for
- * ever, as on Windows. Returns true for such a thread. Always returns false while checks are off.
+ * Reports a thread that owns the resource shared and is about to wait for exclusive access. The thread would wait for
+ * itself for ever, as it would on Windows. Returns true for such a thread. Always returns false while checks are off.
  */
 static bool resource_is_deadlock(const char *routine, ERESOURCE *r, enum kind kind, BOOLEAN wait)
 {
@@ -262,7 +262,7 @@ __attribute__((constructor)) static void resource_register(void)
 }
 
 /*
- * The is_released function of an ERESOURCE (see struct lock_kind), which another thread may release for its owner.
+ * The function is_released of struct lock_kind. A thread may release an ERESOURCE for another thread.
  * Returns true if the calling thread is no longer an owner, or if the resource was deleted.
  */
 static bool resource_is_released(const void *resource)

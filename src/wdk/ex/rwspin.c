@@ -142,7 +142,8 @@ VOID ExReleaseSpinLockExclusiveFromDpcLevel(PEX_SPIN_LOCK SpinLock)
 }
 
 /*
- * Makes the caller, a reader, the writer if there is no other reader. Otherwise fails, and the caller stays a reader.
+ * Converts the caller's shared access to exclusive access. Returns FALSE if there is another reader. The caller then
+ * keeps its shared access.
  */
 LOGICAL ExTryConvertSharedSpinLockExclusive(PEX_SPIN_LOCK SpinLock)
 {

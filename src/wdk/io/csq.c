@@ -78,9 +78,9 @@ static NTSTATUS csq_insert(PIO_CSQ queue, PIRP irp, PVOID context)
 }
 
 /*
- * Sets the IRP's cancel routine. Requires the queue's lock. If the IRP was cancelled before that, removes it from the
- * queue and returns true; the caller must then complete the IRP. Returns false if the IRP is not cancelled, or if
- * IoCancelIrp calls the cancel routine.
+ * Sets the IRP's cancel routine. Requires the queue's lock. If the IRP was cancelled before, and IoCancelIrp does not
+ * call the routine, removes the IRP from the queue and returns true. The caller must then complete the IRP. Otherwise
+ * returns false.
  */
 static bool csq_remove_if_cancelled(PIO_CSQ queue, PIRP irp)
 {

@@ -49,8 +49,8 @@ NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share
 void file_object_cleanup(PFILE_OBJECT file);
 
 /*
- * Returns an IRP of the kernel itself for the file's device, or NULL if out of memory. The caller sets the parameters
- * in *next.
+ * Returns an IRP that the kernel sends to the file's device, or NULL if out of memory. *next receives the IRP's next
+ * stack location, in which the caller sets the parameters.
  */
 PIRP file_object_irp(PFILE_OBJECT file, UCHAR major, enum irp_from from, PIO_STACK_LOCATION *next);
 

@@ -291,8 +291,9 @@ static bool driver_init_object(struct ondk_wdk_driver *d)
 }
 
 /*
- * Frees the members of the driver object when its last reference is dropped. A device that was not deleted keeps its
- * reference, so this function may never be called. driver_free unmaps the module.
+ * Frees the members of the driver object when its last reference is dropped. If the driver leaves a device undeleted,
+ * this function is never called, because each device has a reference to the driver object. driver_free unmaps the
+ * module.
  */
 static void driver_destroy(void *driver)
 {
@@ -479,7 +480,7 @@ static int driver_start(struct ondk_wdk_driver *d, const char *path, uint32_t *s
         return -1;
     }
     driver_link(d);
-    if (!check_on()) /* with checks on, no block comes from these runs of pages */
+    if (!check_on()) /* only blocks that are allocated while checks are off come from these runs of pages */
         pool_runs_prepare();
     if (!driver_call(driver_run_entry, d)) {
         driver_unlink(d);

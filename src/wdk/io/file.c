@@ -152,8 +152,8 @@ static int file_open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
 }
 
 /*
- * Opens a file beneath the directory `below`. If `below` is -1, that is the directory of ondk_wdk_set_file_root. The
- * host's kernel refuses a path that leads out of the directory. Returns -1 and sets errno if it fails.
+ * Opens a file beneath the directory `below`, where -1 means the directory that ondk_wdk_set_file_root has set. The
+ * host's kernel refuses a path that leads out of the directory. On failure returns -1 and sets errno.
  */
 static int file_open_beneath(int below, const char *name, int flags)
 {
@@ -384,7 +384,10 @@ static bool file_appends(PFILE_OBJECT file)
     return !file->DeviceObject && fcntl(file_object_descriptor(file), F_GETFL) & O_APPEND;
 }
 
-/* Returns the requested offset, or the position or the end of the file if one of these is requested. */
+/*
+ * Returns the offset at which a transfer begins. If `requested` is NULL or has the special value for the position,
+ * this is the file's position. For a write to the end of the file, it is the file's size. Otherwise it is *requested.
+ */
 static int64_t file_transfer_offset(PFILE_OBJECT file, const LARGE_INTEGER *requested, bool write, int64_t position)
 {
     struct stat st;

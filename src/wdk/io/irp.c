@@ -19,7 +19,7 @@
 enum {
     HAS_BLOCK = 0x80,  /* in AllocationFlags: a struct irp_block precedes the IRP */
     HEADER = 256,      /* a multiple of 16, the alignment of the IRP */
-    MAX_RELEASED = 64, /* released IRPs whose memory is not freed yet, while checks are on */
+    MAX_RELEASED = 64, /* while checks are on, the memory of the last 64 released IRPs is not freed */
     NO_MORE_IRP_STACK_LOCATIONS = 0x35,
 };
 _Static_assert(sizeof(struct irp_block) <= HEADER, "the block precedes the IRP");
@@ -220,8 +220,8 @@ NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
 /* ---- Complete --------------------------------------------------------------------------------------------------- */
 
 /*
- * Adds a fact to b->pending_facts. The dispatch routine returns and the request is completed, in either order. The
- * later of the two calls compares the return value with the mark of IoMarkIrpPending.
+ * Adds a fact to b->pending_facts. This function is called when the dispatch routine has returned, and when the
+ * request is completed, in either order. The second call compares the return value with the mark of IoMarkIrpPending.
  */
 static void irp_check_pending(struct irp_block *b, int fact)
 {
@@ -453,10 +453,9 @@ void irp_cancel_thread(unsigned thread)
 /* ---- Pending requests ------------------------------------------------------------------------------------------- */
 
 /*
- * Describes the request in *out. Requires the lock. The block must be in `sending`, because the sender's reference then
- * keeps it allocated. A driver may change the IRP meanwhile, so this function reads only members that are changed
- * atomically: the pending mark of the highest location, the cancel routine, and Cancel. The return value of the highest
- * device's dispatch routine must match that mark.
+ * Describes the request in *out. Requires the lock. The block must be in `sending`, because the sender's reference
+ * then keeps it allocated. A driver may change the IRP meanwhile, so this function reads only members that are changed
+ * atomically: the pending mark of the highest location, the cancel routine, and Cancel.
  */
 static void irp_describe(struct irp_block *b, struct irp_pending *out)
 {

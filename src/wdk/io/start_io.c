@@ -140,7 +140,7 @@ VOID IoStartPacket(PDEVICE_OBJECT DeviceObject, PIRP Irp, PULONG Key, PDRIVER_CA
     (void)irql_set(before);
 }
 
-/* Calls start_io_next at DISPATCH_LEVEL, so that a caller at a lower IRQL causes no reports of further rules. */
+/* Calls start_io_next at DISPATCH_LEVEL. At a lower IRQL, the routines that start_io_next calls would report it. */
 static void start_io_next_raised(PDEVICE_OBJECT device, unsigned flags, ULONG key)
 {
     KIRQL before = irql_set(DISPATCH_LEVEL);

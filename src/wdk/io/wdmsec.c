@@ -52,7 +52,7 @@ static bool sddl_read_ace(struct reader *r)
     return fields == 6 && letters && sddl_peek(r) == ')' && r->at++ < r->end;
 }
 
-/* The reference allows only a discretionary list (D:) for devices. */
+/* Microsoft's reference allows only a discretionary access control list (D:) for devices. */
 static bool sddl_is_valid(PCUNICODE_STRING sddl)
 {
     struct reader r = { sddl->Buffer, sddl->Buffer + sddl->Length / sizeof(WCHAR) };

@@ -29,8 +29,8 @@ static PLIST_ENTRY device_queue_find(PKDEVICE_QUEUE queue, uint64_t key)
 }
 
 /*
- * If the queue is busy, inserts `entry` in front of the first entry whose key is at least `key`, or at the end if `key`
- * has more than 32 bits. Otherwise only makes the queue busy. Returns TRUE if `entry` was inserted.
+ * If the queue is not busy, only makes the queue busy and returns FALSE. Otherwise inserts `entry` in front of the
+ * first entry whose key is at least `key`, and returns TRUE. A `key` of more than 32 bits inserts `entry` at the end.
  */
 static BOOLEAN device_queue_insert(const char *routine, PKDEVICE_QUEUE queue, PKDEVICE_QUEUE_ENTRY entry, uint64_t key)
 {

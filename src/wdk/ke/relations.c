@@ -18,7 +18,7 @@ enum { MAX_CACHES = 16, ALL = -1 };
 struct writer {
     char *out;
     ULONG room, used;
-    int64_t only; /* the processor: only sets that contain it are written; ALL: every set is written */
+    int64_t only; /* only sets that contain this processor are written; ALL: every set is written */
 };
 
 typedef SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX information;
@@ -175,8 +175,9 @@ static void cache_write_all(struct writer *w)
 /* ---- Nodes and groups -------------------------------------------------------------------------------------------- */
 
 /*
- * RelationNumaNode has one mask. If all processors are wanted, this is the mask of the group with most of the node's
- * processors; otherwise it is the mask of the wanted processor's group. RelationNumaNodeEx has a mask for each group.
+ * An entry of RelationNumaNodeEx has a mask for each group. An entry of RelationNumaNode has one mask. If one
+ * processor is wanted, this is the mask of its group. If all are wanted, it is the mask of the group with most of the
+ * node's processors.
  */
 static void relation_write_nodes(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
 {

@@ -24,9 +24,9 @@ enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };
 struct lock_kind {
     const char *name; /* the name in reports, for example "KSPIN_LOCK" */
     /*
-     * NULL unless another thread may release this kind of lock for its holder. After such a release, the lock is still
-     * in the list of the former holder. The function returns true if the calling thread, whose list contains the lock,
-     * does not hold it any more, or if the lock was deleted.
+     * Set only for a kind of lock that another thread may release for the holder; otherwise NULL. After such a
+     * release, the lock is still in the list of the former holder. The function returns true if the calling thread,
+     * whose list contains the lock, does not hold the lock any more, or if the lock was deleted.
      */
     bool (*is_released)(const void *lock);
 };
@@ -42,7 +42,7 @@ struct held_lock {
 };
 
 /*
- * A THREAD_DRIVERS, which is a system thread or a thread of driver_call, runs a driver's routine from its start. A
+ * A THREAD_DRIVERS runs a driver's routine from its start. It is a system thread or a thread of driver_call. A
  * THREAD_WORKER runs work items. Every other thread is a THREAD_OTHER.
  */
 enum thread_kind { THREAD_OTHER, THREAD_DRIVERS, THREAD_WORKER };

@@ -79,8 +79,8 @@ static void timer_expire_due(LIST_ENTRY *list, int64_t now, struct wake_list *wa
 }
 
 /*
- * Returns the time until which the thread sleeps. A timer may depend on the system time, which may be changed. The
- * thread then sleeps at most half a second.
+ * Returns the time until which the thread sleeps. If a timer depends on the system time, the thread sleeps at most
+ * half a second, because the system time may be changed meanwhile.
  */
 static struct deadline timer_next_deadline(int64_t now)
 {

@@ -44,8 +44,8 @@ static bool wait_can_pull(struct kernel_thread *t)
 }
 
 /*
- * Marks t as woken, and wakes t if it sleeps. After the call t may have ended and been freed, unless it is a worker:
- * workers never end.
+ * Marks t as woken, and wakes t if it sleeps. After the call, t may have ended and may be freed. Only workers never
+ * end.
  */
 static void wait_signal_woken(struct kernel_thread *t)
 {
@@ -161,7 +161,7 @@ static void wait_end(struct kernel_thread *t, NTSTATUS status, struct wake_list 
     wake->first = t;
 }
 
-/* Returns the next block of a thread other than t. The caller may remove the blocks of t before it continues. */
+/* Returns the next block of a thread other than t, so that the caller may remove all blocks of t. */
 static LIST_ENTRY *wait_next_thread(LIST_ENTRY *entry, const LIST_ENTRY *head, PKTHREAD t)
 {
     do
@@ -257,7 +257,7 @@ static NTSTATUS wait_block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG c
     link_insert_before(&waiting, &t->waiting);
     dispatch_unlock(NULL);
     until = wait_deadline(timeout);
-    /* Windows queues a woken thread behind threads that were ready before it, such as a worker that was interrupted. */
+    /* Yields, because Windows queues a woken thread behind the threads that were ready before it. */
     if (wait_sleep(t, &until) && t->kind == THREAD_DRIVERS)
         (void)sched_yield();
     return t->wait_status;
@@ -349,7 +349,10 @@ __attribute__((constructor)) static void wait_register(void)
     inuse_add_source(wait_find_use);
 }
 
-/* Finds an object that was not initialized: its list pointer is usually NULL, because unused memory is often zero. */
+/*
+ * Detects an object that was not initialized. The list pointer of such an object is usually NULL, because unused
+ * memory is often zero.
+ */
 bool dispatch_check(const char *routine, DISPATCHER_HEADER *h)
 {
     bool made;

@@ -33,7 +33,7 @@ static struct pool_block *blocks;
 static TAILQ_HEAD(, pool_block) quarantine = TAILQ_HEAD_INITIALIZER(quarantine);
 static unsigned quarantine_blocks;
 static size_t quarantine_bytes;
-static _Thread_local bool inside; /* true while this thread holds the lock; the driver did not cause a fault then */
+static _Thread_local bool inside; /* this thread holds the lock, so a fault is not the driver's */
 
 __attribute__((constructor(101))) static void checked_pool_detect_asan(void)
 {
@@ -155,8 +155,9 @@ static struct pool_block *block_find(const void *start)
 }
 
 /*
- * Removes the block from the quarantine, and frees it unless it was written to after it was freed. Requires the lock.
- * Returns NULL, or a block that was written to, which the caller reports and frees after it has released the lock.
+ * Removes the block from the quarantine. Requires the lock. If the driver has written to the freed block, returns the
+ * block, which the caller reports and frees after it has released the lock. Otherwise frees the block and returns
+ * NULL.
  */
 static struct pool_block *quarantine_remove(struct pool_block *b)
 {

@@ -41,7 +41,7 @@ static void mdl_set_flags(PMDL mdl, unsigned on, unsigned off)
     mdl->MdlFlags = (CSHORT)(((unsigned)mdl->MdlFlags & ~off) | on);
 }
 
-/* Returns true if the MDL's pages are locked or nonpaged, or if it is a part of such an MDL. */
+/* Returns true if the MDL's pages are locked or nonpaged, or if the MDL describes a part of such an MDL. */
 static bool mdl_is_built(const MDL *mdl)
 {
     return mdl_has_flags(mdl, MDL_PAGES_LOCKED | MDL_SOURCE_IS_NONPAGED_POOL | MDL_PARTIAL);

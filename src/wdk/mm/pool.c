@@ -22,10 +22,10 @@ enum {
     MAGIC = 0x6c6f6f70,
     NO_TAG = 0x656e6f4e,     /* "None", as Windows prints it */
     TAG_KERNEL = 0x6b646e4f, /* "Ondk" */
-    NOT_COUNTED = 0xffff,    /* in place of a tag's index */
+    NOT_COUNTED = 0xffff,    /* `index` of a block that is not counted for a tag */
     MIN_PAGE_BLOCK = 1024,   /* malloc often places a block of this size or more across two pages */
-    OWN_RUN = 0xfffe,        /* in place of a shift: the block begins at the second page of a run of pool_pages.h */
-    OWN_PAGE = 0xffff        /* in place of a shift: header and block are in a page of pool_pages.h */
+    OWN_RUN = 0xfffe,        /* `shift` of a block that begins at the second page of a run (pool_pages.h) */
+    OWN_PAGE = 0xffff        /* `shift` of a block that shares a page (pool_pages.h) with its header */
 };
 
 static const size_t MAX_SIZE = (size_t)1 << 39; /* adding a header, alignment and guards does not overflow */

@@ -64,7 +64,10 @@ static inline void pool_tag_count(unsigned index, int blocks, int64_t bytes)
  * entries set.
  */
 unsigned pool_tag_sums(struct pool_tag_sum sums[MAX_POOL_TAGS]);
-/* Writes the tag as poolmon prints it ('Fred' in the source is derF) to text, which has room for 5. Returns text. */
+/*
+ * Writes the tag's four characters and a terminator to `text`, in poolmon's order: the tag 'Fred' in a driver's
+ * source becomes derF. Returns `text`.
+ */
 const char *pool_tag_text(uint32_t tag, char *text);
 
 #endif

@@ -46,8 +46,8 @@ static struct sigaction previous; /* the handler of SIGSEGV before special_on_fa
 
 /*
  * Calls the previous handler, which may longjmp. Without a previous handler, restores the default action, so that the
- * program ends at the faulting instruction. Also restores the default action if the previous handler calls
- * special_on_fault. This function is then entered a second time for the same signal, deeper in the stack.
+ * program ends at the faulting instruction. If the previous handler calls special_on_fault, this function is entered a
+ * second time for the same signal, deeper in the stack. The second call restores the default action, too.
  */
 static void fault_pass_on(int number, siginfo_t *info, void *context)
 {
@@ -68,7 +68,7 @@ static void fault_pass_on(int number, siginfo_t *info, void *context)
     } else {
         signal(number, SIG_DFL);
         if (info->si_code <= 0)
-            raise(number); /* the signal was sent, for example by kill; to continue the program does not repeat it */
+            raise(number); /* a signal that was sent, for example by kill, does not occur again by itself */
     }
 }
 
@@ -257,8 +257,8 @@ void special_free(struct pool_block *block)
 }
 
 /*
- * Makes the pages of a freed block inaccessible, or the whole run if special_open_page has made a page of the run
- * accessible.
+ * Makes the pages of a freed block inaccessible. If special_open_page has made a page of the run accessible, makes the
+ * whole run inaccessible.
  */
 void special_close(struct pool_block *block)
 {

@@ -190,9 +190,9 @@ static WCHAR *name_follow(const struct name *link, const WCHAR *text)
 }
 
 /*
- * Copies `text`, the path behind the object's name, to *rest. The last `unchanged` units of `text` come from the
- * opener, the others from a link's target. If all units come from the opener, copies them from `name`, which has the
- * opener's case.
+ * Copies the path behind the object's name to *rest. `text` has this path in upper case. The last `unchanged` units of
+ * `text` come from the end of `name`, the others from a link's target. If all units come from `name`, copies them from
+ * `name`, so that their case is preserved.
  */
 static bool name_copy_rest(UNICODE_STRING *rest, PCUNICODE_STRING name, const WCHAR *text, size_t unchanged)
 {
@@ -207,8 +207,9 @@ static bool name_copy_rest(UNICODE_STRING *rest, PCUNICODE_STRING name, const WC
 }
 
 /*
- * Requires the lock. Replaces *text for each link until it begins with an object's name. *unchanged receives the number
- * of units at the end of *text that come from the opener.
+ * Requires the lock. Follows links: replaces *text until it begins with an object's name, and returns that name.
+ * Returns NULL if there is no such name. *unchanged receives the number of units at the end of *text that no link has
+ * replaced.
  */
 static struct name *name_resolve(WCHAR **text, size_t *unchanged)
 {

@@ -51,8 +51,8 @@ static bool port_driver_has_routines(const HW_INITIALIZATION_DATA *m)
 }
 
 /*
- * Copies either structure. VIRTUAL_HW_INITIALIZATION_DATA is the older one, and equals the beginning of the newer one,
- * HW_INITIALIZATION_DATA, up to HwTracingEnabled.
+ * Copies *hw_data, which is a HW_INITIALIZATION_DATA or the older VIRTUAL_HW_INITIALIZATION_DATA. The older structure
+ * equals the beginning of the newer one, up to HwTracingEnabled.
  */
 static ULONG port_driver_copy_miniport(struct port_driver *d, const HW_INITIALIZATION_DATA *hw_data)
 {
@@ -335,8 +335,7 @@ struct port_start {
 
 /*
  * Stops timers, DPCs and work items for good: `removing` prevents new ones, and the flush waits for running DPCs. Also
- * fails the waiting requests. One of these requests may be a unit reset that the watch has inserted. Nothing else would
- * end that reset.
+ * fails the waiting requests, because nothing else would end a unit reset that the watch has inserted.
  */
 static void port_adapter_stop_work(struct port_adapter *a)
 {

@@ -155,7 +155,10 @@ ULONG StorPortGetOriginalMdl(PVOID HwDeviceExtension, PSCSI_REQUEST_BLOCK Srb, P
 
 /* ---- Units ------------------------------------------------------------------------------------------------------- */
 
-/* A unit exists for the miniport while a request to it is started, and after an INQUIRY has found it. */
+/*
+ * Returns the unit's extension if an INQUIRY has found the unit, or if a request to the unit is started. Otherwise
+ * returns NULL.
+ */
 PVOID StorPortGetLogicalUnit(PVOID HwDeviceExtension, UCHAR PathId, UCHAR TargetId, UCHAR Lun)
 {
     struct port_adapter *a = port_of(HwDeviceExtension);

@@ -131,7 +131,7 @@ bool port_request_renew(struct port_adapter *a, struct port_request *r);
 void port_request_free(struct port_request *r);
 /* Requires the adapter's lock. */
 void port_request_unref(struct port_request *r);
-/* Copies the SRB's results to r->call and, unless the request is abandoned, the data to the sender. */
+/* Copies the SRB's results to r->call. If the request is not abandoned, also copies the data to the sender. */
 void port_request_collect(struct port_request *r);
 UCHAR port_srb_status(const void *srb);
 void port_srb_set_status(void *srb, UCHAR status);
@@ -150,8 +150,8 @@ void port_unref(struct port_adapter *a);
 /* Handles the miniport's completion of the SRB; `by` is the return address of the miniport's call. */
 void port_complete(struct port_adapter *a, void *srb, const void *by);
 /*
- * Completes all started requests to `address`, which is path, target and unit. SP_UNTAGGED in place of a number means
- * all numbers.
+ * Completes all started requests to `address`, which has the numbers of path, target and unit. SP_UNTAGGED in place of
+ * a number means all numbers.
  */
 void port_complete_all(struct port_adapter *a, const UCHAR address[3], UCHAR status, const void *by);
 /* Returns the started request of the SRB, or NULL. Requires the lock. */

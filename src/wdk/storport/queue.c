@@ -19,8 +19,9 @@
 enum { BUSY_PAUSE = CLOCK_UNITS / 10 };
 
 /*
- * The adapter whose requests this thread is starting, or NULL. Initial-exec, because a driver loads this library:
- * LeakSanitizer of GCC 12 often crashes at thread variables that the dynamic loader allocates later.
+ * The adapter whose requests this thread is starting, or NULL. The variable is initial-exec, because a driver loads
+ * this library after the program's start. LeakSanitizer of GCC 12 often crashes at other thread variables of such a
+ * library.
  */
 static _Thread_local struct port_adapter *pumping __attribute__((tls_model("initial-exec")));
 
@@ -122,8 +123,8 @@ static void port_add_live(struct port_adapter *a, const void *srb)
 }
 
 /*
- * Puts a request that HwStartIo refused back at the head of `waiting`, unless the miniport has completed it. Requires
- * the lock.
+ * Moves a request that HwStartIo has refused to the head of `waiting`. Does nothing if the miniport has completed the
+ * request. Requires the lock.
  */
 static void port_requeue_refused(struct port_adapter *a, struct port_request *r, const void *srb)
 {
@@ -342,7 +343,7 @@ static bool port_matches_address(const struct port_request *r, UCHAR path, UCHAR
            (lun == SP_UNTAGGED || lun == r->call.lun);
 }
 
-/* Completes only the requests that are started now, not those that a completion starts. */
+/* Completes only the requests that are started when the call begins, not those that a completion starts. */
 void port_complete_all(struct port_adapter *a, const UCHAR address[3], UCHAR status, const void *by)
 {
     LIST_ENTRY completing;

@@ -138,9 +138,9 @@ struct wdf_work {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 /*
- * The item whose callback this thread runs, or NULL once the callback has deleted the item. Initial-exec, because a
- * driver loads this library: LeakSanitizer of GCC 12 often crashes at thread variables that the dynamic loader
- * allocates later.
+ * The item whose callback this thread runs, or NULL once the callback has deleted the item. The variable is
+ * initial-exec, because a driver loads this library after the program's start. LeakSanitizer of GCC 12 often crashes
+ * at other thread variables of such a library.
  */
 static _Thread_local struct wdf_work *running __attribute__((tls_model("initial-exec")));
 

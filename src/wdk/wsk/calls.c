@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The routines of the sockets' dispatch tables. A routine copies its arguments into a request and posts the request to
- * the socket thread. The routine does not use the members of the socket that only the socket thread uses. A call
- * completes its IRP before it returns only if its arguments are invalid, or if it is an address query or
- * WskInspectComplete.
+ * the socket thread. The routine does not use the members of the socket that only the socket thread uses. Address
+ * queries and WskInspectComplete complete their IRPs before they return. Any other routine of this file does so only
+ * if it cannot post the request, for example because an argument is invalid.
  */
 #include <stdlib.h>
 #include <string.h>

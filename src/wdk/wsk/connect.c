@@ -63,8 +63,8 @@ static void wsk_connect_succeed(struct wsk_request *r)
 }
 
 /*
- * Ends the connect request. Does nothing if the host has neither connected the socket nor reported an error, which
- * happens if the socket has become ready because of an earlier change.
+ * Ends the connect request. Does nothing if the host has neither connected the socket nor reported an error. The
+ * socket has then become ready because of an earlier change.
  */
 void wsk_connect_handle_result(struct wsk_socket *s, int host_error)
 {

@@ -60,7 +60,7 @@ size_t wsk_host_available(int fd);
 /* Returns the number of bytes sent. `more` is true if a further call sends another part of the same send. */
 ssize_t wsk_host_send(int fd, const struct iovec *parts, int count, bool more);
 /*
- * Returns the number of bytes received, or 0 if the peer has sent its FIN and all data before the FIN was received. If
+ * Returns the number of bytes received. Returns 0 if the peer has sent its FIN and no data is left to receive. If
  * `peek` is true, the bytes stay in the host's buffer.
  */
 ssize_t wsk_host_receive(int fd, const struct iovec *parts, int count, bool peek);

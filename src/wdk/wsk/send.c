@@ -73,8 +73,8 @@ static int wsk_send_request(struct wsk_socket *s, struct wsk_request *r)
 }
 
 /*
- * Handles the loss of the connection. The cause is the socket's pending error (SO_ERROR), or `error`, the error of the
- * send, if the pending error was read before.
+ * Handles the loss of the connection. The cause is the socket's pending error (SO_ERROR). If the pending error was
+ * read before, the cause is `error`, with which the send has failed.
  */
 static void wsk_send_lose(struct wsk_socket *s, int error)
 {

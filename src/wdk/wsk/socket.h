@@ -42,7 +42,7 @@ void wsk_thread_release(void);
 void wsk_thread_stop(void);
 /*
  * Queues a call of run(post), which the socket thread makes after all calls that were queued before. The caller's
- * socket must be counted until that call.
+ * socket must stay counted (see wsk_thread_acquire) until that call.
  */
 void wsk_thread_post(struct wsk_post *post, void (*run)(struct wsk_post *post));
 
@@ -86,7 +86,7 @@ struct wsk_socket {
     unsigned pending;                              /* requests that are not completed */
     struct wsk_request *close_request;             /* of WskCloseSocket */
     bool closing;              /* the host's socket is closed; this socket is freed when pending is 0 */
-    bool fin_received;         /* the peer has sent its FIN, and all data before the FIN was received */
+    bool fin_received;         /* the peer's FIN and all data in front of it have been received */
     bool disconnect_queued;    /* a graceful disconnect is among the sends, or has been completed */
     bool fin_sent;             /* the host has all data and has been asked to send a FIN */
     bool disconnect_indicated; /* WskDisconnectEvent has been called */

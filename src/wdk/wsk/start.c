@@ -142,7 +142,7 @@ void wsk_request_start(struct wsk_request *r)
     }
 }
 
-/* Cancelling a send of which a part was sent resets the connection, because the peer would not receive the rest. */
+/* If a part of a send was sent, cancelling the send resets the connection: the peer would not receive the rest. */
 void wsk_request_cancel(struct wsk_request *r)
 {
     struct wsk_socket *s = r->socket;
