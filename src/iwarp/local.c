@@ -3,8 +3,9 @@
  * Requests that send nothing: fast register, bind, invalidate. Such a request is carried out when the requests ahead of
  * it have been framed.
  *
- * If the transport takes only a part of a batch, the rest is framed again later. Invariant: a local request's result
- * is stored in its entry, not in the state of sending, so that the second framing skips the request.
+ * If the transport takes only a part of a batch, the state of sending goes back to the last FPDU that was sent, and
+ * the rest is framed again later. Invariant: a local request's result is stored in its entry, which does not go back.
+ * So the second framing skips a request that was carried out.
  */
 #include "iwarp/qp_internal.h"
 

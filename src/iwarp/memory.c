@@ -6,7 +6,7 @@
  *   bits 63..32  generation: counts the slot's registrations; the STag contains its lower GENERATION_BITS
  *   bit  31      DEAD: no new lookup succeeds
  *   bit  30      PREPARED: only a queued request uses the registration (memory_request.c)
- *   bits 29..0   the number of protections
+ *   bits 29..0   the number of protections: lookups that have not been released
  *
  *   state      word             what ends the state
  *   free       DEAD, 0          slot_publish stores the next generation, with or without PREPARED
@@ -191,8 +191,8 @@ static void free_list_push(struct mem_table *t, struct mem_region *r)
 }
 
 /*
- * Adds a chunk of free slots. Returns 0, ENOMEM, or ENOSPC if the table is full. Allocates without the lock, so several
- * threads that find the table empty at the same time may each add a chunk.
+ * Adds a chunk of free slots. Returns 0, ENOMEM, or ENOSPC if the table is full. Allocates without the lock, so
+ * several threads that find no free slot at the same time may each add a chunk.
  */
 static int table_grow(struct mem_table *t)
 {

@@ -46,7 +46,7 @@ struct mem_group {
     uint64_t newest_number;          /* the number of the newest registration; the first one has the number 1 */
     uint64_t activated_number;       /* the highest number of a registration that is or was alive */
     uint32_t activated_stag;         /* the STag of the registration activated_number; 0: none yet */
-    uint32_t newest_stag;            /* the STag of `reserved`, or of the newest registration, alive or ended; or 0 */
+    uint32_t newest_stag;            /* what mem_group_newest_stag returns */
     struct mem_region *reserved;     /* the slot of the first registration, see mem_group_reserve; or NULL */
     unsigned refs;                   /* the number of registrations, and of windows that are bound to one of them */
     bool closed;
@@ -59,7 +59,10 @@ void mem_group_init(struct mem_group *g);
  * that STag. Does nothing if the STag is fixed already, or the group had a registration. Returns 0, ENOMEM or ENOSPC.
  */
 int mem_group_reserve(struct mem_table *t, struct mem_group *g);
-/* Returns the STag of the newest registration that is prepared or alive. If there is none, returns activated_stag. */
+/*
+ * Returns the STag of the newest registration that is prepared or alive. If there is none, returns the STag of the
+ * newest registration that was ever alive, or 0.
+ */
 uint32_t mem_group_current_stag(struct mem_group *g);
 /*
  * Describes the newest registration that is prepared or alive. If there is none, returns false and sets only d->stag,
@@ -72,7 +75,7 @@ struct mem_description {
     bool is_prepared;
 };
 bool mem_group_describe(struct mem_group *g, struct mem_description *d);
-/* Returns newest_stag: 0, or the STag of the newest registration, even if that was discarded or has ended. */
+/* Returns the STag of the newest registration, even an ended one. Before the first one, the reserved STag or 0. */
 uint32_t mem_group_newest_stag(struct mem_group *g);
 /*
  * Undoes the preparation of `stag`, because its request was not posted. If the group has had no other registration so
@@ -116,7 +119,8 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
 int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region **out, uint64_t *logical);
 /*
  * Ends the mapping, and waits until nothing protects it. The wait is short: a thread protects memory only during one
- * system call that does not block, and while it processes the data of that call. The caller must not protect memory.
+ * system call that does not block, and while it processes the data of that call. The calling thread must have no
+ * protection of its own.
  */
 void mem_unmap(struct mem_region *r);
 
@@ -136,7 +140,8 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
  * Prepares a window over [to, to + len) of the region with the STag `of`, which is alive or prepared. The window uses
  * the region's addresses, and has a reference on the region's group until the window is freed. Returns 0; ENOENT if
  * there is no such region in this domain, or `of` names a window; ERANGE if the range is not inside the region; EACCES
- * if the region lacks the right (remote write requires local write); ENOMEM; ENOSPC; or ECANCELED if a group is closed.
+ * if the region lacks the right (remote write requires local write); ENOMEM; ENOSPC; or ECANCELED if g or the region's
+ * group is closed.
  */
 int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t of, uint64_t to,
                        uint64_t len, unsigned access, uint32_t *stag);
@@ -144,9 +149,10 @@ int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *dom
 void mem_discard(struct mem_table *t, const void *domain, uint32_t stag);
 /*
  * Activates the prepared registration `stag`, and kills the registration that is alive in its group. If a newer
- * registration has been activated already, `stag` itself dies.
- * `wait`: if another registration dies, waits like mem_unmap until nothing protects that registration; the caller must
- * not protect memory. If `wait` is false and another registration would have to die, changes nothing.
+ * registration has been activated already, kills `stag` instead.
+ * If `wait` is true, waits like mem_unmap until nothing protects the registration that was alive. The calling thread
+ * must then have no protection of its own. If `wait` is false and another registration would have to die, changes
+ * nothing.
  */
 enum mem_activation {
     MEM_DONE, /* `stag` is alive, or has died because a newer registration was activated before */
@@ -155,8 +161,8 @@ enum mem_activation {
 };
 enum mem_activation mem_activate(struct mem_table *t, uint32_t stag, bool wait);
 /*
- * Ends a registration that a request made. Waits like mem_unmap; the caller must not protect memory. peer: the peer
- * requests the end, so the registration must be alive and have a remote right. Returns WIRE_OK or:
+ * Ends a registration that a request made. Waits like mem_unmap, so the calling thread must have no protection of its
+ * own. peer: the peer requests the end, so the registration must be alive and have a remote right. Returns WIRE_OK or:
  *   WIRE_RDMAP_INVALID_STAG          no such STag, or the registration has ended, or (peer) is only prepared
  *   WIRE_RDMAP_STAG_NOT_ASSOCIATED   the registration is of another domain
  *   WIRE_RDMAP_CANNOT_INVALIDATE     no request made the registration, or (peer) it has no remote right
@@ -208,7 +214,7 @@ enum wire_error mem_check_local(struct mem_table *t, const void *domain, uint32_
 enum wire_error mem_check_peer(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                unsigned access);
 
-/* Converts the error of a lookup of a Read Request's source to the error that RDMAP has for this case. */
+/* Returns the RDMAP error for a Read Request whose source could not be looked up. e: the error of the lookup. */
 enum wire_error mem_error_for_read(enum wire_error e);
 
 #endif

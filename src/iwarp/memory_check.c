@@ -36,8 +36,9 @@ static bool check_cache_covers(const struct check_cache_entry *e, const struct m
 }
 
 /*
- * Caches r in *e, unless r is a window or is prepared. A window also ends with its region, and mem_group_unprepare may
- * reserve the slot of a prepared registration for another registration in the same generation.
+ * Caches r in *e. Does not cache a window or a prepared registration, because their words do not always show their
+ * end. A window also ends with its region. mem_group_unprepare may reserve the slot of a prepared registration for
+ * another registration in the same generation.
  */
 static void check_cache_store(struct check_cache_entry *e, const struct mem_table *t, uint32_t stag,
                               struct mem_region *r)

@@ -28,14 +28,14 @@ struct mem_region {
     uint64_t len;
     uint64_t base_to;
     const void *domain;
-    struct mem_region *parent; /* SLOT_WINDOW: the window's region, while that has the generation parent_generation */
+    struct mem_region *parent; /* SLOT_WINDOW: the window's region, valid while its generation is parent_generation */
     uint32_t parent_generation;
     uint32_t offset;
     uint32_t index;
     uint8_t access, kind;
     bool revocable; /* a request made the registration, so requests may end it */
     /* Lookups do not read the members from here on. */
-    uint32_t generation; /* the generation that is current or being made, or else that of the last registration */
+    uint32_t generation; /* the registration's generation, set by slot_alloc and kept until the next slot_alloc */
     void (*done)(void *context);
     void *context;
     struct mem_group *group, *parent_group; /* each may be NULL */

@@ -65,8 +65,8 @@ uint32_t mem_group_current_stag(struct mem_group *g)
 }
 
 /*
- * Reads the members of a region without protecting it, because they are written only after the region has left the
- * list, which needs the lock.
+ * Reads a region's members without protecting the region, because the lock suffices: the region cannot leave the list
+ * while the lock is held, and its members are written again only after it has left the list.
  */
 bool mem_group_describe(struct mem_group *g, struct mem_description *d)
 {
@@ -404,9 +404,9 @@ static bool pages_are_valid(const struct rdma_pages *p)
 }
 
 /*
- * Finds the contiguous pages from the index `first` on, up to the index `used` at most. Returns their number, and sets
- * *at to the beginning of the first page. Returns 0 if a part of the range that lies in these pages is not mapped. The
- * parts of the first and last page that are outside of the range need not be mapped.
+ * Finds the run of contiguous pages that begins at the index `first` and ends before the index `used`. Returns the
+ * number of pages, and sets *at to the beginning of the first page. Returns 0 if a part of the range that lies in
+ * these pages is not mapped. The parts of the first and last page that are outside of the range need not be mapped.
  */
 static uint64_t pages_find_run(struct mem_table *t, const struct rdma_pages *p, uint64_t first, uint64_t used,
                                uint8_t **at)
@@ -570,11 +570,13 @@ static struct mem_region *group_find_alive(struct mem_group *g)
 }
 
 /*
- * Activates r unless another member of the group is alive. If one is alive and must die first, returns MEM_BUSY and
- * that member, protected, in *other. Returns MEM_GONE if r has died, or if `whole` is false, which means that r is a
- * window whose region has died. The caller protects r, so r is still a member. The lock is held from the check to the
- * change. So if two activations are concurrent, the second activation finds the registration of the first activation
- * alive.
+ * Activates r, which the caller must protect, so that r stays a member of its group.
+ *   - If r is not prepared any more, returns MEM_GONE.
+ *   - If an older member is alive, protects it, stores it in *other, and returns MEM_BUSY. That member must die first.
+ *   - If r is a window whose region has died (`whole` is false), kills r and returns MEM_GONE.
+ *   - If a newer member was activated before, kills r and returns MEM_DONE.
+ * The lock is held from the check to the change. So the second of two concurrent activations finds the registration of
+ * the first activation alive.
  */
 static enum mem_activation group_try_activate(struct mem_region *r, bool whole, struct mem_region **other)
 {

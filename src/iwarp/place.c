@@ -22,8 +22,9 @@ void pieces_release(struct pieces *p)
 }
 
 /*
- * Looks up one piece. `local`: the piece is in a request's own SGE. Uses the cached region if it covers the range. Only
- * the first piece of `p` may replace the cached region: earlier pieces may depend on that region's protection.
+ * Looks up one piece. `local`: the piece is in a request's own SGE. Uses the cached region if it covers the range.
+ * Only the first piece of `p` may replace the cached region. When a later piece is looked up, the first piece may
+ * depend on the protection of the cached region.
  */
 static enum wire_error piece_lookup(const struct iw_qp *qp, struct pieces *p, bool local, uint32_t stag, uint64_t to,
                                     uint32_t len, unsigned access, struct mem_ref *ref)
@@ -45,7 +46,10 @@ static enum wire_error piece_lookup(const struct iw_qp *qp, struct pieces *p, bo
     return error;
 }
 
-/* Adds a range piece by piece, because its pages may not be contiguous. Each piece has its own protection. */
+/*
+ * Adds a range piece by piece, because its pages may not be contiguous. The cached region's protection protects the
+ * pieces in that region. Each other piece has a protection of its own.
+ */
 static enum wire_error pieces_add_range(const struct iw_qp *qp, struct pieces *p, bool local, uint32_t stag,
                                         uint64_t to, uint32_t len, unsigned access, unsigned max)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detects an FPDU or a message that the peer has begun and does not continue. The owner makes a mark, makes a second
- * mark after a time that it chooses, and compares the two. Invariant: marks are computed from the positions that the
- * receiver has anyway, so that received bytes cost nothing extra.
+ * Detects an FPDU or a message that the peer has begun and does not continue. A mark is the position of the input at
+ * one time. The owner makes a mark, makes a second mark later, and compares the two. Invariant: a mark is computed
+ * from the positions that the receiver has anyway, so that received bytes cost nothing extra.
  */
 #include "iwarp/qp_internal.h"
 
@@ -68,8 +68,8 @@ void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark)
 }
 
 /*
- * Returns true if `now` - `before` is less than `min`. The difference is signed, because `now` can be the smaller: the
- * bytes of an incomplete FPDU include a header, and placed bytes do not.
+ * Returns true if `now` - `before` is less than `min`. The difference is signed, because `now` can be smaller than
+ * `before`: the header of a stored incomplete FPDU counts, but no longer counts when the payload is placed.
  */
 static bool progress_is_less(uint64_t before, uint64_t now, uint32_t min)
 {

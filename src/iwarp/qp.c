@@ -33,7 +33,7 @@ static size_t queue_slot_size(uint32_t max_sges, uint32_t inline_size)
 /* Sets *bytes to the size of a ring of this depth. Returns false if the ring is too large. */
 static bool ring_bytes(uint32_t depth, size_t slot, size_t *bytes)
 {
-    if (depth > UINT32_C(1) << 31 || ring_slots(depth) > SIZE_MAX / 4 / slot) /* 4, because one block has all rings */
+    if (depth > UINT32_C(1) << 31 || ring_slots(depth) > SIZE_MAX / 4 / slot) /* 4: one block has three rings */
         return false;
     *bytes = ring_slots(depth) * slot;
     return true;
@@ -151,7 +151,7 @@ static int request_check_read_invalidate(const struct iw_qp *qp, const struct rd
 {
     bool asked = r->flags & RDMA_FLAG_READ_INVALIDATE;
 
-    /* `asked` is separate, so that no wide load of flags and op has to wait for the caller's two stores. */
+    /* Loads flags and op separately: one wide load of both would have to wait for the caller's two stores. */
     if (!asked || r->op != RDMA_OP_READ)
         return 0;
     if (r->sge_count == 0)
@@ -252,7 +252,7 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes)
     if (!q->open) {
         result = ENOTCONN;
     } else if (r->op == RDMA_OP_READ && qp->ord == 0) {
-        result = EOPNOTSUPP; /* the read could never be sent, and a graceful end would wait for the read */
+        result = EOPNOTSUPP; /* with an ORD of 0 the read is never sent, and a graceful end would wait for it */
     } else if (tail - atomic_load_explicit(&q->head, memory_order_acquire) >= q->depth) {
         result = ENOSPC;
     } else if (!entry_fill(queue_at(q, tail), r, length)) {
@@ -263,7 +263,7 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes)
                                   memory_order_relaxed);
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
         queue_prefetch(q, tail + 1);
-        if (r->flags & RDMA_FLAG_DEFER) /* after the tail, because iw_qp_ring makes the owner send up to the tail */
+        if (r->flags & RDMA_FLAG_DEFER) /* set after the tail, up to which iw_qp_ring makes the owner send */
             atomic_store_explicit(&q->deferred, true, memory_order_release);
     }
     spin_unlock(&q->lock);

@@ -68,8 +68,8 @@ struct iw_srq *iw_srq_create(const struct iw_srq_config *c); /* NULL: no memory 
 void iw_srq_destroy(struct iw_srq *srq);
 int iw_srq_post(struct iw_srq *srq, const struct rdma_request *r); /* posts a receive; returns what iw_qp_post does */
 /*
- * depth, threshold: 0 means unchanged. A new threshold arms the queue; if fewer receives are queued, `low` is called at
- * once. Returns 0, EINVAL if depth is less than the number of queued receives, or ENOMEM.
+ * depth, threshold: 0 means unchanged. A new threshold arms the queue. If fewer receives than the threshold are
+ * queued, `low` is called at once. Returns 0, EINVAL if depth is less than the number of queued receives, or ENOMEM.
  */
 int iw_srq_modify(struct iw_srq *srq, uint32_t depth, uint32_t threshold);
 uint32_t iw_srq_posted(struct iw_srq *srq); /* the number of queued receives */
@@ -105,7 +105,7 @@ struct iw_qp_config {
     const void *domain; /* protection domain, for lookups */
     uint64_t secret;    /* a random number, so that a peer cannot guess the sink STags of reads */
     const struct iw_qp_events *events;
-    struct iw_srq *srq; /* NULL, or supplies the receives; then receive_depth is not used */
+    struct iw_srq *srq; /* supplies the receives, so that receive_depth is not used; or NULL */
     void *owner;        /* returned by iw_qp_owner */
     void *qp_context;   /* copied to each completion */
 };
@@ -133,7 +133,10 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c); /* NULL: no memory */
  */
 void iw_qp_destroy(struct iw_qp *qp);
 void *iw_qp_owner(const struct iw_qp *qp);
-/* To be called in `complete`. Returns why the stream ended, if the end completes the requests; else IW_END_NONE. */
+/*
+ * To be called in `complete`. If requests complete because the stream has ended, returns why the stream ended.
+ * Otherwise returns IW_END_NONE.
+ */
 enum iw_end iw_qp_end(const struct iw_qp *qp);
 
 /*
@@ -177,7 +180,7 @@ void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment); /* to be called if
 /* Queues the initiator's ready-to-receive message ahead of everything else. form: one form, not a set. */
 void iw_qp_send_rtr(struct iw_qp *qp, enum mpa_rtr form);
 
-/* Makes the FPDU of a Terminate for an error that start-up has found in the reply. Returns the FPDU's size. */
+/* Makes the FPDU of a Terminate for an error that start-up has found in the MPA reply. Returns the FPDU's size. */
 enum { IW_TERMINATE_FPDU = MPA_FPDU_OVERHEAD + DDP_UNTAGGED_HEADER + TERMINATE_MAX_PAYLOAD };
 size_t iw_terminate_frame(bool crc, enum wire_error error, uint8_t fpdu[IW_TERMINATE_FPDU]);
 
@@ -217,7 +220,10 @@ struct iw_rx_mark {
     uint64_t send, read;                      /* the message's number << 32, plus its bytes that have arrived */
     bool in_fpdu, in_send, in_write, in_read; /* an FPDU, a send, a write, a response to a read is unfinished */
 };
-/* Writes have no numbers: two marks in writes count as marks in the same write, and all received bytes count. */
+/*
+ * Writes have no numbers. So two marks in writes count as marks in the same write, and all bytes received in between
+ * count as bytes of that write.
+ */
 enum iw_rx_stall {
     IW_RX_GOES_ON,
     IW_RX_FPDU_STALLS,    /* both marks are in the same FPDU */

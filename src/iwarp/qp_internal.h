@@ -45,7 +45,7 @@
 enum {
     BUFFER_SIZE = 65552,     /* bytes; the largest FPDU has 2 + 65,535 + padding + 4 */
     STAGE_SIZE = 256 * 1024, /* bytes that one receive call stages at most */
-    SHORT_STAGE_SIZE = 2048, /* replaces STAGE_SIZE if a large FPDU without CRC is expected: less is copied */
+    SHORT_STAGE_SIZE = 2048, /* without CRC, replaces STAGE_SIZE if a large FPDU is expected, to copy less of it */
     MIN_LARGE_FPDU = 8192,   /* bytes; an FPDU of at least this size counts as large */
     MAX_SHORT_FPDUS = 4,     /* after so many short FPDUs in a row, no large FPDU is expected */
     MAX_PARTIAL = 128,       /* bytes of an incomplete FPDU that the queue pair stores without a buffer */
@@ -53,7 +53,7 @@ enum {
     ARENA_SIZE = 800 * 1024, /* bytes for a batch's headers, trailers and copied payload; 12 FPDUs of 64 KiB fit */
     MAX_BATCH_FPDUS = 64,
     MAX_BATCH_BYTES = 1024 * 1024, /* a batch ends with the FPDU that reaches this size */
-    MIN_EARLY = 24 * 1024,         /* the first so many bytes of a message are one batch, if at least as many remain */
+    MIN_EARLY = 24 * 1024,         /* bytes after which a message's first batch ends, if at least as many remain */
     MAX_COPY = 512,                /* a piece of payload up to this size is copied: an iovec entry would cost more */
     MAX_SPARE_BUFFERS = 8,         /* the most free buffers that a scratch stores */
     MAX_SPARE_STAGES = 2,          /* the most stages that a scratch stores in addition to the stage in use */
@@ -205,7 +205,7 @@ struct tx_batch {
     uint8_t *source; /* the bytes of the current SGE or piece of memory that are not framed yet */
     uint32_t source_len;
     struct mem_cached cached; /* protects the memory of `source` */
-    bool cached_is_listed;    /* iov references the cached region; if that is replaced, its protection moves to `ref` */
+    bool cached_is_listed;    /* iov references the cached region, which stays protected until the batch ends */
     bool is_summed;           /* the current FPDU's CRC is computed while its payload is copied */
     uint32_t sum;             /* if is_summed: the CRC of the current FPDU's bytes so far */
     bool is_complete;         /* everything that can be sent now is framed */
@@ -287,8 +287,8 @@ void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 /* place.c */
 void pieces_release(struct pieces *p);
 /*
- * Begins or ends caching of a region. While caching is on, pieces_release does not let the first piece's region end, so
- * that the next message of the same queue pair may find its destination without a lookup.
+ * Begins or ends caching of a region. While caching is on, the first piece's region stays protected after
+ * pieces_release, so that the next message of the same queue pair may find its destination without a lookup.
  */
 void pieces_set_caching(struct pieces *p, bool caches);
 /* Adds the memory of a request's bytes [offset, offset + len) to p, until p has max pieces. Updates p->length. */

@@ -50,7 +50,10 @@ enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_he
     return WIRE_OK;
 }
 
-/* If the read requests it, invalidates the sink's token. The response has been placed, and no memory is protected. */
+/*
+ * Invalidates the sink's token if the read has RDMA_FLAG_READ_INVALIDATE. The caller has placed the response, and must
+ * protect no memory.
+ */
 static enum wire_error reads_invalidate_sink(const struct iw_qp *qp, const struct entry *e)
 {
     if (!(e->flags & RDMA_FLAG_READ_INVALIDATE))

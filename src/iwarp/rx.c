@@ -12,8 +12,8 @@
  * the owner of the staging area, and the next turns process those bytes.
  *
  * The invariant: validation of a segment changes nothing, and placement writes only to protected memory. Finishing a
- * segment fails in two cases only: a Read Request, whose source is checked only then, and the end of a send with
- * invalidate, whose STag may have ended since the validation. A fault ends the stream, and the Terminate contains the
+ * segment fails in two cases only. The source of a Read Request is checked only then. The STag of a send with
+ * invalidate may have ended since the validation. A fault ends the stream, and the Terminate contains the
  * segment's header.
  */
 #include <assert.h>
@@ -219,7 +219,10 @@ static void rx_note_fpdu(struct iw_qp *qp)
     qp->events->first_fpdu(qp);
 }
 
-/* Can the end of the segment's message end a registration? That end waits until no thread protects the registration. */
+/*
+ * Can finishing the segment end a registration? Then the caller must release its protections first, because
+ * the registration's end waits until no thread protects the registration.
+ */
 static bool segment_ends_region(const struct iw_qp *qp, const struct ddp_header *h)
 {
     const struct entry *read = h->opcode == RDMAP_READ_RESP ? reads_oldest(qp) : NULL;
@@ -361,7 +364,7 @@ static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t
     if (!segment_is_placed(&g.header) && g.payload <= TERMINATE_MAX_PAYLOAD)
         return 0;
     srq_supply(qp, &g.header);
-    error = segment_validate(qp, &g.header, g.payload); /* fails for a control message, which is too long here */
+    error = segment_validate(qp, &g.header, g.payload); /* fails for a control message, because it is too long */
     if (error == WIRE_OK)
         error = segment_check_destination(qp, s, &g);
     if (error != WIRE_OK) {

@@ -33,7 +33,7 @@ enum frame_result {
     FAULT,       /* the next message's memory is not valid; tx_batch.error has the reason */
 };
 
-/* The sizes of the batch before an FPDU was added, with which frame_undo removes the FPDU. */
+/* The sizes of the batch before an FPDU was added. frame_undo restores them to remove the FPDU. */
 struct frame_mark {
     unsigned iov_count;
     size_t last_len, arena_used;
@@ -481,7 +481,7 @@ static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
     } while (result == FRAMED || result == CARRIED_OUT);
     s->batch.is_complete = result == IDLE;
     if (result != FAULT || s->batch.fpdu_count > 0)
-        return true; /* a message whose memory is not valid is the first message of the next batch */
+        return true; /* the message whose memory is not valid is tried again as the first message of the next batch */
     batch_release(&s->batch);
     message_fail(qp, &s->batch.state, s->batch.error);
     return false;

@@ -240,7 +240,7 @@ void ondk_close_adapter(NDK_ADAPTER *pub)
     object_unref(&a->obj, REF_HANDLE);
     adapter_wait_for_end(a);
     stat_server_remove(a);
-    fabric->ops->destroy(fabric); /* until this returns, the adapter is the fabric's observer */
+    fabric->ops->destroy(fabric); /* may still report events to the adapter, which is freed only afterwards */
     free(a);
     connection_log_end();
 }

@@ -21,7 +21,7 @@
 struct adapter {
     NDK_ADAPTER pub;
     struct object obj;
-    NDK_VERSION version; /* in each object's header; the highest version with the requested major number */
+    NDK_VERSION version; /* the highest version with the requested major number; copied to each object's header */
     struct fabric *fabric;
     struct fabric_info limits; /* the fabric's limits, reduced by config; the adapter reports and enforces them */
     ondk_config_t config;

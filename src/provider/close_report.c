@@ -135,7 +135,10 @@ static void report_add(struct object *o, void *context)
     r->counts[t]++;
 }
 
-/* Copies to *r what the close of the object a->live.examined waits for. Returns false if that close has ended. */
+/*
+ * Fills *r with the objects, requests and callbacks for which the close of the object a->live.examined waits. Returns
+ * false if that close has ended.
+ */
 static bool report_collect(struct adapter *a, struct close_report *r)
 {
     struct object *examined;

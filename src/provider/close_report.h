@@ -23,15 +23,16 @@ struct close_reporter {
     struct gate wake;    /* opened after `order` has changed, and when a close begins while `sleeps` is set */
     struct gate ended;   /* opened by the thread as its last action */
     /*
-     * The thread's: until this time it wakes by itself, although no close is pending. So at most one close in
-     * close_report_ms wakes it. A close that begins meanwhile is due after this time.
+     * After a close has woken the thread, the thread waits with a deadline until this time, even if no close is
+     * pending. A close that begins in between is due later, and need not wake the thread. So at most one close in
+     * close_report_ms wakes the thread. Only the thread uses this.
      */
     uint64_t rest_until_ns;
     uint64_t earliest_ns;      /* the thread writes no report before this time; only the thread uses this */
     bool has_reported_adapter; /* the adapter's close has been reported; only the thread uses this */
 };
 
-/* Starts the adapter's thread, unless its configuration wants neither reports nor an abort. Returns 0 or errno. */
+/* Starts the adapter's thread if the configuration enables reports or an abort. Returns 0 or an errno value. */
 int close_report_start(struct adapter *a);
 /*
  * Called when the close of an object, or of the adapter, begins. If the close is still pending after close_report_ms,

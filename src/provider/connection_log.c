@@ -30,15 +30,15 @@ enum { LIMIT_ROLES = 2, LIMIT_LEVELS = ONDK_LOG_DEBUG + 1 };
 static const uint64_t group_interval_ns = UINT64_C(60000000000), shared_interval_ns = UINT64_C(1000000000);
 
 /*
- * Each line adds an interval to one of these times, or to the present time if the present time is later. A line is left
- * out if the sum would be more than `burst` intervals in the future.
+ * Each written line moves one of these times forward by one interval. A time that has passed is first set to the
+ * present. A line that would move the time more than `burst` intervals into the future is left out.
  */
 static _Atomic uint64_t limit_until[LIMIT_ROLES][LIMIT_LEVELS][LIMIT_GROUPS];
 static _Atomic uint64_t limit_shared_until[LIMIT_ROLES][LIMIT_LEVELS];
 
 /*
- * Returns the random key of the hash of sources. The key is chosen when the first line is written, because a simulation
- * writes no lines. The choice of a key would change the random numbers that decide the simulation's run.
+ * Returns the random key of the hash of sources. Only the first line draws the key. So a simulation, which writes no
+ * lines, draws no key. A drawn key would change the random numbers that decide the simulation's run.
  */
 static uint64_t limit_key(void)
 {

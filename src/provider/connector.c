@@ -15,7 +15,7 @@
  *
  * Each NdkConnect has its own connection of the fabric. A failed NdkConnect completes after that connection has closed,
  * so that its address is free for the next attempt. The connector becomes IDLE in the callback of that completion,
- * because only then may the embedded request begin again.
+ * because only then can the connector's request struct for NdkConnect be used again.
  *
  * Order. The queue pair's shard runs all callbacks of a connection in the order in which they were queued. The
  * disconnect callback is queued after the completion of NdkCompleteConnect or NdkAccept. When the callback's task runs,
@@ -227,8 +227,8 @@ static void connector_on_connected(void *owner, enum fabric_reason why, const st
 }
 
 /*
- * Undoes the step of a call that failed for lack of memory. The fabric reports no event, but the consumer may have
- * closed the connector meanwhile.
+ * Undoes the step of a call that failed for lack of memory, because the fabric reports no event for such a call. If
+ * the consumer has closed the connector meanwhile, the phase stays CLOSING.
  */
 static NTSTATUS connector_undo_start(struct connector *c, struct request *r)
 {
@@ -320,7 +320,7 @@ static void disconnect_callback_call(const struct disconnect_callback *callback,
         callback->plain(callback->context);
 }
 
-/* Callback context. Does nothing if the consumer has disconnected or closed since this was queued. */
+/* Callback context. Does nothing if the consumer has disconnected or closed since the task was queued. */
 static void connector_run_disconnect_callback(struct task *task)
 {
     struct connector *c = (struct connector *)((char *)task - offsetof(struct connector, event));

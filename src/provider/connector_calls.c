@@ -292,7 +292,10 @@ static NTSTATUS connector_ndk_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMP
 
 /* ---- queries ---- */
 
-/* Copies what fits of the private data to `buffer`, and sets *len to its size. Requires the connector's lock. */
+/*
+ * Copies the private data, or the part that fits, to `buffer`. Sets *len to the size of the private data. Requires the
+ * connector's lock.
+ */
 static NTSTATUS peer_copy_private_data(const struct connector_peer *peer, void *buffer, ULONG *len)
 {
     ULONG room = *len, needed = (ULONG)peer->private_len;

@@ -26,7 +26,7 @@
  *   4. The fabric's connection is ended once: by close, in each phase that has a living connection, or by RETIRE in
  *      CONNECTING.
  *   5. A cell that leaves a phase with a pending request reports the request, undoes the call, or keeps the request
- *      pending (RETIRE, END_FABRIC). FAILING or CLOSING then reports it later.
+ *      pending (RETIRE, END_FABRIC). Then FAILING or CLOSING reports the request.
  *   6. The disconnect callback is queued only on the way from ESTABLISHED to PEER_GONE.
  *   7. IDLE is reached only when a failure is reported or a call did not start.
  *   8. A call starts something only in the phases where the diagram shows it.
@@ -111,7 +111,7 @@ static const struct connector_cell connector_table[CONNECTOR_PHASES][CONNECTOR_E
         STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, END_FABRIC),
         NEVER, NEVER, NEVER, NEVER, PASS, NEVER, NEVER,
         NEVER, NEVER),
-    /* The fabric still reports the end of each operation that close interrupted. Those reports arrive here. */
+    /* In this phase the fabric still reports the end of each operation that close interrupted. */
     ROW(CLOSING,
         STATE, WRONG, STATE, STATE, WRONG, PASS,
         DO(REPORT_CANCELLED), DO(REPORT_CANCELLED), DO(REPORT_NOT_ESTABLISHED), DO(REPORT_NOT_ESTABLISHED), PASS,

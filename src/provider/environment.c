@@ -141,8 +141,8 @@ static const char *environment_nearest_name(const char *name, const struct envir
 }
 
 /*
- * Copies the text with a question mark for each character that is not printable and could control a terminal. Returns
- * `out`.
+ * Copies the text to `out`, shortened to `room` bytes. Each character that is not printable becomes a question mark,
+ * because it could control a terminal. Returns `out`.
  */
 static const char *environment_printable(const char *text, char *out, size_t room)
 {
@@ -168,7 +168,7 @@ static bool environment_describe_number(const char *value, const struct environm
     return *value && !environment_parse(value, v, &ignored);
 }
 
-/* As environment_describe_number, for a variable that must be one of several words. */
+/* Does what environment_describe_number does, for a variable that must be one of several words. */
 static bool environment_describe_word(const char *value, const struct environment_word *w, char *line, size_t room)
 {
     char text[MAX_VALUE], valid[MAX_LINE / 2];
@@ -179,7 +179,7 @@ static bool environment_describe_word(const char *value, const struct environmen
     return *value && !w->is_valid(value);
 }
 
-/* As environment_describe_number, for a variable of any name. An unknown name is wrong. */
+/* Does what environment_describe_number does, for a variable of any name. An unknown name is wrong. */
 static bool environment_describe(const char *name, const char *value, const struct environment_number *numbers,
                                  uint32_t count, char *line, size_t room)
 {

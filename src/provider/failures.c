@@ -24,7 +24,7 @@
 struct failure_key {
     uint64_t adapter; /* the adapter's serial */
     struct addr self; /* the local address; without a port if this side initiated */
-    struct addr peer; /* the foreign address and port; if the peer initiated, addr_source of the foreign address */
+    struct addr peer; /* the foreign address and port; if the peer initiated, only the source (addr_source), no port */
     enum fabric_outcome outcome;
     enum fabric_phase phase;
     NTSTATUS status;

@@ -138,8 +138,8 @@ static NTSTATUS listener_ndk_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, 
     if (!done || !addr_from(&local, address, address_length))
         return STATUS_INVALID_PARAMETER;
     /*
-     * The completion may run before listener_listen returns, and the consumer may close the listener in its completion
-     * routine.
+     * Until listener_exit neither the listener nor the fabric's listener is freed. Otherwise a close in the completion
+     * routine could free both before listener_listen returns.
      */
     if (!listener_enter(l))
         return STATUS_INVALID_DEVICE_STATE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The lists of an adapter's objects, and the public functions that copy them. The invariant: a function that is called
- * with the lock held (describe, or the `visit` of live_list_walk) runs no other work. Such a function takes only the
+ * with the lock held (describe, or the `visit` of live_list_walk) only reads objects. Such a function takes only the
  * lock of the object, and the lock of the fabric's object behind that object. A list is copied in batches, because
  * creations and ends of objects wait for the lock.
  */

@@ -4,7 +4,7 @@
  * completion has returned. The invariant: an object is hidden before it ends, so objects that are not hidden may be
  * described while the lock is held.
  *
- * Order of locks: this lock is taken before an object's own lock, never after it.
+ * Order of locks: a thread takes the lock of the lists before the lock of an object, never after it.
  */
 #ifndef PROVIDER_LIVE_H
 #define PROVIDER_LIVE_H
@@ -44,7 +44,10 @@ void live_list_init(struct live_list *live);
 void live_list_insert(struct live_list *live, struct object *o);
 /* Sets o->live_retiring. Must be called before the fabric's object behind o ends. */
 void live_list_set_retiring(struct live_list *live, struct object *o);
-/* live_list_hide sets live_hidden; live_list_remove ends the listing. The object may never have been inserted. */
+/*
+ * live_list_hide sets live_hidden. live_list_remove removes the object from its list. Both may be called for an object
+ * that was never inserted.
+ */
 void live_list_hide(struct live_list *live, struct object *o);
 void live_list_remove(struct live_list *live, struct object *o);
 /* Empties `closes`. Requires the lock. */

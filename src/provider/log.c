@@ -5,10 +5,10 @@
  * Threads. Any thread writes lines, also the owner of a shard, so writing a line must not wait, except as log.h states.
  * A line that cannot be written at once is lost and counted. A callback runs with no lock held.
  *
- * Removal of a callback. A call is counted on one of two sides, which the lock guards together with the callback.
- * ondk_log_set exchanges the callback and the side, so that new calls count on the other side, and waits until no call
- * is counted on the old side. A side must be empty before it is used again. The invariant: a callback is called only
- * while its call is counted on the side that was in use while the callback was set.
+ * Removal of a callback. Each running call is counted on one of two sides. The lock guards the sides and the callback.
+ * ondk_log_set exchanges the callback and the side, so that new calls count on the other side, and then waits until
+ * no call is counted on the old side. A side is used again only when no call is counted on it. The invariant: all
+ * calls of a callback are counted on the side that was in use while the callback was set.
  *
  * Fork. The child keeps level, callback and file. The calls of other threads are not counted in the child, because
  * these threads do not exist there. A call that forks is counted, because the callback returns in the child, too. Fork
@@ -231,7 +231,7 @@ void log_report_left_out(uint32_t level, bool is_due)
         atomic_fetch_add_explicit(&sink.left_out, count, memory_order_relaxed);
 }
 
-/* Makes text, which is one line, printable, and writes it. */
+/* Writes one line. Replaces each character that is not printable by a question mark. */
 static void log_write_line(uint32_t level, char *text)
 {
     int err = errno;

@@ -39,7 +39,7 @@ void log_lines(uint32_t level, const char *text);
 /* Counts a line that the caller leaves out. log_report_left_out writes the count. */
 void log_leave_out(void);
 /*
- * If lines were left out, writes a line of this level with their count. Unless is_due is true, writes at most one such
+ * If lines were left out, writes a line of this level with their count. If is_due is false, writes at most one such
  * line a second.
  */
 void log_report_left_out(uint32_t level, bool is_due);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The log's descriptor. The invariants: a write waits for nothing but the disk of a regular file, because the owner of
- * a shard may write; and no line goes into another file of the program.
+ * a shard may write; and no line goes into another file of the program, except in the race described below.
  *
  * Waiting. Other processes often share the open file description of standard error, so its O_NONBLOCK must not be
  * changed. After poll has reported room, a write can still wait: a terminal or pipe may have room for less than a line,
@@ -132,7 +132,7 @@ static bool log_file_reopen(const struct log_descriptor *lost, struct log_descri
     return is_first;
 }
 
-/* Returns the descriptor and the type of its file, or -1. */
+/* Returns the descriptor, and sets *mode to the st_mode of its file. Returns -1 if no file is usable. */
 static int log_file_get(mode_t *mode)
 {
     struct log_descriptor d, again;
@@ -205,7 +205,7 @@ ssize_t log_file_write(const char *bytes, size_t size)
     sigaddset(&discarded, SIGXFSZ);
     (void)sigpending(&pending);
     if (sigismember(&pending, SIGPIPE))
-        sigdelset(&discarded, SIGPIPE); /* the pending signal is the program's, which has blocked it */
+        sigdelset(&discarded, SIGPIPE); /* is pending already, so the signal is the program's and must stay */
     if (sigismember(&pending, SIGXFSZ))
         sigdelset(&discarded, SIGXFSZ);
     blocked = discarded;

@@ -15,8 +15,8 @@
  * window is bound to the region.
  *
  * The invariant: if register or deregister runs at the same time as close, the call that makes the region BUSY owns the
- * registration. A close that finds the region BUSY leaves the registration to the other call. Retire, which runs after
- * that call has dropped its reference, ends a registration that the call has left.
+ * registration. A close that finds the region BUSY leaves the registration to the other call. If the registration
+ * still exists when that call has dropped its reference, retire ends the registration.
  */
 #include <errno.h>
 #include <stdatomic.h>

@@ -42,8 +42,8 @@ struct object_type {
     /* Cancels what is pending, because close has begun. Called once, in the closing thread. May be NULL. */
     void (*cancel)(struct object *o);
     /*
-     * Called by the thread that drops the last reference. Starts to end what must end before destroy. Returns true if
-     * nothing has to end first. Otherwise the type calls object_retired once, in any thread, perhaps inside this call.
+     * Called by the thread that drops the last reference. Begins the work that must end before destroy. Returns true
+     * if there is no such work. Otherwise the type calls object_retired once, in any thread, perhaps inside this call.
      * May be NULL.
      */
     bool (*retire)(struct object *o);

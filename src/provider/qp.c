@@ -177,8 +177,8 @@ NTSTATUS qp_create(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, PVOID q
 }
 
 /*
- * Receives are posted only to the shared receive queue: NdkReceive on such a queue pair returns
- * STATUS_INVALID_PARAMETER. The shared receive queue must belong to the queue pair's protection domain.
+ * Creates a queue pair that takes its receives from srq. NdkReceive on this queue pair returns
+ * STATUS_INVALID_PARAMETER. The shared receive queue must belong to the protection domain pd.
  */
 NTSTATUS qp_create_with_srq(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, NDK_SRQ *srq, PVOID qp_context,
                             ULONG initiator_depth, ULONG initiator_sges, ULONG inline_size,

@@ -262,8 +262,8 @@ uint32_t ondk_connector_reason(NDK_CONNECTOR *connector)
     why = c->reason;
     terminate = c->terminate;
     /*
-     * The connection may have ended, but the connector has not received the report yet. Then the queue pair already
-     * refuses requests and has the reason.
+     * The queue pair has the reason before the connector receives the report that the connection has ended. In
+     * between, the queue pair already refuses requests.
      */
     if (why == FABRIC_OK && connector_has_qp(c->phase))
         why = connector_ops(c)->qp_reason(c->qp->fabric, &terminate);

@@ -5,8 +5,8 @@
  * The invariant: tokens replace each other in the order of the posts that make them, even if the requests wait in
  * different queue pairs. A post that fails leaves no token. The consumer and a bind always get the newest token,
  * even if a flush of the queue pair has already ended that token. An invalidation uses the newest token that is
- * prepared or valid. So if a flush ended a request that would have replaced a token, an invalidation still ends that
- * token.
+ * prepared or valid. So an invalidation still ends a valid token after the request for that token's replacement was
+ * flushed.
  */
 #ifndef PROVIDER_REGION_H
 #define PROVIDER_REGION_H

@@ -3,7 +3,7 @@
  * The requests that make and end the tokens of memory regions and windows.
  *
  * The invariant: a post has references on the objects that its request names, because another thread may close them
- * meanwhile. Such a close ends after the post.
+ * meanwhile. Such a close stays pending until the post has dropped its reference.
  *
  * The post itself fails for a mistake that can be seen at once: state, protection domain, flags, rights, range, pages
  * that belong to no mapping. The completion reports a mistake that depends on earlier requests, for example a token

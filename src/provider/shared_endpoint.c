@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shared endpoint. It has no state machine. The invariant: its address is reserved from its creation until the
- * endpoint and the last connector that depends on it are closed.
+ * The shared endpoint. It has no state machine. The invariant: the endpoint's address is reserved until the endpoint
+ * and all connectors that depend on the endpoint are closed.
  */
 #include "provider/shared_endpoint.h"
 

@@ -98,7 +98,7 @@ static char *stat_server_snapshot(size_t *size)
     return NULL;
 }
 
-/* Does the reader run as the same user, or as root? */
+/* Does the reader run as the user of this process, or as root? */
 static bool reader_is_allowed(int reader)
 {
     struct ucred peer;

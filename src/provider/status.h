@@ -17,13 +17,13 @@
  */
 NTSTATUS status_of_reason(enum fabric_reason why);
 /*
- * For NdkConnect and NdkConnectWithSharedEndpoint. There a connection that the peer ends without an accept counts as
- * refused.
+ * Does what status_of_reason does, for NdkConnect and NdkConnectWithSharedEndpoint. A connection that the peer ends
+ * without an accept counts as refused.
  */
 NTSTATUS status_of_connect(enum fabric_reason why);
-/* For the status of a completed request. */
+/* Returns the NTSTATUS of a completed request. */
 NTSTATUS status_of_completion(enum rdma_status status);
-/* For the result of a post, a registration or a creation: 0 or an errno value of the fabric. */
+/* Returns the NTSTATUS of a post, a registration or a creation, whose result is 0 or an errno value of the fabric. */
 NTSTATUS status_of_errno(int error);
 
 /* Returns NDK_RESULT_EX.ProviderErrorCode: zero on success, otherwise a code of openndk/reason.h. */
