@@ -33,10 +33,11 @@ uint16_t addr_port(const struct addr *a);
 void addr_set_port(struct addr *a, uint16_t port);
 bool addr_same_host(const struct addr *a, const struct addr *b); /* compares family, host and scope */
 bool addr_equal(const struct addr *a, const struct addr *b);     /* compares family, host, scope and port */
-int addr_compare(const struct addr *a, const struct addr *b);    /* defines some total order of addresses; 0: equal */
+int addr_compare(const struct addr *a, const struct addr *b);    /* a total order: < 0, 0 (equal) or > 0 */
 /*
- * Returns the part of a peer's address that normally identifies one host: the IPv4 address (also of an IPv4-mapped
- * one), or the /64 prefix of an IPv6 address. The result has port 0, and its other bits are zero.
+ * Returns the part of a peer's address that normally identifies one host. For an IPv4 address, or an IPv4-mapped
+ * one, this is the IPv4 address. For any other IPv6 address, it is the /64 prefix and the scope. The rest of the
+ * result, also its port, is zero.
  */
 struct addr addr_source(const struct addr *a);
 bool addr_is_any(const struct addr *a); /* unspecified: 0.0.0.0, ::, ::ffff:0.0.0.0 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The set of the provider's descriptors, one bit for each number; see descriptors.h. The invariant: opening a
- * descriptor and inserting its number are one change for fork (base/fork.h); removing and closing are one change, too.
- * So in a child, a number is in the set exactly if it refers to a file of the provider.
+ * The set of the provider's descriptors, one bit for each number; see descriptors.h. The invariant: no fork happens
+ * between opening a descriptor and inserting its number, or between removing a number and closing the descriptor
+ * (base/fork.h). So in a child, a number is in the set exactly if it refers to a file of the provider.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -53,7 +53,7 @@ static void descriptors_replace_in_child(void)
             if (dead_fd >= 0 && dup3(dead_fd, fd, O_CLOEXEC) == fd)
                 continue;
             close(fd);
-            if (dead_fd < 0) /* the limit of descriptors was reached; now a descriptor is free */
+            if (dead_fd < 0) /* opening failed at the limit of descriptors, and close has freed one */
                 dead_fd = descriptors_open_dead_socket();
         }
     }
@@ -94,9 +94,9 @@ static int descriptors_avoid_streams(int fd)
 }
 
 /*
- * Inserts the open file `fd` into the set, and ends the change that descriptors_begin_change began. fd is -1 if opening
- * failed. Returns the file's descriptor, which may be another one than fd, or -1 with errno if opening failed. If the
- * descriptor is too large for the set, closes the file and returns -1 (EMFILE).
+ * Inserts the newly opened file `fd` into the set, and ends the change that descriptors_begin_change began. Returns
+ * the file's descriptor, which can differ from fd (descriptors_avoid_streams). If fd is -1, because opening failed,
+ * returns -1 and keeps errno. If the descriptor is too large for the set, closes the file and returns -1 (EMFILE).
  */
 static int descriptors_insert(int fd)
 {

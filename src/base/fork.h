@@ -11,13 +11,13 @@
 #include "base/spin.h"
 
 /*
- * Constructors install the fork handlers before the program can install its own. Prepare handlers run in the reverse
- * order of their installation, so the program's handlers acquire the program's locks before this file's handler
- * excludes changes. Otherwise a thread that forks could exclude changes and then wait for a lock of the program, while
- * the lock's holder waits to begin a change. For the same reason, if changes may begin while a lock of the library is
- * held, the handler that acquires this lock has a priority after FORK_FIRST.
+ * The priorities of the constructors that install fork handlers. Before a fork, the handlers run in the reverse order
+ * of their installation. fork.c's handler, which excludes changes, is installed first (FORK_FIRST) and runs last, when
+ * the program's handlers have acquired the program's locks. Otherwise a thread that forks could exclude changes and
+ * then wait for a lock, while the lock's holder waits to begin a change. If changes begin while a lock of the library
+ * is held, the handler for that lock is installed with FORK_NEXT, so that it runs earlier, too.
  */
-enum { FORK_FIRST = 101, FORK_NEXT }; /* priorities of the constructors */
+enum { FORK_FIRST = 101, FORK_NEXT };
 
 /*
  * The two calls enclose a change that a child must see completely or not at all. The change must be short and must not
@@ -26,9 +26,15 @@ enum { FORK_FIRST = 101, FORK_NEXT }; /* priorities of the constructors */
 void fork_change_begin(void);
 void fork_change_end(void);
 
-/* From now on, fork acquires this lock, a leaf in static memory, and releases it in parent and child. Idempotent. */
+/*
+ * From now on, fork acquires `lock`, and releases it in parent and child. The lock must be a leaf in static memory.
+ * Idempotent.
+ */
 void fork_guard(struct spin *lock);
-/* From now on, each child runs this before fork returns. It may call only async-signal-safe functions. Idempotent. */
+/*
+ * From now on, each child calls `run` before fork returns. `run` may call only async-signal-safe functions.
+ * Idempotent.
+ */
 void fork_on_child(void (*run)(void));
 
 /* Returns a number that differs between a process and its children. */

@@ -30,8 +30,8 @@ static bool owner_word_needs_wake(uint32_t word)
 }
 
 /*
- * Makes the system call that ends the thread's sleep, which the previous word `was` shows. The caller's exchange has
- * already set AWAKE.
+ * Wakes the shard's thread by a system call. The previous word `was` shows where the thread sleeps. The caller's
+ * exchange has already set AWAKE.
  */
 static void owner_end_sleep(struct owner *o, uint32_t was)
 {

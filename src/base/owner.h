@@ -88,8 +88,8 @@
 #define OWNER_SLEEP_TOKEN 0x30u
 
 /*
- * A lease ends so many nanoseconds after its last renewal: 1 ms, less the timer slack (50 us) and the time of a
- * wake-up.
+ * A lease ends OWNER_LEASE_NS after its last renewal. The value is 1 ms, less the timer slack (50 us) and the time of
+ * a wake-up.
  */
 #define OWNER_LEASE_NS 900000u
 
@@ -159,16 +159,17 @@ bool owner_sleep_end(struct owner *o);
 
 /* The owner. Begins the polling lease, or renews it. Returns true if the lease is new, false if it was renewed. */
 bool owner_lease_begin(struct owner *o, uint64_t now);
-/* The poller, with or without the token. Renews the polling lease: `now` is the time of the last renewal. */
+/* The poller, with or without the token. Renews the polling lease, which then lasts OWNER_LEASE_NS from `now`. */
 void owner_lease_renew(struct owner *o, uint64_t now);
 /* The owner. Ends the polling lease. Returns false if there was none. */
 bool owner_lease_end(struct owner *o);
-/* The owner, usually the thread. If there is a lease and it has expired, ends the lease and returns true. */
+/* The owner, usually the shard's thread. If there is a lease and it has expired, ends the lease and returns true. */
 bool owner_lease_end_expired(struct owner *o);
 
 /*
- * Any thread that has published work that may wait. Returns true if there is a lease: the work will be checked at the
- * next poll or at the end of the lease.
+ * Any thread that has published work which may wait for a poll. Returns true if there is a lease: the work will be
+ * checked at the next poll or at the end of the lease. If the result is false, the thread must call
+ * owner_acquire_or_ring.
  */
 bool owner_publish_lazy(struct owner *o);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random numbers for everything that must be unguessable or only scattered. They come from the kernel. A simulation
- * sets a seed instead, so that one seed decides a whole run. The invariant: while a seed is set, no number comes from
- * the kernel.
+ * Random numbers for all purposes. They come from the kernel. A simulation sets a seed instead, so that one seed
+ * decides a whole run. The invariant: while a seed is set, no number comes from the kernel.
  */
 #ifndef BASE_RANDOM_H
 #define BASE_RANDOM_H

@@ -57,8 +57,9 @@ struct rdma_request {
     uint32_t remote_token; /* write, read: the token of the peer's memory; send: see RDMA_FLAG_SEND_INVALIDATE */
     uint64_t remote_address;
     /*
-     * Fast register and bind: a prepared token. After a successful post the queue pair activates the token when it
-     * processes the request, or discards the token if the request is flushed. Invalidate: the token to be invalidated.
+     * Fast register and bind: the token that mr_prepare_pages or mr_prepare_window returned. After a successful post
+     * the queue pair activates the token when it processes the request. If the request is flushed, the queue pair
+     * discards the token. Invalidate: the token to be invalidated.
      */
     uint32_t token;
 };
@@ -88,9 +89,9 @@ struct rdma_completion {
     enum rdma_status status;
     uint32_t length; /* receives: bytes delivered */
     uint32_t token;  /* RDMA_OP_RECEIVE_AND_INVALIDATE: the token that the send invalidated */
-    /* If the request failed, the protocol sets `error`. The fabric then replaces it, and sets `reason`. */
-    uint32_t error;  /* the protocol's enum wire_error, then the fabric's Terminate code or FABRIC_NO_TERMINATE */
-    uint16_t reason; /* enum fabric_reason: why the request failed, or why the stream ended first */
+    /* If the request failed, the protocol core sets `error`. The fabric then overwrites `error` and sets `reason`. */
+    uint32_t error;  /* protocol core: enum wire_error; fabric: Terminate code or FABRIC_NO_TERMINATE */
+    uint16_t reason; /* enum fabric_reason: why the request failed, for example because the stream ended */
     bool solicited;  /* the completion notifies a CQ that is armed for solicited events */
 };
 

@@ -11,7 +11,7 @@
 struct task {
     struct task *_Atomic next;
     void (*run)(struct task *task);
-    atomic_uchar queued; /* for the queue; shard_post_once marks the task here, so that it is not queued twice */
+    atomic_uchar queued; /* for shard_post_once and its variants: not 0 while the task is queued */
 };
 
 #endif

@@ -16,11 +16,11 @@ struct fabric_iwarp_config {
     unsigned rtr;         /* forms of ready-to-receive to offer and accept: 1 empty FPDU | 2 write | 4 read */
     uint32_t max_fpdu;    /* longest FPDU in bytes; 0: TCP's current segment size (EMSS) */
     /*
-     * Linux siw as responder does not process a first FPDU that arrives right behind its reply until more bytes arrive.
-     * So if the peer has sent nothing since its reply, this side sends a nudge, which is a zero-length RDMA write. The
-     * first nudge follows nudge_ms after this side's first FPDU. At most five more follow, and each waits twice as long
-     * as the nudge before it. A peer that selected the empty FPDU gets no nudge, because that peer cannot be siw. If
-     * nudge_ms is 0, this side never sends nudges.
+     * Linux siw as responder may leave the initiator's first FPDU unprocessed until more bytes arrive. This happens if
+     * the FPDU arrives right after siw has sent its reply. So an initiator that has received nothing since the reply
+     * sends a nudge, which is a zero-length RDMA write. The first nudge follows nudge_ms after the first FPDU. At most
+     * five more follow, and each waits twice as long as the nudge before it. A peer that selected the empty FPDU gets
+     * no nudge, because that peer cannot be siw. If nudge_ms is 0, no nudge is sent.
      */
     uint32_t nudge_ms;
 };
@@ -31,9 +31,9 @@ struct fabric_config {
     uint32_t request_ms; /* responder: from TCP's accept to a complete request */
     uint32_t reply_ms;   /* initiator: from the request to the reply */
     /*
-     * Initiator: limits the time from the call of conn_complete until the ready-to-receive message has been sent, and
-     * answered if that message is a read. Responder: limits the time from the call of conn_accept until the reply has
-     * been sent. Then a second limit of equal length runs until the ready-to-receive message has arrived.
+     * Initiator: from the call of conn_complete until the ready-to-receive message has been sent. If that message is a
+     * read, the limit includes the response. Responder: from the call of conn_accept until the reply has been sent. A
+     * second limit of equal length then runs until the ready-to-receive message has arrived.
      */
     uint32_t establish_ms;
     uint32_t disconnect_ms; /* how long a disconnect may run without progress */
@@ -50,7 +50,7 @@ struct fabric_config {
     uint16_t max_inbound_reads, max_outbound_reads;
     /* Shared receive queues. */
     uint32_t srq_share_percent; /* the share of the queue's receives that incomplete messages may occupy */
-    uint32_t srq_stall_ms;      /* above srq_share_percent, a message that stalls this long ends its connection */
+    uint32_t srq_stall_ms;      /* if the share is exceeded, a message that stalls this long ends its connection */
     /* Threads. */
     uint32_t shards;    /* 0: as many as processors, at most 4 */
     uint32_t spin_us;   /* how long a shard's thread polls before it sleeps */

@@ -72,7 +72,7 @@ enum fabric_reason {
     FABRIC_PEER_SILENT,      /* the peer's host acknowledged nothing for too long */
     FABRIC_FRAME_STALLED,    /* the peer began a frame and did not finish it in time */
     FABRIC_MESSAGE_STALLED,  /* the peer began a message and did not finish it in time */
-    FABRIC_SRQ_SHARE,        /* the peer's message stalled while unfinished messages had too many shared receives */
+    FABRIC_SRQ_SHARE,        /* the message stalled while unfinished messages occupied too many shared receives */
     FABRIC_INTERFACE_GONE,   /* the adapter's network interface was deleted, or left the network namespace */
     /* Why this side refused or dropped a peer that connected to it: */
     FABRIC_REQUEST_TIMEOUT,     /* the request was not complete in time */
@@ -83,7 +83,7 @@ enum fabric_reason {
     FABRIC_REQUEST_DATA,        /* the request has too much private data */
     FABRIC_REQUEST_NO_FORM,     /* the two sides have no form of ready-to-receive in common */
     FABRIC_BACKLOG_FULL,        /* too many requests of the listener wait for the consumer */
-    FABRIC_CROWDED_OUT,         /* too many peers had not sent a complete request */
+    FABRIC_CROWDED_OUT,         /* dropped before a consumer received its request, to make room for other peers */
     FABRIC_NOT_DELIVERED,       /* the listener's owner is closing or out of memory, so it refused the request */
     FABRIC_LISTENER_PAUSED,
     FABRIC_LISTENER_CLOSED,
@@ -122,7 +122,7 @@ enum fabric_phase {
     FABRIC_PHASE_CONNECTING, /* initiator: until the peer's host has answered */
     FABRIC_PHASE_REQUESTING, /* initiator: until the reply to its request has arrived */
     FABRIC_PHASE_REPLIED,    /* initiator: until conn_complete is called */
-    FABRIC_PHASE_COMPLETING, /* initiator: until ready-to-receive has been sent, and answered if it is a read */
+    FABRIC_PHASE_COMPLETING, /* initiator: until ready-to-receive has been sent; a read must also be answered */
     FABRIC_PHASE_ARRIVING,   /* responder: until the peer's request is complete and has been reported */
     FABRIC_PHASE_REQUESTED,  /* responder: until conn_accept or conn_reject is called */
     FABRIC_PHASE_ACCEPTING,  /* responder: until the reply has been sent and ready-to-receive has arrived */
@@ -140,7 +140,7 @@ enum fabric_outcome {
     FABRIC_OUTCOME_REFUSED /* this side refused the peer */
 };
 
-/* The agreement of the two sides of an established connection, besides the limits. */
+/* What the two sides of an established connection have agreed on, besides the limits. */
 struct fabric_agreement {
     uint8_t revision; /* of the protocol */
     bool has_crc;     /* every frame has a checksum */
@@ -185,7 +185,7 @@ struct fabric_cq_config {
 
 /* ---- queue pairs ---- */
 
-/* The token of logical addresses. No region has the token 0. */
+/* The token of SGEs with logical addresses (lam_create). No region has the token 0. */
 enum { FABRIC_PRIVILEGED_TOKEN = 0 };
 
 struct fabric_srq_config {
@@ -200,7 +200,7 @@ struct fabric_srq_config {
 
 struct fabric_qp_config {
     struct fabric_cq *receive_cq, *initiator_cq;
-    const void *domain; /* regions registered with the same domain are usable */
+    const void *domain; /* requests can use only regions that were registered with this domain */
     uint32_t receive_depth, initiator_depth, receive_sges, initiator_sges, inline_size;
     void *qp_context;
     struct fabric_srq *srq; /* the queue that supplies the receives, or NULL */
@@ -220,7 +220,10 @@ struct fabric_peer {
     struct addr local, remote;
 };
 
-/* `terminate` is the code of the Terminate, sent or received, that ended the connection, or FABRIC_NO_TERMINATE. */
+/*
+ * In these events, `terminate` is the code of the Terminate message that ended the connection, or FABRIC_NO_TERMINATE.
+ * The message was sent or received.
+ */
 struct fabric_conn_events {
     /*
      * conn_connect has ended. If `why` is OK, the peer accepted. If `why` is REJECTED, the peer rejected. In both cases
@@ -247,7 +250,7 @@ struct fabric_conn_events {
 struct fabric_connect {
     struct fabric_qp *qp;
     struct addr local;                /* port 0: any port from 49152 to 65535 */
-    struct fabric_endpoint *endpoint; /* used instead of `local` unless NULL; must exist until the event `closed` */
+    struct fabric_endpoint *endpoint; /* if not NULL, replaces `local`; must exist until the event `closed` */
     struct addr remote;
     struct fabric_limits limits;
     const void *private_data; /* copied by the call */
@@ -290,7 +293,7 @@ struct fabric_info {
 struct fabric_counters {
     uint64_t connects, accepts; /* connections that were established, by role */
     uint64_t failures;          /* connects and accepts that failed */
-    uint64_t refused, dropped;  /* connection requests refused, and peers dropped, without a report to a consumer */
+    uint64_t refused, dropped;  /* requests refused, and unfinished connections dropped, which no consumer received */
     uint64_t active;            /* connections that are established now */
     uint64_t connection_errors; /* established connections that failed before a disconnect or close of either side */
     uint64_t cq_errors;         /* completion queues that overflowed */
@@ -317,7 +320,7 @@ struct fabric_qp_info {
 struct fabric_listener_info {
     uint32_t backlog, waiting; /* requests that wait for the consumer: `waiting` is their number, `backlog` its limit */
     uint32_t abandoned;        /* requests that the consumer has not answered, and whose peer has left */
-    uint32_t max_unfinished;   /* process's limit for connections with an incomplete request; 0: not listening yet */
+    uint32_t max_unfinished;   /* the most connections in the process whose request is incomplete; 0: not listening */
     bool is_paused;
 };
 
@@ -359,23 +362,26 @@ struct fabric_ops {
      */
     void (*cq_moderate)(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
     void (*cq_info)(struct fabric_cq *cq, struct fabric_cq_info *info);
-    /* Returns the shard that calls `notify`. It changes once if the queue has no affinity: for the first queue pair. */
+    /* Returns the shard that calls `notify`. If the queue has no affinity, its first queue pair changes that shard. */
     struct shard *(*cq_shard)(struct fabric_cq *cq);
     /*
-     * No queue pair may use the queue any more. Frees the queue when no delivery is queued or running. Then the owner
-     * of the queue's shard calls done.
+     * To be called when no queue pair uses the queue. Frees the queue when no delivery is queued or running. Then the
+     * owner of the queue's shard calls done.
      */
     void (*cq_close)(struct fabric_cq *cq, void (*done)(void *owner));
 
     int (*qp_create)(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out); /* 0 or ENOMEM */
     /*
-     * Returns 0, or queues nothing and returns: ENOSPC if the queue is full; EINVAL for too many SGEs, too many bytes,
-     * or a receive if receives come from a shared queue; EFAULT if an SGE is not inside its region, or the region lacks
-     * the right; ENOTCONN for an initiator request without a connection, see qp_reason; EOPNOTSUPP for a read if the
-     * connection allows none. Receives may be posted at any time.
-     * A queued request may complete, and the consumer may close the queue pair, before qp_post returns. So the caller
-     * must have a reference on the queue pair until qp_post returns. To post a receive, or with RDMA_FLAG_DEFER, no
-     * reference is needed: the end of the queue pair waits until such a post accesses the queue pair no more.
+     * Returns 0, or queues nothing and returns:
+     *   ENOSPC      the queue is full
+     *   EINVAL      too many SGEs or bytes, or a receive although a shared queue supplies the receives
+     *   EFAULT      an SGE is not inside its region, or the region lacks the right
+     *   ENOTCONN    an initiator request without a connection; see qp_reason
+     *   EOPNOTSUPP  a read on a connection that allows no reads
+     * Receives may be posted at any time. A queued request may complete, and the consumer may then close the queue
+     * pair, before qp_post returns. So the caller must have a reference on the queue pair until qp_post returns.
+     * Receives, and requests with RDMA_FLAG_DEFER, need no reference: the end of the queue pair waits until their post
+     * no longer accesses the queue pair.
      */
     int (*qp_post)(struct fabric_qp *qp, const struct rdma_request *r);
     /*
@@ -393,8 +399,8 @@ struct fabric_ops {
     /* The values may be a moment old, and need not be of one instant. */
     void (*qp_info)(struct fabric_qp *qp, struct fabric_qp_info *info);
     /*
-     * No connection may use the queue pair any more. Flushes and frees the queue pair. Then the owner of its shard
-     * calls done(context).
+     * To be called when no connection uses the queue pair. Flushes and frees the queue pair. Then the owner of its
+     * shard calls done(context).
      */
     void (*qp_close)(struct fabric_qp *qp, void (*done)(void *context), void *context);
 
@@ -423,10 +429,13 @@ struct fabric_ops {
     int (*mr_reserve)(struct fabric_mr *mr);
     /*
      * mr_prepare_pages prepares a token for a fast registration. mr_prepare_window prepares a token for a bind to
-     * [address, address + len) of the region with the token `of`. Both return 0, ENOMEM, ENOSPC, or ECANCELED after
-     * mr_kill. For pages also EFAULT if they are not mapped, and EINVAL if len does not fit into them. For a window
-     * also ENOENT if there is no such region in this domain, or `of` names a window; ERANGE if the range is not inside
-     * the region; EACCES if the region lacks the right (remote write requires local write).
+     * [address, address + len) of the region with the token `of`. Both return 0, ENOMEM, ENOSPC, or:
+     *   ECANCELED  mr_kill has been called
+     *   EFAULT     pages: a page is not mapped
+     *   EINVAL     pages: len is 0, or does not fit into the pages
+     *   ENOENT     window: this domain has no region with the token `of`
+     *   ERANGE     window: the range is empty, or not inside the region
+     *   EACCES     window: remote write requires that the region has local write
      */
     int (*mr_prepare_pages)(struct fabric_mr *mr, const struct rdma_pages *p, uint32_t *token);
     int (*mr_prepare_window)(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,

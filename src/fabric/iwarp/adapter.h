@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One open adapter: its shards, and the data that the connections and queues of a shard share. In the headers of this
- * folder, a comment names what guards a member. "Owner": only the thread that has the token of the object's home shard
- * accesses the member. "Lock": the object's own spin lock guards it, which is a leaf.
+ * folder, a comment names what guards a member. "Owner" is the thread that has the token of the object's home shard.
+ * "Lock" is the object's own spin lock, which is a leaf.
  */
 #ifndef FABRIC_IWARP_ADAPTER_H
 #define FABRIC_IWARP_ADAPTER_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections. This file drives them. Invariant: it alone takes steps in the connection's table (conn_table.c), and
- * every call from outside enters here. The files below it return what happened (struct conn_outcome).
+ * Drives connections. Invariant: only this file changes a connection's state (by a step in conn_table.c's table), and
+ * every call from outside enters here. The other files of the list return what happened (struct conn_outcome).
  *
- *   file            owns of struct fabric_conn              calls                       returns
+ *   file            members that it owns                    calls                       returns
  *   conn.c          state, ops, home, readable, blocked     all below, the listener     to the provider
  *   conn_table.c    nothing                                 nothing                     the cell of state and event
  *   conn_effects.c  short_linger; ended (DO_FORGIVE),       stream, passive, limit,     nothing: no effect can fail
@@ -26,10 +26,12 @@
  *
  * Any thread may make requests. A request is recorded in `ops` under the connection's lock, and the connection's only
  * task is queued on its home shard. There, with the token held, the task carries the requests out in a fixed order. The
- * handlers of the socket and the timers run with the same token. So everything marked "owner" has one writer at a time,
- * also while the connection moves to another shard. conn_move stops the timer, detaches the socket, sets the new home
- * under the lock, and queues the task on the new shard, with the request still recorded. If the task has been queued on
- * the old shard meanwhile, it runs there and queues itself on the new shard.
+ * handlers of the socket and the timers run with the same token. So the members that only the owner uses have one
+ * writer at a time.
+ *
+ * conn_move moves a connection to another shard: it stops the timer, detaches the socket, sets the new home under the
+ * lock, and queues the task on the new shard, with the request still recorded. If the task has been queued on the old
+ * shard meanwhile, it runs there and queues itself on the new shard.
  */
 #include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/endpoint.h"
@@ -309,7 +311,10 @@ void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since)
 
 /* ---- recorded requests ---- */
 
-/* Lock held. Records ops. Returns true if the caller must post the task to c->posted_to after unlocking. */
+/*
+ * Lock held. Adds `ops` to the recorded requests. Returns true if the caller must post the task to c->posted_to after
+ * unlocking.
+ */
 static bool conn_record(struct fabric_conn *c, unsigned ops)
 {
     c->ops |= ops;

@@ -26,7 +26,7 @@
 
 enum {
     IWARP_MIN_PROGRESS = 16 * 1024, /* a peer that moves fewer bytes within a time limit has stalled */
-    IWARP_MAX_TURN_FPDUS = 2048,    /* the most FPDUs in one turn of a connection; empty FPDUs take 100 us */
+    IWARP_MAX_TURN_FPDUS = 2048,    /* the most FPDUs in one turn of a connection; 2048 empty FPDUs take 100 us */
 };
 
 static inline size_t iwarp_iov_len(const struct iovec *iov, int n)
@@ -69,7 +69,7 @@ struct fabric_conn {
     struct iwarp_shard *posted_to; /* the shard on which the task is queued */
     struct iwarp_shard *home;
     enum conn_state state;
-    enum fabric_reason ended; /* why the connection ended; FABRIC_NOT_CONNECTING before DEAD or LINGERING */
+    enum fabric_reason ended; /* from DEAD or LINGERING on: why the connection ended; before: FABRIC_NOT_CONNECTING */
     /* Arguments of the requests in `ops`: */
     struct fabric_qp *qp;
     const struct fabric_conn_events *accept_events;
@@ -97,14 +97,14 @@ struct fabric_conn {
     struct iw_startup *startup;
     struct iw_startup_result result;
     bool has_socket, streams, readable, blocked, shut, eof;
-    bool short_linger; /* the last frame is a reject of a valid request, after which the peer sends nothing */
+    bool short_linger; /* the last frame rejects a valid request; a rejected peer sends nothing more */
     bool sent_all;     /* the queue pair has nothing that could be sent now */
     unsigned signals;
     enum iw_end end;
     uint16_t terminate;          /* the Terminate that ended the connection, or FABRIC_NO_TERMINATE */
-    uint64_t progress;           /* bytes that the disconnect had moved when its time limit last began */
+    uint64_t progress;           /* bytes that the disconnect had moved at the last renewal of its time limit */
     bool measured;               /* `progress` is valid */
-    struct iw_counters counted;  /* the part of the queue pair's counters that the shard's counts include */
+    struct iw_counters counted;  /* the queue pair's counters when they were last added to the shard's counts */
     struct iw_counters at_start; /* the queue pair's counters when the stream began */
     unsigned nudges_left;
     size_t early_len; /* bytes in `early`, which were read before the queue pair owned the stream */
@@ -140,9 +140,9 @@ void conn_lose(struct fabric_conn *c, enum fabric_reason why);
 /* Drops c, which unfinished_pop_victim returned, if it is still unfinished and its request has not arrived. */
 void conn_drop_victim(struct fabric_conn *c);
 /*
- * Called if the home shard of c is not the caller's. Posts a task to that shard. The task calls conn_drop_victim, then
- * listener_resume for `waiting`, unless `waiting` is NULL. Takes over the caller's references on c and `waiting`. Any
- * thread, no lock held.
+ * Called if the home shard of c is not the caller's. Posts a task to that shard. The task calls conn_drop_victim. If
+ * `waiting` is not NULL, the task then calls listener_resume for it. Takes over the caller's references on c and
+ * `waiting`. Any thread, no lock held.
  */
 void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting);
 /* Queue pairs call this. Sends posted requests. If a flush has ended the stream, processes that end. */
@@ -150,8 +150,8 @@ void conn_transmit(struct fabric_conn *c);
 /* Queue pairs call this. Ends the connection if it is established or being established. */
 void conn_abort(struct fabric_conn *c, enum fabric_reason why);
 /*
- * Shared receive queues call this. Reads waiting input. Then ends c if a message was partial at the mark `since`, and
- * too few bytes of that message have arrived after the mark.
+ * Shared receive queues call this. Reads the input that waits in the socket. Then ends c if a send that was partial at
+ * the mark `since` is still partial, and too few of its bytes have arrived since then.
  */
 void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since);
 
@@ -161,7 +161,7 @@ const struct iw_qp_events *stream_events(void);
 /* conn_object.c */
 struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
 void conn_ref(struct fabric_conn *c);   /* any thread */
-void conn_unref(struct fabric_conn *c); /* any thread; only the owner, if this may be the last reference */
+void conn_unref(struct fabric_conn *c); /* any thread, but only the owner may release the last reference */
 /* conn_socket_opened adds c to its home shard's list of connections with a socket. conn_socket_closed removes c. */
 void conn_socket_opened(struct fabric_conn *c);
 void conn_socket_closed(struct fabric_conn *c);

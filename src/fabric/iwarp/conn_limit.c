@@ -58,9 +58,8 @@ enum fabric_reason limit_reason(const struct fabric_conn *c)
 }
 
 /*
- * Returns the bytes that a disconnect has moved: those that the peer's TCP has acknowledged and, in DRAINING, those
- * received. In other states received bytes do not count, because a peer that keeps sending could otherwise delay the
- * end of the connection.
+ * Returns how many bytes a disconnect has moved. Sent bytes count when the peer's TCP has acknowledged them. Received
+ * bytes count only in DRAINING, because otherwise a peer that keeps sending could delay the end of the connection.
  */
 static uint64_t limit_measure_progress(struct fabric_conn *c)
 {
@@ -82,9 +81,9 @@ static void limit_set_timer(struct fabric_conn *c, uint32_t ms)
 }
 
 /*
- * Does the limit begin again? The disconnect has moved `moved` bytes during the last limit. At least
- * IWARP_MIN_PROGRESS bytes are required, so that a peer that acknowledges a few bytes now and then cannot delay the
- * disconnect for ever. If the peer's TCP has acknowledged everything, one byte is enough. `moved` can be negative,
+ * Does the limit begin again? `moved` is the number of bytes that the disconnect has moved during the last limit. At
+ * least IWARP_MIN_PROGRESS bytes are required, so that a peer that acknowledges a few bytes now and then cannot delay
+ * the disconnect for ever. If the peer's TCP has acknowledged everything, one byte is enough. `moved` can be negative,
  * because this side's half-close counts as an unacknowledged byte.
  */
 static bool limit_has_progressed(struct fabric_conn *c, int64_t moved)
@@ -116,8 +115,9 @@ void limit_stop(struct fabric_conn *c)
 }
 
 /*
- * Starts the time limit of the state. A disconnect's progress is first measured after a part of the limit, because
- * measuring costs a system call, and most disconnects end sooner: a thousand disconnects at once take about 50 ms.
+ * Starts the time limit of the state. For a disconnect, the timer first fires after a part of the limit, and
+ * limit_renew then measures the progress for the first time. Measuring here would cost each disconnect a system call,
+ * but most disconnects end before the timer fires: a thousand disconnects at once take about 50 ms.
  */
 void limit_start(struct fabric_conn *c)
 {

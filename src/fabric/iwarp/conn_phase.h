@@ -42,7 +42,8 @@ struct conn_outcome active_wait(struct fabric_conn *c);
 struct conn_outcome passive_request(struct fabric_conn *c);
 struct conn_outcome passive_wait(struct fabric_conn *c);
 struct conn_outcome passive_reply(struct fabric_conn *c);
-void passive_report_request(struct fabric_conn *c); /* the effect REPORT_REQUEST; sets c->owner, unless refused */
+/* The effect REPORT_REQUEST. Sets c->owner, or leaves it NULL if the listener's owner refuses the request. */
+void passive_report_request(struct fabric_conn *c);
 
 /* stream.c: the connection's bytes while a queue pair owns the stream */
 void stream_start(struct fabric_conn *c);
@@ -71,9 +72,9 @@ static inline void liveness_received(struct fabric_conn *c)
     if (c->streams && (c->qp->srq || iw_qp_rx_is_partial(c->qp->iw)))
         liveness_watch(c);
 }
-/* Returns FABRIC_OK, or, if input has stalled since the mark, the reason for which the connection must end. */
+/* If input has stalled since the mark, returns the reason to end the connection. Otherwise returns FABRIC_OK. */
 enum fabric_reason liveness_check(struct fabric_conn *c, const struct iw_rx_mark *since);
-/* If a send was partial at the mark `since`: have too few of its bytes arrived after the mark? */
+/* Was a send partial at the mark `since`, and have too few of its bytes arrived after the mark? */
 bool liveness_send_stalls(struct fabric_conn *c, const struct iw_rx_mark *since);
 
 #endif

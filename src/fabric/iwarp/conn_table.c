@@ -17,8 +17,8 @@
  *
  * Invariants, checked after every step (conn.c):
  *   1. the connection has a socket exactly in the states that conn_state_has_socket names
- *   2. the queue pair is bound to the connection in all states for which conn_state_streams returns true, perhaps in
- *      LINGERING and LAST_WORDS, and in no other state
+ *   2. the queue pair is bound to the connection in all states for which conn_state_streams returns true; it may be
+ *      bound in LINGERING and LAST_WORDS; it is bound in no other state
  *   3. the timer runs exactly in the states that have a limit
  *   4. CLOSED has neither handle nor socket
  * The second timer, for input that stalls, runs only while the queue pair is bound (liveness.c).
@@ -34,7 +34,10 @@
 #define NEVER { CELL_NEVER, CONN_IDLE, 0 }
 /* clang-format on */
 
-/* A call in a wrong state changes nothing. The event that the call causes reports the reason. */
+/*
+ * A call in a wrong state does not change the state. The call's event, for example `connected`, reports the reason. A
+ * reject has no event, so it is ignored.
+ */
 #define BUSY_START(here) [CONN_START] = GO(here, REPORT_CONNECTED)
 #define NO_COMPLETE(here) [CONN_COMPLETE] = GO(here, REPORT_ESTABLISHED)
 #define NO_ACCEPT(here) [CONN_ACCEPT] = GO(here, REPORT_ESTABLISHED)

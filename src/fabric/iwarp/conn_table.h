@@ -28,7 +28,7 @@ enum conn_state {
     CONN_NOTICE_SENT, /* this side's output is shut down; waits for the peer's end of stream */
     CONN_PEER_CLOSED, /* the peer half-closed first; requests are not flushed before disconnect */
     CONN_CLOSING,     /* disconnect after the peer's half-close: sends what was posted before disconnect */
-    CONN_LINGERING,   /* ended; sends the last frame (Terminate, reject), which a reset must not destroy */
+    CONN_LINGERING,   /* ended; sends the last frame (Terminate, reject), then waits for the peer's end of stream */
     CONN_DEAD,        /* ended, no socket; waits for close */
     CONN_LAST_WORDS,  /* as CONN_LINGERING, but close was called, or no consumer has the connection */
     CONN_CLOSED,
@@ -65,7 +65,7 @@ enum conn_effect {
     DO_ANSWER = 1 << 0,       /* make the MPA reply that accepts */
     DO_REFUSE = 1 << 1,       /* make an MPA reply that rejects, unless start-up has made one */
     DO_STREAM = 1 << 2,       /* bind the queue pair to the socket */
-    DO_TERMINATE = 1 << 3,    /* send a Terminate for an unfit reply, without a stream */
+    DO_TERMINATE = 1 << 3,    /* send a Terminate, because the reply is unfit; no queue pair is bound yet */
     DO_SHUT = 1 << 4,         /* half-close the socket, which is this side's notice */
     DO_STOP_FLUSHED = 1 << 5, /* complete all requests of the queue pair as cancelled */
     DO_STOP_LOST = 1 << 6,    /* complete all requests of the queue pair as lost */
@@ -98,7 +98,10 @@ const struct conn_cell *conn_table_cell(enum conn_state state, enum conn_event e
 const char *conn_state_name(enum conn_state s);
 
 bool conn_state_has_socket(enum conn_state s);
-/* Does the queue pair own the stream? It reads until the end of stream, and writes until this side half-closes. */
+/*
+ * Does the queue pair own the stream? If so, the queue pair reads until the end of stream, and writes until this side
+ * half-closes.
+ */
 bool conn_state_streams(enum conn_state s);
 /* Is the connection established and not ended? Also true during a disconnect and after the peer's half-close. */
 bool conn_state_is_active(enum conn_state s);

@@ -24,20 +24,20 @@ struct fabric_cq {
     _Atomic(struct iwarp_shard *) home; /* NULL until iwarp_cq_set_home; written with the lock held */
     struct fabric_cq_config config;
     atomic_bool overflowed;  /* written with the lock held */
-    atomic_uint polls_left;  /* not 0: requests wait, and the poll that brings this to 0 drives the home shard */
+    atomic_uint polls_left;  /* the poll that decrements this to 0 drives the home shard; 0: no request waits */
     atomic_uint empty_polls; /* polls that drove the shard and still found nothing */
     atomic_uint count;       /* completions in the ring; written with the lock held */
     struct spin lock;        /* guards everything below */
     struct rdma_completion *ring;
     uint32_t depth, head;
     enum fabric_arm armed;
-    /* Completions are numbered from 1. The numbers of the last completion of each kind: */
-    uint64_t pushed, popped, notified, solicited, failed; /* notified: `pushed` when the last notification began */
+    /* Completions are numbered from 1. Each of these is the number of the last completion of that kind: */
+    uint64_t pushed, popped, notified, solicited, failed; /* notified: pushed before the last notification began */
     uint32_t interval_us, moderation_count;               /* no moderation if interval_us is 0 or the count < 2 */
     uint32_t min_interval_us;                             /* a minimum for interval_us */
     bool is_delayed;                                      /* an arm is met, and moderation delays the notification */
     uint64_t delays;                                      /* the number of delays that have begun */
-    uint64_t delayed_from; /* when the last delay began, only completions with greater numbers were new */
+    uint64_t delayed_from; /* the last delay counts only completions with greater numbers */
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
     struct delivery delivery;
@@ -45,7 +45,7 @@ struct fabric_cq {
     /* Only the thread that has the home shard's token uses these: */
     struct shard_timer timer;
     uint64_t timer_delay;       /* the value of `delays` for which the timer was last set */
-    uint64_t timer_since;       /* the time when the interval of the delay timer_delay began */
+    uint64_t timer_since;       /* the time when the timer was first set for the delay timer_delay */
     uint32_t timer_interval_us; /* the value of interval_us for which the timer was last set */
 };
 
@@ -269,7 +269,8 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
     spin_unlock(&cq->lock);
     if (overflows)
         iwarp_count(cq_home(cq), COUNT_CQ_ERRORS, 1);
-    if (actions & CQ_UPDATE_TIMER) /* only enqueues: the home shard's work could wait for memory that the caller uses */
+    /* Only enqueues. If the home shard's work ran here, it could wait for memory that this thread has in use. */
+    if (actions & CQ_UPDATE_TIMER)
         shard_enqueue(cq_home(cq)->shard, &cq->update_timer);
     cq_run_actions(cq, actions & ~(unsigned)CQ_UPDATE_TIMER);
     if (overflows)
@@ -299,9 +300,10 @@ static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
 }
 
 /*
- * Must this poll, which has read `found` completions, drive the shard? Yes, if the poll has read none, or if it is the
- * last of the polls for which requests may wait. A poll that reads the last completion need not drive the shard: the
- * request that the consumer posts in response is transmitted, together with the waiting requests.
+ * Must this poll, which has read `found` completions, drive the shard? Yes, if it has read none. Yes also if
+ * polls_left is 1, because waiting requests must not wait for a further poll. Otherwise no, even if the poll has
+ * emptied the queue: the consumer then usually posts a request, which is transmitted together with the waiting
+ * requests.
  */
 static bool cq_poll_drives(struct fabric_cq *cq, int found)
 {
@@ -347,8 +349,8 @@ void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
 /* ---- moderation ---- */
 
 /*
- * Owner of the home shard. Sets the timer for the current delay, or stops it. The interval begins when the owner first
- * sees the delay.
+ * Owner of the home shard. Sets the timer for the current delay, or stops it. The interval begins at the first call
+ * for the delay.
  */
 static void cq_run_update_timer(struct task *task)
 {

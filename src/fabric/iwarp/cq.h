@@ -34,8 +34,8 @@ void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t coun
 void iwarp_cq_info(struct fabric_cq *cq, struct fabric_cq_info *info);
 struct shard *iwarp_cq_shard(struct fabric_cq *cq);
 /*
- * Sets the home shard, unless it is set already: to `home`, or to the fabric's next shard if `home` is NULL. A queue
- * that was created without an affinity has no home shard before the first call. Returns the home shard.
+ * If the queue has no home shard yet, sets it to `home`, or to the fabric's next shard if `home` is NULL. Returns the
+ * home shard. A queue that was created without an affinity has no home shard before the first call.
  */
 struct iwarp_shard *iwarp_cq_set_home(struct iwarp_fabric *f, struct fabric_cq *cq, struct iwarp_shard *home);
 void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner));

@@ -24,9 +24,15 @@ struct delivery {
 void delivery_init(struct delivery *d, struct iwarp_shard *home, void (*deliver)(struct delivery *d),
                    void (*closed)(struct delivery *d));
 void delivery_move(struct delivery *d, struct iwarp_shard *home); /* to be called before the first delivery_add */
-/* Causes a call of `deliver`. If that call has not begun, further calls of delivery_add cause no other. Any thread. */
+/*
+ * Causes a call of `deliver`. One call of `deliver` serves all calls of delivery_add that came before it began. Any
+ * thread.
+ */
 void delivery_add(struct delivery *d);
-/* Prevents new calls of `deliver`, and causes a call of `closed` when none runs. Must follow the last delivery_add. */
+/*
+ * Prevents new calls of `deliver`. When no `deliver` runs any more, `closed` is called. Must follow the last
+ * delivery_add.
+ */
 void delivery_close(struct delivery *d);
 
 #endif

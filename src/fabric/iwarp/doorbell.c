@@ -9,10 +9,10 @@
 #include "fabric/iwarp/qp.h"
 
 enum {
-    MIN_UNREAD = 2,           /* unread completions; a consumer that has so many is busy, and will poll again */
+    MIN_UNREAD = 2,           /* a consumer with this many unread completions is busy, and will poll again */
     MAX_POLLS = 4,            /* polls of a CQ while requests wait; the last of them drives the shard in any case */
-    MIN_WINDOW = 32,          /* requests in one transmission; a consumer that posts so many at once will do so again */
-    MAX_UNSENT = 64,          /* requests; one system call does not send more */
+    MIN_WINDOW = 32,          /* a consumer that posts this many requests for one transmission will do so again */
+    MAX_UNSENT = 64,          /* the most requests that one system call sends */
     MAX_WAIT_NS = 20000,      /* the duration of a few system calls */
     MAX_REQUEST_BYTES = 4096, /* a larger request is worth a system call of its own */
     MAX_READ_BYTES = 32768,   /* bytes that waiting reads request; more bytes are worth a system call of their own */
@@ -76,8 +76,9 @@ static bool doorbell_fills_window(struct fabric_qp *qp, const struct doorbell_po
 }
 
 /*
- * A request that TCP has taken completes at once, unless it is a read or follows a read. So the requests that were
- * transmitted and have not completed wait for a read's response, and the consumer will poll for them.
+ * A read, or a request behind a read, completes when the read's response has arrived. Any other request completes as
+ * soon as TCP has taken it. So if transmitted requests have not completed, a read is in flight, and the consumer will
+ * poll for its completion.
  */
 static bool doorbell_follows_reads(struct fabric_qp *qp, const struct doorbell_post *post)
 {
@@ -121,9 +122,10 @@ bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post)
 }
 
 /*
- * Lets polls of both CQs transmit, because the consumer may poll either CQ. A polling lease (engine/shard.h) means that
- * polls drive the shard. Without a lease the next poll drives the shard even if the poll finds completions, because
- * only polls that drive the shard begin a lease.
+ * Lets the transmission wait for a poll. The consumer may poll either CQ, so polls of both CQs count. If a consumer
+ * has the polling lease (engine/shard.h), the MAX_POLLS-th poll drives the shard at the latest. Without a lease,
+ * shard_post_lazy does not let the transmission wait. The next poll drives the shard nevertheless, because only polls
+ * that drive the shard begin a lease.
  */
 void doorbell_defer_to_poll(struct fabric_qp *qp)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Decides whether a posted request is transmitted at once or waits, so that several requests leave in one system call.
- * The invariant: each waiting request is transmitted by a later poll, or when the polling lease ends. That does not
- * depend on the members of struct doorbell, which are only hints: posting threads write them without a lock.
+ * The invariant: each waiting request is transmitted by a later poll, or when the polling lease ends. The members of
+ * struct doorbell do not affect the invariant. They are only hints, which posting threads write without a lock.
  */
 #ifndef FABRIC_IWARP_DOORBELL_H
 #define FABRIC_IWARP_DOORBELL_H
@@ -26,7 +26,8 @@ struct doorbell {
     /* Values at the last transmission: */
     atomic_uint posted;          /* the value of iw_qp_posted */
     _Atomic uint64_t read_bytes; /* the value of iw_qp_read_bytes */
-    atomic_uint window_polls;    /* 0: fewer than MIN_WINDOW requests; else 1 + the initiator CQ's empty polls */
+    /* 0 if the transmission had fewer than MIN_WINDOW requests. Otherwise 1 + the initiator CQ's empty polls. */
+    atomic_uint window_polls;
     /* Since the last transmission: */
     atomic_uint n_waiting;          /* posted requests that wait because of a rule */
     _Atomic uint64_t waiting_since; /* the time when the first waiting request was posted, in nanoseconds */

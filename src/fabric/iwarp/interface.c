@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-/* The loop ends, because CONN_LOST closes the socket in each state that has one, which removes c from the list. */
+/* The loop ends, because CONN_LOST closes the socket in each state that has one. Closing removes c from the list. */
 static void interface_end_connections(struct task *task)
 {
     struct iwarp_shard *s = (struct iwarp_shard *)((char *)task - offsetof(struct iwarp_shard, interface_removed));

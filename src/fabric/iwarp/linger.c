@@ -2,8 +2,8 @@
 /*
  * Sends the last frame of a connection that is over, and discards input until the peer's end of stream or the time
  * limit. Invariant: input is read before the socket is closed, because TCP sends a reset if a socket is closed with
- * unread input, and the reset could destroy the last frame on the peer's side. linger_discard may read a bounded number
- * of times, because the transport reports remaining input again.
+ * unread input, and the reset could destroy the last frame on the peer's side. One call of linger_discard reads at
+ * most MAX_READS times. The transport reports the remaining input again.
  */
 #include "fabric/iwarp/conn_phase.h"
 

@@ -78,8 +78,8 @@ void listener_count_request(struct fabric_conn *c)
 }
 
 /*
- * Counts the request of c as abandoned. The consumer may answer at the same time in another thread. The thread that
- * changes c->unanswered adjusts `live`.
+ * Counts the request of c as abandoned, if it is live. Another thread may call listener_count_answer at the same time.
+ * Only the thread that changes c->unanswered from LIVE decrements `live`.
  */
 void listener_count_abandoned(struct fabric_conn *c)
 {
@@ -145,9 +145,10 @@ static void listener_enforce_limit(struct fabric_listener *l)
 }
 
 /*
- * Called if a peer waits and the process has no descriptor left. Drops an unfinished connection, or, if there is none,
+ * Called if a peer waits and the process has no descriptor left. Drops an unfinished connection. If there is none,
  * refuses the waiting peers. Returns true if the caller can try again. If the dropped connection is on another shard,
- * the listener's socket is not reported as readable until listener_resume runs: this shard would spin otherwise.
+ * pauses the listener's socket until listener_resume runs. Otherwise the socket would be reported as readable again
+ * and again until the connection is dropped.
  */
 static bool listener_make_room(struct fabric_listener *l)
 {
@@ -261,8 +262,8 @@ static void listener_on_socket(struct net_socket *socket, unsigned events)
 /* ---- the consumer's calls ---- */
 
 /*
- * Returns the configured limit of unfinished connections, or half of the free descriptors. The other half is for
- * connections that the consumer has received, and for its files.
+ * Returns the limit of unfinished connections. If none is configured, it is half of the free descriptors. The other
+ * half is for connections that the consumer has received, and for the program's files.
  */
 static unsigned listener_max_unfinished(const struct iwarp_fabric *f)
 {

@@ -2,9 +2,10 @@
 /*
  * Ends connections whose peer has begun an FPDU or a message and does not continue.
  *
- * If a receive turn ends inside an FPDU or a message, the timer is armed, unless it is armed already, and the input's
- * position is stored as a mark. When the timer fires, the new position is compared with the mark. So an FPDU, or 16 KiB
- * of a message, may always take stall_ms, and never twice that time. Receiving bytes costs nothing extra.
+ * A receive turn that ends inside an FPDU or a message arms the timer, and stores the input's position as a mark. If
+ * the timer is armed already, timer and mark stay as they are. When the timer fires, the new position is compared with
+ * the mark. So an FPDU, or 16 KiB of a message, may always take stall_ms, and never twice that time. Receiving bytes
+ * costs nothing extra.
  *
  * Invariant: no connection ends because this side is slow. conn.c reads the input that waits in the socket first.
  */

@@ -73,7 +73,10 @@ static void qp_run_overflow(struct task *task)
     iwarp_qp_unref(qp);
 }
 
-/* Returns true only once, even if both CQs overflow. Then acquires a reference for qp_on_overflow. */
+/*
+ * Only the first call returns true, even if both CQs overflow. That call acquires a reference, which qp_run_overflow
+ * releases.
+ */
 static bool qp_claim_overflow(void *owner)
 {
     struct fabric_qp *qp = owner;
@@ -84,7 +87,7 @@ static bool qp_claim_overflow(void *owner)
     return true;
 }
 
-/* Only enqueues: if the shard's work ran here, it could wait for memory that the caller has in use. */
+/* Only enqueues. If the shard's work ran here, it could wait for memory that this thread has in use. */
 static void qp_on_overflow(void *owner)
 {
     struct fabric_qp *qp = owner;
@@ -161,7 +164,10 @@ static bool qp_queue_has_overflowed(const struct fabric_qp *qp)
     return iwarp_cq_has_overflowed(qp->receive_cq) || iwarp_cq_has_overflowed(qp->initiator_cq);
 }
 
-/* A relaxed store suffices, because the send queue is closed after it, under a lock that each refused post takes. */
+/*
+ * A relaxed store suffices. The send queue is closed later, under its lock, and a post acquires this lock before it is
+ * refused.
+ */
 void iwarp_qp_set_reason(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate)
 {
     atomic_store_explicit(&qp->refuses, (unsigned)why << 16 | terminate, memory_order_relaxed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue pair of the fabric: the protocol core's queue pair, its CQs and its connection. The invariant: only the owner
- * of the home shard uses the members marked "owner".
+ * A queue pair of the fabric: the protocol core's queue pair, its CQs and its connection. The invariant: only the
+ * owner of the home shard uses `conn`, `stopped`, `terminate` and the functions marked "owner".
  */
 #ifndef FABRIC_IWARP_QP_H
 #define FABRIC_IWARP_QP_H

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Maps errno values of the transport, depending on the operation that failed, and ends of the protocol to reasons.
- * Invariant: every errno has a reason. An unknown errno gets PEER_RESET if send or recv failed, else FABRIC_SYSTEM.
+ * Maps errno values of the transport, and the ways a stream ends, to reasons. The reason of an errno depends on the
+ * operation that failed. Invariant: every errno has a reason. An unknown errno gets PEER_RESET if send or recv failed,
+ * else FABRIC_SYSTEM.
  */
 #include <errno.h>
 
 #include "fabric/iwarp/reason.h"
 
 /*
- * If the error means that a resource ran out, returns its reason. Otherwise returns FABRIC_OK. Exception: when an
- * address is reserved, ENOSPC means that no port is free, and iwarp_reason_reserve handles it.
+ * If the error means that a resource ran out, returns its reason. Otherwise returns FABRIC_OK. iwarp_reason_reserve
+ * handles ENOSPC itself, because there it means that no port is free.
  */
 static enum fabric_reason reason_of_shortage(int error)
 {
@@ -171,7 +172,7 @@ enum fabric_reason iwarp_reason_end(enum iw_end end)
     return FABRIC_LOCAL_ERROR;
 }
 
-/* Returns the reason of a local access error, which concerns the token or range that the request itself named. */
+/* Returns the reason of a local access error: what is wrong with a token or range in the local request. */
 static enum fabric_reason reason_of_memory_error(enum wire_error error)
 {
     switch (error) {

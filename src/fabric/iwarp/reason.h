@@ -12,7 +12,10 @@ enum fabric_reason iwarp_reason_listen(int error); /* listening on a reserved ad
 enum fabric_reason iwarp_reason_connect(int error);
 enum fabric_reason iwarp_reason_stream(int error); /* send and recv */
 enum fabric_reason iwarp_reason_end(enum iw_end end);
-/* Returns the reason of *c. If c was flushed, that is the reason of `end`, or `stopped` if `end` is IW_END_NONE. */
+/*
+ * Returns the reason of *c. The reason of a flushed or lost request is that of `end`, or `stopped` if `end` is
+ * IW_END_NONE.
+ */
 enum fabric_reason iwarp_reason_completion(const struct rdma_completion *c, enum iw_end end,
                                            enum fabric_reason stopped);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reports to the fabric's observer. The invariant: the end of each attempt to connect, and of each accepted TCP
- * connection, is reported exactly once: at the step after which the connection can no longer be established or used.
- * Sending a last Terminate or reject after that step is not reported.
+ * connection, is reported exactly once. The report belongs to the step after which the connection can no longer be
+ * established or used. Sending a last Terminate or reject after that step is not reported.
  */
 #include "fabric/iwarp/report.h"
 

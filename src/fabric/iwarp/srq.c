@@ -3,11 +3,12 @@
  * Shared receive queues, on top of the protocol core's. Each queue has a home shard. That shard notifies the consumer
  * when the queue runs low, and limits how many receives partial messages occupy.
  *
- * If a message is partial when a receive turn ends, its queue pair is inserted into a list, oldest insertion first. If
- * partial messages have more than their share of the queue's receives (those posted, and their own), the home shard
- * removes the first queue pair if it was inserted at least stall_ns ago. That queue pair's own shard reads what waits
- * in the socket. If the message has then moved too little since the insertion, the connection ends; otherwise the queue
- * pair is inserted again. Invariant: neither a message that moves nor the only partial message ends its connection.
+ * If a message is partial when a receive turn ends, its queue pair is inserted at the end of a list. The queue's
+ * receives are those that are posted, and those that partial messages occupy. If partial messages occupy more than
+ * their share, the home shard checks the first queue pair of the list, which must have been inserted at least stall_ns
+ * ago. For the check, the queue pair is removed from the list, and its own shard reads the input that waits in the
+ * socket. If the message has moved too little since the insertion, the connection ends. Otherwise the queue pair is
+ * inserted again. Invariant: a connection does not end if its message moves, or is the only partial message.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -64,9 +65,9 @@ static struct fabric_qp *partial_qp(struct srq_partial *partial)
 }
 
 /*
- * Lock held. Do partial messages have more than their share? The share is taken of the maximum number of receives in
- * the last stall_ns: when a connection has ended, its receive is missing until the consumer posts it again. That must
- * not end another connection.
+ * Lock held. Do partial messages occupy more than their share? The share is taken of the largest number of receives in
+ * the last stall_ns, not of the present number. After the end of a connection, its receive is missing until the
+ * consumer posts it again, and a missing receive must not end another connection.
  */
 static bool srq_is_crowded(struct fabric_srq *srq, uint32_t posted, uint64_t now)
 {
@@ -101,8 +102,9 @@ static void partial_remove(struct fabric_srq *srq, struct srq_partial *partial)
 }
 
 /*
- * Inserts a partial message, unless it is being checked: partial_check inserts it afterwards. `was_checked`: a check
- * found that this message moves, so the next message in the list may need a check.
+ * Inserts a partial message. Does nothing if a check of the message is queued or running, because partial_check
+ * inserts it afterwards. `was_checked` is true if partial_check is the caller. The next message in the list may need a
+ * check then, even if `watch` or the timer is already active.
  */
 static void partial_insert(struct fabric_srq *srq, struct srq_partial *partial, uint64_t now, bool was_checked)
 {
@@ -188,7 +190,7 @@ static struct fabric_qp *srq_next_stalled(struct fabric_srq *srq, uint64_t now, 
             partial_remove(srq, first);
             first->is_checked = true;
             found = partial_qp(first);
-            iwarp_qp_ref(found); /* the queue pair is alive: its close removes it from the list first */
+            iwarp_qp_ref(found); /* still alive, because closing a queue pair first removes it from the list */
         }
     }
     spin_unlock(&srq->lock);

@@ -20,8 +20,8 @@ enum {
     MAX_READS = 16,                /* in one turn */
     MAX_READ_NS = 200000,          /* time after a turn's first read in which further reads may begin */
     MAX_WRITES = 16,               /* in one turn */
-    MAX_WRITE_BYTES = 1024 * 1024, /* in one turn; they take 0.2 ms, in which other connections wait */
-    LONG_COPY = 32 * 1024,         /* bytes; after a system call that copies so many, the polling lease is renewed */
+    MAX_WRITE_BYTES = 1024 * 1024, /* in one turn; other connections wait meanwhile, for about 0.2 ms */
+    LONG_COPY = 32 * 1024,         /* a system call that copies at least this many bytes renews the polling lease */
 };
 
 /* ---- upcalls ---- */
@@ -265,7 +265,7 @@ static void stream_receive_early(struct fabric_conn *c)
     c->readable = true;
 }
 
-/* Stops reading the socket: from now on the transport must not report further input, or even a reset. */
+/* Stops reading the socket. From now on the transport reports no input, and no reset either. */
 void stream_end_input(struct fabric_conn *c)
 {
     c->eof = true;

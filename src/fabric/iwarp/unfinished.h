@@ -30,10 +30,10 @@ bool unfinished_insert(struct fabric_conn *c);
 /* Removes c, if c is in the table. The owner of c calls this before the socket's reference on c is released. */
 void unfinished_remove(struct fabric_conn *c);
 /*
- * If more than `limit` connections are in the table, selects the source (the peer's address) that has most. If several
- * sources have equally many, selects the source with the oldest connection. Removes the selected source's oldest
- * connection, and returns it with a reference, which the owner of its shard must release. Otherwise returns NULL. Any
- * thread.
+ * If at most `limit` connections are in the table, returns NULL. Otherwise selects the source (the peer's address)
+ * that has most connections. If several sources have equally many, selects the source with the oldest connection.
+ * Removes the selected source's oldest connection, and returns it with a reference, which the owner of its shard must
+ * release. Any thread.
  */
 struct fabric_conn *unfinished_pop_victim(unsigned limit);
 unsigned unfinished_count(void);
