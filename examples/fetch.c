@@ -9,7 +9,7 @@
  * With `write` the client registers its memory for the server, by a fast registration. The server writes the file into
  * that memory, and invalidates the registration with its reply. With `read` the server binds a memory window to the
  * file. The client reads the file, and invalidates the window with its last message. docs/guide-consumer.md explains
- * each step. The functions for calls that pend, and for failures, are the same as in examples/first.c.
+ * each step. The helper functions for pending calls and for failures are those of examples/first.c.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -35,9 +35,9 @@ enum {
 /* The only message, in network byte order: a client's request, and the server's reply. */
 struct message {
     uint32_t what;    /* one of the enum below */
-    uint32_t token;   /* of the memory that the receiver of the message may access */
-    uint64_t address; /* of the memory that the token is for */
-    uint64_t length;  /* of this memory; in the reply to MESSAGE_WRITE the length of the file */
+    uint32_t token;   /* grants the receiver of the message access to the sender's memory */
+    uint64_t address; /* where that memory begins */
+    uint64_t length;  /* the size of that memory; in the reply to MESSAGE_WRITE: the length of the file */
 };
 enum { MESSAGE_WRITE = 1, MESSAGE_READ, MESSAGE_REPLY, MESSAGE_DONE };
 
@@ -104,7 +104,7 @@ static void on_notified(void *context, NTSTATUS status)
     sem_post(&end->event);
 }
 
-/* The peer has disconnected. Wakes the thread that waits for a result: posted receives do not complete any more. */
+/* The peer has disconnected, so posted receives do not complete any more. Wakes the thread that waits for a result. */
 static void on_disconnected(void *context, ULONG reason)
 {
     struct end *end = context;
@@ -203,7 +203,7 @@ static uint32_t interface_of(const struct sockaddr *address)
     }
     free(entries);
     inet_ntop(address->sa_family, (const char *)address + offset, text, sizeof text);
-    if (!found) /* 0.0.0.0 and :: are not addresses of an interface, and an adapter is one interface */
+    if (!found) /* for example 0.0.0.0 and ::, which belong to no interface */
         fprintf(stderr, "no interface of this machine has the address %s; ndkinfo lists those that exist\n", text);
     return found;
 }
@@ -368,12 +368,12 @@ static bool post_message(struct end *end, struct message message, uint32_t inval
 
 /*
  * Waits for the next result: polls for a moment, then sleeps until a result of kind `wake` (NDK_CQ_NOTIFY_) arrives.
- * Returns false if there is none: the request has failed, or the connection is over.
+ * Returns false if the request has failed or the connection is over.
  */
 static bool next_result(struct end *end, ULONG wake, NDK_RESULT_EX *result)
 {
     for (unsigned polls = 0;; polls++) {
-        bool is_over = end->is_over; /* must be read before the queue: the last results precede the end */
+        bool is_over = end->is_over; /* read first, so that no result from before the end is lost */
 
         if (end->cq->Dispatch->NdkGetCqResultsEx(end->cq, result, 1))
             return succeeded(end, "a request", result->Status);
@@ -430,7 +430,7 @@ static bool fetch_by_write(struct end *end)
         return false;
     if (!receive_message(end, &reply, &result))
         return false;
-    /* Use the memory only after the server has lost access to it. A server need not invalidate. */
+    /* The server may not have invalidated the token. Use the memory only after the server has lost access to it. */
     if (result.Type != NdkOperationTypeReceiveAndInvalidate || result.TypeSpecificCompletionOutput != token) {
         fprintf(stderr, "the server can still write into the memory\n");
         return false;
@@ -533,7 +533,7 @@ static bool serve(struct end *end)
     NDK_RESULT_EX result;
     NTSTATUS status;
 
-    wait_for(&end->event); /* a request for a connection: nothing else can happen before it */
+    wait_for(&end->event); /* the first event is a client's request for a connection */
     if (!post_receive(end))
         return false;
     status = end->connector->Dispatch->NdkAcceptEx(end->connector, end->qp, end->info.MaxInboundReadLimit, 0, NULL, 0,

@@ -88,7 +88,7 @@ static void on_notified(void *context, NTSTATUS status)
     sem_post(&end->event);
 }
 
-/* The peer has disconnected. Wakes the thread that waits for a result: posted receives do not complete any more. */
+/* The peer has disconnected, so posted receives do not complete any more. Wakes the thread that waits for a result. */
 static void on_disconnected(void *context, ULONG reason)
 {
     struct end *end = context;
@@ -198,7 +198,7 @@ static uint32_t interface_of(const struct sockaddr *address)
     }
     free(entries);
     inet_ntop(address->sa_family, (const char *)address + offset, text, sizeof text);
-    if (!found) /* 0.0.0.0 and :: are not addresses of an interface, and an adapter is one interface */
+    if (!found) /* for example 0.0.0.0 and ::, which belong to no interface */
         fprintf(stderr, "no interface of this machine has the address %s; ndkinfo lists those that exist\n", text);
     return found;
 }
@@ -274,7 +274,7 @@ static bool post_receive(struct end *end)
     return succeeded(end, "NdkReceive", end->qp->Dispatch->NdkReceive(end->qp, NULL, &sge, 1));
 }
 
-/* The line must stay unchanged until the send has completed. */
+/* Sends a copy of the line. The copy must stay unchanged until the send has completed. */
 static bool post_send(struct end *end, const char *line)
 {
     UINT32 token = end->mr->Dispatch->NdkGetLocalTokenFromMr(end->mr);
@@ -285,11 +285,11 @@ static bool post_send(struct end *end, const char *line)
     return succeeded(end, "NdkSend", end->qp->Dispatch->NdkSend(end->qp, NULL, &sge, 1, 0));
 }
 
-/* Waits for the next result. Returns false if there is none: the request has failed, or the connection is over. */
+/* Waits for the next result. Returns false if the request has failed or the connection is over. */
 static bool next_result(struct end *end, NDK_RESULT_EX *result)
 {
     for (;;) {
-        bool is_over = end->is_over; /* must be read before the queue: the last results precede the end */
+        bool is_over = end->is_over; /* read first, so that no result from before the end is lost */
 
         if (end->cq->Dispatch->NdkGetCqResultsEx(end->cq, result, 1))
             return succeeded(end, "a request", result->Status);
@@ -335,7 +335,7 @@ static bool serve(struct end *end)
     NDK_RESULT_EX result;
     NTSTATUS status;
 
-    wait_for(&end->event); /* a request: nothing else can happen before it */
+    wait_for(&end->event); /* the first event is a client's request for a connection */
     if (!post_receive(end))
         return false;
     status = end->connector->Dispatch->NdkAcceptEx(end->connector, end->qp, 0, 0, NULL, 0, on_disconnected, end,

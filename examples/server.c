@@ -6,9 +6,9 @@
  *     first client 127.0.0.1 50001 "Hello, server"
  *
  * Each client has a queue pair, a completion queue, a ring of receives, and a thread that sleeps until something
- * happens. So a client that is slow, dies or breaks the protocol affects no other one. The protocol: a message has at
- * most LINE_SIZE bytes, and a client sends at most RING messages before it has received an answer, because a message
- * that finds no receive ends its connection. The functions that this program shares with first.c are the same there.
+ * happens. So a client that is slow, dies or breaks the protocol affects no other client. The protocol allows a client
+ * messages of at most LINE_SIZE bytes, and at most RING messages that have no answer yet. A further message would find
+ * no receive, which ends the connection. The functions that this program shares with first.c are the same there.
  */
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -29,9 +29,9 @@ enum { LINE_SIZE = 256, RING = 8, MAX_CLIENTS = 100 };
 
 /* A client. An object that has not been created is NULL. */
 struct end {
-    unsigned number; /* from 1; 0: the entry was never used */
+    unsigned number; /* clients are numbered from 1; 0: the entry has no client */
     pthread_t thread;
-    atomic_bool is_free; /* the thread is about to end */
+    atomic_bool is_free; /* the client is gone and its thread is about to end, so a new client can have the entry */
     NDK_CQ *cq;
     NDK_QP *qp;
     NDK_MR *mr;
@@ -87,7 +87,7 @@ static void on_notified(void *context, NTSTATUS status)
     sem_post(&end->event);
 }
 
-/* The peer has disconnected. Wakes the thread that waits for a result: posted receives do not complete any more. */
+/* The peer has disconnected, so posted receives do not complete any more. Wakes the thread that waits for a result. */
 static void on_disconnected(void *context, ULONG reason)
 {
     struct end *end = context;
@@ -167,7 +167,7 @@ static uint32_t interface_of(const struct sockaddr *address)
     }
     free(entries);
     inet_ntop(address->sa_family, (const char *)address + offset, text, sizeof text);
-    if (!found) /* 0.0.0.0 and :: are not addresses of an interface, and an adapter is one interface */
+    if (!found) /* for example 0.0.0.0 and ::, which belong to no interface */
         fprintf(stderr, "no interface of this machine has the address %s; ndkinfo lists those that exist\n", text);
     return found;
 }
@@ -178,7 +178,7 @@ static void close_object(struct end *end, NDK_FN_CLOSE_OBJECT close_function, ND
     finish(end, close_function(object, on_closed, end));
 }
 
-/* Creates what a client needs, and posts the ring. Each of its lines is in a receive, or in the send of the answer. */
+/* Creates a client's objects. Each line is in one request at a time: in a receive, or in the send of the answer. */
 static bool open_end(struct end *end)
 {
     NTSTATUS status;
@@ -244,11 +244,11 @@ static bool accept_client(struct end *end)
     return succeeded(end, "NdkAcceptEx", finish(end, status));
 }
 
-/* Waits for the next result. Returns false if there is none: the client has disconnected, or the server stops. */
+/* Waits for the next result. Returns false if the client has disconnected or the server stops. */
 static bool next_result(struct end *end, NDK_RESULT_EX *result)
 {
     for (;;) {
-        bool is_over = end->is_over; /* must be read before the queue: the last results precede the end */
+        bool is_over = end->is_over; /* read first, so that no result from before the end is lost */
 
         if (end->cq->Dispatch->NdkGetCqResultsEx(end->cq, result, 1))
             return true;
@@ -259,7 +259,7 @@ static bool next_result(struct end *end, NDK_RESULT_EX *result)
     }
 }
 
-/* Returns false if the connection has broken. This thread then wakes, because the posted receives fail. */
+/* Sends messages back until the client disconnects or the server stops. Returns false if a request has failed. */
 static bool echo_messages(struct end *end)
 {
     NDK_RESULT_EX result;
@@ -299,7 +299,7 @@ static void *serve(void *context)
     return NULL;
 }
 
-/* Releases what the entry's former client has left. */
+/* Waits until the thread of the entry's former client has ended, and destroys the client's semaphores. */
 static void clear_client(struct end *end)
 {
     if (!end->number)
@@ -367,7 +367,7 @@ static void stop_clients(void)
         clear_client(&clients[i]);
 }
 
-/* Serves until SIGINT or SIGTERM, which the program's threads block. */
+/* Serves until sigwait returns SIGINT or SIGTERM. All threads of the program block these signals. */
 static bool run_server(struct end *end, struct sockaddr *local, socklen_t length, const sigset_t *signals)
 {
     NDK_LISTENER *listener = NULL;

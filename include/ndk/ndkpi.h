@@ -15,8 +15,8 @@
  *                calls the object's close function. STATUS_INSUFFICIENT_RESOURCES: memory or another resource ran out.
  *   Ownership    The consumer keeps addresses, private data, GUIDs and SGE arrays; the provider reads them before the
  *                call returns. The provider passes contexts back unchanged and never dereferences them. Until a request
- *                has completed, the provider owns the memory that its SGEs name, its MDL chain, and the memory for its
- *                results, except a create's out parameter.
+ *                has completed, the provider owns the memory that the request's SGEs name. While a call is pending,
+ *                the provider owns the call's MDL chain and out parameters, except the out parameter of a create.
  *   Requests     The functions of NDK_QP_DISPATCH that take a RequestContext, and NdkSrqReceive, post a request.
  *                STATUS_SUCCESS: the request will complete with one NDK_RESULT on the CQ, or with none if it is silent
  *                and succeeds. Any other status: the request was not posted. A flushed request completes with
@@ -69,8 +69,8 @@ typedef struct _NDK_OBJECT_HEADER_RESERVED_BLOCK {
 } NDK_OBJECT_HEADER_RESERVED_BLOCK;
 
 /*
- * The start of every object; a pointer to the dispatch table follows. Version is the highest version of the provider
- * with the major number that the adapter was opened with. Version determines the length of the table.
+ * The start of every object; a pointer to the dispatch table follows. Version has the major number that the adapter
+ * was opened with, and the provider's highest minor number for it. Version determines the length of the table.
  */
 typedef struct _NDK_OBJECT_HEADER {
     NDK_VERSION Version;
@@ -125,9 +125,9 @@ typedef NTSTATUS (*NDK_FN_QUERY_EXTENSION_INTERFACE)(
 typedef PHYSICAL_ADDRESS NDK_LOGICAL_ADDRESS;
 
 /*
- * The adapter's pages of a memory range, from NdkBuildLAM: AdapterPageCount addresses of pages of PAGE_SIZE bytes. The
- * pages are contiguous in virtual memory, but not necessarily for the adapter. The array continues behind the
- * structure.
+ * The adapter's addresses of the pages of a memory range. NdkBuildLAM writes AdapterPageCount addresses of pages of
+ * PAGE_SIZE bytes; the array continues behind the structure. The pages are contiguous in virtual memory. Their
+ * addresses in AdapterPageArray need not be contiguous.
  */
 typedef struct _NDK_LOGICAL_ADDRESS_MAPPING {
     PVOID AdapterContext; /* only for the provider */
@@ -197,10 +197,10 @@ typedef struct _NDK_RESULT_EX {
  */
 typedef VOID (*NDK_FN_CQ_NOTIFICATION_CALLBACK)(_In_opt_ PVOID CqNotificationContext, _In_ NTSTATUS CqStatus);
 
-/* The event that NdkArmCq waits for. Errors of the CQ itself are reported with each type. */
+/* Types of notification for NdkArmCq. A notification of any type also reports errors of the CQ itself. */
 #define NDK_CQ_NOTIFY_ERRORS    0 /* only errors of the CQ */
 #define NDK_CQ_NOTIFY_ANY       1 /* any completion */
-#define NDK_CQ_NOTIFY_SOLICITED 2 /* a receive of a send with SEND_AND_SOLICIT_EVENT, or a failed request */
+#define NDK_CQ_NOTIFY_SOLICITED 2 /* a failed request, or the receive of a message sent with SEND_AND_SOLICIT_EVENT */
 
 /*
  * Arms the CQ for one notification of Type (NDK_CQ_NOTIFY_). If completions were queued since the last notification,
@@ -233,7 +233,7 @@ typedef NTSTATUS (*NDK_FN_RESIZE_CQ)(
 
 /*
  * Lets the provider collect completions before a notification: for at most ModerationInterval microseconds, or until
- * ModerationCount of them are queued. A limit of MAXULONG does not apply. An interval of 0, or a count of 0 or 1,
+ * ModerationCount of them are queued. A limit that is MAXULONG is ignored. An interval of 0, or a count of 0 or 1,
  * switches moderation off, as in a new CQ. The latest setting applies. Calls for one CQ must not overlap.
  *   STATUS_INVALID_PARAMETER_MIX   neither limit applies: the interval is MAXULONG, and the count is MAXULONG or larger
  *                                  than the depth
@@ -266,7 +266,7 @@ struct _NDK_CQ {
 #define NDK_MR_FLAG_ALLOW_LOCAL_WRITE  0x00000001
 #define NDK_MR_FLAG_ALLOW_REMOTE_READ  0x00000002
 #define NDK_MR_FLAG_ALLOW_REMOTE_WRITE 0x00000005
-#define NDK_MR_FLAG_RDMA_READ_SINK     0x00000008 /* a read's target; needed only without RDMA_READ_SINK_NOT_REQUIRED */
+#define NDK_MR_FLAG_RDMA_READ_SINK     0x00000008 /* the memory may be a read's target (see the adapter's flags) */
 
 /*
  * Registers the first Length bytes of an MDL chain with the rights in Flags (NDK_MR_FLAG_). The bytes must be virtually
@@ -390,14 +390,14 @@ struct _NDK_SRQ {
 #define NDK_OP_FLAG_INLINE                     0x00000040 /* send, write: data is copied before the call returns */
 #define NDK_OP_FLAG_RDMA_READ_SINK             0x00000080 /* fast register: the memory may be a read's target */
 #define NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE 0x00000100 /* read: invalidate the token of the first SGE afterwards */
-#define NDK_OP_FLAG_DEFER                      0x00000200 /* initiator: may wait for the next request without DEFER */
+#define NDK_OP_FLAG_DEFER                      0x00000200 /* initiator: may start only after a post without DEFER */
 
 /*
  * Posts. The functions from NDK_FN_SEND to NDK_FN_INVALIDATE, and NDK_FN_SRQ_RECEIVE, never pend. With STATUS_SUCCESS
- * the request is queued and will complete; with any other status it is not queued. All of them can return:
+ * the request is queued and will complete; with any other status it is not queued. The statuses of these functions:
  *   STATUS_SUCCESS                 queued
- *   STATUS_CONNECTION_INVALID      the QP of a request other than a receive is not connected, or one of the QP's CQs
- *                                  has overflowed (OpenNDK). NDK_FN_SRQ_RECEIVE does not return this status.
+ *   STATUS_CONNECTION_INVALID      the QP is not connected, or one of its CQs has overflowed (OpenNDK). A receive does
+ *                                  not require a connected QP. NDK_FN_SRQ_RECEIVE does not return this status.
  *   STATUS_INSUFFICIENT_RESOURCES  the queue is full, or memory ran out (OpenNDK)
  *   STATUS_INVALID_PARAMETER       a flag that the function does not have, more SGEs or bytes than the queue or the
  *                                  adapter allows, or the list is null although nSge is not 0 (OpenNDK)
@@ -407,7 +407,7 @@ struct _NDK_SRQ {
  *   STATUS_SUCCESS                 done; after a send or write the memory may be reused, even if the data is not yet
  *                                  at the peer
  *   STATUS_CANCELLED               a flush, a disconnect or a close of this side ended the request
- *   STATUS_CONNECTION_ABORTED      the connection ended before the request (OpenNDK)
+ *   STATUS_CONNECTION_ABORTED      the connection was lost before the request was carried out (OpenNDK)
  *   STATUS_ACCESS_VIOLATION        the registration of an SGE ended before the request was carried out (OpenNDK)
  * The comments of the functions name further statuses. docs/status.md has all causes, and the provider's reasons.
  */
@@ -443,7 +443,7 @@ typedef NTSTATUS (*NDK_FN_SEND_AND_INVALIDATE)(
  * Posts a receive for one message; allowed before the QP is connected. A message that is longer than its receive, or
  * that finds no receive, ends the connection.
  *   STATUS_INVALID_PARAMETER  the QP has an SRQ (OpenNDK)
- * As the completion's status, after which the connection has ended:
+ * If the completion has this status, the connection has ended:
  *   STATUS_DATA_OVERRUN       the message was longer than the receive (OpenNDK)
  */
 typedef NTSTATUS (*NDK_FN_RECEIVE)(
@@ -456,7 +456,7 @@ typedef NTSTATUS (*NDK_FN_RECEIVE)(
  *   STATUS_NOT_SUPPORTED       the adapter, this side or the peer allows no reads: the read limit is 0 (OpenNDK)
  *   STATUS_INVALID_PARAMETER   more SGEs than MaxReadRequestSge; RDMA_READ_LOCAL_INVALIDATE without an SGE (OpenNDK)
  *   STATUS_ACCESS_VIOLATION    RDMA_READ_LOCAL_INVALIDATE with a token that no fast registration made (OpenNDK)
- * As the completion's status, after which the connection has ended:
+ * If the completion has one of these statuses, the connection has ended:
  *   STATUS_REMOTE_RESOURCES    the range exceeds the remote region
  *   STATUS_ACCESS_VIOLATION    the remote token is invalid or does not allow reads (OpenNDK)
  */
@@ -484,8 +484,9 @@ typedef NTSTATUS (*NDK_FN_WRITE)(
  *                                another PD; null; local write without remote write (OpenNDK)
  *   STATUS_INVALID_DEVICE_STATE  the region has no registration; region or window is being closed (OpenNDK)
  *   STATUS_NOT_SUPPORTED         the adapter's MaxWindowSize is 0 (OpenNDK)
- * As the completion's status:
- *   STATUS_ACCESS_VIOLATION      before the bind's turn the registration ended, or an object was closed (OpenNDK)
+ * The completion can have this status:
+ *   STATUS_ACCESS_VIOLATION      the registration ended, or region or window was closed, before the bind was carried
+ *                                out (OpenNDK)
  */
 typedef NTSTATUS (*NDK_FN_BIND)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_ NDK_MR *pMr, _In_ NDK_MW *pMw, _In_ PVOID VirtualAddress,
@@ -494,8 +495,8 @@ typedef NTSTATUS (*NDK_FN_BIND)(
 /*
  * Registers Length bytes of AdapterPageCount pages, from offset FBO in the first page, with a region that was
  * initialized for fast registration. SGEs and peers use BaseVirtualAddress as the address of the first byte.
- * BaseVirtualAddress minus FBO must be a multiple of PAGE_SIZE, which may be zero (OpenNDK). The pages must stay mapped
- * until the region is invalidated or closed.
+ * BaseVirtualAddress minus FBO must be zero or a multiple of PAGE_SIZE (OpenNDK). The pages must stay mapped until the
+ * region is invalidated or closed.
  *   STATUS_CONNECTION_INVALID    the QP is not connected
  *   STATUS_ACCESS_VIOLATION      Flags has remote rights, but the region was not initialized for remote access; or a
  *                                page is not mapped (OpenNDK)
@@ -504,8 +505,8 @@ typedef NTSTATUS (*NDK_FN_BIND)(
  *                                write (OpenNDK)
  *   STATUS_INVALID_DEVICE_STATE  the region is not initialized for fast registration, or is being closed (OpenNDK)
  *   STATUS_NOT_SUPPORTED         the adapter's FRMRPageCount is 0 (OpenNDK)
- * As the completion's status:
- *   STATUS_ACCESS_VIOLATION      the region was closed before the request's turn (OpenNDK)
+ * The completion can have this status:
+ *   STATUS_ACCESS_VIOLATION      the region was closed before the request was carried out (OpenNDK)
  */
 typedef NTSTATUS (*NDK_FN_FAST_REGISTER)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_ NDK_MR *pMr, _In_ ULONG AdapterPageCount,
@@ -518,7 +519,7 @@ typedef NTSTATUS (*NDK_FN_FAST_REGISTER)(
  *   STATUS_INVALID_PARAMETER     null, a region that is not for fast registration, or an object of another PD (OpenNDK)
  *   STATUS_INVALID_DEVICE_STATE  nothing has ever been registered or bound, or the object is being closed (OpenNDK)
  *   STATUS_NOT_SUPPORTED         the adapter has neither fast registration nor windows (OpenNDK)
- * As the completion's status:
+ * The completion can have this status:
  *   STATUS_ACCESS_VIOLATION      the token was not valid any more (OpenNDK)
  */
 typedef NTSTATUS (*NDK_FN_INVALIDATE)(
@@ -628,8 +629,8 @@ struct _NDK_SHARED_ENDPOINT {
 
 /*
  * Reports that the peer has disconnected or the connection was lost. Called once, unless this side disconnects or
- * closes first. Never called before the NdkCompleteConnect or NdkAccept that registered this callback has
- * completed. This side still has to disconnect, flush or close the QP.
+ * closes first. NdkCompleteConnect or NdkAccept registers the callback, and completes before the callback is called.
+ * This side must still disconnect, or flush the QP, or close the QP.
  */
 typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK)(_In_opt_ PVOID DisconnectEventContext);
 
@@ -644,9 +645,9 @@ typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK_EX)(
  * Requests a connection of pNdkQp with the listener at pDestAddress. pSrcAddress is an address of the adapter; port 0
  * selects a free port of 49152-65535. The listener's side reads the private data, at most MaxCallerData bytes, with
  * NdkGetConnectionData. The adapter caps the read limits. The limit in effect is the smaller of this side's limit and
- * the peer's limit for the opposite direction. On success the peer has accepted, and its private data and the limits
- * are readable. The QP cannot be used yet: the consumer must call NdkCompleteConnect or NdkReject. After a failure the
- * connector can be used again.
+ * the peer's limit for the opposite direction. On success the peer has accepted, and NdkGetConnectionData returns its
+ * private data and the limits. The QP cannot be used yet: the consumer must call NdkCompleteConnect or NdkReject.
+ * After a failure the connector can be used again.
  *   STATUS_INSUFFICIENT_RESOURCES  memory or descriptors ran out
  *   STATUS_NETWORK_UNREACHABLE     no route to the destination's network, or the adapter's interface was removed
  *   STATUS_HOST_UNREACHABLE        the destination host does not exist or the network reports it unreachable
@@ -685,8 +686,8 @@ typedef NTSTATUS (*NDK_FN_CONNECT_WITH_SHARED_ENDPOINT)(
 
 /*
  * Finishes a connection after NdkConnect succeeded. On success the QPs of both sides are connected. DisconnectEvent, if
- * given, is called when the peer disconnects. After a failure the connector can only be closed, unless the status is
- * STATUS_CONNECTION_INVALID.
+ * given, is called when the peer disconnects. STATUS_CONNECTION_INVALID leaves the connector as it is. After any other
+ * failure the connector can only be closed.
  *   STATUS_CONNECTION_INVALID  NdkConnect has not succeeded, NdkCompleteConnect or NdkReject was called before, or the
  *                              connector came from a listener
  *   STATUS_CONNECTION_ABORTED  the peer gave up meanwhile or broke the protocol, or the adapter's interface was removed
@@ -705,11 +706,12 @@ typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT_EX)(
     _In_opt_ PVOID RequestContext);
 
 /*
- * Accepts the request of a connector from NDK_FN_CONNECT_EVENT_CALLBACK, inside the callback or later, for pNdkQp. The
- * private data, at most MaxCalleeData bytes, is sent to the peer. The read limits have the same rules as in NdkConnect.
- * On success the connection is established. After each of the statuses below the connector can only be closed. If the
- * connection was set up without a ready-to-receive message, success means only that the reply has been sent; posted
- * requests then wait for the peer's first message (OpenNDK). Receives should be posted before the call.
+ * Accepts a peer's request and connects pNdkQp. The connector comes from NDK_FN_CONNECT_EVENT_CALLBACK; the call may
+ * be made in that callback or later. The private data, at most MaxCalleeData bytes, is sent to the peer. The read
+ * limits have the same rules as in NdkConnect. Receives should be posted before the call. On success the connection is
+ * established. After each of the statuses below the connector can only be closed. If the two sides use no
+ * ready-to-receive message, the call succeeds when the reply has been sent. Posted requests then wait for the peer's
+ * first message (OpenNDK).
  *   STATUS_CONNECTION_ABORTED  the peer gave up or broke the protocol, or the adapter's interface was removed
  *   STATUS_IO_TIMEOUT          the peer did not complete in time
  *   STATUS_CANCELLED           the connector was closed meanwhile
@@ -776,7 +778,7 @@ typedef NTSTATUS (*NDK_FN_GET_PEER_ADDRESS)(
 typedef NTSTATUS (*NDK_FN_DISCONNECT)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
-/* Declared by the interface but in no dispatch table. With Abortive TRUE, it does not wait for the peer. */
+/* Declared by the interface but in no dispatch table. With Abortive TRUE, the call does not wait for the peer. */
 typedef NTSTATUS (*NDK_FN_DISCONNECT_EX)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ BOOLEAN Abortive, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion,
     _In_opt_ PVOID RequestContext);

@@ -22,8 +22,8 @@ extern "C" {
  *   version   {1,0} to {1,2}, {2,0} or {2,1}; the adapter has the highest version with the same Major: 1.2 or 2.1
  *   if_index  the interface's index, as if_nametoindex() returns it; loopback is 1 on most machines
  *   adapter   receives the adapter, which the caller owns and closes with ondk_close_adapter
- * The adapter's configuration is what ondk_configure has set before the call, or else the defaults and the environment
- * (openndk/config.h).
+ * The adapter has the configuration that ondk_configure has set before the call. If ondk_configure was not called, the
+ * adapter has the defaults and the values of the environment (openndk/config.h).
  * Returns
  *   STATUS_SUCCESS                 *adapter is open
  *   NDIS_STATUS_BAD_VERSION        version is none of the five above
@@ -53,8 +53,8 @@ ONDK_API NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_
  * Opens the adapter of a network interface with a configuration of its own.
  *   version   as for ondk_open_adapter
  *   if_index  as for ondk_open_adapter
- *   options   copied; ondk_config_init has initialized it. What ondk_configure has set does not apply to the adapter.
- *             NULL: the configuration that ondk_open_adapter uses
+ *   options   the adapter's configuration; copied. The caller has initialized it with ondk_config_init. Values that
+ *             were set with ondk_configure do not apply. NULL: the configuration that ondk_open_adapter uses
  *   adapter   receives the adapter, which the caller owns and closes with ondk_close_adapter
  * Returns the statuses of ondk_open_adapter. Also returns STATUS_INVALID_PARAMETER if ondk_configure would refuse the
  * options. If the call fails, *adapter does not change.

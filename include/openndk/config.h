@@ -43,7 +43,7 @@ extern "C" {
 
 /*
  * The configuration of an adapter.
- * Every field except size can also be set by an environment variable; see openndk for all of them.
+ * Every field except size can also be set by an environment variable. The manual page openndk lists the variables.
  * See also: docs/timeouts.md, docs/profiles.md, docs/observe.md
  */
 typedef struct ondk_config {
@@ -68,9 +68,9 @@ typedef struct ondk_config {
      */
     uint32_t establish_ms;
     /*
-     * The time limit of NdkDisconnect until the peer has ended its stream too. When the limit is reached, a new time
-     * limit starts if the disconnect has made progress meanwhile, usually if 16 KiB more were sent (docs/timeouts.md).
-     * Range 1 to 3600000; default 10000.
+     * The time limit of NdkDisconnect until the peer has ended its stream too. If the disconnect has made progress
+     * when the limit is reached, the limit starts again. Progress usually means that 16 KiB more were sent
+     * (docs/timeouts.md). Range 1 to 3600000; default 10000.
      */
     uint32_t disconnect_ms;
 
@@ -78,7 +78,7 @@ typedef struct ondk_config {
 
     /*
      * The maximum number of a listener's connection requests that the consumer has neither accepted nor rejected.
-     * Further requests are refused. Requests whose peer has left are counted separately, with an equal limit, so a
+     * Further requests are refused. Requests whose peer has left have a count of their own, with the same limit. So a
      * consumer has at most twice as many requests to answer. Range 1 to 1048576; default 1024.
      */
     uint32_t backlog;
@@ -151,9 +151,9 @@ typedef struct ondk_config {
     /* The largest FPDU, in bytes. 0: the current effective segment size. Range 0 to 65535; default 0. */
     uint32_t max_fpdu;
     /*
-     * If the peer sends nothing for this time after this side's first FPDU, in milliseconds, this side sends an empty
-     * RDMA write. The reason is Linux siw: as responder, siw loses a first FPDU that arrives right after siw has sent
-     * its reply. 0: never. Range 0 to 10000; default 25.
+     * A time in milliseconds. If the peer sends nothing for this time after this side's first FPDU, this side sends an
+     * empty RDMA write. The reason is Linux siw: as responder, siw loses a first FPDU that arrives right after siw has
+     * sent its reply. 0: never. Range 0 to 10000; default 25.
      */
     uint32_t nudge_ms;
 
@@ -166,8 +166,8 @@ typedef struct ondk_config {
      */
     uint32_t spin_us;
     /*
-     * How long a notification waits for more results, in microseconds, unless the consumer has set moderation with a
-     * longer interval. Imitates a card's interrupts. Range 0 to 1000000; default 0.
+     * How long a notification waits for more results, in microseconds, as the interrupt of a card does. A longer
+     * interval of NdkControlCqInterruptModeration replaces this time. Range 0 to 1000000; default 0.
      */
     uint32_t notify_us;
 
@@ -187,8 +187,8 @@ typedef struct ondk_config {
     /* TCP gives up if data or a probe is not acknowledged for this time. Range 0 to 3600000; default 30000. */
     uint32_t unacked_ms;
     /*
-     * The time in which the rest of an FPDU, or 16 KiB more of an unfinished message, must arrive. Range 0 to 3600000;
-     * default 30000.
+     * The time in which the rest of an FPDU, or 16 KiB more of an unfinished message, must arrive. Otherwise the
+     * connection is lost. Range 0 to 3600000; default 30000.
      */
     uint32_t stall_ms;
 
@@ -211,8 +211,8 @@ typedef struct ondk_config {
      */
     uint32_t close_report_ms;
     /*
-     * If ondk_close_adapter still waits after this time, it calls abort(). Before that, it writes to the log what it
-     * waits for, unless this was written already. 0: never. Range 0 to 3600000; default 0.
+     * If ondk_close_adapter still waits after this time, it calls abort(). The log then shows what the call has waited
+     * for. 0: never. Range 0 to 3600000; default 0.
      */
     uint32_t close_abort_ms;
 } ondk_config_t;
@@ -260,7 +260,7 @@ ONDK_API int32_t ondk_configure(const ondk_config_t *config);
 
 /*
  * Sets the limits of a profile, which imitates a kind of card.
- *   config  set by ondk_config_init; only the fields of limits change, and only those within config->size
+ *   config  set by ondk_config_init; the function changes only limits, and no field beyond config->size
  *   name    the profile's name, for example "narrow"
  * Returns
  *   STATUS_SUCCESS            0: the limits are set

@@ -29,9 +29,9 @@ typedef struct ondk_counters {
     uint64_t accepted_connections;
     /*
      * ConnectFailure. Calls of NdkConnect, NdkConnectWithSharedEndpoint, NdkCompleteConnect and NdkAccept that began
-     * and then failed for any reason, including a close of the connector; one for each attempt. Not counted: calls that
-     * were refused inline, peers' requests that this side's consumer rejected, and connections that the consumer
-     * rejected or closed after NdkConnect had succeeded.
+     * and then failed for any reason, including a close of the connector. Each attempt counts once. Not counted: calls
+     * that the provider refused at once, peers' requests that this side's consumer rejected, and connections that the
+     * consumer rejected or closed after NdkConnect had succeeded.
      */
     uint64_t failed_connection_attempts;
     /*

@@ -44,9 +44,9 @@ typedef void (*ondk_log_callback)(void *context, uint32_t level, const char *tex
  * ONDK_LOG_ERROR to ONDK_LOG_DEBUG. text is the line without time, process and level, at most 1023 characters of
  * printable ASCII without an end of line. It is valid until the callback returns.
  *
- * Several threads may call the callback at once, up to DISPATCH_LEVEL. The library calls the callback on its own
- * threads, which carry no messages until the callback returns, and inside any function that the program calls. So the
- * callback must return soon. It may acquire a lock, unless the program holds the same lock while the program calls the
+ * Several threads may call the callback at once, up to DISPATCH_LEVEL. The library calls the callback inside any
+ * function that the program calls, and on its own threads. These threads do not serve connections until the callback
+ * returns, so the callback must return soon. It may acquire a lock that the program never holds while it calls the
  * library. It may call the ondk_status_ and ondk_reason_ functions, and no other function of the library or of NDK.
  * Lines that the callback's own calls cause are left out.
  * Returns

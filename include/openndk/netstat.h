@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /*
- * A connector with a connection: from NdkConnect or the peer's request until its local address is free again.
+ * A connector with a connection. It is listed from NdkConnect or the peer's request until its local address is free.
  */
 typedef struct ondk_connection {
     /* The two addresses. In the state "connecting" they are as passed to NdkConnect, so the local port may be 0. */
@@ -280,7 +280,7 @@ typedef struct ondk_shared_receive_queue {
     uint32_t pd;
     /* The number of queue pairs that use the shared receive queue. */
     uint32_t users;
-    /* How many receives the queue can hold, and how many posted receives no message has begun to use. */
+    /* How many receives the queue can hold, and how many posted receives are still free for a message. */
     uint32_t depth, queued;
     /* The maximum number of a receive's SGEs. */
     uint32_t sges;
@@ -404,7 +404,7 @@ typedef struct ondk_failure {
     uint32_t if_index;
     /* The ID of the process that opened the adapter. */
     uint32_t owner_pid;
-    /* The status with which the consumer's request completed, or would have completed if none was pending. */
+    /* The status of the consumer's pending request. If none was pending, the status that it would have had. */
     NTSTATUS status;
     /* The reason (openndk/reason.h). ondk_reason_name, ondk_reason_text and ondk_reason_advice explain it. */
     uint32_t reason;
@@ -424,10 +424,10 @@ typedef struct ondk_failure {
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
  * The process has 32 entries for connections that it initiated, and 32 for those that peers initiated. Two failures
- * share an entry if adapter, role, phase, status, reason and local address are equal, and so are further members: on
- * the initiating side the foreign address and port, on the accepting side the local port and the source. A source is an
- * IPv4 address or an IPv6 /64. If there is no free entry, the source that has most entries loses its oldest entry. So a
- * peer that fails in a loop does not remove the failures of others. A child of fork begins with an empty list.
+ * share an entry if adapter, role, phase, status, reason and local address are equal. The initiating side also
+ * compares the foreign address and port. The accepting side also compares the local port and the source. A source is
+ * an IPv4 address or an IPv6 /64. If there is no free entry, the source that has most entries loses its oldest entry.
+ * So a peer that fails in a loop does not remove the failures of others. A child of fork begins with an empty list.
  * The list is a snapshot of one instant.
  * Returns the number of failures, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.

@@ -263,7 +263,7 @@ ONDK_API void ondk_wdk_cancel(ondk_wdk_device_t *device);
  *   thread  the thread's ID, as gettid returns it
  * The function sets Cancel in each IRP and calls its cancel routine, if the driver has set one. Each request ends when
  * its driver completes it. IRP_MJ_CLEANUP, IRP_MJ_CLOSE and requests that are already cancelled do not change. The
- * thread may send further requests, so a program that ends must repeat the call until the thread has returned.
+ * thread may send further requests, so a program that waits for the thread's end must repeat the call.
  * Context: any thread of the host program; blocks as long as the cancel routines run.
  * Topic: cancel and report the requests of a thread
  * See also: ondk_wdk_cancel, ondk_wdk_device_control

@@ -50,9 +50,9 @@ typedef struct _NDIS_NDK_PROVIDER_CHARACTERISTICS {
     RTL_SIZEOF_THROUGH_FIELD(NDIS_NDK_PROVIDER_CHARACTERISTICS, CloseNDKAdapterHandler)
 
 /*
- * Not in Windows: returns what OpenNDK's miniport would pass to NdisSetOptionalHandlers. The handlers'
- * MiniportAdapterContext is the index of the host's interface, (NDIS_HANDLE)(ULONG_PTR)index. The opened adapters are
- * the provider's own, without the verify layer that checks calls on wskndk.h's adapters.
+ * Returns what OpenNDK's miniport would pass to NdisSetOptionalHandlers. Windows does not have this routine. The
+ * handlers' MiniportAdapterContext is the index of the host's interface, (NDIS_HANDLE)(ULONG_PTR)index. Calls on the
+ * opened adapters reach the provider unchecked. Calls on adapters of wskndk.h are checked first.
  */
 NTKERNELAPI VOID OndkNdkProviderCharacteristics(_Out_ PNDIS_NDK_PROVIDER_CHARACTERISTICS Characteristics);
 

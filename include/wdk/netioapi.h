@@ -2,9 +2,9 @@
 /*
  * The host's interfaces, addresses and routes for an IP helper client. The index of an interface is the index that the
  * host program has mapped (ndkrun --map), or else the host's own index. An interface's LUID consists of its index on
- * the host and its type. IRQL <= APC_LEVEL; CancelMibChangeNotify2, and conversions of names and GUIDs: PASSIVE_LEVEL.
- * Values that the host does not report (router discovery, lifetimes, forwarding on one interface) are Windows'
- * defaults.
+ * the host and its type. CancelMibChangeNotify2 and the conversions of names and GUIDs require PASSIVE_LEVEL, all
+ * other functions IRQL <= APC_LEVEL. Values that the host does not report (router discovery, lifetimes, forwarding on
+ * one interface) are Windows' defaults.
  */
 #ifndef ONDK_WDK_NETIOAPI_H
 #define ONDK_WDK_NETIOAPI_H
@@ -250,7 +250,7 @@ NETIOAPI_API GetBestRoute2(_In_opt_ NET_LUID *InterfaceLuid, _In_ NET_IFINDEX In
                            _In_opt_ const SOCKADDR_INET *SourceAddress, _In_ const SOCKADDR_INET *DestinationAddress,
                            _In_ ULONG AddressSortOptions, _Out_ PMIB_IPFORWARD_ROW2 BestRoute,
                            _Out_ SOCKADDR_INET *BestSourceAddress);
-/* The host has no path table. The table has one path from each of the host's own addresses to itself. */
+/* The host has no path table. The returned table has one path from each of the host's own addresses to itself. */
 NETIOAPI_API GetIpPathTable(_In_ ADDRESS_FAMILY Family, _Outptr_ PMIB_IPPATH_TABLE *Table);
 NTKERNELAPI VOID NETIOAPI_API_ FreeMibTable(_In_ PVOID Memory);
 

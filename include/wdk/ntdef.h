@@ -15,7 +15,7 @@
 #error "ndk/nt.h came first: a driver, and whatever is compiled with include/wdk, includes wdm.h or ntdef.h before it"
 #endif
 
-/* MSVC's extensions are expected here. A pragma disables the warning, because gcc would report an unknown flag. */
+/* Drivers use MSVC's extensions. clang must not warn of them. */
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Wmicrosoft"
 #endif
@@ -44,7 +44,7 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #define EXTERN_C_END
 #endif
 
-/* clang predefines some of these names, for attributes that on Linux have no effect or another spelling. */
+/* clang predefines some of the names that are defined below. On Linux its definitions have no effect or do not fit. */
 #ifdef __clang__
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wbuiltin-macro-redefined"
@@ -77,7 +77,8 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #define __pragma(directive)
 #define __forceinline inline __attribute__((always_inline))
 /*
- * An __inline function that is not inlined needs a definition. Each file emits one; drivers are linked with -z muldefs.
+ * Each file emits definitions of its __inline functions, for calls that are not inlined. Drivers are linked with
+ * -z muldefs, because several files may emit the same definition.
  */
 #ifdef __cplusplus
 #define __inline inline

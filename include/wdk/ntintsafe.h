@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic and conversions that detect overflow: they return STATUS_INTEGER_OVERFLOW and set all bits of the result.
+ * Arithmetic and conversions. On overflow they return STATUS_INTEGER_OVERFLOW and set all bits of the result.
  * The routines are RtlXToY for each pair of types X and Y, and RtlXAdd, RtlXSub and RtlXMult for each type X. Any IRQL.
  */
 #ifndef ONDK_WDK_NTINTSAFE_H
@@ -29,7 +29,7 @@
         return STATUS_SUCCESS;                                                                          \
     }
 
-/* Each pair is the word that names of routines have for a type, and the type itself. */
+/* Each pair is a type's word in the names of routines, as UInt in RtlUIntAdd, and the type itself. */
 #define ONDK_INTSAFE_TYPES(apply)                                                                       \
     apply(Int8, INT8) apply(UInt8, UINT8) apply(Short, SHORT) apply(UShort, USHORT) apply(Int, INT)     \
     apply(UInt, UINT) apply(Long, LONG) apply(ULong, ULONG) apply(LongLong, LONGLONG)                   \

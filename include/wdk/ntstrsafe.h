@@ -2,9 +2,9 @@
 /*
  * String functions that never exceed the buffer and always terminate. Functions with Cb in the name count bytes, those
  * with Cch count characters; both counts include the terminator. They return STATUS_BUFFER_OVERFLOW if the text was
- * truncated. They return STATUS_INVALID_PARAMETER for a size of 0 or above NTSTRSAFE_MAX_CCH, for a destination without
- * a terminator to append to, and for a null pointer. The Ex forms allow a null pointer with STRSAFE_IGNORE_NULLS.
- * Formats are those of DbgPrint. Any IRQL if the memory is resident; Windows requires PASSIVE_LEVEL.
+ * truncated. They return STATUS_INVALID_PARAMETER for a null pointer, for a size of 0 or above NTSTRSAFE_MAX_CCH, and
+ * for appending to a text that has no terminator. The Ex forms allow a null pointer with STRSAFE_IGNORE_NULLS. Formats
+ * are those of DbgPrint. Any IRQL if the memory is resident; Windows requires PASSIVE_LEVEL.
  */
 #ifndef ONDK_WDK_NTSTRSAFE_H
 #define ONDK_WDK_NTSTRSAFE_H
@@ -36,7 +36,7 @@ typedef PCSTR NTSTRSAFE_PCSTR;
 typedef PCWSTR NTSTRSAFE_PCWSTR;
 
 /*
- * Internal bits of `how`, beside the caller's flags: EX for a function whose name has Ex, APPEND for one that appends.
+ * `how` has the caller's flags and two internal bits: EX is for names with Ex, APPEND for functions that append.
  * `unit` is the character's size, 1 or 2. `cap`, `most` and *remaining count characters.
  */
 #define ONDK_STRSAFE_EX 0x10000
@@ -48,8 +48,8 @@ NTKERNELAPI NTSTATUS ondk_strsafe_print(PVOID destination, SIZE_T cap, SIZE_T un
 NTKERNELAPI NTSTATUS ondk_strsafe_length(const VOID *text, SIZE_T unit, SIZE_T most, SIZE_T *length);
 
 /*
- * Defines the functions for one character type (A or W) and one way of counting. The functions' sizes and *remaining
- * count each character as `scale`: as its size in bytes for Cb, as 1 for Cch.
+ * Defines the functions for one character type (A or W) and one way of counting. `scale` is the size of a character in
+ * the unit of the functions' sizes and of *remaining: the number of its bytes for Cb, 1 for Cch.
  */
 #define ONDK_STRSAFE_FAMILY(count, letter, type, unit, scale) \
     FORCEINLINE NTSTATUS RtlString##count##Copy##letter(type *dest, SIZE_T size, const type *source) \

@@ -143,7 +143,7 @@ typedef EVT_WDF_DRIVER_UNLOAD *PFN_WDF_DRIVER_UNLOAD;
 
 typedef enum _WDF_DRIVER_INIT_FLAGS {
     WdfDriverInitNonPnpDriver = 0x00000001,
-    WdfDriverInitNoDispatchOverride = 0x00000002, /* a miniport: the driver keeps its own DriverUnload */
+    WdfDriverInitNoDispatchOverride = 0x00000002, /* for miniports: the framework does not replace DriverUnload */
     WdfVerifyOn = 0x00000004
 } WDF_DRIVER_INIT_FLAGS;
 

@@ -384,7 +384,7 @@ typedef struct _WSK_PROVIDER_NPI {
 
 /*
  * Registers a client. The registration must stay at its address until WskDeregister has returned. PASSIVE_LEVEL.
- *   STATUS_INVALID_PARAMETER  an argument or the client's dispatch table is missing, or its Reserved is not 0
+ *   STATUS_INVALID_PARAMETER  an argument or the client's dispatch table is NULL, or the table's Reserved is not 0
  */
 NTKERNELAPI NTSTATUS WskRegister(_In_ PWSK_CLIENT_NPI WskClientNpi, _Out_ PWSK_REGISTRATION WskRegistration);
 

@@ -88,9 +88,9 @@ NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD 
 }
 
 /*
- * Posts a fast registration of the whole memory. The request is silent and has no context. If a result of it arrives,
- * the request has failed, and the requests behind it fail, too. The region's addresses are the memory's virtual
- * addresses, so the base address and FBO have the same offset in a page.
+ * Posts a fast registration of the whole memory. The request is silent and has no context, so it has a result only if
+ * it fails. The requests posted after it then fail, too. The base address is the memory's own virtual address, so its
+ * offset in the page is FBO, as NdkFastRegister requires.
  */
 NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags)
 {

@@ -90,9 +90,9 @@ static NTSTATUS Connect(CLIENT *Client, const ECHO_SETTINGS *Settings)
 }
 
 /*
- * Waits for the next result, and returns its status. If the service has ended and the queue is empty, returns Failure,
- * because no answer will arrive any more. If Answered is TRUE, waits even in this case, because the send's result
- * always arrives.
+ * Waits for the next result, and returns its status. If Failure is set and the queue is empty, returns Failure,
+ * because the answer cannot arrive any more. If Answered is TRUE, always waits: only the send's result is missing, and
+ * this result always arrives.
  */
 static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result, BOOLEAN Answered)
 {
@@ -100,7 +100,7 @@ static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result, BOOLEAN Answer
 
     limit.QuadPart = -10000000LL * CLIENT_SECONDS;
     for (;;) {
-        LONG failure = InterlockedCompareExchange(&Client->Failure, 0, 0); /* must be read before the queue */
+        LONG failure = InterlockedCompareExchange(&Client->Failure, 0, 0); /* read first: results precede a failure */
 
         if (Client->Cq->Dispatch->NdkGetCqResultsEx(Client->Cq, Result, 1))
             return Result->Status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One client's connection, from its request until it is freed. Two invariants: nothing is posted to a queue pair or
- * called on a connector after its close may have begun; the memory of a connection outlives every callback and every
- * result that refers to it.
+ * One client's connection, from its request until it is freed. Two invariants: When the close of a queue pair or a
+ * connector may have begun, nothing more is posted to it or called on it. The memory of a connection outlives every
+ * callback and every result that refers to the connection.
  *
  * Three states, changed and read only with Service->Lock held:
  *
@@ -19,7 +19,7 @@
  * before it does not use the connection any more:
  *
  *   ConnectionAccept      queued by EchoConnectEvent. Creates queue pair and buffer, calls NdkAccept.
- *   ConnectionDisconnect  queued with the last of two references: one until ConnectionEnd, one until NdkAccept has
+ *   ConnectionDisconnect  queued when both references are released: one by ConnectionEnd, one after NdkAccept has
  *                         returned. Calls NdkDisconnect if NdkAccept has succeeded. Does not wait for the client.
  *   ConnectionClose       queued when NdkDisconnect completes. Closes and frees; nothing uses the connection after it.
  *

@@ -60,7 +60,7 @@ typedef enum _SCSI_NOTIFICATION_TYPE {
     AsyncNotificationDetected
 } SCSI_NOTIFICATION_TYPE, *PSCSI_NOTIFICATION_TYPE;
 
-/* Any other type fails an assertion. */
+/* A type that virtual miniports do not have, for example InitializeDpc, fails an assertion. */
 NTKERNELAPI VOID StorPortNotification(_In_ SCSI_NOTIFICATION_TYPE NotificationType, _In_ PVOID HwDeviceExtension, ...);
 
 /* ---- Requests and units ------------------------------------------------------------------------------------------ */
@@ -107,7 +107,7 @@ NTKERNELAPI ULONG StorPortCompleteServiceIrp(_In_ PVOID HwDeviceExtension, _In_ 
 #define SP_BAD_FW_WARNING 0x0009
 #define SP_BAD_FW_ERROR 0x000a
 
-/* Prints the message, as the event log does. */
+/* Writes the error to the event log, which is the host's output. */
 NTKERNELAPI VOID StorPortLogError(_In_ PVOID HwDeviceExtension, _In_opt_ PSCSI_REQUEST_BLOCK Srb, _In_ UCHAR PathId,
                                   _In_ UCHAR TargetId, _In_ UCHAR Lun, _In_ ULONG ErrorCode, _In_ ULONG UniqueId);
 /* Prints the message, whatever its level. */

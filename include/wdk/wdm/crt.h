@@ -170,9 +170,11 @@ NTKERNELAPI ULONGLONG ondk_wcstoui64(PCWSTR s, PWSTR *end, int base);
 /* ---- Formatting -------------------------------------------------------------------------------------------------- */
 
 /*
- * Formatting with Windows' conversions (%wZ, %I64d, %S). If the text does not fit, the functions that begin with an
- * underscore return -1 and terminate the text only if there is room. In that case the _s functions empty the buffer;
- * with count or _TRUNCATE they truncate the text instead.
+ * Formatting with Windows' conversions (%wZ, %I64d, %S). If the text does not fit, these functions and their v and
+ * wide forms return -1:
+ *   _snprintf    truncates the text and adds no terminator
+ *   sprintf_s    makes the buffer empty
+ *   _snprintf_s  truncates the text if count is _TRUNCATE or less than size; otherwise makes the buffer empty
  */
 NTKERNELAPI int ondk_sprintf(PSTR out, PCSTR format, ...) ONDK_AS_HOST;
 NTKERNELAPI int ondk_vsprintf(PSTR out, PCSTR format, va_list args) ONDK_AS_HOST;

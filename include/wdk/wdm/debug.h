@@ -49,7 +49,7 @@ NTKERNELAPI ULONG vDbgPrintExWithPrefix(_In_z_ PCCH Prefix, _In_ ULONG Component
 NTKERNELAPI ULONG DbgPrintReturnControlC(_In_z_ _Printf_format_string_ PCCH Format, ...);
 /*
  * Returns TRUE if messages of the component and level are printed, FALSE if not, or STATUS_INVALID_PARAMETER_1 for an
- * unknown component. Level is a number, or bits with DPFLTR_MASK.
+ * unknown component. Level is the number of one level, or, with DPFLTR_MASK, a mask of levels.
  */
 NTKERNELAPI NTSTATUS DbgQueryDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG Level);
 NTKERNELAPI NTSTATUS DbgSetDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG Level, _In_ BOOLEAN State);
@@ -70,7 +70,7 @@ NTKERNELAPI NTSTATUS DbgSetDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG L
 
 /* ---- Stops ------------------------------------------------------------------------------------------------------ */
 
-/* Stops in an attached debugger. Without a debugger the program is ended, where Windows makes a bug check. */
+/* Stops in an attached debugger. Without a debugger the program ends; Windows stops with a bug check. */
 NTKERNELAPI VOID DbgBreakPoint(VOID);
 NTKERNELAPI VOID DbgBreakPointWithStatus(_In_ ULONG Status);
 /* Returns TRUE if no debugger is attached. */

@@ -88,7 +88,7 @@ typedef struct _KWAIT_BLOCK {
 
 /*
  * Events. IRQL <= DISPATCH_LEVEL. If Wait is TRUE: IRQL <= APC_LEVEL, and the thread's next call must be a wait.
- * Setting and waiting are two separate steps here, as Windows permits, and the IRQL is not raised between them.
+ * Setting the event and that wait are two separate steps here, and the IRQL is not raised between them.
  */
 NTKERNELAPI VOID KeInitializeEvent(_Out_ PRKEVENT Event, _In_ EVENT_TYPE Type, _In_ BOOLEAN State);
 NTKERNELAPI LONG KeSetEvent(_Inout_ PRKEVENT Event, _In_ KPRIORITY Increment, _In_ BOOLEAN Wait);

@@ -78,7 +78,8 @@ EXTERN_C_START
     ONDK_INTERLOCKED_BITWISE(type, tail, order)
 
 /*
- * In Windows' names the width comes after the ordering. The bitwise operations also have names with the reverse order.
+ * Windows' names have the width after the ordering: InterlockedAndAcquire64. The bitwise operations also have names in
+ * the reverse order: InterlockedAnd64Acquire.
  */
 #define ONDK_INTERLOCKED_ORDERED(type, width, form, order, other)                                                 \
     ONDK_INTERLOCKED(type, form##width, order, other)                                                             \

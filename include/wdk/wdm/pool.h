@@ -48,7 +48,7 @@ typedef enum _POOL_TYPE {
 #define POOL_NX_ALLOCATION 512
 #define POOL_ZERO_ALLOCATION 1024
 
-/* Flags in the low 32 bits are required; flags in the high 32 bits are optional. */
+/* An unknown flag in the low 32 bits makes the allocation fail. Unknown flags in the high 32 bits are ignored. */
 typedef ULONG64 POOL_FLAGS;
 #define POOL_FLAG_REQUIRED_START 0x0000000000000001ULL
 #define POOL_FLAG_USE_QUOTA 0x0000000000000001ULL
@@ -133,8 +133,8 @@ NTKERNELAPI PVOID ExAllocatePoolWithQuotaTag(_In_ POOL_TYPE PoolType, _In_ SIZE_
  */
 NTKERNELAPI PVOID ExAllocatePool2(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);
 /*
- * Like ExAllocatePool2, but also returns NULL if a required parameter has a type that this function does not support.
- * ExAllocatePool3 supports the priority and, for nonpaged pool, node 0. Secure pool is therefore refused.
+ * Like ExAllocatePool2, with extended parameters. Supports the priority and, for nonpaged pool, node 0. Returns NULL
+ * if another parameter, for example a secure pool, is not marked as optional.
  */
 NTKERNELAPI PVOID ExAllocatePool3(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag,
                                   _In_opt_ PCPOOL_EXTENDED_PARAMETER ExtendedParameters,
@@ -262,7 +262,7 @@ typedef struct _LOOKASIDE_LIST_EX {
 #define EX_MAXIMUM_LOOKASIDE_DEPTH_BASE 256
 #define EX_MAXIMUM_LOOKASIDE_DEPTH_LIMIT 1024
 
-/* IRQL <= DISPATCH_LEVEL; entries of paged pool, and their lists, IRQL <= APC_LEVEL. */
+/* IRQL <= APC_LEVEL for lists with entries in paged pool, otherwise IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI VOID ExInitializeNPagedLookasideList(_Out_ PNPAGED_LOOKASIDE_LIST Lookaside,
                                                  _In_opt_ PALLOCATE_FUNCTION Allocate, _In_opt_ PFREE_FUNCTION Free,
                                                  _In_ ULONG Flags, _In_ SIZE_T Size, _In_ ULONG Tag, _In_ USHORT Depth);

@@ -178,8 +178,8 @@ FORCEINLINE LUID RtlConvertUlongToLuid(_In_ ULONG Val)
 /*
  * Addresses and ports are in network byte order. If Strict is TRUE, an IPv4 address must be four decimal numbers.
  * Otherwise it is one to four numbers, decimal, octal (0) or hexadecimal (0x), and the last one fills the remaining
- * bytes. *Terminator receives the end of the parsed text. The Ex forms accept only whole strings, which may have
- * ":port", and for IPv6 "%scope" and brackets. Any other text gives STATUS_INVALID_PARAMETER. Any IRQL.
+ * bytes. *Terminator receives the end of the parsed text. The Ex forms parse the whole string, which may also
+ * have ":port", and for IPv6 "%scope" and brackets. Any other text gives STATUS_INVALID_PARAMETER. Any IRQL.
  */
 struct in_addr;
 struct in6_addr;

@@ -11,9 +11,9 @@
 EXTERN_C_START
 
 /*
- * Passes the request to StartIo at once or, if the device is busy, inserts it into DeviceObject->DeviceQueue: at the
- * end, or by *Key. If CancelFunction is given, IoStartPacket holds the cancel spin lock while it does so. If the
- * request was cancelled before, IoStartPacket calls its cancel routine. IRQL <= DISPATCH_LEVEL.
+ * If the device is busy, inserts the request into DeviceObject->DeviceQueue: at the end, or by *Key. Otherwise passes
+ * the request to StartIo at once. CancelFunction, if given, becomes the request's cancel routine first. If a request
+ * that is inserted was cancelled before, IoStartPacket calls CancelFunction. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID IoStartPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ PIRP Irp, _In_opt_ PULONG Key,
                                _In_opt_ PDRIVER_CANCEL CancelFunction);
