@@ -44,7 +44,7 @@ static void cores_request_short_slices(void)
     prctl(PR_SET_TIMERSLACK, 1);
 }
 
-/* Sleeps until the next round begins, at the same time for both threads. Returns the round's number; 0 at the end. */
+/* Sleeps until the next round, which begins at the same time in both threads. Returns its number, or 0 at the end. */
 static uint64_t cores_wait_round(void)
 {
     uint64_t round = bench_now() / INTERVAL_NS + 1, at = round * INTERVAL_NS;

@@ -3,13 +3,13 @@
  * Measures round trips of 64-byte messages over many connections between two processes. Prints one line of JSON.
  *   crowd ndk|ndk-notified|tcp <connections> <in flight> <queues> <seconds>
  * If <in flight> is 1, the connections are used in turn, and the result is half a round trip. If <in flight> equals
- * <connections>, each connection has one message in flight all the time. The result includes the numbers of round trips
- * of the slowest and of the fastest connection.
+ * <connections>, each connection always has one message in flight. The output also has the number of round trips that
+ * the slowest connection made, and the number that the fastest connection made.
  *
- * ndk polls one completion queue in one thread; tcp polls epoll in one thread. ndk-notified answers inside the
- * notifications of several completion queues that share the connections. With one queue both ends of ndk-notified share
- * one processor. With more queues they use all processors, so that several shards can be compared with one shard
- * (ONDK_SHARDS).
+ * ndk polls one completion queue in one thread. tcp polls epoll in one thread. ndk-notified distributes the
+ * connections over <queues> completion queues, and answers messages inside the notifications. With one queue,
+ * ndk-notified runs both processes on one processor. With more queues it uses all processors, to compare several
+ * shards (ONDK_SHARDS) with one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 #include "crowd.h"
 
-enum { SAMPLES = 1 << 22, MIN_TRIPS = 10 /* the ratio is printed if each connection has made so many */ };
+enum { SAMPLES = 1 << 22, MIN_TRIPS = 10 /* "unfairness" is printed if each connection made so many */ };
 
 static const double WARM_UP = 0.1;
 

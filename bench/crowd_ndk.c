@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The connections of crowd.c over NDK. A receive's request context is its connection; that of a send is NULL. */
+/* The connections of crowd.c over NDK. Receives have their connection as request context; sends have NULL. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct carrier {
     struct queue queues[CROWD_QUEUES];
 };
 
-static struct carrier *server; /* for carrier_prepare, whose argument is only the connection */
+static struct carrier *server; /* used by carrier_prepare, which receives only the connection */
 
 static void carrier_post(struct carrier *e, struct ndk_conn *conn, bool sends)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The floor measures the minimal cost of the wire format: one connection that frames each message like iWARP (MPA, DDP,
- * RDMAP, CRC32c at both ends), receives into a staging area, verifies the checksum, and copies from the staging area.
- * The floor has no queues, registrations or locks. Its second thread only sleeps: an implementation with notifications
- * needs such a thread. The floor checks only header fields that could make it access other memory. Both ends poll. A
- * single request is sent at once. Requests that are posted with `more`, a burst, are sent at the next poll, so that a
- * whole window takes one call. All answers to the requests that one recv() returned are sent by one call.
+ * The floor measures the minimal cost of the wire format: one connection that frames each message like iWARP (MPA,
+ * DDP, RDMAP, CRC32c at both ends), receives into a staging area, verifies the checksum, and copies from the staging
+ * area. The floor has no queues, registrations or locks. It has a second thread that only sleeps, because an
+ * implementation with notifications needs a second thread. The floor checks only header fields that could make it
+ * access other memory. Both ends poll. A single request is sent at once. A burst (requests that are posted with
+ * `more`) is sent at the next poll, so that one call sends a whole window. One call also sends all answers to the
+ * requests that one recv() returned.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -32,8 +33,8 @@ enum {
     FRAMES = 800 * 1024,        /* headers, trailers and copied payload that wait to be sent */
     PIECES = 512,
     COPY_BELOW = 512,
-    QUICK_ACK = 192 * 1024, /* like OpenNDK, acknowledges at once after receiving this many bytes without a send */
-    EARLY = 24 * 1024,      /* like OpenNDK, sends this many bytes of a long message before it frames the rest */
+    QUICK_ACK = 192 * 1024, /* as in OpenNDK: bytes received without a send that cause an acknowledgement at once */
+    EARLY = 24 * 1024,      /* as in OpenNDK: bytes of a long message that are sent before the rest is framed */
 };
 
 struct floor {
@@ -89,8 +90,8 @@ static void floor_flush(struct floor *f)
 }
 
 /*
- * Completes an FPDU whose first `headers` bytes, the headers, are at `start`. Copies the payload if it is short or
- * `copies` is true; otherwise sends the payload from the caller's memory.
+ * Completes an FPDU at `start`. Its headers are already there and have `headers` bytes. Copies the payload if it is
+ * short or if `copies` is true. Otherwise the payload is sent from the caller's memory.
  */
 static void floor_add_fpdu(struct floor *f, uint8_t *start, size_t headers, const uint8_t *payload, size_t len,
                            bool copies)
@@ -123,7 +124,10 @@ static void floor_add_fpdu(struct floor *f, uint8_t *start, size_t headers, cons
     f->framed = (size_t)(at + rest - f->frames);
 }
 
-/* Copies a read response's data before computing the checksum, because the application may change the data then. */
+/*
+ * Adds a message in one or more FPDUs. If a read response needs a checksum, its data is copied, because the
+ * application may change the data before it is sent.
+ */
 static void floor_add_message(struct floor *f, struct ddp_header h, const uint8_t *payload, size_t len)
 {
     size_t header = h.tagged ? DDP_TAGGED_HEADER : DDP_UNTAGGED_HEADER;

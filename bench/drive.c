@@ -57,7 +57,7 @@ static void run_set_times(struct run *r)
     r->deadline = r->warm + (uint64_t)(r->job->seconds * NS_PER_S);
 }
 
-/* Records the round trip that has just ended. Returns true after the deadline; the next trip must then be the last. */
+/* Records the round trip that has just ended. Returns true after the deadline, when the next trip must be the last. */
 static bool run_next_trip(struct run *r, double parts)
 {
     uint64_t now = bench_now();
@@ -87,7 +87,7 @@ static void run_on_message(struct link *l)
             link_source(l)[0] = END;
         }
         l->ops->post(l, LINK_SEND, false);
-        l->ops->receive(l); /* may follow the answer, because other receives are still posted */
+        l->ops->receive(l); /* after the post, so that the answer is sent earlier; other receives are still posted */
     }
     if (over) {
         atomic_store(&r->over, true);
@@ -142,7 +142,7 @@ static void link_write_value(struct link *l, uint8_t value)
     l->ops->post(l, LINK_WRITE, false);
 }
 
-/* The last byte of each write is a new value; in the last write it is END. */
+/* The last byte of each write has a new value. In the last write that value is END. */
 static void drive_write_pong(struct link *l, struct run *r)
 {
     bool passive = !strcmp(r->job->test, "passive") && !l->client, last = false;
@@ -161,7 +161,7 @@ static void drive_write_pong(struct link *l, struct run *r)
             atomic_store_explicit(&l->ending, last, memory_order_release);
             link_write_value(l, value);
             if (passive && trips % REAP == 0)
-                l->ops->poll(l); /* removes completions, without which the send queue would become full */
+                l->ops->poll(l); /* removes completions, so that the send queue does not become full */
         }
     }
 }
@@ -244,7 +244,7 @@ static uint64_t drive_post_requests(struct link *l, struct run *r, uint64_t dead
         for (unsigned i = 0; i < j->burst; i++)
             l->ops->post(l, op, i + 1 < j->burst);
         posted += j->burst;
-        if (j->burst == 1 && posted % FEW == 0) /* otherwise the first poll would wait until the window is full */
+        if (j->burst == 1 && posted % FEW == 0) /* polls early, not only when the window is full */
             l->ops->poll(l);
     }
     return posted;

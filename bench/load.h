@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A load opens and closes the connections of a backend, which are numbered slots. The backend reports when a slot is
- * established, closed or has failed.
+ * A load opens and closes the connections of a backend. Each connection has a number, its slot. The backend reports
+ * when the connection of a slot is established, is closed or has failed.
  *   load_churn       opens, closes and reopens `window` slots until the time is over
  *   load_open_all    opens all slots, at most `window` at a time; load_close_all closes them in the same way
- * At the end of each of these three, the load sets `over` and posts `end`.
+ * At the end of each of these operations, the load sets `over` and posts `end`.
  */
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H

@@ -3,12 +3,13 @@
  * Measures many connections from one process to listeners in a second process: the memory of an idle connection, and
  * the time to open and to close all connections. Prints one line of JSON.
  *   many ndk|ndk-shared|tcp <connections> <operations at a time>
- * With ndk-shared all connections use one shared endpoint, and each has a listener of its own. A listener needs two
- * descriptors and its connection one more, so more than LISTENERS listeners are spread over several processes.
+ * With ndk-shared all connections use one shared endpoint, and each connection has its own listener. A listener and
+ * its connection need three descriptors. Therefore a process has at most LISTENERS listeners, and more listeners need
+ * more processes.
  *
- * The memory of each process is measured as bytes allocated by malloc, and as resident bytes. The memory of the queues
- * is the difference between two unconnected queue pairs, one of depth DEPTH and one of depth 1. The rest of a queue
- * pair counts as the connection's own memory.
+ * The memory of each process is measured as bytes allocated by malloc, and as resident bytes. The two queues of a
+ * queue pair are measured separately: the memory of an unconnected queue pair of depth DEPTH, minus that of one of
+ * depth 1. The rest of a queue pair counts as the connection's own memory.
  */
 #include <stdio.h>
 #include <stdlib.h>

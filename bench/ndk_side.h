@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An event-driven NDK consumer for both roles, which uses only ndk/ndkpi.h. The completion of each step of a connection
- * begins the next step: inside the provider's callbacks, like a driver at DISPATCH_LEVEL, or, with the option
- * `waiting`, on one thread of the consumer that sleeps between completions.
+ * begins the next step. Normally the next step runs inside the provider's callback, as in a driver at DISPATCH_LEVEL.
+ * With the option `waiting`, it runs on one thread of the consumer, which sleeps between completions.
  */
 #ifndef BENCH_NDK_SIDE_H
 #define BENCH_NDK_SIDE_H
@@ -42,7 +42,7 @@ struct ndk_options {
     unsigned conns;     /* the maximum number of connections at a time */
     unsigned cqs;       /* number of completion queues, which queue pairs use in turn; 0 counts as 1 */
     unsigned listeners; /* server: number of listeners; 0 counts as 1 */
-    unsigned reads;     /* both read limits; 0 counts as 1 */
+    unsigned reads;     /* inbound and outbound read limit; 0 counts as 1 */
     ULONG private_len;  /* client: bytes of private data with the connect */
     bool waiting;
     bool shared; /* client: all connections use one shared endpoint; slot n connects to ports[n] */

@@ -2,7 +2,7 @@
 /*
  * Measures the owner word (src/base/owner.h): acquire and release by one thread, the hand-over between two threads, and
  * how long a shard's thread takes to wake from epoll (by eventfd) and from a futex. The thread sleeps on the futex
- * during a lease: while a consumer that polls watches the sockets. Prints medians in nanoseconds.
+ * during a polling lease, when a consumer's polls serve the sockets. Prints medians in nanoseconds.
  * The two threads are pinned to two processors. Otherwise the scheduler would often queue the woken thread behind the
  * waking thread, which spins, and the result would be a time slice.
  */
@@ -104,7 +104,7 @@ static void bench_alone(void)
     printf("acquire and release, alone            %10.1f ns\n", samples_median(ROUNDS));
 }
 
-/* The owner does the work. If the other thread rings meanwhile, the owner repeats the work. */
+/* A thread that acquires the owner word does the work. If the other thread rings the doorbell, repeats it. */
 static void *contend_thread(void *arg)
 {
     uint64_t *owned = arg;
@@ -149,7 +149,7 @@ static void *handover_thread(void *arg)
         owner_release_to_thread(&o);
         atomic_fetch_add(&awake, 1);
         while (!owner_is_owned(&o) && !atomic_load(&stop))
-            (void)poll(NULL, 0, 1); /* not sched_yield: its CPU time would delay the next wake */
+            (void)poll(NULL, 0, 1); /* sched_yield would use CPU time, and delay the next wake */
     }
     return NULL;
 }

@@ -116,8 +116,8 @@ static void tcp_side_watch(struct tcp_side *s, int fd, void *data, uint32_t even
 
 /*
  * Binds a socket to a name that only one process can have. The provider reserves addresses in this way. Returns -1 if
- * the name is in use. The names of successive ports differ in many digits, because the kernel hashes a name by the sum
- * of its bytes.
+ * the name is in use. The kernel hashes a name by the sum of its bytes. Therefore the port's bits are scattered over
+ * the digits of the name, so that successive ports have different sums.
  */
 static int tcp_bind_name(uint16_t port)
 {
@@ -160,7 +160,7 @@ static void tcp_client_open(struct load *l, unsigned slot)
         c->fd = tcp_connect_from_next(&s->peer, SOCK_NONBLOCK, &port);
     }
     if (s->owns && tcp_try_send(c->fd, TCP_MESSAGE))
-        c->state = BARE_REPLY; /* on loopback the socket is connected already; the provider does not wait either */
+        c->state = BARE_REPLY; /* on loopback the socket is connected already, so it can send without epoll */
     tcp_side_watch(s, c->fd, c, EPOLLIN | EPOLLOUT | EPOLLET);
 }
 

@@ -21,7 +21,7 @@ enum {
     TIMES = 20,  /* number of times that COUNT connections are opened and closed */
     COUNT = 100, /* connections at a time */
     SMALL = 64,
-    EMPTY_POLLS = 3, /* number of polls before each message is sent, as if the peer took longer */
+    EMPTY_POLLS = 3, /* polls before each message, as if the consumer waited for a slow peer */
     FAR = 2 << 20,   /* offset of the memory for the peer's writes, and for receives */
 };
 
@@ -31,7 +31,7 @@ static struct pairs pairs;
 static sem_t over;
 static atomic_bool ending; /* set before the disconnects: from then on requests may be flushed */
 
-/* The numbers of completions of one end. The request context of a receive is the end, that of other requests NULL. */
+/* One end's numbers of completions. Receives have the end as request context; other requests have NULL. */
 struct counts {
     unsigned long received, done;
 };
@@ -146,7 +146,7 @@ static void train_one_way(enum op op, size_t size, unsigned long total, unsigned
     for (unsigned i = 0; op == SEND && i < window; i++)
         train_receive(p);
     while (mine.done < total) {
-        /* At most `window` requests are in flight. A send also needs a receive; `again` counts renewed receives. */
+        /* At most `window` requests are in flight. A send also needs a posted receive; `again` counts new receives. */
         unsigned long limit = (op == SEND && again < mine.done ? again : mine.done) + window;
         unsigned long end = posted + burst < limit ? posted + burst : limit;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares the kernel's services with their counterparts: a mutex and condition and a spin lock of pthread, a queue
- * lock of atomics, a pool of pthreads, malloc. A service and its counterpart are measured in turn, so that other load
- * affects both, and their medians are compared. Measurements of one thread use the thread's CPU time; measurements of
- * several threads use elapsed time.
+ * Compares the services of the user-space kernel (src/wdk) with what a Linux program would use instead: pthread
+ * mutexes, conditions and spin locks, a queue lock made of atomics, a pool of pthreads, and malloc. A service and its
+ * counterpart are measured in turn, so that other load affects both, and their medians are compared. Measurements of
+ * one thread use the thread's CPU time. Measurements of several threads use elapsed time.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -275,7 +275,7 @@ static void driver_post_receives(struct driver *d, int n)
         bench_require(NT_SUCCESS(qp->Dispatch->NdkReceive(qp, d, &d->sge, 1)), "NdkReceive");
 }
 
-/* Posts to a queue pair that is not connected, to measure only the call. driver_flush_idle removes DEPTH receives. */
+/* Posts receives to a queue pair that is not connected, to measure only the call. driver_flush_idle removes them. */
 static void driver_receive_idle(struct driver *d, int n)
 {
     for (int i = 0; i < n; i++)

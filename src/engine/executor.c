@@ -25,7 +25,7 @@
 
 enum {
     MAX_LAST_TURNS = 10000, /* turns that a stopping thread runs to finish what is queued */
-    MAX_VAIN_SPINS = 4,     /* after so many spins without an event, most sleeps begin without a spin */
+    MAX_VAIN_SPINS = 4,     /* after so many spins in a row without an event, the thread rarely spins */
     SPIN_RETRY_INTERVAL = 16,
     PREEMPTED_NS = 1000000, /* a gap of this length between two turns means that the thread lost its processor */
     SLEEP_FACTOR = 2,       /* after losing its processor for a time t, the thread does not spin for SLEEP_FACTOR * t */
@@ -40,9 +40,9 @@ struct worker {
 
 /*
  * Spinning helps only if the next event arrives within the spin time, as in an exchange of messages with a peer that
- * spins too. Otherwise the spinning thread only occupies a processor that other threads need, perhaps those of the
- * peer. If other threads need the processor, the kernel takes the processor from a spinning thread for milliseconds,
- * but wakes a sleeping thread at once. A gap between two turns shows that the thread lost its processor.
+ * spins too. Otherwise the spinning thread occupies a processor that other threads may need. If other threads need the
+ * processor, the kernel takes it from a spinning thread for milliseconds, but wakes a sleeping thread at once. A long
+ * gap between two turns shows that the thread lost its processor.
  */
 struct spin_policy {
     unsigned n_vain; /* the number of sleeps since the last time that an event arrived while the thread was spinning */
@@ -68,7 +68,10 @@ static bool spin_policy_wants_sleep(const struct spin_policy *p, uint64_t from, 
     return vain || now - from >= spin_ns || now < p->no_spin_until;
 }
 
-/* Updates the policy after a turn. Time in callbacks, and in threads that callbacks woke, does not count as a gap. */
+/*
+ * Updates the policy after a turn. `called`: the turn ran callbacks. Then a long gap since the last turn does not show
+ * that the thread lost its processor.
+ */
 static void spin_policy_update(struct spin_policy *p, bool busy, bool called, bool sleeps, uint64_t now)
 {
     if (p->is_spinning && !called && now - p->last_ns >= PREEMPTED_NS)
@@ -119,7 +122,7 @@ static void *worker_run(void *arg)
         bool busy = did != 0, sleeps;
         uint64_t now = did & SHARD_CALLED ? spin_policy_yield(e, &policy) : threads_now(e);
 
-        /* Checked after the turn, because the turn may have consumed the wake of threads_stop. */
+        /* Checks `stopping` after the turn, because the turn may have consumed the wake that threads_stop sent. */
         if (atomic_load_explicit(&w->stopping, memory_order_acquire))
             break;
         if (busy)

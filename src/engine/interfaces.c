@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The host's network interfaces. The invariant: every function reads the kernel's present state, because addresses are
- * added and removed while an adapter is open. Exception: if an interface has the address that was looked for, this
- * result is cached for one to two seconds, because every connect needs it. If the address has disappeared meanwhile,
- * bind fails.
+ * added and removed while an adapter is open. The only exception is `owns`, which every connect needs: it caches for
+ * one to two seconds that an interface has an address. If the address disappears meanwhile, bind fails.
  */
 #include "engine/interfaces.h"
 
@@ -167,8 +166,8 @@ static int kernel_addresses(struct interfaces *self, uint32_t index, struct addr
 }
 
 /*
- * Stores the first IPv4 address of the interface in *r in *address, and makes *one a list with this address. Returns
- * false if there is none. Takes a fraction of the time of getifaddrs.
+ * Stores the interface's first IPv4 address in *address, and makes *one a list with only this address. *r has the
+ * interface's name. Returns false if there is no IPv4 address. Takes a fraction of the time of getifaddrs.
  */
 static bool interface_first_address(int fd, struct ifreq *r, struct ifaddrs *one, struct sockaddr *address)
 {

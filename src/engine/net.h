@@ -6,11 +6,11 @@
  * The invariant: a socket belongs to one shard at a time, and only the shard's owner (token held) calls functions with
  * that socket. The backend, too, calls the socket's ready() only in the owner.
  *
- * When input arrives, the socket counts as readable, and ready(READ) is called. The call is repeated, usually in each
- * turn, until recv returns EAGAIN or less than was requested, or pause_read is on. So an owner that stops reading early
- * is called again. After send has moved less than requested, ready(WRITE) is called once when there is room again.
- * ready(WRITE) is also called once when connecting ends, unless connecting ended inside connect. ready() may close its
- * socket and others.
+ * When input arrives, the socket becomes readable. While it is readable, ready(READ) is called, usually in each turn.
+ * The socket stops being readable when recv returns EAGAIN or less than was requested. So an owner that stops reading
+ * early is called again. After send has sent less than was requested, ready(WRITE) is called once when there is room
+ * again. If connect returns before the socket is connected, ready(WRITE) is called once when connecting has ended.
+ * ready() may close its socket and others.
  *
  * A reservation owns each local address (host and port) that a listener, a connecting socket or a shared endpoint uses.
  * A reserved address is reserved for every OpenNDK process in the network namespace.
@@ -73,14 +73,14 @@ struct net_ops {
     int (*poller_create)(struct net *net, struct shard *s, void **poller);
     void (*poller_destroy)(struct net *net, void *poller);
     /*
-     * Token held. Calls ready() of at most `max` ready sockets, in the order in which they became ready. Also tries a
-     * few sockets that were not reported as readable. A socket that is still ready after its call goes to the end of
-     * the list. Returns how many sockets were served. Sockets that were not reported count only if one of them had
-     * input. *more: further sockets are ready. `leased`: a consumer has the polling lease, so the shard's thread does
-     * not wait for sockets, and a ready socket need not end a wait.
+     * Token held. Calls ready() of at most `max` ready sockets, in the order in which they became ready. A socket that
+     * is still ready after its call goes to the end of the list. May also call ready(READ) of a few sockets that are
+     * not known to be readable. These sockets count as served only if one of them had input. Returns how many sockets
+     * were served. *more receives whether further sockets are ready. `leased`: a consumer has the polling lease. Then
+     * the shard's thread does not wait for sockets, and a ready socket need not end a wait.
      */
     int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *more);
-    /* Token held. The lease has ended: from now on a ready socket ends a wait. */
+    /* Token held. Called before the caller ends the polling lease: from now on a ready socket ends a wait again. */
     void (*watch)(struct net *net, void *poller);
     /* The shard's thread, without the token. Waits for a ready socket, wake, or the deadline (executor's clock). */
     void (*wait)(struct net *net, void *poller, uint64_t now, uint64_t deadline);
@@ -88,8 +88,8 @@ struct net_ops {
     void (*wake)(struct net *net, void *poller);
 
     /*
-     * Reserves the local address for a use. Any thread. Port 0 selects a free port from 49152-65535 and stores it in
-     * *local; the search costs no more in a nearly full range. `peer` may be NULL unless `use` is NET_USE_CONNECT.
+     * Any thread. Reserves the local address for a use. Port 0 selects a free port from 49152-65535 and stores it in
+     * *local. The search takes no longer if most ports are in use. `peer` may be NULL, except for NET_USE_CONNECT.
      * Errors: EADDRINUSE if the address is in use; EADDRNOTAVAIL if it is not an address of this host; ENOSPC if the
      * range is exhausted; EEXIST if `use` is NET_USE_CONNECT and a connection between *local and *peer exists; EMFILE,
      * ENFILE, ENOMEM or ENOBUFS if resources ran out.
@@ -105,11 +105,11 @@ struct net_ops {
 
     /*
      * Starts connecting from a reserved address. The socket holds a reference on the reservation until it is closed.
-     * When connecting has ended, ready(WRITE) is called, and connect_result returns the result. If the socket is
-     * connected before connect returns, connect_result returns 0 and ready(WRITE) is not called. If connect fails, it
-     * returns an errno as connect(2) does, and the socket is closed. EADDRNOTAVAIL means that a connection between
-     * these two addresses exists, for example of the same shared endpoint. `first`: the first data to send. If the
-     * socket is connected before connect returns, *sent bytes of `first` have been sent, otherwise none.
+     * `first`: the first data to send. If the socket is connected when this function returns, *sent bytes of `first`
+     * have been sent, connect_result returns 0, and ready(WRITE) is not called. Otherwise *sent is 0. ready(WRITE) is
+     * called when connecting has ended, and connect_result then returns the result. If this function fails, it returns
+     * an errno as connect(2) does, and the socket is closed. EADDRNOTAVAIL means that a connection between these two
+     * addresses exists, for example one of the same shared endpoint.
      */
     int (*connect)(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
                    const struct iovec *first, size_t *sent, struct net_socket *socket);
@@ -181,8 +181,8 @@ struct net {
 };
 
 /*
- * Any thread. Finds the user of a local address. Returns false if nobody uses the address, or if the kernel does not
- * report it.
+ * Any thread. Finds the user of a local address. Returns false if the address has no user, or if the kernel does not
+ * report the user.
  */
 bool net_address_holder(const struct addr *local, struct address_holder *holder);
 

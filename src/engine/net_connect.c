@@ -28,8 +28,8 @@ int net_connect(struct net *net, struct shard *s, struct net_reservation *from, 
     int fd, err;
 
     /*
-     * If both addresses are equal, the kernel would connect the socket to itself. The peer would refuse, because nobody
-     * listens at an address that is reserved for connecting.
+     * If both addresses are equal, the kernel would connect the socket to itself. Returns ECONNREFUSED
+     * instead, because no listener uses an address that is reserved for connecting.
      */
     if (addr_equal(reservation_address(from), peer))
         return ECONNREFUSED;
@@ -71,7 +71,7 @@ int net_connect_result(struct net_socket *socket)
     if (socket->flags & SOCKET_CONNECTING)
         return EINPROGRESS;
     if (!(socket->flags & SOCKET_CONNECT_UNCERTAIN))
-        return 0; /* the socket connected at once, or only room for output was reported */
+        return 0; /* connected: epoll has reported neither an error nor a hang-up */
     if (net_is_connected(socket->fd))
         return 0;
     if (errno != ENOTCONN)

@@ -45,7 +45,7 @@ enum {
     MAX_DIRECT_TURNS = 8,     /* turns with direct reads between two calls of epoll_wait */
     LEASED_TURNS = 64,        /* under a polling lease: turns with direct reads before the connections leave the epoll
                                  set; afterwards, turns with direct reads between two calls of epoll_wait */
-    WATCH_RETRY_NS = 1000000, /* longest sleep while a socket could not be added to the epoll set */
+    WATCH_RETRY_NS = 1000000, /* longest sleep while a direct connection may be missing in the epoll set */
 };
 
 struct poller {
@@ -195,8 +195,8 @@ static void poller_unwatch_direct(struct poller *p)
 }
 
 /*
- * May a turn read the direct connections without epoll_wait? Only if there are no other connections, and no direct
- * connection waits until it can send, or is connecting.
+ * May a turn read the direct connections without epoll_wait? All connections of the poller must be direct, and none
+ * may be connecting or waiting for room to send.
  */
 static bool poller_can_read_directly(const struct poller *p)
 {
@@ -368,12 +368,12 @@ void socket_wait_for_room(struct net_socket *socket)
 {
     socket->flags |= SOCKET_BLOCKED;
     if (!socket->shard || socket->flags & SOCKET_OUTPUT_WATCHED)
-        return; /* socket_attach will register for output, or the socket is registered already */
+        return; /* socket_attach registers a detached socket later; an attached socket is registered already */
     socket->flags |= SOCKET_OUTPUT_WATCHED;
     /*
-     * With the new registration epoll also reports room that exists already. The change of a registration cannot fail,
-     * because it needs no memory. If the socket is not in the epoll set, the next turn adds it, because no socket is
-     * read directly while any socket is blocked.
+     * After a change of the registration, epoll also reports room that exists already. The change cannot fail, because
+     * it needs no memory. If the socket is not in the epoll set, the next turn adds it: while a socket is blocked, no
+     * turn reads directly, and a turn without direct reads adds the direct connections.
      */
     if (socket->flags & SOCKET_WATCHED)
         (void)poller_watch_socket(shard_poller(socket->shard), socket);

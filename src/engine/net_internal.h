@@ -25,8 +25,9 @@ int reservation_socket(struct net_reservation *r, int *fd);
 /*
  * reservation_name.c. Reserves the address by binding an abstract AF_UNIX name. *name_fd receives the socket of that
  * name, which the caller closes. tcp_fd: a TCP socket that is bound to the address. `exclusive`: the kernel had no
- * other socket at the address when tcp_fd was bound. `contest`: if the name is already bound, but no bound name counts
- * by the rules of that file, binds a further name. Returns 0, EADDRINUSE, or another errno.
+ * other socket at the address when tcp_fd was bound. `contest` matters if the name is already bound. If `contest` is
+ * true, and no bound name counts by the rules of that file, binds a further name. Returns 0, EADDRINUSE, or another
+ * errno.
  */
 int reservation_name_bind(const struct addr *local, int tcp_fd, bool exclusive, bool contest, int *name_fd);
 
@@ -49,8 +50,8 @@ bool sock_diag_connected(const struct addr *local, const struct addr *peer);
 /* Returns which kind of TCP connections exist at this local address. */
 enum sock_diag sock_diag_at(const struct addr *local);
 /*
- * Calls on_socket with each TCP socket that is bound to this address, or to its port on all addresses. Since Linux 6.8
- * this includes sockets that are only bound. Returns false if the kernel does not report sockets.
+ * Calls on_socket with each TCP socket that is bound to this address, or to its port on all addresses. Before Linux
+ * 6.8, omits sockets that are only bound. Returns false if the kernel does not report sockets.
  */
 bool sock_diag_sockets_at(const struct addr *local, void (*on_socket)(void *context, const struct inet_diag_msg *m),
                           void *context);

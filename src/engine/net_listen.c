@@ -90,7 +90,7 @@ int net_listen_pause(struct net_socket *socket, bool paused)
     return listener_apply_pause(socket);
 }
 
-/* Returns true if a peer waits to be accepted, or if the listener is paused, because poll then reports a hang-up. */
+/* Does a peer wait to be accepted? Also returns true for a paused listener, for which poll reports a hang-up. */
 static bool listener_has_waiting(const struct net_socket *listener)
 {
     struct pollfd waiting = { .fd = listener->fd, .events = POLLIN };
@@ -98,7 +98,7 @@ static bool listener_has_waiting(const struct net_socket *listener)
     return poll(&waiting, 1, 0) != 0;
 }
 
-/* For a listener at which no peer waits: ready() is not called until the next event. */
+/* Called if no peer waits to be accepted. Ends the calls of ready() until epoll reports the listener again. */
 static void listener_clear_readable(struct net_socket *listener)
 {
     listener->flags &= ~(unsigned)SOCKET_READABLE;
@@ -148,7 +148,8 @@ int net_accept(struct net_socket *listener, struct net_socket *socket, struct ad
     if (fd < 0)
         return listener_handle_accept_error(listener, errno);
     /*
-     * poll costs a tenth of an accept that finds no peer. A peer that arrives from now on makes a new event.
+     * If no other peer waits, ready() need not be called again before a new event. poll, which finds that out, costs a
+     * tenth of an accept that finds no peer.
      */
     if (!listener_has_waiting(listener))
         listener_clear_readable(listener);

@@ -82,10 +82,10 @@ static size_t iov_total_size(const struct iovec *iov, int iovcnt)
 }
 
 /*
- * Called after EFAULT, which means that the consumer's memory is not mapped, although registered memory must be mapped.
- * Touching the memory raises the fault that copying would have raised, so a program's or sanitizer's handler reports
- * the fault or maps the memory. Otherwise the connection would be lost without a visible cause. The bytes keep their
- * values, because the data may never arrive.
+ * Called after EFAULT, which means that the consumer's memory is not mapped, although registered memory must be
+ * mapped. Touching the memory raises the fault that copying would have raised, so a program's or sanitizer's handler
+ * reports the fault or maps the memory. Otherwise the connection would be lost without a visible cause. If `write`
+ * is true, each touched byte is stored with the value that it has, because the data may never arrive.
  */
 static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
 {
@@ -169,7 +169,8 @@ static ssize_t socket_recv(struct net_socket *socket, const struct iovec *iov, i
         socket_count_received(socket, (size_t)n);
     /*
      * After an error, the end of the stream or a short read, the socket is empty, and later input makes a new edge. But
-     * if the end of the stream was reported, a short read may have returned the last bytes before it.
+     * an end of the stream that epoll has already reported makes no new edge. Then the socket stays readable after a
+     * short read, so that the next recv returns the end of the stream.
      */
     if (n <= 0 || (!(socket->flags & SOCKET_ENDED) && (size_t)n < iov_total_size(iov, iovcnt))) {
         socket->flags &= ~(unsigned)SOCKET_READABLE;

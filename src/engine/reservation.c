@@ -10,9 +10,9 @@
  * Sockets that are not OpenNDK's: bind without SO_REUSEADDR succeeds only if the kernel has nothing at the address. If
  * that bind fails and bind with SO_REUSEADDR succeeds, there are either remains of closed connections (TIME_WAIT),
  * which do not count, or sockets that have SO_REUSEADDR too. sock_diag reports whether there is a living connection, or
- * only remains. If there is neither, a foreign socket is only bound. Two cases stay undetected: a foreign socket that
- * is only bound while there are remains, and a foreign socket that is bound later with SO_REUSEADDR (or with
- * SO_REUSEPORT by the same user, beside the connections of a shared endpoint).
+ * only remains. If it reports neither, there must be a foreign socket that is only bound. Two cases stay undetected: a
+ * foreign socket that is only bound while there are remains, and a foreign socket that is bound later with
+ * SO_REUSEADDR. At a shared endpoint's address, SO_REUSEPORT has the same effect for a socket of the same user.
  *
  * Port 0 selects one of the dynamic ports. Each host address has three kinds of bitmaps of these ports. `own` has the
  * ports that this process has reserved. `foreign` has the ports that others were found to use. It is cleared after up
@@ -44,8 +44,8 @@ enum {
     N_PORTS = 16384,
     BITS_PER_WORD = 64,
     N_WORDS = N_PORTS / BITS_PER_WORD,
-    MAX_SKIPPED = 63,        /* the most claims in a row that try no port without remains, because hardly any exists */
-    MAX_TRIES = 3 * N_PORTS, /* tries of one claim; limited, because others release and reserve ports meanwhile */
+    MAX_SKIPPED = 63,        /* the limit of port_range.max_skips */
+    MAX_TRIES = 3 * N_PORTS, /* limits the tries of one claim: others may release and reserve ports all the time */
     FOREIGN_SECONDS = 1,     /* after this time the map of others' ports is cleared */
     REMAINS_SECONDS = 60,    /* the length of TIME_WAIT */
 };
@@ -58,7 +58,7 @@ struct port_range {
     uint64_t foreign[N_WORDS];
     uint64_t used[2][N_WORDS]; /* ports that had connections or remains: [0] in this period, [1] in the period before */
     time_t foreign_since, used_since;
-    unsigned max_skips, n_skips; /* claims in a row that try no fresh port: their limit, and their count so far */
+    unsigned max_skips, n_skips; /* max_skips claims in a row try no fresh port; n_skips counts them */
 };
 
 struct net_reservation {
@@ -169,9 +169,9 @@ static void port_range_expire(struct port_range *range, bool drop_foreign)
 }
 
 /*
- * Finds the next port that the maps show as free, from index `start` to the end, then from 0, and marks it as own. The
- * maps may be out of date: only bind shows whether the port is free. Returns the port's index, or -1 if the maps show
- * no free port.
+ * Finds a port that the maps show as free, and marks the port as own. Searches from index `start` to the end, then
+ * from 0. Returns the port's index, or -1 if the maps show no free port. The maps may be out of date: only bind shows
+ * whether the port is free.
  */
 static int port_range_acquire(struct port_range *range, unsigned start, bool fresh_only, bool drop_foreign)
 {
@@ -266,9 +266,9 @@ static int reservation_tcp_bind(int fd, const struct addr *local, bool reuse, bo
 }
 
 enum claim {
-    CLAIM_FRESH,     /* the kernel has nothing at the address */
-    CLAIM_UNCHECKED, /* the address may have remains of closed connections; the claim does not look for sockets */
-    CLAIM_CHECKED,   /* the address may have remains, but no sockets */
+    CLAIM_FRESH,     /* succeeds only if the kernel has nothing at the address */
+    CLAIM_UNCHECKED, /* succeeds even if there are remains of closed connections; does not search for other sockets */
+    CLAIM_CHECKED,   /* succeeds if the kernel has nothing at the address, or only remains of closed connections */
 };
 
 static void reservation_close_sockets(struct net_reservation *r)
@@ -351,7 +351,7 @@ static int reservation_claim_any(struct net_reservation *r)
         i = port_range_acquire(r->range, start, fresh, drop_foreign);
         drop_foreign = false;
         if (i < 0 && fresh) {
-            fresh = false; /* the maps show no fresh port; the next claim searches them again, without a system call */
+            fresh = false; /* the maps show no fresh port, so this claim tries none */
             continue;
         }
         if (i < 0) {

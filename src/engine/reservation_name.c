@@ -49,7 +49,7 @@
 enum {
     SCATTER_CHARACTERS = 6,
     MAX_USERS = 32,
-    PRIVILEGED_PORTS = 1024, /* ports below it are privileged; the system's default */
+    PRIVILEGED_PORTS = 1024, /* the system's default; a port below this number needs a privilege */
 };
 
 /* ---- names ---- */
@@ -164,7 +164,7 @@ struct name_search {
     socklen_t name_len, own_len;
     struct tcp_users tcp;
     bool shows_all; /* `tcp` is complete: a user who is not in `tcp` has no socket at the address */
-    /* The first name that counts by the rules above; `found`: there is one. */
+    /* The first name that counts by the rules at the top of this file. `found`: there is such a name. */
     bool found, has_uid;
     uid_t uid;
     uint32_t inode;

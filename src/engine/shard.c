@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Drives a shard. base/owner.h decides which thread may drive it.
+ * Drives a shard. base/owner.h decides which thread may drive it. The functions take these steps:
  *
  *   shard_turn        acquire (waits) . sockets, work, timers . release . callbacks
  *   shard_post        push . acquire or ring . work . release, or release to the thread
- *   shard_post_once   try to acquire . work, the task . release, or release to the thread; otherwise as shard_post
- *   shard_post_lazy   push; nothing else while a consumer has the polling lease, otherwise as shard_post
+ *   shard_post_once   try to acquire . work, the task . release, or release to the thread
+ *                     if the token is not free, as shard_post
+ *   shard_post_lazy   push . if no consumer has the polling lease, the other steps of shard_post
  *   shard_poll        try to acquire . lease . sockets, work, timers . release, or release to the thread
  *
  * The invariant: no queued task is forgotten. An owner runs the queue again if its release reports that the doorbell
@@ -33,7 +34,7 @@ enum {
     MAX_THREAD_ROUNDS = 16,   /* rounds of work in the thread's turn, before it delivers callbacks */
     MAX_CALLS = 64,           /* callbacks between two turns */
     DEFAULT_SOCKET_BATCH = 8, /* small, so that the sockets' data is still cached when the callbacks run */
-    MIN_LEASE_POLLS = 4,      /* so many polls in a row begin a lease; a single poll before NdkArmCq begins no lease */
+    MIN_LEASE_POLLS = 4,      /* polls in a row that begin a lease; not 1, because a consumer polls before NdkArmCq */
     MAX_POLL_GAP_NS = 200000, /* after a longer gap between two polls, the count of polls in a row restarts */
     TOKEN_SPINS = 200,
 };
@@ -115,9 +116,9 @@ static bool shard_run_work(struct shard *s)
 }
 
 /*
- * Serves sockets and work, then fires the timers that were due before the sockets were polled. So if a peer's answer
- * has arrived, it counts, even if its time limit passed while the thread was not running. The clock is read again for
- * timers that this turn sets.
+ * Serves sockets and work, then fires the timers that were due before the sockets were polled. So an answer that has
+ * arrived stops its timer, even if the timer became due while the thread was not running. Discards the time that was
+ * read before the poll, so that timers which this turn sets begin at the present time.
  */
 static bool shard_run_all(struct shard *s)
 {
@@ -162,7 +163,7 @@ static bool shard_release_in_thread(struct shard *s, bool last_round)
     s->has_calls = false; /* the thread delivers callbacks after this turn anyway */
     atomic_store_explicit(&s->driving_thread, NULL, memory_order_relaxed);
     if (last_round) {
-        owner_release_to_thread(&s->owner); /* to this thread itself: WAKE makes it run another turn before it sleeps */
+        owner_release_to_thread(&s->owner); /* this thread runs another turn before it sleeps */
         return true;
     }
     if (owner_release(&s->owner))
@@ -265,9 +266,10 @@ void shard_post_once(struct shard *s, struct task *task)
 }
 
 /*
- * A shard_post_once of the same task may run at the same time and find the task queued but not urgent. Both functions
- * access the owner word after they have set their bits. If this function accesses the word first, shard_post_once
- * drives the shard and runs the task. Otherwise this function sees URGENT, or the task has run.
+ * Another thread may call shard_post_once for the same task at the same time, and find the task queued but not urgent.
+ * Then the task must not wait. Both functions access the owner word after they have set their bits. If this function
+ * accesses the word first, shard_post_once drives the shard and runs the task. If shard_post_once accesses the word
+ * first, this function reads URGENT, or the task has run already.
  */
 bool shard_post_lazy(struct shard *s, struct task *task)
 {
@@ -299,7 +301,7 @@ void shard_call(struct shard *s, struct task *task)
     shard_enter(s);
     task_stack_push(&s->called, task);
     if (shard_is_owner(s))
-        s->has_calls = true; /* the release of the token wakes the thread, once for all callbacks */
+        s->has_calls = true; /* the thread is woken by the release of the token: one wake for several callbacks */
     else
         (void)owner_wake(&s->owner);
     shard_exit(s);

@@ -54,8 +54,8 @@ void shard_post_once(struct shard *s, struct task *task);
  */
 bool shard_post_lazy(struct shard *s, struct task *task);
 /*
- * Queues the task as shard_post_once does, but never drives the shard in this thread. For a caller that holds a lock,
- * a token or memory for which the shard's work may wait.
+ * Queues the task as shard_post_once does, but never drives the shard in this thread. Needed by a caller that holds
+ * something that the shard's work may wait for: a lock, a token or memory.
  */
 void shard_enqueue(struct shard *s, struct task *task);
 /*

@@ -81,7 +81,7 @@ static void connection_search_add(void *context, const struct nlmsghdr *answer)
     struct connection_search *search = context;
     const struct inet_diag_msg *m = NLMSG_DATA(answer);
 
-    /* If the kernel finds no connection as requested, it may answer with a listener. */
+    /* If the kernel finds no such connection, it may answer with a listener, which is ignored here. */
     if (m->idiag_state == TCP_LISTEN || m->id.idiag_sport != htons(addr_port(search->local)) ||
         !diag_is_host(m->id.idiag_src, m->idiag_family, search->local))
         return;

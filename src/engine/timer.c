@@ -36,8 +36,9 @@ void timers_init(struct shard *s)
 }
 
 /*
- * Among the FIFOs whose last timer is not due after the deadline, returns the FIFO whose last timer is due latest. If
- * there is none, returns an empty FIFO, or MAX_TIMER_FIFOS if no FIFO is empty.
+ * Returns a FIFO to which a timer with this deadline can be appended. A FIFO fits if its last timer is due at or
+ * before the deadline. If several fit, returns the one whose last timer is due latest. If none fits, returns an empty
+ * FIFO, or MAX_TIMER_FIFOS if no FIFO is empty.
  */
 static unsigned timer_find_fifo(struct shard *s, uint64_t deadline)
 {

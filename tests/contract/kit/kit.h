@@ -4,8 +4,8 @@
  * provider.h. Every case runs in a process of its own. A failed check prints the expected and the actual value, and
  * ends that process.
  *
- * A case is one function, named for its rule and registered by CASE. The comment above it contains `covers: CON-04`.
- * A case has no time limits of its own: only the watchdog ends a case that takes too long.
+ * A case is one function, named for its rule and registered by CASE. The comment above it has the rule's number, for
+ * example `covers: CON-04`. A case has no time limits of its own: only the watchdog ends a case that takes too long.
  */
 #ifndef TESTS_CONTRACT_KIT_H
 #define TESTS_CONTRACT_KIT_H
@@ -110,7 +110,7 @@ void kit_wait_calls(struct kit_call *call, int calls);
 /* Waits until *counter is at least value. Only kit_increment wakes the waiting thread. */
 void kit_wait_count(atomic_int *counter, int value);
 void kit_increment(atomic_int *counter);
-/* Sleeps 50 ms, so that an event that must not happen can happen. A correct provider passes with any other length. */
+/* Sleeps 50 ms, in which a faulty provider may cause the event that the case forbids. The length is not critical. */
 void kit_pause(void);
 
 /* ---- one end of a connection, with all objects of its consumer ---- */

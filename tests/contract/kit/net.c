@@ -181,8 +181,8 @@ static bool net_is_reachable(const struct sockaddr_storage *from, const struct s
 }
 
 /*
- * Waits until `to` can be reached. The kernel activates an IPv6 address, and then its routes, some time after it has
- * accepted the command, and until then may choose another route. Therefore datagrams are sent until they arrive.
+ * Waits until `to` can be reached: sends datagrams until they arrive. The kernel activates a new IPv6 address, and
+ * then its routes, some time after the command that added the address. Until then the kernel may choose another route.
  */
 static void net_wait_reachable(const struct sockaddr_storage *from, const struct sockaddr_storage *to)
 {
