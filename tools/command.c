@@ -26,7 +26,7 @@ enum { HELP, VERSION, N_COMMON };
 struct parser {
     const struct command *command;
     void *options;
-    struct option *longs; /* with a zero entry at the end; val is FIRST_LONG + the option's index */
+    struct option *longs; /* ends with a zero entry; an entry's `val` is FIRST_LONG + the option's index */
     size_t n_longs;
     char shorts[2 + 2 * 128 + 1];
     size_t short_index[128];
@@ -179,7 +179,7 @@ static const struct option *parser_nearest(const struct parser *p, const char *w
     return nearest;
 }
 
-/* Windows' programs ignore the case of switches. If a word is an option in another case, corrects the case in place. */
+/* If a word is an option in another case, corrects the case in place. Windows' programs ignore a switch's case. */
 static void parser_correct_case(const struct parser *p, char *word)
 {
     size_t dashes = strspn(word, "-"), len = strcspn(word + dashes, "=");
@@ -212,7 +212,7 @@ static void parser_write_given_name(const struct parser *p, int got, int long_in
 
 /* ---- values ---- */
 
-/* Writes "off, go-on or stop is expected". */
+/* Writes which values the option can have, for example "off, go-on or stop is expected". Returns `message`. */
 static const char *option_write_choices(const struct command_option *o, char *message)
 {
     size_t len = 0;

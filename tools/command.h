@@ -34,17 +34,17 @@ enum command_kind {
 
 struct command_option {
     const char *names; /* all spellings: "-s, --size, -ts". NULL: `text` is a heading for the options that follow */
-    const char *value; /* the value's name in --help; for a choice all values, "off|on". NULL: the option has no value.
-                          In brackets, "[SECONDS]": the value is optional, only for COMMAND_CALL */
+    const char *value; /* the value's name in --help, or all values of a choice, "off|on". NULL: no value is possible.
+                          Brackets, "[SECONDS]": the value of a COMMAND_CALL option is optional */
     const char *text;  /* what the option does */
     enum command_kind kind;
     size_t at;
     double low, high;     /* the least and greatest number, size or time. --help prints them unless high is 0 */
     const char *standard; /* the default as --help prints it */
     /*
-     * For COMMAND_CALL: stores the value. `at` points into the tool's options at the offset command_option.at: to a
-     * field, or, with offset 0, to all options. `value` is NULL if the user has given no value. Returns NULL, or what
-     * is wrong with the value, for example "a list of zero, write and read is expected".
+     * Stores the value of a COMMAND_CALL option. The parameter `at` is the address of the tool's options plus the
+     * offset command_option.at. `value` is NULL if the user has given no value. Returns NULL, or what is wrong with
+     * the value, for example "a list of zero, write and read is expected".
      */
     const char *(*set)(void *at, const char *value);
 };
@@ -60,7 +60,7 @@ struct command {
     const char *const *usage; /* command lines without the tool's name; NULL at the end */
     const struct command_option *options;
     size_t n_options;
-    /* Stores an argument that is no option. Returns NULL, or what is wrong. NULL: the tool accepts no arguments. */
+    /* Stores an argument that is no option, and returns NULL or what is wrong. Not set if no argument is accepted. */
     const char *(*add_argument)(void *options, const char *word);
     const struct command_status *statuses; /* exit codes; a NULL text at the end */
     const char *notes;                     /* printed at the end of --help without wrapping; may be NULL */

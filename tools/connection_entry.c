@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPARE_CONNECTIONS = 16 }; /* room for connections that begin between the two calls */
+enum { SPARE_CONNECTIONS = 16 }; /* room for connections that begin after the list's length was read */
 
 static bool connection_entry_is_of(const ondk_connection_t *entry, NDK_CONNECTOR *k)
 {
@@ -17,7 +17,7 @@ static bool connection_entry_is_of(const ondk_connection_t *entry, NDK_CONNECTOR
            !memcmp(&entry->local, &local, sizeof local) && !memcmp(&entry->foreign, &peer, sizeof peer);
 }
 
-/* Copies and searches the whole list, which is short: a tool has only its own connections and waiting requests. */
+/* Searches a copy of the library's list. The list is short: it has only the tool's own connections and requests. */
 bool connection_entry_find(const struct consumer *c, ondk_connection_t *entry)
 {
     uint32_t room = ondk_adapter_connections(c->adapter, NULL, 0) + SPARE_CONNECTIONS, count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds a consumer's connection in the library's list. An entry of the list has what both ends agreed on. */
+/* Finds a consumer's connection in the library's list. The entry has what both ends agreed on, such as the CRC. */
 #ifndef TOOLS_CONNECTION_ENTRY_H
 #define TOOLS_CONNECTION_ENTRY_H
 

@@ -33,7 +33,7 @@ static const char *endpoint_parse_port(struct endpoint *e, const char *text)
     return NULL;
 }
 
-/* Checks a host. A host with a colon cannot be a name, so it must be an IPv6 address, and its zone an interface. */
+/* Checks a host. A host with a colon must be an IPv6 address, and the zone of the address must be an interface. */
 static const char *endpoint_check_host(const struct endpoint *e)
 {
     struct sockaddr_storage ignored;

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* Writes the text, with references for the characters that HTML and XML interpret, and without control characters. */
+/* Writes text for HTML or XML: replaces <, >, & and " by references such as &lt;, and omits control characters. */
 void html_text_write(FILE *out, const char *text);
 
 #endif

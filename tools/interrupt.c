@@ -75,7 +75,7 @@ void interrupt_catch(void (*on_interrupt)(void))
     if (pthread_create(&thread, NULL, interrupt_run, NULL) == 0)
         pthread_detach(thread);
     else
-        pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* without the thread, a signal ends the process at once */
+        pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* no thread waits for the signals: let them end the process */
 }
 
 bool interrupt_received(void)

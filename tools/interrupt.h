@@ -11,11 +11,14 @@
 /*
  * Starts a thread that waits for the signals. Blocks the signals in the calling thread and in the threads that it
  * creates later, so this must be called before other threads are created. After interrupt_received has become true, the
- * waiting thread calls on_interrupt once, unless it is NULL. on_interrupt is no signal handler: it may take locks.
+ * waiting thread calls on_interrupt once. on_interrupt is no signal handler, so it may take locks. It may be NULL.
  */
 void interrupt_catch(void (*on_interrupt)(void));
 bool interrupt_received(void); /* may be called by any thread */
-/* Sets what the tool waits for after an interrupt: "for the server". The text must stay valid. For any thread. */
+/*
+ * Sets the words after "interrupted, waiting" in the line on stderr, for example "for the server". The text must stay
+ * valid. May be called by any thread.
+ */
 void interrupt_set_wait(const char *text);
 /* Waits for `seconds`, or until an interrupt. Returns false after an interrupt. */
 bool interrupt_sleep(double seconds);

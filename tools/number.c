@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers on a command line: see number.h. The C library's functions also accept blanks and signs, and wrap around. */
+/* Numbers on a command line: see number.h. Refuses blanks and signs, which the C library's functions accept. */
 #include "number.h"
 
 #include <ctype.h>
@@ -40,7 +40,7 @@ bool number_parse_c(const char *text, uint64_t high, uint64_t *value)
     return number_parse_base(text, 0, 0, high, value);
 }
 
-/* Parses digits and an optional fraction. Returns the text after them, or NULL if the text does not begin so. */
+/* Parses a decimal number with an optional fraction. Returns the text after it, or NULL if there is no such number. */
 static const char *number_parse_digits(const char *text, double *number)
 {
     size_t len = strspn(text, "0123456789");
@@ -49,7 +49,7 @@ static const char *number_parse_digits(const char *text, double *number)
     len += text[len] == '.';
     len += strspn(text + len, "0123456789");
     *number = strtod(text, &end);
-    /* fails if strtod has read an exponent or hexadecimal digits, or has expected another decimal point */
+    /* strtod reads more if there is an exponent or an "x", and less if it expects another decimal point. */
     return len > 0 && end == text + len ? end : NULL;
 }
 

@@ -37,8 +37,9 @@ bool print_is_lost(void);
 /* Prints "step failed: STATUS_X (0x...)" and advice for this status. */
 void print_failed(const char *step, NTSTATUS status);
 /*
- * Prints the step and status as print_failed does, and then the provider's reason and the advice for this reason. Does
- * not print the advice for the status, which is less specific and may contradict. If reason is 0, calls print_failed.
+ * Prints the step and status as print_failed does, and then the provider's reason and the advice for this reason. The
+ * advice for the status is not printed, because it is less specific and may contradict. If reason is 0, calls
+ * print_failed.
  */
 void print_failed_for(const char *step, NTSTATUS status, uint32_t reason);
 /* Like print_failed, with the caller's own advice. */

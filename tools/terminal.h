@@ -25,7 +25,7 @@ void progress_show(const char *format, ...) __attribute__((format(printf, 1, 2))
  */
 void progress_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void progress_end(void);
-/* Removes the line of progress. Must be called before other output to a terminal, and at the end, by any thread. */
+/* Removes the line of progress. Must be called before other output to a terminal, and at the end. For any thread. */
 void progress_clear(void);
 
 #endif

@@ -269,8 +269,8 @@ static bool ndkinfo_print_json(const struct options *o, json_t *adapters)
 }
 
 /*
- * Shows the wanted adapters. indexes[i] is the interface of the i-th name, or 0 for a name without interface, which
- * was reported before. Returns the exit code.
+ * Shows the adapters that the user has named, or all. indexes[i] is the interface of the i-th name; 0: no interface
+ * has this name, and a message was printed. Returns the exit code.
  */
 static int ndkinfo_show(const struct options *o, const uint32_t *indexes)
 {

@@ -14,11 +14,11 @@ struct options {
     const char *names[MAX_NAMES]; /* indexes, names or addresses of interfaces to show; if none, all are shown */
     uint32_t n_names;
     bool verbose, list, json, csv;
-    const char *profile; /* the name given by --profile; NULL: ONDK_PROFILE may name a profile */
+    const char *profile; /* the value of --profile; NULL: not given, the environment variable ONDK_PROFILE applies */
     ondk_config_t config;
 };
 
-/* Fills in *o. Returns -1, or the code with which the program must exit: help or an error was printed. */
+/* Fills in *o and returns -1. If help or an error was printed instead, returns the exit code of the program. */
 int options_parse(struct options *o, int argc, char **argv);
 
 #endif

@@ -68,9 +68,9 @@ static bool client_request(struct client *c, const struct order *o)
 }
 
 /*
- * Waits until all messages of the server have arrived, and verifies the server's writes. With --check the server
- * posts at most s->window writes on each queue pair between two calls. Fails if the server reports more, because
- * verifying them could take for ever.
+ * Waits until all messages of the server have arrived. With --check, verifies the server's writes since the last call.
+ * A server posts at most s->window writes on each queue pair between two calls. If the server reports more, fails,
+ * because verifying a false number of writes could take for ever.
  */
 static bool client_wait_arrived(struct client *c)
 {
@@ -194,7 +194,7 @@ static bool client_check_interval(struct client *c, uint64_t now)
     return true;
 }
 
-/* Reports the rest of the run after the last whole interval. `whole` is true if the server has sent its part. */
+/* Reports a run's last, incomplete interval. `whole`: the run has succeeded, so c->outcome has the server's part. */
 static void client_end_intervals(struct client *c, uint64_t now, bool whole)
 {
     client_set_interval(c, now);
@@ -282,7 +282,10 @@ static bool client_run(struct client *c)
     return c->o->latency ? client_run_latency(c) : client_run_bandwidth(c);
 }
 
-/* Returns `peak`, or the average rate if that is higher, because the peak omits fractions and a short last slice. */
+/*
+ * Returns the higher one of `peak` and the average rate. The measured peak may be lower than the average: it omits a
+ * short last slice of the run, and the server's peak has no fraction.
+ */
 static double client_peak(const struct rate *r, double peak)
 {
     return peak > rate_messages(r) ? peak : rate_messages(r);
@@ -332,7 +335,7 @@ static bool client_measure(struct client *c, uint32_t size)
     return whole;
 }
 
-/* Sends the order that ends the session, even if data differed, because the server waits for the order. */
+/* Sends ORDER_END, for which the server waits. Sends it even if data differed, but not after another failure. */
 static void client_end_session(struct client *c)
 {
     const struct order end = { .kind = ORDER_END };
@@ -344,11 +347,12 @@ static void client_end_session(struct client *c)
     s->failed = NDKPERF_OK;
     s->phase = PHASE_END;
     s->check = false;
-    s->is_ending = true; /* a measured connection may end before the server's last answer arrives */
+    /* From now on the end of a measured connection is no failure: it may precede the server's last answer. */
+    s->is_ending = true;
     if (c->sampling)
         (void)client_wait_answer(s);
     c->sampling = false;
-    /* After a failure the first answer may belong to an earlier order. The content of answers is not read here. */
+    /* After a failure, the answer that arrives may belong to an earlier order. Its content is not used. */
     if (client_send_order(c, &end) && client_wait_answer(s))
         session_disconnect(s);
     if (code != NDKPERF_OK)

@@ -19,8 +19,8 @@ struct client {
     uint64_t interval_at, interval_messages; /* start of the interval, and number of messages before it */
     uint64_t server_messages, server_ns;     /* from the server's last answer to ORDER_SAMPLE */
     uint64_t server_laps;                    /* how many of the server's messages on each queue pair were verified */
-    uint64_t flushes;     /* empty last messages requested from the server since the start (flow.h) */
-    unsigned step, steps; /* number of the current size, and number of sizes */
+    uint64_t flushes;                        /* flushes (flow.h) requested from the server since the start */
+    unsigned step, steps;                    /* number of the current size, and number of sizes */
     bool warmup;
     bool sampling; /* an ORDER_SAMPLE is unanswered */
     struct outcome outcome;
@@ -28,7 +28,7 @@ struct client {
 
 /* Ends the run if its time is over; updates the peak rate, the live line and the intervals. */
 bool client_check_clock(struct client *c, uint64_t now);
-/* Ends a run, or one window with --check: waits until both ends have all messages. `first`, `count`: struct order. */
+/* Sends ORDER_FLUSH with `first` and `count` (struct order). Waits until all messages of both ends have arrived. */
 bool client_flush(struct client *c, uint64_t first, uint64_t count);
 
 bool client_run_latency(struct client *c);

@@ -27,7 +27,7 @@ enum { COMPARE_WORSE = 1, JSON_FORMAT = 1 };
 
 /* A value that is compared. */
 struct measure {
-    const char *label, *part, *name; /* part: the member of the result that contains the value, or NULL */
+    const char *label, *part, *name; /* `name` is a member of the result's member `part`; NULL: of the result itself */
     double unit;
     bool is_rate; /* more is better */
     bool decides; /* the exit code depends on this value */
@@ -54,7 +54,7 @@ struct compare {
     const char *html;
     double threshold; /* per cent */
     json_t *rows, *differences;
-    unsigned compared, deciding, worse, missing; /* deciding, worse, missing: only values with `decides` */
+    unsigned compared, deciding, worse, missing; /* counts; the last three only of values with `decides` */
 };
 
 /* ---- the command line ---- */

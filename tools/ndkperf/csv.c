@@ -51,7 +51,7 @@ void csv_interval(FILE *out, const struct session *s, const struct interval *i)
                      rate_messages(&i->client) + rate_messages(&i->server));
 }
 
-/* Writes each CPU time divided by the messages of both ends. With --bidirectional only the row `both` has CPU times. */
+/* Writes each end's CPU time per message of both ends. With --bidirectional, called only for the row `both`. */
 static void csv_cpu(FILE *out, const struct result *r)
 {
     double messages = (double)(r->client.messages + r->server.messages);

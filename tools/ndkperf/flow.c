@@ -23,7 +23,10 @@ static bool flow_is_latency(const struct session *s)
     return s->run.flags & ORDER_LATENCY;
 }
 
-/* Returns how many answers a queue pair may have in flight: for latency with --check 1, because all use one memory. */
+/*
+ * Returns how many answers a queue pair may have in flight. With --latency and --check only one, because all answers
+ * are sent from the same memory, and each answer has another content.
+ */
 static uint64_t flow_max_answers(const struct session *s)
 {
     if (flow_is_latency(s))
@@ -31,7 +34,7 @@ static uint64_t flow_max_answers(const struct session *s)
     return s->both ? s->spare - 1 : s->window;
 }
 
-/* Sends the answers that are due: to a message whose latency is measured, otherwise a credit for further sends. */
+/* Sends the answers that are due: messages of the run's size if latency is measured, otherwise credits (flow.h). */
 static bool flow_send_answers(struct session *s, struct lane *l)
 {
     bool latency = flow_is_latency(s);

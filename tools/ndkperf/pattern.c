@@ -8,7 +8,7 @@
 
 #include "monotonic.h"
 
-static const uint64_t WRITTEN_NS = 1000000000; /* time for a message to become complete after its last byte */
+static const uint64_t WRITTEN_NS = 1000000000; /* how long written_differs waits for a message's earlier bytes */
 
 static uint64_t pattern_word(uint32_t lane, uint64_t message, uint32_t word)
 {

@@ -7,7 +7,7 @@
 
 /* Fills a message with bytes that depend on the queue pair's index `lane` and the message's number. */
 void pattern_fill(uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);
-/* Returns the offset of the first byte that differs, or len. */
+/* Returns the offset of the first byte that differs from what pattern_fill writes, or len. */
 uint32_t pattern_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);
 /* Reads the last byte of a message that the peer writes by RDMA. This end polls the byte to detect the write. */
 uint8_t written_mark(const uint8_t *at);

@@ -135,7 +135,7 @@ static int perftest_parse(struct perftest_options *o, int argc, char **argv)
 
 static const char rule[] = "---------------------------------------------------------------------------------------";
 
-/* Returns whether this end can measure the data's time. A server is passive in read tests and one-way write tests. */
+/* Returns whether this end can time the transfer. A server is passive in read tests and one-way write tests. */
 static bool perftest_has_time(const struct perftest *p)
 {
     return p->options->client || p->test->verb == PERFTEST_SEND ||

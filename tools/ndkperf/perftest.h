@@ -30,7 +30,7 @@ struct perftest_test {
     const char *name;
     enum perftest_verb verb;
     bool latency;
-    unsigned addresses_before; /* extra exchanges of addresses between connecting the data QP and the data */
+    unsigned addresses_before; /* after the data QP is connected, addresses are exchanged this many more times */
     bool reports_after;        /* after the data, addresses and then reports are exchanged */
     bool addresses_after;      /* at the end, addresses are exchanged */
 };
@@ -45,7 +45,7 @@ struct perftest_options {
     ondk_config_t config;
 };
 
-/* The kinds of results of a link. link.ready counts the results that have arrived and that no wait has consumed. */
+/* The kinds of results. A link's `ready` counts the results of each kind that perftest_wait has not yet consumed. */
 enum perftest_request { PERFTEST_RECEIVED, PERFTEST_POSTED };
 
 struct perftest_link {
@@ -100,15 +100,15 @@ bool perftest_check(struct perftest *p, struct perftest_link *l, const char *ste
 bool perftest_open(struct perftest *p, uint32_t if_index);
 /* Client: connects to the server. Server: waits for a client. */
 bool perftest_connect_control(struct perftest *p);
-/* Exchanges what the test needs, and opens the connection of the data. */
+/* Exchanges settings and memory addresses with the peer, and opens the connection of the data. */
 bool perftest_prepare(struct perftest *p);
-/* Exchanges what follows the data, and disconnects. */
+/* Exchanges the messages that follow the data, and disconnects. */
 bool perftest_finish(struct perftest *p);
 void perftest_close(struct perftest *p);
 
 /*
- * Returns whether the connection or the user has ended the test. The caller must read results, and memory that the peer
- * writes, after this call and not before, because data may have arrived before the end.
+ * Returns whether the connection or the user has ended the test. The caller must call this first, and then read
+ * results and the memory that the peer writes. Otherwise it would miss data that arrives just before the end.
  */
 bool perftest_is_over(struct perftest_link *l);
 /* Prints that the test has ended early. Returns false. */
@@ -126,7 +126,7 @@ bool perftest_post_receive(struct perftest *p, struct perftest_link *l, uint32_t
 
 /* ---- perftest_data.c ---- */
 
-/* Transfers the data of the test. Sets p->seconds, and p->times for a latency that this end measures. */
+/* Transfers the data of the test. Sets p->seconds. If this end measures a latency, also sets p->times. */
 bool perftest_transfer(struct perftest *p);
 
 #endif

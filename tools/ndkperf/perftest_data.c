@@ -226,7 +226,7 @@ static bool data_transfer(struct perftest *p)
                                 : data_receive_all(p);
     if (p->test->verb == PERFTEST_WRITE && p->test->latency)
         return data_write_in_turn(p);
-    if (!is_client) /* the server of the other tests is passive */
+    if (!is_client) /* the server is passive in tests of reads and one-way writes */
         return true;
     if (p->test->verb == PERFTEST_WRITE)
         return data_post_all(p, data_post_write);

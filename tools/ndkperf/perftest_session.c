@@ -29,7 +29,7 @@ enum {
 };
 static const uint64_t LONG_WAIT_NS = 10000000000; /* a longer wait is reported */
 
-/* Follows the version's text, so that a peer recognizes ndkperf. perftest's tools ignore this mark. */
+/* This mark follows the version's text, and shows the peer that this end is ndkperf. perftest's tools ignore it. */
 #define OWN_MARK "OpenNDK"
 
 /* clang-format off */
@@ -118,7 +118,7 @@ static bool session_check_length(struct perftest *p, const struct perftest_link 
                                                              (unsigned)l->received_length, (unsigned)expected);
 }
 
-/* Stores a result. Returns false after a message if the request failed or the message has the wrong length. */
+/* Counts a result. Returns false after a message if the request failed, or if a message has the wrong length. */
 static bool link_count(struct perftest *p, struct perftest_link *l, const NDK_RESULT_EX *result)
 {
     enum perftest_request which = (enum perftest_request)(uintptr_t)result->RequestContext;
@@ -201,7 +201,7 @@ static bool control_exchange(struct perftest *p, const void *mine, void *theirs,
     return control_send(p, mine, size) && control_receive(p, theirs, size);
 }
 
-/* Exchanges version, area of small messages, cache line size and MTU. The MTU is text; iWARP has none. */
+/* Exchanges version, area of small messages, cache line size and MTU. The MTU is a text, which iWARP does not use. */
 static bool session_exchange_settings(struct perftest *p)
 {
     char mine[16] = "5.96\0" OWN_MARK, theirs[16], mtu[2];
@@ -221,7 +221,7 @@ static bool session_exchange_settings(struct perftest *p)
     return control_exchange(p, &word, &other, sizeof word) && control_exchange(p, "3", mtu, sizeof mtu);
 }
 
-/* Exchanges the memory that the peer uses. The message is big-endian and has fields for other transports. */
+/* Exchanges the address and token of the memory that the peer uses. Other fields of the message are not for iWARP. */
 static bool session_exchange_addresses(struct perftest *p)
 {
     bool has_credit = p->test->verb == PERFTEST_SEND && !p->test->latency;

@@ -33,7 +33,7 @@ struct plot {
 struct plot_curve *plot_add_curve(struct plot *p, const char *name, bool dashed);
 /* Adds a point. Leaves out a point that a logarithmic axis cannot show. */
 void plot_add_point(const struct plot *p, struct plot_curve *c, double x, double y);
-/* Writes the plot with its title, unless no curve has two points; then frees the curves. */
+/* Writes the plot with its title if a curve has at least two points. Frees the curves in any case. */
 void plot_write(FILE *out, struct plot *p);
 
 #endif

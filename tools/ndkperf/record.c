@@ -64,8 +64,8 @@ static json_t *record_rate(const struct rate *r, uint32_t size, bool peak)
 }
 
 /*
- * Sets the sum of both ends' rates, and the rate of each end in the members "client" and "server". If has_server is
- * false, only the client's rate is known.
+ * Sets the client's rate. With --bidirectional, sets the sum of both ends' rates instead, and each end's rate in the
+ * members "client" and "server". If has_server is false, the sum's rates and "server" are null.
  */
 static void record_set_rates(const struct session *s, json_t *object, uint32_t size, const struct rate ends[2],
                              bool has_server, bool peak)

@@ -154,7 +154,7 @@ static struct cell report_cell(bool known, int decimals, double value)
     return c;
 }
 
-/* One line of bandwidth. CPU times are per message of both ends. */
+/* One line of bandwidth. Each end's CPU time is divided by the messages of both ends. */
 struct bandwidth {
     uint64_t messages;
     double per_second, seconds;
@@ -188,7 +188,7 @@ static struct bandwidth report_end_bandwidth(const struct result *r, const struc
                                requests_of };
 }
 
-/* Prints one line. With --bidirectional prints a line for each end, and one for the sum of both ends. */
+/* Prints the client's line. With --bidirectional, also prints a line for the server, and one for both together. */
 static void report_bandwidths(const struct session *s, const struct result *r)
 {
     uint64_t messages = r->client.messages + r->server.messages;
@@ -203,7 +203,7 @@ static void report_bandwidths(const struct session *s, const struct result *r)
         b.requests_of = "both";
         b.messages = messages;
         b.per_second += rate_messages(&r->client);
-        b.peak = report_cell(false, 0, 0); /* the two peaks may be at different times */
+        b.peak = report_cell(false, 0, 0); /* unknown, because the two peaks may be at different times */
     }
     b.client_cpu = report_cell(true, 3, report_per_message(r->client_cpu_us, messages));
     b.server_cpu = report_cell(r->has_server, 3, report_per_message(r->server_cpu_us, messages));

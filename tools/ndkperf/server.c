@@ -22,9 +22,9 @@ struct server {
     struct outcome outcome;
     struct meter meter;
     uint64_t cpu_from, flushes, messages;
-    uint64_t pumped_at; /* when all requests of this run (--check: window) had completed; 0: not yet */
+    uint64_t pumped_at; /* when this end's requests of the run (--check: of the lap) had completed; 0: not yet */
     uint64_t live_at;
-    double live_traffic, run_traffic; /* server_traffic() at the last live line, at the start of the run */
+    double live_traffic, run_traffic; /* server_traffic() at the last live line, and at the start of the run */
     uint32_t turn;                    /* write latency: the queue pair on which the client writes next */
     uint64_t turns;
     bool flushing, ended, different, running;

@@ -26,7 +26,7 @@ enum {
     ID_BITS = 4
 };
 static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* memory for --check, of all queue pairs */
-static const uint64_t IDLE_NS = 100000000;         /* then an end is idle; no measured round trip takes as long */
+static const uint64_t IDLE_NS = 100000000;         /* an end is idle after this time; no round trip takes as long */
 static const uint64_t REQUEST_BYTES = 256;         /* approximate memory of the provider for a request and its result */
 static const uint64_t CONNECTION_BYTES = 128 << 10; /* the provider's memory for a connection's partial frames */
 
@@ -76,7 +76,7 @@ bool session_refuse(struct session *s, enum ndkperf_exit code, const char *forma
     return session_set_failed(s, code);
 }
 
-/* Fails with the connector's reason. Waits for the disconnect event, because the connector has no reason before it. */
+/* Fails with the connector's reason. After a lost connection, first waits for the disconnect event with the reason. */
 static bool session_post_failed(struct session *s, struct consumer *c, const char *step, NTSTATUS status)
 {
     if (status == STATUS_CONNECTION_INVALID)
@@ -108,10 +108,13 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The most credits in flight. A credit stands for a quarter of the window, rounded down: for 1 message of 7. */
+/* The most credits in flight, reached with a window of 7: a credit is then for 7 / 4 = 1 message. */
 enum { MAX_CREDITS = 7 };
 
-/* Returns a queue pair's receives beyond the window: one for an empty last message, with `both` one for each credit. */
+/*
+ * Returns how many receives a queue pair needs for empty messages, in addition to the window: one for a flush, and
+ * with `both` one for each credit in flight.
+ */
 static uint32_t session_spare(uint32_t window, bool both)
 {
     return both ? 1 + (window < MAX_CREDITS ? window : MAX_CREDITS) : 1;
@@ -347,8 +350,8 @@ static unsigned session_poll_control(struct session *s)
 }
 
 /*
- * Returns whether the adapter has transferred bytes in the last tenth of a second. The peer's reads and writes have no
- * completions at this end, but they are faster if this end polls.
+ * Returns whether the adapter has transferred bytes in the last tenth of a second. If so, this end continues to poll:
+ * the peer's reads and writes have no completions at this end, but are faster while it polls.
  */
 static bool session_has_traffic(struct session *s, uint64_t now)
 {

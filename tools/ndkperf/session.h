@@ -24,7 +24,7 @@ enum area { AREA_RECEIVE, AREA_TARGET, AREA_SOURCE };
 enum id { ID_RECEIVE, ID_SEND, ID_WRITE, ID_READ, ID_FLUSH, ID_ANSWER };
 
 struct lane {
-    struct consumer c; /* must be first: QPContext is the address of c, which is then also that of the struct lane */
+    struct consumer c; /* must be first: QPContext is the address of c, and is used as that of the struct lane */
     struct consumer_region memory;
     uint32_t index, peer_token;
     uint64_t peer_address;
@@ -34,7 +34,7 @@ struct lane {
     uint32_t uncredited;          /* messages received since the last credit */
     uint32_t owed;                /* answers that wait until an earlier answer has completed */
     uint64_t answered, confirmed; /* answers posted and completed since the start */
-    uint64_t flushes;             /* empty last messages received since the start (flow.h) */
+    uint64_t flushes;             /* flushes (empty last messages: flow.h) received since the start */
 };
 
 /* The requests of a bandwidth run that this end posts: see pump.h. */
@@ -44,7 +44,7 @@ struct pump {
     uint64_t completed; /* completed requests of all queue pairs */
     uint32_t burst;
     bool corrupt;
-    bool over; /* set when the run's time is over: afterwards only a window that has begun is completed */
+    bool over; /* set when the run's time is over; with --check, a window that has begun is still completed */
 };
 
 struct session;
@@ -63,7 +63,7 @@ struct session {
     struct lane *lanes;
     uint32_t lane_count, qps; /* qps: the number of measured queue pairs to create */
     uint32_t window, inline_size, max_size;
-    uint32_t spare;         /* each queue pair's receives and requests beyond the window, for empty messages */
+    uint32_t spare;         /* extra receives and requests of each queue pair, for empty messages (flow.h) */
     uint32_t stride, slots; /* slots: how many messages an area has room for; with --check this is `window` */
     bool check, both;       /* both: --bidirectional */
     struct order run;       /* the current run */
@@ -88,11 +88,11 @@ struct session_needs {
     uint32_t window, qps, size;
     bool check, both;
 };
-/* Returns how many requests each queue pair can have in progress, at most `window`. 0: not even one. */
+/* Returns how many requests each queue pair can have in progress: from 0 to needs->window. */
 uint32_t session_window(const NDK_ADAPTER_INFO *info, const struct session_needs *needs);
 /* Computes spare, stride and slots from window, max_size, check and both. */
 void session_layout(struct session *s);
-/* Returns the bytes that s->qps queue pairs need for messages, and approximately in the provider. */
+/* Returns the bytes that s->qps queue pairs need: their messages, and an estimate of the provider's memory. */
 uint64_t session_memory(const struct session *s);
 /* Creates the next lane (a measured queue pair) with its memory, and posts its receives. */
 bool session_add_lane(struct session *s);
@@ -104,7 +104,7 @@ void session_close(struct session *s);
 bool session_fail(struct session *s, const char *step, NTSTATUS status, uint32_t reason);
 bool session_refuse(struct session *s, enum ndkperf_exit code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Stores an exit code that is not a failure to report. */
+/* Stores the exit code, unless one is stored already. Prints nothing. Returns false. */
 bool session_set_failed(struct session *s, enum ndkperf_exit code);
 
 /* Requests of the control connection. control_receive posts a receive for the next message. control_send sends one. */
@@ -121,8 +121,8 @@ bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uin
 bool lane_receive(struct session *s, struct lane *l, uint32_t slot);
 
 /*
- * Polls the completion queues once. If they are empty, and --events was specified or nothing was transferred for a
- * tenth of a second, waits for a notification, at most 200 ms. Returns false if the session has failed.
+ * Polls the completion queues once. If they are empty, may wait for a notification, at most 200 ms. It waits with
+ * --events, or after a tenth of a second without traffic. Returns false if the session has failed.
  */
 bool session_poll(struct session *s);
 

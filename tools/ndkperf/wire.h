@@ -65,11 +65,11 @@ enum { ORDER_LATENCY = 1, ORDER_CORRUPT = 2, ORDER_WARMUP = 4 };
 struct order {
     uint32_t kind; /* enum order_kind */
     uint32_t test, flags, size;
-    uint64_t first; /* ORDER_FLUSH: how many messages of the run precede the messages that `count` counts */
+    uint64_t first; /* ORDER_FLUSH: the number of messages before those in `count`, counted in the same way */
     /*
-     * In ORDER_FLUSH, the number of messages since the last ORDER_FLUSH: on each lane if the hello has HELLO_CHECK,
-     * otherwise on all lanes. In ORDER_RUN, if the hello has HELLO_BOTH, how many messages the server posts on each
-     * lane; 0 if the server posts until ORDER_FLUSH.
+     * ORDER_FLUSH: the number of the run's messages since its last ORDER_FLUSH. With HELLO_CHECK the number on each
+     * lane, otherwise on all lanes together.
+     * ORDER_RUN with HELLO_BOTH: how many messages the server posts on each lane. 0: it posts until ORDER_FLUSH.
      */
     uint64_t count;
     uint32_t burst; /* ORDER_RUN, with HELLO_BOTH: how many requests the server posts at once */

@@ -12,7 +12,7 @@
 #include "number.h"
 #include "rping.h"
 
-/* The default time limit of an answer. A silent host ends the connection earlier, because unacked_ms is shorter. */
+/* The default time limit of an answer. It is above unacked_ms: if the peer's host is silent, TCP gives up earlier. */
 enum { DEFAULT_STEP_MS = 40000 };
 
 static bool options_parse_hex(const char *text, uint8_t *bytes, uint32_t room, uint32_t *len)

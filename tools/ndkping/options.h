@@ -44,7 +44,7 @@ struct options {
     ondk_config_t config;
 };
 
-/* Fills in *o. Returns -1, or the code with which the program must exit: help or an error was printed. */
+/* Fills in *o and returns -1. If help or an error was printed instead, returns the exit code of the program. */
 int options_parse(struct options *o, int argc, char **argv);
 
 #endif

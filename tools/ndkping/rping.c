@@ -232,8 +232,8 @@ static bool rping_server_ping(struct rping *r, const struct message *from)
 }
 
 /*
- * Returns whether a ping failed because the client disconnected, after at least one whole ping. An rping that is
- * interrupted disconnects within a ping.
+ * Returns whether a ping failed because the client disconnected, after at least one whole ping. This is no failure of
+ * the server, because an rping client that is interrupted disconnects within a ping.
  */
 static bool rping_client_has_left(struct rping *r)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Round-trip times: see rtt.h. Welford's method stores no list of times, and does not subtract large sums. */
+/* Round-trip times: see rtt.h. Welford's method computes the deviation without a list of times or large sums. */
 #include "rtt.h"
 
 #include <math.h>

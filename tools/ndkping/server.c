@@ -172,7 +172,7 @@ static void totals_add_record(struct totals *t, json_t *result)
     json_decref(result);
 }
 
-/* Takes an ended client from the list. If none has ended, waits for one if `wait` is true, otherwise returns NULL. */
+/* Takes an ended client from the list and returns it. If none has ended, returns NULL, or waits if `wait` is true. */
 static struct client *server_remove_ended(bool wait)
 {
     struct client *found = NULL;

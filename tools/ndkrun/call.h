@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Only the program's thread uses a call, except `id` and `returned`. Must stay valid until the call has returned. */
+/* A call into a driver. Must stay valid until the call has returned. Its thread sets only `id` and `returned`. */
 struct call {
     void (*routine)(void *context);
     void *context;
@@ -27,9 +27,9 @@ bool call_interrupted(void);
 bool call_start(struct call *c, void (*routine)(void *context), void *context);
 
 /*
- * Waits until the call has returned, joins its thread, and returns true. Returns false if limit_ms has passed
- * (negative: no limit), or, if until_interrupt is true, after Ctrl-C. After call_wait has returned true for a call, it
- * must not be used again for this call.
+ * Waits until the call has returned, joins its thread, and returns true. Then call_wait must not be used again for
+ * this call. Returns false after limit_ms (negative: no limit). If until_interrupt is true, also returns false after
+ * Ctrl-C.
  */
 bool call_wait(struct call *c, int limit_ms, bool until_interrupt);
 

@@ -71,7 +71,7 @@ static bool frames_is_below_driver(const char *module)
     return false;
 }
 
-/* Returns an address inside a frame's instruction. An outer frame has a return address, which is after the call. */
+/* Returns an address inside a frame's instruction. Subtracts 1 in an outer frame, whose address is after the call. */
 static const char *frames_at(int i)
 {
     return (const char *)frames[i] - (i > HANDLER_FRAMES);

@@ -61,7 +61,7 @@ static bool ioctl_parse(const char *word, struct control *c)
 
 /* ---- On a thread of its own: open, control, close --------------------------------------------------------------- */
 
-/* Until the call has returned, only its thread uses the members after `call`, and no thread changes `control`. */
+/* Until the call has returned, `control` must not change, and only the call's thread uses the members after `call`. */
 struct request {
     struct control control;
     struct call call;

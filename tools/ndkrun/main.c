@@ -52,7 +52,7 @@ static void ndkrun_handle_fault(int number, siginfo_t *info, void *context)
     alarm(CALL_TIMEOUT_SECONDS);
     signal(number, SIG_DFL);
     fprintf(out, "*** %s at %p: the memory is not mapped or was freed\n", strsignal(number), info->si_addr);
-    for (int i = CRASH_OWN_FRAMES; i < depth; i++) /* a return address is after its call */
+    for (int i = CRASH_OWN_FRAMES; i < depth; i++) /* a return address is after its call: subtract 1 */
         frames_print_line(out, i - CRASH_OWN_FRAMES, (const char *)frames[i] - (i > CRASH_OWN_FRAMES));
     fflush(out);
     raise(number);
@@ -302,7 +302,8 @@ int main(int argc, char **argv)
         return NDKRUN_USAGE;
     /*
      * If checks are on, ndkrun itself reports a close that hangs, with the stacks at which the objects were created.
-     * Therefore the provider's report is turned off, but not before ndkrun has started itself again.
+     * Therefore the provider's report is turned off. This must follow reexec_prepare: an ndkrun that is executed again
+     * reads the same setting in ndkrun_report_ms.
      */
     if (o.checks != ONDK_WDK_CHECKS_OFF && setenv("ONDK_CLOSE_REPORT_MS", "0", 0))
         return NDKRUN_USAGE;

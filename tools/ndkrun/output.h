@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Returns a stream that writes to standard error line by line, or NULL if out of memory. `awaited` may be NULL. */
+/*
+ * Returns a stream that writes to standard error line by line, or NULL if out of memory. `awaited` is the text that
+ * output_has_match searches, or NULL.
+ */
 FILE *output_open(const char *awaited);
 /* Returns true if a line with the awaited text was written. May be called by any thread. */
 bool output_has_match(void);

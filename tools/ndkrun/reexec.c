@@ -16,7 +16,7 @@
 #include "elf_needs.h"
 #include "program.h"
 
-/* Environment variables that ndkrun sets before it executes itself, so that the new ndkrun does not do this again. */
+/* Environment variables that ndkrun sets before it executes itself, so that the new ndkrun does not execute again. */
 #define IN_NETWORK "NDKRUN_IN_NETWORK"
 #define PRELOADED "NDKRUN_PRELOADED"
 
@@ -73,7 +73,7 @@ static bool reexec_is_new_index(const struct options *o, uint32_t i)
     return o->net[i].index != 1; /* the loopback interface exists already */
 }
 
-/* Writes the commands for `ip`. Links are created first: if the kernel lacks their kind, nothing has been changed. */
+/* Writes the commands for `ip`. Links come first, so that nothing has been changed if the kernel lacks their kind. */
 static void reexec_write_commands(const struct options *o, const char *kind, FILE *ip)
 {
     for (uint32_t i = 0; i < o->net_count; i++) {
@@ -130,7 +130,8 @@ static bool reexec_command_succeeds(const char *command)
 }
 
 /*
- * Adds the command that creates a network namespace: in the same user namespace if permitted, otherwise in a new one.
+ * Adds the command that creates a network namespace. If this is not permitted, the command also creates a new user
+ * namespace.
  */
 static bool reexec_add_unshare(char **words, int *count)
 {

@@ -21,7 +21,8 @@
 enum { MAX_MODULES = 64, MAX_NAME = 256, ANSWER_MS = 5000 };
 
 /*
- * An address that no module has. It is queried after each real query: its answer shows that the real one is complete.
+ * An address that no module has. It is queried after each real query, so that its answer marks the end of the real
+ * answer.
  */
 #define AFTER_LAST "0xffffffffffffffff"
 
@@ -108,8 +109,8 @@ static void helper_start(struct helper *h, const char *path)
 }
 
 /*
- * Returns the module's helper, which the first call starts. A helper ends when its input is closed, at the latest when
- * this process ends.
+ * Returns the module's helper, which is an addr2line process. The first call for a module starts the helper. A helper
+ * ends when its input is closed, at the latest when this process ends.
  */
 static struct helper *helper_find(const char *module)
 {
@@ -177,8 +178,8 @@ static void symbol_append(char *text, size_t room, const char *function, char *p
 }
 
 /*
- * Reads an answer: the address, two lines for the function and for each function that it is inlined into, and the
- * answer to AFTER_LAST. Returns false if the helper has ended, or writes anything else.
+ * Reads an answer: a line with the address, two lines for the function, two for each function that it is inlined into,
+ * and the answer to AFTER_LAST. Returns false if the helper has ended, or writes anything else.
  */
 static bool symbol_read_answer(int fd, char *text, size_t room)
 {
@@ -187,7 +188,7 @@ static bool symbol_read_answer(int fd, char *text, size_t room)
     if (!symbol_read_line(fd, function, sizeof function) || strncmp(function, "0x", 2))
         return false;
     while (symbol_read_line(fd, function, sizeof function) && symbol_read_line(fd, place, sizeof place)) {
-        if (!strcmp(function, AFTER_LAST)) /* `place` is the function of AFTER_LAST */
+        if (!strcmp(function, AFTER_LAST)) /* `place` has AFTER_LAST's function; one more line follows */
             return symbol_read_line(fd, place, sizeof place);
         if (strncmp(place, "??", 2) && strcmp(function, "??"))
             symbol_append(text, room, function, place);

@@ -9,11 +9,11 @@
 /*
  * Writes "function at file:line" to text for an offset in a loaded module, which is named by the last part of its path.
  * If the function is inlined, a line for each function that it is inlined into follows, the outermost one last.
- * Returns false if there is no such program, or if the program finds nothing. The caller must serialize the calls.
+ * Returns false if no addr2line is installed, or if addr2line finds nothing. The caller must serialize the calls.
  */
 bool symbol_find(const char *module, unsigned long offset, char *text, size_t room);
 
-/* Returns the first of these programs that is installed, or NULL. */
+/* Returns the name of the installed program that symbol_find uses, for example "addr2line", or NULL. */
 const char *symbol_tool(void);
 
 #endif

@@ -88,7 +88,7 @@ static bool filter_by_state(const void *options, const json_t *object)
 
 enum { MAX_NUMBER = 24 };
 
-/* Selects the objects whose number, the member `key`, is in the set. */
+/* The context of filter_by_use, which keeps an object if the number in its member `key` is one of `numbers`. */
 struct filter_used {
     const char *key;
     json_t *numbers; /* an object with a member for each number */
@@ -108,7 +108,10 @@ static bool filter_by_use(const void *used, const json_t *object)
     return json_object_get(u->numbers, text);
 }
 
-/* Keeps the list's objects whose member `key` equals the member `first` or `second` of an object of `users`. */
+/*
+ * Keeps the list's objects that an object of `users` refers to: a user's member `first` or `second` must equal the
+ * object's member `key`.
+ */
 static bool filter_used_by(json_t *list, const char *key, const json_t *users, const char *first, const char *second)
 {
     struct filter_used used = { key, json_object() };

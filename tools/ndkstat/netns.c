@@ -48,7 +48,7 @@ struct member {
     ino_t inode;
     long pid;
     uid_t uid;
-    unsigned turn; /* the namespace's number among the namespaces of `uid`, so that users take turns */
+    unsigned turn; /* the namespace's number among its user's namespaces; low turns are tried first */
 };
 
 ino_t netns_own_inode(void)
@@ -101,7 +101,7 @@ static int members_by_inode(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* This user's namespaces come first, then the first namespace of each other user, then the second ones, and so on. */
+/* Sorts this user's namespaces first, then the first namespace of each other user, then the second ones, and so on. */
 static int members_by_turn(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;
@@ -123,7 +123,7 @@ static int members_by_user(const void *a, const void *b)
     return members_by_inode(a, b);
 }
 
-/* Sets the turns, and sorts the members. */
+/* Sets `turn` of all members, and sorts them in the order of members_by_turn. */
 static void members_order(struct member *all, size_t count)
 {
     unsigned turn = 0;
@@ -325,7 +325,7 @@ static void search_report(struct search *s, const struct member *m, const char *
             (unsigned)m->uid, what, why);
 }
 
-/* Returns whether the namespace has been found already, through a process of another user. */
+/* Returns whether s->found has the namespace already, because a process of another user in it was tried before. */
 static bool search_has(const struct search *s, ino_t inode)
 {
     for (size_t i = 0; i < s->count; i++)
@@ -349,7 +349,7 @@ static size_t search_sockets_left(const struct search *s, uid_t uid)
     return left < MAX_USER_SOCKETS - used ? left : MAX_USER_SOCKETS - used;
 }
 
-/* For root, reads the names again by sock_diag, whose user ids are those of ndkstat's user namespace. */
+/* If this user is root, replaces the names by those of sock_diag, which have user ids of ndkstat's user namespace. */
 static void netns_read_users(struct netns *n, int netlink)
 {
     size_t count = 0;
@@ -366,7 +366,7 @@ static void netns_read_users(struct netns *n, int netlink)
     }
 }
 
-/* Opens the sockets for n's names, and appends n to the result. Takes over n->names. */
+/* Opens a socket for each name of *n, and appends *n to s->found. Takes over n->names. */
 static void search_enter(struct search *s, const struct member *m, struct netns *n, int net)
 {
     struct passing p;
@@ -408,7 +408,10 @@ static bool search_reserve(struct search *s)
     return true;
 }
 
-/* Tries to open sockets in a process's namespace. Returns false if the process has ended: then try another process. */
+/*
+ * Tries to open sockets in a process's namespace. Returns false if another process of the namespace should be tried,
+ * for example because this process has ended.
+ */
 static bool search_try(struct search *s, const struct member *m)
 {
     struct netns n = { .inode = m->inode, .pid = m->pid, .uid = m->uid };

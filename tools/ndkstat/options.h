@@ -26,7 +26,7 @@ struct options {
     bool netstat;            /* -x, -a or -n is given; these options change nothing */
 };
 
-/* Fills in *o. Returns -1, or the code with which the program must exit: help or an error was printed. */
+/* Fills in *o and returns -1. If help or an error was printed instead, returns the exit code of the program. */
 int options_parse(struct options *o, int argc, char **argv);
 
 #endif

@@ -49,8 +49,8 @@ struct peer {
     const struct netns *netns; /* NULL: this process's network namespace */
     enum peer_state state;
     int fd;
-    struct user *user; /* NULL until known; then the peer counts as one of this user's peers */
-    long pid;          /* the id in the name, and then the id that the kernel has reported */
+    struct user *user; /* the user whose peers include this peer; NULL until the user is known */
+    long pid;          /* first the id in the name, later the id that the kernel has reported */
     char *text;
     size_t size, room;
     json_t *json;
@@ -405,8 +405,8 @@ static bool round_collect(struct round *r, struct snapshots *s)
 }
 
 /*
- * Returns whether a name may belong to the requested process. `inside` is the process's id in its own PID namespace,
- * which the name contains.
+ * Returns whether a name may belong to the requested process `pid` (0: any process). A name contains the process's id
+ * in its own PID namespace, which is `inside`.
  */
 static bool reader_is_wanted(const struct name *name, long pid, long inside)
 {

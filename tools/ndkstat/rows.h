@@ -93,8 +93,8 @@ unsigned long long rows_time_between(const json_t *process, const json_t *before
 void rows_begin(const struct view *v, const struct options *o, const json_t *processes, struct table *t,
                 struct table_column *heads);
 /*
- * Returns the number that a column shows: the member, or the member's change per second if the column is a rate, the
- * row has an earlier reading, and the output is not CSV.
+ * Returns the number that a column shows: the member's value. If the row has an earlier reading, a rate column shows
+ * the change per second instead. CSV always shows the value.
  */
 unsigned long long row_number(const struct row *r, const struct column *c, bool is_csv);
 /* Adds one row. */

@@ -248,7 +248,7 @@ static bool view_print_objects(FILE *out, const struct options *o, const json_t 
         title, member, IN_ADAPTER_COUNTERS, member, NUMBER, ALWAYS, is_rate                                            \
     }
 
-/* The titles of the counters are the labels in an adapter's block. */
+/* counters_print_block prints each counter on a line after its title. In CSV each counter is a column. */
 static const struct column counter_columns[] = {
     OBJECT_COLUMNS,
     { "Interface", "if_name", IN_ADAPTER, "if_name", TEXT, ALWAYS, false },
@@ -409,7 +409,10 @@ static void adapter_delete_list(json_t *adapter, const char *member, bool with_c
         json_object_del(adapter, count);
 }
 
-/* Removes what the options do not select. Without a view they select everything. Adapters keep their counts. */
+/*
+ * Removes the members that the options do not select. Removes nothing if the options select no view. If the options
+ * select the adapters themselves, keeps the numbers of their objects, for example "connection_count".
+ */
 static void adapter_select(json_t *adapter, const struct options *o)
 {
     bool has_view = o->connections || o->counters || o->objects || o->failures;

@@ -13,8 +13,8 @@
 extern const char *const view_object_types[];
 
 /*
- * Prints the view that the options select. `before` is an earlier reading, to print rates of traffic; if it is NULL,
- * prints totals. Returns false if out of memory.
+ * Prints the view that the options select. `before` is an earlier reading, from which rates of traffic are computed.
+ * If `before` is NULL, prints totals. Returns false if out of memory.
  */
 bool view_print(FILE *out, const struct options *o, const json_t *processes, const json_t *before);
 /*
