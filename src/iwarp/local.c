@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests that send nothing: fast register, bind, invalidate. Such a request is carried out when the requests ahead of
- * it have been framed.
+ * Local requests, which send nothing: fast register, bind and invalidate. A local request is carried out when the
+ * requests ahead of it have been framed.
  *
- * If the transport takes only a part of a batch, the state of sending goes back to the last FPDU that was sent, and
- * the rest is framed again later. Invariant: a local request's result is stored in its entry, which does not go back.
- * So the second framing skips a request that was carried out.
+ * If the transport takes only a part of a batch, the rest of the batch is framed again later. Invariant: a local
+ * request stores its result in its entry, and nothing undoes the entry. So the second framing does not carry out the
+ * local request again.
  */
 #include "iwarp/qp_internal.h"
 
@@ -30,7 +30,7 @@ bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone)
     return true;
 }
 
-/* Discards the registration that the post prepared. */
+/* Discards the registration that the post of this request prepared. The post of an invalidation prepared none. */
 void local_discard(struct iw_qp *qp, const struct entry *e)
 {
     if (e->opcode != RDMA_OP_INVALIDATE)

@@ -16,16 +16,17 @@
  *
  * A lookup protects the slot by one compare-exchange, which requires the right generation and neither DEAD nor
  * PREPARED. Only then does the lookup read the slot's other members. They are written while the slot is free, and
- * published by the store of the word. The invariant: exactly one thread either sets DEAD at count 0 or brings the count
- * to 0 after DEAD, and this thread frees the slot.
+ * published by the store of the word. The invariant: exactly one thread frees the slot. This is the thread that sets
+ * DEAD while the count is 0, or the thread that brings the count to 0 after DEAD was set.
  *
- * A window has no memory of its own. A lookup through a window also protects the region to which it is bound, in the
- * generation at the time of the bind, so that the window ends with that region.
+ * A window has no memory of its own. It is bound to one generation of a region. A lookup through the window also
+ * protects the region, and fails if that generation has ended. So the window ends with the region.
  *
  * An STag is the slot's index and generation, after a permutation of 32 bits keyed with the table's secret: a Feistel
  * network whose function looks up both bytes in random boxes. So STags follow each other in no visible order, and a
- * value is used again only when all generations of its slot have been used. Free slots are reused in the order in which
- * they were freed. So the reuse of a value takes as many registrations as there are free slots times generations.
+ * value is used again only when all generations of its slot have been used. Free slots are reused in the order in
+ * which they were freed. So between two uses of a value there are about (free slots) * (generations of a slot)
+ * registrations.
  */
 #include "iwarp/memory.h"
 
@@ -498,8 +499,8 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
 }
 
 /*
- * If stag is 0, `to` is a logical address, whose upper half is the STag of a mapping. The domain of a mapping is the
- * table.
+ * Looks up the memory of a request's own SGE. If stag is 0, `to` is a logical address, so a mapping is looked up: the
+ * upper half of `to` is the mapping's STag. The domain of every mapping is the table.
  */
 enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                   unsigned access, bool with_prepared, struct mem_ref *ref)

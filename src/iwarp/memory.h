@@ -37,8 +37,8 @@ void mem_table_destroy(struct mem_table *t);
 /*
  * The registrations of one memory region or window of the consumer. A memory region has one registration at a time. A
  * fast-register region or a window has at most one that is alive, which lookups find, and others that are prepared for
- * queued requests. Registrations replace each other in the order in which they were made, even if they are activated in
- * another order.
+ * queued requests. A newer registration (one that was prepared later) replaces an older one, even if the older one is
+ * activated last.
  */
 struct mem_group {
     struct spin lock;                /* guards all members; no other lock is taken while it is held */
@@ -46,7 +46,7 @@ struct mem_group {
     uint64_t newest_number;          /* the number of the newest registration; the first one has the number 1 */
     uint64_t activated_number;       /* the highest number of a registration that is or was alive */
     uint32_t activated_stag;         /* the STag of the registration activated_number; 0: none yet */
-    uint32_t newest_stag;            /* what mem_group_newest_stag returns */
+    uint32_t newest_stag;            /* the STag of the newest registration, or the reserved STag; 0: neither exists */
     struct mem_region *reserved;     /* the slot of the first registration, see mem_group_reserve; or NULL */
     unsigned refs;                   /* the number of registrations, and of windows that are bound to one of them */
     bool closed;
@@ -75,7 +75,7 @@ struct mem_description {
     bool is_prepared;
 };
 bool mem_group_describe(struct mem_group *g, struct mem_description *d);
-/* Returns the STag of the newest registration, even an ended one. Before the first one, the reserved STag or 0. */
+/* Returns the STag of the newest registration, even if it has ended; before the first, the reserved STag or 0. */
 uint32_t mem_group_newest_stag(struct mem_group *g);
 /*
  * Undoes the preparation of `stag`, because its request was not posted. If the group has had no other registration so
@@ -85,9 +85,10 @@ void mem_group_unprepare(struct mem_table *t, struct mem_group *g, const void *d
 /* Kills all registrations of the group: no new lookup finds them. Refuses new registrations. Any thread. Idempotent. */
 void mem_group_kill(struct mem_group *g);
 /*
- * Ends the group. To be called once, after mem_group_kill. Returns true if no registration of the group and no window
- * bound to one remains. Otherwise returns false. Then the thread that frees the last registration or window calls
- * empty(context), and does not access the group afterwards. The caller must not free the group before that call.
+ * Ends the group. To be called once, after mem_group_kill. Returns true if all registrations of the group, and all
+ * windows that are bound to them, have been freed. Otherwise returns false. Then the thread that frees the last
+ * registration or window calls empty(context), and does not access the group afterwards. The caller must not free the
+ * group before that call.
  */
 bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *context);
 
@@ -110,11 +111,11 @@ int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain
 bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *context);
 
 /*
- * Maps memory to logical addresses. Requests use them with the privileged token, and the pages of a fast registration
- * are logical addresses. The upper half of a logical address is the mapping's STag. So a mapping is looked up and
- * protected like any region, and an address outside of all mappings is never accessed. `len` is at most 4 GiB less a
- * page. Sets *logical to the logical address of the first byte, which has the same offset in its page as `memory`.
- * Returns 0, ENOMEM or ENOSPC.
+ * Maps memory to logical addresses. A request uses a logical address with the privileged token, or names the pages of
+ * a fast registration by logical addresses. The upper half of a logical address is the mapping's STag. So a mapping is
+ * looked up and protected like any region, and an address outside of all mappings is never accessed. `len` is at most
+ * 4 GiB - MEM_PAGE. Sets *logical to the logical address of the first byte, whose offset in its page is that of
+ * `memory`. Returns 0, ENOMEM or ENOSPC.
  */
 int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region **out, uint64_t *logical);
 /*
@@ -162,10 +163,10 @@ enum mem_activation {
 enum mem_activation mem_activate(struct mem_table *t, uint32_t stag, bool wait);
 /*
  * Ends a registration that a request made. Waits like mem_unmap, so the calling thread must have no protection of its
- * own. peer: the peer requests the end, so the registration must be alive and have a remote right. Returns WIRE_OK or:
- *   WIRE_RDMAP_INVALID_STAG          no such STag, or the registration has ended, or (peer) is only prepared
+ * own. `peer`: the peer requests the end, so the registration must be alive, with a remote right. Returns WIRE_OK or:
+ *   WIRE_RDMAP_INVALID_STAG          no such STag; the registration has ended; or, if `peer`, it is only prepared
  *   WIRE_RDMAP_STAG_NOT_ASSOCIATED   the registration is of another domain
- *   WIRE_RDMAP_CANNOT_INVALIDATE     no request made the registration, or (peer) it has no remote right
+ *   WIRE_RDMAP_CANNOT_INVALIDATE     no request made the registration; or, if `peer`, it has no remote right
  */
 enum wire_error mem_revoke(struct mem_table *t, const void *domain, uint32_t stag, bool peer);
 /* Returns what mem_revoke would return, and changes nothing. */
@@ -196,8 +197,9 @@ struct mem_cached {
     unsigned access; /* the rights that the lookup required */
 };
 /*
- * Returns true if a lookup in the cached lookup's domain would find [to, to + len) in the cached region in one piece.
- * Then sets *at to the address of the first byte. If only a lookup can decide, returns false.
+ * Returns true if the cached region is contiguous and contains [to, to + len), and stag and access are those of the
+ * cached lookup. Then sets *at to the address of the first byte. If the result is false, the caller must make a
+ * lookup. The caller's domain must be that of the cached lookup.
  */
 bool mem_cached_covers(const struct mem_cached *c, uint32_t stag, uint64_t to, uint64_t len, unsigned access,
                        uint8_t **at);

@@ -2,8 +2,8 @@
 /*
  * Checks of SGEs and of Read Requests' sources. Each thread caches the last regions that its checks found, so that most
  * checks need no lookup. The invariant: a cached result is valid exactly as long as its slot's word has the same
- * generation and is not DEAD, because an alive registration does not change and the table never frees a slot's memory.
- * So a check that succeeds from the cache needs no protection.
+ * generation and is not DEAD. This suffices: an alive registration does not change, and the table never frees a slot's
+ * memory. So a check that succeeds from the cache needs no protection.
  */
 #include "iwarp/memory.h"
 
@@ -36,9 +36,9 @@ static bool check_cache_covers(const struct check_cache_entry *e, const struct m
 }
 
 /*
- * Caches r in *e. Does not cache a window or a prepared registration, because their words do not always show their
- * end. A window also ends with its region. mem_group_unprepare may reserve the slot of a prepared registration for
- * another registration in the same generation.
+ * Caches r in *e. Does not cache a window: it ends with its region, and the window's word does not show that. Does not
+ * cache a prepared registration: mem_group_unprepare may reserve the slot for another registration, and the generation
+ * in the word stays the same.
  */
 static void check_cache_store(struct check_cache_entry *e, const struct mem_table *t, uint32_t stag,
                               struct mem_region *r)

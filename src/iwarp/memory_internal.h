@@ -75,10 +75,10 @@ enum wire_error slot_check(const struct mem_region *r, const void *domain, uint6
 enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                   unsigned access, bool with_prepared, struct mem_ref *ref);
 
-/* memory_request.c. A group may be NULL, which means no group. */
+/* Functions of memory_request.c. If a slot belongs to no group, `g` is NULL. */
 /* Publishes the slot as a member of the group. Returns 0, or ECANCELED if the group is closed. */
 int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared);
-void group_unlink(struct mem_group *g, struct mem_region *r); /* the region's reference on the group remains */
+void group_unlink(struct mem_group *g, struct mem_region *r); /* removes r from the list; r keeps its reference */
 void group_unref(struct mem_group *g);                        /* releases a reference; the group may be freed then */
 
 #endif

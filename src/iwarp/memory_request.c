@@ -4,8 +4,8 @@
  *
  *   a post          mem_prepare_pages or mem_prepare_window fills a slot, fixes its STag, and makes it PREPARED
  *   activation      mem_activate kills the group's registration that is alive, and makes the prepared one alive. If the
- *                   request was flushed, mem_discard kills the prepared registration instead. If the request was not
- *                   posted, mem_group_unprepare does.
+ *                   request was flushed, mem_discard kills the prepared registration instead. If the post failed,
+ *                   mem_group_unprepare undoes the preparation.
  *   the end         mem_revoke (an invalidation by this side or the peer), the next activation, or mem_group_kill
  *
  * The consumer has the STag from the post on, and may post requests that name it before the activation. mem_check finds
@@ -404,9 +404,9 @@ static bool pages_are_valid(const struct rdma_pages *p)
 }
 
 /*
- * Finds the run of contiguous pages that begins at the index `first` and ends before the index `used`. Returns the
- * number of pages, and sets *at to the beginning of the first page. Returns 0 if a part of the range that lies in
- * these pages is not mapped. The parts of the first and last page that are outside of the range need not be mapped.
+ * Returns how many pages are contiguous from the page `first` on. Pages from the index `used` on do not count. Sets
+ * *at to the beginning of the page `first`. Returns 0 if that page's address is not aligned, or if a byte of the range
+ * in these pages is not mapped. Bytes of the pages outside of the range need not be mapped.
  */
 static uint64_t pages_find_run(struct mem_table *t, const struct rdma_pages *p, uint64_t first, uint64_t used,
                                uint8_t **at)

@@ -30,10 +30,13 @@ static size_t queue_slot_size(uint32_t max_sges, uint32_t inline_size)
     return (sizeof(struct entry) + room + unit - 1) / unit * unit;
 }
 
-/* Sets *bytes to the size of a ring of this depth. Returns false if the ring is too large. */
+/*
+ * Sets *bytes to the size of a ring of this depth. Returns false if that is more than a quarter of SIZE_MAX, because
+ * one block has the queue pair and three rings.
+ */
 static bool ring_bytes(uint32_t depth, size_t slot, size_t *bytes)
 {
-    if (depth > UINT32_C(1) << 31 || ring_slots(depth) > SIZE_MAX / 4 / slot) /* 4: one block has three rings */
+    if (depth > UINT32_C(1) << 31 || ring_slots(depth) > SIZE_MAX / 4 / slot)
         return false;
     *bytes = ring_slots(depth) * slot;
     return true;
@@ -58,7 +61,7 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
 {
     uint32_t receives = c->srq ? 1 : c->receive_depth;
     uint32_t receive_sges = c->srq ? srq_sges(c->srq) : c->receive_sges;
-    /* At least one, because a ready-to-receive read is answered even with a limit of 0. */
+    /* The ring has at least one slot, because a ready-to-receive read is answered even with a limit of 0. */
     uint32_t reads = ring_slots(c->max_ird ? c->max_ird : 1);
     size_t out, in;
     struct iw_qp *qp;
@@ -263,7 +266,8 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes)
                                   memory_order_relaxed);
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
         queue_prefetch(q, tail + 1);
-        if (r->flags & RDMA_FLAG_DEFER) /* set after the tail, up to which iw_qp_ring makes the owner send */
+        /* Stores `deferred` after the tail. So if `deferred` is set in iw_qp_ring, the owner then reads this tail. */
+        if (r->flags & RDMA_FLAG_DEFER)
             atomic_store_explicit(&q->deferred, true, memory_order_release);
     }
     spin_unlock(&q->lock);
@@ -292,7 +296,10 @@ uint32_t iw_qp_outstanding(const struct iw_qp *qp)
 
 void iw_qp_ring(struct iw_qp *qp)
 {
-    /* An exchange, so that the owner that transmits afterwards sees the tail of the deferred request. */
+    /*
+     * A post may set `deferred` again just before it is cleared here. The exchange synchronizes with that post. So the
+     * owner, which transmits next, reads the tail that the post has stored.
+     */
     if (iw_qp_has_deferred(qp))
         (void)atomic_exchange_explicit(&qp->sq.deferred, false, memory_order_acq_rel);
 }
@@ -480,7 +487,7 @@ bool iw_qp_tx_is_clean(const struct iw_qp *qp)
     return qp->rest.len == 0 && qp->terminate_sent == qp->terminate_len;
 }
 
-/* Is a message partly sent or partly received, or a read in flight? The stream cannot go on without these requests. */
+/* Is a message partly sent or partly received, or a read in flight? Then the stream cannot go on after a flush. */
 static bool qp_flush_ends_stream(const struct iw_qp *qp)
 {
     uint32_t reads = qp->tx.reads - (qp->tx.rtr_read ? 1 : 0);

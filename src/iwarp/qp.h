@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue pair of RDMAP over DDP over MPA, without I/O and without a clock. Any thread posts requests. All other calls
- * are made by one owner, the thread that owns the shard, which moves bytes:
+ * A queue pair of RDMAP over DDP over MPA, without I/O and without a clock. Any thread posts requests. Only the owner,
+ * the thread that runs the queue pair's shard, makes the other calls. The owner also moves the bytes:
  *
  *     n = iw_qp_rx_want(qp, scratch, iov, max);  recvmsg;  iw_qp_rx_done(qp, scratch, got);
  *     n = iw_qp_tx_want(qp, scratch, iov, max);  sendmsg;  iw_qp_tx_done(qp, scratch, sent);
@@ -13,8 +13,8 @@
  * directly to its destination. If the peer sends something invalid, a Terminate is queued, and `ended` reports the end
  * of the stream.
  *
- * A send or write may complete when the transport has its last byte, or the queue pair has a private copy of that byte
- * (if the transport took only a part of an FPDU, the rest is copied). The invariant: from then on nothing accesses the
+ * If the transport takes only a part of an FPDU, the queue pair copies the rest of that FPDU. A send or write may
+ * complete when the transport or such a copy has its last byte. The invariant: from then on nothing accesses the
  * consumer's memory. So neither a flush nor an invalidation can change an FPDU that is partly sent.
  *
  * A read waits while ORD reads are in flight, and the requests posted after it wait too. If the peer sends more reads
@@ -79,8 +79,8 @@ struct iw_srq_state {
 void iw_srq_get_state(struct iw_srq *srq, struct iw_srq_state *s);
 
 /*
- * Upcalls. The owner's calls of rx_*, tx_*, flush and stop make them. An upcall may post, and may make no other call.
- * It must not wait, nor run code that may wait: its caller may protect memory, and another thread may wait for the end
+ * Upcalls, which the owner's calls of rx_*, tx_*, flush and stop make. An upcall may post requests, but may make no
+ * other call. An upcall must not wait, because its thread may protect memory, and another thread may wait for the end
  * of that protection.
  */
 struct iw_qp_events {
@@ -140,13 +140,13 @@ void *iw_qp_owner(const struct iw_qp *qp);
 enum iw_end iw_qp_end(const struct iw_qp *qp);
 
 /*
- * In requests, a token is an STag and a remote address a TO. Fast register, bind and invalidate send nothing. They are
- * carried out in order, and an invalidation only after everything ahead of it has been passed to the transport. If such
- * a request cannot be carried out, it completes with RDMA_STATUS_LOCAL_ACCESS, and the stream goes on.
+ * In requests, a token is an STag, and a remote address is a TO. Fast register, bind and invalidate send nothing, and
+ * are carried out in order. An invalidation is carried out only after everything ahead of it has been passed to the
+ * transport. If one of these requests fails, it completes with RDMA_STATUS_LOCAL_ACCESS, and the stream goes on.
  *
- * A completion's `error` is the code of the Terminate that ended the request, or WIRE_OK if none did. Exception: with
- * RDMA_STATUS_LOCAL_ACCESS, `error` is the result of the memory check, or WIRE_RDMAP_PROTECTION for a registration or
- * bind whose memory does not exist any more. A completion's `reason` is 0.
+ * A completion's `error` is the code of the Terminate that ended the request, or WIRE_OK if none did. But if the
+ * status is RDMA_STATUS_LOCAL_ACCESS, `error` is the result of the memory check. For a fast register or bind whose
+ * memory does not exist any more, that result is WIRE_RDMAP_PROTECTION. A completion's `reason` is 0.
  */
 
 /*
@@ -161,20 +161,20 @@ enum iw_end iw_qp_end(const struct iw_qp *qp);
  *   EOPNOTSUPP  a read although ORD is 0
  * After the post of an initiator request the caller makes the owner call tx_want. With RDMA_FLAG_DEFER the caller may
  * delay that until it posts a request without the flag, or calls iw_qp_ring.
- * A queued request may complete, and the consumer may then destroy the queue pair, before iw_qp_post returns:
- * iw_qp_destroy waits for the post. So a caller that does not access the queue pair afterwards needs no reference.
+ * The request may complete before iw_qp_post returns, and the consumer may then destroy the queue pair. iw_qp_destroy
+ * waits until iw_qp_post has ended. So a caller that does not access the queue pair afterwards needs no reference.
  */
 int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes);
 /* Was a request posted with RDMA_FLAG_DEFER since the last iw_qp_ring? Any thread. */
 bool iw_qp_has_deferred(struct iw_qp *qp);
-/* Ends the deferral. Any thread, which then makes the owner call tx_want. */
+/* Ends the deferral of the requests that were posted. The caller then makes the owner call tx_want. Any thread. */
 void iw_qp_ring(struct iw_qp *qp);
 /* Any thread; the values may be a moment old. iw_qp_posted and iw_qp_read_bytes are never reset. */
 uint32_t iw_qp_posted(const struct iw_qp *qp);      /* the number of initiator requests posted */
 uint64_t iw_qp_read_bytes(const struct iw_qp *qp);  /* the bytes that the posted reads request */
 uint32_t iw_qp_outstanding(const struct iw_qp *qp); /* the number of initiator requests that have not completed */
 
-/* Starts a stream, and accepts initiator requests, see post_after_first_fpdu. */
+/* Starts a stream. Accepts initiator requests from now on, or from the first FPDU on (post_after_first_fpdu). */
 void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s);
 void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment); /* to be called if the EMSS changes */
 /* Queues the initiator's ready-to-receive message ahead of everything else. form: one form, not a set. */
@@ -192,9 +192,10 @@ int iw_qp_rx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
 void iw_qp_rx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 void iw_qp_rx_eof(struct iw_qp *qp);
 /*
- * Limits a receive turn: from now on rx_done processes at most fpdus + 1 valid FPDUs. Bytes that were received but not
- * processed stay with the queue pair. While iw_qp_rx_has_staged returns true, the owner must call rx_resume, not
- * rx_want or rx_eof. Without this call, or without memory for another staging area, a turn has no limit.
+ * Begins a turn of receiving. Until the next turn, rx_done and rx_resume process at most fpdus + 1 valid FPDUs. Bytes
+ * that were received but not processed stay with the queue pair. While iw_qp_rx_has_staged returns true, the owner
+ * must call rx_resume, not rx_want or rx_eof. There is no limit before the first turn, or if there is no memory for
+ * another staging area.
  */
 void iw_qp_rx_set_limit(struct iw_qp *qp, unsigned fpdus);
 bool iw_qp_rx_is_at_limit(const struct iw_qp *qp);
@@ -208,7 +209,7 @@ int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
 void iw_qp_tx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 /* Would tx_want return entries, or fail a request? */
 bool iw_qp_tx_has_work(const struct iw_qp *qp);
-/* To be called after tx_done for all bytes. Did tx_want frame everything? Then another tx_want would return 0. */
+/* Would another tx_want return 0, because the last one framed everything? To be called after tx_done for all bytes. */
 bool iw_qp_tx_framed_all(const struct iw_scratch *s);
 
 /*
@@ -246,8 +247,8 @@ bool iw_qp_tx_is_clean(const struct iw_qp *qp);
 
 /*
  * Completes all requests posted before the call, receives included, in order, with `status`. A request that is posted
- * during the call completes too or stays queued. The stream goes on, unless a request is partly sent, a receive partly
- * filled, or a read in flight: then a Terminate is queued, and `ended` is called with IW_END_FLUSH.
+ * during the call completes too or stays queued. If a request is partly sent, a receive is partly filled, or a read is
+ * in flight, queues a Terminate and calls `ended` with IW_END_FLUSH. Otherwise the stream goes on.
  */
 void iw_qp_flush(struct iw_qp *qp, enum rdma_status status);
 /*
@@ -262,9 +263,9 @@ struct iw_counters {
 void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c);
 
 /*
- * Counts of messages since the queue pair's creation. Out: a request counts when the transport has its last byte, a
- * read when the transport has its Read Request. In: a message counts when it has arrived completely, a read when its
- * Read Request has been accepted.
+ * Counts of messages since the queue pair's creation. An outgoing send or write counts when the transport has its last
+ * byte, an outgoing read when the transport has its Read Request. An incoming send or write counts when it has arrived
+ * completely, an incoming read when its Read Request has been accepted.
  */
 enum iw_message { IW_OUT_SEND, IW_OUT_WRITE, IW_OUT_READ, IW_IN_SEND, IW_IN_WRITE, IW_IN_READ, IW_MESSAGES };
 /* A snapshot for an observer. Any thread; the values may be a moment old. Takes the locks of posters for a moment. */

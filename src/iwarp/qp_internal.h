@@ -45,7 +45,7 @@
 enum {
     BUFFER_SIZE = 65552,     /* bytes; the largest FPDU has 2 + 65,535 + padding + 4 */
     STAGE_SIZE = 256 * 1024, /* bytes that one receive call stages at most */
-    SHORT_STAGE_SIZE = 2048, /* without CRC, replaces STAGE_SIZE if a large FPDU is expected, to copy less of it */
+    SHORT_STAGE_SIZE = 2048, /* replaces STAGE_SIZE if a large FPDU is expected without CRC: less of it is copied */
     MIN_LARGE_FPDU = 8192,   /* bytes; an FPDU of at least this size counts as large */
     MAX_SHORT_FPDUS = 4,     /* after so many short FPDUs in a row, no large FPDU is expected */
     MAX_PARTIAL = 128,       /* bytes of an incomplete FPDU that the queue pair stores without a buffer */
@@ -53,7 +53,7 @@ enum {
     ARENA_SIZE = 800 * 1024, /* bytes for a batch's headers, trailers and copied payload; 12 FPDUs of 64 KiB fit */
     MAX_BATCH_FPDUS = 64,
     MAX_BATCH_BYTES = 1024 * 1024, /* a batch ends with the FPDU that reaches this size */
-    MIN_EARLY = 24 * 1024,         /* bytes after which a message's first batch ends, if at least as many remain */
+    MIN_EARLY = 24 * 1024,         /* a message's first batch ends after this size, if at least as many bytes remain */
     MAX_COPY = 512,                /* a piece of payload up to this size is copied: an iovec entry would cost more */
     MAX_SPARE_BUFFERS = 8,         /* the most free buffers that a scratch stores */
     MAX_SPARE_STAGES = 2,          /* the most stages that a scratch stores in addition to the stage in use */
@@ -161,7 +161,7 @@ struct iw_qp {
     uint32_t sink_base;
 
     bool running;    /* a stream was started, and has neither ended nor been stopped */
-    enum iw_end end; /* why the stream ended, while the end completes requests; otherwise IW_END_NONE */
+    enum iw_end end; /* why the stream ended; IW_END_NONE except while the stream's end completes requests */
     bool crc, awaits_first_fpdu;
     uint16_t ird, ord;         /* the stream's limits */
     uint16_t max_ird, max_ord; /* the queue pair's limits */
@@ -337,8 +337,8 @@ static inline bool entry_is_local(const struct entry *e)
 
 /*
  * Carries out a local request. Returns true if the request is done or failed. `alone`: the batch is empty, and the
- * caller protects no memory (memory.h). If `alone` is false and the request would end a registration, returns false and
- * changes nothing, because that end waits until no thread protects the registration's memory.
+ * caller protects no memory (memory.h). A request that would end a registration must be alone, because the end waits
+ * until no thread protects the registration's memory. If it is not alone, changes nothing and returns false.
  */
 bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone);
 void local_discard(struct iw_qp *qp, const struct entry *e); /* must be called if the request is flushed */

@@ -46,7 +46,7 @@ enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_he
     if (h->to != at || payload > remaining)
         return WIRE_DDP_TAGGED_BOUNDS;
     if (h->last != (payload == remaining))
-        return WIRE_RDMAP_STREAM_CATASTROPHIC; /* L before all requested bytes have arrived, or no L at the end */
+        return WIRE_RDMAP_STREAM_CATASTROPHIC; /* the flag L (last) is too early, or is missing at the end */
     return WIRE_OK;
 }
 

@@ -11,10 +11,10 @@
  * A turn processes at most as many FPDUs as iw_qp_rx_set_limit allows. If staged bytes remain, the queue pair becomes
  * the owner of the staging area, and the next turns process those bytes.
  *
- * The invariant: validation of a segment changes nothing, and placement writes only to protected memory. Finishing a
- * segment fails in two cases only. The source of a Read Request is checked only then. The STag of a send with
- * invalidate may have ended since the validation. A fault ends the stream, and the Terminate contains the
- * segment's header.
+ * The invariant: validation of a segment changes nothing, and placement writes only to protected memory. A valid
+ * segment can fail later for two reasons only: the contents of a Read Request are not valid, or the STag of a send
+ * with invalidate has ended since the validation. A fault ends the stream, and the Terminate contains the segment's
+ * header.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -230,7 +230,7 @@ static bool segment_ends_region(const struct iw_qp *qp, const struct ddp_header 
     return segment_has_invalidate(h) || (read && read->flags & RDMA_FLAG_READ_INVALIDATE);
 }
 
-/* Finishes a segment. Its payload has been placed, except that of a control message, which is at `payload`. */
+/* Finishes a segment whose payload has been placed, or a control message, whose payload is at `payload`. */
 static enum wire_error segment_finish(struct iw_qp *qp, struct iw_scratch *s, const struct rx_segment *g,
                                       const uint8_t *payload)
 {
@@ -364,7 +364,8 @@ static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t
     if (!segment_is_placed(&g.header) && g.payload <= TERMINATE_MAX_PAYLOAD)
         return 0;
     srq_supply(qp, &g.header);
-    error = segment_validate(qp, &g.header, g.payload); /* fails for a control message, because it is too long */
+    /* A control message of at most TERMINATE_MAX_PAYLOAD bytes is staged. A longer one fails the validation. */
+    error = segment_validate(qp, &g.header, g.payload);
     if (error == WIRE_OK)
         error = segment_check_destination(qp, s, &g);
     if (error != WIRE_OK) {

@@ -44,7 +44,7 @@
 #include <string.h>
 
 enum {
-    NEVER = 0, /* not a state: the input cannot occur */
+    NEVER = 0, /* not a state; cell.next has this value if the input cannot occur */
     MAX_REVISION = 2,
     MAX_LIMIT = MPA_LIMIT_NONE - 1,
 };
@@ -315,7 +315,7 @@ static void startup_merge_limits(struct iw_startup *s)
     s->result.ord = startup_common_limit(s->result.ord, s->peer.ird);
 }
 
-/* Returns a reply to the peer's request, without the fields that accept or reject it. */
+/* Returns a reply to the peer's request. The caller adds the fields that accept or reject the request. */
 static struct mpa_frame startup_reply_frame(const struct iw_startup *s)
 {
     return (struct mpa_frame){

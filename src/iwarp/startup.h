@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Connection start-up: the MPA request and reply, without I/O and clock. The initiator and the responder are two state
- * machines, each a table (startup.c). The caller reads the bytes that rx_want requests, and sends those of tx_want.
- * Invariant: start-up never asks for a byte behind the peer's frame, because that byte belongs to the stream.
+ * machines, each a table (startup.c). The caller reads the bytes that rx_want requests, and sends what tx_want
+ * returns. Invariant: start-up never asks for a byte behind the peer's frame, because that byte belongs to the stream.
  *
- * The caller has the time limits, and frees the object when a time limit has passed. Start-up only negotiates the
- * ready-to-receive form; the stream sends and receives the message itself (qp.h). A ready-to-receive read does not
- * count against the read limits: if the read is the only common form, it is selected even with a limit of 0.
+ * The caller sets the time limits, and frees the object when a time limit has passed. Start-up negotiates the form of
+ * the ready-to-receive message, which the queue pair then sends or receives (qp.h). A ready-to-receive read does not
+ * count against the read limits. So if the read is the only common form, it is selected even with a limit of 0.
  */
 #ifndef IWARP_STARTUP_H
 #define IWARP_STARTUP_H
@@ -40,8 +40,8 @@ enum iw_startup_event {
     IW_STARTUP_REJECTED, /* initiator: the peer rejected; its private data is valid */
     /*
      * The frame is invalid. The initiator closes. The responder closes at once if key, length or revision are wrong.
-     * For markers, flag S without limits, too much private data or no common form, the responder first sends a reject
-     * (tx_want).
+     * Otherwise the request has markers, flag S without limits, too much private data or no common form. Then the
+     * responder first sends a reject (tx_want).
      */
     IW_STARTUP_MALFORMED,
     /* After each of the next two events, the initiator sends a Terminate (with CRC if result.crc is set) and closes. */
@@ -71,8 +71,8 @@ struct iw_startup_result {
 struct iw_startup;
 
 /*
- * iw_startup_initiator and iw_startup_responder return NULL if out of memory. Here and in iw_startup_accept and
- * iw_startup_reject, len is at most MPA_MAX_PRIVATE_DATA - MPA_LIMITS.
+ * iw_startup_initiator and iw_startup_responder return NULL if out of memory. `len` must be at most
+ * MPA_MAX_PRIVATE_DATA - MPA_LIMITS, also in iw_startup_accept and iw_startup_reject.
  */
 struct iw_startup *iw_startup_initiator(const struct iw_startup_config *c, uint16_t ird, uint16_t ord,
                                         const void *private_data, size_t len);
@@ -97,8 +97,9 @@ void iw_startup_accept(struct iw_startup *s, uint16_t ird, uint16_t ord, const v
 void iw_startup_reject(struct iw_startup *s, const void *private_data, size_t len);
 
 /*
- * Responder, after IW_STARTUP_REQUEST: returns the peer's limits, capped by the adapter's, from this side's view (*ird:
- * reads by the peer). After iw_startup_accept or IW_STARTUP_ACCEPTED: returns the effective limits.
+ * Returns the read limits: *ird for reads by the peer, *ord for reads by this side. After IW_STARTUP_REQUEST, these
+ * are the limits that the peer requests, capped by the adapter's limits. After iw_startup_accept or
+ * IW_STARTUP_ACCEPTED, these are the effective limits.
  */
 void iw_startup_limits(const struct iw_startup *s, uint16_t *ird, uint16_t *ord);
 /* Responder, after IW_STARTUP_MALFORMED: returns what is wrong with the request. */
@@ -106,7 +107,7 @@ enum iw_startup_fault iw_startup_fault(const struct iw_startup *s);
 const uint8_t *iw_startup_private(const struct iw_startup *s, size_t *len); /* returns the peer's private data */
 void iw_startup_result(const struct iw_startup *s, struct iw_startup_result *r);
 
-/* Prints both tables as Markdown. A cell has the next state and the event, or - if the input cannot occur. */
+/* Prints both tables as Markdown. A cell has the next state and the event, or `-` if the input cannot occur. */
 void iw_startup_print_tables(FILE *out);
 
 #endif

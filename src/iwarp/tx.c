@@ -52,7 +52,7 @@ static size_t fpdu_padding(size_t ulpdu)
 
 /*
  * Writes padding and CRC, and returns the FPDU's size. Sums the first `first` bytes and the rest separately, because
- * the two parts were stored separately, and a load that needs two stores is slow: see ddp_fpdu_begin.
+ * they were stored separately. A load that spans both parts would have to wait for both stores, see ddp_fpdu_begin.
  */
 static size_t fpdu_write_trailer(bool crc, uint8_t *bytes, size_t first, size_t ulpdu)
 {
@@ -142,7 +142,8 @@ static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 
 /*
  * Sets source and source_len to the first piece of the range. `local`: the range is in a request's own SGE. The region
- * stays protected until another region is looked up, or until the batch's end if the iovec references the region.
+ * stays protected until another region is looked up. If the iovec references the region, it stays protected until the
+ * batch ends.
  */
 static enum wire_error source_lookup(const struct iw_qp *qp, struct tx_batch *b, bool local, uint32_t stag, uint64_t to,
                                      uint32_t len)
@@ -411,8 +412,9 @@ static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
 }
 
 /*
- * Carries out a local request. If the request would end a registration, the batch ends before the request, because
- * framed FPDUs may reference the memory. The request completes with the FPDU before it, or at once if there is none.
+ * Carries out a local request. The request completes with the FPDU before it, or at once if the batch has no FPDU. If
+ * the request would end a registration, the batch ends before the request, because the batch's FPDUs may reference the
+ * registration's memory.
  */
 static enum frame_result frame_local(struct iw_qp *qp, struct tx_batch *b)
 {
