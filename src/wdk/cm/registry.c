@@ -99,7 +99,7 @@ static struct registry_key *registry_key_add_child(struct registry_key *parent, 
     return key;
 }
 
-/* Creates \Registry with Machine and User if it does not exist. */
+/* If \Registry does not exist, creates it with its subkeys Machine and User. */
 static bool registry_create_root(void)
 {
     if (root)

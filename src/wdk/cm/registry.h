@@ -32,7 +32,7 @@ extern POBJECT_TYPE const registry_key_type;
 void registry_lock(void);
 void registry_unlock(void);
 
-/* registry_open creates these missing keys of a path: none, only the last key, or all. */
+/* The mode of registry_open: creates no missing key of the path, only the last key, or all keys. */
 enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL };
 
 /*

@@ -119,8 +119,8 @@ static void check_print_breach(FILE *out, const struct breach *b)
 }
 
 /*
- * Sets the mode of the checks from the environment. Runs before the library's other constructors, so that they run in
- * that mode.
+ * Sets the mode of the checks from the environment. Runs before the library's other constructors, so that the mode
+ * applies to these constructors, too.
  */
 __attribute__((constructor(101))) static void check_start(void)
 {
@@ -135,7 +135,7 @@ __attribute__((constructor(101))) static void check_start(void)
     else if (!strcmp(word, "go-on"))
         verify_set_mode(VERIFY_REPORT);
     else if (strcmp(word, "stop"))
-        (void)ondk_config_check_environment(); /* reports that the value is ignored */
+        (void)ondk_config_check_environment(); /* reports that the value of ONDK_WDK_CHECKS is ignored */
 }
 
 void ondk_wdk_set_checks(ondk_wdk_checks_t checks)

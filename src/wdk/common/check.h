@@ -45,20 +45,20 @@ enum check_rule {
     CHECK_OBJECT_FREED_IN_USE,  /* pool freed while an object in it is waited for, queued or held */
     CHECK_OBJECT_REINITIALIZED, /* an object is initialized again while it is waited for, queued or held */
     CHECK_OBJECT_NOT_INITIALIZED,
-    CHECK_MDL_NOT_LOCKED,     /* an MDL that is neither locked nor built is used, unlocked or mapped */
+    CHECK_MDL_NOT_LOCKED,     /* MDL unlocked, mapped, or source of a partial MDL, but neither locked nor built */
     CHECK_MDL_MISUSED,        /* MDL locked or mapped twice, or built over paged pool or a stack: p1 MDL, p2 flags */
     CHECK_MDL_FREED_LOCKED,   /* IoFreeMdl of an MDL whose pages are locked */
     CHECK_UNLOAD_OUTSTANDING, /* DriverUnload returned before everything was released */
     CHECK_IRP_COMPLETED_TWICE,
     CHECK_HANDLE_INVALID,
-    CHECK_REFERENCE,        /* the driver drops a reference that it does not have, or passes no object: p2 address */
+    CHECK_REFERENCE,        /* p2 address that is no object, or to which the driver has no reference */
     CHECK_IRP_MISUSE,       /* an IRP is freed, completed or dispatched wrongly: p1 IRP */
     CHECK_EXCEPTION,        /* the routine raises a status for which there is no handler: p1 status */
     CHECK_ASSERTION,        /* the driver's own NT_ASSERT: p2 line */
     CHECK_WORK_ITEM_QUEUED, /* a work item is queued again while it is in the queue: p1 item */
     CHECK_WSK_CLOSED_USED,  /* a socket used after WskCloseSocket: p1 socket */
-    CHECK_WSK_INDICATION,   /* p1 list, released but not retained; or p1 socket, closed with p2 bytes retained */
-    CHECK_SRB_COMPLETED,    /* p2 SRB; p1 0x1003: completed twice or never received; p1 0x1004: completed as pending */
+    CHECK_WSK_INDICATION,   /* p1 list released without being retained, or p1 socket closed with p2 bytes retained */
+    CHECK_SRB_COMPLETED,    /* SRB p2: completed twice or not received (p1 0x1003), completed as pending (p1 0x1004) */
     CHECK_RULES             /* the number of rules */
 };
 

@@ -14,7 +14,7 @@
 
 struct inuse_found {
     const struct rule *rule; /* CHECK_OBJECT_FREED_IN_USE, unless inuse_find sets another */
-    const void *object;      /* what is in use; begins inside the memory */
+    const void *object;      /* the thing in use, which begins inside the searched memory */
     const char *what;        /* for example "event that a thread waits for" */
     const char *routine;     /* the call that began the use, for example "NdkConnect"; NULL: not known */
     const char *owner_type;  /* the NDK object that uses the memory, for example "NDK_QP"; NULL: none */

@@ -191,9 +191,8 @@ static bool live_is_busy(enum live_kind kind)
 }
 
 /*
- * Counts a thing of a source if the thing ends without a call by the driver. A source visits a work item only while it
- * is queued or runs, so this function counts every work item. live_busy itself counts no registered work item, because
- * such an item may be idle.
+ * Counts a thing of a source if the thing ends without a call by the driver. Counts every work item, because a source
+ * visits only work items that are queued or run. A registered work item may be idle, so live_busy does not count it.
  */
 static void live_count_busy(void *context, enum live_kind kind, const void *thing, const char *what,
                             const struct stack *made)
@@ -268,8 +267,8 @@ static uint32_t live_report_sources(FILE *out, const void *start, uint64_t size)
 }
 
 /*
- * Prints the things sorted by kind, then by time of creation. Prints with the lock held, so that other threads wait for
- * the report.
+ * Prints the things sorted by kind, then by time of creation. Holds the lock, so that live_add and live_remove wait
+ * until the registered things are printed.
  */
 static uint32_t live_report_all(FILE *out, const void *start, uint64_t size)
 {

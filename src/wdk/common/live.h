@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registry of things that a driver must release before it is unloaded, each with the stack that created it. It does
- * not contain pool, which mm/pool.h counts. Any thread may call these functions. While they hold the registry's lock,
- * they call no function of another file, except to print a report.
+ * The registry of things that a driver must release before its unload. Each entry has the stack that created the
+ * thing. Pool is not registered here: mm/pool.h counts it. Any thread may call these functions. With the registry's
+ * lock held, the functions call other files only to print a report.
  */
 #ifndef ONDK_WDK_LIVE_H
 #define ONDK_WDK_LIVE_H

@@ -203,7 +203,10 @@ static BOOLEAN resource_acquire(const char *routine, ERESOURCE *r, enum kind kin
     return TRUE;
 }
 
-/* Returns false if the thread is not an owner. *removed receives an entry that the caller must free. */
+/*
+ * Drops one acquisition by the thread. Returns false if the thread is not an owner. If this function sets *removed,
+ * the caller must free that entry.
+ */
 static bool resource_remove_owner(ERESOURCE *r, ERESOURCE_THREAD thread, struct owner **removed, struct wake_list *wake)
 {
     struct owner *o;

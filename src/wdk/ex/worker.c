@@ -224,8 +224,8 @@ void worker_wait_io(const char *start, uint64_t size)
 }
 
 /*
- * Passes the item to `visit` with a stack of one frame, the routine. stack_print subtracts 1 from each frame, which is
- * usually a return address, so the frame is the routine's address plus 1.
+ * Passes the item to `visit` with a stack of one frame, the routine. The frame is the routine's address plus 1,
+ * because stack_print subtracts 1 from each frame, as from a return address.
  */
 static void worker_report_routine(live_on_entry *visit, void *context, const void *thing, const char *what,
                                   const void *routine)

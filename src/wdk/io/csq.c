@@ -78,9 +78,8 @@ static NTSTATUS csq_insert(PIO_CSQ queue, PIRP irp, PVOID context)
 }
 
 /*
- * Sets the IRP's cancel routine. Requires the queue's lock. If the IRP was cancelled before, and IoCancelIrp does not
- * call the routine, removes the IRP from the queue and returns true. The caller must then complete the IRP. Otherwise
- * returns false.
+ * Sets the IRP's cancel routine. Requires the queue's lock. If the IRP is cancelled without a call of the routine,
+ * removes the IRP from the queue and returns true. The caller must then complete the IRP. Otherwise returns false.
  */
 static bool csq_remove_if_cancelled(PIO_CSQ queue, PIRP irp)
 {
@@ -122,8 +121,8 @@ VOID IoCsqInsertIrp(PIO_CSQ Csq, PIRP Irp, PIO_CSQ_IRP_CONTEXT Context)
 }
 
 /*
- * Removes the IRP from the queue. Requires the queue's lock. Returns false if the IRP is being cancelled, because the
- * cancel routine then removes it.
+ * Removes the IRP from the queue. Requires the queue's lock. If the IRP is being cancelled, returns false, and the
+ * cancel routine removes the IRP.
  */
 static bool csq_remove_irp(PIO_CSQ queue, PIRP irp)
 {

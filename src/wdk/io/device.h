@@ -54,7 +54,7 @@ void file_object_cleanup(PFILE_OBJECT file);
  */
 PIRP file_object_irp(PFILE_OBJECT file, UCHAR major, enum irp_from from, PIO_STACK_LOCATION *next);
 
-/* Returns a file object that owns the host's descriptor, or NULL if out of memory. It has no device. */
+/* Returns a file object that owns the host's descriptor and has no device. Returns NULL if out of memory. */
 PFILE_OBJECT file_object_of_host(int descriptor, ACCESS_MASK access);
 /* Returns the host's descriptor, or -1 if the file has a device. */
 int file_object_descriptor(PFILE_OBJECT file);

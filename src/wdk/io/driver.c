@@ -235,7 +235,7 @@ static uint32_t driver_open_module(struct ondk_wdk_driver *d, const char *path)
     char whole[PATH_MAX];
     void *already;
 
-    if (!realpath(path, whole)) { /* a path with a slash, so that dlopen does not search for a library */
+    if (!realpath(path, whole)) { /* dlopen does not search directories for an absolute path */
         host_error("%s: no such file", path);
         return (uint32_t)STATUS_OBJECT_NAME_NOT_FOUND;
     }
@@ -480,7 +480,7 @@ static int driver_start(struct ondk_wdk_driver *d, const char *path, uint32_t *s
         return -1;
     }
     driver_link(d);
-    if (!check_on()) /* only blocks that are allocated while checks are off come from these runs of pages */
+    if (!check_on()) /* blocks come from runs of pages only while checks are off */
         pool_runs_prepare();
     if (!driver_call(driver_run_entry, d)) {
         driver_unlink(d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading and unloading of drivers, as far as other files take part in it. */
+/* Loading and unloading of drivers: what other files use or provide. */
 #ifndef ONDK_WDK_DRIVER_H
 #define ONDK_WDK_DRIVER_H
 
@@ -19,8 +19,8 @@ bool driver_call(void (*routine)(void *context), void *context) PRIVATE_EXPORT(d
  * A driver model beside WDM: Storport's miniports or KMDF. A model takes part in loading and unloading. It registers
  * itself in a constructor of its library. Any thread may load that library, perhaps while a driver is being loaded. A
  * model stays registered, and its library stays mapped, until the process ends.
- * The functions are called at PASSIVE_LEVEL on the host program's thread for every driver, also for a driver that does
- * not use the model, and never for two drivers at once. Each of them may be NULL.
+ * The functions are called for every driver, also for a driver that does not use the model. The calls are made at
+ * PASSIVE_LEVEL on the host program's thread, and never for two drivers at once. A function may be NULL.
  */
 struct driver_model {
     /* Called after DriverEntry has failed. DriverUnload will not be called. */

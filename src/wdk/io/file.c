@@ -92,7 +92,7 @@ static char *file_host_name(PCUNICODE_STRING name)
     char *text, *at;
     bool drive, system;
 
-    if (text_length(name->Buffer, sizeof(WCHAR), units) < units) /* a zero in the name would end it on the host */
+    if (text_length(name->Buffer, sizeof(WCHAR), units) < units) /* on the host, the name would end at the zero */
         return NULL;
     text = text_narrow_copy(name->Buffer, units);
     if (!text)
@@ -385,8 +385,9 @@ static bool file_appends(PFILE_OBJECT file)
 }
 
 /*
- * Returns the offset at which a transfer begins. If `requested` is NULL or has the special value for the position,
- * this is the file's position. For a write to the end of the file, it is the file's size. Otherwise it is *requested.
+ * Returns the offset at which a transfer begins. A write to the end of a file begins at the file's size. If
+ * `requested` is NULL or FILE_USE_FILE_POINTER_POSITION, the transfer begins at `position`. Otherwise it begins at
+ * *requested.
  */
 static int64_t file_transfer_offset(PFILE_OBJECT file, const LARGE_INTEGER *requested, bool write, int64_t position)
 {

@@ -30,7 +30,7 @@ struct irp_block {
     void *out_buffer; /* buffered output is copied here on completion, at most out_capacity bytes */
     ULONG out_capacity;
     struct irp_block *sending_next;
-    /* Set by irp_send, except `released`. */
+    /* irp_send sets the members below, except `released`. */
     PFILE_OBJECT file; /* the request's file, while irp_send waits */
     unsigned thread;   /* the host's ID of the thread that sends the request */
     UCHAR major;

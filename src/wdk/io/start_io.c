@@ -48,7 +48,7 @@ static void start_io_next_packet(PDEVICE_OBJECT device, unsigned flags, ULONG ke
         start_io_call(device, irp);
 }
 
-/* Decrements `running` after a call of StartIo. If no other call runs, makes the deferred calls first. */
+/* Called after StartIo has returned. Makes the deferred calls if no other StartIo runs. Then decrements `running`. */
 static void start_io_return(PDEVICE_OBJECT device, struct device_start_io *s)
 {
     spin_lock(&s->lock);
@@ -140,7 +140,7 @@ VOID IoStartPacket(PDEVICE_OBJECT DeviceObject, PIRP Irp, PULONG Key, PDRIVER_CA
     (void)irql_set(before);
 }
 
-/* Calls start_io_next at DISPATCH_LEVEL. At a lower IRQL, the routines that start_io_next calls would report it. */
+/* Calls start_io_next at DISPATCH_LEVEL. The routines that start_io_next calls would report a lower IRQL. */
 static void start_io_next_raised(PDEVICE_OBJECT device, unsigned flags, ULONG key)
 {
     KIRQL before = irql_set(DISPATCH_LEVEL);

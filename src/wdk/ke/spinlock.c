@@ -48,7 +48,6 @@ static __attribute__((noinline)) void spin_lock_acquire_checked(const char *rout
     thread_add_lock(lock, &spin_lock, by);
 }
 
-/* Releases the lock, unless the checks report that this thread does not hold it. */
 static __attribute__((noinline)) void spin_lock_release_checked(const char *routine, KSPIN_LOCK *lock)
 {
     irql_check_min(routine, DISPATCH_LEVEL);

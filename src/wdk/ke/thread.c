@@ -86,7 +86,7 @@ static void thread_walk_locks(struct kernel_thread *t, live_on_entry *visit, voi
         if (!lock)
             return;
         if (kind->is_released)
-            continue; /* only the lock's holder can find out whether the lock was released */
+            continue; /* the lock may be released already, which only the former holder can find out */
         visit(context, LIVE_LOCK, lock, kind->name, atomic_load_explicit(&t->held[i].by, memory_order_relaxed));
     }
 }

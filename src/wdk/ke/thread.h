@@ -24,16 +24,16 @@ enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };
 struct lock_kind {
     const char *name; /* the name in reports, for example "KSPIN_LOCK" */
     /*
-     * Set only for a kind of lock that another thread may release for the holder; otherwise NULL. After such a
-     * release, the lock is still in the list of the former holder. The function returns true if the calling thread,
-     * whose list contains the lock, does not hold the lock any more, or if the lock was deleted.
+     * NULL, except for a kind of lock that a thread may release for another thread. Such a release leaves the lock in
+     * the list of the former holder. The function returns true if the calling thread does not hold the lock any more,
+     * or if the lock was deleted.
      */
     bool (*is_released)(const void *lock);
 };
 
 /*
- * A lock that the thread holds, stored while checks are on. Other threads read the members to find locks that are in
- * use.
+ * A lock that a thread holds. The thread stores the lock while checks are on. Other threads read the members to find
+ * locks in use.
  */
 struct held_lock {
     _Atomic(const void *) lock;
@@ -42,15 +42,15 @@ struct held_lock {
 };
 
 /*
- * A THREAD_DRIVERS runs a driver's routine from its start. It is a system thread or a thread of driver_call. A
- * THREAD_WORKER runs work items. Every other thread is a THREAD_OTHER.
+ * THREAD_DRIVERS: a thread that PsCreateSystemThread or driver_call starts for a driver's routine.
+ * THREAD_WORKER: a thread that runs work items. THREAD_OTHER: any other thread.
  */
 enum thread_kind { THREAD_OTHER, THREAD_DRIVERS, THREAD_WORKER };
 
 struct kernel_thread {
     DISPATCHER_HEADER header; /* first: a PKTHREAD points at it; signalled when the thread has ended */
     KIRQL irql;
-    /* The thread's present wait. The dispatcher's lock protects these fields, except for `woken`. */
+    /* The thread's present wait. The dispatcher's lock protects the members from wait_ended to mutants. */
     atomic_uint woken; /* WOKEN_...; the futex that the thread sleeps on */
     bool wait_ended, wait_all;
     NTSTATUS wait_status;

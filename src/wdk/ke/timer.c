@@ -22,7 +22,7 @@
 enum { NOWHERE, RELATIVE, ABSOLUTE };
 
 static LIST_ENTRY relative = { &relative, &relative }, absolute = { &absolute, &absolute };
-static atomic_uint changed; /* the thread sleeps on this word */
+static atomic_uint changed; /* the timer thread sleeps on this word */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static LIST_ENTRY *timer_list_of(const KTIMER *timer)

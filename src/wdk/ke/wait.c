@@ -44,8 +44,8 @@ static bool wait_can_pull(struct kernel_thread *t)
 }
 
 /*
- * Marks t as woken, and wakes t if it sleeps. After the call, t may have ended and may be freed. Only workers never
- * end.
+ * Marks t as woken, and wakes t if t sleeps. When this function returns, t may have ended and may be freed. A worker
+ * never ends.
  */
 static void wait_signal_woken(struct kernel_thread *t)
 {

@@ -60,7 +60,7 @@ struct netio_watch;
 struct netio_watch *netio_host_watch(void);
 /* Waits for the next change. Returns false after netio_host_watch_stop, or if the wait fails. */
 bool netio_host_watch_next(struct netio_watch *watch, struct netio_event *event);
-/* Makes netio_host_watch_next return false. Any thread may call it. */
+/* Makes netio_host_watch_next return false. Can be called on any thread. */
 void netio_host_watch_stop(struct netio_watch *watch);
 void netio_host_watch_free(struct netio_watch *watch);
 

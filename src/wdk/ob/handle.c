@@ -19,7 +19,7 @@ struct handle {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct handle *handles;
-static uintptr_t last_value = 0xffffffff80000000; /* the bits that kernel handles have on Windows, too */
+static uintptr_t last_value = 0xffffffff80000000; /* kernel handles on Windows have these bits, too */
 
 NTSTATUS handle_open(void *object, HANDLE *handle)
 {

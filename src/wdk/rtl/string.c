@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counted strings: see wdm/rtl.h. A routine writes at most MaximumLength bytes, and Length never exceeds it. */
+/* Counted strings: see wdm/rtl.h. A routine writes at most MaximumLength bytes. Length never exceeds MaximumLength. */
 #include <stdbool.h>
 #include <string.h>
 

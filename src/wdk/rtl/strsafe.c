@@ -52,7 +52,7 @@ static NTSTATUS strsafe_finish(struct strsafe_out *o, NTSTATUS status, ULONG fla
     return status;
 }
 
-/* Checks the destination. If the call appends, sets o->length to the length of its text. */
+/* Checks the destination. If the call appends, sets o->length to the length of the destination's text. */
 static NTSTATUS strsafe_begin(struct strsafe_out *o, ULONG flags)
 {
     bool empty_allowed = flags & ONDK_STRSAFE_EX;

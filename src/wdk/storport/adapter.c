@@ -334,8 +334,8 @@ struct port_start {
 };
 
 /*
- * Stops timers, DPCs and work items for good: `removing` prevents new ones, and the flush waits for running DPCs. Also
- * fails the waiting requests, because nothing else would end a unit reset that the watch has inserted.
+ * Stops timers, DPCs and work items: `removing` prevents new ones, and dpc_flush waits for running DPCs. Also fails
+ * the waiting requests, because nothing else would end a unit reset that watch.c has inserted.
  */
 static void port_adapter_stop_work(struct port_adapter *a)
 {
@@ -366,7 +366,7 @@ static void port_adapter_wait_for_users(struct port_adapter *a)
     } while (a->users);
 }
 
-/* Frees the adapter, unless the miniport has requests that it may still complete. */
+/* Removes the adapter, and frees it if the miniport has completed all requests. */
 static void port_adapter_close(struct port_adapter *a)
 {
     bool is_in_use;

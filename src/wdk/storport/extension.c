@@ -303,7 +303,10 @@ ULONG StorPortFreeWorker(PVOID HwDeviceExtension, PVOID Worker)
 
 VOID StorPortInitializeDpc(PVOID DeviceExtension, PSTOR_DPC Dpc, PHW_DPC_ROUTINE HwDpcRoutine)
 {
-    /* The KDPC is the first member of a STOR_DPC, so the routine can receive its address as a PSTOR_DPC. */
+    /*
+     * The routine's first argument is the address of the KDPC. This address is also the PSTOR_DPC, because the KDPC
+     * is the first member of a STOR_DPC.
+     */
     KeInitializeDpc(&Dpc->Dpc, (PKDEFERRED_ROUTINE)(uintptr_t)HwDpcRoutine, DeviceExtension);
     KeInitializeSpinLock(&Dpc->Lock);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Storport port driver, as far as virtual miniports need one. Each driver that has called StorPortInitialize has
- * one adapter. Requests come from the port's device (device.c), the scan (scan.c) and the port itself; queue.c passes
- * them to the miniport and completes them. The adapter's lock is never held during a call into the miniport.
+ * The part of the Storport port driver that virtual miniports need. Each driver that has called StorPortInitialize has
+ * one adapter. queue.c passes requests to the miniport and completes them. The requests come from the port's device
+ * (device.c), the scan (scan.c) and the port itself. The adapter's lock is never held during a call into the miniport.
  */
 #ifndef ONDK_WDK_STORPORT_PORT_H
 #define ONDK_WDK_STORPORT_PORT_H
@@ -42,7 +42,7 @@ struct port_unit {
 };
 
 enum port_state { REQUEST_WAITING, REQUEST_STARTED, REQUEST_COMPLETED };
-/* The last action of the watch against a request that takes too long. */
+/* The last measure of watch.c against a request that takes too long: none, a unit reset, or a bus reset. */
 enum port_rescue { RESCUE_NONE, RESCUE_UNIT_RESET, RESCUE_BUS_RESET };
 
 struct port_request {
@@ -51,7 +51,7 @@ struct port_request {
     enum port_state state;
     enum port_rescue rescue;
     bool completed;   /* `call` has the results */
-    bool abandoned;   /* the watch has given up the request: no sender waits for it */
+    bool abandoned;   /* watch.c has given up the request: no sender waits for it */
     int64_t deadline; /* interrupt time */
     struct port_unit *unit;
     struct port_call call;
@@ -167,7 +167,7 @@ void port_reset_bus(struct port_adapter *a, UCHAR path);
 void port_pause_after_reset(struct port_adapter *a);
 /* Runs four times a second while a request waits or is started (watch.c). */
 KDEFERRED_ROUTINE port_watch;
-/* Sets the timer of the watch, unless it is set. Requires the lock. */
+/* Sets the timer a->watch, except if that timer is set already. Requires the lock. */
 void port_watch_arm(struct port_adapter *a);
 /* Fails the waiting requests whose deadline has passed; during removal, all waiting requests. Requires the lock. */
 void port_end_waiting(struct port_adapter *a);

@@ -19,9 +19,8 @@
 enum { BUSY_PAUSE = CLOCK_UNITS / 10 };
 
 /*
- * The adapter whose requests this thread is starting, or NULL. The variable is initial-exec, because a driver loads
- * this library after the program's start. LeakSanitizer of GCC 12 often crashes at other thread variables of such a
- * library.
+ * The adapter whose requests this thread is starting, or NULL. The variable is initial-exec because of LeakSanitizer
+ * of GCC 12, which often crashes at other thread variables of a library that is loaded after the program's start.
  */
 static _Thread_local struct port_adapter *pumping __attribute__((tls_model("initial-exec")));
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The framework's spin lock, which stores the IRQL for its owner, and its wait lock. Both are framework objects. */
+/*
+ * The framework's spin lock and wait lock. Both are framework objects. The spin lock stores the IRQL that its owner
+ * had before the acquisition.
+ */
 #include "wdf.h"
 
 #include "wdk/ke/lock.h"

@@ -56,7 +56,7 @@ void wdf_object_unref(struct wdf_object *o);
 /* Waits for the callbacks of work items below the root, also for a callback that has deleted its own work item. */
 void wdf_work_wait(struct wdf_object *root);
 
-/* Returns the driver whose code contains the address, or NULL if it has not called WdfDriverCreate. */
+/* Returns the driver whose code contains the address, or NULL if that driver has not called WdfDriverCreate. */
 struct wdf_object *wdf_driver_of_code(const void *address);
 
 #endif

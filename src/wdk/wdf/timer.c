@@ -139,8 +139,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 /*
  * The item whose callback this thread runs, or NULL once the callback has deleted the item. The variable is
- * initial-exec, because a driver loads this library after the program's start. LeakSanitizer of GCC 12 often crashes
- * at other thread variables of such a library.
+ * initial-exec because of LeakSanitizer of GCC 12, which often crashes at other thread variables of a library that is
+ * loaded after the program's start.
  */
 static _Thread_local struct wdf_work *running __attribute__((tls_model("initial-exec")));
 

@@ -2,8 +2,8 @@
 /*
  * The routines of the sockets' dispatch tables. A routine copies its arguments into a request and posts the request to
  * the socket thread. The routine does not use the members of the socket that only the socket thread uses. Address
- * queries and WskInspectComplete complete their IRPs before they return. Any other routine of this file does so only
- * if it cannot post the request, for example because an argument is invalid.
+ * queries and WskInspectComplete complete their IRPs before they return. Any other routine of this file completes the
+ * IRP itself only if the request cannot be posted, for example because an argument is invalid.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -11,9 +11,9 @@
 struct wsk_client;
 
 /*
- * Begins a driver's call through the provider's table. From now on WskDeregister waits for wsk_client_end_call.
- * Returns NULL and reports the handle if the handle is no client. Does the same for a client that has not captured the
- * provider and has no open adapter.
+ * Begins a driver's call through the provider's table. WskDeregister then waits until wsk_client_end_call is called.
+ * Reports the handle and returns NULL if the handle is no client. Also reports a client that has not captured the
+ * provider and has no open adapter, and returns NULL.
  */
 struct wsk_client *wsk_client_begin_call(const char *routine, PWSK_CLIENT handle);
 void wsk_client_end_call(struct wsk_client *c);

@@ -29,7 +29,7 @@ static void wsk_connect_fail(struct wsk_request *r, NTSTATUS status)
 }
 
 /*
- * Starts to watch the socket, which the driver has received now. If the host cannot watch the socket, the connection is
+ * Called when the driver has received the socket. Starts to watch the host's socket. If this fails, the connection is
  * lost.
  */
 void wsk_connect_handle_delivered(struct wsk_socket *s)
@@ -63,8 +63,8 @@ static void wsk_connect_succeed(struct wsk_request *r)
 }
 
 /*
- * Ends the connect request. Does nothing if the host has neither connected the socket nor reported an error. The
- * socket has then become ready because of an earlier change.
+ * Ends the connect request if the host has connected the socket or has reported an error. Otherwise does nothing: an
+ * earlier change has made the socket ready.
  */
 void wsk_connect_handle_result(struct wsk_socket *s, int host_error)
 {

@@ -21,7 +21,7 @@ enum { MAX_LIST = 16, MAX_DATAGRAM = 65536, HEADERS_SIZE = 42, CONTROL_SIZE = WS
 
 struct wsk_datagram {
     WSK_DATAGRAM_INDICATION indication; /* must be first: the driver's PWSK_DATAGRAM_INDICATION points at it */
-    struct wsk_datagram *next;          /* the list's link, because the driver may change indication.Next */
+    struct wsk_datagram *next;          /* links the list, because the driver may change indication.Next */
     SIZE_T bytes;
     struct wsk_address from;
     struct wsk_packet_info info;
@@ -283,8 +283,8 @@ static struct wsk_datagram *wsk_datagram_receive_list(struct wsk_socket *s, int 
 }
 
 /*
- * Removes the first datagrams with the same flags from `refused`. Initializes their indications again, because the
- * driver may have changed them in the event that refused them.
+ * Removes the first datagrams with the same flags from `refused`. Initializes each indication again, because the
+ * driver may have changed the indication before the driver refused the datagram.
  */
 static struct wsk_datagram *wsk_datagram_pop_refused(struct wsk_socket *s)
 {

@@ -121,8 +121,8 @@ static NTSTATUS wsk_event_enable(struct wsk_socket *s, ULONG events)
 }
 
 /*
- * Disables the event. If the event is running, returns STATUS_PENDING, and the request completes when the event has
- * returned. If `r` is NULL, returns STATUS_EVENT_PENDING instead.
+ * Disables the event. If the event is running, returns STATUS_PENDING, and the request `r` completes when the event
+ * has returned. If the event is running and `r` is NULL, returns STATUS_EVENT_PENDING.
  */
 static NTSTATUS wsk_event_disable(struct wsk_socket *s, ULONG event, struct wsk_request *r)
 {

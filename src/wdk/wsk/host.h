@@ -28,7 +28,10 @@ static inline size_t wsk_address_size(unsigned family)
 /* Convert between Windows' sockaddr and the host's. wsk_address_to_host returns the size of the host's sockaddr. */
 void wsk_address_from_host(struct wsk_address *a, const void *sockaddr);
 size_t wsk_address_to_host(void *sockaddr, const struct wsk_address *a);
-/* Maps an address in place, to the host's if to_host is true, else to the driver's. It has 16 bytes if v6, else 4. */
+/*
+ * Replaces a driver's address by the host's address if to_host is true. Otherwise does the reverse. The address has 16
+ * bytes if v6 is true, else 4 bytes.
+ */
 void wsk_host_map_address(void *address, bool v6, bool to_host);
 
 /* ---- One socket ---- */

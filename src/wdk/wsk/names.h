@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * WskGetAddressInfo, WskFreeAddressInfo and WskGetNameInfo. The host's resolver blocks, so each query has a thread of
- * its own, which calls the resolver and completes the IRP at PASSIVE_LEVEL. The query has a reference to the client
- * until then.
+ * WskGetAddressInfo, WskFreeAddressInfo and WskGetNameInfo. The host's resolver blocks. Therefore each query has its
+ * own thread, which calls the resolver and completes the IRP at PASSIVE_LEVEL. The query has a reference to the client
+ * until the IRP is completed.
  */
 #ifndef ONDK_WDK_WSK_NAMES_H
 #define ONDK_WDK_WSK_NAMES_H

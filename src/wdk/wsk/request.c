@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests of Winsock Kernel's sockets: posting an IRP to the socket thread, completing it and cancelling it. The
- * cancel routine only queues the post `cancel` to the socket thread, which then decides whether the request can still
- * be cancelled. If the cancel routine has run, the request is freed when `cancel` runs, and not before.
+ * Requests of Winsock Kernel's sockets: how an IRP is posted to the socket thread, completed and cancelled. The cancel
+ * routine only queues the post `cancel` to the socket thread. When `cancel` runs, the socket thread decides whether
+ * the request can still be cancelled. A request whose cancel routine has run is not freed before `cancel` runs.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,12 +2,15 @@
 /*
  * Winsock Kernel's sockets, each over a socket of the host.
  *
- * One thread at DISPATCH_LEVEL owns every socket. Apart from the exceptions below, only this thread reads, writes and
- * changes sockets, completes their IRPs and calls their events, and it does so without a lock. A driver's call turns
- * its IRP into a request and posts the request to the thread. Posts run in the order of the calls, so a close runs
- * after all earlier requests. The driver's thread itself does the following: options, I/O controls and address queries
- * (the host's socket is the same from WskSocket until the close), enabling and disabling events (under the socket's
- * lock), and releasing indications.
+ * One thread at DISPATCH_LEVEL owns every socket: the socket thread. Apart from the exceptions below, only the socket
+ * thread reads, writes and changes sockets, completes their IRPs and calls their events. The socket thread needs no
+ * lock for this. A driver's call turns its IRP into a request and posts the request to the socket thread. Posts run in
+ * the order of the calls, so a close runs after all earlier requests.
+ *
+ * The exceptions run on the driver's thread:
+ * - options, I/O controls and address queries, because the host's socket is the same from WskSocket until the close
+ * - enabling and disabling of events, under the socket's lock
+ * - the release of indications
  *
  *   open -> bound -> listening
  *                 -> connecting -> connected -> lost      a socket can be closed in every state
@@ -65,7 +68,7 @@ struct wsk_socket {
     const WSK_CLIENT_CONNECTION_DISPATCH *on_connection;
     const WSK_CLIENT_DATAGRAM_DISPATCH *on_datagram;
 
-    /* Protected by `lock`. No other lock is acquired while it is held. */
+    /* `lock` protects the members up to has_send_to. No other lock is acquired while `lock` is held. */
     pthread_mutex_t lock;
     ULONG events;        /* enabled events */
     ULONG static_events; /* events that the driver cannot disable; never changes */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that owns the sockets of Winsock Kernel: see socket.h. The first socket starts the thread, which runs
- * until wsk_thread_stop, which WskDeregister of the last client calls.
+ * The thread that owns the sockets of Winsock Kernel: see socket.h. The first socket starts the thread. The thread
+ * runs until WskDeregister of the last client calls wsk_thread_stop.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -237,7 +237,7 @@ VOID WskDeregister(PWSK_REGISTRATION WskRegistration)
 
 /* ---- The provider's table ---- */
 
-/* A client that has released the provider while an adapter is open can still close the adapter. */
+/* A client that has released the provider can still make calls, in order to close an open adapter. */
 struct wsk_client *wsk_client_begin_call(const char *routine, PWSK_CLIENT handle)
 {
     struct wsk_client *c;
