@@ -12,7 +12,9 @@ const struct command_option *command_option_at(const struct command *c, size_t i
 /* Copies the first of an option's names to name[COMMAND_MAX_NAME], and returns the rest of the names. */
 const char *command_next_name(const char *names, char *name);
 
-/* Print to stdout, and return the exit code: COMMAND_OK, or COMMAND_LOST after a message. */
+/*
+ * Print to stdout and return COMMAND_OK. If the text cannot be written, print a message and return COMMAND_LOST.
+ */
 int command_print_help(const struct command *c);
 int command_print_version(const struct command *c);
 

@@ -8,7 +8,7 @@
 
 #include "openndk/adapter.h"
 
-/* Returns an array of all interfaces with an address, which the caller frees, or NULL if out of memory. */
+/* Returns an array of all interfaces that have an address, or NULL if out of memory. The caller frees the array. */
 ondk_adapter_entry_t *interface_list(uint32_t *count);
 /* Returns the interface that owns an address, or 0. The loopback interface owns all of 127.0.0.0/8. */
 uint32_t interface_of_address(const struct sockaddr_storage *a);

@@ -14,14 +14,14 @@
 
 /* Sets the stream for lines; the default is stdout. */
 void print_set_stream(FILE *stream);
-/* Opens a log file, which also receives all lines. Returns false, after a message on stderr, if it cannot be opened. */
+/* Opens a log file, which also receives all lines. If it cannot be opened, prints to stderr and returns false. */
 bool print_open_log(const char *file, bool append);
 /*
  * Flushes a file of the tool, for example after each row of a table that another program reads. The first failure is
  * reported on stderr, and makes print_close return false.
  */
 void print_flush(FILE *stream, const char *name);
-/* Ends the output. Returns false, after a message on stderr, if a part of it could not be written. */
+/* Ends the output. Returns false if a part of the output could not be written, which is reported on stderr. */
 bool print_close(void);
 
 /* Sets what the lines of the calling thread begin with. The text must stay valid. */
@@ -38,8 +38,8 @@ bool print_is_lost(void);
 void print_failed(const char *step, NTSTATUS status);
 /*
  * Prints the step and status as print_failed does, and then the provider's reason and the advice for this reason. The
- * advice for the status is not printed, because it is less specific and may contradict. If reason is 0, calls
- * print_failed.
+ * advice for the status is not printed, because it is less specific and may contradict the advice for the reason. If
+ * reason is 0, calls print_failed.
  */
 void print_failed_for(const char *step, NTSTATUS status, uint32_t reason);
 /* Like print_failed, with the caller's own advice. */

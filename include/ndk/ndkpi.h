@@ -13,7 +13,7 @@
  *   Create       With STATUS_SUCCESS the out parameter receives the object. With STATUS_PENDING the out parameter is
  *                not written and NDK_FN_CREATE_COMPLETION receives the object. The consumer owns the object until it
  *                calls the object's close function. STATUS_INSUFFICIENT_RESOURCES: memory or another resource ran out.
- *   Ownership    The consumer keeps addresses, private data, GUIDs and SGE arrays; the provider reads them before the
+ *   Ownership    The consumer owns addresses, private data, GUIDs and SGE arrays; the provider reads them before the
  *                call returns. The provider passes contexts back unchanged and never dereferences them. Until a request
  *                has completed, the provider owns the memory that the request's SGEs name. While a call is pending,
  *                the provider owns the call's MDL chain and out parameters, except the out parameter of a create.
@@ -69,8 +69,9 @@ typedef struct _NDK_OBJECT_HEADER_RESERVED_BLOCK {
 } NDK_OBJECT_HEADER_RESERVED_BLOCK;
 
 /*
- * The start of every object; a pointer to the dispatch table follows. Version has the major number that the adapter
- * was opened with, and the provider's highest minor number for it. Version determines the length of the table.
+ * The start of every object; a pointer to the dispatch table follows. Version.Major is the major version that the
+ * adapter was opened with. Version.Minor is the provider's highest minor version of this major version. Version
+ * determines the length of the table.
  */
 typedef struct _NDK_OBJECT_HEADER {
     NDK_VERSION Version;
@@ -287,8 +288,8 @@ typedef NTSTATUS (*NDK_FN_DEREGISTER_MR)(
     _In_ NDK_MR *pNdkMr, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * Prepares a region that was created with FastRegister for up to AdapterPageCount pages. RemoteAccess allows
- * NdkFastRegister to grant remote rights.
+ * Prepares a region for fast registrations of up to AdapterPageCount pages. The region must have been created with
+ * FastRegister TRUE. RemoteAccess TRUE allows NdkFastRegister to grant remote rights.
  *   STATUS_IMPLEMENTATION_LIMIT  over the adapter's FRMRPageCount
  */
 typedef NTSTATUS (*NDK_FN_INITIALIZE_FAST_REGISTER_MR)(
@@ -381,7 +382,7 @@ struct _NDK_SRQ {
 /* ---- Queue pair -------------------------------------------------------------------------------------------------- */
 
 /* Flags of requests. An "initiator" request is every request except a receive. */
-#define NDK_OP_FLAG_SILENT_SUCCESS             0x00000001 /* initiator: no completion unless it fails */
+#define NDK_OP_FLAG_SILENT_SUCCESS             0x00000001 /* initiator: has a completion only if it fails */
 #define NDK_OP_FLAG_READ_FENCE                 0x00000002 /* initiator: start when all reads before it are done */
 #define NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT     0x00000004 /* sends: satisfies the peer's NDK_CQ_NOTIFY_SOLICITED */
 #define NDK_OP_FLAG_ALLOW_REMOTE_READ          0x00000008 /* bind, fast register */
@@ -783,7 +784,7 @@ typedef NTSTATUS (*NDK_FN_DISCONNECT_EX)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ BOOLEAN Abortive, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion,
     _In_opt_ PVOID RequestContext);
 
-/* Up to NDK 2.0 NdkDisconnect is the last entry. */
+/* In versions before NDK 2.1, NdkDisconnect is the last entry. */
 typedef struct _NDK_CONNECTOR_DISPATCH {
     NDK_FN_CLOSE_OBJECT NdkCloseConnector;
     NDK_FN_QUERY_EXTENSION_INTERFACE NdkQueryExtension;

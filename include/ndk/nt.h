@@ -64,7 +64,7 @@
 #define FALSE 0
 #endif
 
-/* LONG and ULONG have 32 bits as on Windows. The host's long may have 64 bits, so they are not defined by long. */
+/* LONG and ULONG have 32 bits, as on Windows. The host's long may have 64 bits. */
 typedef void *PVOID;
 typedef uint8_t UCHAR;
 typedef UCHAR BOOLEAN;

@@ -78,8 +78,8 @@ typedef struct ondk_config {
 
     /*
      * The maximum number of a listener's connection requests that the consumer has neither accepted nor rejected.
-     * Further requests are refused. Requests whose peer has left have a count of their own, with the same limit. So a
-     * consumer has at most twice as many requests to answer. Range 1 to 1048576; default 1024.
+     * Further requests are refused. Requests whose peer has left are counted separately, with the same limit. So at
+     * most 2 * backlog requests wait for the consumer. Range 1 to 1048576; default 1024.
      */
     uint32_t backlog;
     /*
@@ -194,7 +194,10 @@ typedef struct ondk_config {
 
     /* Shared receive queues. */
 
-    /* The share of the receives that unfinished messages may hold, in percent. 100: all. Range 1 to 100; default 50. */
+    /*
+     * The share of a queue's receives that unfinished messages may hold, in percent. 100: all. Range 1 to 100; default
+     * 50.
+     */
     uint32_t srq_share_percent;
     /*
      * A connection is stalled if its unfinished message has made no progress for this time, in milliseconds. If

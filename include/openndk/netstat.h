@@ -112,7 +112,7 @@ typedef struct ondk_listener {
     uint32_t abandoned;
     /* The limit max_unfinished (ondk_config_t) that is in effect; 0 before NdkListen has succeeded. */
     uint32_t max_unfinished;
-    /* 1: the consumer has paused the listener, which refuses peers. */
+    /* 1: the consumer has paused the listener, so the listener refuses peers. */
     uint32_t paused;
     /* Reserved: 0. */
     uint32_t reserved;
@@ -210,7 +210,7 @@ typedef struct ondk_completion_queue {
     uint32_t depth, queued;
     /* The processor that the consumer prefers, or -1. */
     int32_t affinity;
-    /* As in NdkControlCqInterruptModeration; 0 without moderation. */
+    /* The limits that NdkControlCqInterruptModeration has set; 0 without moderation. */
     uint32_t moderation_interval_us, moderation_count;
     /* Reserved: 0. */
     uint32_t reserved;
@@ -404,7 +404,7 @@ typedef struct ondk_failure {
     uint32_t if_index;
     /* The ID of the process that opened the adapter. */
     uint32_t owner_pid;
-    /* The status of the consumer's pending request. If none was pending, the status that it would have had. */
+    /* The status of the consumer's pending request, or the status that a pending request would have had. */
     NTSTATUS status;
     /* The reason (openndk/reason.h). ondk_reason_name, ondk_reason_text and ondk_reason_advice explain it. */
     uint32_t reason;

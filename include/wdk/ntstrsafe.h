@@ -48,8 +48,8 @@ NTKERNELAPI NTSTATUS ondk_strsafe_print(PVOID destination, SIZE_T cap, SIZE_T un
 NTKERNELAPI NTSTATUS ondk_strsafe_length(const VOID *text, SIZE_T unit, SIZE_T most, SIZE_T *length);
 
 /*
- * Defines the functions for one character type (A or W) and one way of counting. `scale` is the size of a character in
- * the unit of the functions' sizes and of *remaining: the number of its bytes for Cb, 1 for Cch.
+ * Defines the functions for one character type (A or W) and one way of counting. Sizes and *remaining count bytes in
+ * the Cb functions, and characters in the Cch functions. `scale` is the count of one character.
  */
 #define ONDK_STRSAFE_FAMILY(count, letter, type, unit, scale) \
     FORCEINLINE NTSTATUS RtlString##count##Copy##letter(type *dest, SIZE_T size, const type *source) \

@@ -88,9 +88,9 @@ NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD 
 }
 
 /*
- * Posts a fast registration of the whole memory. The request is silent and has no context, so it has a result only if
- * it fails. The requests posted after it then fail, too. The base address is the memory's own virtual address, so its
- * offset in the page is FBO, as NdkFastRegister requires.
+ * Posts a fast registration of the whole memory. The request is silent and has no context, so only a failure has a
+ * result. After a failure the later requests of the queue pair fail, too. The base address is the memory's own virtual
+ * address. Its offset in the page is therefore FBO, as NdkFastRegister requires.
  */
 NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags)
 {

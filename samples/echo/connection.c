@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One client's connection, from its request until it is freed. Two invariants: When the close of a queue pair or a
- * connector may have begun, nothing more is posted to it or called on it. The memory of a connection outlives every
+ * One client's connection, from its request until it is freed. Two invariants: Nothing is posted to a queue pair, and
+ * no function of a connector is called, when its close may have begun. The memory of a connection outlives every
  * callback and every result that refers to the connection.
  *
  * Three states, changed and read only with Service->Lock held:

@@ -75,14 +75,14 @@ NTSTATUS EchoBufferCreate(ECHO_BUFFER *Buffer, NDK_PD *Pd, ULONG Length);
 /* Prepares the memory for fast registration. EchoBufferRegister then posts the registration to a queue pair. */
 NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD *Pd, ULONG Length, BOOLEAN Remote);
 NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags);
-/* The queue pair that used the buffer must be closed. Also deletes a buffer that was created only partly. */
+/* Deletes the buffer, even if it was created only partly. The queue pair that used the buffer must be closed. */
 VOID EchoBufferDelete(ECHO_BUFFER *Buffer);
 NDK_SGE EchoBufferSge(const ECHO_BUFFER *Buffer, ULONG Offset, ULONG Length);
 
 /* ---- service.c ---- */
 struct _ECHO_SERVICE;
 
-/* Describes memory for one message: the received message, which the answer later overwrites. */
+/* Describes the memory of one message. The answer overwrites the received message. */
 typedef struct _ECHO_SLOT {
     LIST_ENTRY Link; /* in the connection's list of early messages */
     ULONG Offset;
@@ -121,7 +121,7 @@ typedef struct _ECHO_CONNECTION ECHO_CONNECTION;
 VOID EchoConnectEvent(PVOID ConnectEventContext, NDK_CONNECTOR *Connector);
 /* Handles the result of one of the connection's requests. Lock is held. */
 VOID EchoConnectionResult(const NDK_RESULT_EX *Result);
-/* Ends every connection: each closes itself, then releases Alive. Lock is held. */
+/* Ends every connection. Each connection closes itself, then releases Service->Alive. Lock is held. */
 VOID EchoConnectionEndAll(ECHO_SERVICE *Service);
 
 /* ---- client.c ---- */

@@ -3,7 +3,7 @@
  * The driver to read first. DriverEntry opens an NDK adapter, connects to the echo service (samples/echo), sends a
  * line, receives it back and disconnects. DriverUnload closes the adapter.
  *
- * DriverEntry waits for each request right after it has started it, so contexts may be on the stack. Larger drivers, as
+ * DriverEntry waits for each request that it starts, so contexts may be on the stack. Larger drivers, for example
  * samples/echo, keep contexts in pool and continue in callbacks.
  */
 #include <ntddk.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading of an adapter: see adapter.h. MTU and speed come from ioctls, because /sys may show another namespace. */
+/* Reads an adapter: see adapter.h. MTU and speed come from ioctls, because /sys may show another network namespace. */
 #include "adapter.h"
 
 #include <linux/ethtool.h>

@@ -206,7 +206,10 @@ static json_t *adapter_to_json(const struct adapter *a)
 
 /* ---- selecting adapters ---- */
 
-/* Returns the index of the interface with this index, name or address; 0, after a message, if there is none. */
+/*
+ * Returns the index of the interface. `name` is its index, name or address. If there is no such interface, prints a
+ * message and returns 0.
+ */
 static uint32_t ndkinfo_find(const char *name)
 {
     struct endpoint e;
@@ -253,7 +256,7 @@ static bool ndkinfo_report_missing(const struct options *o, const uint32_t *inde
     return missing;
 }
 
-/* Returns false, after a message, if the JSON object was not written completely. */
+/* Prints the JSON object. If it was not written completely, prints a message and returns false. */
 static bool ndkinfo_print_json(const struct options *o, json_t *adapters)
 {
     json_t *whole = json_output_begin("ndkinfo", JSON_FORMAT);

@@ -283,8 +283,8 @@ static bool client_run(struct client *c)
 }
 
 /*
- * Returns the higher one of `peak` and the average rate. The measured peak may be lower than the average: it omits a
- * short last slice of the run, and the server's peak has no fraction.
+ * Returns `peak` or the average rate, whichever is higher. A measured peak may be lower than the average: the peak
+ * omits a short last slice of the run, and the server sends its peak without a fraction.
  */
 static double client_peak(const struct rate *r, double peak)
 {

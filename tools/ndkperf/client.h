@@ -26,7 +26,7 @@ struct client {
     struct outcome outcome;
 };
 
-/* Ends the run if its time is over; updates the peak rate, the live line and the intervals. */
+/* Updates the peak rate, the live line and the intervals. Ends the run if its time is over. */
 bool client_check_clock(struct client *c, uint64_t now);
 /* Sends ORDER_FLUSH with `first` and `count` (struct order). Waits until all messages of both ends have arrived. */
 bool client_flush(struct client *c, uint64_t first, uint64_t count);

@@ -27,7 +27,7 @@ enum { COMPARE_WORSE = 1, JSON_FORMAT = 1 };
 
 /* A value that is compared. */
 struct measure {
-    const char *label, *part, *name; /* `name` is a member of the result's member `part`; NULL: of the result itself */
+    const char *label, *part, *name; /* `name` is a member of the result, or of the result's object `part` if set */
     double unit;
     bool is_rate; /* more is better */
     bool decides; /* the exit code depends on this value */
@@ -54,7 +54,7 @@ struct compare {
     const char *html;
     double threshold; /* per cent */
     json_t *rows, *differences;
-    unsigned compared, deciding, worse, missing; /* counts; the last three only of values with `decides` */
+    unsigned compared, deciding, worse, missing; /* numbers of values; the last three: of deciding values */
 };
 
 /* ---- the command line ---- */
@@ -314,7 +314,7 @@ static void compare_print(const struct compare *c)
                c->worse == 1 ? "is" : "are", c->threshold);
 }
 
-/* Writes --json. Returns false, after a message, if the output was not written completely. */
+/* Writes --json. If the output was not written completely, prints a message and returns false. */
 static bool compare_write_json(FILE *out, struct compare *c)
 {
     json_t *all = json_output_begin("ndkperf", JSON_FORMAT);
@@ -370,7 +370,7 @@ static void compare_write_table(FILE *out, void *context)
     fputs("</table>\n", out);
 }
 
-/* Writes --html. Returns false after a message if it cannot be written completely. */
+/* Writes --html. If the file cannot be written completely, prints a message and returns false. */
 static bool compare_write_html(struct compare *c)
 {
     const struct html_run runs[2] = { { "A", c->runs[0] }, { "B", c->runs[1] } };

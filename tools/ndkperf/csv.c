@@ -51,7 +51,10 @@ void csv_interval(FILE *out, const struct session *s, const struct interval *i)
                      rate_messages(&i->client) + rate_messages(&i->server));
 }
 
-/* Writes each end's CPU time per message of both ends. With --bidirectional, called only for the row `both`. */
+/*
+ * Writes the CPU time of each end, divided by the number of messages of both ends together. With --bidirectional, only
+ * the row `both` has these times.
+ */
 static void csv_cpu(FILE *out, const struct result *r)
 {
     double messages = (double)(r->client.messages + r->server.messages);

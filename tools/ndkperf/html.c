@@ -156,7 +156,7 @@ struct html_runs {
     size_t count;
 };
 
-/* A member of a row, plotted as a curve. `part` names the row's object that has the member; NULL: the row itself. */
+/* A number plotted as a curve. `name` is a member of the row, or of the row's object `part` if `part` is not NULL. */
 struct html_member {
     const char *label, *part, *name;
     double unit;

@@ -23,7 +23,7 @@ enum ndkperf_exit {
     NDKPERF_INTERRUPTED = COMMAND_INTERRUPTED,
 };
 
-/* The format of the lines. FORMAT_NONE: standard output has the JSON, CSV or HTML instead. */
+/* The format of the lines with results. FORMAT_NONE: no lines, because standard output has the JSON, CSV or HTML. */
 enum format { FORMAT_PERFTEST, FORMAT_WINOF, FORMAT_NONE };
 
 /* The values are also used on the wire. */

@@ -300,7 +300,7 @@ static bool perftest_connect(struct perftest *p)
     return true;
 }
 
-/* Configures, connects, transfers the data and prints the result. After a failure prints a message, returns false. */
+/* Configures, connects, transfers the data and prints the result. If a step fails, prints why and returns false. */
 static bool perftest_try(struct perftest *p, struct perftest_options *o)
 {
     if (!perftest_check(p, &p->control, "ondk_configure", ondk_configure(&o->config)))

@@ -108,17 +108,20 @@ void perftest_close(struct perftest *p);
 
 /*
  * Returns whether the connection or the user has ended the test. The caller must call this first, and then read
- * results and the memory that the peer writes. Otherwise it would miss data that arrives just before the end.
+ * results and the memory that the peer writes. In the other order the caller could miss data that arrives just before
+ * the end.
  */
 bool perftest_is_over(struct perftest_link *l);
 /* Prints that the test has ended early. Returns false. */
 bool perftest_refuse_end(struct perftest *p);
-/* Prints once, after a message about a failure or a long wait, what both ends must have in common. */
+/* Prints once which options both ends must have in common. Called after a message about a failure or a long wait. */
 void perftest_advise(struct perftest *p);
 /* Reports once that the peer has not done anything for a while. since: monotonic_ns at the start of the wait. */
 void perftest_report_wait(struct perftest *p, uint64_t since);
 
-/* Waits for one result. This and the next two functions return false after a message if the test cannot go on. */
+/*
+ * Waits for one result. If the test cannot go on, this function and the next two print a message and return false.
+ */
 bool perftest_wait(struct perftest *p, struct perftest_link *l, enum perftest_request which);
 /* Counts the results that have arrived. Does not wait, and does not check whether the test is over. */
 bool perftest_poll(struct perftest *p, struct perftest_link *l);

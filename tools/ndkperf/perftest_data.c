@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data of perftest's tests: see perftest.h. Each function returns false after a message if the test cannot go on.
- * The flow control of sends is perftest's: the receiver writes the number of its receives into the sender's memory each
- * time that a third of its receives were used.
+ * The data of perftest's tests: see perftest.h. If the test cannot go on, a function prints a message and returns
+ * false.
+ *
+ * Sends have the flow control of perftest. The receiver writes the number of messages that it has received into the
+ * sender's memory. It does so each time that it has used a third of its posted receives.
  */
 #include <sched.h>
 #include <string.h>
@@ -49,8 +51,8 @@ static bool data_wait_posted(struct perftest *p, uint32_t count)
 /* ---- bandwidth ---- */
 
 /*
- * Waits until the memory that the peer writes satisfies the condition. Counts the results that arrive meanwhile.
- * Returns false after a message if the test ends before.
+ * Waits until the memory that the peer writes satisfies the condition. Counts the results that arrive meanwhile. If
+ * the test ends before, prints a message and returns false.
  */
 static bool data_wait_memory(struct perftest *p, bool (*is_satisfied)(const struct perftest *p, uint32_t number),
                              uint32_t number)

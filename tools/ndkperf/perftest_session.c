@@ -22,7 +22,7 @@
 enum {
     ADDRESS_SIZE = 56,
     OWN_SPREAD = 4096,  /* the area in which perftest places small messages: a page */
-    CONNECT_TRIES = 50, /* a server may announce the data connection shortly before it listens for it */
+    CONNECT_TRIES = 50, /* a server may announce the data connection shortly before it listens */
     TRY_MS = 100,
     SLEEP_MS = 200, /* the longest sleep between two checks for Ctrl-C */
     READ_LIMIT = 16,
@@ -118,7 +118,7 @@ static bool session_check_length(struct perftest *p, const struct perftest_link 
                                                              (unsigned)l->received_length, (unsigned)expected);
 }
 
-/* Counts a result. Returns false after a message if the request failed, or if a message has the wrong length. */
+/* Counts a result. If the request failed or a message has the wrong length, prints an error and returns false. */
 static bool link_count(struct perftest *p, struct perftest_link *l, const NDK_RESULT_EX *result)
 {
     enum perftest_request which = (enum perftest_request)(uintptr_t)result->RequestContext;
@@ -317,7 +317,7 @@ static bool session_listen(struct perftest *p, uint32_t if_index)
     return false;
 }
 
-/* Checks that the adapter permits reads in this role if the test needs reads. Returns false after a message. */
+/* If the test needs reads that the adapter does not permit in this role, prints a message and returns false. */
 static bool session_check_read_limits(struct perftest *p)
 {
     const NDK_ADAPTER_INFO *info = &p->control.c.info;

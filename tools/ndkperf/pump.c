@@ -35,7 +35,10 @@ static bool pump_post_next(struct session *s, struct lane *l, uint32_t flags)
     return lane_post(s, l, id, slot, s->run.size, flags);
 }
 
-/* Returns after how many messages a queue pair stops posting: at the end of the run, or with --check of the window. */
+/*
+ * Returns the number of messages after which a queue pair stops posting. Without --check this is the end of the run.
+ * With --check it is the end of the current lap (pump.h).
+ */
 static uint64_t pump_lap_end(const struct session *s)
 {
     uint64_t all = s->pump.count ? s->pump.count : UINT64_MAX, lap = s->pump.lap + s->window;
@@ -53,7 +56,7 @@ static bool pump_post_bursts(struct session *s, struct lane *l)
         room = credit;
     for (;;) {
         uint64_t burst = s->pump.burst;
-        if (burst > s->window / 2) /* a whole window might never be free: a part may wait for a credit */
+        if (burst > s->window / 2) /* a burst of a whole window might never fit: some sends may wait for a credit */
             burst = s->window / 2 ? s->window / 2 : 1;
         if (burst > left)
             burst = left;

@@ -303,8 +303,8 @@ void report_result(const struct session *s, const struct result *r)
 }
 
 /*
- * Writes the record for --json. On standard output the record is an ordinary line, which is also logged.
- * Returns false after a message if there is no memory for the text.
+ * Writes the record for --json. On standard output the record is an ordinary line, which is also logged. If there is
+ * no memory for the text, prints a message and returns false.
  */
 static bool report_json(const json_t *record)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The client's measurement of one size, and of an interval of this measurement. */
+/* The results of the client: one for each message size, and one for each interval of --interval. */
 #ifndef NDKPERF_RESULT_H
 #define NDKPERF_RESULT_H
 

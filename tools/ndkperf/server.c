@@ -22,7 +22,7 @@ struct server {
     struct outcome outcome;
     struct meter meter;
     uint64_t cpu_from, flushes, messages;
-    uint64_t pumped_at; /* when this end's requests of the run (--check: of the lap) had completed; 0: not yet */
+    uint64_t pumped_at; /* when all requests of this end in the run (--check: in the lap) had completed; 0: not yet */
     uint64_t live_at;
     double live_traffic, run_traffic; /* server_traffic() at the last live line, and at the start of the run */
     uint32_t turn;                    /* write latency: the queue pair on which the client writes next */
@@ -45,7 +45,7 @@ static double server_traffic(const struct session *s)
     return (double)n.rdma_in_octets + (double)n.rdma_out_octets;
 }
 
-/* Stores the first difference, which the next outcome reports to the client. */
+/* Stores the first difference. The server reports it with its next answer to the client. */
 static bool server_on_difference(struct session *s, uint32_t lane, uint64_t message, uint32_t offset)
 {
     struct outcome *o = &server_from(s)->outcome;

@@ -26,7 +26,7 @@ enum {
     ID_BITS = 4
 };
 static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* memory for --check, of all queue pairs */
-static const uint64_t IDLE_NS = 100000000;         /* an end is idle after this time; no round trip takes as long */
+static const uint64_t IDLE_NS = 100000000;         /* an end without traffic is idle after this time */
 static const uint64_t REQUEST_BYTES = 256;         /* approximate memory of the provider for a request and its result */
 static const uint64_t CONNECTION_BYTES = 128 << 10; /* the provider's memory for a connection's partial frames */
 
@@ -108,7 +108,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The most credits in flight, reached with a window of 7: a credit is then for 7 / 4 = 1 message. */
+/* The most credits in flight. A window of 7 can have 7, because a credit then permits 7 / 4 = 1 message. */
 enum { MAX_CREDITS = 7 };
 
 /*
@@ -350,8 +350,8 @@ static unsigned session_poll_control(struct session *s)
 }
 
 /*
- * Returns whether the adapter has transferred bytes in the last tenth of a second. If so, this end continues to poll:
- * the peer's reads and writes have no completions at this end, but are faster while it polls.
+ * Returns whether the adapter has transferred bytes in the last tenth of a second. If so, this end continues to poll.
+ * The peer's reads and writes have no completions at this end, but are faster while this end polls.
  */
 static bool session_has_traffic(struct session *s, uint64_t now)
 {
@@ -365,7 +365,10 @@ static bool session_has_traffic(struct session *s, uint64_t now)
     return now - s->traffic_at <= IDLE_NS;
 }
 
-/* Called after POLLS_PER_CHECK idle polls. Fails if the peer has disconnected or the time limit has expired. */
+/*
+ * Called after each sleep of session_poll, or after POLLS_PER_CHECK idle polls. Fails if the peer has disconnected or
+ * the time limit has expired.
+ */
 static bool session_check_peer(struct session *s)
 {
     struct consumer *lost = consumer_is_disconnected(&s->control) ? &s->control : NULL;

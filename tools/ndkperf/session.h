@@ -24,7 +24,7 @@ enum area { AREA_RECEIVE, AREA_TARGET, AREA_SOURCE };
 enum id { ID_RECEIVE, ID_SEND, ID_WRITE, ID_READ, ID_FLUSH, ID_ANSWER };
 
 struct lane {
-    struct consumer c; /* must be first: QPContext is the address of c, and is used as that of the struct lane */
+    struct consumer c; /* must be first: QPContext is the address of c, which session.c casts to a struct lane * */
     struct consumer_region memory;
     uint32_t index, peer_token;
     uint64_t peer_address;
@@ -58,7 +58,7 @@ struct session {
     session_on_difference *on_difference;
     void *role; /* the server's struct server */
     struct consumer control;
-    struct consumer_region orders; /* the order or outcome to send, and the received order or outcome */
+    struct consumer_region orders; /* memory for the message to send on `control`, and for the received message */
     bool order_received, order_sending;
     struct lane *lanes;
     uint32_t lane_count, qps; /* qps: the number of measured queue pairs to create */
@@ -121,8 +121,8 @@ bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uin
 bool lane_receive(struct session *s, struct lane *l, uint32_t slot);
 
 /*
- * Polls the completion queues once. If they are empty, may wait for a notification, at most 200 ms. It waits with
- * --events, or after a tenth of a second without traffic. Returns false if the session has failed.
+ * Polls the completion queues once. Empty queues may cause a wait for a notification, at most 200 ms: with --events, or
+ * after a tenth of a second without traffic. Returns false if the session has failed.
  */
 bool session_poll(struct session *s);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A histogram of durations. Durations below 256 ns have a class each, longer ones 128 classes for each power of two. So
+ * A histogram of durations in ns. Below 256 ns each duration is a class. Above, each power of two has 128 classes, so
  * a quantile is accurate to 0.8 %. Minimum, maximum, mean and deviation are exact. The memory does not grow with the
- * count.
+ * number of durations.
  */
 #ifndef NDKPERF_TIMES_H
 #define NDKPERF_TIMES_H

@@ -55,27 +55,29 @@ struct answer {
 };
 
 /*
- * ORDER_LAP and ORDER_SAMPLE are for runs in both directions. ORDER_LAP begins the next lap of a run with HELLO_CHECK:
- * one window of messages, which is verified before the next ORDER_LAP. ORDER_SAMPLE requests the server's progress.
+ * ORDER_LAP and ORDER_SAMPLE are for runs in both directions. A run with HELLO_CHECK consists of laps. In a lap each
+ * lane transfers one window of messages, which are verified before the next lap. ORDER_LAP begins the next lap.
+ * ORDER_SAMPLE requests the server's progress.
  */
 enum order_kind { ORDER_RUN = 1, ORDER_FLUSH, ORDER_END, ORDER_LAP, ORDER_SAMPLE };
 enum { ORDER_LATENCY = 1, ORDER_CORRUPT = 2, ORDER_WARMUP = 4 };
 
-/* Client to server. */
+/* A message from the client to the server. */
 struct order {
     uint32_t kind; /* enum order_kind */
     uint32_t test, flags, size;
-    uint64_t first; /* ORDER_FLUSH: the number of messages before those in `count`, counted in the same way */
     /*
-     * ORDER_FLUSH: the number of the run's messages since its last ORDER_FLUSH. With HELLO_CHECK the number on each
-     * lane, otherwise on all lanes together.
-     * ORDER_RUN with HELLO_BOTH: how many messages the server posts on each lane. 0: it posts until ORDER_FLUSH.
+     * ORDER_FLUSH: `first` is the number of the run's messages before its last ORDER_FLUSH, `count` the number since
+     * then. With HELLO_CHECK these are numbers on each lane, otherwise on all lanes together.
+     * ORDER_RUN with HELLO_BOTH: `count` is how many messages the server posts on each lane. 0: the server posts until
+     * ORDER_FLUSH.
      */
+    uint64_t first;
     uint64_t count;
     uint32_t burst; /* ORDER_RUN, with HELLO_BOTH: how many requests the server posts at once */
 };
 
-/* Server to client, for each order. */
+/* The server's answer to an order. */
 struct outcome {
     uint32_t kind;
     uint32_t different; /* 1: a message differed; the next three members name the message */

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-/* Prints a line for the function that contains the address. As async-signal-safe as fprintf(out). */
+/* Prints a line for the function that contains the address. Not async-signal-safe: calls dladdr and fprintf. */
 void frames_print_line(FILE *out, int number, const char *at);
 
 /*

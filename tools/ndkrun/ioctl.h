@@ -14,10 +14,10 @@ enum ioctl_result {
 };
 
 /*
- * Sends a device control DEVICE:CODE[:HEX], where CODE is a number and HEX the input, and prints status and output.
- * Fails, after a message, if the form is wrong, the device cannot be opened, or the driver failed the request. If the
- * request has not ended after report_ms (0: never), reports this once. Cancels the request on Ctrl-C. If the cancelled
- * request has not ended some seconds later, reports this, and returns IOCTL_HANGS.
+ * Sends a device control DEVICE:CODE[:HEX], where CODE is a number and HEX the input, and prints status and output. If
+ * the form is wrong, the device cannot be opened, or the driver fails the request, prints a message and returns
+ * IOCTL_FAILED. Prints a line if the request is still pending after report_ms (0: never). Cancels the request on
+ * Ctrl-C. If the cancelled request has not ended some seconds later, prints a message and returns IOCTL_HANGS.
  */
 enum ioctl_result ioctl_send(const char *word, uint32_t report_ms, FILE *out);
 

@@ -302,8 +302,8 @@ int main(int argc, char **argv)
         return NDKRUN_USAGE;
     /*
      * If checks are on, ndkrun itself reports a close that hangs, with the stacks at which the objects were created.
-     * Therefore the provider's report is turned off. This must follow reexec_prepare: an ndkrun that is executed again
-     * reads the same setting in ndkrun_report_ms.
+     * Therefore the provider's report is turned off. The variable must be set after reexec_prepare: if reexec_prepare
+     * executes ndkrun again, the new ndkrun reads the user's setting in ndkrun_report_ms.
      */
     if (o.checks != ONDK_WDK_CHECKS_OFF && setenv("ONDK_CLOSE_REPORT_MS", "0", 0))
         return NDKRUN_USAGE;

@@ -9,8 +9,8 @@
 #include "options.h"
 
 /*
- * Writes the options' values to the registry, before the first driver is loaded. Returns false, after a message, if a
- * value is wrong.
+ * Writes the options' values to the registry, before the first driver is loaded. If a value is wrong, prints a message
+ * and returns false.
  */
 bool registry_prepare(const struct options *o, FILE *out);
 

@@ -8,8 +8,8 @@
 
 /*
  * Sends a command to the first Storport adapter: "PATH:TARGET:LUN inquiry", "... capacity", "... luns", "... read LBA
- * BLOCKS", "... write LBA HEX", "... cdb HEX [in BYTES]". Prints the result and the data. Returns false, after a
- * message, if the form is wrong or the command failed.
+ * BLOCKS", "... write LBA HEX", "... cdb HEX [in BYTES]". Prints the result and the data. If the form is wrong or the
+ * command failed, prints a message and returns false.
  */
 bool scsi_send(const char *words, FILE *out);
 

@@ -109,8 +109,8 @@ static bool filter_by_use(const void *used, const json_t *object)
 }
 
 /*
- * Keeps the list's objects that an object of `users` refers to: a user's member `first` or `second` must equal the
- * object's member `key`.
+ * Keeps the list's objects that an object of `users` uses. A user uses an object if the user's member `first` or
+ * `second` equals the object's member `key`.
  */
 static bool filter_used_by(json_t *list, const char *key, const json_t *users, const char *first, const char *second)
 {

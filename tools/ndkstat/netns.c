@@ -325,7 +325,10 @@ static void search_report(struct search *s, const struct member *m, const char *
             (unsigned)m->uid, what, why);
 }
 
-/* Returns whether s->found has the namespace already, because a process of another user in it was tried before. */
+/*
+ * Returns whether s->found has the namespace already. A namespace in which several users have processes comes up once
+ * for each of these users.
+ */
 static bool search_has(const struct search *s, ino_t inode)
 {
     for (size_t i = 0; i < s->count; i++)

@@ -34,8 +34,8 @@ void netns_find_name(ino_t inode, char name[NETNS_MAX_NAME]);
 /*
  * Finds the other network namespaces in which processes of this user (for root: of any user) publish adapters, enters
  * them, and opens sockets in them. Takes at most about two seconds. Writes a line to messages for each namespace that
- * cannot be entered. Sets *failed if one of them is this user's, or if not all processes could be searched.
- * Returns an array of *count entries, or NULL if there are none.
+ * cannot be entered. Sets *failed if a namespace of this user cannot be entered, or if not all processes could be
+ * searched. Returns an array of *count entries, or NULL if there are none.
  */
 struct netns *netns_open_others(size_t *count, FILE *messages, bool *failed);
 /* Closes the sockets that the reader has not used. */

@@ -190,7 +190,7 @@ static bool row_is_shown(const struct row *r, const struct options *o)
     if (o->objects || o->failures || o->counters)
         return true;
     if (json_is_null(json_object_get(r->object, "local")))
-        return false; /* a listener before NdkListen has succeeded */
+        return false; /* a listener has no address before NdkListen has succeeded */
     return o->state || o->connections || !state || strcmp(state, "ended") != 0;
 }
 

@@ -72,7 +72,7 @@ struct member_entry {
     const json_t *object;
 };
 
-/* An index of an array's objects by a member that identifies them. Another user's process may send a long array. */
+/* An index of an array's objects by a member that identifies them. Linear searches of a long array would be slow. */
 struct member_index {
     struct member_entry *entries; /* in the order of the numbers */
     size_t count;

@@ -34,19 +34,19 @@ NTKERNELAPI ULONG StorPortInitialize(_In_ PVOID Argument1, _In_ PVOID Argument2,
                                      _In_opt_ PVOID HwContext);
 
 typedef enum _SCSI_NOTIFICATION_TYPE {
-    RequestComplete,       /* PSCSI_REQUEST_BLOCK or PSTORAGE_REQUEST_BLOCK */
+    RequestComplete,       /* argument: PSCSI_REQUEST_BLOCK or PSTORAGE_REQUEST_BLOCK */
     NextRequest,           /* NextRequest and NextLuRequest have no effect in Storport */
     NextLuRequest,
     ResetDetected,         /* the port driver sends no requests for BusResetHoldTime */
     _obsolete1,
     _obsolete2,
-    RequestTimerCall,      /* PHW_TIMER, ULONG microseconds (0 cancels); each adapter has one such timer */
+    RequestTimerCall,      /* arguments: PHW_TIMER, ULONG microseconds (0 cancels the adapter's only timer) */
     BusChangeDetected,     /* the port driver scans the bus */
     WMIEvent,              /* WMIEvent and WMIReregister have no effect: there is no WMI */
     WMIReregister,
     LinkUp,                /* the port driver sends requests again */
     LinkDown,              /* the port driver sends no requests until LinkUp */
-    QueryTickCount,        /* PLARGE_INTEGER */
+    QueryTickCount,        /* argument: PLARGE_INTEGER, which receives the count */
     BufferOverrunDetected, /* ends with a bug check */
     TraceNotification,     /* no effect */
     GetExtendedFunctionTable,
@@ -60,7 +60,7 @@ typedef enum _SCSI_NOTIFICATION_TYPE {
     AsyncNotificationDetected
 } SCSI_NOTIFICATION_TYPE, *PSCSI_NOTIFICATION_TYPE;
 
-/* A type that virtual miniports do not have, for example InitializeDpc, fails an assertion. */
+/* Types that virtual miniports do not have, for example InitializeDpc, are reported as a failed assertion. */
 NTKERNELAPI VOID StorPortNotification(_In_ SCSI_NOTIFICATION_TYPE NotificationType, _In_ PVOID HwDeviceExtension, ...);
 
 /* ---- Requests and units ------------------------------------------------------------------------------------------ */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queues for a device that serves one request at a time: a busy flag, and entries by arrival or by key.
+ * Queues for a device that serves one request at a time. A queue has a busy flag, and entries that are sorted by
+ * arrival or by key.
  */
 #ifndef ONDK_WDK_WDM_DEVICEQUEUE_H
 #define ONDK_WDK_WDM_DEVICEQUEUE_H
