@@ -13,7 +13,7 @@
 
 enum {
     BENCH_DESCRIPTORS = 20000, /* RLIMIT_NOFILE of each process */
-    BENCH_GRACE_SECONDS = 60,  /* a process that runs this much longer than bench_fork's `seconds` is ended */
+    BENCH_GRACE_SECONDS = 60,  /* an alarm ends a process this long after bench_fork's `seconds` have passed */
     NS_PER_US = 1000,
     NS_PER_S = 1000000000,
 };

@@ -18,7 +18,7 @@
 
 #include "crowd.h"
 
-enum { SAMPLES = 1 << 22, MIN_TRIPS = 10 /* "unfairness" is printed if each connection made so many */ };
+enum { SAMPLES = 1 << 22, MIN_TRIPS = 10 /* if a connection made fewer round trips, "unfairness" is not printed */ };
 
 static const double WARM_UP = 0.1;
 

@@ -33,7 +33,7 @@ enum {
     FRAMES = 800 * 1024,        /* headers, trailers and copied payload that wait to be sent */
     PIECES = 512,
     COPY_BELOW = 512,
-    QUICK_ACK = 192 * 1024, /* as in OpenNDK: bytes received without a send that cause an acknowledgement at once */
+    QUICK_ACK = 192 * 1024, /* as in OpenNDK: after receiving this many bytes without sending, acknowledges at once */
     EARLY = 24 * 1024,      /* as in OpenNDK: bytes of a long message that are sent before the rest is framed */
 };
 

@@ -57,7 +57,9 @@ static void run_set_times(struct run *r)
     r->deadline = r->warm + (uint64_t)(r->job->seconds * NS_PER_S);
 }
 
-/* Records the round trip that has just ended. Returns true after the deadline, when the next trip must be the last. */
+/*
+ * Records the round trip that has just ended. Returns true if the deadline has passed: the next trip must be the last.
+ */
 static bool run_next_trip(struct run *r, double parts)
 {
     uint64_t now = bench_now();
@@ -87,7 +89,7 @@ static void run_on_message(struct link *l)
             link_source(l)[0] = END;
         }
         l->ops->post(l, LINK_SEND, false);
-        l->ops->receive(l); /* after the post, so that the answer is sent earlier; other receives are still posted */
+        l->ops->receive(l); /* after the post, so that the answer is sent earlier; more receives are posted already */
     }
     if (over) {
         atomic_store(&r->over, true);
@@ -120,8 +122,8 @@ static void drive_ping_pong(struct link *l, struct run *r)
 /* ---- writes in both directions ---- */
 
 /*
- * Waits until the peer has written a value other than `before`, and returns that value. A passive end yields, because
- * it shares its processor with the provider's threads if the process is pinned.
+ * Waits until the peer has written a value other than `before`, and returns that value. A passive end yields
+ * meanwhile: if the process is pinned, the provider's threads use the same processor.
  */
 static uint8_t link_await_write(struct link *l, uint8_t before, bool passive)
 {
@@ -283,7 +285,7 @@ static void drive_measure(struct link *l, struct run *r)
         drive_one_way(l, r);
 }
 
-/* Waits until the other end is ready. Polls meanwhile, because the other end may need an answer to become ready. */
+/* Waits until the other end is ready. Polls meanwhile, because the other end may wait for this end to answer. */
 static void drive_synchronize(struct link *l, int control)
 {
     char byte = 0;

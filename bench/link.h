@@ -32,7 +32,7 @@ struct link_ops {
     void (*post)(struct link *l, enum link_op op, bool more); /* more: another request follows at once */
     void (*poll)(struct link *l);                             /* adds completions to l->completed and l->received */
     void (*wait)(struct link *l); /* sleeps until a message has been received; NULL if not supported */
-    /* From now on, each notification calls l->on_message for each received message. NULL if not supported. */
+    /* After this call, each notification calls l->on_message for each received message. NULL if not supported. */
     void (*notify)(struct link *l);
     void (*close)(struct link *l, int control);
 };

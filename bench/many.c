@@ -8,8 +8,8 @@
  * more processes.
  *
  * The memory of each process is measured as bytes allocated by malloc, and as resident bytes. The two queues of a
- * queue pair are measured separately: the memory of an unconnected queue pair of depth DEPTH, minus that of one of
- * depth 1. The rest of a queue pair counts as the connection's own memory.
+ * queue pair are measured separately: the memory of an unconnected queue pair of depth DEPTH, minus the memory of
+ * one of depth 1. The rest of a queue pair counts as the connection's own memory.
  */
 #include <stdio.h>
 #include <stdlib.h>

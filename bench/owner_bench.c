@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the owner word (src/base/owner.h): acquire and release by one thread, the hand-over between two threads, and
- * how long a shard's thread takes to wake from epoll (by eventfd) and from a futex. The thread sleeps on the futex
- * during a polling lease, when a consumer's polls serve the sockets. Prints medians in nanoseconds.
- * The two threads are pinned to two processors. Otherwise the scheduler would often queue the woken thread behind the
- * waking thread, which spins, and the result would be a time slice.
+ * Measures the owner word (src/base/owner.h): acquire and release by one thread, the hand-over between two threads,
+ * and how long a shard's thread takes to wake. The thread sleeps in epoll (woken by an eventfd), or on a futex during
+ * a polling lease, when a consumer's polls serve the sockets. Prints medians in nanoseconds.
+ *
+ * The two threads are pinned to two processors. Otherwise the scheduler would often place the woken thread on the
+ * processor of the waking thread, which spins. The result would then be a time slice.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -104,7 +105,7 @@ static void bench_alone(void)
     printf("acquire and release, alone            %10.1f ns\n", samples_median(ROUNDS));
 }
 
-/* A thread that acquires the owner word does the work. If the other thread rings the doorbell, repeats it. */
+/* A thread that acquires the owner word does the work, and repeats the work if the other thread rings the doorbell. */
 static void *contend_thread(void *arg)
 {
     uint64_t *owned = arg;
@@ -158,7 +159,7 @@ static void bench_wait_asleep(uint32_t kind)
 {
     while ((atomic_load(&o.word) & OWNER_SLEEP_MASK) != kind)
         (void)poll(NULL, 0, 1);
-    (void)poll(NULL, 0, 1); /* gives the thread time to sleep in the kernel after it has set the word */
+    (void)poll(NULL, 0, 1); /* the thread has set the word, but may not sleep in the kernel yet */
 }
 
 static void bench_handover(void)

@@ -254,8 +254,8 @@ static void ucx_link_post(struct link *l, enum link_op op, bool more)
 }
 
 /*
- * At the server, polls until the client closes the control socket: then the client has received the last answer. All
- * objects are closed when the process ends.
+ * The server polls until the client has received the last answer and closes the control socket. The objects are not
+ * closed here: the end of the process closes them.
  */
 static void ucx_link_close(struct link *l, int control)
 {

@@ -357,7 +357,7 @@ static void driver_establish(struct driver *d, int n)
     }
 }
 
-/* With checks on, each free searches the posted requests for the memory. */
+/* Allocates and frees pool memory. With checks on, each free searches the posted requests for that memory. */
 static void driver_use_pool(struct driver *d, int n)
 {
     (void)d;

@@ -3,7 +3,7 @@
  * Makes fork copy static data and descriptors in a consistent state, because the child has no other thread that could
  * finish a change. The invariant: no fork happens between fork_change_begin and fork_change_end. A thread that forks
  * waits until no change is in progress, and new changes wait until the fork has ended. A signal handler that
- * interrupted a change must not call fork; _Fork followed by exec is safe there.
+ * interrupted a change must not call fork, but may call _Fork followed by exec.
  */
 #ifndef BASE_FORK_H
 #define BASE_FORK_H
@@ -13,9 +13,10 @@
 /*
  * The priorities of the constructors that install fork handlers. Before a fork, the handlers run in the reverse order
  * of their installation. fork.c's handler, which excludes changes, is installed first (FORK_FIRST) and runs last, when
- * the program's handlers have acquired the program's locks. Otherwise a thread that forks could exclude changes and
- * then wait for a lock, while the lock's holder waits to begin a change. If changes begin while a lock of the library
- * is held, the handler for that lock is installed with FORK_NEXT, so that it runs earlier, too.
+ * the program's handlers have acquired the program's locks. If it ran earlier, the forking thread could exclude
+ * changes and then wait for a lock, while the lock's holder waits to begin a change. FORK_NEXT is for handlers that
+ * acquire a lock of the library whose holder may begin a change: these handlers, too, must run before fork.c's
+ * handler.
  */
 enum { FORK_FIRST = 101, FORK_NEXT };
 

@@ -13,7 +13,7 @@ struct interface_info {
     uint32_t mtu;
 };
 
-/* The user who opened the socket at a local address, if the kernel reports the user, and the socket's inode. */
+/* A socket at a local address: its inode, and the user who opened it, if the kernel reports the user. */
 struct address_holder {
     bool is_provider; /* an OpenNDK process has reserved the address */
     bool has_uid;

@@ -23,7 +23,7 @@ static uint32_t owner_word_sleep(uint32_t word)
     return word & OWNER_SLEEP_MASK;
 }
 
-/* Does owner_wake end this sleep? A sleep for the token ends only when the owner releases the token. */
+/* Does owner_wake end the sleep that the word shows? Only the owner's release ends a sleep for the token. */
 static bool owner_word_needs_wake(uint32_t word)
 {
     return owner_word_sleep(word) == OWNER_SLEEP_WATCH || owner_word_sleep(word) == OWNER_SLEEP_LEASED;
@@ -133,8 +133,8 @@ bool owner_wake(struct owner *o)
 }
 
 /*
- * Called by the shard's thread. Acquires the token if it is free. Otherwise returns false, and if `queue` is true, the
- * present owner later passes the token to the shard's thread.
+ * Called by the shard's thread. Acquires the token if it is free, and returns true. Otherwise returns false. If
+ * `queue` is true, the present owner then passes the token to the shard's thread later.
  */
 static bool owner_thread_try_acquire(struct owner *o, bool queue)
 {
@@ -307,7 +307,7 @@ void owner_futex_wait(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint
     struct timespec at = { .tv_sec = (time_t)(deadline / NS_PER_S), .tv_nsec = (long)(deadline % NS_PER_S) };
 
     (void)ctx;
-    /* The caller must find out why the wait returned: woken, word changed, timed out or interrupted. */
+    /* Ignores the result, because each caller checks the word and the time itself, whatever ended the wait. */
     (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
                   deadline == OWNER_NEVER ? NULL : &at, NULL, FUTEX_BITSET_MATCH_ANY);
 }

@@ -3,8 +3,8 @@
  * The owner token of a shard, the sleep of the shard's own thread, and the polling lease.
  *
  * A shard has at most one owner at a time: the thread that acquired the token. The owner is the shard's own thread, or
- * a consumer's thread that posts or polls. The owner drives the shard and releases the token. All state that must not
- * be lost between owners is in one atomic word:
+ * a consumer's thread that posts or polls. The owner drives the shard and releases the token. Below, "the thread" is
+ * the shard's own thread. All state that must not be lost between owners is in one atomic word:
  *
  *   bit  name      set by                             cleared by                         means
  *   0    OWNED     the thread that acquires the token the owner that releases it         somebody drives the shard
@@ -44,9 +44,9 @@
  * still be in its store buffer while the owner clears the bit and checks. Exchanges of one word have one order, so no
  * sequentially consistent fence is needed. The futex is a second word, `wake_count`, because the owner word changes
  * with every poll. A sleeper reads `wake_count` (acquire) before the word. A waker increments it (release) after the
- * word has changed. So a sleeper that has seen the old word cannot have seen the new count. `renewed` is relaxed. A
- * late or stale value ends a lease one check too early or too late, and the thread that ends the lease checks again
- * with the token held.
+ * word has changed. So a sleeper that has seen the old word cannot have seen the new count. Accesses to `renewed`
+ * are relaxed: a late or stale value ends a lease one check too early or too late, and the thread that ends the lease
+ * checks again with the token held.
  *
  * Rules of use:
  *   - Publish work first, then call owner_acquire_or_ring. If it returns true, drive the shard, then call
@@ -62,9 +62,9 @@
  *     owner_lease_begin, and the sockets may leave the epoll set. A poll that did not get the token may renew too. The
  *     thread, with the token held, may begin a lease for a poller that keeps polling. To end a lease, acquire the token
  *     (or ring and let the owner do it), add the sockets to the epoll set, and call owner_lease_end.
- *   - A thread that publishes work which may wait for the poller calls owner_publish_lazy after publishing. If that
- *     returns false, the thread calls owner_acquire_or_ring as for any other work. The thread that ends a lease checks
- *     the published work afterwards.
+ *   - A producer whose work may wait for the poller publishes the work, then calls owner_publish_lazy. If that returns
+ *     false, the producer calls owner_acquire_or_ring as for any other work. Any thread that ends a lease checks the
+ *     published work afterwards.
  *   - After OWNER_LEASE_EXPIRED the thread calls owner_thread_acquire, then owner_lease_end_expired. If that returns
  *     true, it adds the sockets to the epoll set.
  *   - Functions access the word, and wake the thread, after they have released the token. So the shard must exist until

@@ -13,7 +13,7 @@ uint64_t random_u64(void);
 
 /* For simulations: from now on the seed decides the numbers of the whole process. 0 selects the kernel again. */
 void random_seed(uint64_t seed);
-/* Returns the next number of the caller's own sequence, and advances *state. Its numbers can be guessed. */
+/* Returns the next number of the caller's own sequence, and advances *state. The sequence can be guessed. */
 uint64_t random_next(uint64_t *state);
 
 #endif

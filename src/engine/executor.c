@@ -29,7 +29,7 @@ enum {
     SPIN_RETRY_INTERVAL = 16,
     PREEMPTED_NS = 1000000, /* a gap of this length between two turns means that the thread lost its processor */
     SLEEP_FACTOR = 2,       /* after losing its processor for a time t, the thread does not spin for SLEEP_FACTOR * t */
-    NO_YIELD_FACTOR = 32,   /* after a sched_yield of duration t, it does not yield for NO_YIELD_FACTOR * t */
+    NO_YIELD_FACTOR = 32,   /* after a long sched_yield of time t, the thread does not yield for NO_YIELD_FACTOR * t */
 };
 
 struct worker {
@@ -48,8 +48,8 @@ struct spin_policy {
     unsigned n_vain; /* the number of sleeps since the last time that an event arrived while the thread was spinning */
     bool is_spinning;
     uint64_t last_ns;        /* the time of the last turn */
-    uint64_t no_spin_until;  /* 0, or set because the thread lost its processor while it was spinning */
-    uint64_t no_yield_until; /* 0, or set because the thread lost its processor when it yielded */
+    uint64_t no_spin_until;  /* no spins before this time, because the thread lost its processor while spinning */
+    uint64_t no_yield_until; /* no yields before this time, because the last sched_yield took long */
 };
 
 static _Thread_local bool is_worker;

@@ -191,7 +191,8 @@ static bool ifaddrs_matches(const struct ifaddrs *i, const struct addr *wanted)
 }
 
 /*
- * Is `wanted` the interface's first IPv4 address, as it usually is? Also returns false if that could not be found out.
+ * Is `wanted` the interface's first IPv4 address? Usually the answer is yes. Also returns false if the first address
+ * could not be read.
  */
 static bool interface_is_first_address(uint32_t index, const struct addr *wanted)
 {

@@ -140,8 +140,8 @@ struct net_ops {
     ssize_t (*send)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     ssize_t (*recv)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     /*
-     * For a caller that has not processed all bytes that recv returned. ready(READ) will be called again, even without
-     * new input, after the other ready sockets have been served.
+     * Causes another call of ready(READ), even without new input, after the other ready sockets have been served. For
+     * a caller that has not processed all bytes that recv returned.
      */
     void (*set_readable)(struct net_socket *socket);
     /*

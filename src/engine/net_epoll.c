@@ -43,8 +43,8 @@ enum {
     NS_PER_S = 1000000000,
     MAX_DIRECT = 2,           /* the most connections that are read directly */
     MAX_DIRECT_TURNS = 8,     /* turns with direct reads between two calls of epoll_wait */
-    LEASED_TURNS = 64,        /* under a polling lease: turns with direct reads before the connections leave the epoll
-                                 set; afterwards, turns with direct reads between two calls of epoll_wait */
+    LEASED_TURNS = 64,        /* under a polling lease, the connections leave the epoll set after this many turns with
+                                 direct reads; afterwards, this many such turns run between two calls of epoll_wait */
     WATCH_RETRY_NS = 1000000, /* longest sleep while a direct connection may be missing in the epoll set */
 };
 

@@ -24,7 +24,7 @@
 #include "engine/shard.h"
 
 enum {
-    LONG_ANSWER = 192 * 1024, /* bytes received since the last send that cause TCP_QUICKACK */
+    LONG_ANSWER = 192 * 1024, /* after receiving this many bytes without sending, sets TCP_QUICKACK */
     MIN_PATH_SEGMENT = 536,   /* a segment that every path carries (RFC 9293) */
 };
 
@@ -84,8 +84,8 @@ static size_t iov_total_size(const struct iovec *iov, int iovcnt)
 /*
  * Called after EFAULT, which means that the consumer's memory is not mapped, although registered memory must be
  * mapped. Touching the memory raises the fault that copying would have raised, so a program's or sanitizer's handler
- * reports the fault or maps the memory. Otherwise the connection would be lost without a visible cause. If `write`
- * is true, each touched byte is stored with the value that it has, because the data may never arrive.
+ * reports the fault or maps the memory. Otherwise the connection would be lost without a visible cause. If `write` is
+ * true, stores each touched byte with its present value. The value must not change, because the data may never arrive.
  */
 static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
 {

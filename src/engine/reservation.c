@@ -7,12 +7,13 @@
  * reservation is released. Each TCP socket at the address is closed before its reference is released, so the name
  * disappears last.
  *
- * Sockets that are not OpenNDK's: bind without SO_REUSEADDR succeeds only if the kernel has nothing at the address. If
- * that bind fails and bind with SO_REUSEADDR succeeds, there are either remains of closed connections (TIME_WAIT),
- * which do not count, or sockets that have SO_REUSEADDR too. sock_diag reports whether there is a living connection, or
- * only remains. If it reports neither, there must be a foreign socket that is only bound. Two cases stay undetected: a
- * foreign socket that is only bound while there are remains, and a foreign socket that is bound later with
- * SO_REUSEADDR. At a shared endpoint's address, SO_REUSEPORT has the same effect for a socket of the same user.
+ * Foreign sockets, which are not OpenNDK's, are found as follows. bind without SO_REUSEADDR succeeds only if the
+ * kernel has nothing at the address. If that bind fails and bind with SO_REUSEADDR succeeds, there are either remains
+ * of closed connections (TIME_WAIT), which do not count, or sockets that have SO_REUSEADDR too. sock_diag reports
+ * whether there is a living connection, or only remains. If it reports neither, there must be a foreign socket that is
+ * only bound. Two cases stay undetected: a foreign socket that is only bound while there are remains, and a foreign
+ * socket that is bound later with SO_REUSEADDR. At a shared endpoint's address, SO_REUSEPORT has the same effect for a
+ * socket of the same user.
  *
  * Port 0 selects one of the dynamic ports. Each host address has three kinds of bitmaps of these ports. `own` has the
  * ports that this process has reserved. `foreign` has the ports that others were found to use. It is cleared after up

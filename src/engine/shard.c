@@ -34,7 +34,7 @@ enum {
     MAX_THREAD_ROUNDS = 16,   /* rounds of work in the thread's turn, before it delivers callbacks */
     MAX_CALLS = 64,           /* callbacks between two turns */
     DEFAULT_SOCKET_BATCH = 8, /* small, so that the sockets' data is still cached when the callbacks run */
-    MIN_LEASE_POLLS = 4,      /* polls in a row that begin a lease; not 1, because a consumer polls before NdkArmCq */
+    MIN_LEASE_POLLS = 4,      /* polls in a row that begin a lease; not 1: a consumer also polls before NdkArmCq */
     MAX_POLL_GAP_NS = 200000, /* after a longer gap between two polls, the count of polls in a row restarts */
     TOKEN_SPINS = 200,
 };
@@ -173,8 +173,8 @@ static bool shard_release_in_thread(struct shard *s, bool last_round)
 }
 
 /*
- * Releases the token. Returns false if the doorbell was rung and the caller is still the owner. If `last_round` is set,
- * always releases the token, and the shard's thread runs another turn.
+ * Releases the token and returns true. If the doorbell was rung, returns false, and the caller is still the owner. If
+ * `last_round` is set, always releases the token, and the shard's thread runs another turn.
  */
 static bool shard_release(struct shard *s, bool last_round)
 {
@@ -183,7 +183,7 @@ static bool shard_release(struct shard *s, bool last_round)
     atomic_store_explicit(&s->driving_thread, NULL, memory_order_relaxed);
     if (last_round || shard_needs_thread(s)) {
         s->has_calls = false;
-        s->thread_deadline = 0; /* the thread runs a turn next, so no earlier timer has to wake it */
+        s->thread_deadline = 0; /* the thread runs a turn next, so no owner has to wake it for a timer */
         owner_release_to_thread(&s->owner);
         return true;
     }
@@ -345,8 +345,8 @@ void shard_renew_lease(struct shard *s)
 /*
  * Begins a lease for a consumer whose polls did not get the token because the shard's thread is always busy. Without a
  * lease the two threads would only wait for each other, especially on one processor. shard_sleep resets the count of
- * missed polls, because a sleeping thread leaves the token free. After shard_watch no lease begins, because its caller
- * stops polling.
+ * missed polls, because a sleeping thread leaves the token free. After shard_watch no lease begins, because a consumer
+ * that calls NdkArmCq stops polling.
  */
 static void shard_lease_to_poller(struct shard *s)
 {

@@ -83,7 +83,7 @@ enum fabric_reason {
     FABRIC_REQUEST_DATA,        /* the request has too much private data */
     FABRIC_REQUEST_NO_FORM,     /* the two sides have no form of ready-to-receive in common */
     FABRIC_BACKLOG_FULL,        /* too many requests of the listener wait for the consumer */
-    FABRIC_CROWDED_OUT,         /* dropped before a consumer received its request, to make room for other peers */
+    FABRIC_CROWDED_OUT,         /* the peer was dropped before a consumer received its request, to make room */
     FABRIC_NOT_DELIVERED,       /* the listener's owner is closing or out of memory, so it refused the request */
     FABRIC_LISTENER_PAUSED,
     FABRIC_LISTENER_CLOSED,
@@ -122,7 +122,7 @@ enum fabric_phase {
     FABRIC_PHASE_CONNECTING, /* initiator: until the peer's host has answered */
     FABRIC_PHASE_REQUESTING, /* initiator: until the reply to its request has arrived */
     FABRIC_PHASE_REPLIED,    /* initiator: until conn_complete is called */
-    FABRIC_PHASE_COMPLETING, /* initiator: until ready-to-receive has been sent; a read must also be answered */
+    FABRIC_PHASE_COMPLETING, /* initiator: until ready-to-receive has been sent and, if it is a read, answered */
     FABRIC_PHASE_ARRIVING,   /* responder: until the peer's request is complete and has been reported */
     FABRIC_PHASE_REQUESTED,  /* responder: until conn_accept or conn_reject is called */
     FABRIC_PHASE_ACCEPTING,  /* responder: until the reply has been sent and ready-to-receive has arrived */
@@ -221,8 +221,8 @@ struct fabric_peer {
 };
 
 /*
- * In these events, `terminate` is the code of the Terminate message that ended the connection, or FABRIC_NO_TERMINATE.
- * The message was sent or received.
+ * In these events, `terminate` is the code of the Terminate message, sent or received, that ended the connection. If
+ * there was none, `terminate` is FABRIC_NO_TERMINATE.
  */
 struct fabric_conn_events {
     /*
@@ -271,7 +271,7 @@ struct fabric_listener_events {
      * The connection has a reference on the listener's address until the connection is closed.
      */
     void *(*request)(void *owner, struct fabric_conn *conn, const struct fabric_peer *peer);
-    void (*closed)(void *owner); /* the last event; the address is free when the listener's connections are closed */
+    void (*closed)(void *owner); /* the last event; the listener's open connections still reserve the address */
 };
 
 enum fabric_technology { FABRIC_IWARP, FABRIC_INFINIBAND, FABRIC_ROCE, FABRIC_ROCE_V2 };
@@ -293,7 +293,7 @@ struct fabric_info {
 struct fabric_counters {
     uint64_t connects, accepts; /* connections that were established, by role */
     uint64_t failures;          /* connects and accepts that failed */
-    uint64_t refused, dropped;  /* requests refused, and unfinished connections dropped, which no consumer received */
+    uint64_t refused, dropped;  /* refused requests, and dropped unfinished connections; no consumer received them */
     uint64_t active;            /* connections that are established now */
     uint64_t connection_errors; /* established connections that failed before a disconnect or close of either side */
     uint64_t cq_errors;         /* completion queues that overflowed */
@@ -357,8 +357,8 @@ struct fabric_ops {
     int (*cq_resize)(struct fabric_cq *cq, uint32_t depth);
     /*
      * Delays each notification until there are `count` completions, or interval_us have passed, whichever is first. If
-     * interval_us is 0 or count at most 1, nothing is delayed. If one of them is UINT32_MAX, only the other one limits
-     * the delay. Also applies to a notification that is delayed now.
+     * interval_us is 0 or count at most 1, nothing is delayed. UINT32_MAX means no limit, so that only the other
+     * argument limits the delay. The new values also apply to a notification that is being delayed.
      */
     void (*cq_moderate)(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
     void (*cq_info)(struct fabric_cq *cq, struct fabric_cq_info *info);
@@ -378,8 +378,8 @@ struct fabric_ops {
      *   EFAULT      an SGE is not inside its region, or the region lacks the right
      *   ENOTCONN    an initiator request without a connection; see qp_reason
      *   EOPNOTSUPP  a read on a connection that allows no reads
-     * Receives may be posted at any time. A queued request may complete, and the consumer may then close the queue
-     * pair, before qp_post returns. So the caller must have a reference on the queue pair until qp_post returns.
+     * Receives may be posted at any time. Before qp_post returns, a queued request may complete, and the consumer may
+     * then close the queue pair. So the caller must have a reference on the queue pair until qp_post returns.
      * Receives, and requests with RDMA_FLAG_DEFER, need no reference: the end of the queue pair waits until their post
      * no longer accesses the queue pair.
      */

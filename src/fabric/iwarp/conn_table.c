@@ -322,7 +322,7 @@ bool conn_state_has_limit(enum conn_state s)
     }
 }
 
-/* DRAINING has a time limit, but received bytes renew that limit. So stalled FPDUs and messages need another check. */
+/* ESTABLISHED has no time limit, and received bytes renew that of DRAINING. So both need a check for stalled input. */
 bool conn_state_checks_input(enum conn_state s)
 {
     return s == CONN_ESTABLISHED || s == CONN_DRAINING;

@@ -106,7 +106,7 @@ bool conn_state_streams(enum conn_state s);
 /* Is the connection established and not ended? Also true during a disconnect and after the peer's half-close. */
 bool conn_state_is_active(enum conn_state s);
 bool conn_state_has_limit(enum conn_state s); /* does the state have a time limit? */
-/* Does input that stalls inside a frame or a message end a connection in this state? If not, the state's limit does. */
+/* Does stalled input end a connection in this state? If not, the state's time limit ends a stalled connection. */
 bool conn_state_checks_input(enum conn_state s);
 
 /* Prints the whole table as Markdown, for docs/states.md. */

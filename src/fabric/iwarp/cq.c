@@ -8,7 +8,7 @@
  *
  * With moderation, a notification whose arm is met is delayed until there are as many new completions as requested, or
  * the interval has passed. The delay also ends when the queue is full, because the next completion would overflow the
- * queue, and when a request has failed, because the requested number may never be reached then.
+ * queue. It also ends when a request has failed, because the requested number may then never be reached.
  *
  * The invariant: an arm causes one notification at most. Only the owner of the home shard uses the timer; other threads
  * post update_timer to that shard.
@@ -26,7 +26,7 @@ struct fabric_cq {
     atomic_bool overflowed;  /* written with the lock held */
     atomic_uint polls_left;  /* the poll that decrements this to 0 drives the home shard; 0: no request waits */
     atomic_uint empty_polls; /* polls that drove the shard and still found nothing */
-    atomic_uint count;       /* completions in the ring; written with the lock held */
+    atomic_uint count;       /* completions in the ring; changed only with the lock held */
     struct spin lock;        /* guards everything below */
     struct rdma_completion *ring;
     uint32_t depth, head;

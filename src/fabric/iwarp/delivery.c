@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deliveries of an object to its consumer. They run as callbacks on the object's shard, and never overlap. Invariant:
- * if a delivery becomes due while another delivery runs, it follows afterwards. Either delivery_close or delivery_run
- * posts `close`, never both.
+ * Calls the function `deliver` of an object, as callbacks on the object's shard. These calls never overlap. Invariant:
+ * if delivery_add is called while `deliver` runs, `deliver` runs once more afterwards. If a delivery is queued
+ * or running when delivery_close is called, delivery_run posts the task `close`, otherwise delivery_close does.
  */
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules by which a posted request waits for a poll, as one table. doorbell_may_wait and the table in
- * docs/states.md use these rules. The invariant: each condition of a rule is cheap and changes nothing.
- * doorbell_is_overdue, which counts and reads the clock, is called only if a rule lets the request wait.
+ * A table of the rules that decide whether a posted request waits for a poll. doorbell_may_wait applies the rules, and
+ * docs/states.md lists them. The invariant: each condition of a rule is cheap and changes nothing. doorbell_is_overdue
+ * counts waiting requests and may read the clock, so it is called only if a rule lets the request wait.
  */
 #include "fabric/iwarp/doorbell.h"
 
@@ -122,10 +122,10 @@ bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post)
 }
 
 /*
- * Lets the transmission wait for a poll. The consumer may poll either CQ, so polls of both CQs count. If a consumer
- * has the polling lease (engine/shard.h), the MAX_POLLS-th poll drives the shard at the latest. Without a lease,
- * shard_post_lazy does not let the transmission wait. The next poll drives the shard nevertheless, because only polls
- * that drive the shard begin a lease.
+ * Lets the transmission wait for a poll of either CQ, because the consumer may poll either. If a consumer has the
+ * polling lease (engine/shard.h), the MAX_POLLS-th poll drives the shard at the latest. Without a lease,
+ * shard_post_lazy does not let the transmission wait. The next poll still drives the shard, so that the consumer's
+ * polls can begin a lease.
  */
 void doorbell_defer_to_poll(struct fabric_qp *qp)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sends the last frame of a connection that is over, and discards input until the peer's end of stream or the time
- * limit. Invariant: input is read before the socket is closed, because TCP sends a reset if a socket is closed with
- * unread input, and the reset could destroy the last frame on the peer's side. One call of linger_discard reads at
- * most MAX_READS times. The transport reports the remaining input again.
+ * limit. Invariant: input is read before the socket is closed. If a socket is closed with unread input, TCP sends a
+ * reset, which could destroy the last frame on the peer's side. One call of linger_discard reads at most MAX_READS
+ * times. The transport then reports the remaining input again.
  */
 #include "fabric/iwarp/conn_phase.h"
 
@@ -67,9 +67,9 @@ void linger_hang_up(struct fabric_conn *c)
 }
 
 /*
- * After the last frame this side half-closes. Exception: after a reject of a valid request this side first waits for
- * the peer's end of stream, for at most SHORT_LINGER_MS, because Linux siw loses the reject's private data if the end
- * of stream follows at once. A rejected peer sends nothing more, so no reset can destroy the reject.
+ * Half-closes after the last frame. Exception: after a reject of a valid request, first waits for the peer's end of
+ * stream, for at most SHORT_LINGER_MS. If the end of stream followed the reject at once, Linux siw would lose the
+ * reject's private data. A rejected peer sends nothing more, so no reset can destroy the reject.
  */
 struct conn_outcome linger_pump(struct fabric_conn *c)
 {

@@ -78,9 +78,9 @@ void passive_report_request(struct fabric_conn *c)
 }
 
 /*
- * Runs until the consumer has answered the request. If the listener's owner refused the connection, the peer is
- * rejected. The peer must send nothing in this phase: bytes are an error. An end of stream or a reset ends the
- * connection. The reason is FABRIC_UNANSWERED, because most peers end a request when they have waited for too long.
+ * Runs until the consumer has answered the request. If the listener's owner refused the request, the peer is rejected.
+ * If the peer sends bytes meanwhile, the connection ends with a protocol error. If the peer ends or resets the stream,
+ * the reason is FABRIC_UNANSWERED: most peers do so when they have waited too long for the answer.
  */
 struct conn_outcome passive_wait(struct fabric_conn *c)
 {

@@ -65,9 +65,9 @@ static struct fabric_qp *partial_qp(struct srq_partial *partial)
 }
 
 /*
- * Lock held. Do partial messages occupy more than their share? The share is taken of the largest number of receives in
- * the last stall_ns, not of the present number. After the end of a connection, its receive is missing until the
- * consumer posts it again, and a missing receive must not end another connection.
+ * Lock held. Do partial messages occupy more than their share? The share is a percentage of the largest number of
+ * receives in the last stall_ns. The present number may be smaller: when a connection ends, its receive is missing
+ * until the consumer posts it again. A missing receive must not end another connection.
  */
 static bool srq_is_crowded(struct fabric_srq *srq, uint32_t posted, uint64_t now)
 {
@@ -148,7 +148,7 @@ void iwarp_srq_update(struct fabric_qp *qp)
     partial_update(qp, false);
 }
 
-/* Runs on qp's shard. Ends the connection if its message has stalled. Otherwise lists a partial message again. */
+/* Runs on qp's shard. Ends the connection if its message has stalled. Otherwise inserts the partial message again. */
 static void partial_check(struct task *task)
 {
     struct fabric_qp *qp = partial_qp((struct srq_partial *)((char *)task - offsetof(struct srq_partial, check)));

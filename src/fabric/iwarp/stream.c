@@ -4,7 +4,7 @@
  * of the connection, because the queue pair is in use while they run. They queue completions and set signals;
  * stream_next_event turns the signals into events afterwards.
  * The loops of reads and of writes are bounded. If input remains, the socket is reported as readable again. If output
- * remains, the doorbell is rung again, or the next poll sends if a consumer polls.
+ * remains, the doorbell is rung again or, if a consumer polls, the next poll sends.
  */
 #include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/qp.h"
@@ -193,7 +193,7 @@ void stream_start(struct fabric_conn *c)
     c->at_start = c->counted;
     if (c->active && c->result.peer_to_peer)
         iw_qp_send_rtr(c->qp->iw, c->result.rtr);
-    /* Linux siw, which needs the nudge, never selects the empty FPDU as ready-to-receive form. */
+    /* A peer that selected the empty FPDU as ready-to-receive form is not Linux siw, and needs no nudge. */
     c->nudges_left = c->active && c->result.rtr != MPA_RTR_ZERO_FPDU && config->iwarp.nudge_ms ? MAX_NUDGES : 0;
 }
 

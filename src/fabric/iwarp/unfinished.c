@@ -6,7 +6,7 @@
  * there is one table for all listeners of all shards and adapters. The table groups the connections by source, which is
  * the peer's IPv4 address or IPv6 /64 (addr_source). A listener inserts each connection that it accepts. If more
  * connections than the listener's limit are in the table, or the process has no descriptor left, the oldest connection
- * of the source that has most is dropped. So an attacker with one address causes only its own connections to be
+ * of the source that has the most is dropped. So an attacker with one address causes only its own connections to be
  * dropped, and a slow client with another address keeps its place.
  *
  * Two trees hold the sources: one by address, one by rank (most connections first, then the oldest connection first).
@@ -19,11 +19,11 @@
  * connection found under the lock is alive, and unfinished_pop_victim can add a reference.
  *
  * A victim is a connection that is to be dropped. If it is on the caller's own shard, it is dropped at once. Otherwise
- * a task on its shard drops it (conn_request_drop). Its reference on its listener keeps that listener and the shard
- * until the task has run. In both cases the victim's socket is read first: a peer whose request has arrived is not
- * dropped. A listener without descriptors that waits for such a task pauses its socket, and continues when the task has
- * run (listener.c). No spare descriptor is needed: each attempt to accept uses up one victim. Without a victim the
- * waiting peers are refused, which takes no descriptor.
+ * a task on its shard drops it (conn_request_drop). The victim's reference on its listener keeps the listener and the
+ * shard until the task has run. In both cases the victim's socket is read first: a peer whose request has arrived is
+ * not dropped. A listener without descriptors that waits for such a task pauses its socket, and continues when the
+ * task has run (listener.c). No spare descriptor is needed: the next accept uses the descriptor of the dropped
+ * victim. Without a victim the waiting peers are refused, which takes no descriptor.
  */
 #include "fabric/iwarp/unfinished.h"
 

@@ -31,7 +31,7 @@ bool unfinished_insert(struct fabric_conn *c);
 void unfinished_remove(struct fabric_conn *c);
 /*
  * If at most `limit` connections are in the table, returns NULL. Otherwise selects the source (the peer's address)
- * that has most connections. If several sources have equally many, selects the source with the oldest connection.
+ * that has the most connections. If several sources have equally many, selects the source with the oldest connection.
  * Removes the selected source's oldest connection, and returns it with a reference, which the owner of its shard must
  * release. Any thread.
  */

@@ -101,8 +101,8 @@ struct fast_kinds {
     struct kit_side *near, *far;
     struct fast_region registered, invalidated, far_region;
     NDK_MW *mw;
-    bool stale;     /* fast_post has invalidated the region `invalidated`; fast_kinds_prepare registers it */
-    bool far_stale; /* fast_post has invalidated `far_region`; fast_kinds_prepare registers it */
+    bool stale;     /* fast_post has invalidated the region `invalidated`; fast_kinds_prepare registers it again */
+    bool far_stale; /* fast_post has invalidated `far_region`; fast_kinds_prepare registers it again */
 };
 void fast_kinds_open(struct fast_kinds *k, struct kit_side *near, struct kit_side *far);
 void fast_kinds_close(struct fast_kinds *k);

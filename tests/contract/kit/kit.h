@@ -242,8 +242,8 @@ struct kit_config {
 };
 struct kit_config kit_config(void); /* every field is KIT_UNSET */
 /*
- * Changes the settings. Some settings are optional (provider.h lists them in brackets): a value for an optional setting
- * that the provider lacks is ignored. Skips the case if the provider lacks any other setting that is to be changed.
+ * Changes the settings. If the provider lacks an optional setting (in brackets in provider.h), the value is ignored.
+ * If the provider lacks any other setting that is to be changed, skips the case.
  */
 void kit_configure(const struct kit_config *c);
 /*
