@@ -178,7 +178,7 @@ static ULONG registry_text_size(const void *text, ULONG size)
 
 /*
  * Copies a string or a list, and adds a terminator. For a string, out->Length does not include the terminator. For a
- * list, it includes the terminator of each string, but not the terminator of the list.
+ * list, out->Length includes the terminator of each string, but not the terminator of the list.
  */
 static NTSTATUS registry_query_store_text(const struct registry_value_copy *copy, PUNICODE_STRING out)
 {

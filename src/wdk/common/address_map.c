@@ -69,7 +69,7 @@ bool address_map_has_entries(void)
     return any;
 }
 
-/* Returns the address in a sockaddr and sets *size. Returns NULL if it is neither IPv4 nor IPv6, or too short. */
+/* Returns the address in a sockaddr and sets *size. Returns NULL if the family or the length is wrong. */
 static uint8_t *address_in(void *sockaddr, size_t length, size_t *size)
 {
     uint16_t family = 0;

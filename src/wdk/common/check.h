@@ -2,7 +2,7 @@
 /*
  * The kernel's rules, which a driver can break. src/verify has the rules about NDK and prints the reports. A check
  * calls check_on() first and so costs one load while checks are off. A few routines must detect a broken rule in any
- * case. They report it even while checks are off.
+ * case, and report the rule even while checks are off.
  */
 #ifndef ONDK_WDK_CHECK_H
 #define ONDK_WDK_CHECK_H

@@ -128,7 +128,7 @@ struct slot {
 
 struct _EX_RUNDOWN_REF_CACHE_AWARE {
     volatile LONG remaining;
-    volatile LONG collected; /* set by the thread that collects the slots, when it begins */
+    volatile LONG collected; /* 1 when a thread has begun to collect the slots */
     ULONG slot_count;
     PVOID allocation; /* the memory of this struct and its slots; NULL if the driver supplied that memory */
     struct slot *slots;

@@ -111,7 +111,8 @@ static void *worker_main(void *argument)
 }
 
 /*
- * Starts a thread, and increments *count if the thread could be created. If not, the items wait for the other workers.
+ * Starts a thread and increments *count. If no thread can be created, does nothing, and the items wait for the other
+ * workers.
  */
 static void worker_start_thread(void *(*routine)(void *), void *argument, unsigned *count)
 {

@@ -34,8 +34,8 @@ bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *c
 
 /*
  * Registers a routine of the kernel's own work items, at most four. Such a routine calls the driver, then signals a
- * thread that waits for the call's end, and then returns. live.h does not report the routine as running, because what
- * it does after the signal does not concern the driver. Idempotent.
+ * thread that waits for the call's end, and then returns. live.h does not report the routine as running, because
+ * the routine's work after the signal does not concern the driver. Idempotent.
  */
 void worker_add_own_routine(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worker_add_own_routine);
 

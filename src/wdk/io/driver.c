@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Loading and unloading of drivers: see openndk/wdk.h. A driver's module is unmapped only if the driver has released
- * everything, because things that it has not released may still call its code.
+ * everything, because a thing that is not released may still call the driver's code.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

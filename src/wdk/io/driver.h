@@ -16,9 +16,10 @@
 bool driver_call(void (*routine)(void *context), void *context) PRIVATE_EXPORT(driver_call);
 
 /*
- * A driver model beside WDM: Storport's miniports or KMDF. A model takes part in loading and unloading. It registers
- * itself in a constructor of its library. Any thread may load that library, perhaps while a driver is being loaded. A
- * model stays registered, and its library stays mapped, until the process ends.
+ * A driver model beside WDM: Storport's miniports or KMDF. A model takes part in loading and unloading. A model
+ * registers itself in a constructor of its library. Any thread may load that library, perhaps while a driver is being
+ * loaded. A model stays registered, and its library stays mapped, until the process ends.
+ *
  * The functions are called for every driver, also for a driver that does not use the model. The calls are made at
  * PASSIVE_LEVEL on the host program's thread, and never for two drivers at once. A function may be NULL.
  */

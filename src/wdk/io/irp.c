@@ -453,9 +453,9 @@ void irp_cancel_thread(unsigned thread)
 /* ---- Pending requests ------------------------------------------------------------------------------------------- */
 
 /*
- * Describes the request in *out. Requires the lock. The block must be in `sending`, because the sender's reference
- * then keeps it allocated. A driver may change the IRP meanwhile, so this function reads only members that are changed
- * atomically: the pending mark of the highest location, the cancel routine, and Cancel.
+ * Describes the request in *out. Requires the lock. The block must be in `sending`, so that the sender's reference
+ * keeps the block allocated. A driver may change the IRP meanwhile, so this function reads only members that are
+ * changed atomically: the pending mark of the highest location, the cancel routine, and Cancel.
  */
 static void irp_describe(struct irp_block *b, struct irp_pending *out)
 {

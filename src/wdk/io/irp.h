@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * I/O requests: the block that precedes each IRP that this kernel allocates, and requests that the kernel itself sends.
- * An IRP belongs to its owner until it is completed through all of its locations or freed. Its memory remains allocated
- * as long as its block has a reference.
+ * An IRP belongs to its owner until it is completed through all of its locations or freed. The IRP's memory remains
+ * allocated as long as the block has a reference.
  */
 #ifndef ONDK_WDK_IRP_H
 #define ONDK_WDK_IRP_H

@@ -23,7 +23,7 @@ static NTSTATUS request_fail(PIRP irp, NTSTATUS why)
     return why;
 }
 
-/* Allocates one buffer for both directions. The buffer comes from pool, because some drivers free it themselves. */
+/* Allocates one buffer for both directions. The buffer comes from pool, because some drivers free the buffer. */
 static NTSTATUS request_set_buffered(PIRP irp, const struct irp_buffers *b)
 {
     ULONG size = max(b->in_length, b->out_capacity);

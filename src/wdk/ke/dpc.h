@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* DPC queues, for timers and KeFlushQueuedDpcs. The dispatcher's lock protects them. */
+/* DPC queues, for timers and KeFlushQueuedDpcs. The dispatcher's lock protects the queues. */
 #ifndef WDK_DPC_H
 #define WDK_DPC_H
 

@@ -66,7 +66,7 @@ static void fast_mutex_release(const char *routine, FAST_MUTEX *m, const struct 
         futex_wake((void *)(uintptr_t)&m->Count, 1);
 }
 
-/* For routines that do not disable APCs themselves: reports a caller that has not disabled them. */
+/* Reports a caller that has not disabled APCs. Called by routines that do not disable APCs themselves. */
 static void fast_mutex_check_apcs_disabled(const char *routine)
 {
     if (check_on() && !KeAreApcsDisabled())

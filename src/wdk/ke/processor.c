@@ -269,7 +269,7 @@ void processor_node(uint32_t node, struct processor_set *set)
 
 /*
  * Returns the node's processors in one group. If the node has processors in several groups, chooses the group with most
- * of them.
+ * of the node's processors.
  */
 VOID KeQueryNodeActiveAffinity(USHORT NodeNumber, PGROUP_AFFINITY Affinity, PUSHORT Count)
 {

@@ -59,8 +59,8 @@ void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state);
 void dispatch_satisfy(DISPATCHER_HEADER *h, struct wake_list *wake);
 
 /*
- * Returns true if the object was initialized, or if checks are off. Otherwise reports the object, makes it an event,
- * and returns false.
+ * Returns true if the object was initialized, or if checks are off. Otherwise reports the object, initializes the
+ * object as an event, and returns false.
  */
 bool dispatch_check(const char *routine, DISPATCHER_HEADER *h);
 

@@ -13,7 +13,7 @@
 #include "wdk/ke/thread.h"
 #include "wdk/netio/netio.h"
 
-/* The first 8 bytes of every interface's GUID; the other 8 are its LUID. */
+/* The first 8 bytes of every interface's GUID. The last 8 bytes are the interface's LUID. */
 static const GUID guid_base = { 0x4f4e444b, 0x6e69, 0x4c55, { 0 } };
 
 NET_LUID netio_luid(const struct netio_interface *i)

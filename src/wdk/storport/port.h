@@ -126,7 +126,7 @@ void port_exit(const struct port_inside *inside, const char *routine, const void
  * if out of memory.
  */
 struct port_request *port_request_alloc(struct port_adapter *a, const struct port_call *call);
-/* Replaces the SRB and its extension for a retry. Returns false, and keeps them, if out of memory. */
+/* Replaces the SRB and its extension for a retry. If out of memory, returns false and keeps both. */
 bool port_request_renew(struct port_adapter *a, struct port_request *r);
 void port_request_free(struct port_request *r);
 /* Requires the adapter's lock. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles requests that take too long. At the deadline of a started request the watch resets its unit
+ * Handles requests that take too long. At the deadline of a started request the watch resets the unit
  * (SRB_FUNCTION_RESET_LOGICAL_UNIT). RESCUE_S seconds later the watch resets the bus (HwResetBus). After another
  * RESCUE_S seconds the request is abandoned: its sender receives a timeout, and the request's memory stays until the
  * miniport completes it.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The framework's driver object, and a miniport's device. A driver is removed from `drivers` before its objects are
- * deleted, so no new object finds it as a parent.
+ * deleted, so no new object finds the driver as its parent.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -104,7 +104,7 @@ static struct wdf_context *wdf_context_find(const struct wdf_object *o, PCWDF_OB
 
 PVOID WdfObjectGetTypedContextWorker(WDFOBJECT Handle, PCWDF_OBJECT_CONTEXT_TYPE_INFO TypeInfo)
 {
-    struct wdf_object *o = Handle; /* no wdf_object_lookup, because it would report a call from a destroy callback */
+    struct wdf_object *o = Handle; /* wdf_object_lookup would report a call from a destroy callback */
     struct wdf_context *c;
 
     pthread_mutex_lock(&lock);

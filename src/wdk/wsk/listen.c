@@ -72,8 +72,8 @@ static NTSTATUS wsk_listen_call_event(struct wsk_socket *listener, struct wsk_so
 }
 
 /*
- * A driver that refuses the connection may have posted requests for its socket during the event. These requests run
- * before the close, because wsk_socket_abandon posts the close after them.
+ * Passes the connection to WskAcceptEvent. The driver may post requests for the new socket during the event and then
+ * refuse the connection. The requests run before the socket's close, because wsk_socket_abandon posts the close later.
  */
 static void wsk_listen_indicate(struct wsk_socket *listener, struct wsk_socket *s)
 {

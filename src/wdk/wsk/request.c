@@ -30,7 +30,7 @@ bool wsk_cursor_set(struct wsk_cursor *c, const WSK_BUF *buffer)
         return true;
     if (!buffer->Mdl || buffer->Offset > MmGetMdlByteCount(buffer->Mdl))
         return false;
-    /* Offset + Length may overflow, so they are compared one after the other. */
+    /* Offset + Length may overflow, so the two are compared one after the other. */
     for (PMDL mdl = buffer->Mdl; mdl && (room < buffer->Offset || room - buffer->Offset < buffer->Length);
          mdl = mdl->Next) {
         if (!MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority))

@@ -254,7 +254,7 @@ struct wsk_client *wsk_client_begin_call(const char *routine, PWSK_CLIENT handle
     return c;
 }
 
-/* Adds to the counts, and wakes WskDeregister if they are all 0. */
+/* Adds to the counts, and wakes WskDeregister if all counts are 0. */
 static void wsk_client_add_counts(struct wsk_client *c, int calls, int adapters, int sockets)
 {
     pthread_mutex_lock(&lock);
