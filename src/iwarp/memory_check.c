@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks of SGEs and of Read Requests' sources. Each thread caches the last regions that its checks found, so that most
- * checks need no lookup. The invariant: a cached result is valid exactly as long as its slot's word has the same
- * generation and is not DEAD. This suffices: an alive registration does not change, and the table never frees a slot's
- * memory. So a check that succeeds from the cache needs no protection.
+ * Checks of SGEs and of Read Requests' sources. Each thread caches the last regions that its checks found, so that
+ * most checks need no lookup. The invariant: a cached result is valid exactly as long as its slot's word has the same
+ * generation and is not DEAD. The word suffices: an alive registration does not change, and the table never frees a
+ * slot's memory. So a check that succeeds from the cache needs no protection.
  */
 #include "iwarp/memory.h"
 

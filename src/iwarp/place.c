@@ -23,8 +23,8 @@ void pieces_release(struct pieces *p)
 
 /*
  * Looks up one piece. `local`: the piece is in a request's own SGE. Uses the cached region if it covers the range.
- * Only the first piece of `p` may replace the cached region. When a later piece is looked up, the first piece may
- * depend on the protection of the cached region.
+ * Only the first piece of `p` may replace the cached region. For later pieces this is too late, because the cached
+ * region may be what protects an earlier piece.
  */
 static enum wire_error piece_lookup(const struct iw_qp *qp, struct pieces *p, bool local, uint32_t stag, uint64_t to,
                                     uint32_t len, unsigned access, struct mem_ref *ref)

@@ -69,7 +69,8 @@ void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark)
 
 /*
  * Returns true if `now` - `before` is less than `min`. The difference is signed, because `now` can be smaller than
- * `before`: the header of a stored incomplete FPDU counts, but no longer counts when the payload is placed.
+ * `before`. While an incomplete FPDU is stored, its header counts. When the payload has been placed, the header no
+ * longer counts.
  */
 static bool progress_is_less(uint64_t before, uint64_t now, uint32_t min)
 {

@@ -266,7 +266,7 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes)
                                   memory_order_relaxed);
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
         queue_prefetch(q, tail + 1);
-        /* Stores `deferred` after the tail. So if `deferred` is set in iw_qp_ring, the owner then reads this tail. */
+        /* Stores `deferred` after the tail. So if iw_qp_ring finds `deferred` set, the owner then reads this tail. */
         if (r->flags & RDMA_FLAG_DEFER)
             atomic_store_explicit(&q->deferred, true, memory_order_release);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue pair of RDMAP over DDP over MPA, without I/O and without a clock. Any thread posts requests. Only the owner,
- * the thread that runs the queue pair's shard, makes the other calls. The owner also moves the bytes:
+ * A queue pair of RDMAP over DDP over MPA, without I/O and without a clock. Any thread posts requests. All other calls
+ * are made by the owner: the thread that owns the queue pair's shard at that time. The owner also moves the bytes:
  *
  *     n = iw_qp_rx_want(qp, scratch, iov, max);  recvmsg;  iw_qp_rx_done(qp, scratch, got);
  *     n = iw_qp_tx_want(qp, scratch, iov, max);  sendmsg;  iw_qp_tx_done(qp, scratch, sent);

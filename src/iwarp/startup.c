@@ -16,10 +16,10 @@
  *                                                     v
  *                                                  AGREED
  *
- * startup_classify_request and startup_classify_reply turn a frame into an input; the step itself cannot fail.
- * startup_step alone writes the state, and checks the invariants afterwards:
- *   1. Only states that read ask for bytes, and never beyond the end of the frame.
- *   2. Only states that write offer bytes. No state both reads and writes.
+ * startup_classify_request and startup_classify_reply turn a frame into an input of the table. Only startup_step
+ * writes the state. A step cannot fail. After a step, startup_step checks the invariants:
+ *   1. Only states that read request bytes from the caller, and never bytes beyond the end of the frame.
+ *   2. Only states that write return bytes to send. No state both reads and writes.
  *   3. After agreement the revision is at most 2 and the limits are at most the adapter's. With peer-to-peer, which
  *      needs revision 2, exactly one ready-to-receive form is selected; otherwise none.
  *   4. The reply that the initiator has read has the bit R in REJECTED, and does not have it in AGREED.

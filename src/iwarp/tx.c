@@ -7,11 +7,11 @@
  *                              |<------>|<-- the rest -->|                a half-sent FPDU: committed too, because
  *                                                                         its rest is copied to the queue pair
  *
- * The invariant: registered memory is accessed only between want and done, and the consumer's inline data only in the
- * post. So the bytes of an FPDU that has begun cannot change, and a flush or an invalidation never leaves a part of an
- * FPDU. A request is done when its last byte has been sent or copied. The source of a Read Response may change at any
- * time, because the consumer may write to it. So with CRC the payload of a Read Response is copied to the arena, and
- * the copy is summed and sent.
+ * The invariant: registered memory is accessed only between want and done. The consumer's inline data is accessed only
+ * during the post. So the bytes of an FPDU that has begun cannot change, and a flush or an invalidation never leaves a
+ * part of an FPDU. A request is done when its last byte has been sent or copied. The source of a Read Response may
+ * change at any time, because the consumer may write to it. So with CRC the payload of a Read Response is copied to
+ * the arena, and the copy is summed and sent.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Adapters: opening by interface and version, limits, closing. Every object of an adapter has a reference on that
- * adapter. The invariant: dropping the last reference opens a gate, and only then does the closing thread
+ * adapter. The invariant: the closing thread waits until the last reference has been dropped. Only then does it
  * destroy the fabric and its threads.
  */
 #include <openndk/adapter.h>
@@ -116,8 +116,9 @@ void adapter_get_info(const struct adapter *a, NDK_ADAPTER_INFO *info)
 }
 
 /*
- * The structure of NDK 1 ends before RdmaTechnology. An adapter that was opened as NDK 1 accepts a buffer of NDK 1's
- * size.
+ * Returns the size of the structure to write to a buffer of `room` bytes. NDK 1's structure ends before
+ * RdmaTechnology. That structure is chosen if the adapter was opened as NDK 1 and the buffer is too small for the
+ * present structure.
  */
 static ULONG adapter_info_size(const struct adapter *a, ULONG room)
 {
@@ -214,8 +215,8 @@ static uint64_t adapter_deadline(uint64_t from, uint32_t ms)
 }
 
 /*
- * Waits until no reference is left and the thread of close_report.c has ended. If the wait takes longer than
- * close_abort_ms, calls abort(), unless close_abort_ms is 0.
+ * Waits until no reference is left and the thread of close_report.c has ended. Calls abort() if the wait takes longer
+ * than close_abort_ms. If close_abort_ms is 0, the wait has no limit.
  */
 static void adapter_wait_for_end(struct adapter *a)
 {

@@ -8,8 +8,9 @@
  * reported, leaves the queue. The thread sleeps until the first close is due, or without a deadline if the queue is
  * empty. So most closes only enter and leave the queue, and at most one close in close_report_ms wakes the thread.
  *
- * The invariant: objects are copied while the lock of the adapter's lists is held, and written to the log after it is
- * released. An object that is being examined may end meanwhile; live_list_remove then clears live.examined.
+ * The invariant: objects are copied while the lock of the adapter's lists is held. The copies are written to the log
+ * after the lock has been released. If the object that is examined ends meanwhile, live_list_remove clears
+ * live.examined.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -36,7 +37,7 @@ enum {
     MAX_WHERE = 3 * ADDR_TEXT,
     NS_PER_MS = 1000000,
     ROUND_NS = 1000000000, /* pause after reports, so that reports of leaked objects do not fill a disk soon */
-    GRACE_NS = 1000000000, /* how long abort() is delayed at most while the thread writes to the log */
+    GRACE_NS = 1000000000, /* the longest time by which a thread that writes to the log delays abort() */
 };
 
 enum close_report_order { ORDER_RUN, ORDER_STOP, ORDER_ABORT };
@@ -333,7 +334,7 @@ static bool reporter_wait(struct adapter *a)
     uint64_t now, due;
 
     for (;;) {
-        atomic_store(&reporter->wake.open, 0); /* first, so that any change after the reads below wakes the thread */
+        atomic_store(&reporter->wake.open, 0); /* closed before the reads below: any later change wakes the thread */
         if (atomic_load(&reporter->order) != ORDER_RUN)
             return false;
         now = owner_clock(NULL);

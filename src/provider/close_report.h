@@ -45,7 +45,10 @@ void close_report_begin(struct object *o);
  * has not ended one second after abort_at (a time of owner_clock; UINT64_MAX: never), calls abort().
  */
 void close_report_stop(struct adapter *a, uint64_t abort_at);
-/* Lets the thread write the adapter's report, unless it has done so, then calls abort(). Waits at most a second. */
+/*
+ * Waits at most a second until the thread has written the adapter's report, if that is not written yet. Then calls
+ * abort().
+ */
 _Noreturn void close_report_abort(struct adapter *a);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The observer of an adapter's fabric. Each report arrives in owner context, before the completion or callback that
- * reports the same event to the consumer. The invariant: nothing here waits or allocates memory. The only routine of
- * the program that is called is the callback of ondk_log_set.
+ * reports the same event to the consumer. The invariant: this file's code does not wait or allocate memory. It calls
+ * no routine of the program except the callback of ondk_log_set.
  *
- * A line for each connection would let peers fill a disk. So lines are limited, for each role and level. A source
- * is a peer's IPv4 address or IPv6 /64. Each group of sources may have LIMIT_BURST lines at once, and one further line
+ * A line for each connection would let peers fill a disk. So lines are limited, for each role and level. A source is a
+ * peer's IPv4 address or IPv6 /64. Each group of sources may have LIMIT_BURST lines at once, and one further line
  * every group_interval_ns. All groups together may have one further line every shared_interval_ns. Lines beyond these
- * limits are only counted. A keyed hash selects the group of a source, so a peer cannot choose whose lines its own
- * lines suppress. The list of failures does not depend on the limits.
+ * limits are only counted. A keyed hash selects the group of a source, so a peer cannot choose the sources whose lines
+ * it suppresses. The list of failures does not depend on the limits.
  */
 #include "provider/connection_log.h"
 
@@ -92,7 +92,7 @@ static uint32_t connection_level(enum fabric_outcome outcome)
     return outcome == FABRIC_OUTCOME_FAILED || outcome == FABRIC_OUTCOME_REFUSED ? ONDK_LOG_INFO : ONDK_LOG_DEBUG;
 }
 
-/* Writes a report's line. `status` is used only for a failure, `reason` also for a connection that ended. */
+/* Writes a report's line. Uses `status` only for a failure, and `reason` for a failure or the end of a connection. */
 static void connection_write(const struct fabric_report *r, NTSTATUS status, uint32_t reason)
 {
     static const char *const outcomes[] = {

@@ -13,9 +13,9 @@
  * failed NdkConnect change the phase at once. If a call of the consumer is running then, the last connector_exit calls
  * conn_close.
  *
- * Each NdkConnect has its own connection of the fabric. A failed NdkConnect completes after that connection has closed,
- * so that its address is free for the next attempt. The connector becomes IDLE in the callback of that completion,
- * because only then can the connector's request struct for NdkConnect be used again.
+ * Each NdkConnect has its own connection of the fabric. A failed NdkConnect completes after that connection has
+ * closed, so that the connection's address is free for the next attempt. The connector becomes IDLE in the callback of
+ * that completion, because only then can the connector's request struct for NdkConnect be used again.
  *
  * Order. The queue pair's shard runs all callbacks of a connection in the order in which they were queued. The
  * disconnect callback is queued after the completion of NdkCompleteConnect or NdkAccept. When the callback's task runs,

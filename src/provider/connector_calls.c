@@ -48,7 +48,7 @@ static struct fabric_limits connector_cap_limits(const struct connector *c, ULON
 
 /* ---- NdkConnect, NdkConnectWithSharedEndpoint ---- */
 
-/* Refuses the unspecified address (0.0.0.0 or ::), because the kernel would connect to this host instead. */
+/* Sets *to to the address. Refuses 0.0.0.0 and ::, because for these the kernel would connect to this host. */
 static bool connector_parse_destination(struct addr *to, CONST PSOCKADDR destination, ULONG len)
 {
     return addr_from(to, destination, len) && !addr_is_any(to);

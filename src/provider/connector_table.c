@@ -23,8 +23,8 @@
  *   2. Close leads from every phase to CLOSING. Nothing leads out of CLOSING, and every event of the fabric is possible
  *      there.
  *   3. Only close leads out of ENDED: neither connector nor queue pair is connected again.
- *   4. The fabric's connection is ended once: by close, in each phase that has a living connection, or by RETIRE in
- *      CONNECTING.
+ *   4. The fabric's connection is ended once: by RETIRE in CONNECTING, or by close in any phase that has a living
+ *      connection.
  *   5. A cell that leaves a phase with a pending request reports the request, undoes the call, or keeps the request
  *      pending (RETIRE, END_FABRIC). Then FAILING or CLOSING reports the request.
  *   6. The disconnect callback is queued only on the way from ESTABLISHED to PEER_GONE.

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of failures. It has two halves: one for connections that peers initiated (accepted), and one for connections
- * that this side initiated. The invariant: peers add only to the accepted half, so they remove nothing from the other
- * half. If a half is full, the source with the most entries loses its oldest entry (a source is an IPv4 address or an
- * IPv6 /64 of peers). So one source cannot remove the entries of other sources that have fewer entries. The limit:
- * peers that use as many sources as the half has entries can replace all its entries.
+ * The list of failures. It has two halves: one for connections that peers initiated (accepted), and one for
+ * connections that this side initiated. The invariant: peers add only to the accepted half, so they remove nothing
+ * from the other half. If a half is full, the source with the most entries loses its oldest entry (a source is an IPv4
+ * address or an IPv6 /64 of peers). So one source cannot remove the entries of other sources that have fewer entries.
+ * But if peers use as many sources as the half has entries, they can replace all entries of the half.
  *
- * Two entries are the same failure if their keys are equal. An entry also has the number of entries of its source, so
- * that the time to find the entry to replace is linear.
+ * Failures with equal keys are counted in one entry. Each entry stores how many entries its source has, so one pass
+ * over a half finds the entry to replace.
  */
 #include "provider/failures.h"
 

@@ -2,7 +2,7 @@
 /*
  * The log: the level, the program's callback, and the form of lines. provider/log_file.c writes the lines.
  *
- * Threads. Any thread writes lines, also the owner of a shard, so writing a line must not wait, except as log.h states.
+ * Threads. Any thread may write lines, also the owner of a shard. So writing a line waits only where log.h allows it.
  * A line that cannot be written at once is lost and counted. A callback runs with no lock held.
  *
  * Removal of a callback. Each running call is counted on one of two sides. The lock guards the sides and the callback.
@@ -67,7 +67,7 @@ struct log_date {
     int year, month, day;
 };
 
-/* Does not call gmtime_r, which acquires a lock of the C library that another thread may hold during fork. */
+/* Converts days to a date without gmtime_r, because another thread may hold gmtime_r's lock during fork. */
 static struct log_date log_date_of(int64_t days_since_1970)
 {
     int64_t days = days_since_1970 + 719468; /* since 0000-03-01, so that a leap day is the last day of its year */

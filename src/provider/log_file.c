@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log's descriptor. The invariants: a write waits for nothing but the disk of a regular file, because the owner of
- * a shard may write; and no line goes into another file of the program, except in the race described below.
+ * The log's descriptor. There are two invariants. A write waits only for the disk of a regular file, because the owner
+ * of a shard may write. No line goes into another file of the program, except in the race described below.
  *
  * Waiting. Other processes often share the open file description of standard error, so its O_NONBLOCK must not be
- * changed. After poll has reported room, a write can still wait: a terminal or pipe may have room for less than a line,
- * or another process may fill it first. So the write itself must not wait. How that is requested depends on the file's
- * type.
+ * changed. After poll has reported room, a write can still wait: a terminal or pipe may have room for less than a
+ * line, or another process may write first. So the write itself must not wait. log_file_write_once chooses the call
+ * for each type of file.
  *
  * The descriptor. A program may close descriptors that are not its own, as daemons do. The log's descriptor may then
  * refer to another file of the program. Each write checks that the descriptor still refers to the file that was opened.
@@ -205,7 +205,7 @@ ssize_t log_file_write(const char *bytes, size_t size)
     sigaddset(&discarded, SIGXFSZ);
     (void)sigpending(&pending);
     if (sigismember(&pending, SIGPIPE))
-        sigdelset(&discarded, SIGPIPE); /* is pending already, so the signal is the program's and must stay */
+        sigdelset(&discarded, SIGPIPE); /* a SIGPIPE that is pending already is the program's, so it must stay */
     if (sigismember(&pending, SIGXFSZ))
         sigdelset(&discarded, SIGXFSZ);
     blocked = discarded;

@@ -5,7 +5,10 @@
 
 #include <sys/types.h>
 
-/* From now on lines go to this file, which is created if it does not exist. Returns 0 or an errno. Called once. */
+/*
+ * Opens the file, to which the lines then go. Creates the file if it does not exist. If the file cannot be opened,
+ * returns an errno value, and lines still go to standard error. Otherwise returns 0. Called once.
+ */
 int log_file_open(const char *name);
 /*
  * Does what write(2) does, but waits only for the disk of a regular file, and causes no signal. Returns -1 if nothing

@@ -25,8 +25,8 @@
  *   1. Only the thread whose decrement makes the count zero retires the object. The count never rises from zero: a
  *      thread takes a reference only if it has one already, or with the lock held while `closing` is not set. Close
  *      sets `closing` before it drops the handle.
- *   2. close returns SUCCESS exactly if its own decrement was the last and retire had nothing to wait for. Another
- *      decrement can be the last only after close's own decrement, so close then returns PENDING.
+ *   2. close returns SUCCESS exactly if its own decrement was the last, and retire had nothing to wait for. If another
+ *      decrement is the last, it comes after close's own decrement, and close returns PENDING.
  *   3. A successor drops its CHILD references after its close completion has returned. So an antecedent's close
  *      completion begins after those of all successors have returned, and the adapter ends after all objects.
  *   4. While a routine of the consumer runs, no lock is held and no shard is owned.

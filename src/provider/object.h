@@ -4,8 +4,9 @@
  *
  * References keep an object alive. The handle is the consumer's reference, which close drops. Each successor has a
  * CHILD reference on its antecedents. Each pending request, and each callback that is queued or running, has a
- * reference on its object. Close refuses new calls, runs the type's cancel, and drops the handle. After the last
- * reference the object ends: in the closing thread if close dropped that reference, otherwise on the shard's thread:
+ * reference on its object. Close refuses new calls, runs the type's cancel, and drops the handle. When the last
+ * reference is dropped, the object ends. If close drops that reference, the object ends in the closing thread,
+ * otherwise on the shard's thread. The end has these steps:
  *
  *     retire (if something of the type must end first)  ->  destroy (the type frees what the object owns)
  *     ->  close completion, if close returned PENDING

@@ -5,8 +5,8 @@
  * The invariant: tokens replace each other in the order of the posts that make them, even if the requests wait in
  * different queue pairs. A post that fails leaves no token. The consumer and a bind always get the newest token,
  * even if a flush of the queue pair has already ended that token. An invalidation uses the newest token that is
- * prepared or valid. So an invalidation still ends a valid token after the request for that token's replacement was
- * flushed.
+ * prepared or valid. So if the request that was to replace a valid token was flushed, an invalidation still ends the
+ * valid token.
  */
 #ifndef PROVIDER_REGION_H
 #define PROVIDER_REGION_H

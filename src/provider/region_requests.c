@@ -9,7 +9,7 @@
  * that belong to no mapping. The completion reports a mistake that depends on earlier requests, for example a token
  * that is no longer valid when the request is processed.
  *
- * A base address must be a multiple of the page size, plus the first byte offset. So a base address of zero is legal if
+ * A base address must be the first byte offset plus a multiple of the page size. So a base address of zero is legal if
  * the offset is zero. Microsoft's reference allows a base address of zero explicitly in one place and excludes it in
  * another.
  */
@@ -78,8 +78,8 @@ static int region_prepare_token(const struct fabric_ops *ops, const struct token
 }
 
 /*
- * Posts a request that makes a token. The caller must have a reference on the region, because the request may complete,
- * and the region may otherwise end, before qp_post returns.
+ * Posts a request that makes a token. The caller must have a reference on the region. Without it, the request could
+ * complete, and the region could end, before qp_post returns.
  */
 static NTSTATUS region_post_token(struct qp *qp, struct rdma_request *r, const struct token_source *m)
 {

@@ -2,9 +2,9 @@
 /*
  * The thread that publishes this process's adapters to other processes.
  *
- * Two locks. `lifetime` is held while the server is started and stopped, the join included. `list` guards the list of
- * adapters, and is held while a snapshot is written to memory, but not while it is sent. The invariant: the thread
- * takes only `list`, so a join of the thread with `lifetime` held cannot deadlock.
+ * Two locks. `lifetime` is held while the server is started, and while it is stopped and its thread is joined. `list`
+ * guards the list of adapters, and is held while a snapshot is written to memory, but not while the snapshot is sent.
+ * The invariant: the thread takes only `list`, so a join of the thread with `lifetime` held cannot deadlock.
  *
  * The thread serves several readers at once, each with a snapshot and a time limit of its own, and waits only in poll.
  * Shutting down the listening socket ends that wait.
@@ -220,7 +220,7 @@ static void *stat_server_run(void *arg)
 
 /* ---- start and stop ---- */
 
-/* Binds the name "openndk.stat.PID" and listens. If the name is in use, binds it with a random suffix. */
+/* Binds the name "openndk.stat.PID" and listens. If that name is in use, adds a random suffix. */
 static bool stat_server_bind_name(int listener)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
@@ -248,7 +248,7 @@ static void stat_server_start(void)
 
     if (s < 0)
         return;
-    /* ondk_open_adapter has not returned yet, so a reader finds the name as soon as the adapter is open. */
+    /* Binds the name before ondk_open_adapter returns, so that a reader finds the name once the adapter is open. */
     if (!stat_server_bind_name(s)) {
         descriptors_close(s);
         return;

@@ -103,7 +103,7 @@ NTSTATUS status_of_connect(enum fabric_reason why)
         return STATUS_IO_TIMEOUT;
     if (why == FABRIC_INTERFACE_GONE)
         return STATUS_NETWORK_UNREACHABLE;
-    /* NdkConnect has no status for an abort: a connection that the peer ends without an accept is refused. */
+    /* NdkConnect has no status for an abort. A connection that the peer ends without an accept counts as refused. */
     return status == STATUS_CONNECTION_ABORTED ? STATUS_CONNECTION_REFUSED : status;
 }
 
