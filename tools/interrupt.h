@@ -10,8 +10,9 @@
 
 /*
  * Starts a thread that waits for the signals. Blocks the signals in the calling thread and in the threads that it
- * creates later, so this must be called before other threads are created. After interrupt_received has become true, the
- * waiting thread calls on_interrupt once. on_interrupt is no signal handler, so it may take locks. It may be NULL.
+ * creates later. Therefore the tool must call interrupt_catch before it creates other threads. After
+ * interrupt_received has become true, the waiting thread calls on_interrupt once. on_interrupt may take locks, because
+ * it is no signal handler; it may be NULL.
  */
 void interrupt_catch(void (*on_interrupt)(void));
 bool interrupt_received(void); /* may be called by any thread */

@@ -11,8 +11,9 @@
 #include "ndk/ndkpi.h"
 
 /*
- * Writes why the address cannot be used, if `status` is STATUS_INVALID_ADDRESS or STATUS_SHARING_VIOLATION and a cause
- * is found. if_index is the adapter's interface, or 0 if the tool found no interface. Returns whether it wrote `text`.
+ * Writes to `text` why the address cannot be used. Returns false and writes nothing if no cause is found. Causes are
+ * known for STATUS_INVALID_ADDRESS and STATUS_SHARING_VIOLATION. if_index is the adapter's interface, or 0 if the tool
+ * found no interface.
  */
 bool local_address_explain(NTSTATUS status, const struct sockaddr_storage *a, uint32_t if_index, char *text,
                            size_t size);

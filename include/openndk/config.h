@@ -90,9 +90,9 @@ typedef struct ondk_config {
     uint32_t max_unfinished;
 
     /*
-     * Limits that the adapter reports in NDK_ADAPTER_INFO and enforces. A narrower card can be imitated with them. A
-     * value above the provider's own limit, for example ONDK_UNLIMITED, means the provider's limit. If a field removes
-     * a capability, the functions of that capability return STATUS_NOT_SUPPORTED.
+     * Limits that the adapter reports in NDK_ADAPTER_INFO and enforces. Lower limits imitate a card that can
+     * do less. A value above the provider's own limit, for example ONDK_UNLIMITED, means the provider's limit. If a
+     * field removes a capability, the functions of that capability return STATUS_NOT_SUPPORTED.
      */
 
     /* MaxCallerData and MaxCalleeData: private data of a request or a reply, in bytes. Range 0 to 508; default 252. */

@@ -58,9 +58,9 @@ typedef struct ondk_counters {
      */
     uint64_t active_connections;
     /*
-     * ConnectionError. Established connections that ended before this side's consumer disconnected or closed them,
-     * except those that the peer disconnected. Causes: a reset, a Terminate of either side, a failed request of this
-     * side, an overflowed completion queue, a peer whose process or host died or stalled, a removed network interface.
+     * ConnectionError. Established connections that were lost before either side disconnected and before this side's
+     * consumer closed them. Causes: a reset, a Terminate of either side, a failed request of this side, an overflowed
+     * completion queue, a peer whose process or host died or stalled, a removed network interface.
      */
     uint64_t connection_errors;
     /*

@@ -44,7 +44,7 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #define EXTERN_C_END
 #endif
 
-/* clang predefines some of the names that are defined below. On Linux its definitions have no effect or do not fit. */
+/* clang predefines some of the names that are defined below. Its definitions have no effect or do not fit on Linux. */
 #ifdef __clang__
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wbuiltin-macro-redefined"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic and conversions. On overflow they return STATUS_INTEGER_OVERFLOW and set all bits of the result.
+ * Arithmetic and conversions. On overflow a routine returns STATUS_INTEGER_OVERFLOW and sets all bits of the result.
  * The routines are RtlXToY for each pair of types X and Y, and RtlXAdd, RtlXSub and RtlXMult for each type X. Any IRQL.
  */
 #ifndef ONDK_WDK_NTINTSAFE_H

@@ -91,8 +91,8 @@ static NTSTATUS Connect(CLIENT *Client, const ECHO_SETTINGS *Settings)
 
 /*
  * Waits for the next result, and returns its status. If Failure is set and the queue is empty, returns Failure,
- * because the answer cannot arrive any more. If Answered is TRUE, always waits: only the send's result is missing, and
- * this result always arrives.
+ * because the answer cannot arrive any more. If Answered is TRUE, ignores Failure: only the send's result is missing,
+ * which arrives in any case.
  */
 static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result, BOOLEAN Answered)
 {

@@ -28,7 +28,7 @@ static const char *adapter_state(const struct adapter *a)
     return NT_SUCCESS(a->status) ? "up" : "unusable";
 }
 
-/* Writes an address without its port. Escapes it, because its zone is an interface's name, which can be any text. */
+/* Writes an address without its port. Escapes the text, because an interface's name in it can be any text. */
 static void adapter_write_address(const struct sockaddr_storage *address, char *text, size_t room)
 {
     char whole[MAX_TEXT], *start = whole, *end;

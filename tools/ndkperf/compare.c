@@ -46,7 +46,7 @@ static const struct measure measures[] = {
     { "server CPU, usec", NULL, "server_cpu_us_per_message", 1, false, false },
 };
 
-/* A comparison. rows and differences are members of its JSON object. */
+/* A comparison. `rows` and `differences` become members of the JSON object that --json writes. */
 struct compare {
     const char *names[2];
     json_t *runs[2];

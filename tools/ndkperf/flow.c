@@ -24,8 +24,8 @@ static bool flow_is_latency(const struct session *s)
 }
 
 /*
- * Returns how many answers a queue pair may have in flight. With --latency and --check only one, because all answers
- * are sent from the same memory, and each answer has another content.
+ * Returns how many answers a queue pair may have in flight. With --latency and --check this is one, because all
+ * answers are sent from the same memory, and each answer has another content.
  */
 static uint64_t flow_max_answers(const struct session *s)
 {

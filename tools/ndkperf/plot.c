@@ -56,7 +56,7 @@ static double axis_position(const struct axis *a, double value)
     return a->at_low + part * (a->at_high - a->at_low);
 }
 
-/* Sets ticks at powers of two, or at 1, 2 and 5 times powers of ten. Leaves some out if there are too many. */
+/* Sets ticks at powers of two, or at 1, 2 and 5 times powers of ten. Leaves out ticks if there are too many. */
 static void axis_set_log_ticks(struct axis *a, bool binary)
 {
     static const double decade[] = { 1, 2, 5 };

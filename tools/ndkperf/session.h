@@ -17,7 +17,7 @@
 /*
  * The areas of a queue pair's memory. Receives write to AREA_RECEIVE. The peer's writes and this end's reads write to
  * AREA_TARGET. This end's sends and writes, and the peer's reads, read from AREA_SOURCE. Both ends use the same layout.
- * Without --check each area has the size of one message, and all requests share it.
+ * Without --check each area has room for one message, which all requests share.
  */
 enum area { AREA_RECEIVE, AREA_TARGET, AREA_SOURCE };
 
@@ -30,7 +30,7 @@ struct lane {
     uint64_t peer_address;
     uint64_t posted, completed;   /* number of requests of this run */
     uint64_t received;            /* number of messages of this run */
-    uint64_t sent, credited;      /* sends since the start, and how many of them have got a credit */
+    uint64_t sent, credited;      /* sends since the start: posted, and confirmed by credits */
     uint32_t uncredited;          /* messages received since the last credit */
     uint32_t owed;                /* answers that wait until an earlier answer has completed */
     uint64_t answered, confirmed; /* answers posted and completed since the start */
@@ -121,8 +121,8 @@ bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uin
 bool lane_receive(struct session *s, struct lane *l, uint32_t slot);
 
 /*
- * Polls the completion queues once. Empty queues may cause a wait for a notification, at most 200 ms: with --events, or
- * after a tenth of a second without traffic. Returns false if the session has failed.
+ * Polls the completion queues once. If the queues are empty, may wait for a notification, at most 200 ms. Such a wait
+ * happens with --events, or after a tenth of a second without traffic. Returns false if the session has failed.
  */
 bool session_poll(struct session *s);
 

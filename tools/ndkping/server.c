@@ -172,7 +172,10 @@ static void totals_add_record(struct totals *t, json_t *result)
     json_decref(result);
 }
 
-/* Takes an ended client from the list and returns it. If none has ended, returns NULL, or waits if `wait` is true. */
+/*
+ * Takes an ended client from the list and returns it. Returns NULL if the list is empty. If no client has ended, waits
+ * for one, or returns NULL if `wait` is false.
+ */
 static struct client *server_remove_ended(bool wait)
 {
     struct client *found = NULL;

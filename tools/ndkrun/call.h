@@ -27,9 +27,9 @@ bool call_interrupted(void);
 bool call_start(struct call *c, void (*routine)(void *context), void *context);
 
 /*
- * Waits until the call has returned, joins its thread, and returns true. Then call_wait must not be used again for
- * this call. Returns false after limit_ms (negative: no limit). If until_interrupt is true, also returns false after
- * Ctrl-C.
+ * Waits until the call has returned, joins its thread, and returns true. Returns false after limit_ms (negative: no
+ * limit). If until_interrupt is true, also returns false after Ctrl-C. After call_wait has returned true, it must not
+ * be called again for this call.
  */
 bool call_wait(struct call *c, int limit_ms, bool until_interrupt);
 

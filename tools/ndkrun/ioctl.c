@@ -119,8 +119,8 @@ static void request_report(struct request *r, FILE *out)
 }
 
 /*
- * Cancels the request. Returns false if the request's call or the cancellation has not returned. No driver may be
- * unloaded then, because the driver may complete the request before, during or after the call of its cancel routine.
+ * Cancels the request. Returns false if the request's call or the cancellation has not returned. After false no driver
+ * may be unloaded, because a thread may still run the driver's code.
  */
 static bool request_end_cancelled(struct request *r, FILE *out)
 {

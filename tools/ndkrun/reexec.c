@@ -73,7 +73,10 @@ static bool reexec_is_new_index(const struct options *o, uint32_t i)
     return o->net[i].index != 1; /* the loopback interface exists already */
 }
 
-/* Writes the commands for `ip`. Links come first, so that nothing has been changed if the kernel lacks their kind. */
+/*
+ * Writes the commands for `ip`. The commands that create links come first. If the kernel does not support this kind of
+ * link, `ip` fails before it has changed anything.
+ */
 static void reexec_write_commands(const struct options *o, const char *kind, FILE *ip)
 {
     for (uint32_t i = 0; i < o->net_count; i++) {

@@ -21,8 +21,8 @@
 enum { MAX_MODULES = 64, MAX_NAME = 256, ANSWER_MS = 5000 };
 
 /*
- * An address that no module has. It is queried after each real query, so that its answer marks the end of the real
- * answer.
+ * An address that no module has. A query of this address follows each real query. The answer to AFTER_LAST marks the
+ * end of the real answer.
  */
 #define AFTER_LAST "0xffffffffffffffff"
 

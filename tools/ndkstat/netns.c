@@ -74,7 +74,10 @@ void netns_find_name(ino_t inode, char name[NETNS_MAX_NAME])
 
 /* ---- finding ---- */
 
-/* Reads one process. Returns true if it is this user's (for root: any user's) and in another network namespace. */
+/*
+ * Reads one process. Returns true if the process is in another network namespace and may be read. Root may read every
+ * user's processes, other users only their own.
+ */
 static bool member_read(int proc, const char *pid, ino_t own, struct member *m)
 {
     char path[64];
@@ -179,7 +182,10 @@ static struct member *members_list(size_t *count, int64_t deadline, bool *comple
 
 /* ---- the child ---- */
 
-/* In the child: enters the network namespace. If needed, first enters its user namespace. Returns 0 or an errno. */
+/*
+ * In the child: enters the network namespace. If this is not permitted, first enters the user namespace that owns it.
+ * Returns 0 or an errno.
+ */
 static int child_enter(int net)
 {
     int user, error;

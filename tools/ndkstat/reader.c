@@ -102,8 +102,8 @@ static void peer_end(struct peer *p, enum peer_state state)
 }
 
 /*
- * Ends a peer that cannot be read, and reports why. Another user's process can refuse to be read. Therefore its failure
- * counts as a failure of ndkstat only if the process was requested.
+ * Ends a peer that cannot be read, and reports why. A failure to read another user's process counts as a failure
+ * of ndkstat only if that process was requested, because the process can refuse to be read.
  */
 static void peer_fail(struct round *r, struct peer *p, const char *why)
 {

@@ -24,7 +24,7 @@ enum column_source {
     IN_OBJECT_COUNTERS,
     CELL_MODE,  /* always "User" */
     CELL_TYPE,  /* the type of the row's list */
-    CELL_PID,   /* the process id, and the user if it is another user */
+    CELL_PID,   /* the process id; for another user's process also the user */
     CELL_NETNS, /* the name or the inode of the network namespace */
 };
 

@@ -21,7 +21,8 @@
 
 /*
  * A file may include headers of the host later, which declare the same functions. The declarations below must agree
- * with the host's. The host's headers must not also define the functions, as they do if __USE_FORTIFY_LEVEL is set.
+ * with the host's. If __USE_FORTIFY_LEVEL is above 0, the host's headers also define the functions. Therefore it is
+ * set to 0 here.
  */
 #if defined(__USE_FORTIFY_LEVEL) && __USE_FORTIFY_LEVEL > 0
 #undef __USE_FORTIFY_LEVEL

@@ -40,8 +40,8 @@ NTKERNELAPI BOOLEAN KeInsertByKeyDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue,
                                              _Inout_ PKDEVICE_QUEUE_ENTRY DeviceQueueEntry, _In_ ULONG SortKey);
 /*
  * Removes and returns the next entry to serve. If there is none, returns NULL, and the queue is not busy any more. The
- * ByKey functions return the first entry whose key is not less than SortKey. If all keys are less, they return the
- * first entry in the queue. DISPATCH_LEVEL.
+ * ByKey functions return the first entry whose key is not less than SortKey. If all keys are less, the ByKey
+ * functions return the first entry in the queue. DISPATCH_LEVEL.
  */
 NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue);
 NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue, _In_ ULONG SortKey);

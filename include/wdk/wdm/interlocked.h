@@ -137,8 +137,9 @@ ONDK_INTERLOCKED_BIT(LONG64, ULONG64, 64, 6)
 
 #if defined(__x86_64__)
 /*
- * If the value equals *ComparandResult, exchanges it and returns TRUE. Otherwise stores the value in *ComparandResult
- * and returns FALSE. The address must be 16-byte aligned.
+ * Compares the 16 bytes at Destination with those at ComparandResult. If they are equal, stores the new value at
+ * Destination and returns TRUE. Otherwise copies the value at Destination to ComparandResult and returns FALSE.
+ * Destination must be 16-byte aligned.
  */
 NTKERNELAPI BOOLEAN InterlockedCompareExchange128(_Inout_ LONG64 volatile *Destination, _In_ LONG64 ExchangeHigh,
                                                   _In_ LONG64 ExchangeLow, _Inout_ LONG64 *ComparandResult);

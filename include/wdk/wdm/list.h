@@ -16,7 +16,7 @@ typedef ULONG_PTR KSPIN_LOCK, *PKSPIN_LOCK;
 
 /* ---- Doubly linked ----------------------------------------------------------------------------------------------- */
 
-/* Reports inconsistent links. Returns unless the checks are set to stop the program. */
+/* Reports inconsistent links. Does not return if the checks are set to stop the program. */
 NTKERNELAPI VOID FatalListEntryError(_In_ PVOID p1, _In_ PVOID p2, _In_ PVOID p3);
 
 FORCEINLINE VOID RtlpCheckListEntry(_In_ PLIST_ENTRY Entry)

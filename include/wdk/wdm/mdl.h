@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory descriptor lists, pages, contiguous memory. There is one address space, and a physical address equals the
- * virtual one: a page frame number is an address without its lowest twelve bits; mapping a locked buffer returns its
- * own address; a read-only mapping can be written. MmMapIoSpace does not exist.
+ * virtual address. A page frame number is an address without its lowest twelve bits. Mapping a locked buffer returns
+ * the buffer's own address, so a read-only mapping can be written. MmMapIoSpace does not exist.
  */
 #ifndef ONDK_WDK_WDM_MDL_H
 #define ONDK_WDK_WDM_MDL_H

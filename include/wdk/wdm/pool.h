@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pools and lookaside lists. All memory is pageable here and none is executable. The pool type matters only to the
- * checks: paged pool up to APC_LEVEL, nonpaged pool up to DISPATCH_LEVEL. Blocks of PAGE_SIZE and more begin at a page;
- * smaller blocks are aligned to 16 bytes and lie in one page. Quotas are never exceeded. Routines that raise exceptions
- * on Windows also raise them here.
+ * checks, which allow paged pool up to APC_LEVEL and nonpaged pool up to DISPATCH_LEVEL. Blocks of PAGE_SIZE and more
+ * begin at a page; smaller blocks are aligned to 16 bytes and lie in one page. Quotas are never exceeded. Routines
+ * that raise exceptions on Windows also raise them here.
  */
 #ifndef ONDK_WDK_WDM_POOL_H
 #define ONDK_WDK_WDM_POOL_H

@@ -18,7 +18,7 @@ typedef KDEFERRED_ROUTINE *PKDEFERRED_ROUTINE;
 typedef struct _KDPC {
     UCHAR Type;      /* normal or threaded */
     UCHAR Importance;
-    USHORT Number;   /* 0: runs on the processor that queues it; otherwise on processor Number - 1 */
+    USHORT Number;   /* 0: the DPC runs on the processor that queues it; otherwise on processor Number - 1 */
     PVOID volatile DpcData; /* the queue that the DPC is in, or NULL */
     LIST_ENTRY DpcListEntry;
     PKDEFERRED_ROUTINE DeferredRoutine;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registry and handles. The registry is in this process' memory. The host fills it (openndk/wdk.h), and a driver
- * finds its service key in it. Access rights are not checked. PASSIVE_LEVEL for all routines.
+ * The registry and handles. The registry is in this process' memory. The host program fills the registry
+ * (openndk/wdk.h), which also has each driver's service key. Access rights are not checked. PASSIVE_LEVEL for all
+ * routines.
  */
 #ifndef ONDK_WDK_WDM_ZW_H
 #define ONDK_WDK_WDM_ZW_H
@@ -12,7 +13,7 @@
 
 EXTERN_C_START
 
-/* If the handle is not open, it is reported (rule handle-invalid), and STATUS_INVALID_HANDLE is returned. */
+/* A handle that is not open is reported (rule handle-invalid). ZwClose then returns STATUS_INVALID_HANDLE. */
 NTKERNELAPI NTSTATUS ZwClose(_In_ HANDLE Handle);
 #define NtClose(handle) ZwClose(handle)
 #define ObCloseHandle(handle, mode) ((VOID)(mode), ZwClose(handle))
