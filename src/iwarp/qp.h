@@ -157,7 +157,7 @@ enum iw_end iw_qp_end(const struct iw_qp *qp);
  *   EINVAL      too many SGEs, a sum above 4 GiB - 1 or the inline size, SGEs that change during the call, or a receive
  *               although receives come from a shared queue
  *   EFAULT      an SGE is not inside its region, or the region lacks the right
- *   ENOTCONN    an initiator request without a stream
+ *   ENOTCONN    an initiator request, but no stream runs (or see post_after_first_fpdu)
  *   EOPNOTSUPP  a read although ORD is 0
  * After the post of an initiator request the caller makes the owner call tx_want. With RDMA_FLAG_DEFER the caller may
  * delay that until it posts a request without the flag, or calls iw_qp_ring.

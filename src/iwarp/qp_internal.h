@@ -45,7 +45,7 @@
 enum {
     BUFFER_SIZE = 65552,     /* bytes; the largest FPDU has 2 + 65,535 + padding + 4 */
     STAGE_SIZE = 256 * 1024, /* bytes that one receive call stages at most */
-    SHORT_STAGE_SIZE = 2048, /* replaces STAGE_SIZE if a large FPDU is expected without CRC: less of it is copied */
+    SHORT_STAGE_SIZE = 2048, /* replaces STAGE_SIZE if a large FPDU is expected without CRC: copies less of the FPDU */
     MIN_LARGE_FPDU = 8192,   /* bytes; an FPDU of at least this size counts as large */
     MAX_SHORT_FPDUS = 4,     /* after so many short FPDUs in a row, no large FPDU is expected */
     MAX_PARTIAL = 128,       /* bytes of an incomplete FPDU that the queue pair stores without a buffer */

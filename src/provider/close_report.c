@@ -334,7 +334,8 @@ static bool reporter_wait(struct adapter *a)
     uint64_t now, due;
 
     for (;;) {
-        atomic_store(&reporter->wake.open, 0); /* closed before the reads below: any later change wakes the thread */
+        /* Closes the gate before the reads below, so that any later change wakes the thread. */
+        atomic_store(&reporter->wake.open, 0);
         if (atomic_load(&reporter->order) != ORDER_RUN)
             return false;
         now = owner_clock(NULL);
