@@ -494,10 +494,10 @@ typedef NTSTATUS (*NDK_FN_BIND)(
     _In_ SIZE_T Length, _In_ ULONG Flags);
 
 /*
- * Registers Length bytes of AdapterPageCount pages, from offset FBO in the first page, with a region that was
- * initialized for fast registration. SGEs and peers use BaseVirtualAddress as the address of the first byte.
- * BaseVirtualAddress minus FBO must be zero or a multiple of PAGE_SIZE (OpenNDK). The pages must stay mapped until the
- * region is invalidated or closed.
+ * Registers memory with a region that was initialized for fast registration. The memory is Length bytes of
+ * AdapterPageCount pages and begins at offset FBO in the first page. SGEs and peers use BaseVirtualAddress as the
+ * address of the first byte. BaseVirtualAddress minus FBO must be zero or a multiple of PAGE_SIZE (OpenNDK). The pages
+ * must stay mapped until the region is invalidated or closed.
  *   STATUS_CONNECTION_INVALID    the QP is not connected
  *   STATUS_ACCESS_VIOLATION      Flags has remote rights, but the region was not initialized for remote access; or a
  *                                page is not mapped (OpenNDK)
@@ -646,9 +646,9 @@ typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK_EX)(
  * Requests a connection of pNdkQp with the listener at pDestAddress. pSrcAddress is an address of the adapter; port 0
  * selects a free port of 49152-65535. The listener's side reads the private data, at most MaxCallerData bytes, with
  * NdkGetConnectionData. The adapter caps the read limits. The limit in effect is the smaller of this side's limit and
- * the peer's limit for the opposite direction. On success the peer has accepted, and NdkGetConnectionData returns its
- * private data and the limits. The QP cannot be used yet: the consumer must call NdkCompleteConnect or NdkReject.
- * After a failure the connector can be used again.
+ * the peer's limit for the opposite direction. On success the peer has accepted, and NdkGetConnectionData returns the
+ * peer's private data and the limits. The QP cannot be used yet: the consumer must call NdkCompleteConnect or
+ * NdkReject. After a failure the connector can be used again.
  *   STATUS_INSUFFICIENT_RESOURCES  memory or descriptors ran out
  *   STATUS_NETWORK_UNREACHABLE     no route to the destination's network, or the adapter's interface was removed
  *   STATUS_HOST_UNREACHABLE        the destination host does not exist or the network reports it unreachable
@@ -743,10 +743,10 @@ typedef NTSTATUS (*NDK_FN_REJECT)(
 
 /*
  * Returns the read limits and the private data of the peer's connect, accept or reject. Each out parameter may be null.
- * On the connecting side, after NdkConnect, the limits are those in effect. On the listening side, the limits before
- * NdkAccept are those that the peer offers, capped by the adapter; afterwards they are those in effect (OpenNDK). A
- * null buffer needs a length of 0; the call then succeeds and returns the size. A transport may deliver more bytes than
- * the peer sent, so the data itself should contain its length.
+ * After NdkConnect or NdkAccept, the limits are those in effect. On the listening side, before NdkAccept, the limits
+ * are those that the peer offers, capped by the adapter (OpenNDK). A null buffer needs a length of 0; the call then
+ * succeeds and returns the size. A transport may deliver more bytes than the peer sent, so the data itself should
+ * contain its length.
  *   STATUS_BUFFER_TOO_SMALL   the beginning was copied; *pPrivateDataLength is the size of the whole data
  *   STATUS_INVALID_PARAMETER  a null buffer with a length other than 0 (OpenNDK)
  */

@@ -69,8 +69,8 @@ static bool client_request(struct client *c, const struct order *o)
 
 /*
  * Waits until all messages of the server have arrived. With --check, verifies the server's writes since the last call.
- * A server posts at most s->window writes on each queue pair between two calls. If the server reports more, fails,
- * because verifying a false number of writes could take for ever.
+ * A server posts at most s->window writes on each queue pair between two calls. If the server reports more, the client
+ * fails, because verifying a false number of writes could take for ever.
  */
 static bool client_wait_arrived(struct client *c)
 {

@@ -272,7 +272,7 @@ static int ndkrun_run(const struct options *o, struct summary *s)
     return NDKRUN_OK;
 }
 
-/* Returns the time after which a pending device control is reported: the provider's setting for an adapter's close. */
+/* Returns the time after which a pending device control is reported. It is the provider's setting close_report_ms. */
 static uint32_t ndkrun_report_ms(void)
 {
     ondk_config_t config;

@@ -3,9 +3,10 @@
  * See netns.h. The invariants: ndkstat itself never changes its namespaces, and every loop over data that other
  * processes control has a limit in time or number.
  *
- * A user who is not root can enter a network namespace only after the user namespace that owns it, which must be the
- * user's own. A process cannot leave a user namespace again, so a child process enters it. A socket belongs to the
- * network namespace in which it was opened, so ndkstat can connect the sockets that the child passes.
+ * Each network namespace is owned by a user namespace. A user who is not root must first enter this user namespace,
+ * which must be the user's own. A process cannot leave a user namespace again, so a child process enters the two
+ * namespaces. A socket belongs to the network namespace in which it was opened, so ndkstat can connect the sockets that
+ * the child passes.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
