@@ -15,6 +15,7 @@
 
 #include "wdm.h"
 
+#include "openndk/verify.h"
 #include "openndk/wdk.h"
 
 enum { ROUNDS = 41, HANDOVERS = 2000, ALONE = 100000, ITEMS = 200, BATCHES = 20, WORKERS = 2 };
@@ -403,9 +404,9 @@ int main(void)
         const struct bench *b = &benches[i];
         double bare, off, on, ignored;
 
-        ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+        ondk_verify_set_mode(ONDK_VERIFY_OFF);
         bench_measure(b, b->n, &bare, &off);
-        ondk_wdk_set_checks(ONDK_WDK_CHECKS_STOP);
+        ondk_verify_set_mode(ONDK_VERIFY_STOP);
         bench_measure(b, b->n > 10000 ? b->n / 10 : b->n, &ignored, &on);
         printf("| %s | %s | %.1f | %.1f | %.2f | %.1f |\n", b->name, b->against, bare, off, off / bare, on);
         fflush(stdout);

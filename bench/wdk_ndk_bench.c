@@ -15,6 +15,7 @@
 #include "wskndk.h"
 
 #include "common.h"
+#include "openndk/verify.h"
 #include "openndk/wdk.h"
 
 enum { LOOPBACK = 1, DEPTH = 1024, BURST = 64, MESSAGE = 64, ROUNDS = 101, TAG = 0x68636542 };
@@ -415,9 +416,9 @@ static void bench_measure(const struct bench *b, struct driver *off, struct driv
     samples_init(&of_off, ROUNDS);
     samples_init(&of_on, ROUNDS);
     for (int i = -1; i < ROUNDS; i++) {
-        ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+        ondk_verify_set_mode(ONDK_VERIFY_OFF);
         without = bench_run_once(b, off);
-        ondk_wdk_set_checks(ONDK_WDK_CHECKS_STOP);
+        ondk_verify_set_mode(ONDK_VERIFY_STOP);
         with = bench_run_once(b, on);
         if (i < 0)
             continue; /* the first round warms up */
@@ -434,15 +435,15 @@ int main(void)
 {
     static struct driver off, on;
 
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+    ondk_verify_set_mode(ONDK_VERIFY_OFF);
     driver_open(&off);
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_STOP);
+    ondk_verify_set_mode(ONDK_VERIFY_STOP);
     driver_open(&on);
     printf("| call | checks off ns | checks on ns | ratio |\n|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof benches / sizeof benches[0]; i++)
         bench_measure(&benches[i], &off, &on);
     driver_close(&on);
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+    ondk_verify_set_mode(ONDK_VERIFY_OFF);
     driver_close(&off);
     return 0;
 }

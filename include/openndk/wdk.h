@@ -17,30 +17,6 @@
 extern "C" {
 #endif
 
-/* The action when a driver breaks a rule of the kernel interface. */
-typedef enum ondk_wdk_checks {
-    ONDK_WDK_CHECKS_OFF,   /* no checks */
-    ONDK_WDK_CHECKS_GO_ON, /* report the violation and let the driver continue */
-    ONDK_WDK_CHECKS_STOP,  /* report the violation as a bug check (code, four parameters, stack), then call abort() */
-} ondk_wdk_checks_t;
-
-/*
- * Selects the action for rules that drivers break.
- *   checks  the action
- * Without a call the environment variable ONDK_WDK_CHECKS (off, go-on, stop) decides; the default is stop.
- * Context: before the first driver is loaded.
- * See also: ondk_wdk_violations, docs/driver-checks.md
- */
-ONDK_API void ondk_wdk_set_checks(ondk_wdk_checks_t checks);
-
-/*
- * Counts the broken rules that have been reported so far.
- * Returns the number, over all drivers of the process.
- * Context: any thread.
- * See also: ondk_wdk_set_checks
- */
-ONDK_API uint32_t ondk_wdk_violations(void);
-
 /*
  * Sets the stream for reports and DbgPrint.
  *   out  the stream, which the caller keeps open; the default is standard error
@@ -348,7 +324,7 @@ ONDK_API const char *ondk_wdk_error(void);
  * Returns the number of these objects.
  * Context: any thread of the host program.
  * Topic: report what drivers hold
- * See also: ondk_wdk_busy, ondk_wdk_set_checks
+ * See also: ondk_wdk_busy, ondk_verify_set_mode
  */
 ONDK_API uint32_t ondk_wdk_report(FILE *out);
 /*

@@ -23,6 +23,7 @@
 #include "provider/lam.h"
 #include "provider/log.h"
 #include "provider/object.h"
+#include "provider/open.h"
 #include "provider/provider.h"
 #include "provider/stat_server.h"
 #include "provider/status.h"
@@ -76,6 +77,20 @@ static void adapter_limit_info(struct fabric_info *i, const ondk_config_t *c)
     i->max_transfer = min_u32(i->max_transfer, c->max_transfer);
     i->cq_moderation = i->cq_moderation && c->cq_moderation;
     i->read_local_invalidate = i->read_local_invalidate && c->read_local_invalidate;
+}
+
+static _Atomic(void *(*)(void *)) unwrap_object;
+
+void provider_set_unwrap(void *(*unwrap)(void *object))
+{
+    atomic_store(&unwrap_object, unwrap);
+}
+
+void *provider_unwrap(void *object)
+{
+    void *(*unwrap)(void *) = atomic_load(&unwrap_object);
+
+    return unwrap ? unwrap(object) : object;
 }
 
 void adapter_get_info(const struct adapter *a, NDK_ADAPTER_INFO *info)
@@ -206,7 +221,7 @@ NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_con
 
 void ondk_use_windows_families(NDK_ADAPTER *pub, int on)
 {
-    adapter_of(pub)->windows_families = on;
+    adapter_behind(pub)->windows_families = on;
 }
 
 static uint64_t adapter_deadline(uint64_t from, uint32_t ms)
@@ -228,7 +243,7 @@ static void adapter_wait_for_end(struct adapter *a)
     close_report_stop(a, abort_at);
 }
 
-void ondk_close_adapter(NDK_ADAPTER *pub)
+void provider_close_adapter(NDK_ADAPTER *pub)
 {
     struct adapter *a = adapter_of(pub);
     struct fabric *fabric = a->fabric;
@@ -280,13 +295,8 @@ static NTSTATUS adapter_check_interface(uint32_t if_index)
     return count < 0 ? status_of_errno(-count) : status;
 }
 
-NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
-{
-    return ondk_open_adapter_with(version, if_index, NULL, adapter);
-}
-
-NTSTATUS ondk_open_adapter_with(NDK_VERSION version, uint32_t if_index, const ondk_config_t *options,
-                                NDK_ADAPTER **adapter)
+NTSTATUS provider_open_adapter(NDK_VERSION version, uint32_t if_index, const ondk_config_t *options,
+                               NDK_ADAPTER **adapter)
 {
     ondk_config_t config;
     struct fabric_config fabric_config;
@@ -322,7 +332,7 @@ NTSTATUS ondk_open_adapter_with(NDK_VERSION version, uint32_t if_index, const on
     adapter_of(opened)->if_index = if_index;
     error = close_report_start(adapter_of(opened));
     if (error) {
-        ondk_close_adapter(opened);
+        provider_close_adapter(opened);
         return status_of_errno(error);
     }
     if (config.stat)

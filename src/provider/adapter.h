@@ -44,6 +44,14 @@ static inline struct adapter *adapter_of(NDK_ADAPTER *pub)
     return (struct adapter *)pub;
 }
 
+/* Returns the provider's object behind an object of the consumer: see provider_set_unwrap. */
+void *provider_unwrap(void *object);
+/* Like adapter_of, for an argument of a public function of this library: another layer's object may stand in front. */
+static inline struct adapter *adapter_behind(NDK_ADAPTER *pub)
+{
+    return adapter_of(provider_unwrap(pub));
+}
+
 /* Returns the shard that runs the callbacks of objects that have no shard of their own. */
 static inline struct shard *adapter_home(struct adapter *a)
 {

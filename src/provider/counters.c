@@ -7,7 +7,7 @@
 
 void ondk_adapter_counters_sized(NDK_ADAPTER *adapter, ondk_counters_t *counters, size_t size)
 {
-    struct fabric *fabric = adapter_of(adapter)->fabric;
+    struct fabric *fabric = adapter_behind(adapter)->fabric;
     struct fabric_counters c;
 
     fabric->ops->counters(fabric, &c);

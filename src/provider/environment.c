@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/verify_setting.h"
 #include "openndk/config.h"
 #include "provider/log.h"
 
@@ -37,14 +38,16 @@ static void environment_list_profiles(char *text, size_t room)
         len += (size_t)snprintf(text + len, room - len, "%s%s", i ? ", " : "", ondk_profile_name(i));
 }
 
-static bool environment_is_wdk_checks(const char *value)
+static bool environment_is_verify(const char *value)
 {
-    return !strcmp(value, "off") || !strcmp(value, "go-on") || !strcmp(value, "stop");
+    struct verify_setting setting;
+
+    return verify_setting_parse(value, &setting);
 }
 
-static void environment_list_wdk_checks(char *text, size_t room)
+static void environment_list_verify(char *text, size_t room)
 {
-    snprintf(text, room, "off, go-on or stop");
+    snprintf(text, room, VERIFY_SETTING_EXPECTED);
 }
 
 static bool environment_is_log(const char *value)
@@ -67,7 +70,7 @@ static const struct environment_word {
 } environment_words[] = {
     { "ONDK_LOG", environment_is_log, environment_list_log },
     { "ONDK_PROFILE", environment_is_profile, environment_list_profiles },
-    { "ONDK_WDK_CHECKS", environment_is_wdk_checks, environment_list_wdk_checks },
+    { "ONDK_VERIFY", environment_is_verify, environment_list_verify },
 };
 enum { N_WORDS = sizeof(environment_words) / sizeof(environment_words[0]) };
 

@@ -193,12 +193,13 @@ uint32_t ondk_adapter_failures_sized(NDK_ADAPTER *adapter, ondk_failure_t *entri
     struct failure all[FAILURES_MAX], *f;
     uint32_t count = 0;
     ondk_failure_t one;
+    const struct adapter *only = adapter ? adapter_behind(adapter) : NULL;
 
     spin_lock(&failures.lock);
     memcpy(all, failures.halves, sizeof(all));
     spin_unlock(&failures.lock);
     while ((f = failure_newest(all)) != NULL) {
-        if (!adapter || f->key.adapter == adapter_of(adapter)->serial) {
+        if (!only || f->key.adapter == only->serial) {
             failure_describe(f, &one);
             one.initiated = f >= all + FAILURES_PER_ROLE;
             if (count < capacity)

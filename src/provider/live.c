@@ -169,57 +169,62 @@ uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entr
 uint32_t ondk_adapter_connections_sized(NDK_ADAPTER *adapter, ondk_connection_t *entries, uint32_t capacity,
                                         size_t entry_size)
 {
-    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeConnector, entries, capacity, entry_size,
+    return live_list_copy(&adapter_behind(adapter)->live, NdkObjectTypeConnector, entries, capacity, entry_size,
                           sizeof(*entries));
 }
 
 uint32_t ondk_adapter_listeners_sized(NDK_ADAPTER *adapter, ondk_listener_t *entries, uint32_t capacity,
                                       size_t entry_size)
 {
-    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeListener, entries, capacity, entry_size,
+    return live_list_copy(&adapter_behind(adapter)->live, NdkObjectTypeListener, entries, capacity, entry_size,
                           sizeof(*entries));
 }
 
 uint32_t ondk_adapter_endpoints_sized(NDK_ADAPTER *adapter, ondk_endpoint_t *entries, uint32_t capacity,
                                       size_t entry_size)
 {
-    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeSharedEndpoint, entries, capacity, entry_size,
+    return live_list_copy(&adapter_behind(adapter)->live, NdkObjectTypeSharedEndpoint, entries, capacity, entry_size,
                           sizeof(*entries));
 }
 
 uint32_t ondk_adapter_protection_domains_sized(NDK_ADAPTER *adapter, ondk_protection_domain_t *entries,
                                                uint32_t capacity, size_t entry_size)
 {
-    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypePd, entries, capacity, entry_size, sizeof(*entries));
+    return live_list_copy(&adapter_behind(adapter)->live, NdkObjectTypePd, entries, capacity, entry_size,
+                          sizeof(*entries));
 }
 
 uint32_t ondk_adapter_completion_queues_sized(NDK_ADAPTER *adapter, ondk_completion_queue_t *entries, uint32_t capacity,
                                               size_t entry_size)
 {
-    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeCq, entries, capacity, entry_size, sizeof(*entries));
+    return live_list_copy(&adapter_behind(adapter)->live, NdkObjectTypeCq, entries, capacity, entry_size,
+                          sizeof(*entries));
 }
 
 uint32_t ondk_adapter_queue_pairs_sized(NDK_ADAPTER *adapter, ondk_queue_pair_t *entries, uint32_t capacity,
                                         size_t entry_size)
 {
-    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeQp, entries, capacity, entry_size, sizeof(*entries));
+    return live_list_copy(&adapter_behind(adapter)->live, NdkObjectTypeQp, entries, capacity, entry_size,
+                          sizeof(*entries));
 }
 
 uint32_t ondk_adapter_shared_receive_queues_sized(NDK_ADAPTER *adapter, ondk_shared_receive_queue_t *entries,
                                                   uint32_t capacity, size_t entry_size)
 {
-    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeSrq, entries, capacity, entry_size,
+    return live_list_copy(&adapter_behind(adapter)->live, NdkObjectTypeSrq, entries, capacity, entry_size,
                           sizeof(*entries));
 }
 
 uint32_t ondk_adapter_memory_regions_sized(NDK_ADAPTER *adapter, ondk_memory_region_t *entries, uint32_t capacity,
                                            size_t entry_size)
 {
-    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeMr, entries, capacity, entry_size, sizeof(*entries));
+    return live_list_copy(&adapter_behind(adapter)->live, NdkObjectTypeMr, entries, capacity, entry_size,
+                          sizeof(*entries));
 }
 
 uint32_t ondk_adapter_memory_windows_sized(NDK_ADAPTER *adapter, ondk_memory_window_t *entries, uint32_t capacity,
                                            size_t entry_size)
 {
-    return live_list_copy(&adapter_of(adapter)->live, NdkObjectTypeMw, entries, capacity, entry_size, sizeof(*entries));
+    return live_list_copy(&adapter_behind(adapter)->live, NdkObjectTypeMw, entries, capacity, entry_size,
+                          sizeof(*entries));
 }

@@ -254,7 +254,7 @@ uint32_t reason_code(enum fabric_reason why, uint16_t terminate)
 
 uint32_t ondk_connector_reason(NDK_CONNECTOR *connector)
 {
-    struct connector *c = connector_of(connector);
+    struct connector *c = connector_of(provider_unwrap(connector));
     enum fabric_reason why;
     uint16_t terminate;
 

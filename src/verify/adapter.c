@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "verify/async_call.h"
+#include "verify/mapping.h"
 #include "verify/proxy.h"
 #include "verify/queue.h"
 
@@ -17,6 +18,12 @@ static NTSTATUS verify_adapter_query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *in
     return real ? real->Dispatch->NdkQueryAdapterInfo(real, info, size) : STATUS_INVALID_DEVICE_STATE;
 }
 
+static void adapter_on_lam_built(struct proxy *p, NTSTATUS status, void *lam)
+{
+    if (NT_SUCCESS(status))
+        mapping_add(p, lam);
+}
+
 static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done,
                                          PVOID context, NDK_LOGICAL_ADDRESS_MAPPING *lam, ULONG *size, ULONG *fbo)
 {
@@ -26,7 +33,8 @@ static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T leng
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    c = async_call_begin(p, "NdkBuildLAM", done, context, NULL);
+    c = async_call_begin(p, "NdkBuildLAM", done, context, adapter_on_lam_built);
+    async_call_set_subject(c, lam);
     return async_call_end(c, real->Dispatch->NdkBuildLAM(real, mdl, length, async_call_routine(c, done),
                                                          async_call_context(c, context), lam, size, fbo));
 }
@@ -87,6 +95,7 @@ static VOID verify_adapter_release_lam(NDK_ADAPTER *pub, NDK_LOGICAL_ADDRESS_MAP
     if (verify_on())
         adapter_check_lam_unused(p, lam);
     real->Dispatch->NdkReleaseLAM(real, lam);
+    (void)mapping_remove(p, lam);
 }
 
 static const NDK_ADAPTER_DISPATCH adapter_dispatch = {
@@ -140,22 +149,19 @@ static void adapter_wait_for_objects(const struct proxy *p, const char *routine)
     }
 }
 
-NDK_ADAPTER *verify_begin_close(NDK_ADAPTER *adapter, const char *routine)
+NDK_ADAPTER *verify_close(NDK_ADAPTER *adapter, const char *routine)
 {
     struct proxy *p = (struct proxy *)adapter;
+    NDK_ADAPTER *provider = p->real;
 
     if (!proxy_begin_close(p, routine))
         return NULL;
     adapter_wait_for_objects(p, routine);
-    return p->real;
+    proxy_end_close(p);
+    return provider;
 }
 
-void verify_end_close(NDK_ADAPTER *adapter)
+void *verify_unwrap(void *object)
 {
-    proxy_end_close((struct proxy *)adapter);
-}
-
-NDK_ADAPTER *verify_unwrap(NDK_ADAPTER *adapter)
-{
-    return proxy_exists(adapter) ? ((struct proxy *)adapter)->real : adapter;
+    return proxy_exists(object) ? ((struct proxy *)object)->real : object;
 }

@@ -10,6 +10,7 @@ struct async_call {
     NDK_FN_REQUEST_COMPLETION done;
     void *context;
     async_call_completed *on_completed;
+    void *subject;
 };
 
 struct async_call *async_call_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done, void *context,
@@ -25,6 +26,12 @@ struct async_call *async_call_begin(struct proxy *p, const char *routine, NDK_FN
     return c;
 }
 
+void async_call_set_subject(struct async_call *c, void *subject)
+{
+    if (c)
+        c->subject = subject;
+}
+
 static void async_call_on_completion(PVOID context, NTSTATUS status)
 {
     struct async_call *c = context;
@@ -33,7 +40,7 @@ static void async_call_on_completion(PVOID context, NTSTATUS status)
 
     pending_complete(&c->pending, __builtin_frame_address(0));
     if (c->on_completed)
-        c->on_completed(c->object, status);
+        c->on_completed(c->object, status, c->subject);
     free(c);
     PROXY_CALLBACK("NdkRequestCompletion", done, consumer_context, status);
 }
@@ -54,7 +61,7 @@ NTSTATUS async_call_end(struct async_call *c, NTSTATUS status)
         return status;
     pending_remove(&c->pending);
     if (c->on_completed)
-        c->on_completed(c->object, status);
+        c->on_completed(c->object, status, c->subject);
     free(c);
     return status;
 }

@@ -6,8 +6,8 @@
 #include "verify/proxy.h"
 
 struct async_call;
-/* Runs with the final status of a call, before the consumer's routine. */
-typedef void async_call_completed(struct proxy *p, NTSTATUS status);
+/* Runs with the final status of a call on p, before the consumer's routine. `subject` is what async_call_set_subject set. */
+typedef void async_call_completed(struct proxy *p, NTSTATUS status, void *subject);
 
 /*
  * Begins a call that completes by the consumer's routine `done`. Must be called before the provider's function is
@@ -16,6 +16,8 @@ typedef void async_call_completed(struct proxy *p, NTSTATUS status);
  */
 struct async_call *async_call_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done, void *context,
                                     async_call_completed *on_completed);
+/* Sets what the call is about, for on_completed. c may be NULL. Must be called before the provider's function. */
+void async_call_set_subject(struct async_call *c, void *subject);
 /* Return the routine and the context to pass to the provider. `done` and `context` are the consumer's. */
 NDK_FN_REQUEST_COMPLETION async_call_routine(const struct async_call *c, NDK_FN_REQUEST_COMPLETION done);
 void *async_call_context(struct async_call *c, void *context);

@@ -64,8 +64,9 @@ static bool connector_add_event(struct proxy *p, struct disconnect_event event, 
     return true;
 }
 
-static void connector_on_established(struct proxy *p, NTSTATUS status)
+static void connector_on_established(struct proxy *p, NTSTATUS status, void *subject)
 {
+    (void)subject;
     if (NT_SUCCESS(status))
         atomic_store(&((struct connector *)p)->established, true);
 }
@@ -289,8 +290,9 @@ static NTSTATUS verify_connector_peer_address(NDK_CONNECTOR *pub, PSOCKADDR addr
  * Called when NdkDisconnect has completed. STATUS_CONNECTION_INVALID means that there was no connection to end. After
  * any other status the connection has ended.
  */
-static void connector_on_disconnected(struct proxy *p, NTSTATUS status)
+static void connector_on_disconnected(struct proxy *p, NTSTATUS status, void *subject)
 {
+    (void)subject;
     if (status != STATUS_CONNECTION_INVALID)
         connector_end_qp(p);
 }

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/private_export.h"
+
 enum { VERIFY_NO_IRQL = -1, VERIFY_PASSIVE_LEVEL = 0, VERIFY_DISPATCH_LEVEL = 2 };
 enum { VERIFY_MAX_SOCKADDR = 28 }; /* the longest sockaddr that is mapped: an IPv6 one */
 
@@ -43,15 +45,15 @@ struct verify_host {
 };
 
 /* Must be called before the first adapter is wrapped. The table must stay valid for ever. */
-void verify_set_host(const struct verify_host *host);
+void verify_set_host(const struct verify_host *host) PRIVATE_EXPORT(verify_set_host);
 const struct verify_host *verify_host(void);
 
 /* Implements stack_bounds for threads of the C library. */
-bool verify_thread_stack_bounds(uintptr_t *low, size_t *size);
+bool verify_thread_stack_bounds(uintptr_t *low, size_t *size) PRIVATE_EXPORT(verify_thread_stack_bounds);
 
 /* Reports the call of an NDK routine if the calling thread's IRQL is above max. */
 void verify_check_irql(const char *routine, int max);
 /* Reports that a routine was called at an IRQL above max. */
-void verify_report_irql(const char *routine, int now, int max);
+void verify_report_irql(const char *routine, int now, int max) PRIVATE_EXPORT(verify_report_irql);
 
 #endif

@@ -25,14 +25,16 @@ static bool mr_set_mdls(struct proxy *mr, const MDL *mdl)
     return first;
 }
 
-static void mr_on_registered(struct proxy *mr, NTSTATUS status)
+static void mr_on_registered(struct proxy *mr, NTSTATUS status, void *subject)
 {
+    (void)subject;
     if (!NT_SUCCESS(status))
         mr_clear_mdls(mr);
 }
 
-static void mr_on_deregistered(struct proxy *mr, NTSTATUS status)
+static void mr_on_deregistered(struct proxy *mr, NTSTATUS status, void *subject)
 {
+    (void)subject;
     (void)status; /* a deregistration fails only if the region is not registered */
     mr_clear_mdls(mr);
 }
@@ -53,7 +55,7 @@ static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG f
     status = real->Dispatch->NdkRegisterMr(real, mdl, length, flags, async_call_routine(c, done),
                                            async_call_context(c, context));
     if (!c && watches)
-        mr_on_registered(p, status); /* without a completion routine the provider returns the final status */
+        mr_on_registered(p, status, NULL); /* without a completion routine the provider returns the final status */
     return async_call_end(c, status);
 }
 

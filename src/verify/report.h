@@ -32,7 +32,7 @@ static inline bool verify_on(void)
     return atomic_load_explicit(&verify_mode, memory_order_relaxed) != VERIFY_OFF;
 }
 
-void verify_set_mode(enum verify_mode mode);
+void verify_set_mode(enum verify_mode mode) PRIVATE_EXPORT(verify_set_mode);
 
 /* A rule that a consumer can break. Each layer that reports has a table of its own. */
 struct rule {
@@ -54,11 +54,12 @@ struct breach {
  * mode VERIFY_STOP the function does not return. The caller must hold no lock that printing needs. Allocates nothing.
  */
 __attribute__((format(printf, 7, 8))) void report_breach(const struct rule *rule, const char *routine, uint64_t p1,
-                                                         uint64_t p2, uint64_t p3, uint64_t p4, const char *format,
-                                                         ...);
+                                                         uint64_t p2, uint64_t p3, uint64_t p4, const char *format, ...)
+    PRIVATE_EXPORT(report_breach);
 /* Like report_breach, with a va_list. The printed stack begins at the return address `by`. */
 __attribute__((format(printf, 3, 0))) void report_breach_args(const struct breach *breach, const void *by,
-                                                              const char *format, va_list args);
+                                                              const char *format, va_list args)
+    PRIVATE_EXPORT(report_breach_args);
 
 /*
  * Adds an earlier stack to this thread's next report, which can have at most two earlier stacks. The title is for
@@ -67,23 +68,23 @@ __attribute__((format(printf, 3, 0))) void report_breach_args(const struct breac
 void report_add_stack(const char *title, const struct stack *s) PRIVATE_EXPORT(report_add_stack);
 
 /* Returns how many breaches have been reported. */
-uint32_t report_count(void);
+uint32_t report_count(void) PRIVATE_EXPORT(report_count);
 
 /* Prints a breach. The caller has locked the output, and prints the breach's stacks afterwards. */
 typedef void report_printer(FILE *out, const struct breach *breach);
 /* Replaces the printer, which by default prints routine, message and the rule's text. */
-void report_set_printer(report_printer *printer);
+void report_set_printer(report_printer *printer) PRIVATE_EXPORT(report_set_printer);
 
 /* Sets the stream that reports go to; NULL means standard error. The caller owns the stream and must keep it open. */
-void report_set_output(FILE *out);
-FILE *report_output(void);
+void report_set_output(FILE *out) PRIVATE_EXPORT(report_set_output);
+FILE *report_output(void) PRIVATE_EXPORT(report_output);
 
 /*
  * Print a report of another form, for example a bug check. report_begin locks the output and returns it. report_end
  * prints the stacks from the return address `by` on, flushes and unlocks. `entry` is the routine that the consumer
  * called, or NULL if that routine is not known.
  */
-FILE *report_begin(void);
-void report_end(FILE *out, const void *by, const char *entry);
+FILE *report_begin(void) PRIVATE_EXPORT(report_begin);
+void report_end(FILE *out, const void *by, const char *entry) PRIVATE_EXPORT(report_end);
 
 #endif

@@ -12,6 +12,6 @@
  * Returns the calling thread's stack from the return address `by` on. Returns a stack without frames if verification is
  * off, the table is full, or no memory is left.
  */
-const struct stack *stack_intern(const void *by);
+const struct stack *stack_intern(const void *by) PRIVATE_EXPORT(stack_intern);
 
 #endif

@@ -39,6 +39,7 @@
 
 #include <ndk/ndkpi.h>
 
+#include "base/private_export.h"
 #include "verify/host.h"
 #include "verify/report.h"
 #include "verify/stack.h"
@@ -48,21 +49,20 @@
 /*
  * Returns a proxy for a provider's open adapter; NULL if out of memory. `routine` is the name of the consumer's call.
  */
-NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine);
+NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine) PRIVATE_EXPORT(verify_wrap);
 
 /* Returns true for an adapter that verify_wrap returned, also for some time after its close. */
-bool verify_is_wrapped(const NDK_ADAPTER *adapter);
+bool verify_is_wrapped(const NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_is_wrapped);
 
 /*
- * Begins to close a wrapped adapter: waits until everything that was created from it is closed, then returns the
- * provider's adapter. The caller closes the provider's adapter, then calls verify_end_close. If the wrapped adapter was
- * closed before, reports this and returns NULL. `routine` is the name of the consumer's call.
+ * Closes a wrapped adapter: waits until everything that was created from it is closed, then returns the provider's
+ * adapter, which the caller closes. If the wrapped adapter was closed before, reports this and returns NULL. `routine`
+ * is the name of the consumer's call.
  */
-NDK_ADAPTER *verify_begin_close(NDK_ADAPTER *adapter, const char *routine);
-void verify_end_close(NDK_ADAPTER *adapter);
+NDK_ADAPTER *verify_close(NDK_ADAPTER *adapter, const char *routine) PRIVATE_EXPORT(verify_close);
 
-/* Returns the provider's adapter behind a wrapped adapter. Returns any other adapter unchanged. */
-NDK_ADAPTER *verify_unwrap(NDK_ADAPTER *adapter);
+/* Returns the provider's object behind a proxy, which may have any type. Returns any other pointer unchanged. */
+void *verify_unwrap(void *object) PRIVATE_EXPORT(verify_unwrap);
 
 /* ---- For the host ---- */
 
@@ -81,7 +81,7 @@ struct verify_use {
  * Finds a use of [start, start + size). Returns false if there is none. The host calls this, with no lock held, before
  * it frees memory.
  */
-bool verify_find_use(const void *start, size_t size, struct verify_use *use);
+bool verify_find_use(const void *start, size_t size, struct verify_use *use) PRIVATE_EXPORT(verify_find_use);
 
 /* An object that is not closed, or a call that is pending. */
 struct verify_open {
@@ -95,7 +95,7 @@ struct verify_open {
 
 /* Visits copies of all open objects, in the order of creation, then of all pending calls. No lock is held. */
 typedef void verify_open_callback(void *context, const struct verify_open *open);
-void verify_walk_open(verify_open_callback *visit, void *context);
+void verify_walk_open(verify_open_callback *visit, void *context) PRIVATE_EXPORT(verify_walk_open);
 
 /*
  * Prints a line and a stack for each open object and each pending call of a wrapped adapter, but not for the adapter

@@ -282,8 +282,8 @@ MISTAKES = {
     'settings': [('openndk.7', lambda text: text.replace('default 25.', 'default 26.')),
                  ('openndk.7', lambda text: text.replace('Range 0 to 508;', 'Range 0 to 507;')),
                  ('openndk.7', lambda text: text.replace('.It Ev ONDK_NUDGE_MS', '.It Ev ONDK_NUDGE')),
-                 ('openndk.7', lambda text: text.replace('.It Cm go-on', '.It Cm go_on')),
-                 ('openndk.7', lambda text: text.replace('.It Ev ONDK_WDK_CHECKS', '.It Ev WDK_CHECKS'))],
+                 ('openndk.7', lambda text: text.replace('.It Cm report', '.It Cm reports')),
+                 ('openndk.7', lambda text: text.replace('.It Ev ONDK_VERIFY', '.It Ev VERIFY'))],
 }
 
 

@@ -26,6 +26,7 @@ ENDS_BEFORE = {
     'ondk_shared_receive_queue': 'sges',
     'ondk_memory_region': 'token',
     'ondk_memory_window': 'token',
+    'ondk_verify_config': 'full',
     'ondk_wdk_scsi_command': 'sense',
 }
 STRUCT = re.compile(r'(typedef struct (\w+) \{\n)(.*?)(\} \w+_t;)', re.S)

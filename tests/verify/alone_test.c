@@ -36,8 +36,7 @@ static int start(void **state)
 
 static void close_adapter(void)
 {
-    assert_ptr_equal(verify_begin_close(adapter, "close"), &fake->adapter);
-    verify_end_close(adapter);
+    assert_ptr_equal(verify_close(adapter, "close"), &fake->adapter);
     assert_int_equal(fake->open, 0);
 }
 
@@ -123,7 +122,7 @@ static void test_close_twice(void **state)
     (void)close_cq(cq);
     assert_reports(1, "ndk-closed-twice in NdkCloseCq");
     close_adapter();
-    assert_null(verify_begin_close(adapter, "close"));
+    assert_null(verify_close(adapter, "close"));
     assert_reports(2, "ndk-closed-twice in close: NDK_ADAPTER ");
 }
 
@@ -182,8 +181,7 @@ static void assert_open_of_adapters(void)
     assert_string_equal(of_other, "");
     free(of_first);
     free(of_other);
-    (void)verify_begin_close(other, "close");
-    verify_end_close(other);
+    (void)verify_close(other, "close");
 }
 
 /* Open objects are reported in the order of their creation, followed by pending requests. */

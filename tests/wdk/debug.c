@@ -16,6 +16,7 @@
 #include "wdm.h"
 
 #include "openndk/wdk.h"
+#include "openndk/verify.h"
 
 static FILE *out;
 static char *text;
@@ -25,7 +26,7 @@ static int start(void **state)
 {
     (void)state;
     out = open_memstream(&text, &length);
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT);
     ondk_wdk_set_output(out);
     return 0;
 }
@@ -91,19 +92,19 @@ static void test_filter(void **state)
 
 static void test_assert(void **state)
 {
-    uint32_t before = ondk_wdk_violations();
+    uint32_t before = ondk_verify_breaches();
     int zero = 0, one = 1;
 
     (void)state;
     NT_ASSERT(one == 1);
     ASSERT(one);
     assert_true(NT_VERIFY(one));
-    assert_int_equal(ondk_wdk_violations(), before);
+    assert_int_equal(ondk_verify_breaches(), before);
     NT_ASSERTMSG("as it must", zero == 1);
     assert_false(NT_VERIFY(zero++));
     assert_int_equal(zero, 1);
     fflush(out);
-    assert_int_equal(ondk_wdk_violations(), before + 2);
+    assert_int_equal(ondk_verify_breaches(), before + 2);
     assert_non_null(strstr(text, "driver rule broken: assertion in NT_ASSERT: zero == 1 ("));
     assert_non_null(strstr(text, "debug.c:"));
     assert_non_null(strstr(text, ") as it must\n"));
@@ -126,7 +127,7 @@ static void fast_fail(void)
 
 static void assert_unchecked(void)
 {
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+    ondk_verify_set_mode(ONDK_VERIFY_OFF);
     NT_ASSERT(!*text || !"never");
     _exit(*text == 0 ? 0 : 1);
 }

@@ -5,6 +5,7 @@
 #include "host.h"
 
 #include "drivers/controls.h"
+#include "openndk/verify.h"
 
 static ondk_wdk_driver_t *driver;
 static ondk_wdk_device_t *device;
@@ -301,7 +302,7 @@ static void test_filter(void **state)
     host_unload(filter);
     assert_int_equal(control(CONTROL(ECHO, 0), "ab", 2, out, 4, &length), 0);
     assert_int_equal(control(CONTROL(FILTER_COUNTS, 0), NULL, 0, counts, 3, NULL), 0xC0000010);
-    assert_int_equal(ondk_wdk_violations(), 0);
+    assert_int_equal(ondk_verify_breaches(), 0);
 }
 
 /* ---- Each rule, broken ------------------------------------------------------------------------------------------ */

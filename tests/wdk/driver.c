@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Loading and unloading drivers. */
 #include "host.h"
+#include "openndk/verify.h"
 
 static void test_load(void **state)
 {
@@ -9,7 +10,7 @@ static void test_load(void **state)
     (void)state;
     host_unload(d);
     host_unload(host_load("plain"));
-    assert_int_equal(ondk_wdk_violations(), 0);
+    assert_int_equal(ondk_verify_breaches(), 0);
 }
 
 static void refuses(const char *path, uint32_t expected, const char *words)
@@ -102,7 +103,7 @@ static void test_work_item_returns(void **state)
 {
     (void)state;
     host_unload(host_load("returning"));
-    assert_int_equal(ondk_wdk_violations(), 0);
+    assert_int_equal(ondk_verify_breaches(), 0);
 }
 
 int main(void)

@@ -19,6 +19,7 @@
 
 #include "openndk/wdk.h"
 #include "wdk/common/live.h"
+#include "openndk/verify.h"
 
 static char root[] = "/tmp/ondk-files-XXXXXX";
 
@@ -316,19 +317,19 @@ static void test_zero_in_name(void **state)
 
 static void test_bad_handle(void **state)
 {
-    uint32_t before = ondk_wdk_violations();
+    uint32_t before = ondk_verify_breaches();
     char *text = NULL;
     size_t length;
     FILE *out = open_memstream(&text, &length);
     IO_STATUS_BLOCK block;
 
     (void)state;
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT);
     ondk_wdk_set_output(out);
     assert_int_equal(ZwReadFile((HANDLE)12, NULL, NULL, NULL, &block, text, 1, NULL, NULL), STATUS_INVALID_HANDLE);
     ondk_wdk_set_output(NULL);
     fclose(out);
-    assert_int_equal(ondk_wdk_violations(), before + 1);
+    assert_int_equal(ondk_verify_breaches(), before + 1);
     assert_non_null(strstr(text, "handle-invalid in ZwReadFile"));
     free(text);
 }

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "openndk/wdk.h"
+#include "openndk/verify.h"
 
 /* Returns the path of a driver of the build. */
 static inline const char *host_path(const char *driver)
@@ -65,7 +66,7 @@ static inline char *host_reported(void (*breaks)(void))
         FILE *out = fdopen(pipes[1], "w");
 
         ondk_wdk_set_output(out);
-        ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+        ondk_verify_set_mode(ONDK_VERIFY_REPORT);
         breaks();
         fflush(out);
         _exit(0);

@@ -13,6 +13,7 @@
 
 #include "openndk/wdk.h"
 #include "report.h"
+#include "openndk/verify.h"
 
 enum { THREADS = 4, ROUNDS = 5000 };
 
@@ -119,31 +120,31 @@ static void test_doubly_linked(void **state)
 static void test_corrupt_links_are_reported(void **state)
 {
     LIST_ENTRY head, a, b;
-    uint32_t before = ondk_wdk_violations();
+    uint32_t before = ondk_verify_breaches();
     struct report *r;
 
     (void)state;
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT);
     InitializeListHead(&head);
     InsertTailList(&head, &a);
     InsertTailList(&head, &b);
     RemoveEntryList(&a);
-    assert_int_equal(ondk_wdk_violations(), before);
+    assert_int_equal(ondk_verify_breaches(), before);
     r = report_start();
     RemoveEntryList(&a); /* once too often */
     report_is(r, "list-corrupt in LIST_ENTRY");
 
     b.Blink = &a;
     InsertTailList(&head, &a);
-    assert_int_equal(ondk_wdk_violations(), before + 2);
+    assert_int_equal(ondk_verify_breaches(), before + 2);
 
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+    ondk_verify_set_mode(ONDK_VERIFY_OFF);
     InitializeListHead(&head);
     InsertTailList(&head, &a);
     RemoveEntryList(&a);
     RemoveEntryList(&a);
-    assert_int_equal(ondk_wdk_violations(), before + 2);
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_STOP);
+    assert_int_equal(ondk_verify_breaches(), before + 2);
+    ondk_verify_set_mode(ONDK_VERIFY_STOP);
 }
 
 static void test_under_spin_lock(void **state)

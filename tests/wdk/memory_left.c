@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The unload of a driver reports memory that it has not freed: the bytes by tag, and the allocating stacks. */
 #include "host.h"
+#include "openndk/verify.h"
 
 static void unload_alone(void)
 {
@@ -27,11 +28,11 @@ static void report_unchecked(void)
     ondk_wdk_driver_t *d;
     uint32_t status;
 
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+    ondk_verify_set_mode(ONDK_VERIFY_OFF);
     d = host_load("hoarding");
     if (ondk_wdk_unload(d, &status))
         _exit(3);
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT);
     if (ondk_wdk_report(stdout) != 4)
         _exit(4);
 }

@@ -4,18 +4,19 @@
 #define TESTS_WDK_MODES_H
 
 #include "openndk/wdk.h"
+#include "openndk/verify.h"
 
 static inline int checks_off(void **state)
 {
     (void)state;
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+    ondk_verify_set_mode(ONDK_VERIFY_OFF);
     return 0;
 }
 
 static inline int checks_go_on(void **state)
 {
     (void)state;
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT);
     return 0;
 }
 

@@ -18,6 +18,7 @@
 
 #include "openndk/wdk.h"
 #include "wdk/common/live.h"
+#include "openndk/verify.h"
 
 enum { LOOPBACK = 1 };
 
@@ -160,7 +161,7 @@ void close_adapter(void)
 
 void open_all(void)
 {
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT);
     open_adapter();
     MADE(NDK_PD, pd, adapter->Dispatch->NdkCreatePd(adapter, create_done, &c_, &inline_));
     pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(pd, &token);

@@ -63,7 +63,7 @@ void listen_at(PSOCKADDR at, ULONG length);
 
 void open_adapter(void);
 void close_adapter(void);
-/* Turns checks on in go-on mode, and creates everything but the connection. */
+/* Turns verification on in mode report, and creates everything but the connection. */
 void open_all(void);
 void close_all(void);
 

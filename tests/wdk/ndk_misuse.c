@@ -33,6 +33,7 @@
 #include "report.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
+#include "openndk/verify.h"
 
 extern const char __executable_start, etext; /* symbols of the linker: the program's code */
 
@@ -403,7 +404,7 @@ static void test_mapped_address(void **state)
     for (int on = 0; on < 2; on++) {
         SOCKADDR_IN at = { .sin_family = AF_INET };
 
-        ondk_wdk_set_checks(on ? ONDK_WDK_CHECKS_GO_ON : ONDK_WDK_CHECKS_OFF);
+        ondk_verify_set_mode(on ? ONDK_VERIFY_REPORT : ONDK_VERIFY_OFF);
         open_adapter();
         at.sin_addr.S_un.S_addr = 0x0707a8c0;
         listen_at((PSOCKADDR)&at, sizeof at);

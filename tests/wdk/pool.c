@@ -20,6 +20,7 @@
 #include "report.h"
 #include "wdk/mm/checked_pool.h"
 #include "wdk/mm/pool.h"
+#include "openndk/verify.h"
 
 enum { TAG = 'tseT', OTHER_TAG = 'rhtO', THREADS = 4, ROUNDS = 3000, SLOTS = 64 };
 
@@ -243,12 +244,12 @@ static void test_either_mode_frees(void **state)
     PVOID plain, recorded;
 
     (void)state;
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+    ondk_verify_set_mode(ONDK_VERIFY_OFF);
     plain = ExAllocatePoolWithTag(NonPagedPoolNx, 100, TAG);
     r = report_start();
     recorded = ExAllocatePoolWithTag(NonPagedPoolNx, 100, TAG);
     ExFreePoolWithTag(plain, TAG);
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+    ondk_verify_set_mode(ONDK_VERIFY_OFF);
     ExFreePoolWithTag(recorded, TAG);
     report_is_empty(r);
     assert_int_equal(pool_block_count(), 0);
@@ -302,7 +303,7 @@ static void test_at_random(void **state)
 {
     pthread_t threads[THREADS];
     unsigned seeds[THREADS];
-    uint32_t before = ondk_wdk_violations();
+    uint32_t before = ondk_verify_breaches();
 
     (void)state;
     for (unsigned i = 0; i < THREADS; i++) {
@@ -311,7 +312,7 @@ static void test_at_random(void **state)
     }
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
-    assert_int_equal(ondk_wdk_violations(), before);
+    assert_int_equal(ondk_verify_breaches(), before);
     assert_int_equal(pool_block_count(), 0);
 }
 

@@ -21,6 +21,7 @@
 #include "wdk/mm/checked_pool.h"
 #include "wdk/mm/pool.h"
 #include "wdk/mm/special_pool.h"
+#include "openndk/verify.h"
 
 enum { TAG = 'tseT', OTHER_TAG = 'rhtO' };
 
@@ -266,7 +267,7 @@ static bool fault_elsewhere(void)
 
 static void write_freed_and_stop(void)
 {
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_STOP);
+    ondk_verify_set_mode(ONDK_VERIFY_STOP);
     write_freed();
 }
 
@@ -290,7 +291,7 @@ static void test_other_faults_pass_on(void **state)
     (void)state;
     if (child == 0) {
         sigaction(SIGSEGV, &action, NULL);
-        ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+        ondk_verify_set_mode(ONDK_VERIFY_REPORT);
         block = ExAllocatePoolWithTag(NonPagedPoolNx, 48, TAG);
         ExFreePool(block);
         _exit(fault_elsewhere() ? 7 : 8);

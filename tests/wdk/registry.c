@@ -17,6 +17,7 @@
 #include "openndk/wdk.h"
 #include "wdk/common/live.h"
 #include "wdk/mm/pool.h"
+#include "openndk/verify.h"
 
 static NTSTATUS open_key(HANDLE root, PCWSTR path, bool create, HANDLE *key, ULONG *how)
 {
@@ -165,7 +166,7 @@ static void test_key_information(void **state)
 
 static void test_bad_handles(void **state)
 {
-    uint32_t before = ondk_wdk_violations();
+    uint32_t before = ondk_verify_breaches();
     char *text = NULL;
     size_t length;
     FILE *out = open_memstream(&text, &length);
@@ -173,16 +174,16 @@ static void test_bad_handles(void **state)
     ULONG result;
 
     (void)state;
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT);
     ondk_wdk_set_output(out);
     assert_int_equal(open_key(NULL, L"\\Registry\\Machine\\Values", false, &key, NULL), STATUS_SUCCESS);
     assert_int_equal(ZwClose(key), STATUS_SUCCESS);
-    assert_int_equal(ondk_wdk_violations(), before);
+    assert_int_equal(ondk_verify_breaches(), before);
     assert_int_equal(ZwClose(key), STATUS_INVALID_HANDLE);
     assert_int_equal(ZwQueryKey(key, KeyFullInformation, NULL, 0, &result), STATUS_INVALID_HANDLE);
     ondk_wdk_set_output(NULL);
     fclose(out);
-    assert_int_equal(ondk_wdk_violations(), before + 2);
+    assert_int_equal(ondk_verify_breaches(), before + 2);
     assert_non_null(strstr(text, "handle-invalid in ZwClose: handle "));
     assert_non_null(strstr(text, "handle-invalid in ZwQueryKey: handle "));
     free(text);

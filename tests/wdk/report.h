@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reports between two points of a test, in go-on mode: exactly one broken rule in one routine, or none. */
+/* The reports between two points of a test, in mode report: exactly one broken rule in one routine, or none. */
 #ifndef TESTS_WDK_REPORT_H
 #define TESTS_WDK_REPORT_H
 
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "openndk/wdk.h"
+#include "openndk/verify.h"
 
 struct report {
     char *text;
@@ -23,15 +24,15 @@ static inline struct report *report_start(void)
 
     assert_non_null(r);
     r->out = open_memstream(&r->text, &r->length);
-    r->before = ondk_wdk_violations();
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    r->before = ondk_verify_breaches();
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT);
     ondk_wdk_set_output(r->out);
     return r;
 }
 
 static inline uint32_t report_so_far(const struct report *r)
 {
-    return ondk_wdk_violations() - r->before;
+    return ondk_verify_breaches() - r->before;
 }
 
 /* Returns the number of reports. r->text is valid until report_free. */

@@ -8,6 +8,7 @@
 #include "host.h"
 
 #include "drivers/stalling.h"
+#include "openndk/verify.h"
 
 enum { SUCCESS = 0, CANCELLED = 0xC0000120u, ROUNDS = 300 };
 
@@ -30,7 +31,7 @@ static int close_all(void **state)
     ondk_wdk_close(device);
     host_unload(driver);
     assert_int_equal(ondk_wdk_report(stderr), 0);
-    assert_int_equal(ondk_wdk_violations(), 0);
+    assert_int_equal(ondk_verify_breaches(), 0);
     return 0;
 }
 
@@ -257,7 +258,7 @@ static void test_ended_meanwhile(void **state)
 
 static int open_unchecked(void **state)
 {
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+    ondk_verify_set_mode(ONDK_VERIFY_OFF);
     return open_all(state);
 }
 
@@ -265,7 +266,7 @@ static int close_unchecked(void **state)
 {
     int result = close_all(state);
 
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_STOP);
+    ondk_verify_set_mode(ONDK_VERIFY_STOP);
     return result;
 }
 

@@ -13,6 +13,7 @@
 #include "contend.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
+#include "openndk/verify.h"
 
 struct shared {
     KSPIN_LOCK lock;
@@ -118,12 +119,12 @@ static void test_exclusion_without_checks(void **state)
     (void)state;
     KeInitializeSpinLock(&s.lock);
     for (int k = 0; k < 3; k++) {
-        ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+        ondk_verify_set_mode(ONDK_VERIFY_OFF);
         contest_run(&s.contest, all[k], &s);
         assert_true(KeTestSpinLock(&s.lock));
         assert_int_equal(s.rw, 0);
     }
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT);
 }
 
 static void test_irql(void **state)

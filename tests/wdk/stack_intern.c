@@ -15,6 +15,7 @@
 #include "report.h"
 #include "verify/stack_intern.h"
 #include "wdk/common/inuse.h"
+#include "openndk/verify.h"
 
 static const void *after_inner, *after_outer; /* return addresses of the two functions below */
 
@@ -46,7 +47,7 @@ static void test_whole(void **state)
     const struct stack *s;
 
     (void)state;
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT);
     s = outer(intern, NULL);
     assert_true(s->depth >= 3);
     assert_ptr_equal(s->frames[1], after_inner);
@@ -58,7 +59,7 @@ static void test_stored_once(void **state)
     const struct stack *first = NULL, *s, *other;
 
     (void)state;
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT);
     for (volatile int i = 0; i < 3; i++) { /* from one place: not to be unrolled */
         s = outer(intern, NULL);
         assert_true(!first || s == first);
@@ -67,9 +68,9 @@ static void test_stored_once(void **state)
     other = outer(intern, NULL);
     assert_ptr_not_equal(other, first);
     assert_ptr_equal(other->frames[1], first->frames[1]);
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+    ondk_verify_set_mode(ONDK_VERIFY_OFF);
     assert_int_equal(outer(intern, NULL)->depth, 0);
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT);
 }
 
 static const struct stack *acquire(void *context)

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "drivers/ramdisk.h"
+#include "openndk/verify.h"
 
 #define PORT "\\Device\\RaidPort0"
 
@@ -104,7 +105,7 @@ static void test_levels(void **state)
     assert_int_equal(t.null_refused, 1);
     assert_int_equal(t.others_refused, 1);
     stop();
-    assert_int_equal(ondk_wdk_violations(), 0);
+    assert_int_equal(ondk_verify_breaches(), 0);
 }
 
 static void test_inquiry(void **state)
@@ -189,7 +190,7 @@ static void test_later(void **state)
     assert_int_equal(does(RAMDISK_FREES_TIMER), OK);
     assert_int_equal(report().timer_gone, 1);
     stop();
-    assert_int_equal(ondk_wdk_violations(), 0);
+    assert_int_equal(ondk_verify_breaches(), 0);
 }
 
 static void test_busy(void **state)
@@ -229,7 +230,7 @@ static void test_busy_while_away(void **state)
     pthread_join(thread, NULL); /* any other command would trigger another attempt */
     assert_int_equal(atomic_load(&answer), OK);
     stop();
-    assert_int_equal(ondk_wdk_violations(), 0);
+    assert_int_equal(ondk_verify_breaches(), 0);
 }
 
 /* Delayed commands are sent when their time is over or the reason has ended, not before. */
@@ -269,7 +270,7 @@ static void test_timeouts(void **state)
     assert_int_equal(report().unit_resets, 2);
     assert_int_equal(report().bus_resets, 1);
     stop();
-    assert_int_equal(ondk_wdk_violations(), 0);
+    assert_int_equal(ondk_verify_breaches(), 0);
 }
 
 /* ---- The bus, controls ------------------------------------------------------------------------------------------- */
@@ -330,7 +331,7 @@ static void test_all_at_once(void **state)
         assert_int_equal(calls, 2 * round);
     }
     stop();
-    assert_int_equal(ondk_wdk_violations(), 0);
+    assert_int_equal(ondk_verify_breaches(), 0);
 }
 
 struct io_control {
@@ -404,7 +405,7 @@ static void test_no_room(void **state)
     assert_int_equal(status, OK);
     assert_int_equal(length, 0);
     stop();
-    assert_int_equal(ondk_wdk_violations(), 0);
+    assert_int_equal(ondk_verify_breaches(), 0);
 }
 
 /* Scans run one after the other, also if the bus changes during the first one. */
@@ -583,7 +584,7 @@ static void test_leaves_late(void **state)
     start();
     assert_int_equal(does(RAMDISK_LEAVES_LATE), OK);
     stop();
-    assert_int_equal(ondk_wdk_violations(), 0);
+    assert_int_equal(ondk_verify_breaches(), 0);
 }
 
 static void test_removal(void **state)

@@ -15,6 +15,7 @@
 #include "child.h"
 #include "report.h"
 #include "threads.h"
+#include "openndk/verify.h"
 
 static void test_event_states(void **state)
 {
@@ -106,7 +107,7 @@ static void exceed_without_checks(void)
 {
     KSEMAPHORE s;
 
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+    ondk_verify_set_mode(ONDK_VERIFY_OFF);
     KeInitializeSemaphore(&s, 1, 2);
     KeReleaseSemaphore(&s, 0, 2, FALSE);
 }
@@ -537,7 +538,7 @@ static void crowd_member_again(PVOID context)
     (void)wait1(&c->go, NULL);
 }
 
-/* In go-on mode the waiter is lost, because the list was initialized again. The test restores the old list. */
+/* In mode report the waiter is lost, because the list was initialized again. The test restores the old list. */
 static void test_initialized_while_waited_for(void **state)
 {
     struct crowd c;

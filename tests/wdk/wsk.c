@@ -17,6 +17,7 @@
 
 #include "report.h"
 #include "wdk/common/live.h"
+#include "openndk/verify.h"
 
 static const NTSTATUS bad_version = (NTSTATUS)0xC0010004; /* NDIS_STATUS_BAD_VERSION, of ndis.h */
 
@@ -459,7 +460,7 @@ static void test_checks_off(void **state)
     NDK_ADAPTER *adapter = NULL;
 
     (void)state;
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+    ondk_verify_set_mode(ONDK_VERIFY_OFF);
     attach(&registration, &npi);
     get_ndk(&npi, &ndk);
     assert_int_equal(ndk.WskOpenNdkAdapter(npi.Client, ndk_version, LOOPBACK, &adapter), STATUS_SUCCESS);
@@ -467,7 +468,7 @@ static void test_checks_off(void **state)
     ndk.WskCloseNdkAdapter(npi.Client, adapter);
     detach(&registration);
     assert_int_equal(live_count(), 0);
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT);
 }
 
 int main(void)

@@ -21,6 +21,7 @@
 #include "json_output.h"
 #include "openndk/adapter.h"
 #include "openndk/config.h"
+#include "openndk/verify.h"
 #include "openndk/wdk.h"
 #include "options.h"
 #include "output.h"
@@ -194,7 +195,7 @@ static bool ndkrun_write_json(const struct options *o, const struct summary *s, 
         (void)json_array_append_new(
             drivers, json_pack("{s:o,s:b}", "file", json_output_text(o->drivers[i]), "loaded", i < s->loaded));
     (void)json_object_set_new(object, "drivers", drivers);
-    (void)json_object_set_new(object, "left", o->checks == ONDK_WDK_CHECKS_OFF ? json_integer(s->leaks) : json_null());
+    (void)json_object_set_new(object, "left", o->verify.mode == ONDK_VERIFY_OFF ? json_integer(s->leaks) : json_null());
     (void)json_object_set_new(object, "rules_broken", json_integer(s->broken));
     (void)json_object_set_new(object, "interrupted", json_boolean(s->is_interrupted));
     (void)json_object_set_new(object, "exit", json_integer(code));
@@ -233,12 +234,12 @@ static bool ndkrun_send_commands(const struct options *o)
 }
 
 /*
- * Returns true if nothing leaked and no rule was broken. If checks are on, the unload of a driver reports the driver's
+ * Returns true if nothing leaked and no rule was broken. If verification is on, the unload of a driver reports the driver's
  * leaks, and counts them as a broken rule.
  */
 static bool ndkrun_is_clean(const struct options *o, struct summary *s)
 {
-    uint32_t leaks = o->checks == ONDK_WDK_CHECKS_OFF ? ondk_wdk_report(out) : 0, broken = ondk_wdk_violations();
+    uint32_t leaks = o->verify.mode == ONDK_VERIFY_OFF ? ondk_wdk_report(out) : 0, broken = ondk_verify_breaches();
 
     s->leaks = leaks;
     s->broken = broken;
@@ -301,17 +302,17 @@ int main(int argc, char **argv)
     if (!reexec_prepare(&o, argv))
         return NDKRUN_USAGE;
     /*
-     * If checks are on, ndkrun itself reports a close that hangs, with the stacks at which the objects were created.
+     * If verification is on, ndkrun itself reports a close that hangs, with the stacks that created the objects.
      * Therefore the provider's report is turned off. The variable must be set after reexec_prepare: if reexec_prepare
      * executes ndkrun again, the new ndkrun reads the user's setting in ndkrun_report_ms.
      */
-    if (o.checks != ONDK_WDK_CHECKS_OFF && setenv("ONDK_CLOSE_REPORT_MS", "0", 0))
+    if (o.verify.mode != ONDK_VERIFY_OFF && setenv("ONDK_CLOSE_REPORT_MS", "0", 0))
         return NDKRUN_USAGE;
     out = output_open(o.until_print);
     if (!out)
         return NDKRUN_USAGE;
     ondk_wdk_set_output(out);
-    ondk_wdk_set_checks((ondk_wdk_checks_t)o.checks);
+    (void)ondk_verify_configure(&o.verify);
     calls_init();
     ndkrun_install_fault_handlers();
     if (!registry_prepare(&o, out))

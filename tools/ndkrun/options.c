@@ -52,6 +52,14 @@ static const char *options_set_net(void *options, const char *value)
     return options_add_net(options, value) ? NULL : "INDEX=ADDRESS/PREFIX,... is expected, for example 3=10.0.0.1/24";
 }
 
+static const char *options_set_verify(void *options, const char *value)
+{
+    struct options *o = options;
+
+    return ondk_verify_config_parse(&o->verify, value) ? "off, report or stop is expected, optionally with ,full"
+                                                       : NULL;
+}
+
 static const char *options_set_map(void *options, const char *value)
 {
     uint32_t index;
@@ -135,8 +143,9 @@ static const struct command_option known_options[] = {
     { "--json", NULL, "print a summary at the end as one JSON object on standard output", COMMAND_FLAG, AT(json) },
 
     { .text = "General" },
-    { "--checks", "off|go-on|stop", "the action for a broken rule; stop ends with a bug check", COMMAND_CHOICE,
-      AT(checks), .standard = "ONDK_WDK_CHECKS, or stop" },
+    { "--verify", "off|report|stop[,full]",
+      "the action for a broken rule; stop ends with a bug check; full: also the checks that cost much",
+      CALL(options_set_verify), .standard = "ONDK_VERIFY, or stop" },
 };
 
 static const char *const usage[] = { "[OPTION]... DRIVER.so...", NULL };
@@ -165,26 +174,12 @@ static const struct command command = {
     .notes = "Under a debugger: gdb --args ndkrun DRIVER.so, then `break DriverEntry`, `run`.\n",
 };
 
-static bool options_parse_checks(const char *word, uint32_t *checks)
-{
-    static const char *const names[] = { "off", "go-on", "stop" };
-
-    for (uint32_t i = 0; i < 3; i++)
-        if (!strcmp(word, names[i])) {
-            *checks = i;
-            return true;
-        }
-    return false;
-}
-
 int options_parse(struct options *o, int argc, char **argv)
 {
-    const char *checks = getenv("ONDK_WDK_CHECKS");
     int code;
 
-    *o = (struct options){ .run_for = -1, .checks = ONDK_WDK_CHECKS_STOP };
-    if (checks)
-        (void)options_parse_checks(checks, &o->checks);
+    *o = (struct options){ .run_for = -1 };
+    ondk_verify_config_init(&o->verify);
     code = command_parse(&command, o, argc, argv);
     if (code >= 0)
         return code;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "openndk/verify.h"
 #include "openndk/wdk.h"
 
 enum { NDKRUN_OK, NDKRUN_FINDING, NDKRUN_USAGE, NDKRUN_NOT_LOADED, NDKRUN_IOCTL_FAILED, NDKRUN_LOST = 6 };
@@ -32,7 +33,7 @@ struct options {
     const char *until_print;
     double run_for; /* seconds; negative: not given */
     bool until_idle, json;
-    uint32_t checks;    /* ondk_wdk_checks_t */
+    ondk_verify_config_t verify;
     uint32_t report_ms; /* set by main: the time after which a pending device control is reported; 0: never */
 };
 

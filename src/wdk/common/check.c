@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/verify_setting.h"
 #include "openndk/config.h"
+#include "verify/setting.h"
 #include "wdk/common/check.h"
 
 /* Windows' bug check codes. Findings of Driver Verifier have 0xC4. */
@@ -119,37 +121,18 @@ static void check_print_breach(FILE *out, const struct breach *b)
 }
 
 /*
- * Sets the mode of the checks from the environment. Runs before the library's other constructors, so that the mode
- * applies to these constructors, too.
+ * Sets the mode of the checks, which is VERIFY_STOP unless ONDK_VERIFY is set. Runs before the library's other
+ * constructors, so that they run in that mode.
  */
 __attribute__((constructor(101))) static void check_start(void)
 {
-    const char *word = getenv("ONDK_WDK_CHECKS");
+    struct verify_setting setting;
+    const char *text = getenv("ONDK_VERIFY");
 
     report_set_printer(check_print_breach);
-    verify_set_mode(VERIFY_STOP);
-    if (!word)
-        return;
-    if (!strcmp(word, "off"))
-        verify_set_mode(VERIFY_OFF);
-    else if (!strcmp(word, "go-on"))
-        verify_set_mode(VERIFY_REPORT);
-    else if (strcmp(word, "stop"))
-        (void)ondk_config_check_environment(); /* reports that the value of ONDK_WDK_CHECKS is ignored */
-}
-
-void ondk_wdk_set_checks(ondk_wdk_checks_t checks)
-{
-    _Static_assert((int)ONDK_WDK_CHECKS_OFF == VERIFY_OFF && (int)ONDK_WDK_CHECKS_GO_ON == VERIFY_REPORT &&
-                       (int)ONDK_WDK_CHECKS_STOP == VERIFY_STOP,
-                   "the public values are the modes");
-
-    verify_set_mode((enum verify_mode)checks);
-}
-
-uint32_t ondk_wdk_violations(void)
-{
-    return report_count();
+    verify_read_environment(VERIFY_STOP);
+    if (text && !verify_setting_parse(text, &setting))
+        (void)ondk_config_check_environment(); /* reports that the value is ignored */
 }
 
 void ondk_wdk_set_output(FILE *out)

@@ -6,7 +6,7 @@
 #include "wdm.h"
 #include "ws2def.h"
 
-#include "openndk/adapter.h"
+#include "front/open.h"
 #include "wdk/ndk/adapters.h"
 
 struct entry {
@@ -36,7 +36,7 @@ static NTSTATUS adapters_open_new(NDK_VERSION version, uint32_t if_index, struct
 
     if (!e)
         return STATUS_INSUFFICIENT_RESOURCES;
-    status = ondk_open_adapter(version, if_index, &e->adapter);
+    status = front_open_provider(version, if_index, &e->adapter);
     if (!NT_SUCCESS(status)) {
         free(e);
         return status;
@@ -83,7 +83,7 @@ enum adapters_closed adapters_close(NDK_ADAPTER *adapter)
     result = last ? ADAPTERS_CLOSED : e ? ADAPTERS_STILL_OPEN : ADAPTERS_UNKNOWN;
     pthread_mutex_unlock(&lock);
     if (last) {
-        ondk_close_adapter(last->adapter);
+        front_close_provider(last->adapter);
         free(last);
     }
     return result;

@@ -57,13 +57,11 @@ NTSTATUS ndk_adapter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **
 
 static bool ndk_close_wrapped(NDK_ADAPTER *adapter)
 {
-    NDK_ADAPTER *provider = verify_begin_close(adapter, "WskCloseNdkAdapter");
+    NDK_ADAPTER *provider = verify_close(adapter, "WskCloseNdkAdapter");
 
-    if (!provider)
-        return false;
-    adapters_close(provider);
-    verify_end_close(adapter);
-    return true;
+    if (provider)
+        adapters_close(provider);
+    return provider != NULL;
 }
 
 bool ndk_adapter_close(NDK_ADAPTER *adapter)

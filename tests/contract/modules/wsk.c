@@ -14,6 +14,7 @@
 #include "openndk/adapter.h"
 #include "openndk/wdk.h"
 #include "verify/verify.h"
+#include "openndk/verify.h"
 
 struct client {
     WSK_REGISTRATION registration;
@@ -23,7 +24,7 @@ struct client {
     struct client *next;
 };
 
-static ondk_wdk_checks_t checks = ONDK_WDK_CHECKS_STOP;
+static ondk_verify_mode_t checks = ONDK_VERIFY_STOP;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct client *clients;
 
@@ -59,7 +60,7 @@ static NTSTATUS open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER
     struct client *c;
     NTSTATUS status;
 
-    ondk_wdk_set_checks(checks);
+    ondk_verify_set_mode(checks);
     c = attach();
     status = c->ndk.WskOpenNdkAdapter(c->npi.Client, version, if_index, adapter);
     if (status != STATUS_SUCCESS) {
@@ -95,7 +96,7 @@ static NTSTATUS set(const char *setting, uint32_t value)
 {
     if (strcmp(setting, "breaches") != 0)
         return openndk_provider()->set(setting, value);
-    checks = value ? ONDK_WDK_CHECKS_GO_ON : ONDK_WDK_CHECKS_STOP;
+    checks = value ? ONDK_VERIFY_REPORT : ONDK_VERIFY_STOP;
     return STATUS_SUCCESS;
 }
 

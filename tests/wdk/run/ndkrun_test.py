@@ -45,7 +45,7 @@ def usage():
     expect('help', 0, 'ndkrun loads kernel drivers', '--help')
     expect('no driver', 2, 'no driver: ')
     expect('a wrong option', 2, 'frob: unknown option', '--frob')
-    for option, word in (('--net', '12'), ('--net', '12=host'), ('--net', '0=1.2.3.4/8'), ('--checks', 'maybe'),
+    for option, word in (('--net', '12'), ('--net', '12=host'), ('--net', '0=1.2.3.4/8'), ('--verify', 'maybe'),
                          ('--run-for', 'soon'), ('--map', 'x=lo'), ('--net', '12=1.2.3.4/8;reboot')):
         expect(f'{option} {word}', 2, 'is not a value for this option', '--run-for', 0, option, word, driver('tee'))
     for word in ('Port', 'Port=5', 'Port=dword:', 'Port=dword:4294967296', 'Port=hex:0', 'Port=word:1'):
@@ -117,11 +117,11 @@ def leftovers():
         text = expect(f'leaves a {kind}', 1, [
                       fr'{words}.*\n{called}    #0 Leaves{kind.title()} at [^ ]*/leaves.c:[0-9]+ ',
                       'driver rule broken: unload-outstanding', '1 rule was broken'],
-                      '--run-for', 0, '--checks', 'go-on', driver(f'leaves_{kind}'))
+                      '--run-for', 0, '--verify', 'report', driver(f'leaves_{kind}'))
         check(f'leaves a {kind}: and nothing else', len(re.findall('^left: (?!pool, tag)', text, re.M)) == 1, text)
     expect('a leftover stops the program', -signal.SIGABRT, 'bug check 0xCE', '--run-for', 0, driver('leaves_device'))
     expect('without checks it is told all the same', 1, ['left: device object', '1 thing was left'], '--run-for', 0,
-           '--checks', 'off', driver('leaves_device'))
+           '--verify', 'off', driver('leaves_device'))
 
 
 def ends():
@@ -178,11 +178,11 @@ def summaries():
     check('--json', code == 0 and list(d.items())[::2] == [('tool', 'ndkrun'), ('format', 1), ('left', None),
                                                           ('interrupted', False)] and
           d['drivers'] == [{'file': str(driver('tee')), 'loaded': True}] and (d['rules_broken'], d['exit']) == (0, 0), d)
-    d, code = summary('--checks', 'off', driver('tee'))
+    d, code = summary('--verify', 'off', driver('tee'))
     check('--json without checks', code == 0 and d['left'] == 0, d)
-    d, code = summary('--checks', 'off', driver('leaves_device'))
+    d, code = summary('--verify', 'off', driver('leaves_device'))
     check('--json: something is left', code == d['exit'] == 1 and d['left'] == 1, d)
-    d, code = summary('--checks', 'go-on', driver('leaves_device'))
+    d, code = summary('--verify', 'report', driver('leaves_device'))
     check('--json: a rule is broken', code == 1 and (d['left'], d['rules_broken']) == (None, 1), d)
     d, code = summary(driver('tee'), driver('nobody'))
     check('--json: a driver that is not there', code == d['exit'] == 3 and
@@ -243,17 +243,17 @@ def numbers():
 def environment():
     for variable, value, words in (('ONDK_CONECT_MS', '5', 'the nearest is ONDK_CONNECT_MS'),
                                    ('ONDK_SPIN_US', '-1', 'a number from 0 to'),
-                                   ('ONDK_WDK_CHECKS', 'maybe', 'expected is off, go-on or stop')):
+                                   ('ONDK_VERIFY', 'maybe', 'expected is off, report or stop')):
         os.environ[variable] = value
         text = expect(f'{variable}={value}', 2, words, '--run-for', 0, driver('tee'))
         check(f'{variable}={value}: told once', text.count('is not used:') == 1, text)
         del os.environ[variable]
-    os.environ['ONDK_WDK_CHECKS'] = 'go-on'
+    os.environ['ONDK_VERIFY'] = 'report'
     expect('checks by the environment', 1, ['driver rule broken', '1 rule was broken'], '--run-for', 0,
            driver('leaves_device'))
-    expect('an option is above the environment', -signal.SIGABRT, 'bug check 0xCE', '--run-for', 0, '--checks', 'stop',
+    expect('an option is above the environment', -signal.SIGABRT, 'bug check 0xCE', '--run-for', 0, '--verify', 'stop',
            driver('leaves_device'))
-    del os.environ['ONDK_WDK_CHECKS']
+    del os.environ['ONDK_VERIFY']
 
 
 def missing_programs():
@@ -525,7 +525,7 @@ def models(tmp):
 
 
 def main():
-    os.environ.pop('ONDK_WDK_CHECKS', None)
+    os.environ.pop('ONDK_VERIFY', None)
     for case in (usage, numbers, environment, missing_programs, output, controls, summaries, stalled, commands,
                  networks, leftovers, ends, provider_faults):
         case()

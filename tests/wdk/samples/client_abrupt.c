@@ -10,6 +10,7 @@
 #include "../host.h"
 #include "peer.h"
 #include "wire/ddp.h"
+#include "openndk/verify.h"
 
 enum { PORT = 54321, RUN = 0x122000, LENGTH = 4096, ROUNDS = 2, MAGIC = 0x4F484345 };
 
@@ -175,7 +176,7 @@ static uint32_t run_against(void *(*run)(void *), void *context, enum stage stag
         service(listener, stage, end);
     }
     assert_int_equal(pthread_join(thread, &status), 0);
-    assert_int_equal(ondk_wdk_violations(), 0);
+    assert_int_equal(ondk_verify_breaches(), 0);
     return (uint32_t)(uintptr_t)status;
 }
 
@@ -240,7 +241,7 @@ static void test_echo(void **state)
     run_all(run_echo, device, false);
     ondk_wdk_close(device);
     host_unload(driver);
-    assert_int_equal(ondk_wdk_violations(), 0);
+    assert_int_equal(ondk_verify_breaches(), 0);
 }
 
 /* With completions as late as ndkrun makes them, and as soon as can be. */

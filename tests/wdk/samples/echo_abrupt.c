@@ -14,6 +14,7 @@
 
 #include "../host.h"
 #include "stages.h"
+#include "openndk/verify.h"
 
 enum { QUERY = 0x122004, REPEATS = 40, CLIENTS = 4 };
 
@@ -51,7 +52,7 @@ static void unload_finish(pthread_t thread)
 
     assert_int_equal(pthread_join(thread, &result), 0);
     assert_null(result);
-    assert_int_equal(ondk_wdk_violations(), 0);
+    assert_int_equal(ondk_verify_breaches(), 0);
 }
 
 static void unload_now(ondk_wdk_driver_t *driver)

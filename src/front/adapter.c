@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The public functions that open and close adapters. An adapter that is opened while verification is on is wrapped: the
+ * consumer receives the verify layer's objects. Otherwise the consumer receives the provider's own objects.
+ */
+#include <pthread.h>
+
+#include "front/open.h"
+#include "openndk/adapter.h"
+#include "provider/open.h"
+#include "verify/setting.h"
+#include "verify/verify.h"
+
+NTSTATUS front_open_provider(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
+{
+    return provider_open_adapter(version, if_index, NULL, adapter);
+}
+
+void front_close_provider(NDK_ADAPTER *adapter)
+{
+    provider_close_adapter(adapter);
+}
+
+static void front_start(void)
+{
+    verify_read_environment(VERIFY_OFF);
+    provider_set_unwrap(verify_unwrap);
+}
+
+NTSTATUS ondk_open_adapter_with(NDK_VERSION version, uint32_t if_index, const ondk_config_t *options,
+                                NDK_ADAPTER **adapter)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    NDK_ADAPTER *opened, *wrapped;
+    NTSTATUS status = provider_open_adapter(version, if_index, options, adapter ? &opened : NULL);
+
+    if (!NT_SUCCESS(status))
+        return status;
+    (void)pthread_once(&once, front_start);
+    wrapped = verify_on() ? verify_wrap(opened, "ondk_open_adapter") : opened;
+    if (!wrapped) {
+        provider_close_adapter(opened);
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    *adapter = wrapped;
+    return status;
+}
+
+NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
+{
+    return ondk_open_adapter_with(version, if_index, NULL, adapter);
+}
+
+void ondk_close_adapter(NDK_ADAPTER *adapter)
+{
+    NDK_ADAPTER *opened;
+
+    if (!verify_is_wrapped(adapter)) {
+        provider_close_adapter(adapter);
+        return;
+    }
+    opened = verify_close(adapter, "ondk_close_adapter");
+    if (opened)
+        provider_close_adapter(opened);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* The settings of verification, and the public functions about them and about wrapping: see openndk/verify.h. */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/sized.h"
+#include "base/spin.h"
+#include "base/verify_setting.h"
+#include "openndk/verify.h"
+#include "verify/report.h"
+#include "verify/setting.h"
+#include "verify/verify.h"
+
+_Static_assert((int)ONDK_VERIFY_OFF == VERIFY_OFF && (int)ONDK_VERIFY_REPORT == VERIFY_REPORT &&
+                   (int)ONDK_VERIFY_STOP == VERIFY_STOP,
+               "the public values are the modes");
+
+enum { MAX_CONFIG_SIZE = 4096 };
+
+static struct spin setting_lock;
+static bool is_set; /* setting_lock guards is_set and the writing of the settings */
+static atomic_bool is_full;
+
+bool verify_is_full(void)
+{
+    return atomic_load_explicit(&is_full, memory_order_relaxed);
+}
+
+static void setting_apply(const struct verify_setting *setting)
+{
+    is_set = true;
+    atomic_store(&is_full, setting->full != 0);
+    verify_set_mode((enum verify_mode)setting->mode);
+}
+
+void verify_read_environment(enum verify_mode standard)
+{
+    struct verify_setting setting = { .mode = standard };
+    const char *text = getenv("ONDK_VERIFY");
+
+    if (text)
+        (void)verify_setting_parse(text, &setting); /* ondk_config_check_environment reports a wrong value */
+    spin_lock(&setting_lock);
+    if (!is_set)
+        setting_apply(&setting);
+    spin_unlock(&setting_lock);
+}
+
+void ondk_verify_config_init_sized(ondk_verify_config_t *config, size_t size)
+{
+    ondk_verify_config_t now = { .size = (uint32_t)size };
+
+    verify_read_environment(VERIFY_OFF);
+    now.mode = (uint32_t)atomic_load(&verify_mode);
+    now.full = verify_is_full();
+    sized_write(config, size, &now, sizeof(now));
+}
+
+/* Returns true for a size that some version of the struct may have, which has at least the mode. */
+static bool setting_size_is_valid(const ondk_verify_config_t *config)
+{
+    return config->size > offsetof(ondk_verify_config_t, mode) && config->size <= MAX_CONFIG_SIZE &&
+           config->size % sizeof(uint32_t) == 0;
+}
+
+int32_t ondk_verify_config_parse(ondk_verify_config_t *config, const char *text)
+{
+    struct verify_setting setting;
+
+    if (!setting_size_is_valid(config) || !verify_setting_parse(text, &setting))
+        return STATUS_INVALID_PARAMETER;
+    config->mode = setting.mode;
+    if (config->size > offsetof(ondk_verify_config_t, full))
+        config->full = setting.full;
+    return STATUS_SUCCESS;
+}
+
+int32_t ondk_verify_configure(const ondk_verify_config_t *config)
+{
+    ondk_verify_config_t new = { .size = sizeof(new) };
+
+    if (!setting_size_is_valid(config) || !sized_read(&new, sizeof(new), config, config->size) ||
+        new.mode > ONDK_VERIFY_STOP || new.full > 1 || new.reserved)
+        return STATUS_INVALID_PARAMETER;
+    spin_lock(&setting_lock);
+    setting_apply(&(struct verify_setting){ .mode = new.mode, .full = new.full });
+    spin_unlock(&setting_lock);
+    return STATUS_SUCCESS;
+}
+
+void ondk_verify_set_mode(ondk_verify_mode_t mode)
+{
+    ondk_verify_config_t config;
+
+    ondk_verify_config_init(&config);
+    config.mode = (uint32_t)mode;
+    (void)ondk_verify_configure(&config);
+}
+
+uint32_t ondk_verify_breaches(void)
+{
+    return report_count();
+}
+
+void ondk_verify_set_output(FILE *out)
+{
+    report_set_output(out);
+}
+
+int32_t ondk_verify_wrap(NDK_ADAPTER *provider, NDK_ADAPTER **wrapped)
+{
+    NDK_ADAPTER *made = provider;
+
+    if (!provider || !wrapped)
+        return STATUS_INVALID_PARAMETER;
+    verify_read_environment(VERIFY_OFF);
+    if (verify_on())
+        made = verify_wrap(provider, "ondk_verify_wrap");
+    if (!made)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    *wrapped = made;
+    return STATUS_SUCCESS;
+}
+
+NDK_ADAPTER *ondk_verify_unwrap(NDK_ADAPTER *adapter)
+{
+    return verify_is_wrapped(adapter) ? verify_close(adapter, "ondk_verify_unwrap") : adapter;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The process's settings of verification: from ondk_verify_configure, or else from ONDK_VERIFY, or else the default. */
+#ifndef VERIFY_SETTING_H
+#define VERIFY_SETTING_H
+
+#include "base/private_export.h"
+#include "verify/report.h"
+
+/*
+ * Reads ONDK_VERIFY; the mode without the variable is `standard`. Has no effect if the settings were read or
+ * configured before.
+ */
+void verify_read_environment(enum verify_mode standard) PRIVATE_EXPORT(verify_read_environment);
+
+/* Returns true if the checks that cost much are on, too. */
+bool verify_is_full(void);
+
+#endif
