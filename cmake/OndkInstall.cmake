@@ -74,8 +74,8 @@ function(ondk_install_package)
   foreach(part shared static)
     install(EXPORT openndk-${part}-targets NAMESPACE openndk:: DESTINATION ${dir} COMPONENT openndk-dev)
   endforeach()
-  install(DIRECTORY include/ndk include/openndk DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT openndk-dev
-    PATTERN wdk.h EXCLUDE)
+  install(DIRECTORY include/ndk include/ndkconform include/openndk DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    COMPONENT openndk-dev PATTERN wdk.h EXCLUDE)
   # With the paths by which documents refer to each other.
   set(doc ${CMAKE_INSTALL_DATAROOTDIR}/doc/openndk)
   install(DIRECTORY docs examples samples DESTINATION ${doc} COMPONENT openndk-doc

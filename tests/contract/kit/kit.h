@@ -21,8 +21,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "contract/provider/provider.h"
 #include "ndk/ndkpi.h"
+#include "ndkconform/provider.h"
 
 /* ---- cases ---- */
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "contract/modules/openndk.h"
-#include "contract/provider/provider.h"
+#include "ndkconform/provider.h"
 
 static openndk_query_info *real;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A provider without settings, whose adapter reports another technology than iWARP and no optional capability. */
 #include "contract/modules/openndk.h"
-#include "contract/provider/provider.h"
+#include "ndkconform/provider.h"
 
 static openndk_query_info *real;
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_CONTRACT_MODULES_OPENNDK_H
 #define TESTS_CONTRACT_MODULES_OPENNDK_H
 
-#include "contract/provider/provider.h"
+#include "ndkconform/provider.h"
 
 const struct ndkconform_provider *openndk_provider(void);
 

@@ -2,7 +2,7 @@
 /* A provider for an ndkconform that is not this one. */
 #include <stddef.h>
 
-#include "contract/provider/provider.h"
+#include "ndkconform/provider.h"
 
 const struct ndkconform_provider *ndkconform_provider(void)
 {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "contract/kit/kit.h"
-#include "contract/provider/provider.h"
+#include "ndkconform/provider.h"
 
 /* ---- what cases run against: set before the first case ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* OpenNDK as a provider that refuses an environment with a variable that OpenNDK does not use. */
-#include "contract/provider/provider.h"
+#include "ndkconform/provider.h"
 #include "openndk/config.h"
 
 const struct ndkconform_provider *openndk_provider(void); /* openndk.c under another name */

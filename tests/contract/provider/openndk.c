@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* OpenNDK as a provider for ndkconform. Nothing else of ndkconform includes its headers. */
-#include "contract/provider/provider.h"
+#include "ndkconform/provider.h"
 
 #include <string.h>
 

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of an NDK provider that ndkconform needs besides ndk/ndkpi.h: how to open an adapter (on Windows with
- * WskOpenNdkAdapter), how to initialise an MDL, and optionally settings.
+ * A provider module: a shared object with an NDK provider, for ndkconform --provider.
+ * Besides ndk/ndkpi.h, ndkconform needs only this: how to open an adapter (on Windows with WskOpenNdkAdapter), how to
+ * initialise an MDL, and optionally settings.
  *
- * A provider is a shared object that exports ndkconform_provider (ndkconform --provider ./mine.so); OpenNDK's own is
- * openndk.c. docs/conformance.md explains each part.
+ * A module exports ndkconform_provider. docs/conformance.md explains each part.
  */
-#ifndef TESTS_CONTRACT_PROVIDER_H
-#define TESTS_CONTRACT_PROVIDER_H
+#ifndef NDKCONFORM_PROVIDER_H
+#define NDKCONFORM_PROVIDER_H
 
 #include <stdint.h>
 
-#include "ndk/ndkpi.h"
+#include <ndk/ndkpi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define NDKCONFORM_INTERFACE 1u
 
@@ -68,5 +72,9 @@ struct ndkconform_provider {
  */
 typedef const struct ndkconform_provider *ndkconform_provider_fn(void);
 __attribute__((visibility("default"))) const struct ndkconform_provider *ndkconform_provider(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
