@@ -3,13 +3,13 @@
  * ndkconform: runs contract cases against an NDK provider, see docs/conformance.md. It prints one line for each case,
  * `name: passed`, or `name: FAILED` after the expected and the actual value.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "consumer/provider_module.h"
 #include "contract/program/network.h"
 #include "contract/program/runner.h"
 
@@ -84,31 +84,14 @@ static void options_parse(struct options *o, int argc, char **argv)
 
 /* ---- the provider ---- */
 
-static const struct ndkconform_provider *provider_of(const char *module)
+static const struct ndkconform_provider *provider_load(const char *module)
 {
-    const struct ndkconform_provider *p;
-    ndkconform_provider_fn *get;
-    void *handle = dlopen(module, RTLD_NOW | RTLD_LOCAL), *symbol;
+    char error[512];
+    const struct ndkconform_provider *p = provider_module_load(module, error, sizeof error);
 
-    symbol = handle ? dlsym(handle, "ndkconform_provider") : NULL;
-    if (!symbol) {
-        fprintf(stderr, "ndkconform: no provider: %s\n", dlerror());
-        exit(2);
-    }
-    memcpy(&get, &symbol, sizeof get); /* ISO C has no cast between object and function pointers */
-    p = get();
     if (!p) {
-        fprintf(stderr, "ndkconform: %s: the provider cannot be used\n", module);
-        exit(2);
-    }
-    if (p->interface != NDKCONFORM_INTERFACE) {
-        fprintf(stderr, "ndkconform: %s: expected interface %u, saw %u\n", module, NDKCONFORM_INTERFACE,
-                (unsigned)p->interface);
-        exit(2);
-    }
-    if (!p->name || !p->version || !p->open_adapter || !p->close_adapter || !p->init_mdl) {
-        fprintf(stderr, "ndkconform: %s: only set may be NULL\n", module);
-        exit(2);
+        fprintf(stderr, "ndkconform: %s\n", error);
+        exit(COMMAND_USAGE);
     }
     return p;
 }
@@ -302,7 +285,7 @@ int main(int argc, char **argv)
     struct options o;
 
     options_parse(&o, argc, argv);
-    kit_provider = o.provider ? provider_of(o.provider) : ndkconform_provider();
+    kit_provider = o.provider ? provider_load(o.provider) : ndkconform_provider();
     if (!kit_provider)
         return command_usage_error(&command, "an ONDK_ variable of the environment is not used");
     if (o.list || o.rules)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Loads a provider module (ndkconform/provider.h). Needs nothing of OpenNDK, so ndkconform uses it, too. */
+#ifndef CONSUMER_PROVIDER_MODULE_H
+#define CONSUMER_PROVIDER_MODULE_H
+
+#include <stddef.h>
+
+struct ndkconform_provider;
+
+/*
+ * Loads the module `file` and returns its table, which stays valid: the module is never unloaded. A name without a slash
+ * is searched in the system's library directories. Returns NULL, with one line in error, if the module cannot be used.
+ */
+const struct ndkconform_provider *provider_module_load(const char *file, char *error, size_t size);
+
+#endif
