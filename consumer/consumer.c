@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "consumer/provider.h"
 #include "consumer/sync.h"
 
 enum { DEPTH = 64, SGES = 2, WAIT_STEP_MS = 200 };
@@ -169,8 +170,8 @@ NTSTATUS consumer_open(struct consumer *c, uint32_t if_index, const char **step)
     NTSTATUS status;
 
     consumer_init(c);
-    *step = "ondk_open_adapter";
-    status = ondk_open_adapter((NDK_VERSION){ 2, 1 }, if_index, &c->adapter);
+    *step = consumer_open_adapter_name();
+    status = consumer_open_adapter((NDK_VERSION){ 2, 1 }, if_index, &c->adapter);
     if (!NT_SUCCESS(status)) {
         c->adapter = NULL;
         return status;
@@ -232,7 +233,7 @@ void consumer_close(struct consumer *c)
     if (c->pd && c->owns_pd)
         sync_close(c->pd);
     if (c->adapter && c->owns_adapter)
-        ondk_close_adapter(c->adapter);
+        consumer_close_adapter(c->adapter);
     c->qp = NULL;
     c->cq = NULL;
     c->pd = NULL;

@@ -49,7 +49,7 @@ struct consumer {
 };
 
 /*
- * Opens the adapter, and creates PD, CQ and QP. After a failure, *step is the name of the call that failed.
+ * Opens the adapter (provider.h), and creates PD, CQ and QP. After a failure, *step is the name of the call that failed.
  * consumer_close is required even after a failure.
  */
 NTSTATUS consumer_open(struct consumer *c, uint32_t if_index, const char **step);

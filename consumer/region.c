@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/provider.h"
 #include "consumer/sync.h"
 
 static NTSTATUS consumer_region_set_up(struct consumer_region *r, NDK_PD *pd, ULONG flags)
@@ -12,7 +13,7 @@ static NTSTATUS consumer_region_set_up(struct consumer_region *r, NDK_PD *pd, UL
     NTSTATUS status = sync_create_mr(pd, FALSE, &r->mr);
 
     if (NT_SUCCESS(status)) {
-        ondk_mdl_init(&r->mdl, r->memory, r->len, NULL);
+        consumer_init_mdl(&r->mdl, r->memory, r->len, NULL);
         status = sync_register(r->mr, &r->mdl, r->len, flags);
     }
     if (!NT_SUCCESS(status)) {

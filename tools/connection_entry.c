@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/provider.h"
+
 enum { SPARE_CONNECTIONS = 16 }; /* room for connections that begin after the list's length was read */
 
 static bool connection_entry_is_of(const ondk_connection_t *entry, NDK_CONNECTOR *k)
@@ -20,10 +22,14 @@ static bool connection_entry_is_of(const ondk_connection_t *entry, NDK_CONNECTOR
 /* Searches a copy of the library's list. The list is short: it has only the tool's own connections and requests. */
 bool connection_entry_find(const struct consumer *c, ondk_connection_t *entry)
 {
-    uint32_t room = ondk_adapter_connections(c->adapter, NULL, 0) + SPARE_CONNECTIONS, count;
-    ondk_connection_t *all = calloc(room, sizeof *all);
+    uint32_t room, count;
+    ondk_connection_t *all;
     bool is_found = false;
 
+    if (consumer_foreign_provider())
+        return false;
+    room = ondk_adapter_connections(c->adapter, NULL, 0) + SPARE_CONNECTIONS;
+    all = calloc(room, sizeof *all);
     count = all ? ondk_adapter_connections(c->adapter, all, room) : 0;
     for (uint32_t i = 0; i < count && i < room && !is_found; i++)
         if (all[i].was_established && connection_entry_is_of(&all[i], c->connector)) {

@@ -8,7 +8,10 @@
 #include "consumer/consumer.h"
 #include "openndk/netstat.h"
 
-/* Copies the entry of c->connector, which must have been established. Returns false if the connection is not listed. */
+/*
+ * Copies the entry of c->connector, which must have been established. Returns false if the connection is not listed, or
+ * if the provider is foreign.
+ */
 bool connection_entry_find(const struct consumer *c, ondk_connection_t *entry);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "address.h"
+#include "consumer/provider.h"
 #include "interface.h"
 #include "openndk/netstat.h"
 
@@ -108,5 +109,7 @@ bool local_address_explain(NTSTATUS status, const struct sockaddr_storage *a, ui
 {
     if (status == STATUS_INVALID_ADDRESS)
         return local_address_explain_foreign(a, if_index, text, size);
+    if (consumer_foreign_provider()) /* its addresses need not be those of sockets */
+        return false;
     return status == STATUS_SHARING_VIOLATION && local_address_explain_taken(a, text, size);
 }

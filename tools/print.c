@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/provider.h"
 #include "openndk/adapter.h"
 #include "openndk/reason.h"
 #include "printable.h"
@@ -159,8 +160,10 @@ void print_failed(const char *step, NTSTATUS status)
 
 void print_failed_for(const char *step, NTSTATUS status, uint32_t reason)
 {
-    if (!reason) {
+    if (!consumer_reason_is_openndk(reason)) {
         print_failed_advice(step, status, ondk_status_advice(status));
+        if (reason)
+            print_line("  the provider's code: 0x%08X", (unsigned)reason);
         return;
     }
     print_status(step, status);
@@ -176,5 +179,5 @@ void print_failed_advice(const char *step, NTSTATUS status, const char *advice)
 
 void print_step_failed(const struct consumer *c, const char *step, NTSTATUS status)
 {
-    print_failed_for(step, status, c->connector ? ondk_connector_reason(c->connector) : 0);
+    print_failed_for(step, status, c->connector ? consumer_connector_reason(c->connector) : 0);
 }

@@ -4,12 +4,19 @@
 
 #include <stddef.h>
 
+#include "consumer/provider.h"
+
 const char *read_limits_check(NDK_CONNECTOR *connector, bool own, bool peer)
 {
     ULONG inbound = 0, outbound = 0;
 
     if (!NT_SUCCESS(connector->Dispatch->NdkGetConnectionData(connector, &inbound, &outbound, NULL, NULL)))
         return NULL;
+    if (own && !outbound && consumer_foreign_provider())
+        return "this side may have 0 reads in progress (read-limits outbound=0): raise --ord here, or --ird at the "
+               "peer";
+    if (peer && !inbound && consumer_foreign_provider())
+        return "the peer may have 0 reads in progress (read-limits inbound=0): raise --ird here, or --ord at the peer";
     if (own && !outbound)
         return "this side may have 0 reads in progress (read-limits outbound=0): raise --ord or "
                "ONDK_MAX_OUTBOUND_READS here, or --ird or ONDK_MAX_INBOUND_READS at the peer";

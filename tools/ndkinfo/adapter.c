@@ -10,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "consumer/provider.h"
+
 static void adapter_read_link(struct adapter *a)
 {
     struct ethtool_cmd command = { .cmd = ETHTOOL_GSET };
@@ -35,11 +37,11 @@ static void adapter_try_version(struct adapter *a, NDK_VERSION version)
     ULONG size = sizeof a->info;
     NDK_ADAPTER *adapter;
 
-    a->status = ondk_open_adapter(version, a->entry.if_index, &adapter);
+    a->status = consumer_open_adapter(version, a->entry.if_index, &adapter);
     if (!NT_SUCCESS(a->status))
         return;
     a->status = adapter->Dispatch->NdkQueryAdapterInfo(adapter, &a->info, &size);
-    ondk_close_adapter(adapter);
+    consumer_close_adapter(adapter);
     if (NT_SUCCESS(a->status))
         a->versions[a->n_versions++] = a->info.Version;
 }

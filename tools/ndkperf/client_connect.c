@@ -5,9 +5,9 @@
 
 #include "address.h"
 #include "connect.h"
+#include "consumer/provider.h"
 #include "interrupt.h"
 #include "monotonic.h"
-#include "openndk/reason.h"
 #include "read_limits.h"
 #include "report.h"
 #include "terminal.h"
@@ -47,9 +47,9 @@ static bool client_connect_qp(struct session *s, struct consumer *k, const struc
     if (status == STATUS_CANCELLED && interrupt_received())
         return session_set_failed(s, NDKPERF_INTERRUPTED);
     if (!NT_SUCCESS(status))
-        return session_fail(s, "NdkConnect", status, ondk_connector_reason(k->connector));
+        return session_fail(s, "NdkConnect", status, consumer_connector_reason(k->connector));
     status = consumer_complete_connect(k);
-    return NT_SUCCESS(status) || session_fail(s, "NdkCompleteConnect", status, ondk_connector_reason(k->connector));
+    return NT_SUCCESS(status) || session_fail(s, "NdkCompleteConnect", status, consumer_connector_reason(k->connector));
 }
 
 /* Checks the read limits of a measured connection. The server reads, too, if requests go in both directions. */

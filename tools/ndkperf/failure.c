@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "consumer/provider.h"
 #include "openndk/adapter.h"
 #include "openndk/reason.h"
 
@@ -21,5 +22,5 @@ const char *failure_advice(const struct failure *f)
 {
     if (!f->has_status)
         return NULL;
-    return f->reason ? ondk_reason_advice(f->reason) : ondk_status_advice(f->status);
+    return consumer_reason_is_openndk(f->reason) ? ondk_reason_advice(f->reason) : ondk_status_advice(f->status);
 }

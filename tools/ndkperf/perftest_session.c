@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "address.h"
+#include "consumer/provider.h"
 #include "interrupt.h"
 #include "local_address.h"
 #include "monotonic.h"
-#include "openndk/reason.h"
 #include "perftest.h"
 #include "print.h"
 #include "terminal.h"
@@ -325,9 +325,11 @@ static bool session_check_read_limits(struct perftest *p)
     if (p->test->verb != PERFTEST_READ)
         return true;
     if (p->options->server && info->MaxInboundReadLimit == 0)
-        return perftest_refuse(p, NDKPERF_PEER, "this adapter permits no reads of a peer (ONDK_MAX_INBOUND_READS=0)");
+        return perftest_refuse(p, NDKPERF_PEER, "this adapter permits no reads of a peer%s",
+                               consumer_foreign_provider() ? "" : " (ONDK_MAX_INBOUND_READS=0)");
     if (p->options->client && info->MaxOutboundReadLimit == 0)
-        return perftest_refuse(p, NDKPERF_PEER, "this adapter permits no reads (ONDK_MAX_OUTBOUND_READS=0)");
+        return perftest_refuse(p, NDKPERF_PEER, "this adapter permits no reads%s",
+                               consumer_foreign_provider() ? "" : " (ONDK_MAX_OUTBOUND_READS=0)");
     return true;
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The server: receives, answers, verifies data, and reports its CPU time. server_connect.c accepts the client. */
+#include <stdio.h>
 #include <string.h>
 
 #include "connect.h"
+#include "consumer/provider.h"
 #include "flow.h"
 #include "interrupt.h"
 #include "meter.h"
 #include "monotonic.h"
-#include "openndk/counters.h"
 #include "pattern.h"
 #include "print.h"
 #include "pump.h"
@@ -36,12 +37,13 @@ static struct server *server_from(struct session *s)
     return s->role;
 }
 
-/* Returns the bytes that the adapter has transferred. */
+/* Returns the bytes that the adapter has transferred, or 0 if the provider is foreign. */
 static double server_traffic(const struct session *s)
 {
     ondk_counters_t n;
 
-    ondk_adapter_counters(s->control.adapter, &n);
+    if (!consumer_read_counters(s->control.adapter, &n))
+        return 0;
     return (double)n.rdma_in_octets + (double)n.rdma_out_octets;
 }
 
@@ -239,12 +241,15 @@ static bool server_handle_order(struct server *v)
 
 /* ---- progress ---- */
 
-/* Shows the adapter's traffic, because the peer's writes and reads have no completions at this end. */
+/*
+ * Shows the adapter's traffic, because the peer's writes and reads have no completions at this end. Shows nothing if the
+ * provider is foreign.
+ */
 static void server_show_live(struct server *v, uint64_t now)
 {
     double traffic, seconds = (double)(now - v->live_at) / 1e9;
 
-    if (now - v->live_at < LIVE_NS)
+    if (now - v->live_at < LIVE_NS || consumer_foreign_provider())
         return;
     traffic = server_traffic(v->s);
     if (v->live_at && v->running)
@@ -259,11 +264,13 @@ static void server_show_live(struct server *v, uint64_t now)
 static void server_report_interrupted(const struct server *v)
 {
     const struct session *s = v->s;
+    char traffic[64] = "";
 
+    if (!consumer_foreign_provider())
+        snprintf(traffic, sizeof traffic, ", %.3f MB transferred", (server_traffic(s) - v->run_traffic) / MIB);
     if (v->running)
-        print_line("interrupted: %s of %u bytes for %.3f s, %.3f MB transferred",
-                   options_test_name((enum test)s->run.test), (unsigned)s->run.size,
-                   (double)(monotonic_ns() - v->meter.from) / 1e9, (server_traffic(s) - v->run_traffic) / MIB);
+        print_line("interrupted: %s of %u bytes for %.3f s%s", options_test_name((enum test)s->run.test),
+                   (unsigned)s->run.size, (double)(monotonic_ns() - v->meter.from) / 1e9, traffic);
 }
 
 static void server_serve(struct server *v)

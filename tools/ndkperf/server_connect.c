@@ -4,10 +4,10 @@
 
 #include "address.h"
 #include "connect.h"
+#include "consumer/provider.h"
 #include "interrupt.h"
 #include "local_address.h"
 #include "monotonic.h"
-#include "openndk/reason.h"
 #include "print.h"
 #include "report.h"
 #include "terminal.h"
@@ -41,7 +41,7 @@ static bool server_accept_qp(struct session *s, struct consumer *c, const struct
 
     answer_put(a, bytes);
     status = consumer_accept(c, limits, bytes, sizeof bytes);
-    return NT_SUCCESS(status) || session_fail(s, "NdkAccept", status, ondk_connector_reason(c->connector));
+    return NT_SUCCESS(status) || session_fail(s, "NdkAccept", status, consumer_connector_reason(c->connector));
 }
 
 /* Checks a client's hello against the limits of adapter and server. Sets the session's layout if the check passes. */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "openndk/counters.h"
+#include "consumer/provider.h"
 #include "openndk/reason.h"
 #include "flow.h"
 #include "monotonic.h"
@@ -56,7 +56,7 @@ bool session_fail(struct session *s, const char *step, NTSTATUS status, uint32_t
         return false;
     *f = (struct failure){ s->phase, step, true, status, reason, "" };
     snprintf(f->text, sizeof f->text, "%s failed: %s", step,
-             reason ? ondk_reason_text(reason) : ondk_status_name(status));
+             consumer_reason_is_openndk(reason) ? ondk_reason_text(reason) : ondk_status_name(status));
     print_failed_for(step, status, reason);
     return session_set_failed(s, NDKPERF_FAILED);
 }
@@ -81,7 +81,7 @@ static bool session_post_failed(struct session *s, struct consumer *c, const cha
 {
     if (status == STATUS_CONNECTION_INVALID)
         (void)consumer_wait_disconnect(c, 5);
-    return session_fail(s, step, status, ondk_connector_reason(c->connector));
+    return session_fail(s, step, status, consumer_connector_reason(c->connector));
 }
 
 void session_print_difference(struct session *s, uint32_t lane, uint64_t message, uint32_t offset, const char *where)
@@ -351,13 +351,15 @@ static unsigned session_poll_control(struct session *s)
 
 /*
  * Returns whether the adapter has transferred bytes in the last tenth of a second. If so, this end continues to poll.
- * The peer's reads and writes have no completions at this end, but are faster while this end polls.
+ * The peer's reads and writes have no completions at this end, but are faster while this end polls. Returns false for a
+ * foreign adapter.
  */
 static bool session_has_traffic(struct session *s, uint64_t now)
 {
     ondk_counters_t n;
 
-    ondk_adapter_counters(s->control.adapter, &n);
+    if (!consumer_read_counters(s->control.adapter, &n))
+        return false;
     if (s->traffic != n.rdma_in_octets + n.rdma_out_octets) {
         s->traffic = n.rdma_in_octets + n.rdma_out_octets;
         s->traffic_at = now;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "address.h"
+#include "consumer/provider.h"
 #include "interface.h"
 #include "interrupt.h"
 #include "local_address.h"
@@ -159,7 +160,8 @@ static int client_ping(const struct options *o, struct rping *r, const struct so
         json_decref(run.records);
     else
         json_object_set_new(result, "records", run.records);
-    if (end == RPING_FAILED && !r->pings && ONDK_REASON_CAUSE(r->reason) == ONDK_CAUSE_PEER_CLOSED)
+    if (end == RPING_FAILED && !r->pings && consumer_reason_is_openndk(r->reason) &&
+        ONDK_REASON_CAUSE(r->reason) == ONDK_CAUSE_PEER_CLOSED)
         print_line("  A server disconnects if a ping is larger than the server's --size: this one has %u bytes "
                    "(--size). The server's output has the cause",
                    (unsigned)(o->sweep_high ? o->sweep_low : o->size));
@@ -224,7 +226,7 @@ static int client_connect(const struct options *o, const struct sockaddr_storage
         return NDKPING_INTERRUPTED;
     }
     if (!NT_SUCCESS(status)) {
-        reason = consumer.connector ? ondk_connector_reason(consumer.connector) : 0;
+        reason = consumer.connector ? consumer_connector_reason(consumer.connector) : 0;
         *is_rejected = ONDK_REASON_CAUSE(reason) == ONDK_CAUSE_REJECTED;
         roles_report_failed("NdkConnect", status, reason, result);
         if (local_address_explain(status, from, o->client_if, why, sizeof why))
@@ -236,7 +238,7 @@ static int client_connect(const struct options *o, const struct sockaddr_storage
     roles_report_peer(&consumer, result);
     status = consumer_complete_connect(&consumer);
     if (!NT_SUCCESS(status))
-        return roles_report_failed("NdkCompleteConnect", status, ondk_connector_reason(consumer.connector), result);
+        return roles_report_failed("NdkCompleteConnect", status, consumer_connector_reason(consumer.connector), result);
     roles_report_agreement(&consumer, result);
     return NDKPING_OK;
 }
@@ -274,7 +276,7 @@ static int client_try(const struct options *o, const struct sockaddr_storage *to
             code = client_ping(o, &r, to, result);
         status = r.gave_up ? STATUS_SUCCESS : client_disconnect();
         if (code == NDKPING_OK && !NT_SUCCESS(status))
-            code = roles_report_failed("NdkDisconnect", status, ondk_connector_reason(consumer.connector), result);
+            code = roles_report_failed("NdkDisconnect", status, consumer_connector_reason(consumer.connector), result);
         roles_print_counters(&consumer);
     }
     client_set_open(false);

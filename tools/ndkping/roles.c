@@ -7,8 +7,8 @@
 
 #include "address.h"
 #include "connection_entry.h"
+#include "consumer/provider.h"
 #include "json_output.h"
-#include "openndk/counters.h"
 #include "openndk/reason.h"
 #include "print.h"
 #include "read_limits.h"
@@ -73,7 +73,8 @@ void roles_print_counters(struct consumer *c)
 {
     ondk_counters_t n;
 
-    ondk_adapter_counters(c->adapter, &n);
+    if (!consumer_read_counters(c->adapter, &n))
+        return;
     print_line("fpdus-sent=%llu", (unsigned long long)n.rdma_out_frames);
     print_line("fpdus-received=%llu", (unsigned long long)n.rdma_in_frames);
 }
@@ -85,11 +86,12 @@ int roles_report_failed(const char *step, NTSTATUS status, uint32_t reason, json
     print_failed_for(step, status, reason);
     json_object_set_new(error, "step", json_string(step));
     json_object_set_new(error, "status", json_string(ondk_status_name(status)));
-    if (reason) {
+    if (consumer_reason_is_openndk(reason)) {
         json_object_set_new(error, "reason", json_string(ondk_reason_name(reason)));
-        json_object_set_new(error, "reason_code", json_integer(reason));
         json_object_set_new(error, "reason_text", json_string(ondk_reason_text(reason)));
     }
+    if (reason)
+        json_object_set_new(error, "reason_code", json_integer(reason));
     json_object_set_new(result, "error", error);
     return NDKPING_FAILED;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "consumer/provider.h"
 #include "monotonic.h"
 #include "openndk/reason.h"
 #include "print.h"
@@ -233,14 +234,16 @@ static bool rping_server_ping(struct rping *r, const struct message *from)
 
 /*
  * Returns whether a ping failed because the client disconnected, after at least one whole ping. This is no failure of
- * the server, because an rping client that is interrupted disconnects within a ping.
+ * the server, because an rping client that is interrupted disconnects within a ping. A foreign provider does not report
+ * why a connection ended, so there any end of the connection counts as the client's disconnect.
  */
 static bool rping_client_has_left(struct rping *r)
 {
-    uint32_t reason = ondk_connector_reason(r->consumer->connector);
-
-    return r->pings && (r->status == STATUS_CONNECTION_ABORTED || r->status == STATUS_CONNECTION_INVALID) &&
-           ONDK_REASON_CAUSE(reason) == ONDK_CAUSE_PEER_CLOSED;
+    if (!r->pings || (r->status != STATUS_CONNECTION_ABORTED && r->status != STATUS_CONNECTION_INVALID))
+        return false;
+    if (consumer_foreign_provider())
+        return consumer_wait_disconnect(r->consumer, 1);
+    return ONDK_REASON_CAUSE(consumer_connector_reason(r->consumer->connector)) == ONDK_CAUSE_PEER_CLOSED;
 }
 
 enum rping_end rping_server(struct rping *r)

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 
 #include "address.h"
+#include "consumer/provider.h"
 #include "interface.h"
 #include "interrupt.h"
 #include "json_output.h"
 #include "local_address.h"
 #include "monotonic.h"
-#include "openndk/reason.h"
 #include "print.h"
 #include "roles.h"
 
@@ -69,7 +69,7 @@ static int client_reject(struct client *client)
     NTSTATUS status = k->Dispatch->NdkReject(k, (PVOID)o->private_data, o->private_len);
 
     if (!NT_SUCCESS(status))
-        return roles_report_failed("NdkReject", status, ondk_connector_reason(k), client->result);
+        return roles_report_failed("NdkReject", status, consumer_connector_reason(k), client->result);
     print_line("rejected");
     json_object_set_new(client->result, "rejected", json_true());
     return NDKPING_OK;
@@ -87,7 +87,7 @@ static int client_serve(struct client *client, struct rping *r)
         return roles_report_failed("preparing buffers", status, 0, client->result);
     status = consumer_accept(c, limits, o->private_data, o->private_len);
     if (!NT_SUCCESS(status))
-        return roles_report_failed("NdkAccept", status, ondk_connector_reason(c->connector), client->result);
+        return roles_report_failed("NdkAccept", status, consumer_connector_reason(c->connector), client->result);
     roles_print_limits(c);
     roles_report_agreement(c, client->result);
     code = roles_check_limits(o, c->connector, client->result);
@@ -97,7 +97,7 @@ static int client_serve(struct client *client, struct rping *r)
         return code;
     status = consumer_disconnect(c);
     if (code == NDKPING_OK && !NT_SUCCESS(status) && status != STATUS_CONNECTION_INVALID)
-        return roles_report_failed("NdkDisconnect", status, ondk_connector_reason(c->connector), client->result);
+        return roles_report_failed("NdkDisconnect", status, consumer_connector_reason(c->connector), client->result);
     return code;
 }
 

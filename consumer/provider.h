@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The NDK provider of this process: OpenNDK's, or that of a module. Everything that depends on the provider and is not in
+ * ndk/ndkpi.h is here: opening and closing adapters, MDLs, settings, and OpenNDK's own observations. The invariant: a
+ * function of include/openndk that takes an adapter or an object is never called with a foreign one. So the tools and
+ * the consumer call those functions through this file alone.
+ */
+#ifndef CONSUMER_PROVIDER_H
+#define CONSUMER_PROVIDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ndk/ndkpi.h"
+#include "openndk/counters.h"
+
+struct ndkconform_provider;
+
+/*
+ * Makes the module's provider the process's one, before any other function here is called. Returns false, with one line
+ * in error, if the module cannot be used.
+ */
+bool consumer_use_module(const char *file, char *error, size_t size);
+/* Returns the foreign provider of the module, or NULL if the provider is OpenNDK. */
+const struct ndkconform_provider *consumer_foreign_provider(void);
+
+NTSTATUS consumer_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
+/* Waits until all objects of the adapter have been closed. */
+void consumer_close_adapter(NDK_ADAPTER *adapter);
+/* Returns the name of the function that consumer_open_adapter calls, for messages. */
+const char *consumer_open_adapter_name(void);
+void consumer_init_mdl(MDL *mdl, void *address, ULONG length, MDL *next);
+
+/* ---- what OpenNDK observes: nothing is known of a foreign provider's objects ---- */
+
+/* Returns why the connector's last step failed or its connection ended. 0: not known. */
+uint32_t consumer_connector_reason(NDK_CONNECTOR *connector);
+/*
+ * Returns whether a reason, of a connector, a completion or a disconnect, is a code of openndk/reason.h. False if it is 0,
+ * or if the provider is foreign: then the code is the provider's own.
+ */
+bool consumer_reason_is_openndk(uint32_t reason);
+/* Reads the adapter's counters. Returns false if the provider is foreign. */
+bool consumer_read_counters(NDK_ADAPTER *adapter, ondk_counters_t *counters);
+
+#endif
