@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A provider module: a shared object with an NDK provider, for ndkconform --provider.
- * Besides ndk/ndkpi.h, ndkconform needs only this: how to open an adapter (on Windows with WskOpenNdkAdapter), how to
- * initialise an MDL, and optionally settings.
+ * A provider module: a shared object with an NDK provider, for the option --provider of ndkconform, ndkping, ndkperf and
+ * ndkinfo. Besides ndk/ndkpi.h, these programs need only this: how to open an adapter (on Windows with
+ * WskOpenNdkAdapter), how to initialise an MDL, and optionally settings.
  *
  * A module exports ndkconform_provider. docs/conformance.md explains each part.
  */
@@ -38,7 +38,10 @@ struct ndkconform_provider {
 };
 
 /*
- * Settings. A case that needs one is skipped if the provider does not support it, except for those in brackets.
+ * Settings. A case of ndkconform that needs one is skipped if the provider does not support it, except for those in
+ * brackets. An option of a tool that needs one is then refused: --timeout sets connect_ms, reply_ms, establish_ms and
+ * disconnect_ms, --crc, --rtr and --mpa-rev set one each. --profile sets all the limits of openndk/config.h, from
+ * max_private to read_local_invalidate, by the names of these fields; 0xffffffff means the provider's own limit.
  *   connect_ms     NdkConnect's time limit at the transport level
  *   request_ms     a listener's, from the transport's connection to the whole request
  *   reply_ms       NdkConnect's, from the request to the reply

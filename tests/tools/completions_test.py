@@ -62,7 +62,7 @@ def bash():
         expect("words of a value", ["off", "on"], "ndkping", "--crc", "")
         expect("a value after =", ["off", "on"], "ndkping", "--crc", "=")
         expect("a part of a value after =", ["off"], "ndkping", "--crc", "=", "of")
-        expect("a prefix", ["--profile"], "ndkping", "--pro")
+        expect("a prefix", ["--profile", "--provider"], "ndkping", "--pro")
         expect("a switch in another case", ["-ServerAddr"], "ndkping", "-servera")
         expect("-S is not -s", ["-S", "-ServerAddr", "-ServerIf"], "ndkping", "-S")
         expect("a number has no words", [], "ndkping", "--count", "")

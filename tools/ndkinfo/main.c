@@ -9,6 +9,7 @@
 #include "adapter_limits.h"
 #include "address.h"
 #include "command.h"
+#include "consumer/provider.h"
 #include "csv_cell.h"
 #include "endpoint.h"
 #include "interface.h"
@@ -16,6 +17,7 @@
 #include "options.h"
 #include "print.h"
 #include "printable.h"
+#include "provider_options.h"
 
 enum { MAX_TEXT = 256, MAX_ADDRESSES_TEXT = 2048, JSON_FORMAT = 1 };
 
@@ -76,10 +78,13 @@ static void adapter_write_speed(const struct adapter *a, char *text, size_t room
         snprintf(text, room, "%u Gbit/s", (unsigned)a->speed_mbps / 1000);
 }
 
+/* Returns NULL if the provider is foreign and no profile is given: the environment configures OpenNDK only. */
 static const char *ndkinfo_profile(const struct options *o)
 {
-    const char *profile = o->profile ? o->profile : getenv("ONDK_PROFILE");
+    const char *profile = o->profile || consumer_foreign_provider() ? o->profile : getenv("ONDK_PROFILE");
 
+    if (!profile && consumer_foreign_provider())
+        return NULL;
     return profile && *profile ? profile : "default";
 }
 
@@ -128,7 +133,8 @@ static void ndkinfo_print_block(const struct options *o, const struct adapter *a
     adapter_write_addresses(a, ", ", text, sizeof text);
     ndkinfo_print_pair("addresses", text);
     if (!NT_SUCCESS(a->status)) {
-        print_failed("  ondk_open_adapter", a->status);
+        snprintf(text, sizeof text, "  %s", consumer_open_adapter_name());
+        print_failed(text, a->status);
         return;
     }
     snprintf(text, sizeof text, "%u bytes", (unsigned)a->mtu);
@@ -138,7 +144,8 @@ static void ndkinfo_print_block(const struct options *o, const struct adapter *a
     adapter_write_versions(a, text, sizeof text);
     ndkinfo_print_pair("NDK versions", text);
     ndkinfo_print_pair("technology", technology_name(a->info.RdmaTechnology));
-    ndkinfo_print_pair("profile", ndkinfo_profile(o));
+    if (ndkinfo_profile(o))
+        ndkinfo_print_pair("profile", ndkinfo_profile(o));
     if (o->verbose)
         ndkinfo_print_all_limits(&a->info);
     for (size_t i = 0; !o->verbose && i < sizeof members / sizeof members[0]; i++)
@@ -262,6 +269,7 @@ static bool ndkinfo_print_json(const struct options *o, json_t *adapters)
     json_t *whole = json_output_begin("ndkinfo", JSON_FORMAT);
     bool ok;
 
+    provider_options_add(whole);
     json_object_set_new(whole, "profile", json_output_text(ndkinfo_profile(o)));
     json_object_set(whole, "adapters", adapters);
     ok = json_output_write(stdout, whole, JSON_INDENT(2));
@@ -282,6 +290,8 @@ static int ndkinfo_show(const struct options *o, const uint32_t *indexes)
     json_t *list = json_array();
     int code = COMMAND_OK;
 
+    if (!o->json && !o->csv)
+        provider_options_print();
     if (o->list)
         print_line("%5s %-15s %-8s %6s %-12s %-9s %s", "index", "interface", "state", "MTU", "speed", "versions",
                    "addresses");
@@ -326,7 +336,7 @@ int main(int argc, char **argv)
 
     if (code >= 0)
         return code;
-    status = ondk_configure(&o.config);
+    status = provider_options_configure(&o.config);
     if (!NT_SUCCESS(status)) {
         print_set_stream(stderr);
         print_failed("ondk_configure", status);

@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "connection_options.h"
+#include "provider_options.h"
 
 static const char *options_set_profile(void *options, const char *value)
 {
@@ -35,6 +36,7 @@ static const struct command_option known_options[] = {
     { "--csv", NULL, "print the table of --list as CSV", COMMAND_FLAG, AT(csv) },
     { "--profile", OPTION_PROFILES, "show the adapters as they are with this profile", .kind = COMMAND_CALL,
       .set = options_set_profile },
+    PROVIDER_OPTION(offsetof(struct options, provider)),
 };
 
 static const char *const usage[] = { "[OPTION]... [INTERFACE]...", NULL };
@@ -42,7 +44,8 @@ static const char *const usage[] = { "[OPTION]... [INTERFACE]...", NULL };
 static const struct command_status statuses[] = {
     { COMMAND_OK, "done; an adapter that cannot be opened is shown with the reason" },
     { COMMAND_FAILED, "an INTERFACE does not exist or cannot be opened" },
-    { COMMAND_USAGE, "wrong usage, or an ONDK_ variable of the environment that is not used" },
+    { COMMAND_USAGE, "wrong usage, a provider that cannot be used, or an ONDK_ variable of the environment that is not "
+                     "used" },
     { COMMAND_LOST, "the output could not be written completely" },
     { 0, NULL },
 };
@@ -62,10 +65,11 @@ static const struct command command = {
 
 int options_parse(struct options *o, int argc, char **argv)
 {
+    char error[512];
     int code;
 
     memset(o, 0, sizeof *o);
-    ondk_config_init(&o->config);
+    provider_options_init(&o->config);
     code = command_parse(&command, o, argc, argv);
     if (code >= 0)
         return code;
@@ -76,5 +80,7 @@ int options_parse(struct options *o, int argc, char **argv)
     o->list = o->list && !o->json && !o->csv;
     if (ondk_config_check_environment())
         return command_usage_error(&command, "an ONDK_ variable of the environment is not used");
+    if (!provider_options_load(o->provider, &o->config, error, sizeof error))
+        return command_usage_error(&command, "%s", error);
     return -1;
 }

@@ -11,6 +11,7 @@
 #include "local_address.h"
 #include "perftest.h"
 #include "print.h"
+#include "provider_options.h"
 #include "report.h"
 #include "roles.h"
 
@@ -119,9 +120,10 @@ static bool ndkperf_open_server(struct session *s)
 static enum ndkperf_exit ndkperf_run(struct options *o)
 {
     static struct session s;
-    NTSTATUS status = ondk_configure(&o->config);
+    NTSTATUS status = provider_options_configure(&o->config);
 
     s.options = o;
+    provider_options_print();
     if (!NT_SUCCESS(status))
         session_fail(&s, "ondk_configure", status, 0);
     else if (!ndkperf_resolve(&s, &o->server_address) || !ndkperf_resolve(&s, &o->client_address))

@@ -9,6 +9,7 @@
 #include "command.h"
 #include "connection_options.h"
 #include "number.h"
+#include "provider_options.h"
 #include "wire.h"
 
 /* clang-format off */
@@ -111,6 +112,7 @@ static const struct command_option known_options[] = {
     { "--ord", "N", "own reads in progress, to request", COMMAND_NUMBER, AT(ord), 0, 16383, "16" },
     { "--crc", "off|on", "request CRC", COMMAND_CHOICE, AT(config.crc), .standard = "on" },
     { "--profile", OPTION_PROFILES, "imitate a card's limits", CALL_AT(config, option_set_profile) },
+    PROVIDER_OPTION(offsetof(struct options, provider)),
     { "--format", "perftest|winof|json|csv",
       "columns of Linux' perftest, or of WinOF's nd_*_bw and nd_*_lat; json and csv: the same as --json and --csv",
       CALL(options_set_format), .standard = "perftest" },
@@ -180,7 +182,8 @@ static const struct command_status statuses[] = {
     { NDKPERF_OK, "done" },
     { NDKPERF_FAILED, "a name has no address, or a connection or request failed" },
     { NDKPERF_USAGE,
-      "wrong usage, a file that cannot be opened, or an ONDK_ variable of the environment that is not used" },
+      "wrong usage, a file that cannot be opened, a provider that cannot be used, or an ONDK_ variable of the "
+      "environment that is not used" },
     { NDKPERF_DATA, "data differed" },
     { NDKPERF_NOBODY, "server: nobody connected in time" },
     { NDKPERF_PEER, "the peer is not ndkperf, has another version, or does not support the request" },
@@ -209,7 +212,7 @@ static const struct command command = {
 static void options_init(struct options *o)
 {
     memset(o, 0, sizeof *o);
-    ondk_config_init(&o->config);
+    provider_options_init(&o->config);
     o->test = TEST_MIXED;
     o->limit = 8388608;
     o->memory_mib = 512;
@@ -258,6 +261,7 @@ static const char *options_conflict(const struct options *o)
 int options_parse(struct options *o, int argc, char **argv)
 {
     const char *conflict;
+    char error[512];
     int code;
 
     options_init(o);
@@ -269,6 +273,8 @@ int options_parse(struct options *o, int argc, char **argv)
         return command_usage_error(&command, "%s", conflict);
     if (ondk_config_check_environment())
         return command_usage_error(&command, "an ONDK_ variable of the environment is not used");
+    if (!provider_options_load(o->provider, &o->config, error, sizeof error))
+        return command_usage_error(&command, "%s", error);
     if (options_is_stdout(o->json) || options_is_stdout(o->csv) || options_is_stdout(o->html))
         o->format = FORMAT_NONE;
     if (!o->size)

@@ -50,9 +50,10 @@ struct options {
     enum format format;
     const char *json, *csv, *html; /* files; "-": standard output; NULL: none */
     uint32_t ird, ord;
-    uint32_t memory_mib; /* server: the most memory that a client may request */
-    uint32_t version;    /* version of ndkperf's protocol */
-    ondk_config_t config;
+    uint32_t memory_mib;  /* server: the most memory that a client may request */
+    uint32_t version;     /* version of ndkperf's protocol */
+    const char *provider; /* the file of a provider module, or NULL for OpenNDK */
+    ondk_config_t config; /* the settings that the options give: see provider_options.h */
 };
 
 /* Fills in *o and returns -1. If help or an error was printed instead, returns the exit code of the program. */

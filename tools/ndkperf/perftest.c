@@ -12,11 +12,13 @@
 #include "command.h"
 #include "connection_entry.h"
 #include "connection_options.h"
+#include "consumer/provider.h"
 #include "interface.h"
 #include "interrupt.h"
 #include "json_output.h"
 #include "local_address.h"
 #include "print.h"
+#include "provider_options.h"
 #include "record.h"
 
 enum { PERFTEST_FORMAT = 1 };
@@ -58,6 +60,7 @@ static const struct command_option known_options[] = {
     { "-r, --rx-depth", "N", "send_bw and send_lat: receives posted at once", COMMAND_NUMBER, AT(receives), 3,
       PERFTEST_MAX_RECEIVES, "512" },
     { "--crc", "off|on", "request CRC", COMMAND_CHOICE, AT(config.crc), .standard = "on" },
+    PROVIDER_OPTION(offsetof(struct perftest_options, provider)),
     { "--client-addr", "HOST", "client: its own address (default: by the route)", COMMAND_CALL, AT(client_address),
       .set = option_set_host },
     { "-W, --wait", "SECONDS", "server: how long to wait for a client", COMMAND_SECONDS, AT(wait_seconds), 0, INT32_MAX,
@@ -74,7 +77,8 @@ static const char *const usage[] = {
 static const struct command_status statuses[] = {
     { NDKPERF_OK, "done" },
     { NDKPERF_FAILED, "a name has no address, or a connection or request failed" },
-    { NDKPERF_USAGE, "wrong usage, or an ONDK_ variable of the environment that is not used" },
+    { NDKPERF_USAGE, "wrong usage, a provider that cannot be used, or an ONDK_ variable of the environment that is not "
+                     "used" },
     { NDKPERF_DATA, "a read returned other bytes than the one before" },
     { NDKPERF_NOBODY, "server: nobody connected in time" },
     { NDKPERF_PEER, "the peer ended the test early, or has other options" },
@@ -104,10 +108,11 @@ static const struct command command = {
 static int perftest_parse(struct perftest_options *o, int argc, char **argv)
 {
     const struct perftest_test *test;
+    char error[512];
     int code;
 
     memset(o, 0, sizeof *o);
-    ondk_config_init(&o->config);
+    provider_options_init(&o->config);
     o->test = UINT32_MAX;
     o->receives = 512;
     code = command_parse(&command, o, argc, argv);
@@ -124,6 +129,8 @@ static int perftest_parse(struct perftest_options *o, int argc, char **argv)
         return command_usage_error(&command, "--test is missing");
     if (ondk_config_check_environment())
         return command_usage_error(&command, "an ONDK_ variable of the environment is not used");
+    if (!provider_options_load(o->provider, &o->config, error, sizeof error))
+        return command_usage_error(&command, "%s", error);
     if (!o->size)
         o->size = test->latency ? 2 : 65536;
     if (!o->iterations)
@@ -162,7 +169,8 @@ static void perftest_print_head(struct perftest *p)
     print_line("                    ib_%s", p->test->name);
     print_line(" Peer            : %s, perftest %s%s", text, p->peer_version, p->is_peer_openndk ? " (OpenNDK)" : "");
     p->has_crc = connection_entry_find(&p->data.c, &entry) && entry.crc;
-    print_line(" CRC             : %s", p->has_crc ? "on" : "off");
+    if (!consumer_foreign_provider())
+        print_line(" CRC             : %s", p->has_crc ? "on" : "off");
     print_line("%s", rule);
 }
 
@@ -208,10 +216,12 @@ static bool perftest_write_json(const struct perftest *p)
     bool is_measured = perftest_has_time(p) && p->seconds > 0 && !p->failed;
     bool is_written;
 
+    provider_options_add(object);
     (void)json_object_update_new(
-        object, json_pack("{s:s,s:s,s:i,s:i,s:b,s:o,s:i,s:o}", "role", o->server ? "server" : "client", "test",
-                          p->test->name, "size", (int)o->size, "iterations", (int)o->iterations, "crc", (int)p->has_crc,
-                          "peer_version", json_output_text(p->peer_version), "exit", (int)p->failed, "seconds",
+        object, json_pack("{s:s,s:s,s:i,s:i,s:o,s:o,s:i,s:o}", "role", o->server ? "server" : "client", "test",
+                          p->test->name, "size", (int)o->size, "iterations", (int)o->iterations, "crc",
+                          consumer_foreign_provider() ? json_null() : json_boolean(p->has_crc), "peer_version",
+                          json_output_text(p->peer_version), "exit", (int)p->failed, "seconds",
                           is_measured ? json_real(p->seconds) : json_null()));
     if (p->failed)
         (void)json_object_set_new(object, "error", json_output_text(p->error));
@@ -303,7 +313,8 @@ static bool perftest_connect(struct perftest *p)
 /* Configures, connects, transfers the data and prints the result. If a step fails, prints why and returns false. */
 static bool perftest_try(struct perftest *p, struct perftest_options *o)
 {
-    if (!perftest_check(p, &p->control, "ondk_configure", ondk_configure(&o->config)))
+    provider_options_print();
+    if (!perftest_check(p, &p->control, "ondk_configure", provider_options_configure(&o->config)))
         return false;
     if (!perftest_resolve(p, &o->address) || !perftest_resolve(p, &o->client_address))
         return false;

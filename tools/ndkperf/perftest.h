@@ -42,7 +42,8 @@ struct perftest_options {
     uint32_t size, iterations, receives;
     double wait_seconds; /* server; 0: no limit */
     bool json;
-    ondk_config_t config;
+    const char *provider; /* the file of a provider module, or NULL for OpenNDK */
+    ondk_config_t config; /* the settings that the options give: see provider_options.h */
 };
 
 /* The kinds of results. A link's `ready` counts the results of each kind that perftest_wait has not yet consumed. */

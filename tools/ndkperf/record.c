@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "address.h"
+#include "consumer/provider.h"
 #include "interrupt.h"
 #include "json_output.h"
 #include "openndk/adapter.h"
 #include "openndk/reason.h"
 #include "print.h"
+#include "provider_options.h"
 
 static json_t *record;
 static json_t *series; /* the intervals of the size that is being measured */
@@ -126,6 +128,7 @@ static void record_open(const struct session *s)
     record = json_output_begin("ndkperf", RECORD_FORMAT);
     record_set_count(record, "protocol", WIRE_VERSION);
     record_set_text(record, "role", s->options->server ? "server" : "client");
+    provider_options_add(record);
 }
 
 void record_begin(const struct session *s)
@@ -144,7 +147,7 @@ void record_begin(const struct session *s)
     record_set_count(record, "window", s->window);
     record_set_count(record, "burst", o->burst);
     record_set_count(record, "inline", s->inline_size);
-    record_set(record, "crc", json_boolean(o->config.crc));
+    record_set(record, "crc", o->config.crc == PROVIDER_NOT_GIVEN ? json_null() : json_boolean(o->config.crc));
     record_set(record, "events", json_boolean(o->events));
     record_set(record, "check", json_boolean(s->check));
     record_set_count(record, "inbound_reads", at.ird);
@@ -217,7 +220,7 @@ static json_t *record_failure(const struct failure *f)
     record_set_text(object, "phase", failure_phase_name(f->phase));
     record_set_text(object, "step", f->step);
     record_set_text(object, "status", f->has_status ? ondk_status_name(f->status) : NULL);
-    record_set_text(object, "reason", f->reason ? ondk_reason_name(f->reason) : NULL);
+    record_set_text(object, "reason", consumer_reason_is_openndk(f->reason) ? ondk_reason_name(f->reason) : NULL);
     if (f->reason)
         record_set_count(object, "reason_code", f->reason);
     record_set_text(object, "text", f->text);

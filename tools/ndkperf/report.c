@@ -12,6 +12,7 @@
 #include "csv.h"
 #include "html.h"
 #include "print.h"
+#include "provider_options.h"
 #include "record.h"
 #include "terminal.h"
 
@@ -121,7 +122,11 @@ static void report_head(const struct session *s)
     print_line(" Queue pairs     : %-6u Window : %u%s", (unsigned)s->qps, (unsigned)s->window,
                s->window < o->window ? " (limited by the adapters)" : "");
     print_line(" Inline          : %-6u Burst  : %u", (unsigned)s->inline_size, (unsigned)o->burst);
-    print_line(" CRC             : %-6s Waiting: %s", o->config.crc ? "on" : "off", o->events ? "events" : "polling");
+    if (o->config.crc == PROVIDER_NOT_GIVEN)
+        print_line(" Waiting         : %s", o->events ? "events" : "polling");
+    else
+        print_line(" CRC             : %-6s Waiting: %s", o->config.crc ? "on" : "off",
+                   o->events ? "events" : "polling");
     print_line(" Read limits     : inbound %u, outbound %u", (unsigned)at.ird, (unsigned)at.ord);
     print_line(" Data            : %s", s->check ? "checked" : "not checked");
     print_line(" Local address   : %s", at.local);

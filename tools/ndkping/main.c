@@ -4,6 +4,7 @@
 
 #include "json_output.h"
 #include "print.h"
+#include "provider_options.h"
 #include "roles.h"
 
 enum { JSON_FORMAT = 1 };
@@ -20,8 +21,9 @@ static bool ndkping_resolve(struct endpoint *e, json_t *result)
 
 static int ndkping_run(struct options *o, json_t *result)
 {
-    NTSTATUS status = ondk_configure(&o->config);
+    NTSTATUS status = provider_options_configure(&o->config);
 
+    provider_options_print();
     if (!NT_SUCCESS(status))
         return roles_report_failed("ondk_configure", status, 0, result);
     if (!ndkping_resolve(&o->server_address, result) || !ndkping_resolve(&o->client_address, result))
@@ -43,6 +45,7 @@ int main(int argc, char **argv)
         return NDKPING_USAGE;
     result = json_output_begin("ndkping", JSON_FORMAT);
     json_object_set_new(result, "role", json_string(o.server ? "server" : "client"));
+    provider_options_add(result);
     code = ndkping_run(&o, result);
     if (code == NDKPING_OK)
         print_line("ndkping %s completes", o.server ? "server" : "client");

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "connection_options.h"
 #include "number.h"
+#include "provider_options.h"
 #include "rping.h"
 
 /* The default time limit of an answer. It is above unacked_ms: if the peer's host is silent, TCP gives up earlier. */
@@ -155,6 +156,7 @@ static const struct command_option known_options[] = {
     { "--profile", OPTION_PROFILES, "imitate a card's limits", CALL_AT(config, option_set_profile) },
     { "--timeout", "SECONDS", "time limit of each step of the connection, and of each answer to a ping",
       CALL(options_set_timeout), .low = 0.001, .high = 3600, .standard = "10; answers 40" },
+    PROVIDER_OPTION(offsetof(struct options, provider)),
 
     { .text = "Server" },
     { "-ServerIf, --server-if", "INTERFACE", "index or name (default: the one that owns the address)",
@@ -193,7 +195,8 @@ static const struct command_status statuses[] = {
     { NDKPING_FAILED,
       "a name has no address, or a connection or a request failed; of a server's several clients: any" },
     { NDKPING_USAGE,
-      "wrong usage, a file that cannot be opened, or an ONDK_ variable of the environment that is not used" },
+      "wrong usage, a file that cannot be opened, a provider that cannot be used, or an ONDK_ variable of the "
+      "environment that is not used" },
     { NDKPING_DATA, "data differed" },
     { NDKPING_NOBODY, "server: nobody connected in time" },
     { NDKPING_LOST, "the output could not be written completely" },
@@ -241,21 +244,26 @@ static int options_check(const struct options *o)
 
 int options_parse(struct options *o, int argc, char **argv)
 {
+    char error[512];
     int code;
 
     memset(o, 0, sizeof *o);
-    ondk_config_init(&o->config);
+    provider_options_init(&o->config);
     o->ird = o->ord = 8;
     o->step_ms = DEFAULT_STEP_MS;
     code = command_parse(&command, o, argc, argv);
     if (code >= 0)
         return code;
     code = options_check(o);
+    if (code >= 0)
+        return code;
+    if (!provider_options_load(o->provider, &o->config, error, sizeof error))
+        return command_usage_error(&command, "%s", error);
     if (!o->has_count)
         o->count = o->has_interval ? 0 : 1;
     if (!o->size)
         o->size = o->server ? RPING_MAX_DATA : 64;
     if (!o->persistent && !o->clients)
         o->clients = 1;
-    return code;
+    return -1;
 }

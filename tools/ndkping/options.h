@@ -41,7 +41,8 @@ struct options {
     uint32_t ird, ord;
     uint8_t private_data[512];
     uint32_t private_len;
-    ondk_config_t config;
+    const char *provider; /* the file of a provider module, or NULL for OpenNDK */
+    ondk_config_t config; /* the settings that the options give: see provider_options.h */
 };
 
 /* Fills in *o and returns -1. If help or an error was printed instead, returns the exit code of the program. */

@@ -316,6 +316,8 @@ class WrongUsage(Case):
         self.check("--provider", "./no_such.so", says="no_such.so")
         self.check("--provider", "libm.so.6", says="ndkconform_provider")
         self.check("--provider", MODULES / "conform_other_interface.so", says="expected interface 1, saw 2")
+        self.check("--provider", MODULES / "conform_unusable.so", says="no such card")
+        self.check("--provider", MODULES / "conform_incomplete.so", says="only set may be NULL")
 
 
 if __name__ == "__main__":

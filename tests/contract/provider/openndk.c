@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OpenNDK as a provider for ndkconform. Nothing else of ndkconform includes its headers. */
+/* OpenNDK as a provider module. Nothing else of ndkconform includes its headers. */
 #include "ndkconform/provider.h"
 
 #include <string.h>
@@ -24,7 +24,10 @@ static const struct {
     SETTING(crc), SETTING(rtr), SETTING(max_fpdu), SETTING(nudge_ms), SETTING(shards),
     SETTING(notify_us), SETTING(stall_ms), SETTING(srq_stall_ms), SETTING(unacked_ms),
     SETTING(max_srq_depth), SETTING(fast_register_pages), SETTING(max_window_kib), SETTING(cq_resize),
-    SETTING(cq_moderation),
+    SETTING(cq_moderation), SETTING(max_inbound_reads), SETTING(max_outbound_reads), SETTING(max_initiator_sge),
+    SETTING(max_receive_sge), SETTING(max_read_sge), SETTING(max_inline), SETTING(max_initiator_depth),
+    SETTING(max_receive_depth), SETTING(max_cq_depth), SETTING(max_registration_kib), SETTING(max_transfer),
+    SETTING(read_local_invalidate),
 };
 /* clang-format on */
 

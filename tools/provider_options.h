@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --provider, and the options that configure the provider. A tool parses such options into an ondk_config_t, whichever
+ * provider it uses. OpenNDK then gets the whole configuration. A foreign provider gets the settings that options give,
+ * one by one, by the names that ndkconform/provider.h lists.
+ */
+#ifndef TOOLS_PROVIDER_OPTIONS_H
+#define TOOLS_PROVIDER_OPTIONS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ndk/ndkpi.h"
+#include "openndk/config.h"
+
+/* The row of the option table. `offset` is that of a const char *, which is NULL without the option. */
+#define PROVIDER_OPTION(offset)                                                                                        \
+    {                                                                                                                  \
+        "--provider", "MODULE", "use the NDK provider of this shared object instead of OpenNDK", COMMAND_TEXT,         \
+            .at = offset                                                                                               \
+    }
+
+/* The value of a setting that no option gives. */
+#define PROVIDER_NOT_GIVEN 0xfffffffeu
+
+/* Must be called before the options are parsed. Sets all of *config to PROVIDER_NOT_GIVEN. */
+void provider_options_init(ondk_config_t *config);
+/*
+ * Must be called after the options are parsed. If `module` is not NULL, loads it, and applies the given settings of
+ * *config to it. Otherwise completes *config with OpenNDK's defaults and the environment. Returns false, with one line in
+ * error, if the module cannot be used, or does not support a setting.
+ */
+bool provider_options_load(const char *module, ondk_config_t *config, char *error, size_t size);
+/* Configures OpenNDK. Does nothing if the provider is foreign. */
+NTSTATUS provider_options_configure(const ondk_config_t *config);
+
+/* If the provider is foreign, prints a line with its name, version and module. Otherwise does nothing. */
+void provider_options_print(void);
+/* If the provider is foreign, adds the same as the member "provider" of *object. Otherwise does nothing. */
+void provider_options_add(json_t *object);
+
+#endif
