@@ -9,9 +9,14 @@
 
 enum { POLL_MS = 10, MAX_SILENT_MS = 3000 };
 
+struct adapter {
+    struct proxy p;
+    NDK_ADAPTER_INFO info; /* all zero except Version if the provider does not return it */
+};
+
 static NTSTATUS verify_adapter_query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkQueryAdapterInfo");
+    PROXY_CALL(p, pub, "NdkQueryAdapterInfo");
     NDK_ADAPTER *real = p ? p->real : NULL;
 
     verify_check_irql("NdkQueryAdapterInfo", VERIFY_PASSIVE_LEVEL);
@@ -27,7 +32,7 @@ static void adapter_on_lam_built(struct proxy *p, NTSTATUS status, void *lam)
 static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done,
                                          PVOID context, NDK_LOGICAL_ADDRESS_MAPPING *lam, ULONG *size, ULONG *fbo)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkBuildLAM");
+    PROXY_CALL(p, pub, "NdkBuildLAM");
     NDK_ADAPTER *real = p ? p->real : NULL;
     struct async_call *c;
 
@@ -87,7 +92,7 @@ static void adapter_check_lam_unused(const struct proxy *p, const NDK_LOGICAL_AD
 
 static VOID verify_adapter_release_lam(NDK_ADAPTER *pub, NDK_LOGICAL_ADDRESS_MAPPING *lam)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkReleaseLAM");
+    PROXY_CALL(p, pub, "NdkReleaseLAM");
     NDK_ADAPTER *real = p ? p->real : NULL;
 
     if (!real)
@@ -110,12 +115,22 @@ static const NDK_ADAPTER_DISPATCH adapter_dispatch = {
     .NdkReleaseLAM = verify_adapter_release_lam,
 };
 
+const NDK_ADAPTER_INFO *proxy_adapter_info(const struct proxy *p)
+{
+    return &((const struct adapter *)proxy_adapter(p))->info;
+}
+
 NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine)
 {
-    struct proxy *p = proxy_create(sizeof *p, NdkObjectTypeAdapter, &adapter_dispatch, NULL);
+    struct proxy *p = proxy_create(sizeof(struct adapter), NdkObjectTypeAdapter, &adapter_dispatch, NULL);
+    NDK_ADAPTER_INFO *info;
+    ULONG size = sizeof *info;
 
     if (!p)
         return NULL;
+    info = &((struct adapter *)p)->info;
+    if (!NT_SUCCESS(provider->Dispatch->NdkQueryAdapterInfo(provider, info, &size)))
+        *info = (NDK_ADAPTER_INFO){ .Version = provider->Header.Version };
     p->created_by.entry = routine;
     proxy_set_real(p, provider);
     proxy_insert(p);

@@ -39,6 +39,7 @@ static void async_call_on_completion(PVOID context, NTSTATUS status)
     void *consumer_context = c->context;
 
     pending_complete(&c->pending, __builtin_frame_address(0));
+    call_set_completed(c->object);
     if (c->on_completed)
         c->on_completed(c->object, status, c->subject);
     free(c);

@@ -5,7 +5,8 @@
 
 static ULONG verify_cq_get_results(NDK_CQ *pub, NDK_RESULT results[], ULONG count)
 {
-    struct queue *cq = (struct queue *)PROXY_ENTER(pub, "NdkGetCqResults");
+    PROXY_CALL(called, pub, "NdkGetCqResults");
+    struct queue *cq = (struct queue *)called;
 
     if (!cq)
         return 0;
@@ -19,7 +20,8 @@ static ULONG verify_cq_get_results(NDK_CQ *pub, NDK_RESULT results[], ULONG coun
 
 static ULONG verify_cq_get_results_ex(NDK_CQ *pub, NDK_RESULT_EX results[], ULONG count)
 {
-    struct queue *cq = (struct queue *)PROXY_ENTER(pub, "NdkGetCqResultsEx");
+    PROXY_CALL(called, pub, "NdkGetCqResultsEx");
+    struct queue *cq = (struct queue *)called;
 
     if (!cq)
         return 0;
@@ -33,7 +35,7 @@ static ULONG verify_cq_get_results_ex(NDK_CQ *pub, NDK_RESULT_EX results[], ULON
 
 static VOID verify_cq_arm(NDK_CQ *pub, ULONG type)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkArmCq");
+    PROXY_CALL(p, pub, "NdkArmCq");
     NDK_CQ *real = p ? p->real : NULL;
 
     if (real)
@@ -42,7 +44,7 @@ static VOID verify_cq_arm(NDK_CQ *pub, ULONG type)
 
 static NTSTATUS verify_cq_resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkResizeCq");
+    PROXY_CALL(p, pub, "NdkResizeCq");
     NDK_CQ *real = p ? p->real : NULL;
     struct async_call *c;
 
@@ -55,7 +57,7 @@ static NTSTATUS verify_cq_resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLE
 
 static NTSTATUS verify_cq_control_moderation(NDK_CQ *pub, ULONG interval, ULONG count)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkControlCqInterruptModeration");
+    PROXY_CALL(p, pub, "NdkControlCqInterruptModeration");
     NDK_CQ *real = p ? p->real : NULL;
 
     return real ? real->Dispatch->NdkControlCqInterruptModeration(real, interval, count) : STATUS_INVALID_DEVICE_STATE;
@@ -81,7 +83,7 @@ static void cq_on_notification(PVOID proxy, NTSTATUS status)
 NTSTATUS verify_create_cq(NDK_ADAPTER *pub, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, PVOID notify_context,
                           GROUP_AFFINITY *affinity, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_CQ **out)
 {
-    struct proxy *parent = PROXY_ENTER(pub, "NdkCreateCq");
+    PROXY_CALL(parent, pub, "NdkCreateCq");
     NDK_ADAPTER *real = parent ? parent->real : NULL;
     struct queue *q;
     NDK_CQ *made = NULL;

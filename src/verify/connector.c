@@ -121,7 +121,7 @@ static NTSTATUS verify_connector_connect(NDK_CONNECTOR *pub, NDK_QP *qp, CONST P
                                          ULONG outbound, CONST PVOID data, ULONG data_length,
                                          NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkConnect");
+    PROXY_CALL(p, pub, "NdkConnect");
     NDK_CONNECTOR *real = p ? p->real : NULL;
     struct mapped_address from, to;
     struct async_call *c;
@@ -143,7 +143,7 @@ static NTSTATUS verify_connector_connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, 
                                                 NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     static const char routine[] = "NdkConnectWithSharedEndpoint";
-    struct proxy *p = PROXY_ENTER(pub, routine);
+    PROXY_CALL(p, pub, routine);
     NDK_CONNECTOR *real = p ? p->real : NULL;
     struct mapped_address to;
     struct async_call *c;
@@ -174,7 +174,7 @@ struct establish_call {
 static NTSTATUS connector_begin_establish(struct establish_call *call, NDK_CONNECTOR *pub, const char *routine,
                                           struct disconnect_event event, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    struct proxy *p = PROXY_ENTER(pub, routine);
+    PROXY_CALL(p, pub, routine);
 
     call->real = p ? p->real : NULL;
     if (!call->real)
@@ -252,7 +252,7 @@ static NTSTATUS verify_connector_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG
 
 static NTSTATUS verify_connector_reject(NDK_CONNECTOR *pub, CONST PVOID data, ULONG length)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkReject");
+    PROXY_CALL(p, pub, "NdkReject");
     NDK_CONNECTOR *real = p ? p->real : NULL;
 
     return real ? real->Dispatch->NdkReject(real, data, length) : STATUS_INVALID_DEVICE_STATE;
@@ -261,7 +261,7 @@ static NTSTATUS verify_connector_reject(NDK_CONNECTOR *pub, CONST PVOID data, UL
 static NTSTATUS verify_connector_get_data(NDK_CONNECTOR *pub, ULONG *inbound, ULONG *outbound, PVOID data,
                                           ULONG *length)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkGetConnectionData");
+    PROXY_CALL(p, pub, "NdkGetConnectionData");
     NDK_CONNECTOR *real = p ? p->real : NULL;
 
     return real ? real->Dispatch->NdkGetConnectionData(real, inbound, outbound, data, length)
@@ -270,7 +270,7 @@ static NTSTATUS verify_connector_get_data(NDK_CONNECTOR *pub, ULONG *inbound, UL
 
 static NTSTATUS verify_connector_local_address(NDK_CONNECTOR *pub, PSOCKADDR address, ULONG *length)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkGetLocalAddress");
+    PROXY_CALL(p, pub, "NdkGetLocalAddress");
     NDK_CONNECTOR *real = p ? p->real : NULL;
 
     return real ? address_to_consumer(real->Dispatch->NdkGetLocalAddress(real, address, length), address, length)
@@ -279,7 +279,7 @@ static NTSTATUS verify_connector_local_address(NDK_CONNECTOR *pub, PSOCKADDR add
 
 static NTSTATUS verify_connector_peer_address(NDK_CONNECTOR *pub, PSOCKADDR address, ULONG *length)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkGetPeerAddress");
+    PROXY_CALL(p, pub, "NdkGetPeerAddress");
     NDK_CONNECTOR *real = p ? p->real : NULL;
 
     return real ? address_to_consumer(real->Dispatch->NdkGetPeerAddress(real, address, length), address, length)
@@ -299,7 +299,7 @@ static void connector_on_disconnected(struct proxy *p, NTSTATUS status, void *su
 
 static NTSTATUS verify_connector_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkDisconnect");
+    PROXY_CALL(p, pub, "NdkDisconnect");
     NDK_CONNECTOR *real = p ? p->real : NULL;
     struct async_call *c;
 
@@ -339,7 +339,8 @@ struct proxy *connector_proxy_create(struct proxy *parent)
 
 NTSTATUS verify_create_connector(NDK_ADAPTER *pub, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_CONNECTOR **out)
 {
-    struct proxy *parent = PROXY_ENTER(pub, "NdkCreateConnector"), *p;
+    PROXY_CALL(parent, pub, "NdkCreateConnector");
+    struct proxy *p;
     NDK_ADAPTER *real = parent ? parent->real : NULL;
     NDK_CONNECTOR *made = NULL;
 

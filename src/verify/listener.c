@@ -9,7 +9,7 @@
 static NTSTATUS verify_listener_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, ULONG length,
                                        NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkListen");
+    PROXY_CALL(p, pub, "NdkListen");
     NDK_LISTENER *real = p ? p->real : NULL;
     struct mapped_address at;
     struct async_call *c;
@@ -23,7 +23,7 @@ static NTSTATUS verify_listener_listen(NDK_LISTENER *pub, CONST PSOCKADDR addres
 
 static NTSTATUS verify_listener_local_address(NDK_LISTENER *pub, PSOCKADDR address, ULONG *length)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkGetLocalAddress");
+    PROXY_CALL(p, pub, "NdkGetLocalAddress");
     NDK_LISTENER *real = p ? p->real : NULL;
 
     return real ? address_to_consumer(real->Dispatch->NdkGetLocalAddress(real, address, length), address, length)
@@ -32,7 +32,7 @@ static NTSTATUS verify_listener_local_address(NDK_LISTENER *pub, PSOCKADDR addre
 
 static VOID verify_listener_control_events(NDK_LISTENER *pub, BOOLEAN pause)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkControlConnectEvents");
+    PROXY_CALL(p, pub, "NdkControlConnectEvents");
     NDK_LISTENER *real = p ? p->real : NULL;
 
     if (real)
@@ -68,7 +68,8 @@ static void listener_on_connect_event(PVOID listener, NDK_CONNECTOR *real)
 NTSTATUS verify_create_listener(NDK_ADAPTER *pub, NDK_FN_CONNECT_EVENT_CALLBACK event, PVOID event_context,
                                 NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_LISTENER **out)
 {
-    struct proxy *parent = PROXY_ENTER(pub, "NdkCreateListener"), *p;
+    PROXY_CALL(parent, pub, "NdkCreateListener");
+    struct proxy *p;
     NDK_ADAPTER *real = parent ? parent->real : NULL;
     NDK_LISTENER *made = NULL;
 
@@ -90,7 +91,7 @@ NTSTATUS verify_create_listener(NDK_ADAPTER *pub, NDK_FN_CONNECT_EVENT_CALLBACK 
 
 static NTSTATUS verify_endpoint_local_address(NDK_SHARED_ENDPOINT *pub, PSOCKADDR address, ULONG *length)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkGetLocalAddress");
+    PROXY_CALL(p, pub, "NdkGetLocalAddress");
     NDK_SHARED_ENDPOINT *real = p ? p->real : NULL;
 
     return real ? address_to_consumer(real->Dispatch->NdkGetLocalAddress(real, address, length), address, length)
@@ -107,7 +108,8 @@ NTSTATUS verify_create_shared_endpoint(NDK_ADAPTER *pub, CONST PSOCKADDR address
                                        NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_SHARED_ENDPOINT **out)
 {
     static const char routine[] = "NdkCreateSharedEndpoint";
-    struct proxy *parent = PROXY_ENTER(pub, routine), *p;
+    PROXY_CALL(parent, pub, routine);
+    struct proxy *p;
     NDK_ADAPTER *real = parent ? parent->real : NULL;
     struct mapped_address at;
     NDK_SHARED_ENDPOINT *made = NULL;

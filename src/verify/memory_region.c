@@ -42,7 +42,7 @@ static void mr_on_deregistered(struct proxy *mr, NTSTATUS status, void *subject)
 static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flags, NDK_FN_REQUEST_COMPLETION done,
                                    PVOID context)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkRegisterMr");
+    PROXY_CALL(p, pub, "NdkRegisterMr");
     NDK_MR *real = p ? p->real : NULL;
     struct async_call *c;
     NTSTATUS status;
@@ -61,7 +61,7 @@ static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG f
 
 static NTSTATUS verify_mr_deregister(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkDeregisterMr");
+    PROXY_CALL(p, pub, "NdkDeregisterMr");
     NDK_MR *real = p ? p->real : NULL;
     struct async_call *c;
 
@@ -75,7 +75,7 @@ static NTSTATUS verify_mr_deregister(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done
 static NTSTATUS verify_mr_initialize_fast_register(NDK_MR *pub, ULONG pages, BOOLEAN remote,
                                                    NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkInitializeFastRegisterMr");
+    PROXY_CALL(p, pub, "NdkInitializeFastRegisterMr");
     NDK_MR *real = p ? p->real : NULL;
     struct async_call *c;
     NTSTATUS status;
@@ -92,7 +92,7 @@ static NTSTATUS verify_mr_initialize_fast_register(NDK_MR *pub, ULONG pages, BOO
 
 static UINT32 verify_mr_remote_token(NDK_MR *pub)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkGetRemoteTokenFromMr");
+    PROXY_CALL(p, pub, "NdkGetRemoteTokenFromMr");
     NDK_MR *real = p ? p->real : NULL;
 
     return real ? real->Dispatch->NdkGetRemoteTokenFromMr(real) : 0;
@@ -100,7 +100,7 @@ static UINT32 verify_mr_remote_token(NDK_MR *pub)
 
 static UINT32 verify_mr_local_token(NDK_MR *pub)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkGetLocalTokenFromMr");
+    PROXY_CALL(p, pub, "NdkGetLocalTokenFromMr");
     NDK_MR *real = p ? p->real : NULL;
 
     return real ? real->Dispatch->NdkGetLocalTokenFromMr(real) : 0;
@@ -118,7 +118,8 @@ static const NDK_MR_DISPATCH mr_dispatch = {
 
 NTSTATUS verify_create_mr(NDK_PD *pub, BOOLEAN fast, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_MR **out)
 {
-    struct proxy *parent = PROXY_ENTER(pub, "NdkCreateMr"), *p;
+    PROXY_CALL(parent, pub, "NdkCreateMr");
+    struct proxy *p;
     NDK_PD *real = parent ? parent->real : NULL;
     NDK_MR *made = NULL;
 
@@ -135,7 +136,7 @@ NTSTATUS verify_create_mr(NDK_PD *pub, BOOLEAN fast, NDK_FN_CREATE_COMPLETION do
 
 static UINT32 verify_mw_remote_token(NDK_MW *pub)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkGetRemoteTokenFromMw");
+    PROXY_CALL(p, pub, "NdkGetRemoteTokenFromMw");
     NDK_MW *real = p ? p->real : NULL;
 
     return real ? real->Dispatch->NdkGetRemoteTokenFromMw(real) : 0;
@@ -149,7 +150,8 @@ static const NDK_MW_DISPATCH mw_dispatch = {
 
 NTSTATUS verify_create_mw(NDK_PD *pub, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_MW **out)
 {
-    struct proxy *parent = PROXY_ENTER(pub, "NdkCreateMw"), *p;
+    PROXY_CALL(parent, pub, "NdkCreateMw");
+    struct proxy *p;
     NDK_PD *real = parent ? parent->real : NULL;
     NDK_MW *made = NULL;
 

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/spin.h"
+#include "verify/call.h"
 #include "verify/pending.h"
 #include "verify/rules.h"
 
@@ -19,15 +19,6 @@ static struct spin list_lock; /* guards `elsewhere` and `on_stacks` */
 static struct pending_list elsewhere = TAILQ_HEAD_INITIALIZER(elsewhere);
 static struct pending_list on_stacks = TAILQ_HEAD_INITIALIZER(on_stacks);
 static atomic_int on_stacks_count; /* the length of on_stacks; while it is 0, no call searches on_stacks */
-
-static int pending_this_thread(void)
-{
-    static _Thread_local int id;
-
-    if (!id)
-        id = (int)syscall(SYS_gettid);
-    return id;
-}
 
 static struct pending_list *pending_list_of(const struct pending *p)
 {
@@ -43,7 +34,7 @@ void pending_begin(struct pending *p, const struct pending_object *object, const
     p->routine = routine;
     p->object = *object;
     p->context = context;
-    p->thread = stack_contains(context) ? pending_this_thread() : 0;
+    p->thread = stack_contains(context) ? verify_this_thread() : 0;
     p->reported = false;
     stack_capture(&p->by, by);
     p->by.entry = routine;
@@ -121,7 +112,7 @@ void pending_complete(struct pending *p, const void *frame)
     pending_remove(p); /* no other thread changes *p after this */
     if (!thread || p->reported || !verify_on())
         return;
-    uintptr_t sp = thread == pending_this_thread() ? (uintptr_t)frame : pending_thread_sp(thread);
+    uintptr_t sp = thread == verify_this_thread() ? (uintptr_t)frame : pending_thread_sp(thread);
     if (sp > (uintptr_t)context)
         pending_report_dead(routine, context, &by, "when the completion came");
 }
@@ -133,7 +124,7 @@ void pending_check_stack(const char *routine, const void *frame)
 
     if (!verify_on() || atomic_load_explicit(&on_stacks_count, memory_order_relaxed) == 0)
         return;
-    thread = pending_this_thread();
+    thread = verify_this_thread();
     spin_lock(&list_lock);
     TAILQ_FOREACH (p, &on_stacks, list)
         if (p->thread == thread && !p->reported && (uintptr_t)p->context < (uintptr_t)frame)

@@ -4,7 +4,7 @@
 
 static VOID verify_pd_privileged_token(NDK_PD *pub, UINT32 *token)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkGetPrivilegedMemoryRegionToken");
+    PROXY_CALL(p, pub, "NdkGetPrivilegedMemoryRegionToken");
     NDK_PD *real = p ? p->real : NULL;
 
     if (real)
@@ -24,7 +24,8 @@ static const NDK_PD_DISPATCH pd_dispatch = {
 
 NTSTATUS verify_create_pd(NDK_ADAPTER *pub, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_PD **out)
 {
-    struct proxy *parent = PROXY_ENTER(pub, "NdkCreatePd"), *p;
+    PROXY_CALL(parent, pub, "NdkCreatePd");
+    struct proxy *p;
     NDK_ADAPTER *real = parent ? parent->real : NULL;
     NDK_PD *made = NULL;
 

@@ -213,13 +213,6 @@ static void proxy_report_closed(enum verify_rule rule, const struct proxy *p, co
                   (const void *)p);
 }
 
-struct proxy *proxy_enter(const void *pub, const char *routine, const void *frame)
-{
-    verify_check_irql(routine, VERIFY_DISPATCH_LEVEL);
-    pending_check_stack(routine, frame);
-    return proxy_real_at(pub, routine) ? (struct proxy *)(uintptr_t)pub : NULL;
-}
-
 /* An adapter can be used while its close waits, because objects that are still open may need calls on it. */
 static bool proxy_is_usable(const struct proxy *p)
 {
@@ -242,7 +235,7 @@ void *proxy_real_at(const void *pub, const char *routine)
 
 NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION version, NDK_EXTENSION_INTERFACE *out)
 {
-    struct proxy *p = PROXY_ENTER(header, "NdkQueryExtension");
+    PROXY_CALL(p, header, "NdkQueryExtension");
 
     if (!p)
         return STATUS_INVALID_DEVICE_STATE;

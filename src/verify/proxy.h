@@ -14,6 +14,7 @@
 
 #include <ndk/ndkpi.h>
 
+#include "verify/call.h"
 #include "verify/host.h"
 #include "verify/pending.h"
 #include "verify/rules.h"
@@ -32,6 +33,8 @@ struct proxy {
     NDK_OBJECT_TYPE type;
     uint64_t serial; /* see struct verify_open */
     atomic_int state, refs;
+    atomic_uint completions; /* asynchronous calls on the object that have completed by a callback */
+    struct call_history history;
     struct proxy *adapter;            /* NULL for an adapter */
     atomic_int children;              /* in an adapter: the number of its objects that are not closed */
     void (*on_end)(struct proxy *p);  /* called when the object is closed or its creation failed; may be NULL */
@@ -60,6 +63,8 @@ struct proxy {
 const char *proxy_type_name(const struct proxy *p);
 /* Returns the adapter of a proxy, which may be the proxy itself. */
 const struct proxy *proxy_adapter(const struct proxy *p);
+/* Returns what NdkQueryAdapterInfo of the proxy's adapter returned when the adapter was wrapped. */
+const NDK_ADAPTER_INFO *proxy_adapter_info(const struct proxy *p);
 
 /* ---- Creation ---- */
 
@@ -87,12 +92,6 @@ void proxy_set_real(struct proxy *p, void *real);
 /* ---- Use ---- */
 
 /*
- * Begins a consumer's call on an object: checks the IRQL, the caller's stack, and that the object is open. Returns the
- * proxy. Returns NULL if `pub` is NULL or the object is closed. Reports a closed object.
- */
-struct proxy *proxy_enter(const void *pub, const char *routine, const void *frame);
-#define PROXY_ENTER(pub_, routine) proxy_enter(pub_, routine, __builtin_frame_address(0))
-/*
  * Returns the provider's object of a proxy that is an argument of a call. Returns NULL if `pub` is NULL or the object
  * is closed. Reports a closed object.
  */
@@ -105,10 +104,10 @@ NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION 
 /* Calls a routine of the consumer between the host's callback_begin and callback_end. */
 #define PROXY_CALLBACK(name, routine, ...)                                                                             \
     do {                                                                                                               \
-        const struct verify_host *host_ = verify_host();                                                               \
-        uint64_t mark_ = host_->callback_begin();                                                                      \
+        struct callback callback_;                                                                                     \
+        callback_begin(&callback_, name);                                                                              \
         (routine)(__VA_ARGS__);                                                                                        \
-        host_->callback_end(mark_, name, (const void *)(uintptr_t)(routine));                                          \
+        callback_end(&callback_, (const void *)(uintptr_t)(routine));                                                  \
     } while (0)
 
 /* ---- Close ---- */

@@ -4,7 +4,7 @@
 
 static VOID verify_qp_flush(NDK_QP *pub)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkFlush");
+    PROXY_CALL(p, pub, "NdkFlush");
     NDK_QP *real = p ? p->real : NULL;
 
     if (real)
@@ -13,7 +13,8 @@ static VOID verify_qp_flush(NDK_QP *pub)
 
 /* Begins a post. Defines qp, real (the provider's queue pair; NULL if qp is closed) and record (the post's context). */
 #define QP_BEGIN_POST(routine, sgl, sges, flags)                                                                       \
-    struct queue *qp = (struct queue *)PROXY_ENTER(pub, routine);                                                      \
+    PROXY_CALL(called, pub, routine);                                                                                  \
+    struct queue *qp = (struct queue *)called;                                                                         \
     NDK_QP *real = qp ? qp->p.real : NULL;                                                                             \
     void *record = real ? posted_add(&qp->posted, routine, context, sgl, sges, flags) : NULL
 
@@ -97,7 +98,8 @@ static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, 
                                         CONST NDK_LOGICAL_ADDRESS *pages, ULONG fbo, SIZE_T length, PVOID base,
                                         ULONG flags)
 {
-    struct queue *qp = (struct queue *)PROXY_ENTER(pub, "NdkFastRegister");
+    PROXY_CALL(called, pub, "NdkFastRegister");
+    struct queue *qp = (struct queue *)called;
     NDK_MR *region = PROXY_REAL(mr, "NdkFastRegister");
     NDK_QP *real = qp ? qp->p.real : NULL;
     NDK_SGE runs[POSTED_MAX_SGES];
@@ -153,7 +155,7 @@ NTSTATUS verify_create_qp(NDK_PD *pub, NDK_CQ *receive_cq, NDK_CQ *initiator_cq,
                           ULONG initiator_depth, ULONG receive_sges, ULONG initiator_sges, ULONG inline_size,
                           NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_QP **out)
 {
-    struct proxy *parent = PROXY_ENTER(pub, "NdkCreateQp");
+    PROXY_CALL(parent, pub, "NdkCreateQp");
     NDK_PD *real = parent ? parent->real : NULL;
     NDK_CQ *real_receive = PROXY_REAL(receive_cq, "NdkCreateQp");
     NDK_CQ *real_initiator = PROXY_REAL(initiator_cq, "NdkCreateQp");
@@ -180,7 +182,7 @@ NTSTATUS verify_create_qp_with_srq(NDK_PD *pub, NDK_CQ *receive_cq, NDK_CQ *init
                                    PVOID qp_context, ULONG initiator_depth, ULONG initiator_sges, ULONG inline_size,
                                    NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_QP **out)
 {
-    struct proxy *parent = PROXY_ENTER(pub, "NdkCreateQpWithSrq");
+    PROXY_CALL(parent, pub, "NdkCreateQpWithSrq");
     NDK_PD *real = parent ? parent->real : NULL;
     NDK_CQ *real_receive = PROXY_REAL(receive_cq, "NdkCreateQpWithSrq");
     NDK_CQ *real_initiator = PROXY_REAL(initiator_cq, "NdkCreateQpWithSrq");

@@ -6,7 +6,7 @@
 static NTSTATUS verify_srq_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUEST_COMPLETION done,
                                   PVOID context)
 {
-    struct proxy *p = PROXY_ENTER(pub, "NdkModifySrq");
+    PROXY_CALL(p, pub, "NdkModifySrq");
     NDK_SRQ *real = p ? p->real : NULL;
     struct async_call *c;
 
@@ -20,7 +20,8 @@ static NTSTATUS verify_srq_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, ND
 
 static NTSTATUS verify_srq_receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *sgl, ULONG sges)
 {
-    struct queue *q = (struct queue *)PROXY_ENTER(pub, "NdkSrqReceive");
+    PROXY_CALL(called, pub, "NdkSrqReceive");
+    struct queue *q = (struct queue *)called;
     NDK_SRQ *real = q ? q->p.real : NULL;
     void *record;
 
@@ -48,7 +49,7 @@ NTSTATUS verify_create_srq(NDK_PD *pub, ULONG depth, ULONG sges, ULONG threshold
                            NDK_FN_SRQ_NOTIFICATION_CALLBACK notify, PVOID notify_context, GROUP_AFFINITY *affinity,
                            NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_SRQ **out)
 {
-    struct proxy *parent = PROXY_ENTER(pub, "NdkCreateSrq");
+    PROXY_CALL(parent, pub, "NdkCreateSrq");
     NDK_PD *real = parent ? parent->real : NULL;
     struct queue *q;
     NDK_SRQ *made = NULL;

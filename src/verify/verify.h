@@ -14,6 +14,7 @@
  *   report.h, rules.h            the mode, the report, the rules about NDK
  *   stack.h, stack_intern.h      call stacks
  *   proxy.h                      the base of all proxies; each type of object has a file
+ *   call.h                       the consumer's calls and callbacks that are in progress
  *   async_call.h, pending.h      calls that complete by a callback, and their contexts
  *   queue.h, posted.h            queues, and the records of posted requests
  *

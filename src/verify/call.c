@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls and callbacks of a thread: see call.h. */
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "verify/call.h"
+#include "verify/host.h"
+#include "verify/pending.h"
+#include "verify/proxy.h"
+
+static _Thread_local const struct call *innermost_call;
+static _Thread_local const struct callback *innermost_callback;
+
+const struct call *call_current(void)
+{
+    return innermost_call;
+}
+
+const char *callback_current(void)
+{
+    return innermost_callback ? innermost_callback->name : NULL;
+}
+
+int verify_this_thread(void)
+{
+    static _Thread_local int id;
+
+    if (!id)
+        id = (int)syscall(SYS_gettid);
+    return id;
+}
+
+static void call_record(struct call_history *history, const char *routine)
+{
+    unsigned at = atomic_fetch_add_explicit(&history->count, 1, memory_order_relaxed) % CALL_HISTORY;
+
+    atomic_store_explicit(&history->last[at].routine, routine, memory_order_relaxed);
+    atomic_store_explicit(&history->last[at].thread, verify_this_thread(), memory_order_relaxed);
+}
+
+void call_begin(struct call *c, const void *pub, const char *routine, const void *by, const void *frame)
+{
+    *c = (struct call){ .routine = routine, .by = by, .outer = innermost_call };
+    innermost_call = c;
+    verify_check_irql(routine, VERIFY_DISPATCH_LEVEL);
+    pending_check_stack(routine, frame);
+    if (!proxy_real_at(pub, routine))
+        return;
+    c->p = (struct proxy *)(uintptr_t)pub;
+    proxy_ref(c->p);
+    c->completions = atomic_load_explicit(&c->p->completions, memory_order_relaxed);
+    call_record(&c->p->history, routine);
+}
+
+void call_end(struct call *c)
+{
+    innermost_call = c->outer;
+    if (c->p)
+        proxy_unref(c->p);
+}
+
+void call_set_completed(struct proxy *p)
+{
+    atomic_fetch_add(&p->completions, 1);
+}
+
+void callback_begin(struct callback *c, const char *name)
+{
+    *c = (struct callback){ .name = name, .outer = innermost_callback };
+    innermost_callback = c;
+    c->mark = verify_host()->callback_begin();
+}
+
+void callback_end(struct callback *c, const void *routine)
+{
+    verify_host()->callback_end(c->mark, c->name, routine);
+    innermost_callback = c->outer;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A consumer's call, from its entry to its return. The proxy's function has the struct on its stack, and the calls of a
+ * thread form a chain: a callback that runs inside a call may call again. During the call the proxy stays in memory.
+ *
+ * No lock is held while the provider's function runs, so calls that race in the consumer also race in the provider.
+ */
+#ifndef VERIFY_CALL_H
+#define VERIFY_CALL_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct proxy;
+
+struct call {
+    struct proxy *p;       /* the object that is called; NULL if it is NULL or closed */
+    const char *routine;   /* "NdkSend" */
+    const void *by;        /* the return address in the consumer */
+    unsigned completions;  /* of the object, when the call began: see call_set_completed */
+    const struct call *outer;
+};
+
+/*
+ * Begins a call on the object `pub`: checks the IRQL, the caller's stack, and that the object is open. A closed object
+ * is reported, and c->p is then NULL. `frame` is the stack frame of the function that the consumer has called.
+ */
+void call_begin(struct call *c, const void *pub, const char *routine, const void *by, const void *frame);
+void call_end(struct call *c);
+
+/* Defines p_, the called proxy, for the rest of the function: see call_begin. The call ends when the function returns. */
+#define PROXY_CALL(p_, pub_, routine_)                                                                                 \
+    struct call call_ __attribute__((cleanup(call_end)));                                                              \
+    call_begin(&call_, pub_, routine_, __builtin_return_address(0), __builtin_frame_address(0));                       \
+    struct proxy *p_ = call_.p
+
+/* Returns the calling thread's innermost call, or NULL. */
+const struct call *call_current(void);
+
+/*
+ * Called before the consumer's completion routine of an asynchronous call on p runs. From then on the consumer may close
+ * p, although the function that began the call may not have returned.
+ */
+void call_set_completed(struct proxy *p);
+
+/* Enclose a callback into the consumer. `name` is the type of the callback, for example "NdkConnectEventCallback". */
+struct callback {
+    const char *name;
+    uint64_t mark; /* of the host's callback_begin */
+    const struct callback *outer;
+};
+void callback_begin(struct callback *c, const char *name);
+void callback_end(struct callback *c, const void *routine);
+/* Returns the name of the calling thread's innermost callback, or NULL if no callback runs. */
+const char *callback_current(void);
+
+/* Returns the ID of the calling thread. */
+int verify_this_thread(void);
+
+enum { CALL_HISTORY = 4 };
+
+/* The latest calls on an object. Written without a lock: an entry of two calls at once may mix the two. */
+struct call_history {
+    atomic_uint count; /* of all calls */
+    struct {
+        _Atomic(const char *) routine;
+        atomic_int thread; /* ID of the calling thread */
+    } last[CALL_HISTORY];  /* a ring: call n is at n % CALL_HISTORY */
+};
+
+#endif
