@@ -19,28 +19,11 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "base/json.h"
 #include "provider/failures.h"
 #include "provider/live.h"
 
 enum { MAX_ENTRIES = 65536, SPARE_ENTRIES = 16 };
-
-/*
- * Escapes each byte that JSON or a terminal could interpret. An interface's name may have any byte except slash and
- * white space.
- */
-static void json_put_text(FILE *out, const char *key, const char *value)
-{
-    fprintf(out, "\"%s\":\"", key);
-    for (const unsigned char *at = (const unsigned char *)value; *at; at++) {
-        if (*at == '"' || *at == '\\')
-            fprintf(out, "\\%c", *at);
-        else if (*at < 0x20 || *at > 0x7e)
-            fprintf(out, "\\u%04x", *at);
-        else
-            fputc(*at, out);
-    }
-    fputc('"', out);
-}
 
 enum { MAX_COMMAND = 1024 };
 
