@@ -27,17 +27,21 @@ static void front_start(void)
     provider_set_unwrap(verify_unwrap);
 }
 
-NTSTATUS ondk_open_adapter_with(NDK_VERSION version, uint32_t if_index, const ondk_config_t *options,
-                                NDK_ADAPTER **adapter)
+/* `by` is the return address of the consumer's call. */
+static NTSTATUS front_open(NDK_VERSION version, uint32_t if_index, const ondk_config_t *options, const void *by,
+                           NDK_ADAPTER **adapter)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     NDK_ADAPTER *opened, *wrapped;
+    struct stack_call outer;
     NTSTATUS status = provider_open_adapter(version, if_index, options, adapter ? &opened : NULL);
 
     if (!NT_SUCCESS(status))
         return status;
     (void)pthread_once(&once, front_start);
+    outer = stack_begin_call(by, "ondk_open_adapter");
     wrapped = verify_on() ? verify_wrap(opened, "ondk_open_adapter") : opened;
+    stack_end_call(&outer);
     if (!wrapped) {
         provider_close_adapter(opened);
         return STATUS_INSUFFICIENT_RESOURCES;
@@ -46,9 +50,15 @@ NTSTATUS ondk_open_adapter_with(NDK_VERSION version, uint32_t if_index, const on
     return status;
 }
 
+NTSTATUS ondk_open_adapter_with(NDK_VERSION version, uint32_t if_index, const ondk_config_t *options,
+                                NDK_ADAPTER **adapter)
+{
+    return front_open(version, if_index, options, __builtin_return_address(0), adapter);
+}
+
 NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
 {
-    return ondk_open_adapter_with(version, if_index, NULL, adapter);
+    return front_open(version, if_index, NULL, __builtin_return_address(0), adapter);
 }
 
 void ondk_close_adapter(NDK_ADAPTER *adapter)
@@ -59,6 +69,7 @@ void ondk_close_adapter(NDK_ADAPTER *adapter)
         provider_close_adapter(adapter);
         return;
     }
+    STACK_CALL("ondk_close_adapter");
     opened = verify_close(adapter, "ondk_close_adapter");
     if (opened)
         provider_close_adapter(opened);

@@ -42,6 +42,7 @@ static void call_record(struct call_history *history, const char *routine)
 void call_begin(struct call *c, const void *pub, const char *routine, const void *by, const void *frame)
 {
     *c = (struct call){ .routine = routine, .by = by, .outer = innermost_call };
+    c->outer_stack = stack_begin_call(by, routine);
     innermost_call = c;
     verify_check_irql(routine, VERIFY_DISPATCH_LEVEL);
     pending_check_stack(routine, frame);
@@ -56,6 +57,7 @@ void call_begin(struct call *c, const void *pub, const char *routine, const void
 void call_end(struct call *c)
 {
     innermost_call = c->outer;
+    stack_end_call(&c->outer_stack);
     if (c->p)
         proxy_unref(c->p);
 }
@@ -69,11 +71,13 @@ void callback_begin(struct callback *c, const char *name)
 {
     *c = (struct callback){ .name = name, .outer = innermost_callback };
     innermost_callback = c;
+    c->stack = stack_begin_call(NULL, NULL);
     c->mark = verify_host()->callback_begin();
 }
 
 void callback_end(struct callback *c, const void *routine)
 {
     verify_host()->callback_end(c->mark, c->name, routine);
+    stack_end_call(&c->stack);
     innermost_callback = c->outer;
 }

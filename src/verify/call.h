@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "verify/stack.h"
+
 struct proxy;
 
 struct call {
@@ -19,6 +21,7 @@ struct call {
     const void *by;        /* the return address in the consumer */
     unsigned completions;  /* of the object, when the call began: see call_set_completed */
     const struct call *outer;
+    struct stack_call outer_stack; /* where the stacks of reports begin outside of this call */
 };
 
 /*
@@ -48,6 +51,7 @@ struct callback {
     const char *name;
     uint64_t mark; /* of the host's callback_begin */
     const struct callback *outer;
+    struct stack_call stack; /* where the stacks of reports begin outside of this callback */
 };
 void callback_begin(struct callback *c, const char *name);
 void callback_end(struct callback *c, const void *routine);

@@ -36,7 +36,7 @@ void pending_begin(struct pending *p, const struct pending_object *object, const
     p->context = context;
     p->thread = stack_contains(context) ? verify_this_thread() : 0;
     p->reported = false;
-    stack_capture(&p->by, by);
+    stack_capture_call(&p->by, by);
     p->by.entry = routine;
     if (p->thread)
         atomic_fetch_add(&on_stacks_count, 1);

@@ -59,7 +59,7 @@ struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispat
     if (parent && parent->type == NdkObjectTypeListener)
         p->created_by = parent->created_by; /* in a connect event, no consumer's function is on the stack yet */
     else if (verify_on())
-        stack_capture(&p->created_by, __builtin_return_address(0));
+        stack_capture_call(&p->created_by, __builtin_return_address(0));
     p->type = type;
     p->serial = atomic_fetch_add(&last_serial, 1) + 1;
     p->pub.dispatch = dispatch;
@@ -252,7 +252,7 @@ bool proxy_begin_close(struct proxy *p, const char *routine)
     struct stack now = { .depth = 0 };
 
     if (verify_on())
-        stack_capture(&now, __builtin_return_address(0));
+        stack_capture_call(&now, __builtin_return_address(0));
     now.entry = routine;
     spin_lock(&list_lock);
     bool first = atomic_compare_exchange_strong(&p->state, &open, PROXY_CLOSING);
@@ -321,6 +321,7 @@ NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PV
     const char *routine = proxy_close_name(p->type);
     NTSTATUS status;
 
+    STACK_CALL(routine);
     verify_check_irql(routine, VERIFY_DISPATCH_LEVEL);
     pending_check_stack(routine, __builtin_frame_address(0));
     if (!proxy_begin_close(p, routine))

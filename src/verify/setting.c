@@ -114,6 +114,7 @@ int32_t ondk_verify_wrap(NDK_ADAPTER *provider, NDK_ADAPTER **wrapped)
     if (!provider || !wrapped)
         return STATUS_INVALID_PARAMETER;
     verify_read_environment(VERIFY_OFF);
+    STACK_CALL("ondk_verify_wrap");
     if (verify_on())
         made = verify_wrap(provider, "ondk_verify_wrap");
     if (!made)
@@ -124,5 +125,6 @@ int32_t ondk_verify_wrap(NDK_ADAPTER *provider, NDK_ADAPTER **wrapped)
 
 NDK_ADAPTER *ondk_verify_unwrap(NDK_ADAPTER *adapter)
 {
+    STACK_CALL("ondk_verify_unwrap");
     return verify_is_wrapped(adapter) ? verify_close(adapter, "ondk_verify_unwrap") : adapter;
 }

@@ -11,24 +11,71 @@
 #include "verify/host.h"
 #include "verify/stack.h"
 
-enum { MAX_SKIPPED = 6 };
+enum {
+    MAX_SKIPPED = 6,         /* frames above the return address that a caller of stack_capture names */
+    MAX_SKIPPED_IN_CALL = 16 /* frames above the return address of a consumer's call: a provider may have called back */
+};
+
+static _Thread_local struct stack_call entered;
+
+struct stack_call stack_begin_call(const void *by, const char *routine)
+{
+    struct stack_call outer = entered;
+
+    entered = (struct stack_call){ by, routine };
+    return outer;
+}
+
+void stack_end_call(const struct stack_call *outer)
+{
+    entered = *outer;
+}
+
+struct stack_call stack_entered(void)
+{
+    return entered;
+}
+
+/* Returns the index of the frame with the return address `by`; 0 if it is not one of the first `limit` frames. */
+static int stack_find(void *const *frames, int limit, const void *by)
+{
+    for (int i = 1; i < limit; i++)
+        if (frames[i] == by)
+            return i;
+    return 0;
+}
+
+static void stack_set(struct stack *s, void *const *frames, int depth)
+{
+    s->depth = depth < 0 ? 0 : depth < STACK_FRAMES ? depth : STACK_FRAMES;
+    memcpy(s->frames, frames, (size_t)s->depth * sizeof s->frames[0]);
+    s->is_trimmed = false;
+    s->entry = NULL;
+}
 
 void stack_capture(struct stack *s, const void *by)
 {
     void *frames[STACK_FRAMES + MAX_SKIPPED];
-    int depth = backtrace(frames, STACK_FRAMES + MAX_SKIPPED), first = 1; /* frame 0 is this function */
+    int depth = backtrace(frames, STACK_FRAMES + MAX_SKIPPED), first;
 
-    for (int i = 1; i < depth && i <= MAX_SKIPPED; i++) {
-        if (frames[i] == by) {
-            first = i;
-            break;
-        }
+    first = stack_find(frames, depth <= MAX_SKIPPED ? depth : MAX_SKIPPED + 1, by);
+    first = first ? first : 1; /* frame 0 is this function */
+    stack_set(s, frames + first, depth - first);
+}
+
+void stack_capture_call(struct stack *s, const void *by)
+{
+    void *frames[STACK_FRAMES + MAX_SKIPPED_IN_CALL];
+    int depth = backtrace(frames, STACK_FRAMES + MAX_SKIPPED_IN_CALL), first, call;
+
+    call = entered.by ? stack_find(frames, depth, entered.by) : 0;
+    first = call ? call : stack_find(frames, depth, by);
+    first = first ? first : 1;
+    stack_set(s, frames + first, depth - first);
+    if (call) {
+        s->is_trimmed = true;
+        s->entry = entered.routine;
     }
-    s->depth = depth - first < STACK_FRAMES ? depth - first : STACK_FRAMES;
-    if (s->depth < 0)
-        s->depth = 0;
-    memcpy(s->frames, frames + first, (size_t)s->depth * sizeof s->frames[0]);
-    s->entry = NULL;
 }
 
 struct bounds {
@@ -45,6 +92,8 @@ static struct bounds stack_thread_bounds(void)
         bounds.size = 0;
     return bounds;
 }
+
+enum { MAX_FRAME_TEXT = 512 }; /* a C++ function's name may be long */
 
 /* The number of frames that stack_walk visits. stack_walk does not find `by` in frames beyond these. */
 enum { MAX_WALK = 10 + STACK_FRAMES };
@@ -68,7 +117,8 @@ __attribute__((no_sanitize("address"))) void stack_walk(struct stack *s, const v
 
     s->frames[0] = (void *)(uintptr_t)by;
     s->depth = 1;
-    s->entry = NULL;
+    s->is_trimmed = by && by == entered.by;
+    s->entry = s->is_trimmed ? entered.routine : NULL;
     if ((uintptr_t)frame - b.low >= b.size)
         return; /* the thread runs on a stack that the program has allocated */
     for (int i = 0; frame && i < MAX_WALK && s->depth < STACK_FRAMES; i++) {
@@ -87,7 +137,7 @@ static const char *path_base_name(const char *path)
 }
 
 /* Returns the frame's return address minus one, which lies inside the call. */
-static const char *stack_call(const struct stack *s, int i)
+static const char *stack_call_at(const struct stack *s, int i)
 {
     return (const char *)s->frames[i] - 1;
 }
@@ -105,20 +155,15 @@ static bool stack_is_library(const Dl_info *info)
     return stack_starts_with(module, "libopenndk") || stack_starts_with(module, "libc.so");
 }
 
-/*
- * Returns the index of the first frame outside of this library and the C library, or 0 if there is none. *entry
- * receives the name of the routine that the consumer called, or NULL if the name is not known. The routine is the last
- * exported function before that frame, or s->entry if no function is exported.
- */
-static int stack_first_outside(const struct stack *s, const char **entry)
+/* Returns stack_first_frame of a stack that may begin with frames of the library. */
+static int stack_skip_library(const struct stack *s, const char **entry)
 {
     const char *exported = NULL;
     Dl_info info;
     int i;
 
-    *entry = NULL;
     for (i = 0; i < s->depth; i++) {
-        if (!dladdr(stack_call(s, i), &info) || !info.dli_fname || !stack_is_library(&info))
+        if (!dladdr(stack_call_at(s, i), &info) || !info.dli_fname || !stack_is_library(&info))
             break;
         if (info.dli_sname && stack_starts_with(path_base_name(info.dli_fname), "libopenndk") &&
             !stack_starts_with(info.dli_sname, "ondk_private_"))
@@ -130,31 +175,61 @@ static int stack_first_outside(const struct stack *s, const char **entry)
     return i;
 }
 
-/* Prints one frame. addr2line accepts the printed offset in the module. */
-static void stack_print_frame(int number, const char *at, FILE *out, const char *indent)
+int stack_first_frame(const struct stack *s, const char **entry)
 {
+    const char *routine = NULL;
+    int first = 0;
+
+    if (s->is_trimmed)
+        routine = s->entry;
+    else
+        first = stack_skip_library(s, &routine);
+    if (entry)
+        *entry = routine;
+    return first;
+}
+
+void stack_get_frame(const struct stack *s, int i, struct stack_frame *frame)
+{
+    const char *at = stack_call_at(s, i);
     Dl_info info;
 
+    *frame = (struct stack_frame){ .address = s->frames[i] };
     if (!dladdr(at, &info) || !info.dli_fname)
-        fprintf(out, "%s#%d %p\n", indent, number, (const void *)(at + 1));
-    else if (!info.dli_sname)
-        fprintf(out, "%s#%d ? (%s+0x%zx)\n", indent, number, path_base_name(info.dli_fname),
-                (size_t)(at - (const char *)info.dli_fbase));
+        return;
+    frame->module = path_base_name(info.dli_fname);
+    frame->module_offset = (size_t)(at - (const char *)info.dli_fbase);
+    if (info.dli_sname) {
+        frame->function = info.dli_sname;
+        frame->offset = (size_t)(at - (const char *)info.dli_saddr);
+    }
+}
+
+const char *stack_describe_frame(const struct stack_frame *frame, char *text, size_t size)
+{
+    if (!frame->module)
+        (void)snprintf(text, size, "%p", frame->address);
+    else if (!frame->function)
+        (void)snprintf(text, size, "? (%s+0x%zx)", frame->module, frame->module_offset);
     else
-        fprintf(out, "%s#%d %s+0x%zx (%s+0x%zx)\n", indent, number, info.dli_sname,
-                (size_t)(at - (const char *)info.dli_saddr), path_base_name(info.dli_fname),
-                (size_t)(at - (const char *)info.dli_fbase));
+        (void)snprintf(text, size, "%s+0x%zx (%s+0x%zx)", frame->function, frame->offset, frame->module,
+                       frame->module_offset);
+    return text;
 }
 
 void stack_print(const struct stack *s, FILE *out, const char *indent)
 {
     const char *entry;
-    int first = stack_first_outside(s, &entry);
+    int first = stack_first_frame(s, &entry);
+    struct stack_frame frame;
+    char text[MAX_FRAME_TEXT];
 
     if (entry)
         fprintf(out, "%s%s called by\n", indent, entry);
-    for (int i = first; i < s->depth; i++)
-        stack_print_frame(i - first, stack_call(s, i), out, indent);
+    for (int i = first; i < s->depth; i++) {
+        stack_get_frame(s, i, &frame);
+        fprintf(out, "%s#%d %s\n", indent, i - first, stack_describe_frame(&frame, text, sizeof text));
+    }
 }
 
 bool stack_has_frame_in(const struct stack *s, const void *start, uint64_t size)

@@ -14,14 +14,44 @@ enum { STACK_FRAMES = 16 };
 struct stack {
     void *frames[STACK_FRAMES];
     int depth;
+    bool is_trimmed;   /* frames[0] is a function of the consumer; otherwise the library's frames may come first */
     const char *entry; /* the routine that the consumer called, for reports; NULL: unknown */
 };
+
+/*
+ * The call of the consumer that the calling thread is in. Stacks begin at its return address. So the library's frames
+ * are left out even if the library is linked statically, where no module's name distinguishes them.
+ */
+struct stack_call {
+    const void *by; /* the return address; NULL: none is known */
+    const char *routine;
+};
+
+/*
+ * Begins a call, and returns the outer one. stack_end_call ends the call. A callback into the consumer begins a call with
+ * `by` == NULL: inside, the thread is in no call until the consumer begins another one.
+ */
+struct stack_call stack_begin_call(const void *by, const char *routine);
+void stack_end_call(const struct stack_call *outer);
+/* Returns the call that the thread is in. */
+struct stack_call stack_entered(void);
+
+/* In a routine that a consumer calls: stack_begin_call, and stack_end_call when the routine returns. */
+#define STACK_CALL(routine_)                                                                                           \
+    struct stack_call outer_                                                                                           \
+        __attribute__((cleanup(stack_end_call))) = stack_begin_call(__builtin_return_address(0), routine_)
 
 /*
  * Captures the calling thread's stack, beginning with the return address `by`. If `by` is not in one of the innermost 6
  * frames, the stack begins with the caller. Uses the unwinder, which finds every frame.
  */
 void stack_capture(struct stack *s, const void *by) PRIVATE_EXPORT(stack_capture);
+
+/*
+ * Captures the calling thread's stack, beginning with the return address of the consumer's call that the thread is in,
+ * and sets `entry` to that routine. If the thread is in no call, does what stack_capture does.
+ */
+void stack_capture_call(struct stack *s, const void *by);
 
 /*
  * Like stack_capture, but follows frame pointers only and is a hundred times as fast. Functions that were compiled
@@ -31,9 +61,26 @@ void stack_capture(struct stack *s, const void *by) PRIVATE_EXPORT(stack_capture
 void stack_walk(struct stack *s, const void *by) PRIVATE_EXPORT(stack_walk);
 
 /*
- * Prints a line for each frame: number, function + offset, module. Omits the innermost frames if they belong to this
- * library or the C library, and prints a line such as "NdkCloseQp called by" instead. If all frames belong to these
- * libraries, prints all.
+ * Returns the index of the first frame outside of this library and the C library; 0 if there is none. *entry, unless
+ * `entry` is NULL, is set to the library's routine that the frame called, or to NULL if that routine is not known.
+ */
+int stack_first_frame(const struct stack *s, const char **entry);
+
+/* A frame's place in the program. */
+struct stack_frame {
+    const void *address;  /* the return address */
+    const char *function; /* NULL: unknown */
+    size_t offset;        /* in the function */
+    const char *module;   /* the name of the program or library, without its folder; NULL: unknown */
+    size_t module_offset; /* of the call instruction's last byte, which addr2line accepts */
+};
+void stack_get_frame(const struct stack *s, int i, struct stack_frame *frame);
+/* Writes "function+0x12 (module+0x1234)" and returns `text`. */
+const char *stack_describe_frame(const struct stack_frame *frame, char *text, size_t size);
+
+/*
+ * Prints a line for each frame: number, function + offset, module. Begins with stack_first_frame, and prints a line such
+ * as "NdkCloseQp called by" first. If all frames belong to the library, prints all.
  */
 void stack_print(const struct stack *s, FILE *out, const char *indent) PRIVATE_EXPORT(stack_print);
 

@@ -53,8 +53,8 @@ static void test_context_freed(void **state)
     ExFreePoolWithTag(context, TAG);
     report_has(r, (const char *const[]){ "context-freed-in-use in ExFreePoolWithTag",
                                          ": context of a pending request: NdkConnect of NDK_CONNECTOR 0x",
-                                         " of 64 bytes, tag ", "  in use since\n    #0 ", "  allocated by\n    #0 ",
-                                         NULL });
+                                         " of 64 bytes, tag ", "  in use since\n    NdkConnect called by\n    #0 ",
+                                         "  allocated by\n    #0 ", NULL });
     close_all();
 }
 
