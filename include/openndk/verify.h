@@ -31,6 +31,12 @@ typedef enum ondk_verify_mode {
     ONDK_VERIFY_STOP,   /* the breach is reported, then the process ends by abort() */
 } ondk_verify_mode_t;
 
+/* The form in which reports are written. */
+typedef enum ondk_verify_format {
+    ONDK_VERIFY_TEXT, /* lines for people */
+    ONDK_VERIFY_JSON, /* each report is one line, a JSON object: docs/verify.md */
+} ondk_verify_format_t;
+
 /*
  * The settings of verification. They apply to the whole process.
  * See also: ondk_verify_configure
@@ -42,8 +48,13 @@ typedef struct ondk_verify_config {
     uint32_t mode;
     /* 1: also the checks that cost much, for example whether the source of a posted request changes. */
     uint32_t full;
-    /* Zero. */
-    uint32_t reserved;
+    /* An ondk_verify_format_t. */
+    uint32_t format;
+    /*
+     * How often a report of the same rule, routine and place of the program is written; default 1. All are counted. The
+     * count of a place is written at the end of the process if not every report was written.
+     */
+    uint32_t max_written;
 } ondk_verify_config_t;
 
 /*
@@ -102,21 +113,144 @@ ONDK_API int32_t ondk_verify_config_parse(ondk_verify_config_t *config, const ch
  */
 ONDK_API void ondk_verify_set_mode(ondk_verify_mode_t mode);
 
+/* The kinds of reports. */
+typedef enum ondk_verify_kind {
+    ONDK_VERIFY_BREACH, /* a rule was broken */
+    ONDK_VERIFY_ADVICE, /* legal, but it fails or is slow on some providers; never stops the process */
+} ondk_verify_kind_t;
+
 /*
  * Counts the breaches that have been reported so far.
- * Returns the number, over all adapters and drivers of the process.
+ * Returns the number, over all adapters and drivers of the process, with the reports that were not written.
  * Context: any thread.
- * See also: ondk_verify_configure
+ * See also: ondk_verify_advices, ondk_verify_rules
  */
 ONDK_API uint32_t ondk_verify_breaches(void);
 
 /*
+ * Counts the advices that have been reported so far.
+ * Returns the number, as ondk_verify_breaches does. An advice is no breach.
+ * Context: any thread.
+ * See also: ondk_verify_breaches
+ */
+ONDK_API uint32_t ondk_verify_advices(void);
+
+/* A rule, and how often it was reported. The texts are constant and valid for ever. */
+typedef struct ondk_verify_rule {
+    /* The table of the rule: "ndk", or "kernel" for the rules of a driver's kernel. */
+    const char *layer;
+    /* The name in reports, for example "ndk-closed-used". */
+    const char *name;
+    /* The duty of the consumer, in one sentence. */
+    const char *text;
+    /* The name of Microsoft's page that states the duty; NULL: none. */
+    const char *page;
+    /* The sentence of that page, verbatim; NULL: none. */
+    const char *sentence;
+    /* The way to fulfil the duty; NULL: none. */
+    const char *advice;
+    /* An ondk_verify_kind_t. */
+    uint32_t kind;
+    /* The code of the bug check with which Windows stops. */
+    uint32_t bug_check;
+    /* The number of reports. */
+    uint32_t reports;
+    /* Reserved: 0. */
+    uint32_t reserved;
+} ondk_verify_rule_t;
+
+/*
+ * Lists all rules.
+ *   rules     receives at most capacity entries; may be NULL if capacity is 0
+ *   capacity  the number of entries that fit
+ * Returns the number of rules.
+ * Context: any thread.
+ * See also: ondk_verify_breaches
+ */
+ONDK_API uint32_t ondk_verify_rules_sized(ondk_verify_rule_t *rules, uint32_t capacity, size_t entry_size);
+static inline uint32_t ondk_verify_rules(ondk_verify_rule_t *rules_, uint32_t capacity_)
+{
+    return ondk_verify_rules_sized(rules_, capacity_, sizeof(*rules_));
+}
+
+/* A report, as the callback receives it. All pointers but `object` are valid until the callback returns. */
+typedef struct ondk_verify_report {
+    /* The number of bytes that the library has filled. */
+    uint32_t size;
+    /* An ondk_verify_kind_t. */
+    uint32_t kind;
+    /* The name of the rule: see ondk_verify_rule_t for this and the next fields. */
+    const char *rule;
+    /* The duty. */
+    const char *text;
+    /* The name of Microsoft's page; NULL: none. */
+    const char *page;
+    /* The page's sentence; NULL: none. */
+    const char *sentence;
+    /* The way to fulfil the duty; NULL: none. */
+    const char *advice;
+    /* The routine that the consumer has called, for example "NdkSend". */
+    const char *routine;
+    /* The message: what the consumer did. */
+    const char *message;
+    /* The object of the report, which may be closed; NULL: none. The pointer is the one that the consumer has. */
+    const void *object;
+    /* "NDK_QP"; NULL if object is NULL. */
+    const char *object_type;
+    /* The time of the report, in nanoseconds since 1970. */
+    uint64_t time_ns;
+    /* The number of this report among those of the same rule, routine and place, from 1; 0: unknown. */
+    uint32_t repeat;
+    /* Reserved: 0. */
+    uint32_t reserved;
+} ondk_verify_report_t;
+
+/* Receives one report. ondk_verify_set_callback describes what the callback may do. */
+typedef void (*ondk_verify_callback_t)(void *context, const ondk_verify_report_t *report);
+
+/*
+ * Sets the function that is called after each report, also after one that is only counted.
+ *   callback  receives the reports; NULL: none
+ *   context   for the callback
+ * The callback runs on the thread that broke the rule, inside that thread's call, or inside a completion. No lock of
+ * the verifier is held, so the callback may call NDK. Several threads may call the callback at once. In mode
+ * ONDK_VERIFY_STOP the process ends when the callback returns. The callback is not called for reports about its own
+ * calls. A call of the former callback may still be running on another thread when the function returns.
+ * Context: any thread.
+ * See also: ondk_verify_configure
+ */
+ONDK_API void ondk_verify_set_callback(ondk_verify_callback_t callback, void *context);
+
+/*
  * Sets the stream for reports.
- *   out  the stream, which the caller keeps open; NULL: standard error, which is the default
+ *   out  the stream, which the caller keeps open until the process ends or another stream is set; NULL: standard error,
+ *        which is the default
+ * Reports that were written to the former stream can be written again.
  * Context: any thread.
  * See also: ondk_verify_configure
  */
 ONDK_API void ondk_verify_set_output(FILE *out);
+
+/*
+ * Writes a line for each place with reports that were counted only. The library does the same when the process ends by
+ * exit or by returning from main.
+ * Context: any thread.
+ * See also: ondk_verify_config_t
+ */
+ONDK_API void ondk_verify_write_repeats(void);
+
+/*
+ * Sets a file that receives the result of each rule, in JUnit's form: a test case for each rule, which fails if the
+ * rule was broken.
+ *   path  the file, which is replaced when the process ends by exit, by returning from main, or by a report in mode
+ *         ONDK_VERIFY_STOP; NULL: none
+ * Returns
+ *   STATUS_SUCCESS            0: the file will be written
+ *   STATUS_INVALID_PARAMETER  negative, and nothing changes: the path is too long
+ * Context: any thread.
+ * See also: ondk_verify_rules
+ */
+ONDK_API int32_t ondk_verify_set_junit(const char *path);
 
 /*
  * Puts the verifier in front of an adapter of any provider.

@@ -85,9 +85,11 @@ static void adapter_check_lam_unused(const struct proxy *p, const NDK_LOGICAL_AD
     uint64_t at = 0;
     const char *user = lam && lam->AdapterContext ? adapter_find_lam_use(p, lam, &at) : NULL;
 
-    if (user)
+    if (user) {
+        proxy_set_report_object(p);
         report_breach(&verify_rules[RULE_LAM_RELEASED], "NdkReleaseLAM", (uintptr_t)lam, at, 0, 0,
                       "a request of %s that has not completed uses the mapping", user);
+    }
 }
 
 static VOID verify_adapter_release_lam(NDK_ADAPTER *pub, NDK_LOGICAL_ADDRESS_MAPPING *lam)

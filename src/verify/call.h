@@ -16,10 +16,10 @@
 struct proxy;
 
 struct call {
-    struct proxy *p;       /* the object that is called; NULL if it is NULL or closed */
-    const char *routine;   /* "NdkSend" */
-    const void *by;        /* the return address in the consumer */
-    unsigned completions;  /* of the object, when the call began: see call_set_completed */
+    struct proxy *p;      /* the object that is called; NULL if it is NULL or closed */
+    const char *routine;  /* "NdkSend" */
+    const void *by;       /* the return address in the consumer */
+    unsigned completions; /* of the object, when the call began: see call_set_completed */
     const struct call *outer;
     struct stack_call outer_stack; /* where the stacks of reports begin outside of this call */
 };

@@ -57,11 +57,13 @@ void pending_remove(struct pending *p)
     p->routine = NULL;
 }
 
-static void pending_report_dead(const char *routine, const void *context, const struct stack *by, const char *when)
+/* Reports a call whose context is dead. `routine` is the call's name. */
+static void pending_report_dead(const struct pending *p, const char *routine, const char *when)
 {
-    report_add_stack("the request was made by", by);
-    report_breach(&verify_rules[RULE_CONTEXT_ON_DEAD_STACK], routine, (uintptr_t)context, 0, 0, 0,
-                  "its context %p is on the stack of a function that had returned %s", context, when);
+    report_add_stack("the request was made by", &p->by);
+    report_set_object(&(struct report_object){ p->object.proxy, p->object.type, NULL, { NULL } });
+    report_breach(&verify_rules[RULE_CONTEXT_ON_DEAD_STACK], routine, (uintptr_t)p->context, 0, 0, 0,
+                  "its context %p is on the stack of a function that had returned %s", p->context, when);
 }
 
 static bool pending_thread_ended(int thread)
@@ -103,8 +105,6 @@ static uintptr_t pending_thread_sp(int thread)
 void pending_complete(struct pending *p, const void *frame)
 {
     const char *routine = p->routine;
-    const void *context = p->context;
-    struct stack by = p->by;
     int thread = p->thread;
 
     if (!routine)
@@ -113,8 +113,8 @@ void pending_complete(struct pending *p, const void *frame)
     if (!thread || p->reported || !verify_on())
         return;
     uintptr_t sp = thread == verify_this_thread() ? (uintptr_t)frame : pending_thread_sp(thread);
-    if (sp > (uintptr_t)context)
-        pending_report_dead(routine, context, &by, "when the completion came");
+    if (sp > (uintptr_t)p->context)
+        pending_report_dead(p, routine, "when the completion came");
 }
 
 void pending_check_stack(const char *routine, const void *frame)
@@ -135,7 +135,7 @@ void pending_check_stack(const char *routine, const void *frame)
     }
     spin_unlock(&list_lock);
     if (p)
-        pending_report_dead(found.routine, found.context, &found.by, routine);
+        pending_report_dead(&found, found.routine, routine);
 }
 
 /* Searches only contexts that are not on a stack, because no call frees the memory of a stack. */

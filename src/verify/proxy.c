@@ -33,6 +33,11 @@ const char *proxy_type_name(const struct proxy *p)
     return type_names[p->type];
 }
 
+void proxy_set_report_object(const struct proxy *p)
+{
+    report_set_object(&(struct report_object){ p, type_names[p->type], &p->created_by, { NULL } });
+}
+
 const struct proxy *proxy_adapter(const struct proxy *p)
 {
     return p->adapter ? p->adapter : p;
@@ -209,6 +214,7 @@ static void proxy_report_closed(enum verify_rule rule, const struct proxy *p, co
     by = p->closed_by;
     spin_unlock(&list_lock);
     report_add_stack("closed by", &by);
+    proxy_set_report_object(p);
     report_breach(&verify_rules[rule], routine, (uintptr_t)p, p->type, 0, 0, "%s %p is closed", type_names[p->type],
                   (const void *)p);
 }

@@ -1,41 +1,162 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints one report at a time: the lock is held from a report's first line to its last, so that the reports of two
- * threads never mix. Nothing is allocated, because a report may come from a signal handler.
+ * Makes one report at a time: the lock is held from a report's first line to its last, so that the reports of two
+ * threads never mix. Nothing is allocated, because a report may come from a signal handler. A handler that interrupts a
+ * report of its own thread reports inside it.
  */
 #include <ctype.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-#include "verify/report.h"
+#include "verify/report_callback.h"
+#include "verify/report_forms.h"
+#include "verify/rules.h"
 
-enum { MAX_MESSAGE = 1024, MAX_EARLIER_STACKS = 2 };
+enum { MAX_MESSAGE = 1024, MAX_JUNIT_PATH = 4096 };
 
 atomic_int verify_mode = VERIFY_OFF;
 
-static atomic_uint breach_count;
+static atomic_uint breach_count, advice_count;
+static _Atomic(struct rule_table *) tables = &verify_rule_table;
+
 static pthread_mutex_t output_lock = PTHREAD_MUTEX_INITIALIZER;
-static FILE *output; /* output_lock guards `output` and breach_printer */
+static _Thread_local unsigned output_locked; /* how often this thread has locked output_lock */
+static FILE *output;                         /* output_lock guards this and the following */
+static enum report_format output_format = REPORT_TEXT;
+static uint32_t max_written = 1;
+static char junit_path[MAX_JUNIT_PATH];
+static pid_t reporting_process; /* the process that made the latest report; a child of fork is another one */
 
-struct earlier_stack {
-    const char *title;
-    struct stack stack;
-};
+/* The object and the stacks of this thread's next report. */
+static _Thread_local struct {
+    struct report_object object;
+    struct earlier_stack stacks[MAX_EARLIER_STACKS];
+    int stack_count;
+} next;
 
-static _Thread_local struct earlier_stack earlier_stacks[MAX_EARLIER_STACKS];
-static _Thread_local int earlier_stack_count;
-
-static void report_print_breach(FILE *out, const struct breach *b)
+static void report_print_head(FILE *out, const struct breach *b)
 {
-    fprintf(out, "*** NDK rule broken: %s in %s: %s\n  rule: %s\n", b->rule->name, b->routine, b->message,
-            b->rule->text);
+    fprintf(out, "*** NDK rule broken: %s in %s: %s\n", b->rule->name, b->routine, b->message);
 }
 
-static report_printer *breach_printer = report_print_breach;
+static report_printer *breach_printer = report_print_head;
 
 void verify_set_mode(enum verify_mode mode)
 {
     atomic_store(&verify_mode, (int)mode);
+}
+
+/* ---- the output ---- */
+
+static FILE *report_lock(void)
+{
+    if (!output_locked++)
+        pthread_mutex_lock(&output_lock);
+    return output ? output : stderr;
+}
+
+static void report_unlock(void)
+{
+    if (!--output_locked)
+        pthread_mutex_unlock(&output_lock);
+}
+
+void report_set_printer(report_printer *printer)
+{
+    (void)report_lock();
+    breach_printer = printer;
+    report_unlock();
+}
+
+void report_set_format(enum report_format format)
+{
+    (void)report_lock();
+    output_format = format;
+    report_unlock();
+}
+
+enum report_format report_get_format(void)
+{
+    enum report_format format;
+
+    (void)report_lock();
+    format = output_format;
+    report_unlock();
+    return format;
+}
+
+void report_set_max_written(uint32_t max)
+{
+    (void)report_lock();
+    max_written = max;
+    report_unlock();
+}
+
+uint32_t report_get_max_written(void)
+{
+    uint32_t max;
+
+    (void)report_lock();
+    max = max_written;
+    report_unlock();
+    return max;
+}
+
+void report_set_output(FILE *out)
+{
+    (void)report_lock();
+    output = out;
+    repeats_start_output();
+    report_unlock();
+}
+
+FILE *report_output(void)
+{
+    FILE *out = report_lock();
+
+    report_unlock();
+    return out;
+}
+
+bool report_set_junit(const char *path)
+{
+    size_t length = path ? strlen(path) : 0;
+
+    if (length >= sizeof junit_path)
+        return false;
+    (void)report_lock();
+    memcpy(junit_path, path ? path : "", length + 1);
+    reporting_process = getpid();
+    report_unlock();
+    return true;
+}
+
+/* ---- rules and counts ---- */
+
+void report_add_rules(struct rule_table *table)
+{
+    struct rule_table *last = atomic_load(&tables);
+
+    (void)report_lock();
+    while (last->next)
+        last = last->next;
+    last->next = table;
+    report_unlock();
+}
+
+const struct rule_table *report_rules(void)
+{
+    return atomic_load(&tables);
+}
+
+static void report_count_rule(const struct rule *rule)
+{
+    for (const struct rule_table *t = report_rules(); t; t = t->next)
+        if (rule >= t->rules && rule < t->rules + t->count)
+            atomic_fetch_add(&t->reports[rule - t->rules], 1);
+    atomic_fetch_add(rule->kind == RULE_ADVICE ? &advice_count : &breach_count, 1);
 }
 
 uint32_t report_count(void)
@@ -43,40 +164,27 @@ uint32_t report_count(void)
     return atomic_load(&breach_count);
 }
 
-void report_set_printer(report_printer *printer)
+uint32_t report_advice_count(void)
 {
-    pthread_mutex_lock(&output_lock);
-    breach_printer = printer;
-    pthread_mutex_unlock(&output_lock);
+    return atomic_load(&advice_count);
 }
 
-void report_set_output(FILE *out)
-{
-    pthread_mutex_lock(&output_lock);
-    output = out;
-    pthread_mutex_unlock(&output_lock);
-}
+/* ---- a report ---- */
 
-FILE *report_output(void)
+void report_set_object(const struct report_object *object)
 {
-    FILE *out;
-
-    pthread_mutex_lock(&output_lock);
-    out = output ? output : stderr;
-    pthread_mutex_unlock(&output_lock);
-    return out;
+    next.object = *object;
 }
 
 void report_add_stack(const char *title, const struct stack *s)
 {
-    if (earlier_stack_count < MAX_EARLIER_STACKS)
-        earlier_stacks[earlier_stack_count++] = (struct earlier_stack){ title, *s };
+    if (next.stack_count < MAX_EARLIER_STACKS)
+        next.stacks[next.stack_count++] = (struct earlier_stack){ title, *s };
 }
 
 FILE *report_begin(void)
 {
-    pthread_mutex_lock(&output_lock);
-    return output ? output : stderr;
+    return report_lock();
 }
 
 void report_end(FILE *out, const void *by, const char *entry)
@@ -85,40 +193,138 @@ void report_end(FILE *out, const void *by, const char *entry)
 
     stack_capture(&now, by);
     now.entry = entry;
-    stack_print(&now, out, "    ");
-    for (int i = 0; i < earlier_stack_count; i++) {
-        fprintf(out, "  %s\n", earlier_stacks[i].title);
-        stack_print(&earlier_stacks[i].stack, out, "    ");
-    }
-    earlier_stack_count = 0;
+    report_print_call(out, &now);
+    report_print_earlier(out, next.stacks, next.stack_count);
+    next.stack_count = 0;
     fflush(out);
-    pthread_mutex_unlock(&output_lock);
+    report_unlock();
+}
+
+/* Moves what the thread has set for its next report to *r. */
+static void report_move_next(struct report *r)
+{
+    const struct stack *created_by;
+
+    if (next.object.object)
+        r->breach.object = next.object;
+    created_by = r->breach.object.created_by;
+    if (created_by && created_by->depth)
+        report_add_stack("created by", created_by);
+    memcpy(r->earlier, next.stacks, sizeof r->earlier);
+    r->earlier_count = next.stack_count;
+    next.stack_count = 0;
+    next.object = (struct report_object){ .object = NULL };
+}
+
+/* Counts the report. Writes it unless it was written often enough, or its place cannot be stored. */
+static void report_write(struct report *r, bool stops)
+{
+    FILE *out = report_lock();
+    struct repeated *repeated = repeats_add(&r->breach, &r->call);
+
+    reporting_process = getpid();
+    r->repeat = repeated ? repeated->count : 0;
+    if (stops || (repeated && repeated->written < max_written)) {
+        if (output_format == REPORT_JSON)
+            report_print_json(out, r);
+        else
+            report_print_text(out, r, breach_printer);
+        fflush(out);
+        if (repeated) {
+            repeated->written++;
+            repeated->listed = repeated->count;
+        }
+    }
+    report_count_rule(r->breach.rule);
+    report_unlock();
+}
+
+static void report_write_junit_file(void)
+{
+    (void)report_lock();
+    if (junit_path[0] && !report_write_junit(junit_path)) {
+        fprintf(stderr, "openndk: cannot write %s\n", junit_path);
+        fflush(stderr);
+    }
+    report_unlock();
+}
+
+/* Reports *given with the stack of the call. */
+__attribute__((format(printf, 3, 0))) static void report_make(const struct breach *given, const struct stack *call,
+                                                              const char *format, va_list args)
+{
+    struct report r = { .breach = *given, .call = *call };
+    bool stops = given->rule->kind == RULE_BREACH && atomic_load(&verify_mode) == VERIFY_STOP;
+    char message[MAX_MESSAGE];
+
+    (void)vsnprintf(message, sizeof message, format, args);
+    r.breach.message = message;
+    (void)clock_gettime(CLOCK_REALTIME, &r.time);
+    report_move_next(&r);
+    report_write(&r, stops);
+    report_call_back(&r);
+    if (stops) {
+        report_write_junit_file();
+        abort();
+    }
+}
+
+/* A name in lower case is not a routine of Windows: it describes an action, for example "access". */
+static const char *report_entry(const char *routine)
+{
+    return isupper((unsigned char)routine[0]) ? routine : NULL;
 }
 
 void report_breach_args(const struct breach *breach, const void *by, const char *format, va_list args)
 {
-    struct breach printed = *breach;
-    char message[MAX_MESSAGE];
-    FILE *out;
+    struct stack call;
 
-    (void)vsnprintf(message, sizeof message, format, args);
-    printed.message = message;
-    out = report_begin();
-    breach_printer(out, &printed);
-    /* A name in lower case is not a routine: it describes an action, for example "access" or "a dispatch routine". */
-    report_end(out, by, isupper((unsigned char)breach->routine[0]) ? breach->routine : NULL);
-    atomic_fetch_add(&breach_count, 1);
-    if (atomic_load(&verify_mode) == VERIFY_STOP)
-        abort();
+    stack_capture(&call, by);
+    call.entry = report_entry(breach->routine);
+    report_make(breach, &call, format, args);
 }
 
 void report_breach(const struct rule *rule, const char *routine, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4,
                    const char *format, ...)
 {
     struct breach breach = { .rule = rule, .routine = routine, .parameters = { p1, p2, p3, p4 } };
+    struct stack call;
     va_list args;
 
+    stack_capture_call(&call, __builtin_return_address(0));
+    if (!call.entry)
+        call.entry = report_entry(routine);
     va_start(args, format);
-    report_breach_args(&breach, __builtin_return_address(0), format, args);
+    report_make(&breach, &call, format, args);
     va_end(args);
+}
+
+/* ---- repeated reports ---- */
+
+void report_write_repeats(void)
+{
+    FILE *out = report_lock();
+
+    for (struct repeated *r = repeats_next(NULL); r; r = repeats_next(r)) {
+        if (r->listed == r->count)
+            continue;
+        r->listed = r->count;
+        if (output_format == REPORT_JSON)
+            report_print_repeated_json(out, r);
+        else
+            report_print_repeated_text(out, r);
+    }
+    if (repeats_without_place() && output_format == REPORT_TEXT)
+        fprintf(out, "*** %u reports of further places are not listed\n", (unsigned)repeats_without_place());
+    fflush(out);
+    report_unlock();
+}
+
+/* A child of fork ends without this, because the reports before the fork were its parent's. */
+__attribute__((destructor)) static void report_at_exit(void)
+{
+    if (reporting_process != getpid())
+        return;
+    report_write_repeats();
+    report_write_junit_file();
 }

@@ -34,48 +34,113 @@ static inline bool verify_on(void)
 
 void verify_set_mode(enum verify_mode mode) PRIVATE_EXPORT(verify_set_mode);
 
+enum rule_kind {
+    RULE_BREACH, /* the consumer breaks the contract */
+    RULE_ADVICE, /* legal, but it fails or is slow on some providers: counted apart, and stops nothing */
+};
+
 /* A rule that a consumer can break. Each layer that reports has a table of its own. */
 struct rule {
     const char *name;
-    uint32_t bug_check; /* the code with which Windows stops */
-    const char *text;   /* what the documentation demands */
+    uint32_t bug_check;   /* the code with which Windows stops */
+    const char *text;     /* what the documentation demands, in our words */
+    const char *page;     /* title of Microsoft's page; NULL: none */
+    const char *sentence; /* from that page, verbatim; NULL: none */
+    const char *advice;   /* the way to fulfil the duty, in one line; NULL: none */
+    enum rule_kind kind;
+};
+
+/* The rules of a layer. */
+struct rule_table {
+    const char *layer; /* "ndk" */
+    const struct rule *rules;
+    unsigned count;
+    atomic_uint *reports; /* the number of reports of each rule */
+    struct rule_table *next;
+};
+
+/* Adds a layer's rules to those that are counted and listed. The table must stay valid for ever. */
+void report_add_rules(struct rule_table *table) PRIVATE_EXPORT(report_add_rules);
+/* Returns the first table; the others follow by `next`. */
+const struct rule_table *report_rules(void);
+
+enum { REPORT_NOTES = 8 };
+
+/* The object that a report is about, and its history. All pointers must be valid until the report. */
+struct report_object {
+    const void *object;              /* the pointer that the consumer has; NULL: none */
+    const char *type;                /* "NDK_QP" */
+    const struct stack *created_by;  /* NULL: unknown */
+    const char *notes[REPORT_NOTES]; /* "connected to 10.0.0.1:4420"; the first NULL ends them */
 };
 
 /* A broken rule, as the printer receives it. The message is valid only during the call of the printer. */
 struct breach {
     const struct rule *rule;
-    const char *routine;    /* "NdkSend" */
-    uint64_t parameters[4]; /* the parameters of Windows' bug check */
-    const char *message;    /* what was seen */
+    const char *routine;         /* "NdkSend" */
+    uint64_t parameters[4];      /* the parameters of Windows' bug check */
+    const char *message;         /* what was seen */
+    struct report_object object; /* set by report_set_object */
 };
 
 /*
- * Reports a broken rule with the stack of the caller: formats the message, calls the printer, and counts the report. In
- * mode VERIFY_STOP the function does not return. The caller must hold no lock that printing needs. Allocates nothing.
+ * Reports a broken rule with the stack of the consumer's call: formats the message, writes the report, counts it, and
+ * calls the callback. A report of the same rule, routine and place may be counted only: see report_set_max_written. In
+ * mode VERIFY_STOP the function does not return, unless the rule is an advice. The caller must hold no lock that
+ * writing or the callback needs. Allocates nothing.
  */
 __attribute__((format(printf, 7, 8))) void report_breach(const struct rule *rule, const char *routine, uint64_t p1,
                                                          uint64_t p2, uint64_t p3, uint64_t p4, const char *format, ...)
     PRIVATE_EXPORT(report_breach);
-/* Like report_breach, with a va_list. The printed stack begins at the return address `by`. */
+/* Like report_breach, with a va_list. The written stack begins at the return address `by`. */
 __attribute__((format(printf, 3, 0))) void report_breach_args(const struct breach *breach, const void *by,
                                                               const char *format, va_list args)
     PRIVATE_EXPORT(report_breach_args);
 
+/* Sets the object of this thread's next report. *object is copied. */
+void report_set_object(const struct report_object *object) PRIVATE_EXPORT(report_set_object);
+
 /*
  * Adds an earlier stack to this thread's next report, which can have at most two earlier stacks. The title is for
- * example "closed by".
+ * example "closed by". The stack of the object's creation needs not be added; it is written if there is room.
  */
 void report_add_stack(const char *title, const struct stack *s) PRIVATE_EXPORT(report_add_stack);
 
-/* Returns how many breaches have been reported. */
+/* Returns how many breaches have been reported, including those that were counted only. */
 uint32_t report_count(void) PRIVATE_EXPORT(report_count);
+/* Returns how many advices have been reported. */
+uint32_t report_advice_count(void);
 
-/* Prints a breach. The caller has locked the output, and prints the breach's stacks afterwards. */
+enum report_format {
+    REPORT_TEXT,
+    REPORT_JSON, /* one object a line */
+};
+void report_set_format(enum report_format format);
+enum report_format report_get_format(void);
+
+/* Sets how often a report of the same place is written; 1 by default. The others are counted. */
+void report_set_max_written(uint32_t max);
+uint32_t report_get_max_written(void);
+
+/* Writes a line for each place whose number of reports has grown since its last report or line was written. */
+void report_write_repeats(void);
+
+/*
+ * Sets the path of the JUnit file that is written at the end of the process; NULL: none. Returns false if the path is
+ * too long.
+ */
+bool report_set_junit(const char *path);
+
+/* Prints the first lines of a breach as text. The caller has locked the output, and prints the rest afterwards. */
 typedef void report_printer(FILE *out, const struct breach *breach);
-/* Replaces the printer, which by default prints routine, message and the rule's text. */
+/* Replaces the printer, which by default prints rule, routine and message. It is not called for an advice. */
 void report_set_printer(report_printer *printer) PRIVATE_EXPORT(report_set_printer);
 
-/* Sets the stream that reports go to; NULL means standard error. The caller owns the stream and must keep it open. */
+/*
+ * Sets the stream that reports go to; NULL means standard error. The caller owns the stream and must keep it open: at
+ * the end of the process, the numbers of repeated reports are written to it. Reports that were written to the earlier
+ * stream can be written again.
+ */
 void report_set_output(FILE *out) PRIVATE_EXPORT(report_set_output);
 FILE *report_output(void) PRIVATE_EXPORT(report_output);
 

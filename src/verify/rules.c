@@ -11,20 +11,57 @@ enum {
 
 /* clang-format off */
 const struct rule verify_rules[VERIFY_RULES] = {
-    [RULE_IRQL_TOO_HIGH] = { "irql-too-high", IRQL_NOT_LESS_OR_EQUAL,
-        "The routine's reference names the highest IRQL at which it may be called." },
-    [RULE_CONTEXT_FREED] = { "context-freed-in-use", DRIVER_CORRUPTED_EXPOOL,
-        "The context of a request that returned STATUS_PENDING stays valid until its completion callback has been "
-        "called." },
-    [RULE_CONTEXT_ON_DEAD_STACK] = { "context-on-dead-stack", DRIVER_CORRUPTED_EXPOOL,
-        "A context on the stack ends when its function returns: wait for the completion callback before that." },
-    [RULE_MDL_FREED] = { "mdl-freed-in-use", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "The MDL of a registered region stays allocated until the region has been deregistered." },
-    [RULE_CLOSED_TWICE] = { "ndk-closed-twice", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "An NDK object is closed once: after the close call it no longer belongs to the consumer." },
-    [RULE_CLOSED_USED] = { "ndk-closed-used", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "After the close call an NDK object must not be used, even while the close is pending." },
-    [RULE_LAM_RELEASED] = { "ndk-lam-released", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "A logical address mapping is released when all work requests that use it have completed." },
+    [RULE_IRQL_TOO_HIGH] = { .name = "irql-too-high", .bug_check = IRQL_NOT_LESS_OR_EQUAL,
+        .text = "The routine's reference names the highest IRQL at which it may be called.",
+        .page = "nc-ndkpi-ndk_fn_query_adapter_info",
+        .sentence = "NdkQueryAdapterInfo requires an IRQL equal to PASSIVE_LEVEL and it blocks until the request is "
+                    "completed.",
+        .advice = "Call the routine before you raise the IRQL, or from a work item. A callback may run at "
+                  "DISPATCH_LEVEL." },
+    [RULE_CONTEXT_FREED] = { .name = "context-freed-in-use", .bug_check = DRIVER_CORRUPTED_EXPOOL,
+        .text = "The context of a request that returned STATUS_PENDING stays valid until its completion callback "
+                "has been called.",
+        .page = "nc-ndkpi-ndk_fn_request_completion",
+        .sentence = "If an asynchronous request function returns STATUS_PENDING, the provider must call the "
+                    "NdkRequestCompletion (NDK_FN_REQUEST_COMPLETION) function to indicate completion of the "
+                    "request.",
+        .advice = "Free the context in the completion callback, or after the close of the object that passes it." },
+    [RULE_CONTEXT_ON_DEAD_STACK] = { .name = "context-on-dead-stack", .bug_check = DRIVER_CORRUPTED_EXPOOL,
+        .text = "A context on the stack ends when its function returns: wait for the completion callback before "
+                "that.",
+        .page = "nc-ndkpi-ndk_fn_request_completion",
+        .sentence = "The context value passed to the NDK provider when a consumer calls an asynchronous request "
+                    "function.",
+        .advice = "Allocate the context, or wait for the completion in the function that has it on its stack." },
+    [RULE_MDL_FREED] = { .name = "mdl-freed-in-use", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "The MDL of a registered region stays allocated until the region has been deregistered.",
+        .page = "nf-wdm-iofreemdl",
+        .sentence = "If a driver allocates an MDL to describe a buffer, it must explicitly release the MDL when "
+                    "operations on the buffer are done.",
+        .advice = "Deregister or close the region, wait for the completion, then unlock and free the MDL." },
+    [RULE_CLOSED_TWICE] = { .name = "ndk-closed-twice", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "An NDK object is closed once: after the close call it no longer belongs to the consumer.",
+        .page = "ndkpi-object-lifetime-requirements",
+        .sentence = "The consumer will not use the antecedent object after calling NdkCloseObject on it, so the "
+                    "provider does not have to add any handling for failing further provider functions on the "
+                    "antecedent object (but it may if it chooses to).",
+        .advice = "Set the pointer to NULL when you close the object, and let one owner close it." },
+    [RULE_CLOSED_USED] = { .name = "ndk-closed-used", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "After the close call an NDK object must not be used, even while the close is pending.",
+        .page = "nc-ndkpi-ndk_fn_close_object",
+        .sentence = "An NDK consumer must not access the object after a close request is started.",
+        .advice = "Stop every user of the object before you close it." },
+    [RULE_LAM_RELEASED] = { .name = "ndk-lam-released", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A logical address mapping is released when all work requests that use it have completed.",
+        .page = "nc-ndkpi-ndk_fn_release_lam",
+        .sentence = "The NDK consumer must not release a LAM until after all of the work requests that use the LAM "
+                    "are completed.",
+        .advice = "Release the mapping when you have taken the results of these requests." },
 };
 /* clang-format on */
+
+static atomic_uint reports[VERIFY_RULES];
+
+struct rule_table verify_rule_table = {
+    .layer = "ndk", .rules = verify_rules, .count = VERIFY_RULES, .reports = reports
+};

@@ -19,5 +19,6 @@ enum verify_rule {
 };
 
 extern const struct rule verify_rules[VERIFY_RULES];
+extern struct rule_table verify_rule_table;
 
 #endif

@@ -14,6 +14,8 @@
 _Static_assert((int)ONDK_VERIFY_OFF == VERIFY_OFF && (int)ONDK_VERIFY_REPORT == VERIFY_REPORT &&
                    (int)ONDK_VERIFY_STOP == VERIFY_STOP,
                "the public values are the modes");
+_Static_assert((int)ONDK_VERIFY_TEXT == REPORT_TEXT && (int)ONDK_VERIFY_JSON == REPORT_JSON,
+               "the public values are the formats");
 
 enum { MAX_CONFIG_SIZE = 4096 };
 
@@ -53,6 +55,8 @@ void ondk_verify_config_init_sized(ondk_verify_config_t *config, size_t size)
     verify_read_environment(VERIFY_OFF);
     now.mode = (uint32_t)atomic_load(&verify_mode);
     now.full = verify_is_full();
+    now.format = (uint32_t)report_get_format();
+    now.max_written = report_get_max_written();
     sized_write(config, size, &now, sizeof(now));
 }
 
@@ -77,14 +81,19 @@ int32_t ondk_verify_config_parse(ondk_verify_config_t *config, const char *text)
 
 int32_t ondk_verify_configure(const ondk_verify_config_t *config)
 {
-    ondk_verify_config_t new = { .size = sizeof(new) };
+    /* The values of fields that an older program does not have. */
+    ondk_verify_config_t new = { .size = sizeof(new),
+                                 .format = (uint32_t)report_get_format(),
+                                 .max_written = report_get_max_written() };
 
     if (!setting_size_is_valid(config) || !sized_read(&new, sizeof(new), config, config->size) ||
-        new.mode > ONDK_VERIFY_STOP || new.full > 1 || new.reserved)
+        new.mode > ONDK_VERIFY_STOP || new.full > 1 || new.format > ONDK_VERIFY_JSON)
         return STATUS_INVALID_PARAMETER;
     spin_lock(&setting_lock);
     setting_apply(&(struct verify_setting){ .mode = new.mode, .full = new.full });
     spin_unlock(&setting_lock);
+    report_set_format((enum report_format) new.format);
+    report_set_max_written(new.max_written);
     return STATUS_SUCCESS;
 }
 
@@ -95,16 +104,6 @@ void ondk_verify_set_mode(ondk_verify_mode_t mode)
     ondk_verify_config_init(&config);
     config.mode = (uint32_t)mode;
     (void)ondk_verify_configure(&config);
-}
-
-uint32_t ondk_verify_breaches(void)
-{
-    return report_count();
-}
-
-void ondk_verify_set_output(FILE *out)
-{
-    report_set_output(out);
 }
 
 int32_t ondk_verify_wrap(NDK_ADAPTER *provider, NDK_ADAPTER **wrapped)

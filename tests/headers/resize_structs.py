@@ -27,6 +27,8 @@ ENDS_BEFORE = {
     'ondk_memory_region': 'token',
     'ondk_memory_window': 'token',
     'ondk_verify_config': 'full',
+    'ondk_verify_rule': 'kind',
+    'ondk_verify_report': 'time_ns',
     'ondk_wdk_scsi_command': 'sense',
 }
 STRUCT = re.compile(r'(typedef struct (\w+) \{\n)(.*?)(\} \w+_t;)', re.S)

@@ -145,6 +145,9 @@ static void test_wrong_settings(void **state)
     config.full = 2;
     assert_int_equal(ondk_verify_configure(&config), STATUS_INVALID_PARAMETER);
     config = before;
+    config.format = 2;
+    assert_int_equal(ondk_verify_configure(&config), STATUS_INVALID_PARAMETER);
+    config = before;
     config.size = 4;
     assert_int_equal(ondk_verify_configure(&config), STATUS_INVALID_PARAMETER);
     assert_int_equal(ondk_verify_config_parse(&config, "report"), STATUS_INVALID_PARAMETER);
@@ -154,12 +157,30 @@ static void test_wrong_settings(void **state)
     assert_int_equal(ondk_verify_wrap(NULL, NULL), STATUS_INVALID_PARAMETER);
 }
 
+static void test_reports(void **state)
+{
+    ondk_verify_config_t config;
+
+    (void)state;
+    ondk_verify_config_init(&config);
+    assert_int_equal(config.format, ONDK_VERIFY_TEXT);
+    assert_int_equal(config.max_written, 1);
+    config.format = ONDK_VERIFY_JSON;
+    config.max_written = 7;
+    assert_int_equal(ondk_verify_configure(&config), STATUS_SUCCESS);
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT); /* leaves the other settings as they are */
+    ondk_verify_config_init(&config);
+    assert_int_equal(config.format, ONDK_VERIFY_JSON);
+    assert_int_equal(config.max_written, 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_environment),
         cmocka_unit_test(test_configured),
         cmocka_unit_test(test_wrong_settings),
+        cmocka_unit_test(test_reports),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

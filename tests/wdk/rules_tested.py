@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def main():
     tables = [(ROOT / "src" / path).read_text() for path in ("wdk/common/check.c", "verify/rules.c")]
-    rules = [rule for table in tables for rule in re.findall(r'\[(?:CHECK|RULE)_\w+\] = \{ "([a-z-]+)"', table)]
+    rules = [rule for table in tables for rule in re.findall(r'\[(?:CHECK|RULE)_\w+\] = \{ (?:\.name = )?"([a-z-]+)"', table)]
     tests = [p for p in (ROOT / "tests" / "wdk").rglob("*") if p.suffix in (".c", ".py", ".sh") and
              p.name != "print_checks.c"]
     text = "\n".join(p.read_text() for p in tests)

@@ -32,6 +32,8 @@ enum {
     KERNEL_SECURITY_CHECK_FAILURE = 0x139,
 };
 
+/* The kernel's rules have no page, sentence and advice. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 /* clang-format off */
 const struct rule check_rules[CHECK_RULES] = {
     [CHECK_WAIT_AT_DISPATCH] = { "wait-at-dispatch", ATTEMPTED_SWITCH_FROM_DPC,
@@ -109,15 +111,20 @@ const struct rule check_rules[CHECK_RULES] = {
 };
 /* clang-format on */
 
+static atomic_uint reports[CHECK_RULES];
+static struct rule_table rule_table = {
+    .layer = "kernel", .rules = check_rules, .count = CHECK_RULES, .reports = reports
+};
+
 static void check_print_breach(FILE *out, const struct breach *b)
 {
     const uint64_t *p = b->parameters;
 
     fprintf(out,
-            "*** driver rule broken: %s in %s: %s\n  bug check 0x%02X (0x%016llX, 0x%016llX, 0x%016llX, 0x%016llX)\n"
-            "  rule: %s\n",
+            "*** driver rule broken: %s in %s: %s\n"
+            "  bug check 0x%02X (0x%016llX, 0x%016llX, 0x%016llX, 0x%016llX)\n",
             b->rule->name, b->routine, b->message, b->rule->bug_check, (unsigned long long)p[0],
-            (unsigned long long)p[1], (unsigned long long)p[2], (unsigned long long)p[3], b->rule->text);
+            (unsigned long long)p[1], (unsigned long long)p[2], (unsigned long long)p[3]);
 }
 
 /*
@@ -129,6 +136,7 @@ __attribute__((constructor(101))) static void check_start(void)
     struct verify_setting setting;
     const char *text = getenv("ONDK_VERIFY");
 
+    report_add_rules(&rule_table);
     report_set_printer(check_print_breach);
     verify_read_environment(VERIFY_STOP);
     if (text && !verify_setting_parse(text, &setting))

@@ -107,6 +107,8 @@ static void inuse_report(const char *routine, const void *start, const struct in
         report_add_stack("in use since", &found->by);
     if (block && block->allocated->depth)
         report_add_stack("allocated by", block->allocated);
+    if (found->owner_type)
+        report_set_object(&(struct report_object){ found->owner, found->owner_type, NULL, { NULL } });
     report_breach(found->rule, routine, (uintptr_t)start, (uintptr_t)found->object, 0, 0, "%s", text);
 }
 

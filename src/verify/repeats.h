@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counts the reports of each place: the same rule, routine and address of the consumer's call. Nothing is allocated.
+ * The caller has locked the output in all functions.
+ */
+#ifndef VERIFY_REPEATS_H
+#define VERIFY_REPEATS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "verify/report.h"
+
+enum { MAX_PLACES = 256, MAX_PLACE = 96, MAX_FIRST_MESSAGE = 160 };
+
+/* A place, and its reports. */
+struct repeated {
+    const struct rule *rule; /* NULL: the entry is free */
+    const char *routine;
+    const void *at;                        /* the return address of the consumer's call; NULL: unknown */
+    char place[MAX_PLACE];                 /* "main+0x1f (program+0x11cf)" */
+    char first_message[MAX_FIRST_MESSAGE]; /* the message of the first report, cut off at the end */
+    uint32_t count;                        /* all reports */
+    uint32_t written;                      /* the reports that were written to the present output */
+    uint32_t listed;                       /* the value of `count` when a report or a count was last written */
+    uint32_t output;                       /* the output that `written` is about */
+};
+
+/*
+ * Counts a report. Returns its place, or NULL if the table of places is full. The caller increments `written` if it
+ * writes the report.
+ */
+struct repeated *repeats_add(const struct breach *breach, const struct stack *call);
+
+/* Lets the next report of each place be written again, because the output is a new one. */
+void repeats_start_output(void);
+
+/* Returns the place after `last`, or the first one if `last` is NULL. Returns NULL at the end. */
+struct repeated *repeats_next(struct repeated *last);
+
+/* Returns how many reports belong to no place, because the table was full. */
+uint32_t repeats_without_place(void);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The JUnit file: a test case for each rule. A rule that was broken has a failure with a line for each place; an advice
+ * has such lines as output and does not fail. The file is written with dprintf, because abort() may follow a report in
+ * a signal handler, where a stream cannot be allocated.
+ */
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "verify/report_forms.h"
+
+static bool junit_is_plain(char c)
+{
+    return (unsigned char)c >= 0x20 && c != 0x7f && !strchr("<>&\"", c);
+}
+
+/* Writes text. Replaces the characters that XML interprets or does not allow. */
+static void junit_put(int fd, const char *text)
+{
+    while (*text) {
+        int plain = 0;
+
+        while (text[plain] && junit_is_plain(text[plain]))
+            plain++;
+        dprintf(fd, "%.*s", plain, text);
+        text += plain;
+        if (*text && strchr("<>&\"", *text))
+            dprintf(fd, "&#%d;", *text++);
+        else if (*text)
+            dprintf(fd, "%c", *text++ == '\n' ? '\n' : ' ');
+    }
+}
+
+static void junit_put_attribute(int fd, const char *name, const char *value)
+{
+    dprintf(fd, " %s=\"", name);
+    junit_put(fd, value);
+    dprintf(fd, "\"");
+}
+
+/* Writes a line for each place where the rule was broken. */
+static void junit_put_places(int fd, const struct rule *rule)
+{
+    for (struct repeated *r = repeats_next(NULL); r; r = repeats_next(r)) {
+        if (r->rule != rule)
+            continue;
+        junit_put(fd, r->routine);
+        dprintf(fd, ": ");
+        junit_put(fd, r->first_message);
+        dprintf(fd, "; %u times at ", (unsigned)r->count);
+        junit_put(fd, r->place[0] ? r->place : "an unknown place");
+        dprintf(fd, "\n");
+    }
+}
+
+static void junit_put_rule(int fd, const char *layer, const struct rule *rule, unsigned reports)
+{
+    const char *element = rule->kind == RULE_ADVICE ? "system-out" : "failure";
+
+    dprintf(fd, "  <testcase");
+    junit_put_attribute(fd, "classname", layer);
+    junit_put_attribute(fd, "name", rule->name);
+    if (!reports) {
+        dprintf(fd, "/>\n");
+        return;
+    }
+    dprintf(fd, ">\n    <%s", element);
+    if (rule->kind != RULE_ADVICE) {
+        junit_put_attribute(fd, "message", rule->text);
+        junit_put_attribute(fd, "type", rule->name);
+    }
+    dprintf(fd, ">");
+    junit_put_places(fd, rule);
+    dprintf(fd, "</%s>\n  </testcase>\n", element);
+}
+
+static void junit_count(unsigned *tests, unsigned *failures)
+{
+    *tests = *failures = 0;
+    for (const struct rule_table *t = report_rules(); t; t = t->next) {
+        *tests += t->count;
+        for (unsigned i = 0; i < t->count; i++)
+            *failures += t->rules[i].kind == RULE_BREACH && atomic_load(&t->reports[i]) > 0;
+    }
+}
+
+bool report_write_junit(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    unsigned tests, failures;
+
+    if (fd < 0)
+        return false;
+    junit_count(&tests, &failures);
+    dprintf(fd, "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n");
+    dprintf(fd, "<testsuite name=\"openndk verify\" tests=\"%u\" failures=\"%u\" errors=\"0\">\n", tests, failures);
+    for (const struct rule_table *t = report_rules(); t; t = t->next)
+        for (unsigned i = 0; i < t->count; i++)
+            junit_put_rule(fd, t->layer, &t->rules[i], atomic_load(&t->reports[i]));
+    bool complete = dprintf(fd, "</testsuite>\n") > 0;
+
+    return close(fd) == 0 && complete;
+}

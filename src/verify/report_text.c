@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Reports as text for people. */
+#include "verify/report_forms.h"
+
+static void text_print_rule(FILE *out, const struct rule *rule)
+{
+    fprintf(out, "  rule: %s\n", rule->text);
+    if (rule->page && rule->sentence)
+        fprintf(out, "  page %s: \"%s\"\n", rule->page, rule->sentence);
+    else if (rule->page)
+        fprintf(out, "  page %s\n", rule->page);
+}
+
+static void text_print_object(FILE *out, const struct report_object *o)
+{
+    if (!o->object)
+        return;
+    fprintf(out, "  object: %s %p\n", o->type, o->object);
+    for (int i = 0; i < REPORT_NOTES && o->notes[i]; i++)
+        fprintf(out, "    %s\n", o->notes[i]);
+}
+
+void report_print_call(FILE *out, const struct stack *call)
+{
+    stack_print(call, out, "    ");
+}
+
+void report_print_earlier(FILE *out, const struct earlier_stack *earlier, int count)
+{
+    for (int i = 0; i < count; i++) {
+        fprintf(out, "  %s\n", earlier[i].title);
+        stack_print(&earlier[i].stack, out, "    ");
+    }
+}
+
+void report_print_text(FILE *out, const struct report *r, report_printer *head)
+{
+    const struct breach *b = &r->breach;
+
+    if (b->rule->kind == RULE_ADVICE)
+        fprintf(out, "*** NDK advice: %s in %s: %s\n", b->rule->name, b->routine, b->message);
+    else
+        head(out, b);
+    text_print_rule(out, b->rule);
+    text_print_object(out, &b->object);
+    report_print_call(out, &r->call);
+    report_print_earlier(out, r->earlier, r->earlier_count);
+    if (b->rule->advice)
+        fprintf(out, "  advice: %s\n", b->rule->advice);
+}
+
+void report_print_repeated_text(FILE *out, const struct repeated *r)
+{
+    fprintf(out, "*** reported again: %s in %s: %u times%s%s\n", r->rule->name, r->routine, (unsigned)r->count,
+            r->place[0] ? " at " : "", r->place);
+}
