@@ -3,6 +3,7 @@
 #include "consumer/provider.h"
 
 #include "consumer/provider_module.h"
+#include "consumer/verified_provider.h"
 #include "ndkconform/provider.h"
 #include "openndk/adapter.h"
 #include "openndk/mdl.h"
@@ -12,7 +13,9 @@ static const struct ndkconform_provider *foreign; /* set before the first adapte
 
 bool consumer_use_module(const char *file, char *error, size_t size)
 {
-    foreign = provider_module_load(file, error, size);
+    const struct ndkconform_provider *loaded = provider_module_load(file, error, size);
+
+    foreign = loaded ? verified_provider(loaded) : NULL;
     return foreign != NULL;
 }
 

@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "consumer/provider_module.h"
+#include "consumer/verified_provider.h"
 #include "contract/program/network.h"
 #include "contract/program/runner.h"
 
@@ -93,7 +94,7 @@ static const struct ndkconform_provider *provider_load(const char *module)
         fprintf(stderr, "ndkconform: %s\n", error);
         exit(COMMAND_USAGE);
     }
-    return p;
+    return verified_provider(p);
 }
 
 /* ---- cases ---- */
