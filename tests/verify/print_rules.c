@@ -1,8 +1,105 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints docs/verify.md; the rules come from the table that the checks use. */
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "verify/rules.h"
+
+enum { LINE = 118, MAX_PARAGRAPH = 1024 };
+
+/* Prints a paragraph in lines of at most LINE columns. */
+__attribute__((format(printf, 1, 2))) static void print_paragraph(const char *format, ...)
+{
+    char text[MAX_PARAGRAPH];
+    size_t column = 0;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (const char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
+        bool fits = column + 1 + strlen(word) <= LINE;
+
+        printf("%s%s", column == 0 ? "\n" : fits ? " " : "\n", word);
+        column = (fits && column ? column + 1 : 0) + strlen(word);
+    }
+    puts("");
+}
+
+static void print_rule(const struct rule *rule)
+{
+    printf("\n### `%s`\n", rule->name);
+    print_paragraph("%s", rule->text);
+    if (rule->kind == RULE_ADVICE)
+        print_paragraph("This is an advice: the call is legal.");
+    if (rule->page && rule->sentence)
+        print_paragraph("Page `%s`: \"%s\"", rule->page, rule->sentence);
+    else if (rule->page)
+        print_paragraph("Page `%s`.", rule->page);
+    if (rule->advice)
+        print_paragraph("Advice: %s", rule->advice);
+}
+
+static void print_reports(void)
+{
+    puts(
+        "\n"
+        "## A report\n"
+        "\n"
+        "    *** NDK rule broken: ndk-closed-used in NdkArmCq: NDK_CQ 0x55d8ae1c72a0 is closed\n"
+        "      rule: After the close call an NDK object must not be used, even while the close is pending.\n"
+        "      page nc-ndkpi-ndk_fn_close_object: \"An NDK consumer must not access the object after ...\"\n"
+        "      object: NDK_CQ 0x55d8ae1c72a0\n"
+        "        NdkArmCq called by\n"
+        "        #0 poll+0x12 (my-program+0x1172)\n"
+        "      closed by\n"
+        "        NdkCloseCq called by\n"
+        "        #0 finish+0x24 (my-program+0x11a4)\n"
+        "      created by\n"
+        "        NdkCreateCq called by\n"
+        "        #0 start+0x31 (my-program+0x1231)\n"
+        "      advice: Stop every user of the object before you close it.\n"
+        "\n"
+        "The stacks begin at the call in the program. `addr2line -e my-program 0x1172` has the line; linked with\n"
+        "`-rdynamic`, a program's own functions have names. Some rules are advice: the call is legal, but fails or is\n"
+        "slow on some providers. An advice begins with `*** NDK advice`, is counted apart, and stops nothing.\n"
+        "\n"
+        "A report of the same rule, routine and place of the program is written once (`max_written`) and counted. At\n"
+        "the end of the process, or when the program calls `ondk_verify_write_repeats`, each such place has a line:\n"
+        "\n"
+        "    *** reported again: ndk-closed-used in NdkArmCq: 212 times at poll+0x12 (my-program+0x1172)\n"
+        "\n"
+        "Reports of 256 places are written. Those of further places are counted only.\n"
+        "\n"
+        "## For programs\n"
+        "\n"
+        "`ondk_verify_set_callback` sets a function that receives each report. `ondk_verify_rules` lists the rules\n"
+        "with the number of their reports. `ondk_verify_set_junit` sets a file that has a test case for each rule at\n"
+        "the end of the process, with a failure if the rule was broken.\n"
+        "\n"
+        "With `format` set to `ONDK_VERIFY_JSON`, each report is one line, an object. Other texts, for example of a\n"
+        "driver's DbgPrint, go to the same stream; lines of reports begin with `{`.\n"
+        "\n"
+        "| key | |\n"
+        "|---|---|\n"
+        "| `event` | `report`; `repeated` for the number of reports of a place, with all keys of this table up to "
+        "`message` |\n"
+        "| `kind` | `breach` or `advice` |\n"
+        "| `rule`, `text`, `page`, `sentence`, `advice` | the rule, as below; null if it has none |\n"
+        "| `routine` | the routine that was called |\n"
+        "| `message` | what was seen; in `repeated` that of the first report |\n"
+        "| `bug_check`, `parameters` | the code with which Windows stops, and its four parameters |\n"
+        "| `object` | null, or an object with `address` and `type` |\n"
+        "| `history` | texts about the object |\n"
+        "| `stacks` | each with `title` (`call` for the misuse), `called` (the routine), and `frames` |\n"
+        "| `frames` | each with `address`, `function`, `offset` in it, `module`, `module_offset`; the innermost first "
+        "|\n"
+        "| `time` | seconds since 1970 |\n"
+        "| `repeat` | the number of this report at its place, from 1; 0: unknown |\n"
+        "| `place`, `count` | in `repeated`: the place, and the number of its reports |");
+}
 
 int main(void)
 {
@@ -24,13 +121,10 @@ int main(void)
         "| `report` | a broken rule is reported and counted, and the program continues |\n"
         "| `stop` | a broken rule is reported, then the program ends by `abort()`. The default of drivers |\n"
         "\n"
-        "`,full` behind the word also turns on the checks that cost much.\n"
-        "\n"
-        "## The rules\n"
-        "\n"
-        "| rule | the documentation |\n"
-        "|---|---|");
+        "`,full` behind the word also turns on the checks that cost much.");
+    print_reports();
+    puts("\n## The rules");
     for (int i = 0; i < VERIFY_RULES; i++)
-        printf("| `%s` | %s |\n", verify_rules[i].name, verify_rules[i].text);
+        print_rule(&verify_rules[i]);
     return 0;
 }
