@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why a local address cannot be used: see local_address.h. */
+/* This end's address of a connection: see local_address.h. */
 #include "local_address.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static socklen_t local_address_len(const struct sockaddr_storage *a)
     return a->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 }
 
-bool local_address_needs_zone(const struct sockaddr_storage *a)
+static bool local_address_needs_zone(const struct sockaddr_storage *a)
 {
     const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
 
@@ -112,4 +112,43 @@ bool local_address_explain(NTSTATUS status, const struct sockaddr_storage *a, ui
     if (consumer_foreign_provider()) /* its addresses need not be those of sockets */
         return false;
     return status == STATUS_SHARING_VIOLATION && local_address_explain_taken(a, text, size);
+}
+
+/* ---- Choosing an address ---- */
+
+bool local_address_for_server(const struct endpoint *given, const struct sockaddr_storage *server, const char *option,
+                              struct sockaddr_storage *own, char *why, size_t size)
+{
+    for (uint32_t i = 0; i < given->count; i++)
+        if (given->addresses[i].ss_family == server->ss_family) {
+            *own = given->addresses[i];
+            return true;
+        }
+    if (given->count)
+        snprintf(why, size, "%s has no address of the server's family", given->host);
+    else if (address_own(server, own))
+        return true;
+    else if (local_address_needs_zone(server))
+        snprintf(why, size,
+                 "the server's link-local address needs a zone, the interface of this machine: fe80::1%%eth0");
+    else
+        snprintf(why, size, "no route to the server: specify %s, or check the server's address", option);
+    return false;
+}
+
+uint32_t local_address_interface(const struct sockaddr_storage *own, char *why, size_t size)
+{
+    uint32_t if_index = interface_of_address(own);
+
+    if (!if_index && !local_address_explain(STATUS_INVALID_ADDRESS, own, 0, why, size))
+        snprintf(why, size, "no interface of this machine has the address");
+    return if_index;
+}
+
+const struct sockaddr_storage *local_address_first(const struct endpoint *given)
+{
+    for (uint32_t i = 0; i < given->count; i++)
+        if (interface_of_address(&given->addresses[i]))
+            return &given->addresses[i];
+    return &given->addresses[0];
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why a local address cannot be used. */
+/* This end's address of a connection: which one to use, and why one cannot be used. */
 #ifndef TOOLS_LOCAL_ADDRESS_H
 #define TOOLS_LOCAL_ADDRESS_H
 
@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "endpoint.h"
 #include "ndk/ndkpi.h"
 
 /*
@@ -17,7 +18,16 @@
  */
 bool local_address_explain(NTSTATUS status, const struct sockaddr_storage *a, uint32_t if_index, char *text,
                            size_t size);
-/* Returns whether the address is an IPv6 link-local address without a zone. */
-bool local_address_needs_zone(const struct sockaddr_storage *a);
+/*
+ * Finds a client's own address for a connection to `server`: the given address of the server's family, or by the route
+ * if none is given. Returns false and writes the cause to `why` if there is none. `option` is the name of the option that
+ * gives the address.
+ */
+bool local_address_for_server(const struct endpoint *given, const struct sockaddr_storage *server, const char *option,
+                              struct sockaddr_storage *own, char *why, size_t size);
+/* Returns the index of the interface that has the address. Returns 0 and writes the cause to `why` if there is none. */
+uint32_t local_address_interface(const struct sockaddr_storage *own, char *why, size_t size);
+/* Returns the first address that an interface of this machine has, or the first of all if there is none. */
+const struct sockaddr_storage *local_address_first(const struct endpoint *given);
 
 #endif

@@ -36,12 +36,9 @@ static bool ndkperf_open(struct session *s, const struct sockaddr_storage *own, 
     NTSTATUS status;
 
     s->phase = PHASE_OPEN;
-    index = index ? index : interface_of_address(own);
+    index = index ? index : local_address_interface(own, why, sizeof why);
     if (!index)
-        return session_refuse(s, NDKPERF_FAILED, "%s",
-                              local_address_explain(STATUS_INVALID_ADDRESS, own, 0, why, sizeof why)
-                                  ? why
-                                  : "no interface of this machine has the address");
+        return session_refuse(s, NDKPERF_FAILED, "%s", why);
     status = consumer_open(&s->control, index, &step);
     if (!NT_SUCCESS(status))
         return session_fail(s, step, status, 0);
@@ -58,18 +55,11 @@ static bool ndkperf_open(struct session *s, const struct sockaddr_storage *own, 
 /* Finds the client's address for a connection to s->server_address. */
 static bool ndkperf_own_address(struct session *s)
 {
-    const struct endpoint *given = &s->options->client_address;
+    char why[512];
 
-    for (uint32_t i = 0; i < given->count; i++)
-        if (given->addresses[i].ss_family == s->server_address.ss_family) {
-            s->client_address = given->addresses[i];
-            return true;
-        }
-    if (given->count)
-        return session_refuse(s, NDKPERF_FAILED, "%s has no address of the server's family", given->host);
-    return address_own(&s->server_address, &s->client_address) ||
-           session_refuse(s, NDKPERF_FAILED,
-                          "no route to the server: specify --client-addr, or check the server's address");
+    return local_address_for_server(&s->options->client_address, &s->server_address, "--client-addr",
+                                    &s->client_address, why, sizeof why) ||
+           session_refuse(s, NDKPERF_FAILED, "%s", why);
 }
 
 static bool ndkperf_try_address(struct session *s, const struct sockaddr_storage *server)
@@ -106,12 +96,7 @@ static bool ndkperf_open_server(struct session *s)
 {
     const struct endpoint *at = &s->options->server_address;
 
-    s->server_address = at->addresses[0];
-    for (uint32_t i = 0; i < at->count && !s->options->server_if; i++)
-        if (interface_of_address(&at->addresses[i])) {
-            s->server_address = at->addresses[i];
-            break;
-        }
+    s->server_address = s->options->server_if ? at->addresses[0] : *local_address_first(at);
     return ndkperf_open(s, &s->server_address, s->options->server_if);
 }
 

@@ -245,23 +245,6 @@ static bool perftest_resolve(struct perftest *p, struct endpoint *e)
     return !e->text[0] || endpoint_resolve(e, error, sizeof error) || perftest_refuse(p, NDKPERF_FAILED, "%s", error);
 }
 
-/* Finds the client's own address for a connection to p->server_address. */
-static bool perftest_find_client(struct perftest *p)
-{
-    const struct endpoint *given = &p->options->client_address;
-
-    for (uint32_t i = 0; i < given->count; i++)
-        if (given->addresses[i].ss_family == p->server_address.ss_family) {
-            p->client_address = given->addresses[i];
-            return true;
-        }
-    if (given->count)
-        return perftest_refuse(p, NDKPERF_FAILED, "%s has no address of the server's family", given->host);
-    return address_own(&p->server_address, &p->client_address) ||
-           perftest_refuse(p, NDKPERF_FAILED,
-                           "no route to the server: specify --client-addr, or check the server's address");
-}
-
 /* Opens the adapter of this end's address, and connects, or listens and waits for the client. */
 static bool perftest_begin(struct perftest *p, const struct sockaddr_storage *server)
 {
@@ -270,14 +253,12 @@ static bool perftest_begin(struct perftest *p, const struct sockaddr_storage *se
     uint32_t if_index;
 
     p->server_address = *server;
-    if (p->options->client && !perftest_find_client(p))
-        return false;
-    if_index = interface_of_address(own);
+    if (p->options->client && !local_address_for_server(&p->options->client_address, server, "--client-addr",
+                                                        &p->client_address, text, sizeof text))
+        return perftest_refuse(p, NDKPERF_FAILED, "%s", text);
+    if_index = local_address_interface(own, text, sizeof text);
     if (!if_index)
-        return perftest_refuse(p, NDKPERF_FAILED, "%s",
-                               local_address_explain(STATUS_INVALID_ADDRESS, own, 0, text, sizeof text)
-                                   ? text
-                                   : "no interface of this machine has the address");
+        return perftest_refuse(p, NDKPERF_FAILED, "%s", text);
     if (!perftest_open(p, if_index))
         return false;
     if (p->options->server) {

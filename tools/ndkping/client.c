@@ -179,27 +179,12 @@ static int client_open(const struct options *o, const struct sockaddr_storage *t
     char why[512];
     NTSTATUS status;
 
-    if (o->client_address.text[0]) {
-        *from = o->client_address.addresses[0];
-        for (uint32_t i = 0; i < o->client_address.count; i++)
-            if (o->client_address.addresses[i].ss_family == to->ss_family)
-                *from = o->client_address.addresses[i];
-    } else if (!address_own(to, from)) {
-        return roles_report_problem(
-            "finding the client's address",
-            local_address_needs_zone(to)
-                ? "the server's link-local address needs a zone, the interface of this machine: fe80::1%eth0"
-                : "no route to the server: specify -ClientAddr, or check the server's address",
-            result);
-    }
+    if (!local_address_for_server(&o->client_address, to, "-ClientAddr", from, why, sizeof why))
+        return roles_report_problem("finding the client's address", why, result);
     if (!index)
-        index = interface_of_address(from);
+        index = local_address_interface(from, why, sizeof why);
     if (!index)
-        return roles_report_problem("finding the client's interface",
-                                    local_address_explain(STATUS_INVALID_ADDRESS, from, 0, why, sizeof why)
-                                        ? why
-                                        : "no interface of this machine has the client's address",
-                                    result);
+        return roles_report_problem("finding the client's interface", why, result);
     status = consumer_open(&consumer, index, &step);
     if (!NT_SUCCESS(status))
         return roles_report_failed(step, status, 0, result);
