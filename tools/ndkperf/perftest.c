@@ -12,7 +12,6 @@
 #include "command.h"
 #include "connection_entry.h"
 #include "connection_options.h"
-#include "consumer/provider.h"
 #include "interface.h"
 #include "interrupt.h"
 #include "json_output.h"
@@ -79,7 +78,7 @@ static const struct command_status statuses[] = {
     { NDKPERF_FAILED, "a name has no address, or a connection or request failed" },
     { NDKPERF_USAGE, "wrong usage, a provider that cannot be used, or an ONDK_ variable of the environment that is not "
                      "used" },
-    { NDKPERF_DATA, "a read returned other bytes than the one before" },
+    { NDKPERF_DATA, "a read returned other bytes than the first one" },
     { NDKPERF_NOBODY, "server: nobody connected in time" },
     { NDKPERF_PEER, "the peer ended the test early, or has other options" },
     { NDKPERF_LOST, "the output could not be written completely" },
@@ -154,12 +153,20 @@ static double perftest_rate(const struct perftest *p)
     return p->seconds > 0 ? p->options->iterations / p->seconds : 0;
 }
 
-static void perftest_print_head(struct perftest *p)
+/* Finds out whether the connection of the data uses the CRC. */
+static void perftest_find_crc(struct perftest *p)
+{
+    ondk_connection_t entry;
+
+    p->is_crc_known = connection_entry_find(&p->data.c, &entry);
+    p->has_crc = p->is_crc_known && entry.crc;
+}
+
+static void perftest_print_head(const struct perftest *p)
 {
     NDK_CONNECTOR *k = p->data.c.connector;
     struct sockaddr_storage peer = { 0 };
     ULONG length = sizeof peer;
-    ondk_connection_t entry;
     char text[128];
 
     if (!NT_SUCCESS(k->Dispatch->NdkGetPeerAddress(k, (PSOCKADDR)&peer, &length)))
@@ -168,8 +175,7 @@ static void perftest_print_head(struct perftest *p)
     print_line("%s", rule);
     print_line("                    ib_%s", p->test->name);
     print_line(" Peer            : %s, perftest %s%s", text, p->peer_version, p->is_peer_openndk ? " (OpenNDK)" : "");
-    p->has_crc = connection_entry_find(&p->data.c, &entry) && entry.crc;
-    if (!consumer_foreign_provider())
+    if (p->is_crc_known)
         print_line(" CRC             : %s", p->has_crc ? "on" : "off");
     print_line("%s", rule);
 }
@@ -220,7 +226,7 @@ static bool perftest_write_json(const struct perftest *p)
     (void)json_object_update_new(
         object, json_pack("{s:s,s:s,s:i,s:i,s:o,s:o,s:i,s:o}", "role", o->server ? "server" : "client", "test",
                           p->test->name, "size", (int)o->size, "iterations", (int)o->iterations, "crc",
-                          consumer_foreign_provider() ? json_null() : json_boolean(p->has_crc), "peer_version",
+                          p->is_crc_known ? json_boolean(p->has_crc) : json_null(), "peer_version",
                           json_output_text(p->peer_version), "exit", (int)p->failed, "seconds",
                           is_measured ? json_real(p->seconds) : json_null()));
     if (p->failed)
@@ -301,6 +307,7 @@ static bool perftest_try(struct perftest *p, struct perftest_options *o)
         return false;
     if (!perftest_connect(p) || !perftest_prepare(p))
         return false;
+    perftest_find_crc(p);
     perftest_print_head(p);
     if (!perftest_transfer(p) || !perftest_finish(p))
         return false;
