@@ -15,6 +15,7 @@
 #include "openndk/config.h"
 #include "openndk/counters.h"
 #include "openndk/netstat.h"
+#include "openndk/verify.h"
 
 enum { ROOM = 4, GUARD = 512, GUARD_BYTE = 0xa5 };
 
@@ -88,6 +89,8 @@ CASE(sizes_are_different, 0)
     CHECK(SIZE_IS_RIGHT(ondk_shared_receive_queue_t, true_sizes.shared_receive_queue));
     CHECK(SIZE_IS_RIGHT(ondk_memory_region_t, true_sizes.memory_region));
     CHECK(SIZE_IS_RIGHT(ondk_memory_window_t, true_sizes.memory_window));
+    CHECK(SIZE_IS_RIGHT(ondk_verify_config_t, true_sizes.verify_config));
+    CHECK(SIZE_IS_RIGHT(ondk_verify_rule_t, true_sizes.verify_rule));
 }
 
 /* pend_creates represents a field that an older program does not have. The environment then sets its value. */
@@ -354,4 +357,25 @@ CASE(objects_of_any_version, 0)
     CHECK_OBJECTS(ondk_memory_region_t, ondk_adapter_memory_regions);
     kit_side_close(&t);
     kit_side_close(&s);
+}
+
+CASE(verification_of_any_version, 0)
+{
+    GUARDED(ondk_verify_config_t) config;
+    GUARDED(ondk_verify_rule_t) rules;
+
+    GUARD_ALL(config);
+    ondk_verify_config_init(&config.entries[0]);
+    CHECK_GUARDED(config, 1);
+    config.entries[0].mode = ONDK_VERIFY_REPORT;
+    CHECK_STATUS(ondk_verify_configure(&config.entries[0]), STATUS_SUCCESS);
+#ifdef SIZED_NEWER
+    config.entries[0].added[0] = 1;
+    CHECK_STATUS(ondk_verify_configure(&config.entries[0]), STATUS_INVALID_PARAMETER);
+#endif
+    GUARD_ALL(rules);
+    CHECK(ondk_verify_rules(rules.entries, 2) > 2);
+    CHECK_GUARDED(rules, 2);
+    for (int i = 0; i < 2; i++)
+        CHECK(rules.entries[i].name[0] >= 'a' && rules.entries[i].name[0] <= 'z');
 }

@@ -5,6 +5,7 @@
 #include "openndk/config.h"
 #include "openndk/counters.h"
 #include "openndk/netstat.h"
+#include "openndk/verify.h"
 #include "openndk/wdk.h"
 
 const struct true_sizes true_sizes = {
@@ -21,5 +22,7 @@ const struct true_sizes true_sizes = {
     .shared_receive_queue = sizeof(ondk_shared_receive_queue_t),
     .memory_region = sizeof(ondk_memory_region_t),
     .memory_window = sizeof(ondk_memory_window_t),
+    .verify_config = sizeof(ondk_verify_config_t),
+    .verify_rule = sizeof(ondk_verify_rule_t),
     .scsi_command = sizeof(ondk_wdk_scsi_command_t),
 };

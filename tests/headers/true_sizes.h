@@ -8,6 +8,7 @@
 extern const struct true_sizes {
     size_t config, counters, adapter_entry, connection, listener, endpoint, failure, scsi_command;
     size_t protection_domain, completion_queue, queue_pair, shared_receive_queue, memory_region, memory_window;
+    size_t verify_config, verify_rule;
 } true_sizes;
 
 #endif
