@@ -35,7 +35,19 @@ const char *proxy_type_name(const struct proxy *p)
 
 void proxy_set_report_object(const struct proxy *p)
 {
+    unsigned count = atomic_load(&p->history.count);
+    char text[CALL_HISTORY * 64];
+    int n = 0;
+
     report_set_object(&(struct report_object){ p, type_names[p->type], &p->created_by, { NULL } });
+    for (unsigned i = count < CALL_HISTORY ? 0 : count - CALL_HISTORY; i < count; i++) {
+        const char *routine = atomic_load(&p->history.last[i % CALL_HISTORY].routine);
+
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s by thread %d", n ? ", " : "", routine ? routine : "?",
+                      atomic_load(&p->history.last[i % CALL_HISTORY].thread));
+    }
+    if (n)
+        report_add_note("last calls: %s", text);
 }
 
 const struct proxy *proxy_adapter(const struct proxy *p)

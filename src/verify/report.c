@@ -32,6 +32,8 @@ static pid_t reporting_process; /* the process that made the latest report; a ch
 /* The object and the stacks of this thread's next report. */
 static _Thread_local struct {
     struct report_object object;
+    char notes[REPORT_NOTES][MAX_NOTE];
+    int note_count;
     struct earlier_stack stacks[MAX_EARLIER_STACKS];
     int stack_count;
 } next;
@@ -176,6 +178,17 @@ void report_set_object(const struct report_object *object)
     next.object = *object;
 }
 
+void report_add_note(const char *format, ...)
+{
+    va_list args;
+
+    if (next.note_count == REPORT_NOTES)
+        return;
+    va_start(args, format);
+    (void)vsnprintf(next.notes[next.note_count++], MAX_NOTE, format, args);
+    va_end(args);
+}
+
 void report_add_stack(const char *title, const struct stack *s)
 {
     if (next.stack_count < MAX_EARLIER_STACKS)
@@ -200,6 +213,21 @@ void report_end(FILE *out, const void *by, const char *entry)
     report_unlock();
 }
 
+/* Moves the added notes behind those that the object has. */
+static void report_move_notes(struct report *r)
+{
+    const char **notes = r->breach.object.notes;
+    int n = 0;
+
+    while (n < REPORT_NOTES && notes[n])
+        n++;
+    for (int i = 0; i < next.note_count && n < REPORT_NOTES; i++, n++) {
+        memcpy(r->notes[i], next.notes[i], MAX_NOTE);
+        notes[n] = r->notes[i];
+    }
+    next.note_count = 0;
+}
+
 /* Moves what the thread has set for its next report to *r. */
 static void report_move_next(struct report *r)
 {
@@ -207,6 +235,7 @@ static void report_move_next(struct report *r)
 
     if (next.object.object)
         r->breach.object = next.object;
+    report_move_notes(r);
     created_by = r->breach.object.created_by;
     if (created_by && created_by->depth)
         report_add_stack("created by", created_by);

@@ -99,6 +99,11 @@ __attribute__((format(printf, 3, 0))) void report_breach_args(const struct breac
 
 /* Sets the object of this thread's next report. *object is copied. */
 void report_set_object(const struct report_object *object) PRIVATE_EXPORT(report_set_object);
+/*
+ * Adds a line to the history of the object of this thread's next report, behind the notes of report_set_object. A line
+ * has at most 255 characters; more than REPORT_NOTES lines are left out.
+ */
+__attribute__((format(printf, 1, 2))) void report_add_note(const char *format, ...);
 
 /*
  * Adds an earlier stack to this thread's next report, which can have at most two earlier stacks. The title is for

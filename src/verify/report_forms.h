@@ -8,7 +8,7 @@
 #include "verify/repeats.h"
 #include "verify/report.h"
 
-enum { MAX_EARLIER_STACKS = 2 };
+enum { MAX_EARLIER_STACKS = 2, MAX_NOTE = 256 };
 
 struct earlier_stack {
     const char *title;
@@ -20,7 +20,8 @@ struct report {
     struct stack call;
     struct earlier_stack earlier[MAX_EARLIER_STACKS];
     int earlier_count;
-    uint32_t repeat; /* the number of this report at its place, from 1; 0: unknown */
+    char notes[REPORT_NOTES][MAX_NOTE]; /* those of report_add_note; breach.object points at them */
+    uint32_t repeat;                    /* the number of this report at its place, from 1; 0: unknown */
     struct timespec time;
 };
 

@@ -12,6 +12,7 @@
  *   verify.h                     wraps and closes adapters; finds uses of memory for the host
  *   host.h                       functions of the host that the layer calls: IRQL, callbacks, stacks, addresses
  *   report.h, rules.h            the mode, the report, the rules about NDK
+ *   report_forms.h, repeats.h    text, JSON and JUnit; the number of reports of a place
  *   stack.h, stack_intern.h      call stacks
  *   proxy.h                      the base of all proxies; each type of object has a file
  *   call.h                       the consumer's calls and callbacks that are in progress

@@ -32,11 +32,12 @@ static void test_order(void **state)
     object.created_by = &created;
     report_add_stack("closed by", &closed);
     report_set_object(&object);
+    report_add_note("the %drd note", 3);
     break_rule(FULL, "NdkSend");
-    assert_in_order((const char *const[]){ "*** NDK rule broken: test-full in NdkSend: number 5\n", "  rule: A duty.\n",
-                                           "  page nc-a-page: \"The sentence.\"\n", "  object: NDK_QP 0x",
-                                           "    connected\n    closed\n", "    #0 ", "  closed by\n    #0 ",
-                                           "  created by\n    #0 ", "  advice: Do it.\n", NULL });
+    assert_in_order((const char *const[]){
+        "*** NDK rule broken: test-full in NdkSend: number 5\n", "  rule: A duty.\n",
+        "  page nc-a-page: \"The sentence.\"\n", "  object: NDK_QP 0x", "    connected\n    closed\n    the 3rd note\n",
+        "    #0 ", "  closed by\n    #0 ", "  created by\n    #0 ", "  advice: Do it.\n", NULL });
 }
 
 /* A report has no line for a text that its rule lacks, and nothing of the report before. */
@@ -347,6 +348,7 @@ static void test_trimmed(void **state)
     (void)state;
     report_set_format(REPORT_JSON);
     cq = create_here(adapter);
+    use_here(cq);
     close_here(cq);
     use_here(cq);
     at = output_text();
@@ -357,6 +359,8 @@ static void test_trimmed(void **state)
     assert_begins(stacks, 1, "closed by", "NdkCloseCq", after_close);
     assert_begins(stacks, 2, "created by", "NdkCreateCq", after_create);
     assert_string_equal(text_of(json_object_get(r, "object"), "type"), "NDK_CQ");
+    assert_non_null(
+        strstr(json_string_value(json_array_get(json_object_get(r, "history"), 0)), "last calls: NdkArmCq by thread "));
     json_decref(r);
 }
 
