@@ -13,6 +13,7 @@
 #ifndef OPENNDK_VERIFY_H
 #define OPENNDK_VERIFY_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -23,6 +24,7 @@ extern "C" {
 #endif
 
 struct _NDK_ADAPTER; /* NDK_ADAPTER of ndkpi.h */
+struct _MDL;         /* MDL of ndkpi.h */
 
 /* The action when a consumer breaks a rule. */
 typedef enum ondk_verify_mode {
@@ -288,6 +290,101 @@ ONDK_API int32_t ondk_verify_wrap(struct _NDK_ADAPTER *provider, struct _NDK_ADA
  * See also: ondk_verify_wrap
  */
 ONDK_API struct _NDK_ADAPTER *ondk_verify_unwrap(struct _NDK_ADAPTER *adapter);
+
+/* The value of ondk_verify_host_t's irql for a host without IRQLs. */
+#define ONDK_VERIFY_NO_IRQL (-1)
+
+/* The values of ondk_verify_host_t's memory_state: one of the first three, and PAGED if the memory is pageable. */
+typedef enum ondk_verify_memory {
+    ONDK_VERIFY_MEMORY_UNKNOWN = 0,
+    ONDK_VERIFY_MEMORY_ALIVE = 1, /* allocated */
+    ONDK_VERIFY_MEMORY_FREED = 2, /* freed, unmapped, or of a dead stack frame */
+    ONDK_VERIFY_MEMORY_PAGED = 4,
+} ondk_verify_memory_t;
+
+/* The values of ondk_verify_host_t's mdl_state. */
+typedef enum ondk_verify_mdl {
+    ONDK_VERIFY_MDL_UNKNOWN,
+    ONDK_VERIFY_MDL_LOCKED,   /* locked, or built for nonpaged memory */
+    ONDK_VERIFY_MDL_UNLOCKED, /* neither */
+} ondk_verify_mdl_t;
+
+/*
+ * Functions of the host, which is the program that the consumer runs in. The verifier calls them for facts that only the
+ * host has. An entry that is NULL has the default of a plain program. An entry about a thread is called on that thread.
+ * An entry must not call NDK or the verifier.
+ * See also: ondk_verify_set_host
+ */
+typedef struct ondk_verify_host {
+    /* sizeof(ondk_verify_host_t) of the program. */
+    uint32_t size;
+    /* Zero. */
+    uint32_t reserved;
+    /* Returns the calling thread's IRQL. Default: ONDK_VERIFY_NO_IRQL. */
+    int32_t (*irql)(void);
+    /* Called before each callback into the consumer. Returns a mark for callback_end. Default: 0. */
+    uint64_t (*callback_begin)(void);
+    /*
+     * Called after each callback, with the mark of callback_begin, the name of the callback's type, for example
+     * "NdkCqNotificationCallback", and the consumer's routine. Default: does nothing.
+     */
+    void (*callback_end)(uint64_t mark, const char *callback, const void *routine);
+    /*
+     * Sets the lowest address and the size of the calling thread's stack. Returns 0 if they are unknown, else 1.
+     * Default: the stack of the C library's thread.
+     */
+    int32_t (*stack_bounds)(uintptr_t *low, size_t *size);
+    /*
+     * Converts the consumer's sockaddr of `length` bytes, at most 28, and writes the provider's to `room`, which has 28
+     * bytes. Returns 0 if both use the same address, else 1. Default: 0.
+     */
+    int32_t (*address_to_provider)(const void *sockaddr, size_t length, void *room);
+    /* Converts the provider's sockaddr to the consumer's, in place. Default: both use the same addresses. */
+    void (*address_to_consumer)(void *sockaddr, size_t length);
+    /*
+     * Returns ondk_verify_memory values for the byte at the address, which may be any number. Default: what
+     * AddressSanitizer reports, if the program is built with it, and FREED for an address that is not mapped.
+     */
+    uint32_t (*memory_state)(const void *address);
+    /* Returns an ondk_verify_mdl value for an MDL, without its chain. Default: from MdlFlags. */
+    uint32_t (*mdl_state)(const struct _MDL *mdl);
+} ondk_verify_host_t;
+
+/*
+ * Sets the host's functions for all adapters of the process.
+ *   host  copied, with entries that may be NULL; NULL: the defaults
+ * The kernel's library (libopenndk-wdk) sets its own table when a driver opens its first adapter.
+ * Returns
+ *   STATUS_SUCCESS                 0: the table is in force
+ *   STATUS_INVALID_PARAMETER       negative, and nothing changes: host->size is not valid, or an entry that this library
+ *                                  lacks is not zero
+ *   STATUS_INSUFFICIENT_RESOURCES  out of memory, and nothing changes
+ * Context: any thread, before the first adapter is opened. The library keeps each table for ever.
+ * Example:
+ *
+ *     extern int32_t irql_of_this_thread(void);
+ *     ondk_verify_host_t host = {
+ *         .size = sizeof(host),
+ *         .irql = irql_of_this_thread,
+ *     };
+ *
+ *     if (ondk_verify_set_host(&host) != 0)
+ *         return 1;
+ *
+ * See also: ondk_verify_check_free
+ */
+ONDK_API int32_t ondk_verify_set_host(const ondk_verify_host_t *host);
+
+/*
+ * Reports memory that is still in use by NDK: as context, buffer, region or MDL.
+ *   start  the memory that the caller is about to free
+ *   size   its size in bytes
+ * For programs with an allocator of their own. Memory that free() frees is checked without this call if the program is
+ * built with AddressSanitizer; the pool of drivers always is.
+ * Context: any thread, with no lock held that a report needs.
+ * See also: ondk_verify_set_host
+ */
+ONDK_API void ondk_verify_check_free(const void *start, size_t size);
 
 #ifdef __cplusplus
 }

@@ -261,7 +261,8 @@ def parse_fields(tag, body):
             if not pending:
                 raise HeaderError(f'struct {tag}: a field has no comment: {text}')
             declared = re.sub(r'\[[^]]*\]|:\s*\d+', '', text.rstrip(';'))
-            names = [re.search(r'(\w+)\s*$', part)[1] for part in declared.split(',')]
+            function = re.match(r'[^(]*\(\*(\w+)\)\(', declared)
+            names = [function[1]] if function else [re.search(r'(\w+)\s*$', part)[1] for part in declared.split(',')]
             groups[-1].fields.append(Field(names, text, pending))
             pending = None
     return [group for group in groups if group.fields]

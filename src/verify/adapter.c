@@ -4,6 +4,7 @@
 
 #include "verify/async_call.h"
 #include "verify/mapping.h"
+#include "verify/memory.h"
 #include "verify/proxy.h"
 #include "verify/queue.h"
 
@@ -133,6 +134,7 @@ NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine)
     info = &((struct adapter *)p)->info;
     if (!NT_SUCCESS(provider->Dispatch->NdkQueryAdapterInfo(provider, info, &size)))
         *info = (NDK_ADAPTER_INFO){ .Version = provider->Header.Version };
+    memory_watch_frees();
     p->created_by.entry = routine;
     proxy_set_real(p, provider);
     proxy_insert(p);

@@ -4,15 +4,23 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
+#include <ndk/ndkpi.h>
+
+#include "base/sized.h"
 #include "verify/host.h"
+#include "verify/memory.h"
 #include "verify/rules.h"
 
 _Static_assert(VERIFY_MAX_SOCKADDR == sizeof(struct sockaddr_in6), "the longest sockaddr that is mapped");
 
-static int plain_irql(void)
+enum { MAX_HOST_SIZE = 4096 };
+enum { MDL_IS_PARTIAL = 0x10, MDL_IS_PAGE_READ = 0x40, MDL_IS_IO_SPACE = 0x800 }; /* Windows' values of MdlFlags */
+
+static int32_t plain_irql(void)
 {
-    return VERIFY_NO_IRQL;
+    return ONDK_VERIFY_NO_IRQL;
 }
 
 static uint64_t plain_callback_begin(void)
@@ -27,21 +35,7 @@ static void plain_callback_end(uint64_t mark, const char *callback, const void *
     (void)routine;
 }
 
-static bool plain_address_to_provider(const void *sockaddr, size_t length, void *room)
-{
-    (void)sockaddr;
-    (void)length;
-    (void)room;
-    return false;
-}
-
-static void plain_address_to_consumer(void *sockaddr, size_t length)
-{
-    (void)sockaddr;
-    (void)length;
-}
-
-bool verify_thread_stack_bounds(uintptr_t *low, size_t *size)
+static int32_t plain_stack_bounds(uintptr_t *low, size_t *size)
 {
     pthread_attr_t attr;
     void *start = NULL;
@@ -55,25 +49,84 @@ bool verify_thread_stack_bounds(uintptr_t *low, size_t *size)
     return known;
 }
 
-static const struct verify_host plain_host = {
+static int32_t plain_address_to_provider(const void *sockaddr, size_t length, void *room)
+{
+    (void)sockaddr;
+    (void)length;
+    (void)room;
+    return false;
+}
+
+static void plain_address_to_consumer(void *sockaddr, size_t length)
+{
+    (void)sockaddr;
+    (void)length;
+}
+
+/* The memory manager locks the pages of a page read. The memory of devices is never paged. */
+static uint32_t plain_mdl_state(const MDL *mdl)
+{
+    const unsigned locked = MDL_PAGES_LOCKED | MDL_SOURCE_IS_NONPAGED_POOL | MDL_IS_PARTIAL | MDL_IS_PAGE_READ |
+                            MDL_IS_IO_SPACE;
+
+    return (unsigned)mdl->MdlFlags & locked ? ONDK_VERIFY_MDL_LOCKED : ONDK_VERIFY_MDL_UNLOCKED;
+}
+
+static const ondk_verify_host_t plain_host = {
+    .size = sizeof(plain_host),
     .irql = plain_irql,
     .callback_begin = plain_callback_begin,
     .callback_end = plain_callback_end,
-    .stack_bounds = verify_thread_stack_bounds,
+    .stack_bounds = plain_stack_bounds,
     .address_to_provider = plain_address_to_provider,
     .address_to_consumer = plain_address_to_consumer,
+    .memory_state = memory_plain_state,
+    .mdl_state = plain_mdl_state,
 };
 
-static _Atomic(const struct verify_host *) host = &plain_host;
+/* A table that was set. Other threads may still use an earlier one, so each is kept. */
+struct host {
+    ondk_verify_host_t table; /* must be first */
+    const ondk_verify_host_t *earlier;
+};
 
-void verify_set_host(const struct verify_host *new_host)
+static _Atomic(const ondk_verify_host_t *) host_now = &plain_host;
+
+#define HOST_SET(to, from, entry)                                                                                      \
+    do {                                                                                                               \
+        if ((from)->entry)                                                                                             \
+            (to)->entry = (from)->entry;                                                                               \
+    } while (0)
+
+int32_t ondk_verify_set_host(const ondk_verify_host_t *host)
 {
-    atomic_store(&host, new_host);
+    ondk_verify_host_t given = { .size = 0 };
+    struct host *made;
+
+    if (host && (host->size < sizeof(given.size) || host->size > MAX_HOST_SIZE || host->size % sizeof(void *) ||
+                 !sized_read(&given, sizeof(given), host, host->size) || given.reserved))
+        return STATUS_INVALID_PARAMETER;
+    made = malloc(sizeof(*made));
+    if (!made)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    *made = (struct host){ .table = plain_host };
+    HOST_SET(&made->table, &given, irql);
+    HOST_SET(&made->table, &given, callback_begin);
+    HOST_SET(&made->table, &given, callback_end);
+    HOST_SET(&made->table, &given, stack_bounds);
+    HOST_SET(&made->table, &given, address_to_provider);
+    HOST_SET(&made->table, &given, address_to_consumer);
+    HOST_SET(&made->table, &given, memory_state);
+    HOST_SET(&made->table, &given, mdl_state);
+    made->earlier = atomic_load(&host_now);
+    while (!atomic_compare_exchange_weak(&host_now, &made->earlier, &made->table))
+        ;
+    return STATUS_SUCCESS;
 }
 
-const struct verify_host *verify_host(void)
+const ondk_verify_host_t *verify_host(void)
 {
-    return atomic_load_explicit(&host, memory_order_relaxed);
+    return atomic_load_explicit(&host_now, memory_order_acquire);
 }
 
 void verify_report_irql(const char *routine, int now, int max)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/spin.h"
+#include "verify/memory.h"
 #include "verify/proxy.h"
 #include "verify/queue.h"
 
@@ -57,12 +58,14 @@ const struct proxy *proxy_adapter(const struct proxy *p)
 
 void proxy_lock_all(void)
 {
+    memory_begin_lock();
     spin_lock(&list_lock);
 }
 
 void proxy_unlock_all(void)
 {
     spin_unlock(&list_lock);
+    memory_end_lock();
 }
 
 /* ---- lifetime ---- */

@@ -29,6 +29,7 @@ ENDS_BEFORE = {
     'ondk_verify_config': 'full',
     'ondk_verify_rule': 'kind',
     'ondk_verify_report': 'time_ns',
+    'ondk_verify_host': 'mdl_state',
     'ondk_wdk_scsi_command': 'sense',
 }
 STRUCT = re.compile(r'(typedef struct (\w+) \{\n)(.*?)(\} \w+_t;)', re.S)
@@ -36,7 +37,7 @@ STRUCT = re.compile(r'(typedef struct (\w+) \{\n)(.*?)(\} \w+_t;)', re.S)
 
 def shorten(name, body):
     """The body up to the field's declarator, which may follow others of one declaration."""
-    field = re.search(r'[ ,]\s*\b%s\b(\[\w+\])?\s*[,;]' % ENDS_BEFORE[name], body)
+    field = re.search(r'[ ,]\s*(\(\*)?\b%s\b(\[\w+\])?\s*[,;)]' % ENDS_BEFORE[name], body)
     if not field:
         sys.exit(f'{name} has no field {ENDS_BEFORE[name]}')
     before = body[:field.start()].rstrip()

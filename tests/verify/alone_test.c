@@ -145,8 +145,12 @@ static void test_memory_in_use(void **state)
     assert_true(verify_find_use(context, sizeof *context, &use));
     assert_ptr_equal(use.object, context);
     assert_string_equal(use.rule->name, "context-freed-in-use");
+    ondk_verify_check_free(context, sizeof *context);
+    assert_reports(1, "context-freed-in-use in ondk_verify_check_free: ");
     assert_int_equal(close_cq(cq), STATUS_SUCCESS);
     assert_false(verify_find_use(context, sizeof *context, &use));
+    ondk_verify_check_free(context, sizeof *context);
+    assert_reports(1, "");
     close_adapter();
     free(context);
 }
@@ -245,7 +249,7 @@ static void test_checks_turned_off(void **state)
 
 static int irql, callbacks_begun, callbacks_ended;
 
-static int host_irql(void)
+static int32_t host_irql(void)
 {
     return irql;
 }
@@ -264,7 +268,7 @@ static void host_callback_end(uint64_t mark, const char *callback, const void *r
     callbacks_ended++;
 }
 
-static bool host_address_to_provider(const void *sockaddr, size_t length, void *room)
+static int32_t host_address_to_provider(const void *sockaddr, size_t length, void *room)
 {
     memcpy(room, sockaddr, length);
     ((char *)room)[4] = 'p';
@@ -279,11 +283,11 @@ static void host_address_to_consumer(void *sockaddr, size_t length)
 
 static void test_host(void **state)
 {
-    static const struct verify_host host = {
+    static const ondk_verify_host_t host = {
+        .size = sizeof host,
         .irql = host_irql,
         .callback_begin = host_callback_begin,
         .callback_end = host_callback_end,
-        .stack_bounds = verify_thread_stack_bounds,
         .address_to_provider = host_address_to_provider,
         .address_to_consumer = host_address_to_consumer,
     };
@@ -294,7 +298,7 @@ static void test_host(void **state)
     NDK_CQ *cq;
 
     (void)state;
-    verify_set_host(&host);
+    assert_int_equal(ondk_verify_set_host(&host), STATUS_SUCCESS);
     cq = create_cq(notified, &context);
     fake->notify(fake->notify_context, STATUS_SUCCESS);
     assert_int_equal(callbacks_begun, 1);
@@ -313,6 +317,45 @@ static void test_host(void **state)
     assert_reports(1, "irql-too-high in NdkQueryAdapterInfo: IRQL is 2, at most 0 is allowed");
     irql = VERIFY_PASSIVE_LEVEL;
     close_adapter();
+    assert_int_equal(ondk_verify_set_host(NULL), STATUS_SUCCESS);
+}
+
+static void test_host_tables(void **state)
+{
+    ondk_verify_host_t table = { .size = sizeof table, .irql = host_irql };
+    static char byte;
+
+    (void)state;
+    irql = 1;
+    assert_int_equal(ondk_verify_set_host(&table), STATUS_SUCCESS);
+    assert_int_equal(verify_host()->irql(), 1);
+    assert_int_equal(verify_host()->callback_begin(), 0); /* the default */
+    assert_int_equal(verify_host()->memory_state(&byte) & ONDK_VERIFY_MEMORY_FREED, 0);
+    assert_int_equal(verify_host()->memory_state((void *)4096), ONDK_VERIFY_MEMORY_FREED); /* never mapped */
+    table.size = offsetof(ondk_verify_host_t, irql); /* the program's table ends in front of this entry */
+    assert_int_equal(ondk_verify_set_host(&table), STATUS_SUCCESS);
+    assert_int_equal(verify_host()->irql(), ONDK_VERIFY_NO_IRQL);
+    table.size = 0;
+    assert_int_equal(ondk_verify_set_host(&table), STATUS_INVALID_PARAMETER);
+    table.size = sizeof table - 1;
+    assert_int_equal(ondk_verify_set_host(&table), STATUS_INVALID_PARAMETER);
+    table.size = sizeof table;
+    table.reserved = 1;
+    assert_int_equal(ondk_verify_set_host(&table), STATUS_INVALID_PARAMETER);
+    irql = VERIFY_PASSIVE_LEVEL;
+    close_adapter();
+    assert_int_equal(ondk_verify_set_host(NULL), STATUS_SUCCESS);
+}
+
+static void test_mdl_state(void **state)
+{
+    MDL mdl = { .MdlFlags = 0 };
+
+    (void)state;
+    assert_int_equal(verify_host()->mdl_state(&mdl), ONDK_VERIFY_MDL_UNLOCKED);
+    mdl.MdlFlags = MDL_SOURCE_IS_NONPAGED_POOL;
+    assert_int_equal(verify_host()->mdl_state(&mdl), ONDK_VERIFY_MDL_LOCKED);
+    close_adapter();
 }
 
 int main(void)
@@ -325,6 +368,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_open_objects, start, stop),
         cmocka_unit_test_setup_teardown(test_checks_turned_off, start, stop),
         cmocka_unit_test_setup_teardown(test_host, start, stop),
+        cmocka_unit_test_setup_teardown(test_host_tables, start, stop),
+        cmocka_unit_test_setup_teardown(test_mdl_state, start, stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -325,7 +325,7 @@ bool checked_pool_free(const char *routine, void *start, uint32_t tag)
     return true;
 }
 
-bool checked_pool_find(const void *address, struct pool_block *copy)
+static bool block_copy_at(const void *address, bool live, struct pool_block *copy)
 {
     struct special_run *r;
     struct pool_block *b;
@@ -333,12 +333,22 @@ bool checked_pool_find(const void *address, struct pool_block *copy)
     checked_pool_lock();
     r = special_run_at(address);
     b = r ? r->block : block_find(address);
-    if (b && (!b->live || (uintptr_t)address - (uintptr_t)b->start >= b->size))
+    if (b && (b->live != live || (uintptr_t)address - (uintptr_t)b->start >= b->size))
         b = NULL;
     if (b)
         *copy = *b;
     checked_pool_unlock();
     return b != NULL;
+}
+
+bool checked_pool_find(const void *address, struct pool_block *copy)
+{
+    return block_copy_at(address, true, copy);
+}
+
+bool checked_pool_find_freed(const void *address, struct pool_block *copy)
+{
+    return !checked_pool_under_asan && block_copy_at(address, false, copy);
 }
 
 void checked_pool_report_unknown(const char *routine, const void *address)

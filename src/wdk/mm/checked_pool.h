@@ -77,6 +77,11 @@ void checked_pool_report_unknown(const char *routine, const void *address);
  * start. Returns false if no such block is found.
  */
 bool checked_pool_find(const void *address, struct pool_block *copy);
+/*
+ * Like checked_pool_find, for a freed block in quarantine. Returns false under AddressSanitizer, where malloc may have
+ * allocated the block's memory again.
+ */
+bool checked_pool_find_freed(const void *address, struct pool_block *copy);
 
 /* Prints the live counted blocks with their stacks, and reports quarantined blocks that were written to. */
 void checked_pool_report(FILE *out);

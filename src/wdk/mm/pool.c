@@ -423,9 +423,18 @@ uint32_t pool_report_of(FILE *out, const void *start, uint64_t size)
     return checked_pool_report_of(out, start, size);
 }
 
-bool pool_is_paged(const void *address)
+enum pool_state pool_state_at(const void *address)
 {
     struct pool_block found;
 
-    return check_on() && checked_pool_find(address, &found) && found.paged;
+    if (!check_on())
+        return POOL_UNKNOWN;
+    if (checked_pool_find(address, &found))
+        return found.paged ? POOL_ALLOCATED_PAGED : POOL_ALLOCATED;
+    return checked_pool_find_freed(address, &found) ? POOL_FREED : POOL_UNKNOWN;
+}
+
+bool pool_is_paged(const void *address)
+{
+    return pool_state_at(address) == POOL_ALLOCATED_PAGED;
 }

@@ -38,6 +38,12 @@ uint32_t pool_report(FILE *out);
 /* Prints the blocks that code in [start, start + size) allocated while checks were on. Returns their number. */
 uint32_t pool_report_of(FILE *out, const void *start, uint64_t size);
 
+enum pool_state { POOL_UNKNOWN, POOL_ALLOCATED, POOL_ALLOCATED_PAGED, POOL_FREED };
+/*
+ * Returns the state of the block that contains the address. The state is not known while checks are off, and long after
+ * a free. A block that was not placed in special pool is found only by its start.
+ */
+enum pool_state pool_state_at(const void *address);
 /* Returns whether the address lies in a block of paged pool. Always false while checks are off. */
 bool pool_is_paged(const void *address);
 

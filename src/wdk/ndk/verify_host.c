@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's functions that the verify layer calls. They concern the IRQL, locks after a callback, stacks and mapped
- * addresses. live.h receives the layer's objects and calls, so that unload reports those that have not ended. inuse.h
+ * The kernel's functions that the verify layer calls. They concern the IRQL, locks after a callback, mapped addresses
+ * and pool. live.h receives the layer's objects and calls, so that unload reports those that have not ended. inuse.h
  * receives the memory that these objects and calls use, and reports memory that is freed too early.
  */
 #include <pthread.h>
@@ -15,12 +15,13 @@
 #include "wdk/common/inuse.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
+#include "wdk/mm/pool.h"
 #include "wdk/ndk/verify_host.h"
 
 _Static_assert((int)VERIFY_PASSIVE_LEVEL == PASSIVE_LEVEL && (int)VERIFY_DISPATCH_LEVEL == DISPATCH_LEVEL, "IRQL");
 _Static_assert((int)VERIFY_MAX_SOCKADDR == (int)ADDRESS_MAP_SOCKADDR, "the longest address");
 
-static int host_irql(void)
+static int32_t host_irql(void)
 {
     return irql_now();
 }
@@ -40,7 +41,7 @@ static void host_callback_end(uint64_t mark, const char *callback, const void *r
     thread_mark_check(&before, callback, routine);
 }
 
-static bool host_address_to_provider(const void *sockaddr, size_t length, void *room)
+static int32_t host_address_to_provider(const void *sockaddr, size_t length, void *room)
 {
     if (!address_map_has_entries())
         return false;
@@ -55,13 +56,29 @@ static void host_address_to_consumer(void *sockaddr, size_t length)
         address_map_to_driver(sockaddr, length);
 }
 
-static const struct verify_host kernel_host = {
+static uint32_t host_memory_state(const void *address)
+{
+    switch (pool_state_at(address)) {
+    case POOL_ALLOCATED:
+        return ONDK_VERIFY_MEMORY_ALIVE;
+    case POOL_ALLOCATED_PAGED:
+        return ONDK_VERIFY_MEMORY_ALIVE | ONDK_VERIFY_MEMORY_PAGED;
+    case POOL_FREED:
+        return ONDK_VERIFY_MEMORY_FREED;
+    default:
+        return ONDK_VERIFY_MEMORY_UNKNOWN;
+    }
+}
+
+/* The other entries have the defaults: a kernel thread is a thread of the C library, and MDLs have Windows' flags. */
+static const ondk_verify_host_t kernel_host = {
+    .size = sizeof kernel_host,
     .irql = host_irql,
     .callback_begin = host_callback_begin,
     .callback_end = host_callback_end,
-    .stack_bounds = verify_thread_stack_bounds, /* a kernel thread is a thread of the C library */
     .address_to_provider = host_address_to_provider,
     .address_to_consumer = host_address_to_consumer,
+    .memory_state = host_memory_state,
 };
 
 static bool host_find_use(const void *start, size_t size, struct inuse_found *out)
@@ -101,7 +118,7 @@ static void host_walk_open(live_on_entry *visit, void *context)
 
 static void host_start(void)
 {
-    verify_set_host(&kernel_host);
+    (void)ondk_verify_set_host(&kernel_host); /* fails only if out of memory */
     inuse_add_source(host_find_use);
     live_add_foreign_source(host_walk_open);
 }
