@@ -9,10 +9,10 @@
 #include "verify/pending.h"
 #include "verify/proxy.h"
 
-static _Thread_local const struct call *innermost_call;
+static _Thread_local struct call *innermost_call;
 static _Thread_local const struct callback *innermost_callback;
 
-const struct call *call_current(void)
+struct call *call_current(void)
 {
     return innermost_call;
 }
@@ -56,10 +56,13 @@ void call_begin(struct call *c, const void *pub, const char *routine, const void
 
 void call_end(struct call *c)
 {
+    if (c->p) {
+        exclusive_leave(c);
+        proxy_check_still_open(c);
+        proxy_unref(c->p);
+    }
     innermost_call = c->outer;
     stack_end_call(&c->outer_stack);
-    if (c->p)
-        proxy_unref(c->p);
 }
 
 void call_set_completed(struct proxy *p)

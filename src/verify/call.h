@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "verify/exclusive.h"
 #include "verify/stack.h"
 
 struct proxy;
@@ -20,7 +21,8 @@ struct call {
     const char *routine;  /* "NdkSend" */
     const void *by;       /* the return address in the consumer */
     unsigned completions; /* of the object, when the call began: see call_set_completed */
-    const struct call *outer;
+    struct exclusive_visit visit;
+    struct call *outer;
     struct stack_call outer_stack; /* where the stacks of reports begin outside of this call */
 };
 
@@ -29,6 +31,7 @@ struct call {
  * is reported, and c->p is then NULL. `frame` is the stack frame of the function that the consumer has called.
  */
 void call_begin(struct call *c, const void *pub, const char *routine, const void *by, const void *frame);
+/* Ends the call, and reports an object that another thread has closed during the call. */
 void call_end(struct call *c);
 
 /* Defines p_, the called proxy, for the rest of the function: see call_begin. The call ends when the function returns. */
@@ -38,11 +41,12 @@ void call_end(struct call *c);
     struct proxy *p_ = call_.p
 
 /* Returns the calling thread's innermost call, or NULL. */
-const struct call *call_current(void);
+struct call *call_current(void);
 
 /*
- * Called before the consumer's completion routine of an asynchronous call on p runs. From then on the consumer may close
- * p, although the function that began the call may not have returned.
+ * Called before a callback of the consumer that concerns p runs: the completion routine of an asynchronous call on p, or
+ * a notification. From then on the consumer may close p, although the function that caused the callback may not have
+ * returned.
  */
 void call_set_completed(struct proxy *p);
 

@@ -10,6 +10,7 @@ static ULONG verify_cq_get_results(NDK_CQ *pub, NDK_RESULT results[], ULONG coun
 
     if (!cq)
         return 0;
+    exclusive_enter(&cq->exclusive[QUEUE_POLL], false);
     uint64_t closed = queue_poll_begin(cq);
     ULONG got = ((NDK_CQ *)cq->p.real)->Dispatch->NdkGetCqResults(cq->p.real, results, count);
     for (ULONG i = 0; i < got; i++)
@@ -25,6 +26,7 @@ static ULONG verify_cq_get_results_ex(NDK_CQ *pub, NDK_RESULT_EX results[], ULON
 
     if (!cq)
         return 0;
+    exclusive_enter(&cq->exclusive[QUEUE_POLL], false);
     uint64_t closed = queue_poll_begin(cq);
     ULONG got = ((NDK_CQ *)cq->p.real)->Dispatch->NdkGetCqResultsEx(cq->p.real, results, count);
     for (ULONG i = 0; i < got; i++)
@@ -38,8 +40,10 @@ static VOID verify_cq_arm(NDK_CQ *pub, ULONG type)
     PROXY_CALL(p, pub, "NdkArmCq");
     NDK_CQ *real = p ? p->real : NULL;
 
-    if (real)
-        real->Dispatch->NdkArmCq(real, type);
+    if (!real)
+        return;
+    exclusive_enter(&((struct queue *)p)->exclusive[QUEUE_POLL], true);
+    real->Dispatch->NdkArmCq(real, type);
 }
 
 static NTSTATUS verify_cq_resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETION done, PVOID context)
@@ -60,7 +64,10 @@ static NTSTATUS verify_cq_control_moderation(NDK_CQ *pub, ULONG interval, ULONG 
     PROXY_CALL(p, pub, "NdkControlCqInterruptModeration");
     NDK_CQ *real = p ? p->real : NULL;
 
-    return real ? real->Dispatch->NdkControlCqInterruptModeration(real, interval, count) : STATUS_INVALID_DEVICE_STATE;
+    if (!real)
+        return STATUS_INVALID_DEVICE_STATE;
+    exclusive_enter(&((struct queue *)p)->exclusive[QUEUE_MODERATE], false);
+    return real->Dispatch->NdkControlCqInterruptModeration(real, interval, count);
 }
 
 static const NDK_CQ_DISPATCH cq_dispatch = {
@@ -77,6 +84,8 @@ static void cq_on_notification(PVOID proxy, NTSTATUS status)
 {
     struct proxy *p = proxy;
 
+    call_set_completed(p);
+    exclusive_release(&((struct queue *)p)->exclusive[QUEUE_POLL]);
     PROXY_CALLBACK("NdkCqNotificationCallback", p->notify.cq, p->context, status);
 }
 

@@ -16,6 +16,7 @@
  */
 struct disconnect_event {
     struct disconnect_event *next;
+    struct proxy *connector;
     NDK_FN_DISCONNECT_EVENT_CALLBACK plain;
     NDK_FN_DISCONNECT_EVENT_CALLBACK_EX ex;
     void *context;
@@ -32,6 +33,7 @@ static void connector_on_disconnect_event(PVOID context)
 {
     const struct disconnect_event *event = context;
 
+    call_set_completed(event->connector);
     PROXY_CALLBACK("NdkDisconnectEventCallback", event->plain, event->context);
 }
 
@@ -39,6 +41,7 @@ static void connector_on_disconnect_event_ex(PVOID context, ULONG reason)
 {
     const struct disconnect_event *event = context;
 
+    call_set_completed(event->connector);
     PROXY_CALLBACK("NdkDisconnectEventCallbackEx", event->ex, event->context, reason);
 }
 
@@ -57,6 +60,7 @@ static bool connector_add_event(struct proxy *p, struct disconnect_event event, 
     if (!*added)
         return false;
     **added = event;
+    (*added)->connector = p;
     proxy_lock_all();
     (*added)->next = c->events;
     c->events = *added;

@@ -62,6 +62,7 @@ static void listener_on_connect_event(PVOID listener, NDK_CONNECTOR *real)
     }
     proxy_set_real(p, real);
     proxy_insert(p);
+    call_set_completed(l);
     PROXY_CALLBACK("NdkConnectEventCallback", l->notify.connect, l->context, (NDK_CONNECTOR *)p);
 }
 

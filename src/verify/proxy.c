@@ -86,6 +86,8 @@ struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispat
     atomic_init(&p->state, PROXY_OPEN);
     atomic_init(&p->refs, 1);
     if (parent) {
+        proxy_ref(parent);
+        p->parent = parent;
         p->adapter = parent->adapter ? parent->adapter : parent;
         atomic_fetch_add(&p->adapter->children, 1);
     }
@@ -120,11 +122,14 @@ void proxy_ref(struct proxy *p)
 
 void proxy_unref(struct proxy *p)
 {
-    if (atomic_fetch_sub(&p->refs, 1) > 1)
-        return;
-    if (p->on_free)
-        p->on_free(p);
-    free(p);
+    struct proxy *parent;
+
+    for (; p && atomic_fetch_sub(&p->refs, 1) == 1; p = parent) {
+        parent = p->parent;
+        if (p->on_free)
+            p->on_free(p);
+        free(p);
+    }
 }
 
 /* Decrements the adapter's count of objects. The adapter's close waits until that count is 0. */
@@ -189,6 +194,7 @@ static void proxy_on_created(PVOID proxy, NTSTATUS status, NDK_OBJECT_HEADER *re
     void *context = p->created_context;
 
     pending_complete(&p->creating, __builtin_frame_address(0));
+    call_set_completed(p->parent);
     if (NT_SUCCESS(status)) {
         proxy_set_real(p, real);
     } else {
@@ -254,6 +260,29 @@ void *proxy_real_at(const void *pub, const char *routine)
     return NULL;
 }
 
+/* An adapter's close waits, so it may begin while calls are inside. */
+void proxy_check_still_open(const struct call *c)
+{
+    const struct proxy *p = c->p;
+    struct stack by;
+    int closed_thread;
+
+    if (!verify_on() || p->type == NdkObjectTypeAdapter || atomic_load(&p->state) == PROXY_OPEN ||
+        atomic_load(&p->completions) != c->completions)
+        return;
+    spin_lock(&list_lock);
+    by = p->closed_by;
+    closed_thread = atomic_load(&p->closed_thread);
+    spin_unlock(&list_lock);
+    if (closed_thread == verify_this_thread())
+        return;
+    report_add_stack("closed by", &by);
+    proxy_set_report_object(p);
+    report_breach(&verify_rules[RULE_CLOSE_DURING_CALL], c->routine, (uintptr_t)p, p->type,
+                  (uint64_t)verify_this_thread(), 0, "thread %d closed %s %p while thread %d was in the call",
+                  closed_thread, type_names[p->type], (const void *)p, verify_this_thread());
+}
+
 NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION version, NDK_EXTENSION_INTERFACE *out)
 {
     PROXY_CALL(p, header, "NdkQueryExtension");
@@ -277,8 +306,10 @@ bool proxy_begin_close(struct proxy *p, const char *routine)
     now.entry = routine;
     spin_lock(&list_lock);
     bool first = atomic_compare_exchange_strong(&p->state, &open, PROXY_CLOSING);
-    if (first)
+    if (first) {
         p->closed_by = now;
+        atomic_store(&p->closed_thread, verify_this_thread());
+    }
     spin_unlock(&list_lock);
     if (!first)
         proxy_report_closed(RULE_CLOSED_TWICE, p, routine);

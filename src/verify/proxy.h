@@ -33,9 +33,11 @@ struct proxy {
     NDK_OBJECT_TYPE type;
     uint64_t serial; /* see struct verify_open */
     atomic_int state, refs;
-    atomic_uint completions; /* asynchronous calls on the object that have completed by a callback */
+    atomic_int closed_thread; /* ID of the thread that closed the object; 0: open */
+    atomic_uint completions;  /* asynchronous calls on the object that have completed by a callback */
     struct call_history history;
     struct proxy *adapter;            /* NULL for an adapter */
+    struct proxy *parent;             /* the object that created this one, with a reference; NULL for an adapter */
     atomic_int children;              /* in an adapter: the number of its objects that are not closed */
     void (*on_end)(struct proxy *p);  /* called when the object is closed or its creation failed; may be NULL */
     void (*on_free)(struct proxy *p); /* called before the proxy is freed; may be NULL */
@@ -99,6 +101,9 @@ void proxy_set_real(struct proxy *p, void *real);
  */
 void *proxy_real_at(const void *pub, const char *routine);
 #define PROXY_REAL(pub_, routine) ((__typeof__(pub_))proxy_real_at(pub_, routine))
+
+/* At the end of a call: reports that another thread has closed the object, unless a callback allowed the close. */
+void proxy_check_still_open(const struct call *c);
 
 /* NdkQueryExtension of every type. */
 NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION version, NDK_EXTENSION_INTERFACE *out);

@@ -147,6 +147,17 @@ static void queue_free(struct proxy *p)
         proxy_unref(&q->srq->p);
 }
 
+static void queue_init_exclusive(struct queue *q)
+{
+    if (q->p.type == NdkObjectTypeCq) {
+        exclusive_init(&q->exclusive[QUEUE_POLL], RULE_CQ_CONCURRENT, NULL);
+        exclusive_init(&q->exclusive[QUEUE_MODERATE], RULE_MODERATION_CONCURRENT, NULL);
+    } else {
+        exclusive_init(&q->exclusive[QUEUE_RECEIVE], RULE_QUEUE_CONCURRENT, "the receive queue");
+        exclusive_init(&q->exclusive[QUEUE_INITIATE], RULE_QUEUE_CONCURRENT, "the initiator queue");
+    }
+}
+
 struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, size_t depth, struct proxy *parent)
 {
     struct queue *q = (struct queue *)proxy_create(sizeof *q, type, dispatch, parent);
@@ -156,6 +167,7 @@ struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, size_t de
         return NULL;
     q->p.on_end = type == NdkObjectTypeCq ? queue_end_cq : queue_end_posting;
     q->p.on_free = queue_free;
+    queue_init_exclusive(q);
     if (type != NdkObjectTypeCq) {
         NDK_PD *pd = parent->real;
 

@@ -10,10 +10,13 @@
 #include "verify/proxy.h"
 
 enum { QUEUE_RECEIVE, QUEUE_INITIATE, QUEUE_USES }; /* what a queue pair uses a completion queue for */
+enum { QUEUE_POLL, QUEUE_MODERATE };                /* the calls on a completion queue that are made one at a time */
 
 struct queue {
     struct proxy p;
     struct posted posted; /* of a queue pair or a shared receive queue */
+    /* Of a queue pair or a shared receive queue: posts to each queue. Of a completion queue: QUEUE_POLL, QUEUE_MODERATE. */
+    struct exclusive exclusive[QUEUE_USES];
     /* Only a queue pair uses srq, next, disconnected and closed_as. */
     struct queue *srq;
     struct queue *next[QUEUE_USES]; /* links in `pairs` of its completion queues */

@@ -11,11 +11,16 @@ static VOID verify_qp_flush(NDK_QP *pub)
         real->Dispatch->NdkFlush(real);
 }
 
+/* The queue that a routine posts to; the compiler evaluates it. */
+#define QP_QUEUE_OF(routine) (__builtin_strcmp(routine, "NdkReceive") ? QUEUE_INITIATE : QUEUE_RECEIVE)
+
 /* Begins a post. Defines qp, real (the provider's queue pair; NULL if qp is closed) and record (the post's context). */
 #define QP_BEGIN_POST(routine, sgl, sges, flags)                                                                       \
     PROXY_CALL(called, pub, routine);                                                                                  \
     struct queue *qp = (struct queue *)called;                                                                         \
     NDK_QP *real = qp ? qp->p.real : NULL;                                                                             \
+    if (qp)                                                                                                            \
+        exclusive_enter(&qp->exclusive[QP_QUEUE_OF(routine)], false);                                                  \
     void *record = real ? posted_add(&qp->posted, routine, context, sgl, sges, flags) : NULL
 
 static NTSTATUS verify_qp_send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG sges, ULONG flags)
@@ -108,6 +113,7 @@ static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, 
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    exclusive_enter(&qp->exclusive[QUEUE_INITIATE], false);
     sges = qp_fast_register_sges(&qp->posted, mr, region, page_count, pages, runs);
     record = posted_add(&qp->posted, "NdkFastRegister", context, runs, sges, flags);
     return posted_end_post(

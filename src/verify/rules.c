@@ -11,6 +11,24 @@ enum {
 
 /* clang-format off */
 const struct rule verify_rules[VERIFY_RULES] = {
+    [RULE_CQ_CONCURRENT] = { .name = "cq-concurrent", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "NdkGetCqResults, NdkGetCqResultsEx and NdkArmCq of one completion queue are called one at a time.",
+        .page = "ndkpi-completion-handling-requirements",
+        .sentence = "This means not only that the consumer will never call the same provider function multiple "
+                    "times concurrently, but also that it will never call any combination of these functions "
+                    "concurrently on the same CQ from multiple threads.",
+        .advice = "Let one thread poll and arm the queue, or hold one lock around these calls." },
+    [RULE_QUEUE_CONCURRENT] = { .name = "queue-concurrent", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "Requests are posted to one queue one at a time. A queue pair has two queues: initiator and receive.",
+        .page = "ndkpi-work-request-posting-requirements",
+        .sentence = "In other words, the consumer will never have two concurrent calls to any work request "
+                    "functions on the same individual queue belonging to an NDK_QP or NDK_SRQ.",
+        .advice = "Hold one lock around the posts to each queue, or post to it from one thread." },
+    [RULE_MODERATION_CONCURRENT] = { .name = "moderation-concurrent", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "NdkControlCqInterruptModeration of one completion queue is called one at a time.",
+        .page = "nc-ndkpi-ndk_fn_control_cq_interrupt_moderation",
+        .sentence = "The NDK consumer must not call this function on the same CQ concurrently.",
+        .advice = "Hold a lock around the call, or let one thread set the moderation." },
     [RULE_IRQL_TOO_HIGH] = { .name = "irql-too-high", .bug_check = IRQL_NOT_LESS_OR_EQUAL,
         .text = "The routine's reference names the highest IRQL at which it may be called.",
         .page = "nc-ndkpi-ndk_fn_query_adapter_info",
@@ -39,6 +57,13 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "If a driver allocates an MDL to describe a buffer, it must explicitly release the MDL when "
                     "operations on the buffer are done.",
         .advice = "Deregister or close the region, wait for the completion, then unlock and free the MDL." },
+    [RULE_CLOSE_DURING_CALL] = { .name = "close-during-call", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "An object is closed after every other call on it has returned. A close from the completion of that "
+                "call is allowed.",
+        .page = "ndkpi-object-lifetime-requirements",
+        .sentence = "The consumer will not call the NdkCloseObject function for an object until all provider "
+                    "functions for that object have returned.",
+        .advice = "Count the calls in progress, or hold a lock around calls and close." },
     [RULE_CLOSED_TWICE] = { .name = "ndk-closed-twice", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "An NDK object is closed once: after the close call it no longer belongs to the consumer.",
         .page = "ndkpi-object-lifetime-requirements",

@@ -27,6 +27,7 @@ static NTSTATUS verify_srq_receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *s
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    exclusive_enter(&q->exclusive[QUEUE_RECEIVE], false);
     record = posted_add(&q->posted, "NdkSrqReceive", context, sgl, sges, 0);
     return posted_end_post(&q->posted, record, real->Dispatch->NdkSrqReceive(real, record, sgl, sges));
 }
@@ -42,6 +43,7 @@ static void srq_on_notification(PVOID proxy, NTSTATUS status)
 {
     struct proxy *p = proxy;
 
+    call_set_completed(p);
     PROXY_CALLBACK("NdkSrqNotificationCallback", p->notify.srq, p->context, status);
 }
 

@@ -14,7 +14,10 @@ static NTSTATUS fake_create(const void *parent, void *object, void *out, NDK_FN_
         return STATUS_SUCCESS;
     }
     fake.created = done;
+    fake.created_object = object;
     fake.completion_context = context;
+    if (fake.inside)
+        fake.inside();
     return STATUS_PENDING;
 }
 
@@ -29,26 +32,87 @@ static NTSTATUS fake_close(NDK_OBJECT_HEADER *object, NDK_FN_CLOSE_COMPLETION do
     return STATUS_PENDING;
 }
 
+/* A call on an object that does nothing. */
+static void fake_call(const void *object)
+{
+    fake.called = object;
+    if (fake.inside)
+        fake.inside();
+}
+
+static NTSTATUS fake_request(const void *object, NDK_FN_REQUEST_COMPLETION done, void *context)
+{
+    NTSTATUS status = fake.pend ? STATUS_PENDING : STATUS_SUCCESS;
+
+    fake.requested = done;
+    fake.completion_context = context;
+    fake_call(object);
+    return status;
+}
+
 void fake_provider_complete(struct fake_provider *f, NTSTATUS status)
 {
     NDK_FN_CREATE_COMPLETION created = f->created;
     NDK_FN_CLOSE_COMPLETION closed = f->closed;
+    NDK_FN_REQUEST_COMPLETION requested = f->requested;
 
     f->created = NULL;
     f->closed = NULL;
+    f->requested = NULL;
     if (created)
-        created(f->completion_context, status, &f->cq.Header);
-    else
+        created(f->completion_context, status, f->created_object);
+    else if (closed)
         closed(f->completion_context);
+    else
+        requested(f->completion_context, status);
 }
+
+/* ---- completion queues ---- */
 
 static VOID fake_arm(NDK_CQ *cq, ULONG type)
 {
     (void)type;
-    fake.called = cq;
+    fake_call(cq);
 }
 
-static const NDK_CQ_DISPATCH cq_dispatch = { .NdkCloseCq = fake_close, .NdkArmCq = fake_arm };
+static ULONG fake_get_results(NDK_CQ *cq, NDK_RESULT results[], ULONG count)
+{
+    (void)results;
+    (void)count;
+    fake_call(cq);
+    return 0;
+}
+
+static ULONG fake_get_results_ex(NDK_CQ *cq, NDK_RESULT_EX results[], ULONG count)
+{
+    (void)results;
+    (void)count;
+    fake_call(cq);
+    return 0;
+}
+
+static NTSTATUS fake_resize(NDK_CQ *cq, ULONG depth, NDK_FN_REQUEST_COMPLETION done, PVOID context)
+{
+    (void)depth;
+    return fake_request(cq, done, context);
+}
+
+static NTSTATUS fake_moderate(NDK_CQ *cq, ULONG interval, ULONG count)
+{
+    (void)interval;
+    (void)count;
+    fake_call(cq);
+    return STATUS_SUCCESS;
+}
+
+static const NDK_CQ_DISPATCH cq_dispatch = {
+    .NdkCloseCq = fake_close,
+    .NdkArmCq = fake_arm,
+    .NdkGetCqResults = fake_get_results,
+    .NdkGetCqResultsEx = fake_get_results_ex,
+    .NdkResizeCq = fake_resize,
+    .NdkControlCqInterruptModeration = fake_moderate,
+};
 
 static NTSTATUS fake_create_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify,
                                PVOID notify_context, GROUP_AFFINITY *affinity, NDK_FN_CREATE_COMPLETION done,
@@ -61,6 +125,90 @@ static NTSTATUS fake_create_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTI
     return fake_create(adapter, &fake.cq, out, done, context);
 }
 
+/* ---- queue pairs and shared receive queues ---- */
+
+static VOID fake_flush(NDK_QP *qp)
+{
+    fake_call(qp);
+}
+
+static NTSTATUS fake_send(NDK_QP *qp, PVOID context, CONST NDK_SGE *sgl, ULONG sges, ULONG flags)
+{
+    (void)context, (void)sgl, (void)sges, (void)flags;
+    fake_call(qp);
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS fake_receive(NDK_QP *qp, PVOID context, CONST NDK_SGE *sgl, ULONG sges)
+{
+    (void)context, (void)sgl, (void)sges;
+    fake_call(qp);
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS fake_invalidate(NDK_QP *qp, PVOID context, NDK_OBJECT_HEADER *object, ULONG flags)
+{
+    (void)context, (void)object, (void)flags;
+    fake_call(qp);
+    return STATUS_SUCCESS;
+}
+
+static const NDK_QP_DISPATCH qp_dispatch = {
+    .NdkCloseQp = fake_close,
+    .NdkFlush = fake_flush,
+    .NdkSend = fake_send,
+    .NdkReceive = fake_receive,
+    .NdkInvalidate = fake_invalidate,
+};
+
+static NTSTATUS fake_srq_receive(NDK_SRQ *srq, PVOID context, CONST NDK_SGE *sgl, ULONG sges)
+{
+    (void)context, (void)sgl, (void)sges;
+    fake_call(srq);
+    return STATUS_SUCCESS;
+}
+
+static const NDK_SRQ_DISPATCH srq_dispatch = { .NdkCloseSrq = fake_close, .NdkSrqReceive = fake_srq_receive };
+
+/* ---- protection domains ---- */
+
+static NTSTATUS fake_create_qp(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, PVOID qp_context,
+                               ULONG receive_depth, ULONG initiator_depth, ULONG receive_sges, ULONG initiator_sges,
+                               ULONG inline_size, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_QP **out)
+{
+    (void)receive_cq, (void)initiator_cq, (void)qp_context, (void)receive_depth, (void)initiator_depth;
+    (void)receive_sges, (void)initiator_sges, (void)inline_size;
+    return fake_create(pd, &fake.qp, out, done, context);
+}
+
+static NTSTATUS fake_create_srq(NDK_PD *pd, ULONG depth, ULONG sges, ULONG threshold,
+                                NDK_FN_SRQ_NOTIFICATION_CALLBACK notify, PVOID notify_context, GROUP_AFFINITY *affinity,
+                                NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_SRQ **out)
+{
+    (void)depth, (void)sges, (void)threshold, (void)notify, (void)notify_context, (void)affinity;
+    return fake_create(pd, &fake.srq, out, done, context);
+}
+
+static VOID fake_privileged_token(NDK_PD *pd, UINT32 *token)
+{
+    fake.called = pd;
+    *token = 0xffffffff;
+}
+
+static const NDK_PD_DISPATCH pd_dispatch = {
+    .NdkClosePd = fake_close,
+    .NdkCreateQp = fake_create_qp,
+    .NdkCreateSrq = fake_create_srq,
+    .NdkGetPrivilegedMemoryRegionToken = fake_privileged_token,
+};
+
+static NTSTATUS fake_create_pd(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_PD **out)
+{
+    return fake_create(adapter, &fake.pd, out, done, context);
+}
+
+/* ---- adapters ---- */
+
 static const NDK_SHARED_ENDPOINT_DISPATCH endpoint_dispatch = { .NdkCloseSharedEndpoint = fake_close };
 
 static NTSTATUS fake_create_endpoint(NDK_ADAPTER *adapter, CONST PSOCKADDR address, ULONG length,
@@ -72,15 +220,16 @@ static NTSTATUS fake_create_endpoint(NDK_ADAPTER *adapter, CONST PSOCKADDR addre
 
 static NTSTATUS fake_query_info(NDK_ADAPTER *adapter, NDK_ADAPTER_INFO *info, ULONG *size)
 {
-    (void)info;
-    (void)size;
     fake.called = adapter;
+    if (info && *size >= sizeof fake.info)
+        *info = fake.info;
     return STATUS_SUCCESS;
 }
 
 static const NDK_ADAPTER_DISPATCH adapter_dispatch = {
     .NdkQueryAdapterInfo = fake_query_info,
     .NdkCreateCq = fake_create_cq,
+    .NdkCreatePd = fake_create_pd,
     .NdkCreateSharedEndpoint = fake_create_endpoint,
 };
 
@@ -94,6 +243,9 @@ struct fake_provider *fake_provider_init(void)
         .cq = { .Header = { .Version = version, .ObjectType = NdkObjectTypeCq }, .Dispatch = &cq_dispatch },
         .endpoint = { .Header = { .Version = version, .ObjectType = NdkObjectTypeSharedEndpoint },
                       .Dispatch = &endpoint_dispatch },
+        .pd = { .Header = { .Version = version, .ObjectType = NdkObjectTypePd }, .Dispatch = &pd_dispatch },
+        .qp = { .Header = { .Version = version, .ObjectType = NdkObjectTypeQp }, .Dispatch = &qp_dispatch },
+        .srq = { .Header = { .Version = version, .ObjectType = NdkObjectTypeSrq }, .Dispatch = &srq_dispatch },
     };
     return &fake;
 }

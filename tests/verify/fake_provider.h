@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A provider of adapters, completion queues and shared endpoints that do nothing, and what it was called with. */
+/* A provider of objects that do nothing, one of each type, and what it was called with. */
 #ifndef TESTS_VERIFY_FAKE_PROVIDER_H
 #define TESTS_VERIFY_FAKE_PROVIDER_H
 
@@ -11,19 +11,26 @@ struct fake_provider {
     NDK_ADAPTER adapter;
     NDK_CQ cq;
     NDK_SHARED_ENDPOINT endpoint;
-    const void *called; /* the object of the latest call */
-    unsigned open;      /* objects that are not closed */
-    bool pend;          /* creates and closes complete by fake_provider_complete */
-    char address[32];   /* of the latest NdkCreateSharedEndpoint */
+    NDK_PD pd;
+    NDK_QP qp;
+    NDK_SRQ srq;
+    NDK_ADAPTER_INFO info; /* what NdkQueryAdapterInfo returns */
+    const void *called;    /* the object of the latest call */
+    void (*inside)(void);  /* called in each call on a queue, before it returns; NULL: nothing */
+    unsigned open;         /* objects that are not closed */
+    bool pend;             /* creates, closes and requests complete by fake_provider_complete */
+    char address[32];      /* of the latest NdkCreateSharedEndpoint */
     NDK_FN_CREATE_COMPLETION created;
     NDK_FN_CLOSE_COMPLETION closed;
+    NDK_FN_REQUEST_COMPLETION requested;
     NDK_FN_CQ_NOTIFICATION_CALLBACK notify;
     void *completion_context, *notify_context;
+    NDK_OBJECT_HEADER *created_object;
 };
 
 /* There is one. Returns it in its initial state. */
 struct fake_provider *fake_provider_init(void);
-/* Completes the create or close that is pending. */
+/* Completes the create, close or request that is pending. */
 void fake_provider_complete(struct fake_provider *f, NTSTATUS status);
 
 #endif

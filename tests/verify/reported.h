@@ -36,7 +36,7 @@ static const struct rule test_rules[] = {
 enum { FULL, BARE, ADVICE, TEST_RULES };
 
 static atomic_uint test_reports[TEST_RULES];
-static struct rule_table test_table = {
+static __attribute__((unused)) struct rule_table test_table = {
     .layer = "test", .rules = test_rules, .count = TEST_RULES, .reports = test_reports
 };
 

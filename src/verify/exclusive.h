@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls that a consumer must make one at a time, for example the posts to one queue. Only atomics are used: two threads
+ * that call at once also reach the provider at once. The report has the stacks of both calls. Each of the two captures
+ * its stack when it ends, and the call that ends last reports.
+ *
+ * `word` changes atomically and has:
+ *
+ *   bits 0 to 15    how many calls are inside
+ *   bits 16 to 31   EXCLUSIVE_*: the state of the breach that is about to be reported
+ *   bits 32 to 63   the number of the latest breach
+ */
+#ifndef VERIFY_EXCLUSIVE_H
+#define VERIFY_EXCLUSIVE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "verify/rules.h"
+#include "verify/stack.h"
+
+struct call;
+
+/* One of the two calls of a breach. */
+struct exclusive_side {
+    const char *routine;
+    int thread;
+    struct stack stack;
+};
+
+struct exclusive {
+    _Atomic uint64_t word;
+    struct exclusive_side later, earlier; /* written by the call itself, before it sets EXCLUSIVE_*_WRITTEN */
+    enum verify_rule rule;
+    const char *what; /* "the receive queue"; NULL: the object itself */
+};
+
+/* The part of a call's state that exclusive_enter sets. */
+struct exclusive_visit {
+    struct exclusive *in; /* NULL: the call has entered none */
+    bool is_later;        /* another call was inside: this is the later call of a breach */
+    bool can_release;     /* see exclusive_release */
+    uint32_t seen;        /* the number of the breach that was about to be reported when the call entered; 0: none */
+};
+
+void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what);
+/*
+ * Enters with the thread's innermost call, which leaves when it ends. A call that runs inside another one of the same
+ * thread, because the provider has called back, does not enter again. `can_release` is true for a call that
+ * exclusive_release ends.
+ */
+void exclusive_enter(struct exclusive *e, bool can_release);
+/* Called when the call ends. */
+void exclusive_leave(struct call *c);
+/*
+ * A notification is about to run, because of which the consumer may call again: from now on, the call that has asked for
+ * the notification counts as returned.
+ */
+void exclusive_release(struct exclusive *e);
+
+#endif

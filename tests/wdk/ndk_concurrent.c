@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* A driver that calls one queue from two threads at once, or closes an object during a call on it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "wdm.h"
+#include "ndkpi.h"
+
+#include "report.h"
+#include "verify/two_calls.h"
+#include "wdk/ndk/verify_host.h"
+
+static int start_objects(void **state)
+{
+    (void)state;
+    ndk_verify_host_start();
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT);
+    open_objects();
+    return 0;
+}
+
+static int stop_objects(void **state)
+{
+    (void)state;
+    close_objects();
+    return 0;
+}
+
+static void assert_report(call_function *first, call_function *second, const char *words)
+{
+    struct report *r = report_start();
+
+    call_during(first, second);
+    report_says(r, words, "the other call, at the same time, by");
+}
+
+static void test_at_once(void **state)
+{
+    (void)state;
+    assert_report(call_poll, call_poll_ex, "cq-concurrent in NdkGetCqResults");
+    assert_report(call_arm, call_poll, "cq-concurrent in NdkArmCq");
+    assert_report(call_send, call_invalidate, "queue-concurrent in NdkSend");
+    assert_report(call_srq_receive, call_srq_receive, "queue-concurrent in NdkSrqReceive");
+    assert_report(call_moderate, call_moderate, "moderation-concurrent in NdkControlCqInterruptModeration");
+}
+
+static void test_legal(void **state)
+{
+    struct report *r = report_start();
+
+    (void)state;
+    call_during(call_send, call_receive);
+    call_during(call_receive, call_flush);
+    call_in_thread(call_poll);
+    call_poll();
+    report_is_empty(r);
+}
+
+static void close_cq(void)
+{
+    close_object(cq);
+    cq = NULL;
+}
+
+static void test_close_during_call(void **state)
+{
+    struct report *r = report_start();
+
+    (void)state;
+    call_during(call_poll, close_cq);
+    report_says(r, "close-during-call in NdkGetCqResults", "  closed by\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_at_once, start_objects, stop_objects),
+        cmocka_unit_test_setup_teardown(test_legal, start_objects, stop_objects),
+        cmocka_unit_test_setup_teardown(test_close_during_call, start_objects, stop_objects),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
