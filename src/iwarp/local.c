@@ -4,8 +4,7 @@
  * requests ahead of it have been framed.
  *
  * If the transport takes only a part of a batch, the rest of the batch is framed again later. Invariant: a local
- * request stores its result in its entry, and nothing undoes the entry. So the second framing does not carry out the
- * local request again.
+ * request that was carried out has its result in its entry, so the second framing does not carry it out again.
  */
 #include "iwarp/qp_internal.h"
 

@@ -22,11 +22,10 @@
  * A window has no memory of its own. It is bound to one generation of a region. A lookup through the window also
  * protects the region, and fails if that generation has ended. So the window ends with the region.
  *
- * An STag is the slot's index and generation, after a permutation of 32 bits keyed with the table's secret: a Feistel
- * network whose function looks up both bytes in random boxes. So STags follow each other in no visible order, and a
- * value is used again only when all generations of its slot have been used. Free slots are reused in the order in
- * which they were freed. So between two uses of a value there are about (free slots) * (generations of a slot)
- * registrations.
+ * An STag is the slot's index and generation, permuted by a Feistel network of 32 bits that is keyed with the table's
+ * secret. So STags follow each other in no visible order. An STag is used again only when all generations of its slot
+ * have been used. Free slots are reused in the order in which they were freed. So between two uses of an STag there
+ * are about (free slots) * (generations of a slot) registrations.
  */
 #include "iwarp/memory.h"
 
@@ -93,8 +92,8 @@ static uint64_t table_mix(uint64_t x)
 }
 
 /*
- * One round of the Feistel network; four rounds run in each lookup. Multiplications would mix the bits equally well,
- * but take 1.5 times as long.
+ * One round of the Feistel network; four rounds run in each lookup. The boxes have random values. Multiplications
+ * would mix the bits equally well, but take 1.5 times as long.
  */
 static uint16_t stag_feistel_round(const struct mem_table *t, int round, uint16_t half)
 {
@@ -315,7 +314,7 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
 {
     uint64_t before;
 
-    /* `done` and `context` are set before DEAD, because the thread that then brings the count to 0 reads both. */
+    /* Sets `done` and `context` before DEAD: after DEAD, the thread that brings the count to 0 reads both. */
     r->done = done;
     r->context = context;
     before = atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel);
@@ -373,8 +372,8 @@ static struct mem_region *table_slot(struct mem_table *t, uint32_t index)
 }
 
 /*
- * Protects r if its generation equals `generation` in the bits of `mask`, and r is alive (with_prepared: alive or
- * prepared). Otherwise returns false.
+ * Protects r if r is alive, and its generation equals `generation` in the bits of `mask`. Otherwise returns false.
+ * with_prepared: r may also be prepared.
  */
 static bool slot_protect_masked(struct mem_region *r, uint32_t generation, uint32_t mask, bool with_prepared)
 {

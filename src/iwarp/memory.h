@@ -36,9 +36,9 @@ void mem_table_destroy(struct mem_table *t);
 
 /*
  * The registrations of one memory region or window of the consumer. A memory region has one registration at a time. A
- * fast-register region or a window has at most one that is alive, which lookups find, and others that are prepared for
- * queued requests. A newer registration (one that was prepared later) replaces an older one, even if the older one is
- * activated last.
+ * fast-register region or a window has at most one alive registration, which lookups find. Further registrations are
+ * prepared for queued requests. A registration that was prepared later replaces an earlier one, even if the earlier
+ * one is activated last.
  */
 struct mem_group {
     struct spin lock;                /* guards all members; no other lock is taken while it is held */
@@ -64,16 +64,16 @@ int mem_group_reserve(struct mem_table *t, struct mem_group *g);
  * newest registration that was ever alive, or 0.
  */
 uint32_t mem_group_current_stag(struct mem_group *g);
-/*
- * Describes the newest registration that is prepared or alive. If there is none, returns false and sets only d->stag,
- * to the STag that mem_group_current_stag returns.
- */
 struct mem_description {
     uint32_t stag;
     uint64_t base_to, len;
     unsigned access;
     bool is_prepared;
 };
+/*
+ * Describes the newest registration that is prepared or alive. If there is none, returns false and sets only d->stag,
+ * to the STag that mem_group_current_stag returns.
+ */
 bool mem_group_describe(struct mem_group *g, struct mem_description *d);
 /* Returns the STag of the newest registration, even if it has ended; before the first, the reserved STag or 0. */
 uint32_t mem_group_newest_stag(struct mem_group *g);
@@ -93,9 +93,9 @@ void mem_group_kill(struct mem_group *g);
 bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *context);
 
 /*
- * Registers `len` bytes at `memory`, which peers and requests address from base_to on. Only lookups with the same
- * domain (a protection domain) find the region. The STag is never 0 and cannot be predicted. Its value is used again
- * only after some million registrations. Returns 0, ENOMEM, or ENOSPC if the table is full (about a million regions).
+ * Registers `len` bytes at `memory`. Peers and requests address the first byte as base_to. Only lookups with the same
+ * domain (a protection domain) find the region. The STag is never 0 and cannot be predicted. It is used again only
+ * after some million registrations. Returns 0, ENOMEM, or ENOSPC if the table is full (about a million regions).
  * Any thread.
  */
 int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to, unsigned access,
@@ -114,8 +114,8 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
  * Maps memory to logical addresses. A request uses a logical address with the privileged token, or names the pages of
  * a fast registration by logical addresses. The upper half of a logical address is the mapping's STag. So a mapping is
  * looked up and protected like any region, and an address outside of all mappings is never accessed. `len` is at most
- * 4 GiB - MEM_PAGE. Sets *logical to the logical address of the first byte, whose offset in its page is that of
- * `memory`. Returns 0, ENOMEM or ENOSPC.
+ * 4 GiB - MEM_PAGE. Sets *logical to the logical address of the first byte. *logical and `memory` have the same offset
+ * in their pages. Returns 0, ENOMEM or ENOSPC.
  */
 int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region **out, uint64_t *logical);
 /*
@@ -148,18 +148,19 @@ int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *dom
                        uint64_t len, unsigned access, uint32_t *stag);
 /* Ends a prepared registration, because its request was flushed. */
 void mem_discard(struct mem_table *t, const void *domain, uint32_t stag);
+/* The results of mem_activate. */
+enum mem_activation {
+    MEM_DONE, /* `stag` is alive, or has died because a newer registration was activated before */
+    MEM_GONE, /* `stag` was not prepared, or was a window whose region is not alive; nothing was activated */
+    MEM_BUSY, /* only if `wait` is false: another registration would have to die; nothing has changed */
+};
 /*
  * Activates the prepared registration `stag`, and kills the registration that is alive in its group. If a newer
  * registration has been activated already, kills `stag` instead.
  * If `wait` is true, waits like mem_unmap until nothing protects the registration that was alive. The calling thread
- * must then have no protection of its own. If `wait` is false and another registration would have to die, changes
- * nothing.
+ * must then have no protection of its own. If `wait` is false, kills no other registration, and returns MEM_BUSY if
+ * one would have to die.
  */
-enum mem_activation {
-    MEM_DONE, /* `stag` is alive, or has died because a newer registration was activated before */
-    MEM_GONE, /* `stag` was not prepared, or was a window whose region is not alive; nothing was activated */
-    MEM_BUSY, /* only if `wait` is false: another registration would have to die */
-};
 enum mem_activation mem_activate(struct mem_table *t, uint32_t stag, bool wait);
 /*
  * Ends a registration that a request made. Waits like mem_unmap, so the calling thread must have no protection of its
@@ -188,8 +189,8 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
 /* Ends the protection and clears *ref. Does nothing if *ref is clear. */
 void mem_release(struct mem_ref *ref);
 /*
- * The region of the last lookup, which stays protected because the next lookup usually finds the same region. While a
- * thread has a cached region, it must not wait for the end of other threads' protections.
+ * The region of the last lookup. It stays protected, because the next lookup usually finds the same region. While a
+ * thread has a cached region, the thread must not wait for the end of other threads' protections.
  */
 struct mem_cached {
     struct mem_ref ref;

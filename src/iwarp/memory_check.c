@@ -37,8 +37,8 @@ static bool check_cache_covers(const struct check_cache_entry *e, const struct m
 
 /*
  * Caches r in *e. Does not cache a window: it ends with its region, and the window's word does not show that. Does not
- * cache a prepared registration: mem_group_unprepare may reserve the slot for another registration, and the generation
- * in the word stays the same.
+ * cache a prepared registration: after mem_group_unprepare, another registration may use the slot with the same
+ * generation, so the word would not show the change.
  */
 static void check_cache_store(struct check_cache_entry *e, const struct mem_table *t, uint32_t stag,
                               struct mem_region *r)

@@ -69,8 +69,8 @@ void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark)
 
 /*
  * Returns true if `now` - `before` is less than `min`. The difference is signed, because `now` can be smaller than
- * `before`. While an incomplete FPDU is stored, its header counts. When the payload has been placed, the header no
- * longer counts.
+ * `before`: `before` counts the header of an FPDU that was incomplete, and `now` counts only the payload that has been
+ * placed.
  */
 static bool progress_is_less(uint64_t before, uint64_t now, uint32_t min)
 {

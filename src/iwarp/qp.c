@@ -255,7 +255,7 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes)
     if (!q->open) {
         result = ENOTCONN;
     } else if (r->op == RDMA_OP_READ && qp->ord == 0) {
-        result = EOPNOTSUPP; /* with an ORD of 0 the read is never sent, and a graceful end would wait for it */
+        result = EOPNOTSUPP; /* with an ORD of 0 the read would never be sent, and a graceful end would wait for it */
     } else if (tail - atomic_load_explicit(&q->head, memory_order_acquire) >= q->depth) {
         result = ENOSPC;
     } else if (!entry_fill(queue_at(q, tail), r, length)) {

@@ -171,7 +171,7 @@ bool iw_qp_has_deferred(struct iw_qp *qp);
 void iw_qp_ring(struct iw_qp *qp);
 /* Any thread; the values may be a moment old. iw_qp_posted and iw_qp_read_bytes are never reset. */
 uint32_t iw_qp_posted(const struct iw_qp *qp);      /* the number of initiator requests posted */
-uint64_t iw_qp_read_bytes(const struct iw_qp *qp);  /* the bytes that the posted reads request */
+uint64_t iw_qp_read_bytes(const struct iw_qp *qp);  /* the sum of the lengths of all posted reads */
 uint32_t iw_qp_outstanding(const struct iw_qp *qp); /* the number of initiator requests that have not completed */
 
 /* Starts a stream. Accepts initiator requests from now on, or from the first FPDU on (post_after_first_fpdu). */

@@ -45,7 +45,7 @@
 enum {
     BUFFER_SIZE = 65552,     /* bytes; the largest FPDU has 2 + 65,535 + padding + 4 */
     STAGE_SIZE = 256 * 1024, /* bytes that one receive call stages at most */
-    SHORT_STAGE_SIZE = 2048, /* replaces STAGE_SIZE if a large FPDU is expected without CRC: copies less of the FPDU */
+    SHORT_STAGE_SIZE = 2048, /* replaces STAGE_SIZE for a large FPDU without CRC, of which less is then copied */
     MIN_LARGE_FPDU = 8192,   /* bytes; an FPDU of at least this size counts as large */
     MAX_SHORT_FPDUS = 4,     /* after so many short FPDUs in a row, no large FPDU is expected */
     MAX_PARTIAL = 128,       /* bytes of an incomplete FPDU that the queue pair stores without a buffer */
@@ -90,7 +90,7 @@ struct queue {
     size_t stride;
     uint8_t *slots;
     _Atomic uint32_t tail;       /* written by posters, with the lock held */
-    _Atomic uint64_t read_bytes; /* bytes that the posted reads request; written by posters, with the lock held */
+    _Atomic uint64_t read_bytes; /* the sum of the lengths of all posted reads; written like tail */
     uint8_t pad_tail[60];        /* keeps head and tail in different cache lines, whatever the structure's alignment */
     _Atomic uint32_t head;       /* written by the owner */
     uint8_t pad_head[60];
@@ -161,7 +161,7 @@ struct iw_qp {
     uint32_t sink_base;
 
     bool running;    /* a stream was started, and has neither ended nor been stopped */
-    enum iw_end end; /* why the stream ended; IW_END_NONE except while the stream's end completes requests */
+    enum iw_end end; /* why the stream ended, while its end completes requests; at other times IW_END_NONE */
     bool crc, awaits_first_fpdu;
     uint16_t ird, ord;         /* the stream's limits */
     uint16_t max_ird, max_ord; /* the queue pair's limits */

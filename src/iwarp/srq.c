@@ -4,7 +4,7 @@
  * the queue pairs remove them.
  *
  * A queue pair that uses a shared queue also has its own receive queue, of depth 1. When a message begins, the oldest
- * shared receive moves to that queue, and is filled, completed, failed or flushed like any other receive.
+ * shared receive moves to the queue pair's own queue, and is filled, completed, failed or flushed there.
  * Invariant: a receive that no queue pair has begun to fill is in the ring, available to all queue pairs. Messages use
  * the receives in the order in which the receives were posted.
  */

@@ -80,7 +80,7 @@ struct iw_startup {
     enum iw_startup_fault fault; /* responder: what is wrong with a malformed request */
     struct iw_startup_config config;
     struct iw_startup_result result; /* the limits begin as this side's maximum and only decrease */
-    struct mpa_frame peer;           /* private data points into frame until this side's frame overwrites it */
+    struct mpa_frame peer;           /* its private data is in `frame`, until this side's frame overwrites it */
     size_t in_len, in_need, out_len, out_sent;
     uint8_t frame[MPA_MAX_FRAME]; /* the peer's frame or this side's: no state both reads and writes */
 };
@@ -223,8 +223,8 @@ static uint16_t startup_common_limit(uint16_t own, uint16_t peer)
 }
 
 /*
- * Returns the preferred ready-to-receive form of the set, or MPA_RTR_NONE. `reads`: the limit of reads from initiator
- * to responder.
+ * Returns the preferred ready-to-receive form of the set, or MPA_RTR_NONE. `reads`: the most reads that the initiator
+ * may have in flight.
  */
 static enum mpa_rtr startup_pick_form(unsigned set, uint16_t reads)
 {

@@ -8,10 +8,11 @@
  *                                                                         its rest is copied to the queue pair
  *
  * The invariant: registered memory is accessed only between want and done. The consumer's inline data is accessed only
- * during the post. So the bytes of an FPDU that has begun cannot change, and a flush or an invalidation never leaves a
- * part of an FPDU. A request is done when its last byte has been sent or copied. The source of a Read Response may
- * change at any time, because the consumer may write to it. So with CRC the payload of a Read Response is copied to
- * the arena, and the copy is summed and sent.
+ * during the post. So after a flush or an invalidation, the rest of a half-sent FPDU can still be sent, unchanged. A
+ * request is done when its last byte has been sent or copied.
+ *
+ * The source of a Read Response may change at any time, because the consumer may write to it. So with CRC the payload
+ * of a Read Response is copied to the arena, and the copy is summed and sent.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -142,7 +143,7 @@ static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 
 /*
  * Sets source and source_len to the first piece of the range. `local`: the range is in a request's own SGE. The region
- * stays protected until another region is looked up. If the iovec references the region, it stays protected until the
+ * stays protected until another region is looked up. A region that the iovec references stays protected until the
  * batch ends.
  */
 static enum wire_error source_lookup(const struct iw_qp *qp, struct tx_batch *b, bool local, uint32_t stag, uint64_t to,
@@ -217,7 +218,7 @@ static bool source_append(struct iw_scratch *s, uint32_t n, bool copied)
     return true;
 }
 
-/* Adds `want` bytes of the message from `offset` on, or fewer if the room ends. Sets *got to the number added. */
+/* Adds `want` bytes of the message from `offset` on, or as many as the batch has room for. Sets *got to the number. */
 static enum wire_error source_gather(const struct iw_qp *qp, struct iw_scratch *s, uint32_t offset, uint32_t want,
                                      uint32_t *got)
 {
@@ -561,7 +562,10 @@ static void batch_commit(struct iw_qp *qp, struct iw_scratch *s, size_t n)
     }
 }
 
-/* Commits sent bytes of the rest and the Terminate, which precede the FPDUs. Returns how many of n bytes remain. */
+/*
+ * Commits the bytes that were sent ahead of the FPDUs: the rest of a half-sent FPDU, and the Terminate. Returns how
+ * many of the n sent bytes remain for the FPDUs.
+ */
 static size_t batch_commit_ahead(struct iw_qp *qp, struct iw_scratch *s, size_t n)
 {
     size_t rest = qp->rest.len - qp->rest.sent, used = n < rest ? n : rest, terminate;

@@ -46,7 +46,10 @@ static inline struct adapter *adapter_of(NDK_ADAPTER *pub)
 
 /* Returns the provider's object behind an object of the consumer: see provider_set_unwrap. */
 void *provider_unwrap(void *object);
-/* Like adapter_of, for an argument of a public function of this library: another layer's object may stand in front. */
+/*
+ * Does what adapter_of does, for an argument of a public function. The argument may be another layer's object in front
+ * of the provider's.
+ */
 static inline struct adapter *adapter_behind(NDK_ADAPTER *pub)
 {
     return adapter_of(provider_unwrap(pub));

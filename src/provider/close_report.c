@@ -5,8 +5,9 @@
  * report, because the close may wait for any other thread.
  *
  * Closes that have begun are in a queue in the order of their beginning (provider/live.h). A close that ends, or is
- * reported, leaves the queue. The thread sleeps until the first close is due, or without a deadline if the queue is
- * empty. So most closes only enter and leave the queue, and at most one close in close_report_ms wakes the thread.
+ * reported, leaves the queue. The thread sleeps until the first close is due. If the queue stays empty for
+ * close_report_ms, the thread sleeps until the next close begins. So at most one close in close_report_ms wakes the
+ * thread, and most closes only enter and leave the queue.
  *
  * The invariant: objects are copied while the lock of the adapter's lists is held. The copies are written to the log
  * after the lock has been released. If the object that is examined ends meanwhile, live_list_remove clears
@@ -37,7 +38,7 @@ enum {
     MAX_WHERE = 3 * ADDR_TEXT,
     NS_PER_MS = 1000000,
     ROUND_NS = 1000000000, /* pause after reports, so that reports of leaked objects do not fill a disk soon */
-    GRACE_NS = 1000000000, /* the longest time by which a thread that writes to the log delays abort() */
+    GRACE_NS = 1000000000, /* a thread that writes to the log delays abort() by at most this time */
 };
 
 enum close_report_order { ORDER_RUN, ORDER_STOP, ORDER_ABORT };

@@ -61,7 +61,7 @@ struct connector {
     struct fabric_agreement agreed;
     enum fabric_reason reason; /* why NdkConnect failed, later why the connection ended */
     uint16_t terminate;        /* the Terminate that belongs to reason, or FABRIC_NO_TERMINATE */
-    /* One struct for each kind of request, because one may begin while the completion of another is queued. */
+    /* One struct for each kind of request: one kind may begin while the completion of another kind is queued. */
     struct request connect, establish, disconnect;
     NDK_FN_REQUEST_COMPLETION connect_done; /* the consumer's completion routine; constant while `connect` is pending */
     void *connect_context;

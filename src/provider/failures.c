@@ -36,7 +36,7 @@ struct failure {
     uint64_t order; /* increases with each failure */
     struct failure_key key;
     struct addr local, foreign, source; /* source: the IPv4 address, or the IPv6 /64 */
-    unsigned of_source;                 /* how many entries of this role have this source, this entry included */
+    unsigned of_source;                 /* how many entries of this half have this source, this entry included */
     uint32_t if_index;
     uint64_t first_time_ns, last_time_ns;
 };

@@ -122,7 +122,7 @@ void live_list_walk(struct live_list *live, NDK_OBJECT_TYPE type, void (*visit)(
     spin_unlock(&live->lock);
 }
 
-/* Visits up to BATCH objects. Writes *listed entries to `batch`. Returns true if the walk has further objects. */
+/* Visits up to BATCH objects. Copies their entries to `batch`. Returns true if the walk has further objects. */
 static bool live_walk_batch(struct live_list *live, struct live_walk *walk, union live_entry *batch, uint32_t *listed)
 {
     uint32_t count = 0;

@@ -10,9 +10,9 @@
  * A region that was created for fast registration is EMPTY until its close. Register and deregister return
  * INVALID_DEVICE_STATE for such a region, because requests make its registrations (region_requests.c).
  *
- * The fabric ends a registration at once. But if the memory is being accessed, the fabric ends the registration after
- * the access. Then the region becomes EMPTY, and the deregister request completes. A close stays pending until the
- * access has ended and no window is bound to the region.
+ * The fabric ends a registration at once if nothing accesses the memory. Otherwise deregister returns PENDING. The
+ * fabric ends the registration after the access, the region becomes EMPTY, and the deregister request completes. A
+ * close stays pending until the access has ended and no window is bound to the region.
  *
  * The invariant: if register or deregister runs at the same time as close, the call that makes the region BUSY owns the
  * registration. A close that finds the region BUSY leaves the registration to the other call. If the registration

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions and flags of the files that post requests. The invariant: the post of an initiator request that rings the
- * doorbell runs between post_begin and post_end, so the queue pair outlives the post.
+ * Functions and flags of the files that post requests. The invariant: a post that rings the doorbell runs between
+ * post_begin and post_end, so the queue pair outlives the post.
  */
 #ifndef PROVIDER_REQUESTS_H
 #define PROVIDER_REQUESTS_H
