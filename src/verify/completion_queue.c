@@ -99,7 +99,7 @@ NTSTATUS verify_create_cq(NDK_ADAPTER *pub, ULONG depth, NDK_FN_CQ_NOTIFICATION_
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    q = queue_create(NdkObjectTypeCq, &cq_dispatch, 0, parent);
+    q = queue_create(NdkObjectTypeCq, &cq_dispatch, NULL, parent);
     if (!q)
         return STATUS_INSUFFICIENT_RESOURCES;
     q->p.notify.cq = notify;

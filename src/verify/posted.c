@@ -1,34 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of posted requests: see posted.h. Records are allocated with the queue, so that a post never allocates. */
+/*
+ * Records of posted requests: see posted.h. Records are allocated with the queue, so that a post never allocates. The
+ * memory of a record is touched only when the record is used, and a record that was used is used again first.
+ */
 #include <stdlib.h>
+#include <time.h>
 
 #include "verify/posted.h"
 #include "verify/rules.h"
 
-enum { MAX_RECORDS = 16384 }; /* of one queue */
-
-struct posted_record {
-    struct posted_record *next; /* in the list of free records */
-    const char *routine;        /* NULL while the record is not in use */
-    void *context;
-    ULONG sges;
-    struct {
-        const void *start;
-        ULONG length;
-        bool logical;
-    } sge[POSTED_MAX_SGES];
+enum {
+    MAX_RECORDS = 65536,  /* of one queue */
+    MAX_BYTES = 16 << 20, /* of the records of one queue */
+    SPARE_RECORDS = 16,   /* for a consumer that posts more than its queue can hold */
+    MIN_ROOM = 4,         /* SGEs; the pages of an NdkFastRegister use them, too */
 };
 
 struct posted_chunk {
     struct posted_chunk *next;
     unsigned count;
-    struct posted_record all[];
+    size_t record_size;
+    _Alignas(struct posted_record) char all[];
 };
 
-void posted_init(struct posted *posted, UINT32 privileged_token)
+static struct posted_record *chunk_record(struct posted_chunk *chunk, unsigned i)
 {
-    spin_init(&posted->lock);
-    posted->privileged = privileged_token;
+    return (struct posted_record *)(void *)(chunk->all + i * chunk->record_size);
+}
+
+static bool chunk_contains(const struct posted_chunk *chunk, const void *context)
+{
+    uintptr_t offset = (uintptr_t)context - (uintptr_t)chunk->all;
+
+    return offset < chunk->count * chunk->record_size && offset % chunk->record_size == 0;
 }
 
 static void posted_free_chunks(struct posted_chunk *first)
@@ -39,31 +43,45 @@ static void posted_free_chunks(struct posted_chunk *first)
     }
 }
 
+static unsigned posted_records_for(size_t depth)
+{
+    return (unsigned)(depth > MAX_RECORDS - SPARE_RECORDS ? MAX_RECORDS : depth + SPARE_RECORDS);
+}
+
+/* Returns how many SGEs a record has, so that the records of a queue need at most MAX_BYTES. */
+static ULONG posted_room_for(size_t depth, ULONG sges)
+{
+    size_t most = (MAX_BYTES / posted_records_for(depth) - sizeof(struct posted_record)) / sizeof(NDK_SGE);
+
+    if (sges < MIN_ROOM)
+        sges = MIN_ROOM;
+    return sges < most ? sges : (ULONG)most;
+}
+
+void posted_init(struct posted *posted, UINT32 privileged_token, size_t depth, ULONG sges)
+{
+    spin_init(&posted->lock);
+    TAILQ_INIT(&posted->outstanding);
+    TAILQ_INIT(&posted->free);
+    posted->privileged = privileged_token;
+    posted->room = posted_room_for(depth, sges);
+    if (depth > 0)
+        posted_reserve(posted, depth);
+}
+
 void posted_fini(struct posted *posted)
 {
     posted_free_chunks(posted->chunks);
 }
 
-/*
- * Returns how many records a queue needs: more than its depth, because a slot of the queue can be used again before the
- * consumer has polled the result.
- */
-static unsigned posted_records_for(size_t depth)
-{
-    return (unsigned)(depth > MAX_RECORDS / 2 ? MAX_RECORDS : 2 * depth);
-}
-
-static void posted_push_free(struct posted *posted, struct posted_record *record)
-{
-    record->next = posted->free;
-    posted->free = record;
-}
-
 /* Puts the unused records of the newest chunk into the free list, then adds the chunk. Requires the lock. */
 static void posted_add_chunk(struct posted *posted, struct posted_chunk *chunk)
 {
-    while (posted->chunks && posted->used < posted->chunks->count)
-        posted_push_free(posted, &posted->chunks->all[posted->used++]);
+    while (posted->chunks && posted->used < posted->chunks->count) {
+        struct posted_record *record = chunk_record(posted->chunks, posted->used++);
+
+        TAILQ_INSERT_TAIL(&posted->free, record, list);
+    }
     chunk->next = posted->chunks;
     posted->chunks = chunk;
     posted->used = 0;
@@ -72,6 +90,7 @@ static void posted_add_chunk(struct posted *posted, struct posted_chunk *chunk)
 
 void posted_reserve(struct posted *posted, size_t depth)
 {
+    size_t record_size = sizeof(struct posted_record) + posted->room * sizeof(NDK_SGE);
     struct posted_chunk *chunk;
     unsigned wanted = posted_records_for(depth), had;
 
@@ -80,10 +99,11 @@ void posted_reserve(struct posted *posted, size_t depth)
     spin_unlock(&posted->lock);
     if (wanted <= had)
         return;
-    chunk = calloc(1, sizeof *chunk + (wanted - had) * sizeof chunk->all[0]);
+    chunk = calloc(1, sizeof *chunk + (wanted - had) * record_size);
     if (!chunk)
         return;
     chunk->count = wanted - had;
+    chunk->record_size = record_size;
     spin_lock(&posted->lock);
     if (!posted->retired && posted->record_count == had) {
         posted_add_chunk(posted, chunk);
@@ -95,38 +115,104 @@ void posted_reserve(struct posted *posted, size_t depth)
 
 /* ---- posts and results ---- */
 
-static void posted_fill(struct posted_record *record, const char *routine, void *context, const NDK_SGE *sgl,
-                        ULONG sges, UINT32 privileged)
+uint64_t posted_now_ms(void)
 {
-    record->routine = routine;
-    record->context = context;
-    record->sges = sgl ? (sges < POSTED_MAX_SGES ? sges : POSTED_MAX_SGES) : 0;
-    for (ULONG i = 0; i < record->sges; i++) {
-        record->sge[i].start = sgl[i].VirtualAddress;
-        record->sge[i].length = sgl[i].Length;
-        record->sge[i].logical = sgl[i].MemoryRegionToken == privileged;
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static bool record_is_silent(const struct posted_record *record)
+{
+    return record->flags & NDK_OP_FLAG_SILENT_SUCCESS;
+}
+
+/* Stores an SGE for each run of contiguous pages. */
+static void record_fill_pages(struct posted_record *record, const struct posted *posted, const struct post *post)
+{
+    ULONG run;
+
+    for (ULONG i = 0; i < post->page_count && record->sges < posted->room; i += run) {
+        run = posted_page_run(post->pages + i, post->page_count - i);
+        record->sge[record->sges++] = (NDK_SGE){ .LogicalAddress = post->pages[i],
+                                                 .Length = run * PAGE_SIZE,
+                                                 .MemoryRegionToken = posted->privileged };
     }
 }
 
-void *posted_add(struct posted *posted, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges, ULONG flags)
+static void record_fill(struct posted_record *record, const struct posted *posted, const struct post *post)
 {
-    struct posted_record *record = NULL;
-
-    if (!verify_on() || flags & NDK_OP_FLAG_SILENT_SUCCESS)
-        return context;
-    spin_lock(&posted->lock);
-    if (posted->free) {
-        record = posted->free;
-        posted->free = record->next;
-    } else if (posted->chunks && posted->used < posted->chunks->count) {
-        record = &posted->chunks->all[posted->used++];
+    record->routine = post->routine;
+    record->context = post->context;
+    record->by = post->by;
+    record->place = posted->posts;
+    record->posted_ms = posted_now_ms();
+    record->flags = post->flags;
+    record->counted = record->done = false;
+    record->length = 0;
+    record->sges = 0;
+    if (post->pages)
+        record_fill_pages(record, posted, post);
+    for (ULONG i = 0; post->sgl && i < post->sges; i++) {
+        record->length += post->sgl[i].Length;
+        if (!(post->flags & NDK_OP_FLAG_INLINE) && i < posted->room)
+            record->sge[record->sges++] = post->sgl[i];
     }
+}
+
+/* Removes a record from the outstanding ones and frees it. Requires the lock. */
+static void posted_remove(struct posted *posted, struct posted_record *record)
+{
+    TAILQ_REMOVE(&posted->outstanding, record, list);
+    TAILQ_INSERT_HEAD(&posted->free, record, list);
+    posted->count--;
+    posted->silent -= record_is_silent(record);
+    if (record->counted)
+        atomic_fetch_sub(posted->users, 1);
+    record->counted = false;
+    record->routine = NULL;
+}
+
+/*
+ * Returns a free record, or NULL. If there is none and the oldest request is silent, takes that request's record: the
+ * consumer has posted more silent requests than the queue can hold. Requires the lock.
+ */
+static struct posted_record *posted_take_free(struct posted *posted)
+{
+    struct posted_record *oldest = TAILQ_FIRST(&posted->outstanding), *record;
+
+    if (TAILQ_EMPTY(&posted->free) && posted->chunks && posted->used < posted->chunks->count)
+        return chunk_record(posted->chunks, posted->used++);
+    if (TAILQ_EMPTY(&posted->free) && oldest && record_is_silent(oldest))
+        posted_remove(posted, oldest);
+    record = TAILQ_FIRST(&posted->free);
+    if (record)
+        TAILQ_REMOVE(&posted->free, record, list);
+    return record;
+}
+
+void posted_begin(struct posted *posted, struct post *post)
+{
+    struct posted_record *record;
+
+    post->passed = post->context;
+    if (!verify_on())
+        return;
+    spin_lock(&posted->lock);
+    posted->posts++;
+    post->before = posted->count;
+    post->silent_before = posted->silent;
+    record = posted->retired ? NULL : posted_take_free(posted);
     if (record) {
-        posted->outstanding++;
-        posted_fill(record, routine, context, sgl, flags & NDK_OP_FLAG_INLINE ? 0 : sges, posted->privileged);
+        record_fill(record, posted, post);
+        TAILQ_INSERT_TAIL(&posted->outstanding, record, list);
+        posted->count++;
+        posted->silent += record_is_silent(record);
+        post->passed = record;
+        post->place = record->place;
     }
     spin_unlock(&posted->lock);
-    return record ? record : context;
 }
 
 /* If the queue is closed and no record is outstanding, returns the chunks for the caller to free. Requires the lock. */
@@ -134,46 +220,95 @@ static struct posted_chunk *posted_detach_if_idle(struct posted *posted)
 {
     struct posted_chunk *chunks = posted->chunks;
 
-    if (!posted->retired || posted->outstanding > 0)
+    if (!posted->retired || posted->count > 0)
         return NULL;
     posted->chunks = NULL;
-    posted->free = NULL;
+    TAILQ_INIT(&posted->free);
     posted->record_count = posted->used = 0;
     return chunks;
 }
 
-static bool posted_is_record(const struct posted *posted, const struct posted_record *record)
+static struct posted_record *posted_record_of(const struct posted *posted, void *context)
 {
     for (const struct posted_chunk *c = posted->chunks; c; c = c->next)
-        if ((uintptr_t)record - (uintptr_t)c->all < c->count * sizeof *record)
-            return true;
-    return false;
+        if (chunk_contains(c, context))
+            return context;
+    return NULL;
+}
+
+/* Retires the silent requests before a record, back to the last request that is not silent. Requires the lock. */
+static void posted_remove_silent_before(struct posted *posted, struct posted_record *record)
+{
+    struct posted_record *before;
+
+    while ((before = TAILQ_PREV(record, posted_list, list)) && record_is_silent(before))
+        posted_remove(posted, before);
 }
 
 bool posted_complete(struct posted *posted, void **context)
 {
-    struct posted_record *record = *context;
     struct posted_chunk *idle = NULL;
-    bool known;
+    struct posted_record *record;
 
     spin_lock(&posted->lock);
-    known = posted_is_record(posted, record);
-    if (known) {
+    record = posted_record_of(posted, *context);
+    if (record)
         *context = record->context;
-        record->routine = NULL;
-        posted_push_free(posted, record);
-        posted->outstanding--;
+    if (record && record->routine) {
+        posted_remove_silent_before(posted, record);
+        posted_remove(posted, record);
         idle = posted_detach_if_idle(posted);
     }
     spin_unlock(&posted->lock);
     posted_free_chunks(idle);
-    return known;
+    return record != NULL;
+}
+
+NTSTATUS posted_end(struct posted *posted, struct post *post, NTSTATUS status)
+{
+    struct posted_record *record = post->passed;
+    struct posted_chunk *idle = NULL;
+
+    if (!post->place)
+        return status;
+    spin_lock(&posted->lock);
+    /* The request may have completed already, and its record may have been used again or freed. */
+    if (posted_record_of(posted, record) && record->routine && record->place == post->place) {
+        if (!NT_SUCCESS(status)) {
+            posted_remove(posted, record);
+            idle = posted_detach_if_idle(posted);
+        } else if (posted->users && !posted->ended) {
+            record->counted = true;
+            post->users = atomic_fetch_add(posted->users, 1) + 1;
+        }
+    }
+    spin_unlock(&posted->lock);
+    posted_free_chunks(idle);
+    return status;
+}
+
+void posted_set_ended(struct posted *posted)
+{
+    struct posted_record *record;
+
+    spin_lock(&posted->lock);
+    posted->ended = true;
+    TAILQ_FOREACH (record, &posted->outstanding, list) {
+        if (!record_is_silent(record))
+            continue;
+        record->done = true;
+        if (record->counted)
+            atomic_fetch_sub(posted->users, 1);
+        record->counted = false;
+    }
+    spin_unlock(&posted->lock);
 }
 
 void posted_retire(struct posted *posted)
 {
     struct posted_chunk *idle;
 
+    posted_set_ended(posted);
     spin_lock(&posted->lock);
     posted->retired = true;
     idle = posted_detach_if_idle(posted);
@@ -181,55 +316,76 @@ void posted_retire(struct posted *posted)
     posted_free_chunks(idle);
 }
 
-NTSTATUS posted_end_post(struct posted *posted, void *context, NTSTATUS status)
+void posted_drop(struct posted *posted)
 {
-    if (!NT_SUCCESS(status))
-        (void)posted_complete(posted, &context);
-    return status;
+    struct posted_chunk *idle = NULL;
+    struct posted_record *record;
+
+    spin_lock(&posted->lock);
+    if (posted->retired) {
+        while ((record = TAILQ_FIRST(&posted->outstanding)))
+            posted_remove(posted, record);
+        idle = posted_detach_if_idle(posted);
+    }
+    spin_unlock(&posted->lock);
+    posted_free_chunks(idle);
 }
 
 /* ---- memory in use ---- */
 
-static bool posted_ranges_overlap(const void *a, size_t a_size, const void *b, size_t b_size)
+bool posted_find(struct posted *posted, posted_visit *visit, void *context)
 {
-    return (uintptr_t)a - (uintptr_t)b < b_size || (uintptr_t)b - (uintptr_t)a < a_size;
+    const struct posted_record *record;
+
+    spin_lock(&posted->lock);
+    TAILQ_FOREACH (record, &posted->outstanding, list)
+        if (!record->done && visit(context, posted, record))
+            break;
+    spin_unlock(&posted->lock);
+    return record != NULL;
 }
 
-static const char *record_find_use(const struct posted_record *record, const void *start, size_t size, const void **at)
+struct use_search {
+    const void *start;
+    size_t size;
+    struct verify_use *use;
+};
+
+static bool ranges_overlap(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
 {
-    *at = record->context;
-    if ((uintptr_t)record->context - (uintptr_t)start < size)
-        return "context of a posted request that has not completed";
+    return a - b < b_size || b - a < a_size;
+}
+
+static bool use_set(struct verify_use *use, const struct posted_record *record, const void *at, const char *what)
+{
+    *use = (struct verify_use){
+        .rule = &verify_rules[RULE_CONTEXT_FREED], .object = at, .what = what, .routine = record->routine
+    };
+    return true;
+}
+
+/* A silent request needs its context only if it fails. */
+static bool record_find_use(void *context, const struct posted *posted, const struct posted_record *record)
+{
+    const struct use_search *s = context;
+
+    if (!record_is_silent(record) && (uintptr_t)record->context - (uintptr_t)s->start < s->size)
+        return use_set(s->use, record, record->context, "context of a posted request that has not completed");
     for (ULONG i = 0; i < record->sges; i++) {
-        *at = record->sge[i].start;
-        if (record->sge[i].length && !record->sge[i].logical &&
-            posted_ranges_overlap(record->sge[i].start, record->sge[i].length, start, size))
-            return "buffer of a posted request that has not completed";
+        const NDK_SGE *sge = &record->sge[i];
+
+        if (sge->Length && sge->MemoryRegionToken != posted->privileged &&
+            ranges_overlap((uintptr_t)sge->VirtualAddress, sge->Length, (uintptr_t)s->start, s->size))
+            return use_set(s->use, record, sge->VirtualAddress, "buffer of a posted request that has not completed");
     }
-    return NULL;
+    return false;
 }
 
 bool posted_find_use(struct posted *posted, const void *start, size_t size, struct verify_use *use)
 {
-    const char *what = NULL, *routine = NULL;
-    const void *at = NULL;
-    unsigned unseen;
+    struct use_search search = { start, size, use };
 
-    spin_lock(&posted->lock);
-    unseen = posted->outstanding;
-    for (const struct posted_chunk *c = posted->chunks; c && unseen > 0 && !what; c = c->next)
-        for (unsigned i = 0; i < c->count && unseen > 0 && !what; i++)
-            if (c->all[i].routine) {
-                what = record_find_use(&c->all[i], start, size, &at);
-                routine = c->all[i].routine;
-                unseen--;
-            }
-    spin_unlock(&posted->lock);
-    if (what)
-        *use = (struct verify_use){
-            .rule = &verify_rules[RULE_CONTEXT_FREED], .object = at, .what = what, .routine = routine
-        };
-    return what != NULL;
+    return posted_find(posted, record_find_use, &search);
 }
 
 /* ---- logical addresses ---- */
@@ -243,39 +399,32 @@ ULONG posted_page_run(const NDK_LOGICAL_ADDRESS *pages, ULONG count)
     return n;
 }
 
-ULONG posted_page_sges(const struct posted *posted, const NDK_LOGICAL_ADDRESS *pages, ULONG count, NDK_SGE *sges)
-{
-    ULONG n = 0, run;
+struct logical_search {
+    uint64_t first, size;
+    const char *routine; /* that posted the request which was found */
+    uint64_t at;
+};
 
-    for (ULONG i = 0; pages && i < count && n < POSTED_MAX_SGES; i += run) {
-        run = posted_page_run(pages + i, count - i);
-        sges[n++] = (NDK_SGE){ .LogicalAddress = pages[i],
-                               .Length = run * PAGE_SIZE,
-                               .MemoryRegionToken = posted->privileged };
-    }
-    return n;
-}
-
-static bool record_uses_logical(const struct posted_record *record, uint64_t first, uint64_t size, uint64_t *at)
+static bool record_find_logical(void *context, const struct posted *posted, const struct posted_record *record)
 {
+    struct logical_search *s = context;
+
     for (ULONG i = 0; i < record->sges; i++) {
-        *at = (uintptr_t)record->sge[i].start;
-        if (record->sge[i].logical && record->sge[i].length &&
-            (*at - first < size || first - *at < record->sge[i].length))
+        s->at = (uint64_t)record->sge[i].LogicalAddress.QuadPart;
+        if (record->sge[i].MemoryRegionToken == posted->privileged && record->sge[i].Length &&
+            ranges_overlap(s->at, record->sge[i].Length, s->first, s->size)) {
+            s->routine = record->routine;
             return true;
+        }
     }
     return false;
 }
 
 const char *posted_find_logical_use(struct posted *posted, uint64_t first, uint64_t size, uint64_t *at)
 {
-    const char *routine = NULL;
+    struct logical_search search = { .first = first, .size = size };
 
-    spin_lock(&posted->lock);
-    for (const struct posted_chunk *c = posted->chunks; c && !routine; c = c->next)
-        for (unsigned i = 0; i < c->count && !routine; i++)
-            if (c->all[i].routine && record_uses_logical(&c->all[i], first, size, at))
-                routine = c->all[i].routine;
-    spin_unlock(&posted->lock);
-    return routine;
+    (void)posted_find(posted, record_find_logical, &search);
+    *at = search.at;
+    return search.routine;
 }

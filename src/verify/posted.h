@@ -1,59 +1,120 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of posted requests that are outstanding. The provider receives contexts of this layer: the proxy as
- * QPContext, and the record as RequestContext. NdkGetCqResults(Ex) restores the consumer's contexts and frees the
- * record. A request with NDK_OP_FLAG_SILENT_SUCCESS has no record, because nothing reports its success. If no record is
- * free, a request has no record either, and the provider receives the consumer's own RequestContext.
+ * Records of posted requests that are outstanding: those whose result the consumer has not polled. The provider
+ * receives contexts of this layer: the proxy as QPContext, and the record as RequestContext. NdkGetCqResults(Ex)
+ * restores the consumer's contexts and retires the record.
+ *
+ * A request with NDK_OP_FLAG_SILENT_SUCCESS has a record, but a result only if it fails. Initiator requests complete in
+ * the order of their posts. So a polled result also retires the silent requests that were posted to the queue before.
+ *
+ * Not recorded: the buffers of inline requests, which the provider copies during the post; the SGEs of a request beyond
+ * posted->room; the whole request if all records are in use. Such a request passes the consumer's own RequestContext to
+ * the provider. This cannot happen to a consumer that respects the queue's depth, unless memory was short.
  */
 #ifndef VERIFY_POSTED_H
 #define VERIFY_POSTED_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <ndk/ndkpi.h>
 
 #include "base/spin.h"
 #include "verify/verify.h"
 
-enum { POSTED_MAX_SGES = 4 }; /* only the first SGEs of a request are watched */
-
-struct posted_record;
 struct posted_chunk;
 
-/* The records of one queue. */
+struct posted_record {
+    TAILQ_ENTRY(posted_record) list; /* in the outstanding records, or in the free records */
+    const char *routine;             /* NULL while the record is free */
+    void *context;                   /* the consumer's RequestContext */
+    const void *by;                  /* return address of the consumer's call */
+    uint64_t place;                  /* number of the post in its queue, from 1 */
+    uint64_t posted_ms;              /* time of the post: see posted_now_ms */
+    uint64_t length;                 /* bytes of all SGEs, also of those that are not recorded */
+    ULONG flags;                     /* NDK_OP_FLAG_ */
+    bool counted;                    /* in posted->users */
+    bool done;                       /* a silent request that has ended, but may still have a result */
+    ULONG sges;                      /* the number of recorded SGEs */
+    NDK_SGE sge[];                   /* with the privileged token, the SGE has a logical address */
+};
+TAILQ_HEAD(posted_list, posted_record);
+
+/* The records of one queue. The lock guards everything after it. */
 struct posted {
+    UINT32 privileged; /* the privileged token */
+    ULONG room;        /* how many SGEs of a request are recorded */
+    atomic_int *users; /* counts the requests of all queues that share a completion queue; may be NULL */
     struct spin lock;
-    struct posted_chunk *chunks; /* the newest first */
-    struct posted_record *free;
+    struct posted_chunk *chunks;    /* the newest first */
+    struct posted_list outstanding; /* in the order of their posts */
+    struct posted_list free;
     unsigned record_count;
-    unsigned used; /* how many records of the newest chunk were ever used */
-    unsigned outstanding;
-    bool retired;      /* the queue is closed */
-    UINT32 privileged; /* the privileged token; an SGE with this token has a logical address */
+    unsigned used;          /* how many records of the newest chunk were ever used */
+    unsigned count, silent; /* of the outstanding records: all, and those of silent requests */
+    uint64_t posts;         /* the number of posts so far */
+    bool ended;             /* every request has ended; results of failed ones may still come */
+    bool retired;           /* the queue is closed */
 };
 
-void posted_init(struct posted *posted, UINT32 privileged_token);
+/* A post, as the consumer calls it. */
+struct post {
+    const char *routine;
+    void *context;
+    const void *by;
+    const NDK_SGE *sgl;
+    ULONG sges;
+    ULONG flags;
+    const NDK_LOGICAL_ADDRESS *pages; /* of NdkFastRegister, which has no SGEs */
+    ULONG page_count;
+    /* Set by posted_begin. */
+    void *passed;                   /* the RequestContext for the provider */
+    uint64_t place;                 /* 0: not recorded */
+    unsigned before, silent_before; /* requests that were outstanding before: all, and silent ones */
+    /* Set by posted_end. */
+    int users; /* the value of *posted->users with this request; 0 if it is not counted */
+};
+
+/* Allocates records for a queue with room for `depth` requests of up to `sges` SGEs. */
+void posted_init(struct posted *posted, UINT32 privileged_token, size_t depth, ULONG sges);
 void posted_fini(struct posted *posted);
-/* Allocates records for a queue with room for `depth` requests. If out of memory, some requests will have no record. */
+/* Allocates more records for a greater depth. */
 void posted_reserve(struct posted *posted, size_t depth);
 
-/*
- * Records a request before it is posted. Returns the RequestContext for the provider: the record, or `context` if the
- * request has no record.
- */
-void *posted_add(struct posted *posted, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges,
-                 ULONG flags);
+/* Records a request before it is posted, and sets post->passed. Allocates nothing. */
+void posted_begin(struct posted *posted, struct post *post);
 /*
  * Must be called after the provider's function for the post, which returned `status`. If the post failed, frees the
  * record, because no result will come. Returns `status`.
  */
-NTSTATUS posted_end_post(struct posted *posted, void *context, NTSTATUS status);
-/* Replaces a record by the consumer's context and frees it. Returns false if *context is not a record. */
+NTSTATUS posted_end(struct posted *posted, struct post *post, NTSTATUS status);
+/*
+ * Replaces a record by the consumer's context and frees it, with the silent requests before it. Returns false if
+ * *context is not a record of this queue.
+ */
 bool posted_complete(struct posted *posted, void **context);
+/*
+ * Called after a flush or disconnect: the silent requests are done, although the failed ones still have results. Later
+ * requests are not counted.
+ */
+void posted_set_ended(struct posted *posted);
 /* Called when the queue is closed. Frees all records as soon as none of them is outstanding. */
 void posted_retire(struct posted *posted);
+/* Frees all records of a queue that is closed: no result can come any more. */
+void posted_drop(struct posted *posted);
+
+/* Returns a time that is cheap to read. */
+uint64_t posted_now_ms(void);
+
+/*
+ * Calls visit for each outstanding request that is not done, in the order of the posts, until it returns true. Returns
+ * whether it did. The lock is held meanwhile.
+ */
+typedef bool posted_visit(void *context, const struct posted *posted, const struct posted_record *record);
+bool posted_find(struct posted *posted, posted_visit *visit, void *context);
 
 /* Finds an outstanding request that uses memory in [start, start + size). Returns false if there is none. */
 bool posted_find_use(struct posted *posted, const void *start, size_t size, struct verify_use *use);
@@ -65,7 +126,5 @@ const char *posted_find_logical_use(struct posted *posted, uint64_t first, uint6
 
 /* Returns how many pages are contiguous, from the first one on. */
 ULONG posted_page_run(const NDK_LOGICAL_ADDRESS *pages, ULONG count);
-/* Fills at most POSTED_MAX_SGES SGEs, one for each run of contiguous pages. Returns how many. */
-ULONG posted_page_sges(const struct posted *posted, const NDK_LOGICAL_ADDRESS *pages, ULONG count, NDK_SGE *sges);
 
 #endif

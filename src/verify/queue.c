@@ -19,17 +19,35 @@ static bool queue_is_live(struct proxy *p)
 
 bool queue_find_use(struct proxy *p, const void *start, size_t size, struct verify_use *use)
 {
-    return queue_is_live(p) && posted_find_use(&((struct queue *)p)->posted, start, size, use);
+    struct queue *q = (struct queue *)p;
+
+    return queue_is_live(p) && (posted_find_use(&q->posted[QUEUE_RECEIVE], start, size, use) ||
+                                posted_find_use(&q->posted[QUEUE_INITIATE], start, size, use));
 }
 
 const char *queue_find_logical_use(struct proxy *p, uint64_t first, uint64_t size, uint64_t *at)
 {
-    return queue_is_live(p) ? posted_find_logical_use(&((struct queue *)p)->posted, first, size, at) : NULL;
+    struct queue *q = (struct queue *)p;
+    const char *routine;
+
+    if (!queue_is_live(p))
+        return NULL;
+    routine = posted_find_logical_use(&q->posted[QUEUE_RECEIVE], first, size, at);
+    return routine ? routine : posted_find_logical_use(&q->posted[QUEUE_INITIATE], first, size, at);
+}
+
+void queue_set_flushed(struct queue *qp)
+{
+    for (int use = 0; use < QUEUE_USES; use++)
+        posted_set_ended(&qp->posted[use]);
 }
 
 void queue_set_disconnected(struct proxy *qp)
 {
-    atomic_store(&((struct queue *)qp)->disconnected, true);
+    struct queue *q = (struct queue *)qp;
+
+    atomic_store(&q->disconnected, true);
+    queue_set_flushed(q);
 }
 
 /* ---- the queue pairs of a completion queue ---- */
@@ -38,6 +56,9 @@ void queue_add_pair(struct queue *cq, struct queue *qp, int use)
 {
     if (!cq)
         return;
+    proxy_ref(&cq->p); /* until the queue pair is freed; the completion queue's close drops its queue pairs */
+    qp->cq[use] = cq;
+    qp->posted[use].users = &cq->users;
     proxy_ref(&qp->p);
     proxy_lock_all();
     qp->next[use] = cq->pairs[use];
@@ -45,10 +66,12 @@ void queue_add_pair(struct queue *cq, struct queue *qp, int use)
     proxy_unlock_all();
 }
 
+/* Of a queue pair that is closed, no result can be polled from the completion queue any more. */
 static void queue_unref_pairs(struct queue *first, int use)
 {
     for (struct queue *qp = first, *next; qp; qp = next) {
         next = qp->next[use];
+        posted_drop(&qp->posted[use]);
         proxy_unref(&qp->p);
     }
 }
@@ -81,8 +104,9 @@ void queue_translate_result(PVOID *qp_context, PVOID *request_context)
     struct queue *qp = *qp_context;
 
     *qp_context = qp->p.context;
-    if (!posted_complete(&qp->posted, request_context) && qp->srq)
-        (void)posted_complete(&qp->srq->posted, request_context);
+    if (!posted_complete(&qp->posted[QUEUE_RECEIVE], request_context) &&
+        !posted_complete(&qp->posted[QUEUE_INITIATE], request_context) && qp->srq)
+        (void)posted_complete(&qp->srq->posted[QUEUE_RECEIVE], request_context);
 }
 
 /*
@@ -118,7 +142,8 @@ static void queue_end_posting(struct proxy *p)
 {
     struct queue *q = (struct queue *)p;
 
-    posted_retire(&q->posted);
+    for (int use = 0; use < QUEUE_USES; use++)
+        posted_retire(&q->posted[use]);
     if (p->type != NdkObjectTypeQp)
         return;
     proxy_lock_all(); /* so a poll that reads the new closed_pairs also reads the new closed_as */
@@ -142,7 +167,11 @@ static void queue_free(struct proxy *p)
 {
     struct queue *q = (struct queue *)p;
 
-    posted_fini(&q->posted);
+    for (int use = 0; use < QUEUE_USES; use++) {
+        posted_fini(&q->posted[use]);
+        if (q->cq[use])
+            proxy_unref(&q->cq[use]->p);
+    }
     if (q->srq)
         proxy_unref(&q->srq->p);
 }
@@ -158,7 +187,8 @@ static void queue_init_exclusive(struct queue *q)
     }
 }
 
-struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, size_t depth, struct proxy *parent)
+struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, const struct queue_size *sizes,
+                           struct proxy *parent)
 {
     struct queue *q = (struct queue *)proxy_create(sizeof *q, type, dispatch, parent);
     UINT32 privileged = 0;
@@ -173,8 +203,9 @@ struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, size_t de
 
         pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(pd, &privileged);
     }
-    posted_init(&q->posted, privileged);
-    if (type != NdkObjectTypeCq)
-        posted_reserve(&q->posted, depth);
+    for (int use = 0; use < QUEUE_USES; use++) {
+        q->size[use] = sizes ? sizes[use] : (struct queue_size){ 0, 0 };
+        posted_init(&q->posted[use], privileged, q->size[use].depth, q->size[use].sges);
+    }
     return q;
 }

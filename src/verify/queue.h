@@ -9,29 +9,44 @@
 #include "verify/posted.h"
 #include "verify/proxy.h"
 
-enum { QUEUE_RECEIVE, QUEUE_INITIATE, QUEUE_USES }; /* what a queue pair uses a completion queue for */
-enum { QUEUE_POLL, QUEUE_MODERATE };                /* the calls on a completion queue that are made one at a time */
+/* The queues of a queue pair, and what it uses a completion queue for. A shared receive queue is QUEUE_RECEIVE. */
+enum { QUEUE_RECEIVE, QUEUE_INITIATE, QUEUE_USES };
+enum { QUEUE_POLL, QUEUE_MODERATE }; /* the calls on a completion queue that are made one at a time */
+
+/* What a consumer has asked for when it created a queue. */
+struct queue_size {
+    ULONG depth, sges;
+};
 
 struct queue {
     struct proxy p;
-    struct posted posted; /* of a queue pair or a shared receive queue */
+    struct posted posted[QUEUE_USES]; /* of a queue pair or a shared receive queue */
+    struct queue_size size[QUEUE_USES];
     /* Of a queue pair or a shared receive queue: posts to each queue. Of a completion queue: QUEUE_POLL, QUEUE_MODERATE. */
     struct exclusive exclusive[QUEUE_USES];
-    /* Only a queue pair uses srq, next, disconnected and closed_as. */
+    atomic_uint depth; /* only of a completion queue or a shared receive queue, which can change it */
+    /* Only a queue pair uses these. */
+    ULONG inline_size;
     struct queue *srq;
+    struct queue *cq[QUEUE_USES];   /* its completion queues; NULL: none */
     struct queue *next[QUEUE_USES]; /* links in `pairs` of its completion queues */
     atomic_bool disconnected;
     uint64_t closed_as; /* number in the order of closes, from 1; 0: not closed; under the proxies' lock */
-    /* Only a completion queue uses pairs, polls and swept. */
+    /* Only a completion queue uses these. */
     struct queue *pairs[QUEUE_USES]; /* under the proxies' lock */
     atomic_uint polls;               /* polls of this queue in progress */
     _Atomic uint64_t swept;          /* queue pairs whose closed_as <= swept have left `pairs` */
+    atomic_int users;                /* requests of its queue pairs whose results were not polled, silent ones too */
 };
 
-/* Returns a proxy for a queue that is about to be created from `parent`, or NULL if out of memory. */
-struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, size_t depth, struct proxy *parent);
+/*
+ * Returns a proxy for a queue that is about to be created from `parent`, or NULL if out of memory. sizes[QUEUE_USES] is
+ * NULL for a completion queue.
+ */
+struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, const struct queue_size *sizes,
+                           struct proxy *parent);
 
-/* Inserts the queue pair into the completion queue's list for `use`. cq may be NULL. */
+/* Sets the queue pair's completion queue for `use`, and inserts the queue pair into its list. cq may be NULL. */
 void queue_add_pair(struct queue *cq, struct queue *qp, int use);
 
 /*
@@ -45,6 +60,8 @@ void queue_poll_end(struct queue *cq, uint64_t closed, bool emptied);
 
 /* Called when the queue pair's connection has ended for good: none of its requests is outstanding any more. */
 void queue_set_disconnected(struct proxy *qp);
+/* Called after NdkFlush: every request that was posted before has completed. */
+void queue_set_flushed(struct queue *qp);
 
 /* Finds a posted request of p that uses the memory. Returns false if p is no open queue. Requires the proxies' lock. */
 bool queue_find_use(struct proxy *p, const void *start, size_t size, struct verify_use *use);

@@ -1,134 +1,127 @@
 /* SPDX-License-Identifier: MIT */
 /* Queue pairs, and the requests that are posted to them. */
 #include "verify/queue.h"
+#include "verify/post.h"
 
 static VOID verify_qp_flush(NDK_QP *pub)
 {
     PROXY_CALL(p, pub, "NdkFlush");
     NDK_QP *real = p ? p->real : NULL;
 
-    if (real)
-        real->Dispatch->NdkFlush(real);
+    if (!real)
+        return;
+    real->Dispatch->NdkFlush(real);
+    queue_set_flushed((struct queue *)p);
 }
 
-/* The queue that a routine posts to; the compiler evaluates it. */
-#define QP_QUEUE_OF(routine) (__builtin_strcmp(routine, "NdkReceive") ? QUEUE_INITIATE : QUEUE_RECEIVE)
-
-/* Begins a post. Defines qp, real (the provider's queue pair; NULL if qp is closed) and record (the post's context). */
-#define QP_BEGIN_POST(routine, sgl, sges, flags)                                                                       \
-    PROXY_CALL(called, pub, routine);                                                                                  \
+/* Begins a post. Defines qp, real (the provider's queue pair; NULL if qp is closed) and post. */
+#define QP_POST(routine_, sgl_, sges_, flags_)                                                                         \
+    PROXY_CALL(called, pub, routine_);                                                                                 \
     struct queue *qp = (struct queue *)called;                                                                         \
     NDK_QP *real = qp ? qp->p.real : NULL;                                                                             \
-    if (qp)                                                                                                            \
-        exclusive_enter(&qp->exclusive[QP_QUEUE_OF(routine)], false);                                                  \
-    void *record = real ? posted_add(&qp->posted, routine, context, sgl, sges, flags) : NULL
+    struct post post = {                                                                                               \
+        .routine = (routine_), .context = context, .by = call_.by, .sgl = (sgl_), .sges = (sges_), .flags = (flags_)   \
+    }
 
 static NTSTATUS verify_qp_send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG sges, ULONG flags)
 {
-    QP_BEGIN_POST("NdkSend", sgl, sges, flags);
+    QP_POST("NdkSend", sgl, sges, flags);
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    return posted_end_post(&qp->posted, record, real->Dispatch->NdkSend(real, record, sgl, sges, flags));
+    queue_begin_post(qp, QUEUE_INITIATE, &post);
+    return queue_end_post(qp, QUEUE_INITIATE, &post, real->Dispatch->NdkSend(real, post.passed, sgl, sges, flags));
 }
 
 static NTSTATUS verify_qp_send_and_invalidate(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG sges, ULONG flags,
                                               UINT32 token)
 {
-    QP_BEGIN_POST("NdkSendAndInvalidate", sgl, sges, flags);
+    QP_POST("NdkSendAndInvalidate", sgl, sges, flags);
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    return posted_end_post(&qp->posted, record,
-                           real->Dispatch->NdkSendAndInvalidate(real, record, sgl, sges, flags, token));
+    queue_begin_post(qp, QUEUE_INITIATE, &post);
+    return queue_end_post(qp, QUEUE_INITIATE, &post,
+                          real->Dispatch->NdkSendAndInvalidate(real, post.passed, sgl, sges, flags, token));
 }
 
 static NTSTATUS verify_qp_receive(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG sges)
 {
-    QP_BEGIN_POST("NdkReceive", sgl, sges, 0);
+    QP_POST("NdkReceive", sgl, sges, 0);
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    return posted_end_post(&qp->posted, record, real->Dispatch->NdkReceive(real, record, sgl, sges));
+    queue_begin_post(qp, QUEUE_RECEIVE, &post);
+    return queue_end_post(qp, QUEUE_RECEIVE, &post, real->Dispatch->NdkReceive(real, post.passed, sgl, sges));
 }
 
 static NTSTATUS verify_qp_read(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG sges, UINT64 address, UINT32 token,
                                ULONG flags)
 {
-    QP_BEGIN_POST("NdkRead", sgl, sges, flags);
+    QP_POST("NdkRead", sgl, sges, flags);
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    return posted_end_post(&qp->posted, record,
-                           real->Dispatch->NdkRead(real, record, sgl, sges, address, token, flags));
+    queue_begin_post(qp, QUEUE_INITIATE, &post);
+    return queue_end_post(qp, QUEUE_INITIATE, &post,
+                          real->Dispatch->NdkRead(real, post.passed, sgl, sges, address, token, flags));
 }
 
 static NTSTATUS verify_qp_write(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG sges, UINT64 address,
                                 UINT32 token, ULONG flags)
 {
-    QP_BEGIN_POST("NdkWrite", sgl, sges, flags);
+    QP_POST("NdkWrite", sgl, sges, flags);
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    return posted_end_post(&qp->posted, record,
-                           real->Dispatch->NdkWrite(real, record, sgl, sges, address, token, flags));
+    queue_begin_post(qp, QUEUE_INITIATE, &post);
+    return queue_end_post(qp, QUEUE_INITIATE, &post,
+                          real->Dispatch->NdkWrite(real, post.passed, sgl, sges, address, token, flags));
 }
 
 static NTSTATUS verify_qp_bind(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID address, SIZE_T length,
                                ULONG flags)
 {
-    QP_BEGIN_POST("NdkBind", NULL, 0, flags);
+    QP_POST("NdkBind", NULL, 0, flags);
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    return posted_end_post(&qp->posted, record,
-                           real->Dispatch->NdkBind(real, record, PROXY_REAL(mr, "NdkBind"), PROXY_REAL(mw, "NdkBind"),
-                                                   address, length, flags));
-}
-
-/*
- * Stores the pages of an NdkFastRegister in `runs`, as SGEs of adjacent pages. Returns the number of SGEs. real is the
- * provider's region, or NULL. If there are more pages than the region was initialized for, returns 0 without reading
- * the array, because the array may be shorter; the provider then refuses the request.
- */
-static ULONG qp_fast_register_sges(const struct posted *posted, NDK_MR *mr, const NDK_MR *real, ULONG page_count,
-                                   const NDK_LOGICAL_ADDRESS *pages, NDK_SGE *runs)
-{
-    if (!verify_on() || !real || page_count > atomic_load(&((struct proxy *)mr)->fast_pages))
-        return 0;
-    return posted_page_sges(posted, pages, page_count, runs);
+    queue_begin_post(qp, QUEUE_INITIATE, &post);
+    return queue_end_post(qp, QUEUE_INITIATE, &post,
+                          real->Dispatch->NdkBind(real, post.passed, PROXY_REAL(mr, "NdkBind"),
+                                                  PROXY_REAL(mw, "NdkBind"), address, length, flags));
 }
 
 static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page_count,
                                         CONST NDK_LOGICAL_ADDRESS *pages, ULONG fbo, SIZE_T length, PVOID base,
                                         ULONG flags)
 {
-    PROXY_CALL(called, pub, "NdkFastRegister");
-    struct queue *qp = (struct queue *)called;
+    QP_POST("NdkFastRegister", NULL, 0, flags);
     NDK_MR *region = PROXY_REAL(mr, "NdkFastRegister");
-    NDK_QP *real = qp ? qp->p.real : NULL;
-    NDK_SGE runs[POSTED_MAX_SGES];
-    void *record;
-    ULONG sges;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    exclusive_enter(&qp->exclusive[QUEUE_INITIATE], false);
-    sges = qp_fast_register_sges(&qp->posted, mr, region, page_count, pages, runs);
-    record = posted_add(&qp->posted, "NdkFastRegister", context, runs, sges, flags);
-    return posted_end_post(
-        &qp->posted, record,
-        real->Dispatch->NdkFastRegister(real, record, region, page_count, pages, fbo, length, base, flags));
+    /* An array of more pages than the region was initialized for may be shorter; the provider refuses the request. */
+    if (region && pages && page_count <= atomic_load(&((struct proxy *)mr)->fast_pages)) {
+        post.pages = pages;
+        post.page_count = page_count;
+    }
+    queue_begin_post(qp, QUEUE_INITIATE, &post);
+    return queue_end_post(
+        qp, QUEUE_INITIATE, &post,
+        real->Dispatch->NdkFastRegister(real, post.passed, region, page_count, pages, fbo, length, base, flags));
 }
 
 static NTSTATUS verify_qp_invalidate(NDK_QP *pub, PVOID context, NDK_OBJECT_HEADER *mr_or_mw, ULONG flags)
 {
-    QP_BEGIN_POST("NdkInvalidate", NULL, 0, flags);
+    QP_POST("NdkInvalidate", NULL, 0, flags);
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    return posted_end_post(&qp->posted, record,
-                           real->Dispatch->NdkInvalidate(real, record, PROXY_REAL(mr_or_mw, "NdkInvalidate"), flags));
+    queue_begin_post(qp, QUEUE_INITIATE, &post);
+    return queue_end_post(
+        qp, QUEUE_INITIATE, &post,
+        real->Dispatch->NdkInvalidate(real, post.passed, PROXY_REAL(mr_or_mw, "NdkInvalidate"), flags));
 }
 
 static const NDK_QP_DISPATCH qp_dispatch = {
@@ -145,10 +138,10 @@ static const NDK_QP_DISPATCH qp_dispatch = {
     .NdkSendAndInvalidate = verify_qp_send_and_invalidate,
 };
 
-static struct queue *qp_create(struct proxy *parent, const char *routine, size_t depth, void *qp_context,
-                               NDK_FN_CREATE_COMPLETION done, void *context)
+static struct queue *qp_create(struct proxy *parent, const char *routine, const struct queue_size *sizes,
+                               void *qp_context, NDK_FN_CREATE_COMPLETION done, void *context)
 {
-    struct queue *qp = queue_create(NdkObjectTypeQp, &qp_dispatch, depth, parent);
+    struct queue *qp = queue_create(NdkObjectTypeQp, &qp_dispatch, sizes, parent);
 
     if (!qp)
         return NULL;
@@ -165,14 +158,18 @@ NTSTATUS verify_create_qp(NDK_PD *pub, NDK_CQ *receive_cq, NDK_CQ *initiator_cq,
     NDK_PD *real = parent ? parent->real : NULL;
     NDK_CQ *real_receive = PROXY_REAL(receive_cq, "NdkCreateQp");
     NDK_CQ *real_initiator = PROXY_REAL(initiator_cq, "NdkCreateQp");
+    const struct queue_size sizes[QUEUE_USES] = {
+        [QUEUE_RECEIVE] = { receive_depth, receive_sges }, [QUEUE_INITIATE] = { initiator_depth, initiator_sges }
+    };
     struct queue *qp;
     NDK_QP *made = NULL;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    qp = qp_create(parent, "NdkCreateQp", (size_t)receive_depth + initiator_depth, qp_context, done, context);
+    qp = qp_create(parent, "NdkCreateQp", sizes, qp_context, done, context);
     if (!qp)
         return STATUS_INSUFFICIENT_RESOURCES;
+    qp->inline_size = inline_size;
     if (real_receive)
         queue_add_pair((struct queue *)receive_cq, qp, QUEUE_RECEIVE);
     if (real_initiator)
@@ -193,14 +190,16 @@ NTSTATUS verify_create_qp_with_srq(NDK_PD *pub, NDK_CQ *receive_cq, NDK_CQ *init
     NDK_CQ *real_receive = PROXY_REAL(receive_cq, "NdkCreateQpWithSrq");
     NDK_CQ *real_initiator = PROXY_REAL(initiator_cq, "NdkCreateQpWithSrq");
     NDK_SRQ *real_srq = PROXY_REAL(srq, "NdkCreateQpWithSrq");
+    const struct queue_size sizes[QUEUE_USES] = { [QUEUE_INITIATE] = { initiator_depth, initiator_sges } };
     struct queue *qp;
     NDK_QP *made = NULL;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    qp = qp_create(parent, "NdkCreateQpWithSrq", initiator_depth, qp_context, done, context);
+    qp = qp_create(parent, "NdkCreateQpWithSrq", sizes, qp_context, done, context);
     if (!qp)
         return STATUS_INSUFFICIENT_RESOURCES;
+    qp->inline_size = inline_size;
     if (real_srq) {
         qp->srq = (struct queue *)srq;
         proxy_ref(&qp->srq->p);

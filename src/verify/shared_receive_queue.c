@@ -2,6 +2,7 @@
 /* Shared receive queues. A queue pair's proxy has a reference on the proxy of its shared receive queue. */
 #include "verify/async_call.h"
 #include "verify/queue.h"
+#include "verify/post.h"
 
 static NTSTATUS verify_srq_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUEST_COMPLETION done,
                                   PVOID context)
@@ -12,7 +13,8 @@ static NTSTATUS verify_srq_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, ND
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    posted_reserve(&((struct queue *)p)->posted, depth); /* receives may be posted before the call returns */
+    posted_reserve(&((struct queue *)p)->posted[QUEUE_RECEIVE],
+                   depth); /* receives may be posted before the call returns */
     c = async_call_begin(p, "NdkModifySrq", done, context, NULL);
     return async_call_end(c, real->Dispatch->NdkModifySrq(real, depth, threshold, async_call_routine(c, done),
                                                           async_call_context(c, context)));
@@ -23,13 +25,12 @@ static NTSTATUS verify_srq_receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *s
     PROXY_CALL(called, pub, "NdkSrqReceive");
     struct queue *q = (struct queue *)called;
     NDK_SRQ *real = q ? q->p.real : NULL;
-    void *record;
+    struct post post = { .routine = call_.routine, .context = context, .by = call_.by, .sgl = sgl, .sges = sges };
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    exclusive_enter(&q->exclusive[QUEUE_RECEIVE], false);
-    record = posted_add(&q->posted, "NdkSrqReceive", context, sgl, sges, 0);
-    return posted_end_post(&q->posted, record, real->Dispatch->NdkSrqReceive(real, record, sgl, sges));
+    queue_begin_post(q, QUEUE_RECEIVE, &post);
+    return queue_end_post(q, QUEUE_RECEIVE, &post, real->Dispatch->NdkSrqReceive(real, post.passed, sgl, sges));
 }
 
 static const NDK_SRQ_DISPATCH srq_dispatch = {
@@ -53,12 +54,13 @@ NTSTATUS verify_create_srq(NDK_PD *pub, ULONG depth, ULONG sges, ULONG threshold
 {
     PROXY_CALL(parent, pub, "NdkCreateSrq");
     NDK_PD *real = parent ? parent->real : NULL;
+    const struct queue_size sizes[QUEUE_USES] = { [QUEUE_RECEIVE] = { depth, sges } };
     struct queue *q;
     NDK_SRQ *made = NULL;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    q = queue_create(NdkObjectTypeSrq, &srq_dispatch, depth, parent);
+    q = queue_create(NdkObjectTypeSrq, &srq_dispatch, sizes, parent);
     if (!q)
         return STATUS_INSUFFICIENT_RESOURCES;
     q->p.notify.srq = notify;
