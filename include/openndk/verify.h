@@ -3,9 +3,10 @@
  * Verification: reports a consumer's mistakes, by rule, in front of any NDK provider. docs/verify.md lists the rules.
  *
  * A program that opens its adapters with ondk_open_adapter needs none of these functions: the environment variable
- * ONDK_VERIFY=off, report or stop, optionally followed by ",full", turns verification on in any program. Without the
- * variable, verification is off in plain programs and stops a driver under ndkrun. A program that gets adapters from
- * another provider wraps them with ondk_verify_wrap.
+ * ONDK_VERIFY=off, report or stop turns verification on in any program. Options may follow, each after a comma, which
+ * select the checks and where the reports go: see ondk_verify_configure_text. Without the variable, verification is off
+ * in plain programs and stops a driver under ndkrun. A program that gets adapters from another provider wraps them with
+ * ondk_verify_wrap.
  *
  * While verification is off, the consumer holds the provider's own objects. While it is on, the consumer holds objects
  * of the verifier, which check each call and then call the provider.
@@ -96,16 +97,29 @@ static inline void ondk_verify_config_init(ondk_verify_config_t *config_)
 ONDK_API int32_t ondk_verify_configure(const ondk_verify_config_t *config);
 
 /*
- * Sets the mode and the flags of a configuration from a text, as ONDK_VERIFY has it.
- *   config  initialized by ondk_verify_config_init
- *   text    "off", "report" or "stop", optionally followed by ",full"
+ * Changes the settings as ONDK_VERIFY does, and overrides ONDK_VERIFY.
+ *   text  "off", "report" or "stop", followed by any of these options:
+ *         ",full"         also the checks that cost much
+ *         ",json"         each report is one line, a JSON object
+ *         ",output=FILE"  reports are appended to the file instead of the stream (ondk_verify_set_output). The file is
+ *                         created when the first report is written. If it cannot be opened, standard error has a line
+ *                         with the reason, and the report
+ *         ",junit=FILE"   as ondk_verify_set_junit
+ * A file's name ends at the next comma. An option that the text lacks is turned off: a file that was set before is not
+ * used any more. The field max_written of ondk_verify_config_t does not change.
  * Returns
- *   STATUS_SUCCESS            0: config is changed; ondk_verify_configure puts it into force
- *   STATUS_INVALID_PARAMETER  negative, and nothing changes: the text is none of these, or config->size is not valid
- * Context: any thread, any IRQL.
- * See also: ondk_verify_configure
+ *   STATUS_SUCCESS            0: the settings are in force
+ *   STATUS_INVALID_PARAMETER  negative, and nothing changes: the text is NULL or none of these, or a file's name is
+ *                             empty or too long
+ * Context: any thread.
+ * Example:
+ *
+ *     if (ondk_verify_configure_text("report,output=reports.txt") != 0)
+ *         return 1;
+ *
+ * See also: ondk_verify_configure, ondk_verify_set_junit
  */
-ONDK_API int32_t ondk_verify_config_parse(ondk_verify_config_t *config, const char *text);
+ONDK_API int32_t ondk_verify_configure_text(const char *text);
 
 /*
  * Changes the mode and keeps the other settings.
@@ -227,9 +241,10 @@ ONDK_API void ondk_verify_set_callback(ondk_verify_callback_t callback, void *co
  * Sets the stream for reports.
  *   out  the stream, which the caller keeps open until the process ends or another stream is set; NULL: standard error,
  *        which is the default
- * Reports that were written to the former stream can be written again.
+ * Reports that were written to the former stream can be written again. If ONDK_VERIFY or ondk_verify_configure_text
+ * names a file, reports go there instead.
  * Context: any thread.
- * See also: ondk_verify_configure
+ * See also: ondk_verify_configure_text
  */
 ONDK_API void ondk_verify_set_output(FILE *out);
 
@@ -245,7 +260,7 @@ ONDK_API void ondk_verify_write_repeats(void);
  * Sets a file that receives the result of each rule, in JUnit's form: a test case for each rule, which fails if the
  * rule was broken.
  *   path  the file, which is replaced when the process ends by exit, by returning from main, or by a report in mode
- *         ONDK_VERIFY_STOP; NULL: none
+ *         ONDK_VERIFY_STOP; NULL: none. No file is written if nothing was checked
  * Returns
  *   STATUS_SUCCESS            0: the file will be written
  *   STATUS_INVALID_PARAMETER  negative, and nothing changes: the path is too long

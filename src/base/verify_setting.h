@@ -1,35 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* The value of the environment variable ONDK_VERIFY: a mode, then optionally ",full". */
+/* The value of the environment variable ONDK_VERIFY: a mode, then options, each after a comma. */
 #ifndef BASE_VERIFY_SETTING_H
 #define BASE_VERIFY_SETTING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+/* The name of a file, inside the text that was parsed. It ends after `length` bytes, not with a 0. */
+struct verify_file {
+    const char *name; /* NULL: no file is named */
+    size_t length;    /* less than VERIFY_MAX_FILE */
+};
 
 /* The modes have the values of enum ondk_verify_mode (openndk/verify.h). */
 struct verify_setting {
     uint32_t mode;
-    uint32_t full;
+    bool full;
+    bool json;
+    struct verify_file output, junit;
 };
 
-#define VERIFY_SETTING_EXPECTED "off, report or stop, and optionally ,full"
+enum { VERIFY_MAX_FILE = 4096 };
 
-/* Returns false and changes nothing if the text is no valid value. */
-static inline bool verify_setting_parse(const char *text, struct verify_setting *setting)
-{
-    static const char *const modes[] = { "off", "report", "stop" };
-    size_t length = strcspn(text, ",");
+#define VERIFY_SETTING_EXPECTED "off, report or stop, and optionally ,full ,json ,output=FILE ,junit=FILE"
 
-    if (text[length] && strcmp(text + length, ",full") != 0)
-        return false;
-    for (uint32_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-        if (strlen(modes[i]) == length && !strncmp(text, modes[i], length)) {
-            *setting = (struct verify_setting){ .mode = i, .full = text[length] != 0 };
-            return true;
-        }
-    }
-    return false;
-}
+/* Returns false and changes nothing if the text is no valid value. A file's name ends at the next comma. */
+bool verify_setting_parse(const char *text, struct verify_setting *setting);
 
 #endif

@@ -23,7 +23,7 @@ void front_close_provider(NDK_ADAPTER *adapter)
 
 static void front_start(void)
 {
-    verify_read_environment(VERIFY_OFF);
+    (void)verify_read_environment(VERIFY_OFF);
     provider_set_unwrap(verify_unwrap);
 }
 

@@ -4,13 +4,18 @@
  * threads never mix. Nothing is allocated, because a report may come from a signal handler. A handler that interrupts a
  * report of its own thread reports inside it.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <ctype.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "verify/report_callback.h"
+#include "verify/report_file.h"
 #include "verify/report_forms.h"
 #include "verify/rules.h"
 
@@ -122,14 +127,33 @@ FILE *report_output(void)
     return out;
 }
 
-bool report_set_junit(const char *path)
+/* Returns where reports go. The caller has locked the output, and passes what report_lock has returned. */
+static FILE *report_stream(FILE *locked)
 {
-    size_t length = path ? strlen(path) : 0;
+    FILE *file = report_file_stream();
 
-    if (length >= sizeof junit_path)
+    return file ? file : locked;
+}
+
+bool report_set_file(const char *name, size_t length)
+{
+    bool ok;
+
+    (void)report_lock();
+    ok = report_file_set(name, length);
+    repeats_start_output();
+    report_unlock();
+    return ok;
+}
+
+bool report_set_junit(const char *name, size_t length)
+{
+    char path[MAX_JUNIT_PATH] = "";
+
+    if (name && !report_file_copy_path(path, sizeof path, name, length))
         return false;
     (void)report_lock();
-    memcpy(junit_path, path ? path : "", length + 1);
+    memcpy(junit_path, path, sizeof path);
     reporting_process = getpid();
     report_unlock();
     return true;
@@ -248,7 +272,7 @@ static void report_move_next(struct report *r)
 /* Counts the report. Writes it unless it was written often enough, or its place cannot be stored. */
 static void report_write(struct report *r, bool stops)
 {
-    FILE *out = report_lock();
+    FILE *out = report_stream(report_lock());
     struct repeated *repeated = repeats_add(&r->breach, &r->call);
 
     reporting_process = getpid();
@@ -268,12 +292,26 @@ static void report_write(struct report *r, bool stops)
     report_unlock();
 }
 
+/* Writes no file if nothing was checked: a file without a failure would say that no rule was broken. */
 static void report_write_junit_file(void)
 {
     (void)report_lock();
-    if (junit_path[0] && !report_write_junit(junit_path)) {
-        fprintf(stderr, "openndk: cannot write %s\n", junit_path);
+    if (junit_path[0] && (verify_on() || report_count()) && !report_write_junit(junit_path)) {
+        fprintf(stderr, "openndk: cannot write %s: %s\n", junit_path, strerrordesc_np(errno));
         fflush(stderr);
+    }
+    report_unlock();
+}
+
+/* Prints why the process ends, if the report is in a file. */
+static void report_print_stop(const struct breach *b)
+{
+    FILE *out = report_lock();
+
+    if (report_file_path()) {
+        fprintf(out, "openndk: rule %s is broken in %s; the report is in %s\n", b->rule->name, b->routine,
+                report_file_path());
+        fflush(out);
     }
     report_unlock();
 }
@@ -293,6 +331,7 @@ __attribute__((format(printf, 3, 0))) static void report_make(const struct breac
     report_write(&r, stops);
     report_call_back(&r);
     if (stops) {
+        report_print_stop(given);
         report_write_junit_file();
         abort();
     }
@@ -332,7 +371,7 @@ void report_breach(const struct rule *rule, const char *routine, uint64_t p1, ui
 
 void report_write_repeats(void)
 {
-    FILE *out = report_lock();
+    FILE *out = report_stream(report_lock());
 
     for (struct repeated *r = repeats_next(NULL); r; r = repeats_next(r)) {
         if (r->listed == r->count)

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -131,10 +132,16 @@ uint32_t report_get_max_written(void);
 void report_write_repeats(void);
 
 /*
- * Sets the path of the JUnit file that is written at the end of the process; NULL: none. Returns false if the path is
- * too long.
+ * Sets the JUnit file that is written at the end of the process, unless nothing was checked; NULL: none. The name has
+ * `length` bytes. Returns false if it is too long.
  */
-bool report_set_junit(const char *path);
+bool report_set_junit(const char *name, size_t length);
+
+/*
+ * Sets the file that reports and numbers of repeats are appended to, in place of the stream; NULL: none. Other texts
+ * still go to the stream. The name has `length` bytes. Returns false if it is too long or memory is out.
+ */
+bool report_set_file(const char *name, size_t length);
 
 /* Prints the first lines of a breach as text. The caller has locked the output, and prints the rest afterwards. */
 typedef void report_printer(FILE *out, const struct breach *breach);

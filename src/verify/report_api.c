@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The public functions about reports, and the program's callback: see openndk/verify.h. */
+#include <string.h>
+
 #include "base/sized.h"
 #include "base/spin.h"
 #include "ndk/nt.h"
@@ -99,7 +101,7 @@ void ondk_verify_set_output(FILE *out)
 
 int32_t ondk_verify_set_junit(const char *path)
 {
-    return report_set_junit(path) ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
+    return report_set_junit(path, path ? strlen(path) : 0) ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
 
 void ondk_verify_write_repeats(void)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The settings of verification, and the public functions about them and about wrapping: see openndk/verify.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/sized.h"
@@ -28,31 +32,46 @@ bool verify_is_full(void)
     return atomic_load_explicit(&is_full, memory_order_relaxed);
 }
 
-static void setting_apply(const struct verify_setting *setting)
+static void setting_apply_mode(uint32_t mode, bool full)
 {
     is_set = true;
-    atomic_store(&is_full, setting->full != 0);
-    verify_set_mode((enum verify_mode)setting->mode);
+    atomic_store(&is_full, full);
+    verify_set_mode((enum verify_mode)mode);
 }
 
-void verify_read_environment(enum verify_mode standard)
+/* A file that is not named is none: the text of ONDK_VERIFY, or of ondk_verify_configure_text, decides about all. */
+static void setting_apply_files(const struct verify_setting *setting)
+{
+    const struct verify_file *output = &setting->output, *junit = &setting->junit;
+
+    report_set_format(setting->json ? REPORT_JSON : REPORT_TEXT);
+    if (!report_set_file(output->name, output->length))
+        fprintf(stderr, "openndk: reports go to standard error: the name of their file is too long\n");
+    if (!report_set_junit(junit->name, junit->length))
+        fprintf(stderr, "openndk: no JUnit file is written: its name is too long\n");
+}
+
+bool verify_read_environment(enum verify_mode standard)
 {
     struct verify_setting setting = { .mode = standard };
-    const char *text = getenv("ONDK_VERIFY");
+    const char *text = secure_getenv("ONDK_VERIFY");
+    bool is_valid = !text || verify_setting_parse(text, &setting), is_first;
 
-    if (text)
-        (void)verify_setting_parse(text, &setting); /* ondk_config_check_environment reports a wrong value */
     spin_lock(&setting_lock);
-    if (!is_set)
-        setting_apply(&setting);
+    is_first = !is_set;
+    if (is_first)
+        setting_apply_mode(setting.mode, setting.full);
     spin_unlock(&setting_lock);
+    if (is_first && text)
+        setting_apply_files(&setting);
+    return is_valid; /* ondk_config_check_environment reports a wrong value */
 }
 
 void ondk_verify_config_init_sized(ondk_verify_config_t *config, size_t size)
 {
     ondk_verify_config_t now = { .size = (uint32_t)size };
 
-    verify_read_environment(VERIFY_OFF);
+    (void)verify_read_environment(VERIFY_OFF);
     now.mode = (uint32_t)atomic_load(&verify_mode);
     now.full = verify_is_full();
     now.format = (uint32_t)report_get_format();
@@ -67,15 +86,16 @@ static bool setting_size_is_valid(const ondk_verify_config_t *config)
            config->size % sizeof(uint32_t) == 0;
 }
 
-int32_t ondk_verify_config_parse(ondk_verify_config_t *config, const char *text)
+int32_t ondk_verify_configure_text(const char *text)
 {
     struct verify_setting setting;
 
-    if (!setting_size_is_valid(config) || !verify_setting_parse(text, &setting))
+    if (!text || !verify_setting_parse(text, &setting))
         return STATUS_INVALID_PARAMETER;
-    config->mode = setting.mode;
-    if (config->size > offsetof(ondk_verify_config_t, full))
-        config->full = setting.full;
+    spin_lock(&setting_lock);
+    setting_apply_mode(setting.mode, setting.full);
+    spin_unlock(&setting_lock);
+    setting_apply_files(&setting);
     return STATUS_SUCCESS;
 }
 
@@ -90,7 +110,7 @@ int32_t ondk_verify_configure(const ondk_verify_config_t *config)
         new.mode > ONDK_VERIFY_STOP || new.full > 1 || new.format > ONDK_VERIFY_JSON)
         return STATUS_INVALID_PARAMETER;
     spin_lock(&setting_lock);
-    setting_apply(&(struct verify_setting){ .mode = new.mode, .full = new.full });
+    setting_apply_mode(new.mode, new.full != 0);
     spin_unlock(&setting_lock);
     report_set_format((enum report_format) new.format);
     report_set_max_written(new.max_written);
@@ -112,7 +132,7 @@ int32_t ondk_verify_wrap(NDK_ADAPTER *provider, NDK_ADAPTER **wrapped)
 
     if (!provider || !wrapped)
         return STATUS_INVALID_PARAMETER;
-    verify_read_environment(VERIFY_OFF);
+    (void)verify_read_environment(VERIFY_OFF);
     STACK_CALL("ondk_verify_wrap");
     if (verify_on())
         made = verify_wrap(provider, "ondk_verify_wrap");

@@ -8,9 +8,9 @@
 
 /*
  * Reads ONDK_VERIFY; the mode without the variable is `standard`. Has no effect if the settings were read or
- * configured before.
+ * configured before. Returns false if the variable has no valid value.
  */
-void verify_read_environment(enum verify_mode standard) PRIVATE_EXPORT(verify_read_environment);
+bool verify_read_environment(enum verify_mode standard) PRIVATE_EXPORT(verify_read_environment);
 
 /* Returns true if the checks that cost much are on, too. */
 bool verify_is_full(void);

@@ -139,13 +139,14 @@ def environment():
             ("ONDK_SHARDS", "-1", r"a number from"), ("ONDK_SPIN_US", "99999999999999999999999", r"a number from"),
             ("ONDK_CRC", "\x1b[2Jx" * 100, r"ONDK_CRC=\?\[2Jx\S*\.\.\. is not used"),
             ("ONDK_PROFILE", "wide", r"expected is a profile: default, narrow, no-windows, shallow, minimal\n"),
-            ("ONDK_VERIFY", "maybe", r"expected is off, report or stop, and optionally ,full\n")):
+            ("ONDK_VERIFY", "maybe", r"expected is off, report or stop, and optionally ,full ,json "
+                                       r",output=FILE ,junit=FILE\n")):
         for program in (NDKPING, NDKPERF):
             code, out, err = run(program, *ROLES[program][1], "127.0.0.1:21202", env={variable: value})
             check(f"{program} {variable}: exit status", code == 2, (code, out, err))
             check(f"{program} {variable}: told once", err.count("is not used:") == 1 and re.search(words, err) and
                   "\x1b" not in err, err)
-    good = {"ONDK_CONNECT_MS": "0x10", "ONDK_CRC": "", "ONDK_PROFILE": "", "ONDK_VERIFY": "off,full",
+    good = {"ONDK_CONNECT_MS": "0x10", "ONDK_CRC": "", "ONDK_PROFILE": "", "ONDK_VERIFY": "off,full,json",
             "ONDKX": "1", "XONDK_CRC": "7"}
     code, out, err = run(NDKPING, "-C", "-ServerAddr", "127.0.0.1:21202", env=good)
     check("variables that are used, and others' own", code == 1 and not err, (code, out, err))

@@ -76,11 +76,10 @@ static void print_reports(void)
         "## For programs\n"
         "\n"
         "`ondk_verify_set_callback` sets a function that receives each report. `ondk_verify_rules` lists the rules\n"
-        "with the number of their reports. `ondk_verify_set_junit` sets a file that has a test case for each rule at\n"
-        "the end of the process, with a failure if the rule was broken.\n"
+        "with the number of their reports. `ondk_verify_configure_text` takes the text of `ONDK_VERIFY`.\n"
         "\n"
-        "With `format` set to `ONDK_VERIFY_JSON`, each report is one line, an object. Other texts, for example of a\n"
-        "driver's DbgPrint, go to the same stream; lines of reports begin with `{`.\n"
+        "With `json`, or `format` set to `ONDK_VERIFY_JSON`, each report is one line, an object. Without `output=`,\n"
+        "other texts, for example of a driver's DbgPrint, go to the same stream; lines of reports begin with `{`.\n"
         "\n"
         "| key | |\n"
         "|---|---|\n"
@@ -121,7 +120,19 @@ int main(void)
         "| `report` | a broken rule is reported and counted, and the program continues |\n"
         "| `stop` | a broken rule is reported, then the program ends by `abort()`. The default of drivers |\n"
         "\n"
-        "`,full` behind the word also turns on the checks that cost much.");
+        "Options may follow, each after a comma, for example `report,full,output=reports.txt`. The names of files end\n"
+        "at the next comma. `ndkrun --verify` takes the same text.\n"
+        "\n"
+        "| option | |\n"
+        "|---|---|\n"
+        "| `full` | also the checks that cost much |\n"
+        "| `json` | each report is one line, a JSON object (see below) |\n"
+        "| `output=FILE` | reports are appended to the file, and not written to standard error. The first report "
+        "creates it |\n"
+        "| `junit=FILE` | at the end of the process, the file has a test case for each rule, which fails if the rule "
+        "was broken |\n"
+        "\n"
+        "If a file cannot be opened, standard error has one line about it, and the reports.");
     print_reports();
     puts("\n## The rules");
     for (int i = 0; i < VERIFY_RULES; i++)

@@ -2,8 +2,10 @@
 /* ONDK_VERIFY and the settings of openndk/verify.h, with this library's provider behind. Each case has a process. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/verify_setting.h"
 #include "openndk/adapter.h"
 #include "openndk/counters.h"
 #include "openndk/verify.h"
@@ -150,9 +153,7 @@ static void test_wrong_settings(void **state)
     config = before;
     config.size = 4;
     assert_int_equal(ondk_verify_configure(&config), STATUS_INVALID_PARAMETER);
-    assert_int_equal(ondk_verify_config_parse(&config, "report"), STATUS_INVALID_PARAMETER);
-    config = before;
-    assert_int_equal(ondk_verify_config_parse(&config, "reports"), STATUS_INVALID_PARAMETER);
+    ondk_verify_config_init(&config);
     assert_memory_equal(&config, &before, sizeof config);
     assert_int_equal(ondk_verify_wrap(NULL, NULL), STATUS_INVALID_PARAMETER);
 }
@@ -174,9 +175,203 @@ static void test_reports(void **state)
     assert_int_equal(config.max_written, 7);
 }
 
+/* ---- the text of ONDK_VERIFY ---- */
+
+static bool file_is(const struct verify_file *file, const char *name)
+{
+    return file->length == strlen(name) && !strncmp(file->name, name, file->length);
+}
+
+static void test_texts(void **state)
+{
+    static const char *const wrong[] = { "",
+                                         "reports",
+                                         "rep",
+                                         "report,",
+                                         "report,,full",
+                                         "report,fully",
+                                         ",full",
+                                         "full",
+                                         "report;full",
+                                         "report,output",
+                                         "report,output=",
+                                         "report,output=,json",
+                                         "report,junit=",
+                                         "report,Output=a" };
+    struct verify_setting setting = { .mode = 77 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        if (verify_setting_parse(wrong[i], &setting) || setting.mode != 77)
+            fail_msg("\"%s\" is accepted, or changes the setting", wrong[i]);
+    assert_true(verify_setting_parse("off", &setting));
+    assert_true(setting.mode == 0 && !setting.full && !setting.json && !setting.output.name && !setting.junit.name);
+    assert_true(verify_setting_parse("stop,junit=/tmp/a=b,json,output=c d,full", &setting));
+    assert_true(setting.mode == 2 && setting.full && setting.json);
+    assert_true(file_is(&setting.output, "c d") && file_is(&setting.junit, "/tmp/a=b"));
+}
+
+static void test_long_names(void **state)
+{
+    static char text[VERIFY_MAX_FILE + 32] = "report,output=";
+    size_t start = strlen(text);
+    struct verify_setting setting;
+
+    (void)state;
+    memset(text + start, 'x', VERIFY_MAX_FILE - 1);
+    assert_true(verify_setting_parse(text, &setting));
+    text[start + VERIFY_MAX_FILE - 1] = 'x';
+    assert_false(verify_setting_parse(text, &setting));
+    assert_int_equal(ondk_verify_configure_text(text), STATUS_INVALID_PARAMETER);
+    assert_int_equal(ondk_verify_configure_text(NULL), STATUS_INVALID_PARAMETER);
+}
+
+/* ---- files ---- */
+
+/* Returns the content of a file and removes the file; NULL if there is none. */
+static const char *content_of(const char *path)
+{
+    static char content[1 << 16];
+    FILE *file = fopen(path, "r");
+    size_t n;
+
+    if (!file)
+        return NULL;
+    n = fread(content, 1, sizeof content - 1, file);
+    content[n] = '\0';
+    fclose(file);
+    assert_int_equal(remove(path), 0);
+    return content;
+}
+
+static unsigned count(const char *content, const char *words)
+{
+    unsigned n = 0;
+
+    for (const char *at = content; (at = strstr(at, words)); at += strlen(words))
+        n++;
+    return n;
+}
+
+/* The file is the one that its name meant when the setting was read. */
+static unsigned use_in_another_folder(void)
+{
+    ondk_verify_config_t config;
+
+    ondk_verify_config_init(&config);
+    assert_int_equal(chdir("/"), 0);
+    return use_after_close();
+}
+
+static unsigned use_and_exit(void)
+{
+    exit((int)use_after_close());
+}
+
+static unsigned open_only(void)
+{
+    ondk_close_adapter(open_adapter());
+    exit(0);
+}
+
+/* Writes standard error to a file. */
+static unsigned use_with_errors(void)
+{
+    ondk_verify_set_output(NULL);
+    assert_non_null(freopen("setting_errors.txt", "w", stderr));
+    (void)use_after_close();
+    exit(0);
+}
+
+static void test_output_file(void **state)
+{
+    const char *content;
+
+    (void)state;
+    (void)content_of("setting_reports.txt");
+    assert_exits(run("report,output=setting_reports.txt", open_only), 0);
+    assert_null(content_of("setting_reports.txt")); /* without a report there is no file */
+    assert_exits(run("report,output=setting_reports.txt", use_in_another_folder), 1);
+    assert_exits(run("report,output=setting_reports.txt,json", use_after_close), 1);
+    content = content_of("setting_reports.txt");
+    assert_non_null(content);
+    assert_int_equal(count(content, "*** NDK rule broken: ndk-closed-used in NdkArmCq"), 1);
+    assert_int_equal(count(content, "\n{\"event\":\"report\",\"kind\":\"breach\",\"rule\":\"ndk-closed-used\""), 1);
+}
+
+static void test_output_that_cannot_be_opened(void **state)
+{
+    const char *content;
+
+    (void)state;
+    assert_exits(run("report,output=/nobody/reports.txt", use_with_errors), 0);
+    content = content_of("setting_errors.txt");
+    assert_non_null(content);
+    assert_int_equal(count(content, "openndk: reports go to standard error, because /nobody/reports.txt cannot be "
+                                    "opened: No such file or directory\n"),
+                     1);
+    assert_int_equal(count(content, "*** NDK rule broken: ndk-closed-used in NdkArmCq"), 1);
+}
+
+static void test_stop_with_a_file(void **state)
+{
+    const char *content;
+    int status = run("stop,output=setting_reports.txt", use_with_errors);
+
+    (void)state;
+    assert_true(WIFSIGNALED(status));
+    content = content_of("setting_reports.txt");
+    assert_int_equal(count(content, "*** NDK rule broken: ndk-closed-used in NdkArmCq"), 1);
+    content = content_of("setting_errors.txt");
+    assert_int_equal(count(content, "openndk: rule ndk-closed-used is broken in NdkArmCq; the report is in /"), 1);
+}
+
+static void test_junit_file(void **state)
+{
+    const char *content;
+
+    (void)state;
+    assert_exits(run("report,junit=setting_junit.xml", use_and_exit), 1);
+    content = content_of("setting_junit.xml");
+    assert_non_null(content);
+    assert_int_equal(count(content, "name=\"ndk-closed-used\">\n    <failure"), 1);
+    assert_exits(run("off,junit=setting_junit.xml", open_only), 0);
+    assert_null(content_of("setting_junit.xml")); /* nothing was checked */
+    assert_exits(run("report,junit=setting_junit.xml", open_only), 0);
+    content = content_of("setting_junit.xml");
+    assert_non_null(content);
+    assert_int_equal(count(content, "<failure"), 0);
+}
+
+/* A text replaces the environment's, with its files. */
+static unsigned text_after_environment(void)
+{
+    ondk_verify_config_t config;
+
+    ondk_verify_config_init(&config);
+    if (!config.full || config.format != ONDK_VERIFY_JSON || ondk_verify_configure_text("report") != STATUS_SUCCESS)
+        return 7;
+    ondk_verify_config_init(&config);
+    return config.full || config.format != ONDK_VERIFY_TEXT ? 8 : use_after_close();
+}
+
+static void test_text_replaces(void **state)
+{
+    (void)state;
+    assert_exits(run("report,full,json,output=setting_reports.txt", text_after_environment), 1);
+    assert_null(content_of("setting_reports.txt"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_output_file),
+        cmocka_unit_test(test_output_that_cannot_be_opened),
+        cmocka_unit_test(test_stop_with_a_file),
+        cmocka_unit_test(test_junit_file),
+        cmocka_unit_test(test_text_replaces),
         cmocka_unit_test(test_environment),
         cmocka_unit_test(test_configured),
         cmocka_unit_test(test_wrong_settings),

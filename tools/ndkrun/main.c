@@ -35,6 +35,7 @@ enum {
     CRASH_FRAMES = 32,
     CRASH_OWN_FRAMES = 2,
     CRASH_STACK = 1 << 17,
+    MAX_RULES = 1024,
     JSON_FORMAT = 1
 };
 
@@ -185,6 +186,19 @@ struct summary {
     bool is_interrupted;
 };
 
+/* Returns an object with the number of reports of each rule that was reported. */
+static json_t *ndkrun_count_rules(void)
+{
+    static ondk_verify_rule_t rules[MAX_RULES];
+    uint32_t count = ondk_verify_rules(rules, MAX_RULES);
+    json_t *object = json_object();
+
+    for (uint32_t i = 0; i < count && i < MAX_RULES; i++)
+        if (rules[i].reports)
+            (void)json_object_set_new(object, rules[i].name, json_integer(rules[i].reports));
+    return object;
+}
+
 /* Returns false if the object could not be written. */
 static bool ndkrun_write_json(const struct options *o, const struct summary *s, int code)
 {
@@ -197,6 +211,8 @@ static bool ndkrun_write_json(const struct options *o, const struct summary *s, 
     (void)json_object_set_new(object, "drivers", drivers);
     (void)json_object_set_new(object, "left", o->verify.mode == ONDK_VERIFY_OFF ? json_integer(s->leaks) : json_null());
     (void)json_object_set_new(object, "rules_broken", json_integer(s->broken));
+    (void)json_object_set_new(object, "advices", json_integer(ondk_verify_advices()));
+    (void)json_object_set_new(object, "rules", ndkrun_count_rules());
     (void)json_object_set_new(object, "interrupted", json_boolean(s->is_interrupted));
     (void)json_object_set_new(object, "exit", json_integer(code));
     is_written = json_output_write(stdout, object, 0) && fflush(stdout) == 0;
@@ -240,6 +256,7 @@ static bool ndkrun_send_commands(const struct options *o)
 static bool ndkrun_is_clean(const struct options *o, struct summary *s)
 {
     uint32_t leaks = o->verify.mode == ONDK_VERIFY_OFF ? ondk_wdk_report(out) : 0, broken = ondk_verify_breaches();
+    uint32_t advices = ondk_verify_advices();
 
     s->leaks = leaks;
     s->broken = broken;
@@ -247,6 +264,8 @@ static bool ndkrun_is_clean(const struct options *o, struct summary *s)
         fprintf(out, "ndkrun: %u thing%s left\n", leaks, leaks == 1 ? " was" : "s were");
     if (broken)
         fprintf(out, "ndkrun: %u rule%s broken\n", broken, broken == 1 ? " was" : "s were");
+    if (advices)
+        fprintf(out, "ndkrun: %u advice%s\n", advices, advices == 1 ? "" : "s");
     return !leaks && !broken;
 }
 
@@ -312,7 +331,6 @@ int main(int argc, char **argv)
     if (!out)
         return NDKRUN_USAGE;
     ondk_wdk_set_output(out);
-    (void)ondk_verify_configure(&o.verify);
     calls_init();
     ndkrun_install_fault_handlers();
     if (!registry_prepare(&o, out))

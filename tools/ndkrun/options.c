@@ -54,10 +54,10 @@ static const char *options_set_net(void *options, const char *value)
 
 static const char *options_set_verify(void *options, const char *value)
 {
-    struct options *o = options;
-
-    return ondk_verify_config_parse(&o->verify, value) ? "off, report or stop is expected, optionally with ,full"
-                                                       : NULL;
+    (void)options;
+    return ondk_verify_configure_text(value)
+               ? "off, report or stop is expected, optionally with ,full ,json ,output=FILE ,junit=FILE"
+               : NULL;
 }
 
 static const char *options_set_map(void *options, const char *value)
@@ -143,8 +143,9 @@ static const struct command_option known_options[] = {
     { "--json", NULL, "print a summary at the end as one JSON object on standard output", COMMAND_FLAG, AT(json) },
 
     { .text = "General" },
-    { "--verify", "off|report|stop[,full]",
-      "the action for a broken rule; stop ends with a bug check; full: also the checks that cost much",
+    { "--verify", "off|report|stop[,OPTION]...",
+      "the action for a broken rule; stop ends with a bug check. Options: full, also the checks that cost much; json; "
+      "output=FILE for the reports; junit=FILE for the result of each rule",
       CALL(options_set_verify), .standard = "ONDK_VERIFY, or stop" },
 };
 
@@ -179,10 +180,10 @@ int options_parse(struct options *o, int argc, char **argv)
     int code;
 
     *o = (struct options){ .run_for = -1 };
-    ondk_verify_config_init(&o->verify);
     code = command_parse(&command, o, argc, argv);
     if (code >= 0)
         return code;
+    ondk_verify_config_init(&o->verify); /* --verify is in force already */
     if (!o->driver_count)
         return command_usage_error(&command, "no driver: ndkrun DRIVER.so");
     if (ondk_config_check_environment())

@@ -33,8 +33,8 @@ struct options {
     const char *until_print;
     double run_for; /* seconds; negative: not given */
     bool until_idle, json;
-    ondk_verify_config_t verify;
-    uint32_t report_ms; /* set by main: the time after which a pending device control is reported; 0: never */
+    ondk_verify_config_t verify; /* the settings that are in force */
+    uint32_t report_ms;          /* set by main: the time after which a pending device control is reported; 0: never */
 };
 
 /* Fills in *o and maps the given interfaces. Returns -1, or the code with which the program must exit. */

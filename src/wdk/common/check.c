@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/verify_setting.h"
 #include "openndk/config.h"
 #include "verify/setting.h"
 #include "wdk/common/check.h"
@@ -133,13 +132,9 @@ static void check_print_breach(FILE *out, const struct breach *b)
  */
 __attribute__((constructor(101))) static void check_start(void)
 {
-    struct verify_setting setting;
-    const char *text = getenv("ONDK_VERIFY");
-
     report_add_rules(&rule_table);
     report_set_printer(check_print_breach);
-    verify_read_environment(VERIFY_STOP);
-    if (text && !verify_setting_parse(text, &setting))
+    if (!verify_read_environment(VERIFY_STOP))
         (void)ondk_config_check_environment(); /* reports that the value is ignored */
 }
 

@@ -176,19 +176,39 @@ def summary(*arguments):
 def summaries():
     d, code = summary(driver('tee'))
     check('--json', code == 0 and list(d.items())[::2] == [('tool', 'ndkrun'), ('format', 1), ('left', None),
-                                                          ('interrupted', False)] and
+                                                          ('advices', 0), ('interrupted', False)] and d['rules'] == {} and
           d['drivers'] == [{'file': str(driver('tee')), 'loaded': True}] and (d['rules_broken'], d['exit']) == (0, 0), d)
     d, code = summary('--verify', 'off', driver('tee'))
     check('--json without checks', code == 0 and d['left'] == 0, d)
     d, code = summary('--verify', 'off', driver('leaves_device'))
     check('--json: something is left', code == d['exit'] == 1 and d['left'] == 1, d)
     d, code = summary('--verify', 'report', driver('leaves_device'))
-    check('--json: a rule is broken', code == 1 and (d['left'], d['rules_broken']) == (None, 1), d)
+    check('--json: a rule is broken', code == 1 and (d['left'], d['rules_broken']) == (None, 1) and
+          d['rules'] == {'unload-outstanding': 1}, d)
     d, code = summary(driver('tee'), driver('nobody'))
     check('--json: a driver that is not there', code == d['exit'] == 3 and
           [x['loaded'] for x in d['drivers']] == [True, False], d)
     d, code = summary('--ioctl', 'Nobody:1', driver('tee'))
     check('--json: a device that is not there', code == d['exit'] == 4, d)
+
+
+def files():
+    """Reports, and the result of each rule, in files."""
+    with tempfile.TemporaryDirectory() as folder:
+        reports, junit = pathlib.Path(folder, 'reports.json'), pathlib.Path(folder, 'junit.xml')
+        setting = f',json,output={reports},junit={junit}'
+        text = expect('reports in a file', 1, ['1 rule was broken'], '--run-for', 0, '--verify', 'report' + setting,
+                      driver('leaves_device'))
+        check('no report on standard error', 'unload-outstanding' not in text, text)
+        seen = [json.loads(line)['rule'] for line in reports.read_text('utf-8').splitlines()]
+        check('the report is in the file', seen == ['unload-outstanding'], seen)
+        seen = junit.read_text('utf-8')
+        check('the rule has failed', re.search('name="unload-outstanding">\n *<failure ', seen), seen)
+        expect('stopped, with the report in a file', -signal.SIGABRT,
+               f'rule unload-outstanding is broken in DriverUnload; the report is in {reports}', '--run-for', 0,
+               '--verify', 'stop' + setting, driver('leaves_device'))
+        seen = reports.read_text('utf-8').splitlines()
+        check('the second report is appended', len(seen) == 2, seen)
 
 
 def stalled():
@@ -526,7 +546,7 @@ def models(tmp):
 
 def main():
     os.environ.pop('ONDK_VERIFY', None)
-    for case in (usage, numbers, environment, missing_programs, output, controls, summaries, stalled, commands,
+    for case in (usage, numbers, environment, missing_programs, output, controls, summaries, files, stalled, commands,
                  networks, leftovers, ends, provider_faults):
         case()
     if NDK_CC != '-': # no sanitizer, whose runtime would have to be preloaded first

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Parses the value of ONDK_VERIFY: see verify_setting.h. */
+#include <string.h>
+
+#include "base/verify_setting.h"
+
+static bool setting_is_word(const char *text, size_t length, const char *word)
+{
+    return strlen(word) == length && !strncmp(text, word, length);
+}
+
+/* Parses for example "output=FILE". `key` is "output=". Returns false if the text has another key, or names no file. */
+static bool setting_parse_file(const char *text, size_t length, const char *key, struct verify_file *file)
+{
+    size_t key_length = strlen(key);
+
+    if (length <= key_length || strncmp(text, key, key_length) != 0 || length - key_length >= VERIFY_MAX_FILE)
+        return false;
+    *file = (struct verify_file){ text + key_length, length - key_length };
+    return true;
+}
+
+static bool setting_parse_mode(const char *text, size_t length, struct verify_setting *setting)
+{
+    static const char *const modes[] = { "off", "report", "stop" };
+
+    for (uint32_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        if (setting_is_word(text, length, modes[i])) {
+            setting->mode = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool setting_parse_option(const char *text, size_t length, struct verify_setting *setting)
+{
+    bool full = setting_is_word(text, length, "full"), json = setting_is_word(text, length, "json");
+
+    setting->full = setting->full || full;
+    setting->json = setting->json || json;
+    return full || json || setting_parse_file(text, length, "output=", &setting->output) ||
+           setting_parse_file(text, length, "junit=", &setting->junit);
+}
+
+bool verify_setting_parse(const char *text, struct verify_setting *setting)
+{
+    struct verify_setting parsed = { .mode = 0 };
+    size_t length = strcspn(text, ",");
+    bool ok = setting_parse_mode(text, length, &parsed);
+
+    for (text += length; ok && *text; text += length) {
+        text++; /* the comma */
+        length = strcspn(text, ",");
+        ok = setting_parse_option(text, length, &parsed);
+    }
+    if (ok)
+        *setting = parsed;
+    return ok;
+}
