@@ -299,8 +299,8 @@ ONDK_API int32_t ondk_verify_wrap(struct _NDK_ADAPTER *provider, struct _NDK_ADA
  * Ends the verification of an adapter, so that the caller can close the provider's adapter.
  *   adapter  from ondk_verify_wrap; invalid after the call
  * The call blocks until the consumer has closed every object of the adapter, and reports objects that nobody closes.
- * Returns the provider's adapter; `adapter` itself if it is not wrapped; NULL if `adapter` was unwrapped before, which
- * is reported.
+ * Returns the provider's adapter; `adapter` itself if it is not wrapped; NULL if `adapter` was unwrapped before, or if
+ * the call is made in a callback of the adapter. Both are reported. After the latter, the adapter is still wrapped.
  * Context: PASSIVE_LEVEL; blocks. Not from inside a callback of the same adapter.
  * See also: ondk_verify_wrap
  */

@@ -168,11 +168,31 @@ static void adapter_wait_for_objects(const struct proxy *p, const char *routine)
     }
 }
 
+/* Returns true, and reports, if the calling thread is in a callback of the adapter, for whose end the close would wait. */
+static bool adapter_check_callback(const struct proxy *p, const char *routine)
+{
+    const char *callback = verify_on() ? callback_of(p) : NULL;
+
+    if (!callback)
+        return false;
+    proxy_set_report_object(p);
+    report_breach(&verify_rules[RULE_ADAPTER_CLOSE_IN_CALLBACK], routine, (uintptr_t)p, 0, 0, 0,
+                  "called in a callback of this adapter, %s; the adapter stays open", callback);
+    return true;
+}
+
+bool verify_is_in_callback(const NDK_ADAPTER *adapter)
+{
+    return verify_on() && callback_of((const struct proxy *)adapter);
+}
+
 NDK_ADAPTER *verify_close(NDK_ADAPTER *adapter, const char *routine)
 {
     struct proxy *p = (struct proxy *)adapter;
     NDK_ADAPTER *provider = p->real;
 
+    if (adapter_check_callback(p, routine))
+        return NULL;
     if (!proxy_begin_close(p, routine))
         return NULL;
     adapter_wait_for_objects(p, routine);

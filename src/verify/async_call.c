@@ -35,6 +35,7 @@ void async_call_set_subject(struct async_call *c, void *subject)
 static void async_call_on_completion(PVOID context, NTSTATUS status)
 {
     struct async_call *c = context;
+    const struct proxy *adapter = proxy_adapter(c->object);
     NDK_FN_REQUEST_COMPLETION done = c->done;
     void *consumer_context = c->context;
 
@@ -43,7 +44,7 @@ static void async_call_on_completion(PVOID context, NTSTATUS status)
     if (c->on_completed)
         c->on_completed(c->object, status, c->subject);
     free(c);
-    PROXY_CALLBACK("NdkRequestCompletion", done, consumer_context, status);
+    PROXY_CALLBACK(adapter, "NdkRequestCompletion", done, consumer_context, status);
 }
 
 NDK_FN_REQUEST_COMPLETION async_call_routine(const struct async_call *c, NDK_FN_REQUEST_COMPLETION done)

@@ -22,6 +22,15 @@ const char *callback_current(void)
     return innermost_callback ? innermost_callback->name : NULL;
 }
 
+const char *callback_of(const struct proxy *adapter)
+{
+    const struct callback *c = innermost_callback;
+
+    while (c && c->adapter != adapter)
+        c = c->outer;
+    return c ? c->name : NULL;
+}
+
 int verify_this_thread(void)
 {
     static _Thread_local int id;
@@ -70,9 +79,9 @@ void call_set_completed(struct proxy *p)
     atomic_fetch_add(&p->completions, 1);
 }
 
-void callback_begin(struct callback *c, const char *name)
+void callback_begin(struct callback *c, const struct proxy *adapter, const char *name)
 {
-    *c = (struct callback){ .name = name, .outer = innermost_callback };
+    *c = (struct callback){ .name = name, .adapter = adapter, .outer = innermost_callback };
     innermost_callback = c;
     c->stack = stack_begin_call(NULL, NULL);
     c->mark = verify_host()->callback_begin();

@@ -50,17 +50,23 @@ struct call *call_current(void);
  */
 void call_set_completed(struct proxy *p);
 
-/* Enclose a callback into the consumer. `name` is the type of the callback, for example "NdkConnectEventCallback". */
+/*
+ * Enclose a callback into the consumer. `name` is the type of the callback, for example "NdkConnectEventCallback".
+ * `adapter` is the adapter of the object that the callback concerns.
+ */
 struct callback {
     const char *name;
+    const struct proxy *adapter;
     uint64_t mark; /* of the host's callback_begin */
     const struct callback *outer;
     struct stack_call stack; /* where the stacks of reports begin outside of this callback */
 };
-void callback_begin(struct callback *c, const char *name);
+void callback_begin(struct callback *c, const struct proxy *adapter, const char *name);
 void callback_end(struct callback *c, const void *routine);
 /* Returns the name of the calling thread's innermost callback, or NULL if no callback runs. */
 const char *callback_current(void);
+/* Returns the name of the innermost callback of the adapter that the calling thread is in, or NULL. */
+const char *callback_of(const struct proxy *adapter);
 
 /* Returns the ID of the calling thread. */
 int verify_this_thread(void);

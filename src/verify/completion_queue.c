@@ -86,7 +86,7 @@ static void cq_on_notification(PVOID proxy, NTSTATUS status)
 
     call_set_completed(p);
     exclusive_release(&((struct queue *)p)->exclusive[QUEUE_POLL]);
-    PROXY_CALLBACK("NdkCqNotificationCallback", p->notify.cq, p->context, status);
+    PROXY_CALLBACK(p->adapter, "NdkCqNotificationCallback", p->notify.cq, p->context, status);
 }
 
 NTSTATUS verify_create_cq(NDK_ADAPTER *pub, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, PVOID notify_context,

@@ -34,7 +34,7 @@ static void connector_on_disconnect_event(PVOID context)
     const struct disconnect_event *event = context;
 
     call_set_completed(event->connector);
-    PROXY_CALLBACK("NdkDisconnectEventCallback", event->plain, event->context);
+    PROXY_CALLBACK(event->connector->adapter, "NdkDisconnectEventCallback", event->plain, event->context);
 }
 
 static void connector_on_disconnect_event_ex(PVOID context, ULONG reason)
@@ -42,7 +42,7 @@ static void connector_on_disconnect_event_ex(PVOID context, ULONG reason)
     const struct disconnect_event *event = context;
 
     call_set_completed(event->connector);
-    PROXY_CALLBACK("NdkDisconnectEventCallbackEx", event->ex, event->context, reason);
+    PROXY_CALLBACK(event->connector->adapter, "NdkDisconnectEventCallbackEx", event->ex, event->context, reason);
 }
 
 /*

@@ -9,6 +9,7 @@
 #include <ndk/ndkpi.h>
 
 #include "base/sized.h"
+#include "verify/call.h"
 #include "verify/host.h"
 #include "verify/memory.h"
 #include "verify/rules.h"
@@ -135,6 +136,17 @@ void verify_report_irql(const char *routine, int now, int max)
                   "IRQL is %d, at most %d is allowed", now, max);
 }
 
+/* Without an IRQL, a callback is taken for DISPATCH_LEVEL, at which a provider may run it. */
+static void host_check_callback(const char *routine, int max)
+{
+    const char *callback = max < VERIFY_DISPATCH_LEVEL ? callback_current() : NULL;
+
+    if (callback)
+        report_breach(&verify_rules[RULE_IRQL_TOO_HIGH], routine, VERIFY_DISPATCH_LEVEL, (uint64_t)max, 0, 0,
+                      "called in a callback, %s, whose IRQL may be %d; at most %d is allowed", callback,
+                      VERIFY_DISPATCH_LEVEL, max);
+}
+
 void verify_check_irql(const char *routine, int max)
 {
     int now;
@@ -142,6 +154,8 @@ void verify_check_irql(const char *routine, int max)
     if (!verify_on())
         return;
     now = verify_host()->irql();
-    if (now > max)
+    if (now == ONDK_VERIFY_NO_IRQL)
+        host_check_callback(routine, max);
+    else if (now > max)
         verify_report_irql(routine, now, max);
 }

@@ -63,7 +63,7 @@ static void listener_on_connect_event(PVOID listener, NDK_CONNECTOR *real)
     proxy_set_real(p, real);
     proxy_insert(p);
     call_set_completed(l);
-    PROXY_CALLBACK("NdkConnectEventCallback", l->notify.connect, l->context, (NDK_CONNECTOR *)p);
+    PROXY_CALLBACK(l->adapter, "NdkConnectEventCallback", l->notify.connect, l->context, (NDK_CONNECTOR *)p);
 }
 
 NTSTATUS verify_create_listener(NDK_ADAPTER *pub, NDK_FN_CONNECT_EVENT_CALLBACK event, PVOID event_context,

@@ -190,6 +190,7 @@ void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMP
 static void proxy_on_created(PVOID proxy, NTSTATUS status, NDK_OBJECT_HEADER *real)
 {
     struct proxy *p = proxy;
+    const struct proxy *adapter = p->adapter;
     NDK_FN_CREATE_COMPLETION done = p->created;
     void *context = p->created_context;
 
@@ -201,7 +202,7 @@ static void proxy_on_created(PVOID proxy, NTSTATUS status, NDK_OBJECT_HEADER *re
         proxy_discard(p);
         p = NULL;
     }
-    PROXY_CALLBACK("NdkCreateCompletion", done, context, status, p ? &p->pub.header : NULL);
+    PROXY_CALLBACK(adapter, "NdkCreateCompletion", done, context, status, p ? &p->pub.header : NULL);
 }
 
 NDK_FN_CREATE_COMPLETION proxy_create_routine(const struct proxy *p)
@@ -346,7 +347,7 @@ static void proxy_on_closed(PVOID proxy)
     pending_complete(&p->closing, __builtin_frame_address(0));
     proxy_end_close(p);
     if (done)
-        PROXY_CALLBACK("NdkCloseCompletion", done, context);
+        PROXY_CALLBACK(adapter, "NdkCloseCompletion", done, context);
     proxy_release_adapter(adapter); /* not before the callback has returned */
 }
 

@@ -108,11 +108,11 @@ void proxy_check_still_open(const struct call *c);
 /* NdkQueryExtension of every type. */
 NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION version, NDK_EXTENSION_INTERFACE *out);
 
-/* Calls a routine of the consumer between the host's callback_begin and callback_end. */
-#define PROXY_CALLBACK(name, routine, ...)                                                                             \
+/* Calls a routine of the consumer between callback_begin and callback_end, which have `adapter` and `name`. */
+#define PROXY_CALLBACK(adapter, name, routine, ...)                                                                    \
     do {                                                                                                               \
         struct callback callback_;                                                                                     \
-        callback_begin(&callback_, name);                                                                              \
+        callback_begin(&callback_, adapter, name);                                                                     \
         (routine)(__VA_ARGS__);                                                                                        \
         callback_end(&callback_, (const void *)(uintptr_t)(routine));                                                  \
     } while (0)

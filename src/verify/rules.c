@@ -76,6 +76,14 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .page = "nc-ndkpi-ndk_fn_close_object",
         .sentence = "An NDK consumer must not access the object after a close request is started.",
         .advice = "Stop every user of the object before you close it." },
+    [RULE_ADAPTER_CLOSE_IN_CALLBACK] = { .name = "adapter-close-in-callback",
+        .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "An adapter is not closed inside a callback, because the close waits until every callback has "
+                "returned.",
+        .page = "ndkpi-object-lifetime-requirements",
+        .sentence = "An NDK consumer will not call NdkCloseObject for an NDK_ADAPTER object (which is a blocking "
+                    "call) from inside a consumer callback function.",
+        .advice = "Signal a thread or queue a work item that closes the adapter." },
     [RULE_LAM_RELEASED] = { .name = "ndk-lam-released", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A logical address mapping is released when all work requests that use it have completed.",
         .page = "nc-ndkpi-ndk_fn_release_lam",

@@ -45,7 +45,7 @@ static void srq_on_notification(PVOID proxy, NTSTATUS status)
     struct proxy *p = proxy;
 
     call_set_completed(p);
-    PROXY_CALLBACK("NdkSrqNotificationCallback", p->notify.srq, p->context, status);
+    PROXY_CALLBACK(p->adapter, "NdkSrqNotificationCallback", p->notify.srq, p->context, status);
 }
 
 NTSTATUS verify_create_srq(NDK_PD *pub, ULONG depth, ULONG sges, ULONG threshold,

@@ -58,10 +58,13 @@ bool verify_is_wrapped(const NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_is_wrap
 
 /*
  * Closes a wrapped adapter: waits until everything that was created from it is closed, then returns the provider's
- * adapter, which the caller closes. If the wrapped adapter was closed before, reports this and returns NULL. `routine`
- * is the name of the consumer's call.
+ * adapter, which the caller closes. If the wrapped adapter was closed before, or the calling thread is in a callback of
+ * it, reports this, does nothing and returns NULL. `routine` is the name of the consumer's call.
  */
 NDK_ADAPTER *verify_close(NDK_ADAPTER *adapter, const char *routine) PRIVATE_EXPORT(verify_close);
+
+/* Returns true if the calling thread is in a callback of the wrapped adapter, whose close verify_close would refuse. */
+bool verify_is_in_callback(const NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_is_in_callback);
 
 /* Returns the provider's object behind a proxy, which may have any type. Returns any other pointer unchanged. */
 void *verify_unwrap(void *object) PRIVATE_EXPORT(verify_unwrap);

@@ -51,7 +51,7 @@ static inline int start(void **state)
     out = open_memstream(&text, &text_length);
     assert_non_null(out);
     report_set_output(out);
-    verify_set_mode(VERIFY_REPORT);
+    ondk_verify_set_mode(ONDK_VERIFY_REPORT);
     breaches_before = ondk_verify_breaches();
     advices_before = ondk_verify_advices();
     return 0;

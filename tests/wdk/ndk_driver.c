@@ -151,9 +151,14 @@ void open_adapter(void)
     assert_int_equal(ndk.WskOpenNdkAdapter(npi.Client, (NDK_VERSION){ 2, 1 }, LOOPBACK, &adapter), STATUS_SUCCESS);
 }
 
-void close_adapter(void)
+void call_close_adapter(void)
 {
     ndk.WskCloseNdkAdapter(npi.Client, adapter);
+}
+
+void close_adapter(void)
+{
+    call_close_adapter();
     WskReleaseProviderNPI(&registration);
     WskDeregister(&registration);
     assert_int_equal(live_count(), 0);

@@ -62,6 +62,8 @@ NDK_CONNECTOR *wait_asked(void);
 void listen_at(PSOCKADDR at, ULONG length);
 
 void open_adapter(void);
+/* Calls WskCloseNdkAdapter only. */
+void call_close_adapter(void);
 void close_adapter(void);
 /* Turns verification on in mode report, and creates everything but the connection. */
 void open_all(void);

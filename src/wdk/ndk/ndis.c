@@ -2,35 +2,47 @@
 /* The handlers by which NDIS would open and close the provider's adapters: see ndisndk.h. */
 #include "ndisndk.h"
 
-#include "openndk/adapter.h"
+#include "front/open.h"
+#include "verify/verify.h"
+#include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
+#include "wdk/ndk/open.h"
 
 static NDIS_STATUS ndis_open_adapter(NDIS_HANDLE context, PNDIS_OPEN_NDK_ADAPTER_PARAMETERS parameters,
                                      NDK_ADAPTER **out)
 {
+    NDK_ADAPTER *opened;
     NTSTATUS status;
 
     irql_check_max("OpenNDKAdapterHandler", PASSIVE_LEVEL);
     if (!parameters || !out)
         return NDIS_STATUS_INVALID_PARAMETER;
-    status = ondk_open_adapter(parameters->Version, (uint32_t)(ULONG_PTR)context, out);
-    if (NT_SUCCESS(status)) {
-        ondk_use_windows_families(*out, 1);
-        live_add(LIVE_NDK_OBJECT, *out, "NDK_ADAPTER");
-    }
+    status = front_open_provider(parameters->Version, (uint32_t)(ULONG_PTR)context, &opened);
+    if (!NT_SUCCESS(status))
+        return status;
+    status = ndk_adapter_give(opened, "OpenNDKAdapterHandler", out);
+    if (!NT_SUCCESS(status))
+        front_close_provider(opened);
     return status;
 }
 
 static VOID ndis_close_adapter(NDIS_HANDLE context, NDK_ADAPTER *adapter)
 {
+    static const char routine[] = "CloseNDKAdapterHandler";
+
     (void)context;
-    irql_check_max("CloseNDKAdapterHandler", PASSIVE_LEVEL);
-    if (live_remove(LIVE_NDK_OBJECT, adapter))
-        ondk_close_adapter(adapter);
-    else if (check_on())
-        check_failed(CHECK_HANDLE_INVALID, "CloseNDKAdapterHandler", (uintptr_t)adapter, 0, 0, 0,
-                     "%p is no open NDK_ADAPTER", (void *)adapter);
+    ndk_adapter_check_close_irql(routine, adapter);
+    if (verify_is_wrapped(adapter)) {
+        adapter = verify_close(adapter, routine);
+        if (adapter)
+            front_close_provider(adapter);
+    } else if (live_remove(LIVE_NDK_OBJECT, adapter)) {
+        front_close_provider(adapter);
+    } else if (check_on()) {
+        check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)adapter, 0, 0, 0, "%p is no open NDK_ADAPTER",
+                     (void *)adapter);
+    }
 }
 
 VOID OndkNdkProviderCharacteristics(PNDIS_NDK_PROVIDER_CHARACTERISTICS Characteristics)

@@ -11,6 +11,7 @@
 #include "wdk/common/check.h"
 #include "wdk/common/interface_map.h"
 #include "wdk/common/live.h"
+#include "wdk/ke/thread.h"
 #include "wdk/ndk/adapters.h"
 #include "wdk/ndk/explain.h"
 #include "wdk/ndk/verify_host.h"
@@ -30,29 +31,43 @@ static void ndk_explain_invalid(NET_IFINDEX index, NDK_ADAPTER **out)
     fflush(report_output());
 }
 
+NTSTATUS ndk_adapter_give(NDK_ADAPTER *provider, const char *routine, NDK_ADAPTER **out)
+{
+    NDK_ADAPTER *wrapped;
+
+    ondk_use_windows_families(provider, 1);
+    if (!check_on() && !address_map_has_entries()) {
+        live_add(LIVE_NDK_OBJECT, provider, "NDK_ADAPTER"); /* no effect if the adapter was open already */
+        *out = provider;
+        return STATUS_SUCCESS;
+    }
+    ndk_verify_host_start(); /* lists the wrapped adapter when the driver is unloaded */
+    wrapped = verify_wrap(provider, routine);
+    if (!wrapped)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    *out = wrapped;
+    return STATUS_SUCCESS;
+}
+
 NTSTATUS ndk_adapter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **out)
 {
-    NDK_ADAPTER *provider = NULL, *wrapped;
+    NDK_ADAPTER *provider = NULL;
     NTSTATUS status = adapters_open(version, interface_map_host(index), out ? &provider : NULL);
 
     if (status == STATUS_INVALID_PARAMETER && check_on())
         ndk_explain_invalid(index, out);
     if (!NT_SUCCESS(status))
         return status;
-    ondk_use_windows_families(provider, 1);
-    if (!check_on() && !address_map_has_entries()) {
-        live_add(LIVE_NDK_OBJECT, provider, "NDK_ADAPTER"); /* no effect if the adapter was open already */
-        *out = provider;
-        return status;
-    }
-    ndk_verify_host_start();
-    wrapped = verify_wrap(provider, "WskOpenNdkAdapter");
-    if (!wrapped) {
+    status = ndk_adapter_give(provider, "WskOpenNdkAdapter", out);
+    if (!NT_SUCCESS(status))
         adapters_close(provider);
-        return STATUS_INSUFFICIENT_RESOURCES;
-    }
-    *out = wrapped;
     return status;
+}
+
+void ndk_adapter_check_close_irql(const char *routine, const NDK_ADAPTER *adapter)
+{
+    if (!verify_is_in_callback(adapter))
+        irql_check_max(routine, PASSIVE_LEVEL);
 }
 
 static bool ndk_close_wrapped(NDK_ADAPTER *adapter)

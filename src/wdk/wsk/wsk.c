@@ -308,7 +308,7 @@ static VOID WskCloseNdkAdapter(PWSK_CLIENT Client, NDK_ADAPTER *pNdkAdapter)
 {
     struct wsk_client *c = wsk_client_begin_call("WskCloseNdkAdapter", Client);
 
-    irql_check_max("WskCloseNdkAdapter", PASSIVE_LEVEL);
+    ndk_adapter_check_close_irql("WskCloseNdkAdapter", pNdkAdapter);
     if (!c)
         return;
     wsk_client_add_counts(c, -1, ndk_adapter_close(pNdkAdapter) ? -1 : 0, 0);
