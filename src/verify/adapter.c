@@ -3,6 +3,8 @@
 #include <time.h>
 
 #include "verify/async_call.h"
+#include "verify/logical.h"
+#include "verify/mdl_chain.h"
 #include "verify/mapping.h"
 #include "verify/memory.h"
 #include "verify/proxy.h"
@@ -13,6 +15,7 @@ enum { POLL_MS = 10, MAX_SILENT_MS = 3000 };
 struct adapter {
     struct proxy p;
     NDK_ADAPTER_INFO info; /* all zero except Version if the provider does not return it */
+    struct logical_pages pages;
 };
 
 static NTSTATUS verify_adapter_query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size)
@@ -26,8 +29,20 @@ static NTSTATUS verify_adapter_query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *in
 
 static void adapter_on_lam_built(struct proxy *p, NTSTATUS status, void *lam)
 {
-    if (NT_SUCCESS(status))
-        mapping_add(p, lam);
+    if (!NT_SUCCESS(status))
+        return;
+    mapping_add(p, lam);
+    logical_add(proxy_logical_pages(p), lam);
+}
+
+/* Called after an NdkBuildLAM whose completion cannot be seen: without a completion routine, or out of memory. */
+static NTSTATUS adapter_end_unseen_build(struct proxy *p, NTSTATUS status, void *lam)
+{
+    if (status == STATUS_PENDING)
+        logical_set_incomplete(proxy_logical_pages(p));
+    else
+        adapter_on_lam_built(p, status, lam);
+    return status;
 }
 
 static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done,
@@ -36,13 +51,16 @@ static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T leng
     PROXY_CALL(p, pub, "NdkBuildLAM");
     NDK_ADAPTER *real = p ? p->real : NULL;
     struct async_call *c;
+    NTSTATUS status;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    mdl_check_chain(p, "NdkBuildLAM", mdl, length);
     c = async_call_begin(p, "NdkBuildLAM", done, context, adapter_on_lam_built);
     async_call_set_subject(c, lam);
-    return async_call_end(c, real->Dispatch->NdkBuildLAM(real, mdl, length, async_call_routine(c, done),
-                                                         async_call_context(c, context), lam, size, fbo));
+    status = real->Dispatch->NdkBuildLAM(real, mdl, length, async_call_routine(c, done), async_call_context(c, context),
+                                         lam, size, fbo);
+    return c ? async_call_end(c, status) : adapter_end_unseen_build(p, status, lam);
 }
 
 /*
@@ -102,6 +120,7 @@ static VOID verify_adapter_release_lam(NDK_ADAPTER *pub, NDK_LOGICAL_ADDRESS_MAP
         return;
     if (verify_on())
         adapter_check_lam_unused(p, lam);
+    logical_remove(proxy_logical_pages(p), lam);
     real->Dispatch->NdkReleaseLAM(real, lam);
     (void)mapping_remove(p, lam);
 }
@@ -123,6 +142,16 @@ const NDK_ADAPTER_INFO *proxy_adapter_info(const struct proxy *p)
     return &((const struct adapter *)proxy_adapter(p))->info;
 }
 
+struct logical_pages *proxy_logical_pages(const struct proxy *p)
+{
+    return &((struct adapter *)proxy_adapter(p))->pages;
+}
+
+static void adapter_free(struct proxy *p)
+{
+    logical_fini(proxy_logical_pages(p));
+}
+
 NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine)
 {
     struct proxy *p = proxy_create(sizeof(struct adapter), NdkObjectTypeAdapter, &adapter_dispatch, NULL);
@@ -135,6 +164,8 @@ NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine)
     if (!NT_SUCCESS(provider->Dispatch->NdkQueryAdapterInfo(provider, info, &size)))
         *info = (NDK_ADAPTER_INFO){ .Version = provider->Header.Version };
     memory_watch_frees();
+    logical_init(proxy_logical_pages(p));
+    p->on_free = adapter_free;
     p->created_by.entry = routine;
     proxy_set_real(p, provider);
     proxy_insert(p);

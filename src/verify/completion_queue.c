@@ -2,6 +2,7 @@
 /* Completion queues. */
 #include "verify/async_call.h"
 #include "verify/queue.h"
+#include "verify/tokens.h"
 
 static ULONG verify_cq_get_results(NDK_CQ *pub, NDK_RESULT results[], ULONG count)
 {
@@ -29,6 +30,7 @@ static ULONG verify_cq_get_results_ex(NDK_CQ *pub, NDK_RESULT_EX results[], ULON
     exclusive_enter(&cq->exclusive[QUEUE_POLL], false);
     uint64_t closed = queue_poll_begin(cq);
     ULONG got = ((NDK_CQ *)cq->p.real)->Dispatch->NdkGetCqResultsEx(cq->p.real, results, count);
+    tokens_process_results(results, got);
     for (ULONG i = 0; i < got; i++)
         queue_translate_result(&results[i].QPContext, &results[i].RequestContext);
     queue_poll_end(cq, closed, got < count);

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory regions and windows. A region's MDLs are watched from its registration to its deregistration. */
+/*
+ * Memory regions and windows. A region's MDLs are watched from its registration to its deregistration. Its tokens are
+ * in the table of its protection domain (tokens.h). The provider is asked for the tokens after each registration.
+ */
+#include <stdlib.h>
+
 #include "verify/async_call.h"
+#include "verify/mdl_chain.h"
+#include "verify/region.h"
 
 /* ---- memory regions ---- */
 
@@ -25,18 +32,88 @@ static bool mr_set_mdls(struct proxy *mr, const MDL *mdl)
     return first;
 }
 
-static void mr_on_registered(struct proxy *mr, NTSTATUS status, void *subject)
+static void mr_lock(const struct proxy *mr)
 {
-    (void)subject;
-    if (!NT_SUCCESS(status))
-        mr_clear_mdls(mr);
+    spin_lock(&region_table(mr)->lock);
 }
 
-static void mr_on_deregistered(struct proxy *mr, NTSTATUS status, void *subject)
+static void mr_unlock(const struct proxy *mr)
 {
-    (void)subject;
-    (void)status; /* a deregistration fails only if the region is not registered */
-    mr_clear_mdls(mr);
+    spin_unlock(&region_table(mr)->lock);
+}
+
+/* Called if a call's end will not be seen: nothing about the region is reported any more. */
+static void mr_set_unsure(struct proxy *mr)
+{
+    mr_lock(mr);
+    ((struct region *)mr)->unsure = true;
+    mr_unlock(mr);
+}
+
+/* ---- NdkRegisterMr ---- */
+
+/* A registration in progress. */
+struct mr_registration {
+    struct registration memory;
+    bool watches; /* the region's MDLs are those of this registration */
+};
+
+static void mr_on_registered(struct proxy *mr, NTSTATUS status, void *subject)
+{
+    const struct mr_registration *m = subject;
+    struct region *r = (struct region *)mr;
+    UINT32 local = 0, remote = 0;
+
+    if (!NT_SUCCESS(status)) {
+        if (m->watches)
+            mr_clear_mdls(mr);
+        return;
+    }
+    bool known = region_ask(r, &local, &remote);
+    mr_lock(mr);
+    r->registration++;
+    r->was_registered = r->registered = true;
+    if (known) {
+        tokens_set(r, local, TOKEN_VALID, &m->memory);
+        tokens_set(r, remote, TOKEN_VALID, &m->memory);
+    }
+    mr_unlock(mr);
+}
+
+static void mr_on_registered_later(struct proxy *mr, NTSTATUS status, void *subject)
+{
+    mr_on_registered(mr, status, subject);
+    free(subject);
+}
+
+static uint64_t mdl_address(const MDL *mdl)
+{
+    return mdl ? (uintptr_t)mdl->StartVa + mdl->ByteOffset : 0;
+}
+
+static void mr_report_kind(const struct proxy *p, const char *routine, bool fast)
+{
+    proxy_set_report_object(p);
+    report_breach(&verify_rules[RULE_MR_KIND], routine, (uintptr_t)p, fast, 0, 0, "NDK_MR %p was created for %s",
+                  (const void *)p, fast ? "fast registration" : "NdkRegisterMr");
+}
+
+static void mr_check_registration(const struct proxy *p, const MDL *mdl, SIZE_T length)
+{
+    SIZE_T max = proxy_adapter_info(p)->MaxRegistrationSize;
+
+    if (!verify_on())
+        return;
+    if (((const struct region *)p)->fast) {
+        mr_report_kind(p, "NdkRegisterMr", true);
+    } else if (max && length > max) {
+        proxy_set_report_object(p);
+        report_breach(&verify_rules[RULE_REGISTRATION_SIZE], "NdkRegisterMr", (uintptr_t)p, length, max, 0,
+                      "%llu bytes, but the adapter's MaxRegistrationSize is %llu", (unsigned long long)length,
+                      (unsigned long long)max);
+    } else {
+        mdl_check_chain(p, "NdkRegisterMr", mdl, length);
+    }
 }
 
 static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flags, NDK_FN_REQUEST_COMPLETION done,
@@ -44,19 +121,65 @@ static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG f
 {
     PROXY_CALL(p, pub, "NdkRegisterMr");
     NDK_MR *real = p ? p->real : NULL;
+    struct mr_registration now = { .memory = { .base = mdl_address(mdl),
+                                               .length = length,
+                                               .local_write = flags & NDK_MR_FLAG_ALLOW_LOCAL_WRITE,
+                                               .read_sink = flags & NDK_MR_FLAG_RDMA_READ_SINK } },
+                           *later;
     struct async_call *c;
     NTSTATUS status;
-    bool watches;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    watches = verify_on() && mr_set_mdls(p, mdl);
-    c = async_call_begin(p, "NdkRegisterMr", done, context, watches ? mr_on_registered : NULL);
+    mr_check_registration(p, mdl, length);
+    now.watches = verify_on() && mr_set_mdls(p, mdl);
+    later = malloc(sizeof *later);
+    if (later)
+        *later = now;
+    c = later ? async_call_begin(p, "NdkRegisterMr", done, context, mr_on_registered_later) : NULL;
+    async_call_set_subject(c, later);
     status = real->Dispatch->NdkRegisterMr(real, mdl, length, flags, async_call_routine(c, done),
                                            async_call_context(c, context));
-    if (!c && watches)
-        mr_on_registered(p, status, NULL); /* without a completion routine the provider returns the final status */
-    return async_call_end(c, status);
+    if (c)
+        return async_call_end(c, status);
+    free(later);
+    if (status == STATUS_PENDING)
+        mr_set_unsure(p);
+    else
+        mr_on_registered(p, status, &now);
+    return status;
+}
+
+/* ---- NdkDeregisterMr ---- */
+
+static void mr_on_deregistered(struct proxy *mr, NTSTATUS status, void *subject)
+{
+    struct region *r = (struct region *)mr;
+
+    (void)subject;
+    mr_clear_mdls(mr);
+    if (NT_SUCCESS(status))
+        return;
+    mr_lock(mr);
+    tokens_doubt(r);
+    mr_unlock(mr);
+}
+
+/* Ends the region's tokens. Reports a region that is not registered. */
+static void mr_begin_deregistration(struct proxy *p)
+{
+    struct region *r = (struct region *)p;
+
+    mr_lock(p);
+    bool wrong = !r->unsure && !r->registered;
+    r->registered = false;
+    tokens_end(r, r->registration, NULL, "NdkDeregisterMr has ended");
+    mr_unlock(p);
+    if (!wrong || !verify_on())
+        return;
+    proxy_set_report_object(p);
+    report_breach(&verify_rules[RULE_MR_UNREGISTERED], "NdkDeregisterMr", (uintptr_t)p, 0, 0, 0,
+                  "NDK_MR %p is not registered by NdkRegisterMr", (const void *)p);
 }
 
 static NTSTATUS verify_mr_deregister(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)
@@ -67,9 +190,32 @@ static NTSTATUS verify_mr_deregister(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    mr_begin_deregistration(p);
     c = async_call_begin(p, "NdkDeregisterMr", done, context, mr_on_deregistered);
     return async_call_end(
         c, real->Dispatch->NdkDeregisterMr(real, async_call_routine(c, done), async_call_context(c, context)));
+}
+
+/* ---- NdkInitializeFastRegisterMr ---- */
+
+/* The arguments of an initialization, in the size of a pointer. */
+static void *mr_pack_initialization(ULONG pages, bool remote)
+{
+    return (void *)((uintptr_t)pages << 1 | remote);
+}
+
+static void mr_on_initialized(struct proxy *mr, NTSTATUS status, void *subject)
+{
+    struct region *r = (struct region *)mr;
+    ULONG pages = (ULONG)((uintptr_t)subject >> 1);
+
+    if (!NT_SUCCESS(status))
+        return;
+    mr_lock(mr);
+    if (pages > r->max_pages)
+        r->max_pages = pages;
+    r->remote = r->remote || (uintptr_t)subject & 1;
+    mr_unlock(mr);
 }
 
 static NTSTATUS verify_mr_initialize_fast_register(NDK_MR *pub, ULONG pages, BOOLEAN remote,
@@ -77,33 +223,85 @@ static NTSTATUS verify_mr_initialize_fast_register(NDK_MR *pub, ULONG pages, BOO
 {
     PROXY_CALL(p, pub, "NdkInitializeFastRegisterMr");
     NDK_MR *real = p ? p->real : NULL;
+    void *subject = mr_pack_initialization(pages, remote);
     struct async_call *c;
     NTSTATUS status;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    c = async_call_begin(p, "NdkInitializeFastRegisterMr", done, context, NULL);
+    if (verify_on() && !((struct region *)p)->fast)
+        mr_report_kind(p, "NdkInitializeFastRegisterMr", false);
+    c = async_call_begin(p, "NdkInitializeFastRegisterMr", done, context, mr_on_initialized);
+    async_call_set_subject(c, subject);
     status = real->Dispatch->NdkInitializeFastRegisterMr(real, pages, remote, async_call_routine(c, done),
                                                          async_call_context(c, context));
     if (NT_SUCCESS(status))
         atomic_store(&p->fast_pages, pages);
+    if (!c && status == STATUS_PENDING)
+        mr_set_unsure(p);
+    else if (!c)
+        mr_on_initialized(p, status, subject);
     return async_call_end(c, status);
+}
+
+/* ---- tokens ---- */
+
+static void mr_check_token(const struct proxy *p, const char *routine)
+{
+    const struct region *r = (const struct region *)p;
+
+    mr_lock(p);
+    bool early = !r->unsure && (r->fast ? !r->max_pages : !r->was_registered);
+    mr_unlock(p);
+    if (!early || !verify_on())
+        return;
+    proxy_set_report_object(p);
+    report_breach(&verify_rules[RULE_TOKEN_EARLY], routine, (uintptr_t)p, 0, 0, 0, "NDK_MR %p has never been %s",
+                  (const void *)p, r->fast ? "initialized" : "registered");
+}
+
+/*
+ * Records a token that the consumer has read, if it is not known. An NdkFastRegister that another thread is posting may
+ * have made it, so it is accepted. The token of a region that was never registered names nothing.
+ */
+static void mr_record_token(struct proxy *p, UINT32 value)
+{
+    struct region *r = (struct region *)p;
+
+    mr_lock(p);
+    if (!tokens_find(r, value) && (r->registration > 0 || r->posting > 0))
+        tokens_set(r, value, TOKEN_UNSURE, NULL);
+    else if (!tokens_find(r, value) && r->max_pages > 0)
+        tokens_set(r, value, TOKEN_EARLY, NULL);
+    mr_unlock(p);
 }
 
 static UINT32 verify_mr_remote_token(NDK_MR *pub)
 {
     PROXY_CALL(p, pub, "NdkGetRemoteTokenFromMr");
     NDK_MR *real = p ? p->real : NULL;
+    UINT32 value;
 
-    return real ? real->Dispatch->NdkGetRemoteTokenFromMr(real) : 0;
+    if (!real)
+        return 0;
+    mr_check_token(p, "NdkGetRemoteTokenFromMr");
+    value = real->Dispatch->NdkGetRemoteTokenFromMr(real);
+    mr_record_token(p, value);
+    return value;
 }
 
 static UINT32 verify_mr_local_token(NDK_MR *pub)
 {
     PROXY_CALL(p, pub, "NdkGetLocalTokenFromMr");
     NDK_MR *real = p ? p->real : NULL;
+    UINT32 value;
 
-    return real ? real->Dispatch->NdkGetLocalTokenFromMr(real) : 0;
+    if (!real)
+        return 0;
+    mr_check_token(p, "NdkGetLocalTokenFromMr");
+    value = real->Dispatch->NdkGetLocalTokenFromMr(real);
+    mr_record_token(p, value);
+    return value;
 }
 
 static const NDK_MR_DISPATCH mr_dispatch = {
@@ -116,6 +314,30 @@ static const NDK_MR_DISPATCH mr_dispatch = {
     .NdkGetLocalTokenFromMr = verify_mr_local_token,
 };
 
+static void mr_free(struct proxy *p)
+{
+    mr_lock(p);
+    tokens_remove((struct region *)p);
+    mr_unlock(p);
+}
+
+static struct proxy *mr_create(struct proxy *parent, bool fast)
+{
+    struct proxy *p;
+
+    if (!tokens_reserve(&((struct protection_domain *)parent)->tokens))
+        return NULL;
+    p = proxy_create(sizeof(struct region), NdkObjectTypeMr, &mr_dispatch, parent);
+    if (!p) {
+        tokens_unreserve(&((struct protection_domain *)parent)->tokens);
+        return NULL;
+    }
+    p->on_free = mr_free;
+    p->on_closing = region_on_closing;
+    ((struct region *)p)->fast = fast;
+    return p;
+}
+
 NTSTATUS verify_create_mr(NDK_PD *pub, BOOLEAN fast, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_MR **out)
 {
     PROXY_CALL(parent, pub, "NdkCreateMr");
@@ -125,7 +347,7 @@ NTSTATUS verify_create_mr(NDK_PD *pub, BOOLEAN fast, NDK_FN_CREATE_COMPLETION do
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    p = proxy_create(sizeof *p, NdkObjectTypeMr, &mr_dispatch, parent);
+    p = mr_create(parent, fast);
     if (!p)
         return STATUS_INSUFFICIENT_RESOURCES;
     proxy_begin_create(p, "NdkCreateMr", done, context);
@@ -139,6 +361,11 @@ static UINT32 verify_mw_remote_token(NDK_MW *pub)
     PROXY_CALL(p, pub, "NdkGetRemoteTokenFromMw");
     NDK_MW *real = p ? p->real : NULL;
 
+    if (real && verify_on() && !atomic_load(&((struct window *)p)->was_bound)) {
+        proxy_set_report_object(p);
+        report_breach(&verify_rules[RULE_TOKEN_EARLY], "NdkGetRemoteTokenFromMw", (uintptr_t)p, 0, 0, 0,
+                      "NDK_MW %p has never been bound", (void *)p);
+    }
     return real ? real->Dispatch->NdkGetRemoteTokenFromMw(real) : 0;
 }
 
@@ -157,7 +384,7 @@ NTSTATUS verify_create_mw(NDK_PD *pub, NDK_FN_CREATE_COMPLETION done, PVOID cont
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    p = proxy_create(sizeof *p, NdkObjectTypeMw, &mw_dispatch, parent);
+    p = proxy_create(sizeof(struct window), NdkObjectTypeMw, &mw_dispatch, parent);
     if (!p)
         return STATUS_INSUFFICIENT_RESOURCES;
     proxy_begin_create(p, "NdkCreateMw", done, context);

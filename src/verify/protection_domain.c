@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Protection domains. */
-#include "verify/proxy.h"
+#include "verify/region.h"
 
 static VOID verify_pd_privileged_token(NDK_PD *pub, UINT32 *token)
 {
@@ -22,6 +22,11 @@ static const NDK_PD_DISPATCH pd_dispatch = {
     .NdkGetPrivilegedMemoryRegionToken = verify_pd_privileged_token,
 };
 
+static void pd_free(struct proxy *p)
+{
+    tokens_fini(&((struct protection_domain *)p)->tokens);
+}
+
 NTSTATUS verify_create_pd(NDK_ADAPTER *pub, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_PD **out)
 {
     PROXY_CALL(parent, pub, "NdkCreatePd");
@@ -31,9 +36,11 @@ NTSTATUS verify_create_pd(NDK_ADAPTER *pub, NDK_FN_CREATE_COMPLETION done, PVOID
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    p = proxy_create(sizeof *p, NdkObjectTypePd, &pd_dispatch, parent);
+    p = proxy_create(sizeof(struct protection_domain), NdkObjectTypePd, &pd_dispatch, parent);
     if (!p)
         return STATUS_INSUFFICIENT_RESOURCES;
+    tokens_init(&((struct protection_domain *)p)->tokens);
+    p->on_free = pd_free;
     proxy_begin_create(p, "NdkCreatePd", done, context);
     return proxy_end_create(p, real->Dispatch->NdkCreatePd(real, proxy_create_routine(p), p, &made), &made, out);
 }

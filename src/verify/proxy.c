@@ -379,6 +379,8 @@ NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PV
     pending_check_stack(routine, __builtin_frame_address(0));
     if (!proxy_begin_close(p, routine))
         return STATUS_PENDING; /* as OpenNDK's provider returns for a second close */
+    if (p->on_closing)
+        p->on_closing(p);
     p->closed = done;
     p->closed_context = context;
     pending_begin(&p->closing, &(struct pending_object){ proxy_type_name(p), p, proxy_adapter(p) }, routine, context,

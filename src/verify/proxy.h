@@ -36,12 +36,13 @@ struct proxy {
     atomic_int closed_thread; /* ID of the thread that closed the object; 0: open */
     atomic_uint completions;  /* asynchronous calls on the object that have completed by a callback */
     struct call_history history;
-    struct proxy *adapter;            /* NULL for an adapter */
-    struct proxy *parent;             /* the object that created this one, with a reference; NULL for an adapter */
-    atomic_int children;              /* in an adapter: the number of its objects that are not closed */
-    void (*on_end)(struct proxy *p);  /* called when the object is closed or its creation failed; may be NULL */
-    void (*on_free)(struct proxy *p); /* called before the proxy is freed; may be NULL */
-    TAILQ_ENTRY(proxy) list;          /* in the list of open proxies, then in the list of closed proxies */
+    struct proxy *adapter;               /* NULL for an adapter */
+    struct proxy *parent;                /* the object that created this one, with a reference; NULL for an adapter */
+    atomic_int children;                 /* in an adapter: the number of its objects that are not closed */
+    void (*on_closing)(struct proxy *p); /* called before the provider's close; may be NULL */
+    void (*on_end)(struct proxy *p);     /* called when the object is closed or its creation failed; may be NULL */
+    void (*on_free)(struct proxy *p);    /* called before the proxy is freed; may be NULL */
+    TAILQ_ENTRY(proxy) list;             /* in the list of open proxies, then in the list of closed proxies */
     bool watched; /* may use the consumer's memory; watched proxies come first in the list of open proxies */
     struct stack created_by, closed_by;
 
@@ -69,6 +70,8 @@ void proxy_set_report_object(const struct proxy *p);
 const struct proxy *proxy_adapter(const struct proxy *p);
 /* Returns what NdkQueryAdapterInfo of the proxy's adapter returned when the adapter was wrapped. */
 const NDK_ADAPTER_INFO *proxy_adapter_info(const struct proxy *p);
+/* Returns the logical addresses of the mappings of the proxy's adapter. */
+struct logical_pages *proxy_logical_pages(const struct proxy *p);
 
 /* ---- Creation ---- */
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "verify/queue.h"
+#include "verify/region.h"
 
 static _Atomic uint64_t closed_pairs; /* how many queue pairs were closed */
 
@@ -202,6 +203,7 @@ struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, const str
         NDK_PD *pd = parent->real;
 
         pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(pd, &privileged);
+        tokens_set_privileged(region_table(&q->p), privileged);
     }
     for (int use = 0; use < QUEUE_USES; use++) {
         q->size[use] = sizes ? sizes[use] : (struct queue_size){ 0, 0 };

@@ -2,6 +2,7 @@
 /* Queue pairs, and the requests that are posted to them. */
 #include "verify/queue.h"
 #include "verify/post.h"
+#include "verify/region.h"
 
 static VOID verify_qp_flush(NDK_QP *pub)
 {
@@ -29,6 +30,7 @@ static NTSTATUS verify_qp_send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, U
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    tokens_check_post(called, "NdkSend", sgl, sges, flags, SGE_SOURCE);
     queue_begin_post(qp, QUEUE_INITIATE, &post);
     return queue_end_post(qp, QUEUE_INITIATE, &post, real->Dispatch->NdkSend(real, post.passed, sgl, sges, flags));
 }
@@ -40,6 +42,7 @@ static NTSTATUS verify_qp_send_and_invalidate(NDK_QP *pub, PVOID context, CONST 
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    tokens_check_post(called, "NdkSendAndInvalidate", sgl, sges, flags, SGE_SOURCE);
     queue_begin_post(qp, QUEUE_INITIATE, &post);
     return queue_end_post(qp, QUEUE_INITIATE, &post,
                           real->Dispatch->NdkSendAndInvalidate(real, post.passed, sgl, sges, flags, token));
@@ -51,6 +54,7 @@ static NTSTATUS verify_qp_receive(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    tokens_check_post(called, "NdkReceive", sgl, sges, 0, SGE_RECEIVE);
     queue_begin_post(qp, QUEUE_RECEIVE, &post);
     return queue_end_post(qp, QUEUE_RECEIVE, &post, real->Dispatch->NdkReceive(real, post.passed, sgl, sges));
 }
@@ -62,6 +66,7 @@ static NTSTATUS verify_qp_read(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, U
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    tokens_check_read(called, sgl, sges, token, flags);
     queue_begin_post(qp, QUEUE_INITIATE, &post);
     return queue_end_post(qp, QUEUE_INITIATE, &post,
                           real->Dispatch->NdkRead(real, post.passed, sgl, sges, address, token, flags));
@@ -74,6 +79,7 @@ static NTSTATUS verify_qp_write(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, 
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    tokens_check_write(called, sgl, sges, token, flags);
     queue_begin_post(qp, QUEUE_INITIATE, &post);
     return queue_end_post(qp, QUEUE_INITIATE, &post,
                           real->Dispatch->NdkWrite(real, post.passed, sgl, sges, address, token, flags));
@@ -83,13 +89,15 @@ static NTSTATUS verify_qp_bind(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *m
                                ULONG flags)
 {
     QP_POST("NdkBind", NULL, 0, flags);
+    NDK_MR *real_mr = PROXY_REAL(mr, "NdkBind");
+    NDK_MW *real_mw = PROXY_REAL(mw, "NdkBind");
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    region_begin_bind(proxy_of(mr, real_mr), proxy_of(mw, real_mw), address, length, flags);
     queue_begin_post(qp, QUEUE_INITIATE, &post);
     return queue_end_post(qp, QUEUE_INITIATE, &post,
-                          real->Dispatch->NdkBind(real, post.passed, PROXY_REAL(mr, "NdkBind"),
-                                                  PROXY_REAL(mw, "NdkBind"), address, length, flags));
+                          real->Dispatch->NdkBind(real, post.passed, real_mr, real_mw, address, length, flags));
 }
 
 static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page_count,
@@ -98,6 +106,13 @@ static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, 
 {
     QP_POST("NdkFastRegister", NULL, 0, flags);
     NDK_MR *region = PROXY_REAL(mr, "NdkFastRegister");
+    struct fast_registration f = { .region = (struct region *)proxy_of(mr, region),
+                                   .page_count = page_count,
+                                   .fbo = fbo,
+                                   .flags = flags,
+                                   .length = length,
+                                   .base = (uintptr_t)base };
+    NTSTATUS status;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
@@ -106,22 +121,28 @@ static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, 
         post.pages = pages;
         post.page_count = page_count;
     }
+    region_begin_fast_register(&f);
     queue_begin_post(qp, QUEUE_INITIATE, &post);
-    return queue_end_post(
-        qp, QUEUE_INITIATE, &post,
-        real->Dispatch->NdkFastRegister(real, post.passed, region, page_count, pages, fbo, length, base, flags));
+    status = real->Dispatch->NdkFastRegister(real, post.passed, region, page_count, pages, fbo, length, base, flags);
+    region_end_fast_register(&f, called, status);
+    return queue_end_post(qp, QUEUE_INITIATE, &post, status);
 }
 
 static NTSTATUS verify_qp_invalidate(NDK_QP *pub, PVOID context, NDK_OBJECT_HEADER *mr_or_mw, ULONG flags)
 {
     QP_POST("NdkInvalidate", NULL, 0, flags);
+    NDK_OBJECT_HEADER *object = PROXY_REAL(mr_or_mw, "NdkInvalidate");
+    struct proxy *region = proxy_of(mr_or_mw, object);
+    NTSTATUS status;
+    uint64_t number;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    number = region_begin_invalidate(region);
     queue_begin_post(qp, QUEUE_INITIATE, &post);
-    return queue_end_post(
-        qp, QUEUE_INITIATE, &post,
-        real->Dispatch->NdkInvalidate(real, post.passed, PROXY_REAL(mr_or_mw, "NdkInvalidate"), flags));
+    status = real->Dispatch->NdkInvalidate(real, post.passed, object, flags);
+    region_end_invalidate(region, called, number, status);
+    return queue_end_post(qp, QUEUE_INITIATE, &post, status);
 }
 
 static const NDK_QP_DISPATCH qp_dispatch = {

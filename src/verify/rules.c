@@ -90,6 +90,137 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "The NDK consumer must not release a LAM until after all of the work requests that use the LAM "
                     "are completed.",
         .advice = "Release the mapping when you have taken the results of these requests." },
+    [RULE_READ_SINK_RIGHT] = { .name = "read-sink-right", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "The sink of a read is registered as such, unless the adapter reports RDMA_READ_SINK_NOT_REQUIRED.",
+        .page = "nc-ndkpi-ndk_fn_fast_register",
+        .sentence = "If the NDK_ADAPTER_FLAG_RDMA_READ_SINK_NOT_REQUIRED flag is not set in the AdapterFlags member "
+                    "of the NDK_ADAPTER_INFO structure, an NDK consumer must pass the NDK_OP_FLAG_RDMA_READ_SINK "
+                    "flag when it registers memory that might be used as the sink buffer for an RDMA read request.",
+        .advice = "Register with NDK_MR_FLAG_RDMA_READ_SINK or NDK_OP_FLAG_RDMA_READ_SINK, also beside other "
+                  "rights." },
+    [RULE_LOCAL_WRITE_RIGHT] = { .name = "local-write-right", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "Memory that a receive or a read fills is registered with local write access.",
+        .page = "nc-ndkpi-ndk_fn_fast_register",
+        .sentence = "Allow local write access to the memory region.",
+        .advice = "Register with NDK_MR_FLAG_ALLOW_LOCAL_WRITE or NDK_OP_FLAG_ALLOW_LOCAL_WRITE." },
+    [RULE_PRIVILEGED_TOKEN_VIRTUAL] = { .name = "privileged-token-virtual",
+        .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "An SGE with the privileged token has a logical address of a mapping that is built.",
+        .page = "ns-ndkpi-_ndk_sge",
+        .sentence = "When the MemoryRegionToken member is set to the token returned by "
+                    "NdkGetPrivilegedMemoryRegionToken (NDK_FN_GET_PRIVILEGED_MEMORY_REGION_TOKEN), the NDK_SGE "
+                    "must contain a logical address returned by the NdkBuildLam (NDK_FN_BUILD_LAM) function with "
+                    "the NDK_LOGICAL_ADDRESS_MAPPING structure.",
+        .advice = "Use an address of AdapterPageArray, or the token of a registered region." },
+    [RULE_PRIVILEGED_TOKEN_PEER] = { .name = "privileged-token-peer", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "The privileged token is only for local SGEs. A peer has no access with it.",
+        .page = "nc-ndkpi-ndk_fn_get_privileged_memory_region_token",
+        .sentence = "A provider must never allow remote access for the privileged memory region token.",
+        .advice = "Give the peer the remote token of a region or window that has remote rights." },
+    [RULE_TOKEN_EARLY] = { .name = "token-early", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A token is read after the region is registered or initialized, or the window is bound.",
+        .page = "nc-ndkpi-ndk_fn_get_local_token_from_mr",
+        .sentence = "NdkGetLocalTokenFromMr can be called after a call to the NdkRegisterMr (NDK_FN_REGISTER_MR) "
+                    "function or NdkInitializeFastRegisterMr (NDK_FN_INITIALIZE_FAST_REGISTER_MR) function "
+                    "completes without errors.",
+        .advice = "Read the token in the completion, and again after each fast registration or bind." },
+    [RULE_TOKEN_UNKNOWN] = { .name = "token-unknown", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "An SGE has the token of a region that is registered: not before the registration, not after its "
+                "end.",
+        .page = "ns-ndkpi-_ndk_sge",
+        .sentence = "When the token in the MemoryRegionToken member is not equal to the token that is returned by "
+                    "NdkGetPrivilegedMemoryRegionToken, the NDK_SGE structure must contain a virtual address that "
+                    "falls within the virtual address span of a previously registered memory region.",
+        .advice = "Read the token again after each registration; each one gives a new token." },
+    [RULE_SGE_RANGE] = { .name = "sge-range", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "The buffer of an SGE is inside the region of its token.",
+        .page = "ns-ndkpi-_ndk_sge",
+        .sentence = "When the token in the MemoryRegionToken member is not equal to the token that is returned by "
+                    "NdkGetPrivilegedMemoryRegionToken, the NDK_SGE structure must contain a virtual address that "
+                    "falls within the virtual address span of a previously registered memory region.",
+        .advice = "Compare address and length with the region: its base is the MDL's virtual address, or "
+                  "BaseVirtualAddress." },
+    [RULE_MR_KIND] = { .name = "mr-kind", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A region is for NdkRegisterMr or for fast registration, as it was created.",
+        .page = "nc-ndkpi-ndk_fn_create_mr",
+        .sentence = "If TRUE, MR is for fast-register only. Otherwise, MR is for normal register only.",
+        .advice = "Create the region with the FastRegister value that its use needs." },
+    [RULE_MR_UNREGISTERED] = { .name = "mr-unregistered", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "NdkDeregisterMr is for a region that NdkRegisterMr has registered, once for each registration.",
+        .page = "nc-ndkpi-ndk_fn_deregister_mr",
+        .sentence = "A pointer to an NDK memory region (MR) object (NDK_MR) that is in the registered state.",
+        .advice = "Wait for the registration. A fast registration ends with NdkInvalidate." },
+    [RULE_MDL_GAP] = { .name = "mdl-gap", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "The MDLs of a chain describe one virtually contiguous range.",
+        .page = "nc-ndkpi-ndk_fn_register_mr",
+        .sentence = "An MDL or chain of MDLs that represent a virtually contiguous memory region from the starting "
+                    "virtual address up to the number of bytes specified in the Length parameter.",
+        .advice = "Register each contiguous part as a region of its own." },
+    [RULE_MR_LENGTH] = { .name = "mr-length", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A registration or mapping is not longer than its MDL chain.",
+        .page = "nc-ndkpi-ndk_fn_register_mr",
+        .sentence = "The length must not exceed the total number of bytes represented by the MDL chain.",
+        .advice = "Pass the sum of MmGetMdlByteCount of the chain, or less." },
+    [RULE_REGISTRATION_SIZE] = { .name = "registration-size", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A registration has at most MaxRegistrationSize bytes.",
+        .page = "ns-ndkinfo-ndk_adapter_info",
+        .sentence = "The maximum size, in bytes, of a single memory registration that the adapter can address.",
+        .advice = "Register the memory in several regions." },
+    [RULE_FAST_REGISTER_STATE] = { .name = "fast-register-state", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "NdkFastRegister is for a region that NdkInitializeFastRegisterMr has initialized.",
+        .page = "nc-ndkpi-ndk_fn_fast_register",
+        .sentence = "A pointer to an NDK memory region (MR) object (NDK_MR) that was initialized for fast "
+                    "registration.",
+        .advice = "Call NdkInitializeFastRegisterMr once after NdkCreateMr." },
+    [RULE_FAST_REGISTER_PAGES] = { .name = "fast-register-pages", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A fast registration has at most as many pages as its region was initialized for.",
+        .page = "nc-ndkpi-ndk_fn_initialize_fast_register_mr",
+        .sentence = "The maximum number of adapter pages to support in this MR such that fast-register work "
+                    "requests with equal or a lower number of adapter pages can be supported.",
+        .advice = "Initialize the region for the largest count, or register in parts." },
+    [RULE_FAST_REGISTER_LENGTH] = { .name = "fast-register-length", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A fast registration is not longer than its pages behind the first byte offset.",
+        .page = "nc-ndkpi-ndk_fn_fast_register",
+        .sentence = "The length must be less than or equal to the total number of bytes that are represented by the "
+                    "first set (AdapterPageCount) of pages that are contained in the AdapterPageArray array minus "
+                    "the FBO.",
+        .advice = "Pass AdapterPageCount and FBO as NdkBuildLAM has returned them, and the length of the mapping." },
+    [RULE_FAST_REGISTER_BASE] = { .name = "fast-register-base", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "The base address of a fast registration has the first byte offset as its offset in the page.",
+        .page = "nc-ndkpi-ndk_fn_fast_register",
+        .sentence = "This value must be a multiple of PAGE_SIZE plus FBO.",
+        .advice = "Pass the buffer's virtual address together with the FBO of NdkBuildLAM." },
+    [RULE_FAST_REGISTER_RIGHT] = { .name = "fast-register-right", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A fast registration has remote rights only if its region was initialized for remote access.",
+        .page = "nc-ndkpi-ndk_fn_initialize_fast_register_mr",
+        .sentence = "An NDK consumer must set RemoteAccess to TRUE if the consumer will request remote access with "
+                    "the NdkFastRegister (NDK_FN_FAST_REGISTER) function.",
+        .advice = "Initialize the region with RemoteAccess set to TRUE." },
+    [RULE_INVALIDATE_KIND] = { .name = "invalidate-kind", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "NdkInvalidate is for a fast-registered region or a bound window.",
+        .page = "nc-ndkpi-ndk_fn_invalidate",
+        .sentence = "If an MR object is specified, the MR object must have been registered with the NdkFastRegister "
+                    "(NDK_FN_FAST_REGISTER) function. The NDK consumer must never specify an MR object that was "
+                    "registered with the NdkRegister (NDK_FN_REGISTER) function in the pNdkMrOrMw parameter.",
+        .advice = "End a registration of NdkRegisterMr with NdkDeregisterMr." },
+    [RULE_WINDOW_RANGE] = { .name = "window-range", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A window is bound to a range inside a registered region.",
+        .page = "nc-ndkpi-ndk_fn_bind",
+        .sentence = "The address in the VirtualAddress parameter must be an address within the virtually contiguous "
+                    "region that is described by the MDL chain that was specified during memory registration.",
+        .advice = "Count from MmGetMdlVirtualAddress of the region's first MDL." },
+    [RULE_WINDOW_SIZE] = { .name = "window-size", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A window has at most MaxWindowSize bytes.",
+        .page = "ns-ndkinfo-ndk_adapter_info",
+        .sentence = "The maximum size, in bytes, for a single memory window.",
+        .advice = "Bind several windows. An adapter with a MaxWindowSize of 0 has none." },
+    [RULE_WINDOW_RIGHT] = { .name = "window-right", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A window with write access needs a region with local write access.",
+        .page = "nc-ndkpi-ndk_fn_bind",
+        .sentence = "The memory region does not allow the type of access requested for the memory window. The "
+                    "NDK_OP_FLAG_ALLOW_WRITE flag requires a memory region that was registered with the "
+                    "NDK_MR_FLAG_ALLOW_LOCAL_WRITE flag.",
+        .advice = "Register the region with NDK_MR_FLAG_ALLOW_LOCAL_WRITE." },
 };
 /* clang-format on */
 

@@ -19,8 +19,29 @@ enum verify_rule {
     RULE_CLOSED_TWICE,              /* p1 object, p2 type */
     RULE_CLOSED_USED,               /* p1 object, p2 type */
     RULE_ADAPTER_CLOSE_IN_CALLBACK, /* p1 adapter */
-    RULE_LAM_RELEASED, /* mapping released while a posted request uses it: p1 mapping, p2 logical address */
-    VERIFY_RULES       /* the number of rules */
+    RULE_LAM_RELEASED,             /* mapping released while a posted request uses it: p1 mapping, p2 logical address */
+    RULE_READ_SINK_RIGHT,          /* p1 queue pair, p2 SGE, p3 token, p4 region, or 0 for the privileged token */
+    RULE_LOCAL_WRITE_RIGHT,        /* p1 queue pair or SRQ, p2 SGE, p3 token, p4 region */
+    RULE_PRIVILEGED_TOKEN_VIRTUAL, /* p1 queue pair or SRQ, p2 SGE, p3 address, p4 length */
+    RULE_PRIVILEGED_TOKEN_PEER,    /* p1 queue pair, p2 token */
+    RULE_TOKEN_EARLY,              /* p1 region or window */
+    RULE_TOKEN_UNKNOWN,            /* p1 queue pair or SRQ, p2 SGE, p3 token, p4 region that had the token, or 0 */
+    RULE_SGE_RANGE,                /* p1 queue pair or SRQ, p2 SGE, p3 address, p4 region */
+    RULE_MR_KIND,                  /* p1 region, p2 1 for a fast-register region */
+    RULE_MR_UNREGISTERED,          /* p1 region */
+    RULE_MDL_GAP,                  /* p1 MDL, p2 expected address, p3 address */
+    RULE_MR_LENGTH,                /* p1 MDL, p2 length, p3 bytes of the MDL chain */
+    RULE_REGISTRATION_SIZE,        /* p1 region, p2 length, p3 limit */
+    RULE_FAST_REGISTER_STATE,      /* p1 region */
+    RULE_FAST_REGISTER_PAGES,      /* p1 region, p2 number of pages, p3 limit */
+    RULE_FAST_REGISTER_LENGTH,     /* p1 region, p2 length, p3 number of pages, p4 first byte offset */
+    RULE_FAST_REGISTER_BASE,       /* p1 region, p2 base address, p3 first byte offset */
+    RULE_FAST_REGISTER_RIGHT,      /* p1 region, p2 flags */
+    RULE_INVALIDATE_KIND,          /* p1 object, p2 type, p3 1 for a region of NdkRegisterMr */
+    RULE_WINDOW_RANGE,             /* p1 window, p2 region, p3 address, p4 length */
+    RULE_WINDOW_SIZE,              /* p1 window, p2 length, p3 limit */
+    RULE_WINDOW_RIGHT,             /* p1 window, p2 region, p3 flags */
+    VERIFY_RULES                   /* the number of rules */
 };
 
 extern const struct rule verify_rules[VERIFY_RULES];

@@ -3,6 +3,7 @@
 #include "verify/async_call.h"
 #include "verify/queue.h"
 #include "verify/post.h"
+#include "verify/tokens.h"
 
 static NTSTATUS verify_srq_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUEST_COMPLETION done,
                                   PVOID context)
@@ -29,6 +30,7 @@ static NTSTATUS verify_srq_receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *s
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    tokens_check_post(called, "NdkSrqReceive", sgl, sges, 0, SGE_RECEIVE);
     queue_begin_post(q, QUEUE_RECEIVE, &post);
     return queue_end_post(q, QUEUE_RECEIVE, &post, real->Dispatch->NdkSrqReceive(real, post.passed, sgl, sges));
 }

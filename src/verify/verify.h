@@ -18,6 +18,8 @@
  *   call.h                       the consumer's calls and callbacks that are in progress
  *   async_call.h, pending.h      calls that complete by a callback, and their contexts
  *   queue.h, posted.h            queues, and the records of posted requests
+ *   tokens.h, region.h           tokens of memory, regions and windows, and the requests that make and end tokens
+ *   logical.h, mdl_chain.h       logical addresses of mappings; MDL chains
  *
  * The host is the program that the consumer runs in. The layer calls the host through the table in host.h. The host
  * calls verify_find_use before it frees memory of the consumer. The host of a driver is the kernel surface (src/wdk),

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+# Rules that no driver can break here, because OpenNDK's provider lacks what they are about. tests/verify breaks them.
+NOT_IN_DRIVERS = {"read-sink-right"}
 
 
 def main():
@@ -15,7 +17,9 @@ def main():
     tests = [p for p in (ROOT / "tests" / "wdk").rglob("*") if p.suffix in (".c", ".py", ".sh") and
              p.name != "print_checks.c"]
     text = "\n".join(p.read_text() for p in tests)
-    missing = [rule for rule in rules if not re.search(rf'"(?:[^"\n]*[^\w-])?{rule}(?: in |")', text)]
+    plain = "\n".join(p.read_text() for p in (ROOT / "tests" / "verify").glob("*.c"))
+    missing = [rule for rule in rules if not re.search(rf'"(?:[^"\n]*[^\w-])?{rule}(?: in |")',
+                                                       plain if rule in NOT_IN_DRIVERS else text)]
     for rule in missing:
         print(f"no test breaks the rule {rule}")
     lists = "\n".join(p.read_text() for p in (ROOT / "tests" / "mutants").glob("*.mut"))

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pages of logical address mappings: see logical.h. Two mappings of the same memory may have the same logical
+ * addresses. So each mapping has an entry for each of its pages, and the release of one mapping leaves the other's.
+ */
+#include <stdlib.h>
+
+#include "verify/logical.h"
+
+enum { FIRST_BUCKETS = 64 };
+
+struct logical_page {
+    LIST_ENTRY(logical_page) link; /* in its bucket */
+    uint64_t number;               /* the logical address divided by the size of a page */
+};
+
+struct logical_mapping {
+    LIST_ENTRY(logical_mapping) link;
+    const NDK_LOGICAL_ADDRESS_MAPPING *lam;
+    ULONG count;
+    struct logical_page pages[];
+};
+
+void logical_init(struct logical_pages *l)
+{
+    spin_init(&l->lock);
+    LIST_INIT(&l->mappings);
+}
+
+void logical_fini(struct logical_pages *l)
+{
+    struct logical_mapping *m;
+
+    while ((m = LIST_FIRST(&l->mappings))) {
+        LIST_REMOVE(m, link);
+        free(m);
+    }
+    free(l->buckets);
+}
+
+static struct logical_bucket *logical_bucket(const struct logical_pages *l, uint64_t number)
+{
+    return &l->buckets[(number * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (l->bucket_count - 1)];
+}
+
+void logical_set_incomplete(struct logical_pages *l)
+{
+    spin_lock(&l->lock);
+    l->is_incomplete = true;
+    spin_unlock(&l->lock);
+}
+
+/* Moves all pages to new buckets. Returns the old ones, which the caller frees. Requires the lock. */
+static struct logical_bucket *logical_rehash(struct logical_pages *l, struct logical_bucket *buckets, unsigned count)
+{
+    struct logical_bucket *old = l->buckets;
+    struct logical_mapping *m;
+
+    l->buckets = buckets;
+    l->bucket_count = count;
+    LIST_FOREACH (m, &l->mappings, link)
+        for (ULONG i = 0; i < m->count; i++) /* the old links end with the old buckets */
+            LIST_INSERT_HEAD(logical_bucket(l, m->pages[i].number), &m->pages[i], link);
+    return old;
+}
+
+/* Makes room for `count` more pages. Returns false if out of memory. */
+static bool logical_reserve(struct logical_pages *l, ULONG count)
+{
+    struct logical_bucket *buckets;
+    unsigned wanted, had;
+
+    spin_lock(&l->lock);
+    had = l->bucket_count;
+    wanted = had ? had : FIRST_BUCKETS;
+    while (wanted < 1U << 30 && wanted < l->page_count + count)
+        wanted *= 2;
+    spin_unlock(&l->lock);
+    if (wanted == had)
+        return true;
+    buckets = calloc(wanted, sizeof *buckets);
+    if (!buckets)
+        return had > 0;
+    spin_lock(&l->lock);
+    if (l->bucket_count < wanted)
+        buckets = logical_rehash(l, buckets, wanted);
+    spin_unlock(&l->lock);
+    free(buckets);
+    return true;
+}
+
+void logical_add(struct logical_pages *l, const NDK_LOGICAL_ADDRESS_MAPPING *lam)
+{
+    struct logical_mapping *m = malloc(sizeof *m + lam->AdapterPageCount * sizeof m->pages[0]);
+
+    if (!m || !logical_reserve(l, lam->AdapterPageCount)) {
+        free(m);
+        logical_set_incomplete(l);
+        return;
+    }
+    m->lam = lam;
+    m->count = lam->AdapterPageCount;
+    spin_lock(&l->lock);
+    LIST_INSERT_HEAD(&l->mappings, m, link);
+    l->page_count += m->count;
+    for (ULONG i = 0; i < m->count; i++) {
+        m->pages[i].number = (uint64_t)lam->AdapterPageArray[i].QuadPart / PAGE_SIZE;
+        LIST_INSERT_HEAD(logical_bucket(l, m->pages[i].number), &m->pages[i], link);
+    }
+    spin_unlock(&l->lock);
+}
+
+void logical_remove(struct logical_pages *l, const NDK_LOGICAL_ADDRESS_MAPPING *lam)
+{
+    struct logical_mapping *m;
+
+    spin_lock(&l->lock);
+    LIST_FOREACH (m, &l->mappings, link)
+        if (m->lam == lam)
+            break;
+    if (m) {
+        LIST_REMOVE(m, link);
+        l->page_count -= m->count;
+        for (ULONG i = 0; i < m->count; i++)
+            LIST_REMOVE(&m->pages[i], link);
+    }
+    spin_unlock(&l->lock);
+    free(m);
+}
+
+/* Requires the lock. */
+static bool logical_has_page(const struct logical_pages *l, uint64_t number)
+{
+    const struct logical_page *page;
+
+    LIST_FOREACH (page, logical_bucket(l, number), link)
+        if (page->number == number)
+            return true;
+    return false;
+}
+
+bool logical_contains(struct logical_pages *l, uint64_t address, uint64_t length)
+{
+    bool contains;
+
+    spin_lock(&l->lock);
+    contains = l->is_incomplete || (l->buckets && logical_has_page(l, address / PAGE_SIZE) &&
+                                    logical_has_page(l, (address + length - 1) / PAGE_SIZE));
+    spin_unlock(&l->lock);
+    return contains;
+}

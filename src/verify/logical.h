@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* The logical addresses of an adapter's mappings, by page, so that a post can check an address without a search. */
+#ifndef VERIFY_LOGICAL_H
+#define VERIFY_LOGICAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <ndk/ndkpi.h>
+
+#include "base/spin.h"
+
+struct proxy;
+struct logical_page;
+LIST_HEAD(logical_bucket, logical_page);
+struct logical_mapping;
+
+struct logical_pages {
+    struct spin lock;
+    struct logical_bucket *buckets; /* NULL until the first mapping is built */
+    unsigned bucket_count;          /* a power of two */
+    uint64_t page_count;
+    LIST_HEAD(, logical_mapping) mappings;
+    bool is_incomplete; /* a mapping could not be recorded, so every address is accepted */
+};
+
+void logical_init(struct logical_pages *l);
+void logical_fini(struct logical_pages *l);
+/* Adds a mapping that NdkBuildLAM has built. */
+void logical_add(struct logical_pages *l, const NDK_LOGICAL_ADDRESS_MAPPING *lam);
+/* Called when a mapping's end was not seen, or its beginning: every address is accepted from now on. */
+void logical_set_incomplete(struct logical_pages *l);
+/* Removes a mapping before NdkReleaseLAM. Does nothing if the mapping is not known. */
+void logical_remove(struct logical_pages *l, const NDK_LOGICAL_ADDRESS_MAPPING *lam);
+/* Returns true if the first and the last byte of the range are in pages of mappings. length must not be 0. */
+bool logical_contains(struct logical_pages *l, uint64_t address, uint64_t length);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory regions and windows as the checks see them, and the checks of the requests that register and invalidate. */
+#ifndef VERIFY_REGION_H
+#define VERIFY_REGION_H
+
+#include "verify/proxy.h"
+#include "verify/tokens.h"
+
+enum { REGION_TOKENS = 6 }; /* each registration has a local and a remote token, which may be the same */
+
+struct region {
+    struct proxy p;
+    bool fast;         /* created for fast registration */
+    atomic_int asking; /* calls of region_ask in progress: the close waits for them */
+    /* The lock of the protection domain's tokens guards the members below. */
+    bool unsure;           /* a call's end was not seen, so nothing is known about the region */
+    bool was_registered;   /* by NdkRegisterMr, at least once */
+    bool registered;       /* by NdkRegisterMr, now */
+    bool was_posted;       /* NdkFastRegister was posted, at least once */
+    bool remote;           /* initialized for remote access */
+    ULONG max_pages;       /* the most pages of all initializations; 0: not initialized */
+    unsigned posting;      /* calls of NdkFastRegister in progress */
+    uint64_t registration; /* number of the newest registration */
+    struct token tokens[REGION_TOKENS];
+};
+
+struct window {
+    struct proxy p;
+    atomic_bool was_bound;
+};
+
+struct protection_domain {
+    struct proxy p;
+    struct token_table tokens;
+};
+
+/* Returns the proxy of an argument whose provider's object is `real`: NULL if real is NULL. */
+static inline struct proxy *proxy_of(void *pub, const void *real)
+{
+    return real ? pub : NULL;
+}
+
+/* Returns the tokens of the protection domain that created p: a region, a window, or a queue to which is posted. */
+struct token_table *region_table(const struct proxy *p);
+
+/*
+ * Asks the provider for the region's tokens. Returns false if the region is being closed. Another thread may close the
+ * region at any time, because a request's result may be taken before its post has returned.
+ */
+bool region_ask(struct region *r, UINT32 *local, UINT32 *remote);
+/* Called after the region's state has become PROXY_CLOSING, before the provider's close. */
+void region_on_closing(struct proxy *p);
+
+/* ---- NdkFastRegister, NdkInvalidate and NdkBind ---- */
+
+/*
+ * Each _begin checks the request and must be called before the post; each _end must be called after it, with the post's
+ * status. A region or window is the proxy of the consumer's argument. It is NULL if the argument is NULL or closed.
+ */
+struct fast_registration {
+    struct region *region;
+    ULONG page_count, fbo, flags;
+    uint64_t length, base;
+};
+
+void region_begin_fast_register(const struct fast_registration *f);
+void region_end_fast_register(const struct fast_registration *f, const struct proxy *qp, NTSTATUS status);
+/* Returns the number of the region's newest registration, for region_end_invalidate. */
+uint64_t region_begin_invalidate(struct proxy *mr_or_mw);
+void region_end_invalidate(struct proxy *mr_or_mw, const struct proxy *qp, uint64_t number, NTSTATUS status);
+void region_begin_bind(const struct proxy *mr, struct proxy *mw, const void *address, SIZE_T length, ULONG flags);
+
+#endif
