@@ -5,6 +5,7 @@
 #endif
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <link.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -189,19 +190,34 @@ int stack_first_frame(const struct stack *s, const char **entry)
     return first;
 }
 
+/* Finds a function that the module does not export. */
+static void stack_find_symbol(const char *at, const Dl_info *info, const struct link_map *map,
+                              struct stack_frame *frame)
+{
+    const char *file = map->l_name[0] ? map->l_name : "/proc/self/exe"; /* the program has no name */
+
+    if (!elf_symbol_find(file, info->dli_fbase, (uintptr_t)at - map->l_addr, &frame->symbol))
+        return;
+    frame->function = frame->symbol.name;
+    frame->offset = frame->symbol.offset;
+}
+
 void stack_get_frame(const struct stack *s, int i, struct stack_frame *frame)
 {
     const char *at = stack_call_at(s, i);
+    struct link_map *map = NULL;
     Dl_info info;
 
     *frame = (struct stack_frame){ .address = s->frames[i] };
-    if (!dladdr(at, &info) || !info.dli_fname)
+    if (!dladdr1(at, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fname || !map)
         return;
     frame->module = path_base_name(info.dli_fname);
-    frame->module_offset = (size_t)(at - (const char *)info.dli_fbase);
+    frame->module_offset = (uintptr_t)at - map->l_addr;
     if (info.dli_sname) {
         frame->function = info.dli_sname;
         frame->offset = (size_t)(at - (const char *)info.dli_saddr);
+    } else {
+        stack_find_symbol(at, &info, map, frame);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/private_export.h"
+#include "verify/elf_symbol.h"
 
 enum { STACK_FRAMES = 16 };
 
@@ -69,11 +70,13 @@ int stack_first_frame(const struct stack *s, const char **entry);
 /* A frame's place in the program. */
 struct stack_frame {
     const void *address;  /* the return address */
-    const char *function; /* NULL: unknown */
+    const char *function; /* points to the symbol table or to `symbol`; NULL: unknown */
     size_t offset;        /* in the function */
     const char *module;   /* the name of the program or library, without its folder; NULL: unknown */
     size_t module_offset; /* of the call instruction's last byte, which addr2line accepts */
+    struct elf_symbol symbol;
 };
+/* Names also functions that the program does not export, if the program is not stripped. */
 void stack_get_frame(const struct stack *s, int i, struct stack_frame *frame);
 /* Writes "function+0x12 (module+0x1234)" and returns `text`. */
 const char *stack_describe_frame(const struct stack_frame *frame, char *text, size_t size);
