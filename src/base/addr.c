@@ -77,7 +77,7 @@ struct addr addr_source(const struct addr *a)
 {
     struct addr source;
 
-    memset(&source, 0, sizeof source); /* an initializer of one member need not clear the rest of the union */
+    memset(&source, 0, sizeof source); /* an initializer need not clear the whole union */
     source.sa.sa_family = a->sa.sa_family;
     if (a->sa.sa_family == AF_INET) {
         source.v4.sin_addr = a->v4.sin_addr;

@@ -53,7 +53,7 @@ static void descriptors_replace_in_child(void)
             if (dead_fd >= 0 && dup3(dead_fd, fd, O_CLOEXEC) == fd)
                 continue;
             close(fd);
-            if (dead_fd < 0) /* opening failed at the limit of descriptors, and close has freed one */
+            if (dead_fd < 0) /* no descriptor was free before, and close has freed one */
                 dead_fd = descriptors_open_dead_socket();
         }
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Network interfaces and users of addresses, as the host's kernel reports them. */
+/* What the host's kernel reports: network interfaces, and the sockets that use a local address. */
 #ifndef BASE_HOST_H
 #define BASE_HOST_H
 

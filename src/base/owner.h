@@ -149,10 +149,10 @@ bool owner_wake(struct owner *o);
 
 /* Only the shard's thread, without the token. Waits until it owns the shard. Consumes a pending wake. */
 void owner_thread_acquire(struct owner *o);
-/* Only the shard's thread, without the token. If the result is OWNER_SLEEP_GO, its sleep in epoll has begun. */
+/* Only the shard's thread, without the token. After OWNER_SLEEP_GO, other threads see the thread as sleeping. */
 enum owner_sleep owner_sleep_begin(struct owner *o);
 /*
- * Only the shard's thread, after the wait for its sockets. Ends its sleep. Returns true if the thread was woken and
+ * Only the shard's thread, after the wait for its sockets. Ends the sleep. Returns true if the thread was woken and
  * must check everything.
  */
 bool owner_sleep_end(struct owner *o);

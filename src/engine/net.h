@@ -4,7 +4,7 @@
  * a simulated network with a virtual clock (tests/sim). Errors are positive errno values; 0 is success.
  *
  * The invariant: a socket belongs to one shard at a time, and only the shard's owner (token held) calls functions with
- * that socket. The backend, too, calls the socket's ready() only in the owner.
+ * that socket. The backend calls the socket's ready() only in the owner's thread.
  *
  * When input arrives, the socket becomes readable. While it is readable, ready(READ) is called, usually in each turn.
  * The socket stops being readable when recv returns EAGAIN or less than was requested. So an owner that stops reading
@@ -12,7 +12,7 @@
  * again. If connect returns before the socket is connected, ready(WRITE) is called once when connecting has ended.
  * ready() may close its socket and others.
  *
- * A reservation owns each local address (host and port) that a listener, a connecting socket or a shared endpoint uses.
+ * Each local address (host and port) of a listener, a connecting socket or a shared endpoint belongs to a reservation.
  * A reserved address is reserved for every OpenNDK process in the network namespace.
  */
 #ifndef ENGINE_NET_H
@@ -181,8 +181,8 @@ struct net {
 };
 
 /*
- * Any thread. Finds the user of a local address. Returns false if the address has no user, or if the kernel does not
- * report the user.
+ * Any thread. Finds the socket that uses a local address. Returns false if there is none, or if the kernel does not
+ * report it.
  */
 bool net_address_holder(const struct addr *local, struct address_holder *holder);
 

@@ -372,8 +372,8 @@ void socket_wait_for_room(struct net_socket *socket)
     socket->flags |= SOCKET_OUTPUT_WATCHED;
     /*
      * After a change of the registration, epoll also reports room that exists already. The change cannot fail, because
-     * it needs no memory. If the socket is not in the epoll set, the next turn adds it: while a socket is blocked, no
-     * turn reads directly, and a turn without direct reads adds the direct connections.
+     * it needs no memory. A socket that is not in the epoll set is added by the next turn: while a socket is blocked,
+     * turns do not read directly, and such turns add the direct connections.
      */
     if (socket->flags & SOCKET_WATCHED)
         (void)poller_watch_socket(shard_poller(socket->shard), socket);

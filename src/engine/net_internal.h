@@ -26,8 +26,8 @@ int reservation_socket(struct net_reservation *r, int *fd);
  * reservation_name.c. Reserves the address by binding an abstract AF_UNIX name. *name_fd receives the socket of that
  * name, which the caller closes. tcp_fd: a TCP socket that is bound to the address. `exclusive`: the kernel had no
  * other socket at the address when tcp_fd was bound. Returns 0, EADDRINUSE if the name is already bound, or another
- * errno. Exception: if `contest` is true and no bound name counts by the rules of that file, binds a further name
- * instead of returning EADDRINUSE.
+ * errno. `contest`: if no bound name counts (reservation_name.c has the rules), binds a further name instead of
+ * returning EADDRINUSE.
  */
 int reservation_name_bind(const struct addr *local, int tcp_fd, bool exclusive, bool contest, int *name_fd);
 

@@ -4,16 +4,16 @@
  * can reconnect at once, lets a second socket bind and listen at a bound address. The invariant: a process owns an
  * address while it has bound an abstract AF_UNIX name for the address (reservation_name.c), which every OpenNDK process
  * in the network namespace sees. The name disappears when the process dies, or when the last reference to the
- * reservation is released. Each TCP socket at the address is closed before its reference is released, so the name
- * disappears last.
+ * reservation is released. Each TCP socket at the address is closed before its reference on the reservation is
+ * released, so the name disappears last.
  *
  * Foreign sockets, which are not OpenNDK's, are found as follows. bind without SO_REUSEADDR succeeds only if the
  * kernel has nothing at the address. If that bind fails and bind with SO_REUSEADDR succeeds, there are either remains
  * of closed connections (TIME_WAIT), which do not count, or sockets that have SO_REUSEADDR too. sock_diag reports
  * whether there is a living connection, or only remains. If it reports neither, there must be a foreign socket that is
  * only bound. Two cases stay undetected: a foreign socket that is only bound while there are remains, and a foreign
- * socket that is bound later with SO_REUSEADDR. At a shared endpoint's address, SO_REUSEPORT has the same effect for a
- * socket of the same user.
+ * socket that is bound later with SO_REUSEADDR. At a shared endpoint's address, a foreign socket of the same user can
+ * also be bound later with SO_REUSEPORT.
  *
  * Port 0 selects one of the dynamic ports. Each host address has three kinds of bitmaps of these ports. `own` has the
  * ports that this process has reserved. `foreign` has the ports that others were found to use. It is cleared after up
@@ -47,7 +47,7 @@ enum {
     N_WORDS = N_PORTS / BITS_PER_WORD,
     MAX_SKIPPED = 63,        /* the limit of port_range.max_skips */
     MAX_TRIES = 3 * N_PORTS, /* limits the tries of one claim: others may release and reserve ports all the time */
-    FOREIGN_SECONDS = 1,     /* after this time the map of others' ports is cleared */
+    FOREIGN_SECONDS = 1,     /* after this time `foreign` is cleared */
     REMAINS_SECONDS = 60,    /* the length of TIME_WAIT */
 };
 
@@ -153,7 +153,7 @@ static time_t reservation_seconds(void)
     return t.tv_sec;
 }
 
-/* Clears the maps that are too old. drop_foreign: clears the map of others' ports even if it is new. */
+/* Clears the maps that are too old. drop_foreign: clears `foreign` even if it is new. */
 static void port_range_expire(struct port_range *range, bool drop_foreign)
 {
     time_t now = reservation_seconds();
@@ -329,7 +329,7 @@ static int reservation_claim_port(struct net_reservation *r, const struct addr *
     return err;
 }
 
-/* Returns a random index, so that processes do not try the same ports. The index need not be unguessable. */
+/* Returns a random index, so that processes do not try the same ports. It does no harm if a peer guesses the index. */
 static unsigned reservation_random_index(void)
 {
     static _Atomic uint64_t state;

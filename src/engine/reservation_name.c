@@ -14,7 +14,7 @@
  * If no name counts, the process reserves the address with a further name, which nobody can have bound in advance. Two
  * processes that bind further names at the same moment may see each other and both fail.
  *
- * The address's name is the same in all versions of these rules. So a process of version 1, which bound no other name,
+ * The address's name is the same in all versions of these rules, and a process of version 1 binds no other name. So it
  * and a process of a later version exclude each other. Names of all versions begin with the address's name, and the
  * rules above apply to names of all versions. A name whose user the kernel does not report (before Linux 5.3) always
  * counts.
@@ -93,7 +93,8 @@ static socklen_t name_make(const struct addr *a, struct sockaddr_un *name)
 }
 
 /*
- * Appends a random suffix to an address's name, which makes a second name of the same address. Returns the new length.
+ * Appends a random suffix to an address's name, so that it becomes a further name of the address. Returns the new
+ * length.
  */
 static socklen_t name_make_further(struct sockaddr_un *name, socklen_t len)
 {

@@ -243,8 +243,8 @@ static unsigned shard_queue_once(struct shard *s, struct task *task, unsigned ho
 }
 
 /*
- * If the token is free and the task is not queued, runs the task here, after the queued work. But if work remains in
- * the queue, the task is queued behind that work, and the shard's thread runs all of it.
+ * If the token is free and the task is not queued, runs one round of the queued work here. If no work remains, then
+ * runs the task here. Otherwise queues the task behind the remaining work, and the shard's thread runs all of it.
  */
 void shard_post_once(struct shard *s, struct task *task)
 {

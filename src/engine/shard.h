@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A shard: an event loop with its sockets, timers and work. The invariant: only one thread drives a shard at a time:
- * its owner, which holds the token (base/owner.h). The owner is the shard's own thread, or a consumer's thread that
+ * A shard: an event loop with its sockets, timers and work. The invariant: only the shard's owner drives the shard.
+ * The owner is the one thread that holds the token (base/owner.h): the shard's own thread, or a consumer's thread that
  * posted or polled when the token was free.
  *
  *   shard_post   work that runs with the token held, in the order posted; any thread may post at any time
@@ -167,7 +167,7 @@ void shard_sleep(struct shard *s);
 bool shard_is_leased(struct shard *s);
 /*
  * Token held. For turns that take long: renews the lease, so that it does not expire during the turn. Does nothing if
- * there is no lease, or in the shard's own thread. Any other owner is taken for the consumer that has the lease.
+ * there is no lease, or in the shard's own thread. Any other owner counts as the consumer that has the lease.
  */
 void shard_renew_lease(struct shard *s);
 /* Returns the address of a pointer in the shard that the executor uses for its own data. */

@@ -83,8 +83,8 @@ enum fabric_reason {
     FABRIC_REQUEST_DATA,        /* the request has too much private data */
     FABRIC_REQUEST_NO_FORM,     /* the two sides have no form of ready-to-receive in common */
     FABRIC_BACKLOG_FULL,        /* too many requests of the listener wait for the consumer */
-    FABRIC_CROWDED_OUT,         /* the peer was dropped before a consumer received its request, to make room */
-    FABRIC_NOT_DELIVERED,       /* the listener's owner is closing or out of memory, so it refused the request */
+    FABRIC_CROWDED_OUT,         /* the peer was dropped to make room, before a consumer received its request */
+    FABRIC_NOT_DELIVERED,       /* the listener's owner refused the request: it is closing or out of memory */
     FABRIC_LISTENER_PAUSED,
     FABRIC_LISTENER_CLOSED,
     FABRIC_LOCAL_REJECT, /* the local consumer rejected */

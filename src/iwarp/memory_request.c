@@ -8,8 +8,9 @@
  *                   mem_group_unprepare undoes the preparation.
  *   the end         mem_revoke (an invalidation by this side or the peer), the next activation, or mem_group_kill
  *
- * The consumer has the STag from the post on, and may post requests that name it before the activation. mem_check finds
- * a prepared registration; a lookup does not. A window has a reference on its region's group until the window is freed.
+ * From the post on, the consumer has the STag, and may use it in further requests. A post checks their SGEs by
+ * mem_check, which also finds a prepared registration. A lookup does not. A window has a reference on its region's
+ * group until the window is freed.
  *
  * A thread that ends a registration waits until no other thread protects the memory. Invariant: a thread that waits
  * protects only the registration that it ends, and a thread that does not wait protects memory only during one system

@@ -222,8 +222,8 @@ struct iw_rx_mark {
     bool in_fpdu, in_send, in_write, in_read; /* an FPDU, a send, a write, a response to a read is unfinished */
 };
 /*
- * Writes have no numbers. So two marks in writes count as marks in the same write, and all bytes received in between
- * count as bytes of that write.
+ * The results of iw_rx_compare. Writes have no numbers. So two marks in writes count as marks in the same write, and
+ * all bytes received in between count as bytes of that write.
  */
 enum iw_rx_stall {
     IW_RX_GOES_ON,

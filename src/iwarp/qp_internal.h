@@ -52,7 +52,7 @@ enum {
     MAX_SMALL_REST = 256,    /* bytes of the rest of a half-sent FPDU that the queue pair stores without a buffer */
     ARENA_SIZE = 800 * 1024, /* bytes for a batch's headers, trailers and copied payload; 12 FPDUs of 64 KiB fit */
     MAX_BATCH_FPDUS = 64,
-    MAX_BATCH_BYTES = 1024 * 1024, /* a batch ends with the FPDU that reaches this size */
+    MAX_BATCH_BYTES = 1024 * 1024, /* a batch ends with the FPDU by which the batch reaches this size */
     MIN_EARLY = 24 * 1024,         /* a message's first batch ends after this size, if at least as many bytes remain */
     MAX_COPY = 512,                /* a piece of payload up to this size is copied: an iovec entry would cost more */
     MAX_SPARE_BUFFERS = 8,         /* the most free buffers that a scratch stores */

@@ -82,7 +82,7 @@ struct iw_startup {
     struct iw_startup_result result; /* the limits begin as this side's maximum and only decrease */
     struct mpa_frame peer;           /* its private data is in `frame`, until this side's frame overwrites it */
     size_t in_len, in_need, out_len, out_sent;
-    uint8_t frame[MPA_MAX_FRAME]; /* the peer's frame or this side's: no state both reads and writes */
+    uint8_t frame[MPA_MAX_FRAME]; /* the frame that is being read or sent; no state does both */
 };
 
 /* clang-format off */

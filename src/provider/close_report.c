@@ -255,7 +255,7 @@ static void report_print(FILE *out, const struct adapter *a, const struct close_
         fprintf(out, "    it was called in a callback: if that is one of this adapter's, it waits for itself\n");
 }
 
-/* Writes to the log the report of the close of the object a->live.examined, unless that close has ended. */
+/* Reports the close of the object a->live.examined to the log, unless that close has ended. */
 static void report_write(struct adapter *a, struct close_report *r)
 {
     char *text = NULL;
@@ -289,7 +289,7 @@ static void reporter_examine(struct adapter *a, struct object *o, uint64_t now, 
                                 .waited_ms = (now - o->live_closed_ns) / NS_PER_MS };
 }
 
-/* Removes the first due close from the queue, or returns false. Prepares *r for report_write, unless r is NULL. */
+/* Removes the first close of the queue if it is due. Else returns false. If r is set, prepares *r for report_write. */
 static bool reporter_next(struct adapter *a, uint64_t now, struct close_report *r)
 {
     struct object *o;

@@ -8,10 +8,9 @@
  * references on its queue pair and its shared endpoint. A failed NdkConnect drops both. A passive connector has a CHILD
  * reference on its listener.
  *
- * The invariant: conn_close is called only if no call of the consumer is between connector_enter and connector_exit,
- * because conn_close may free the fabric's connection at once, and another thread may be about to use it. Close and a
- * failed NdkConnect change the phase at once. If a call of the consumer is running then, the last connector_exit calls
- * conn_close.
+ * The invariant: conn_close is not called while a call of the consumer is between connector_enter and connector_exit.
+ * Such a call may use the fabric's connection, which conn_close may free at once. Close and a failed NdkConnect change
+ * the phase at once. If a call of the consumer is running then, the last connector_exit calls conn_close.
  *
  * Each NdkConnect has its own connection of the fabric. A failed NdkConnect completes after that connection has
  * closed, so that the connection's address is free for the next attempt. The connector becomes IDLE in the callback of

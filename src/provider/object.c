@@ -27,8 +27,8 @@
  *      sets `closing` before it drops the handle.
  *   2. close returns SUCCESS exactly if its own decrement was the last, and retire had nothing to wait for. If another
  *      decrement is the last, it comes after close's own decrement, and close returns PENDING.
- *   3. A successor drops its CHILD references after its close completion has returned. So an antecedent's close
- *      completion begins after those of all successors have returned, and the adapter ends after all objects.
+ *   3. A successor drops its CHILD references after its close completion has returned. So when an antecedent's close
+ *      completion begins, the close completions of all successors have returned. The adapter ends after all objects.
  *   4. While a routine of the consumer runs, no lock is held and no shard is owned.
  *   5. After its last decrement, or after it has queued the object's end, a thread does not access the object. (If the
  *      thread is still inside a function of the shard, the shard is freed only after the thread has left it.)

@@ -134,7 +134,7 @@ static struct qp *qp_make(const struct qp_parts *p, const struct fabric_qp_confi
     return qp;
 }
 
-/* `numbers` has the depths, the sizes and qp_context. The rest of the configuration comes from `p`. */
+/* Creates a queue pair with the depths, sizes and qp_context of `numbers`. The rest of the configuration is in `p`. */
 static NTSTATUS qp_create_from(const struct qp_parts *p, const struct fabric_qp_config *numbers,
                                NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_QP **out)
 {

@@ -3,7 +3,7 @@
  * The fabric's handle of a memory region or window, and its tokens.
  *
  * The invariant: tokens replace each other in the order of the posts that make them, even if the requests wait in
- * different queue pairs. A post that fails leaves no token. The consumer and a bind always get the newest token,
+ * different queue pairs. A post that fails leaves no token. A query of the consumer and a bind use the newest token,
  * even if a flush of the queue pair has already ended that token. An invalidation uses the newest token that is
  * prepared or valid. So if the request that was to replace a valid token was flushed, an invalidation still ends the
  * valid token.

@@ -56,7 +56,7 @@ struct conn_outcome stream_send(struct fabric_conn *c); /* only sends */
 bool stream_is_silent(const struct fabric_conn *c);     /* may the peer need a nudge? */
 void stream_nudge(struct fabric_conn *c);
 void stream_end_input(struct fabric_conn *c); /* stops reading; to be called when the end of stream has been read */
-/* Returns CONN_LOST if the peer has reset the connection after its half-close. No read reports such a reset. */
+/* Returns CONN_LOST if the peer has half-closed, and then reset the connection. No read reports such a reset. */
 struct conn_outcome stream_check_reset(struct fabric_conn *c);
 
 /* linger.c: sends the last frame of a connection that is over */

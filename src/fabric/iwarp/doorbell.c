@@ -15,7 +15,7 @@ enum {
     MAX_UNSENT = 64,          /* the most requests that one system call sends */
     MAX_WAIT_NS = 20000,      /* the duration of a few system calls */
     MAX_REQUEST_BYTES = 4096, /* a larger request is worth a system call of its own */
-    MAX_READ_BYTES = 32768,   /* bytes that waiting reads request; more bytes are worth a system call of their own */
+    MAX_READ_BYTES = 32768,   /* the sum of waiting reads' lengths; more bytes are worth a system call of their own */
 };
 
 enum verdict { TRANSMIT, WAIT };

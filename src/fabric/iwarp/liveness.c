@@ -7,7 +7,8 @@
  * the mark. So an FPDU, or 16 KiB of a message, may always take stall_ms, and never twice that time. Receiving bytes
  * costs nothing extra.
  *
- * Invariant: no connection ends because this side is slow. conn.c reads the input that waits in the socket first.
+ * Invariant: no connection ends because this side is slow. Before the comparison, conn.c reads the input that waits in
+ * the socket.
  */
 #include "fabric/iwarp/conn_phase.h"
 

@@ -13,7 +13,7 @@ enum fabric_reason iwarp_reason_connect(int error);
 enum fabric_reason iwarp_reason_stream(int error); /* send and recv */
 enum fabric_reason iwarp_reason_end(enum iw_end end);
 /*
- * Returns the reason of *c. The reason of a flushed or lost request is that of `end`, or `stopped` if `end` is
+ * Returns the reason of *c. For a flushed or lost request, this is the reason of `end`, or `stopped` if `end` is
  * IW_END_NONE.
  */
 enum fabric_reason iwarp_reason_completion(const struct rdma_completion *c, enum iw_end end,

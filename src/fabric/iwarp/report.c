@@ -34,7 +34,7 @@ static enum fabric_outcome report_outcome(enum conn_state from, enum conn_event 
 {
     bool rejects = event == CONN_REFUSE || event == CONN_REJECT || event == CONN_CLOSE;
 
-    /* A failure after the peer's half-close is reported, although a later disconnect succeeds (DO_FORGIVE). */
+    /* Any failure is FAILED, even if a later disconnect succeeds because the peer had half-closed (DO_FORGIVE). */
     if (conn_state_is_active(from))
         return why == FABRIC_OK ? FABRIC_OUTCOME_ENDED : FABRIC_OUTCOME_FAILED;
     return rejects && (from == CONN_WAIT_REQUEST || from == CONN_REQUESTED) ? FABRIC_OUTCOME_REFUSED

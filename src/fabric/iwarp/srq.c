@@ -3,12 +3,12 @@
  * Shared receive queues, on top of the protocol core's. Each queue has a home shard. That shard notifies the consumer
  * when the queue runs low, and limits how many receives partial messages occupy.
  *
- * If a message is partial when a receive turn ends, its queue pair is inserted at the end of a list. The queue's
- * receives are those that are posted, and those that partial messages occupy. If partial messages occupy more than
- * their share, the home shard checks the first queue pair of the list, which must have been inserted at least stall_ns
- * ago. For the check, the queue pair is removed from the list, and its own shard reads the input that waits in the
- * socket. If the message has moved too little since the insertion, the connection ends. Otherwise the queue pair is
- * inserted again. Invariant: a connection does not end if its message moves, or is the only partial message.
+ * If a message is partial when a receive turn ends, its queue pair is inserted at the end of a list. Partial messages
+ * may occupy a share of all receives (posted or occupied). If they occupy more, the home shard checks the first queue
+ * pair of the list as soon as stall_ns have passed since its insertion. For the check, the queue pair is removed from
+ * the list, and its own shard reads the input that waits in the socket. If the message has moved too little since the
+ * insertion, the connection ends. Otherwise the queue pair is inserted again. Invariant: a connection does not end if
+ * its message moves, or is the only partial message.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -23,7 +23,7 @@ struct srq_partial {
     bool is_listed;
     bool is_checked;        /* `check` is queued or running */
     bool is_partial;        /* the message was partial at the last update; only the owner uses it */
-    bool has_moved;         /* the message that was inserted has ended; only the owner uses it */
+    bool has_moved;         /* the inserted message has ended, so no check is needed; only the owner uses it */
     struct iw_rx_mark mark; /* the input's position when the message was inserted; only the owner uses it */
     struct task check;
 };

@@ -4,7 +4,7 @@
  * of the connection, because the queue pair is in use while they run. They queue completions and set signals;
  * stream_next_event turns the signals into events afterwards.
  * The loops of reads and of writes are bounded. If input remains, the socket is reported as readable again. If output
- * remains, the doorbell is rung again or, if a consumer polls, the next poll sends.
+ * remains, the queue pair's task `transmit` is posted again (doorbell_defer_to_poll).
  */
 #include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/qp.h"
