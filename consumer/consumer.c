@@ -287,6 +287,19 @@ static NTSTATUS consumer_wait_connect(struct consumer *c, struct sync *s, NTSTAT
     return sync_wait(s, status);
 }
 
+/*
+ * Stores the connection's read limits. The connecting side may do this until NdkCompleteConnect. On the accepting side
+ * they are known after NdkAccept.
+ */
+static NTSTATUS consumer_read_limits(struct consumer *c)
+{
+    ULONG inbound = 0, outbound = 0;
+    NTSTATUS status = c->connector->Dispatch->NdkGetConnectionData(c->connector, &inbound, &outbound, NULL, NULL);
+
+    c->effective = (struct consumer_limits){ inbound, outbound };
+    return status;
+}
+
 NTSTATUS consumer_connect(struct consumer *c, const struct sockaddr *from, const struct sockaddr *to,
                           struct consumer_limits limits, const void *data, uint32_t len)
 {
@@ -302,7 +315,7 @@ NTSTATUS consumer_connect(struct consumer *c, const struct sockaddr *from, const
                                      sync_on_request, &s);
     status = consumer_wait_connect(c, &s, status);
     sync_fini(&s);
-    return status;
+    return NT_SUCCESS(status) ? consumer_read_limits(c) : status;
 }
 
 NTSTATUS consumer_complete_connect(struct consumer *c)
@@ -327,7 +340,7 @@ NTSTATUS consumer_accept(struct consumer *c, struct consumer_limits limits, cons
     status = sync_wait(&s, k->Dispatch->NdkAcceptEx(k, c->qp, limits.inbound, limits.outbound, (PVOID)data, len,
                                                     consumer_on_disconnect, c, sync_on_request, &s));
     sync_fini(&s);
-    return status;
+    return NT_SUCCESS(status) ? consumer_read_limits(c) : status;
 }
 
 NTSTATUS consumer_disconnect(struct consumer *c)

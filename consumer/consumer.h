@@ -27,6 +27,10 @@ struct event {
 
 enum { CONSUMER_MAX_REQUESTS = 16 };
 
+struct consumer_limits {
+    uint32_t inbound, outbound; /* read limits */
+};
+
 struct consumer {
     bool owns_adapter, owns_pd;
     NDK_ADAPTER *adapter;
@@ -36,8 +40,9 @@ struct consumer {
     NDK_QP *qp;
     NDK_CONNECTOR *connector;
     NDK_LISTENER *listener;
-    struct event notified; /* counts CQ notifications, and the peer's disconnect */
-    struct event *wake;    /* wakes the waiting thread: `notified` of this consumer or of the PD's owner */
+    struct consumer_limits effective; /* of the connection; set by consumer_connect and consumer_accept */
+    struct event notified;            /* counts CQ notifications, and the peer's disconnect */
+    struct event *wake;               /* wakes the waiting thread: `notified` of this consumer or of the PD's owner */
     struct event disconnected;
     uint32_t disconnect_reason; /* valid if disconnected.count is not 0 */
     struct event requested;     /* counts connect requests; requested.lock protects the next three members */
@@ -80,9 +85,6 @@ NDK_CONNECTOR *consumer_next_request(struct consumer *c, unsigned seconds);
 /* Like consumer_next_request, with a time limit in milliseconds. */
 NDK_CONNECTOR *consumer_next_request_ms(struct consumer *c, uint64_t ms);
 
-struct consumer_limits {
-    uint32_t inbound, outbound; /* read limits */
-};
 NTSTATUS consumer_connect(struct consumer *c, const struct sockaddr *from, const struct sockaddr *to,
                           struct consumer_limits limits, const void *data, uint32_t len);
 NTSTATUS consumer_complete_connect(struct consumer *c);

@@ -5,13 +5,12 @@
 
 #include <stdbool.h>
 
-#include "ndk/ndkpi.h"
+#include "consumer/consumer.h"
 
 /*
  * Returns NULL, or why reads are not possible and which settings to raise. If `own` is true, this side must be able to
- * read; if `peer` is true, the peer must be able to read. On the accepting side the limits are valid only after the
- * accept.
+ * read; if `peer` is true, the peer must be able to read. `limits` are the effective ones of the connection.
  */
-const char *read_limits_check(NDK_CONNECTOR *connector, bool own, bool peer);
+const char *read_limits_check(struct consumer_limits limits, bool own, bool peer);
 
 #endif

@@ -56,7 +56,7 @@ static bool client_connect_qp(struct session *s, struct consumer *k, const struc
 static bool client_check_reads(struct session *s, const struct lane *l)
 {
     bool reads = s->options->test == TEST_READ || s->options->test == TEST_MIXED;
-    const char *problem = read_limits_check(l->c.connector, reads, reads && s->both);
+    const char *problem = read_limits_check(l->c.effective, reads, reads && s->both);
 
     return !problem || session_refuse(s, NDKPERF_PEER, "%s", problem);
 }

@@ -27,7 +27,8 @@ void record_describe(const struct session *s, struct connection *at)
     if (NT_SUCCESS(k->Dispatch->NdkGetLocalAddress(k, (PSOCKADDR)&a, &len)))
         address_text(&a, at->local, sizeof at->local);
     address_text(&s->server_address, at->peer, sizeof at->peer);
-    (void)k->Dispatch->NdkGetConnectionData(k, &at->ird, &at->ord, NULL, NULL);
+    at->ird = s->lanes[0].c.effective.inbound;
+    at->ord = s->lanes[0].c.effective.outbound;
 }
 
 /* ---- members ---- */

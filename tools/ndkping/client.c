@@ -256,7 +256,7 @@ static int client_try(const struct options *o, const struct sockaddr_storage *to
     if (code == NDKPING_OK) {
         *is_final = true;
         json_object_del(result, "error"); /* the error of an address that was tried before */
-        code = roles_check_limits(o, consumer.connector, result);
+        code = roles_check_limits(o, &consumer, result);
         if (code == NDKPING_OK)
             code = client_ping(o, &r, to, result);
         status = r.gave_up ? STATUS_SUCCESS : client_disconnect();

@@ -40,13 +40,9 @@ void roles_report_peer(struct consumer *c, json_t *result)
     json_object_set_new(result, "private_data", json_string(data));
 }
 
-void roles_print_limits(struct consumer *c)
+void roles_print_limits(const struct consumer *c)
 {
-    NDK_CONNECTOR *k = c->connector;
-    ULONG ird = 0, ord = 0;
-
-    if (NT_SUCCESS(k->Dispatch->NdkGetConnectionData(k, &ird, &ord, NULL, NULL)))
-        print_line("read-limits inbound=%u outbound=%u", (unsigned)ird, (unsigned)ord);
+    print_line("read-limits inbound=%u outbound=%u", (unsigned)c->effective.inbound, (unsigned)c->effective.outbound);
 }
 
 void roles_report_agreement(struct consumer *c, json_t *result)
@@ -60,9 +56,9 @@ void roles_report_agreement(struct consumer *c, json_t *result)
     json_object_set_new(result, "crc", json_boolean(entry.crc));
 }
 
-int roles_check_limits(const struct options *o, NDK_CONNECTOR *connector, json_t *result)
+int roles_check_limits(const struct options *o, const struct consumer *c, json_t *result)
 {
-    const char *problem = read_limits_check(connector, o->server, o->client);
+    const char *problem = read_limits_check(c->effective, o->server, o->client);
 
     if (!problem)
         return NDKPING_OK;

@@ -90,7 +90,7 @@ static int client_serve(struct client *client, struct rping *r)
         return roles_report_failed("NdkAccept", status, consumer_connector_reason(c->connector), client->result);
     roles_print_limits(c);
     roles_report_agreement(c, client->result);
-    code = roles_check_limits(o, c->connector, client->result);
+    code = roles_check_limits(o, c, client->result);
     if (code == NDKPING_OK)
         code = roles_report_end(o, r, rping_server(r), client->result);
     if (r->gave_up) /* NdkDisconnect would wait for the client again; the close resets the connection instead */
