@@ -29,4 +29,7 @@ static inline NTSTATUS address_to_consumer(NTSTATUS status, PSOCKADDR address, c
     return status;
 }
 
+/* Writes for example "10.0.0.1:4420" or "[::1]:4420" for the provider's address; an empty text if it is neither. */
+void address_print(char *text, size_t size, const void *address, size_t length);
+
 #endif

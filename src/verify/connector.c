@@ -1,144 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Connectors. A connector's proxy refers to the queue pair that it connects. When the connection has ended, the proxy
- * marks the queue pair, because requests of that queue pair then use no memory any more.
- */
-#include <stdlib.h>
-
+/* Connectors: the entries of their dispatch table. */
 #include "verify/address.h"
-#include "verify/async_call.h"
-#include "verify/connector.h"
-#include "verify/queue.h"
-
-/*
- * The disconnect routine, plain or Ex, that a consumer has passed in one call. The provider calls at most one of the
- * two.
- */
-struct disconnect_event {
-    struct disconnect_event *next;
-    struct proxy *connector;
-    NDK_FN_DISCONNECT_EVENT_CALLBACK plain;
-    NDK_FN_DISCONNECT_EVENT_CALLBACK_EX ex;
-    void *context;
-};
-
-struct connector {
-    struct proxy p;
-    struct disconnect_event *events; /* under the proxies' lock */
-    struct proxy *qp;                /* queue pair of the last connect or accept, or NULL; under the proxies' lock */
-    atomic_bool established;
-};
-
-static void connector_on_disconnect_event(PVOID context)
-{
-    const struct disconnect_event *event = context;
-
-    call_set_completed(event->connector);
-    PROXY_CALLBACK(event->connector->adapter, "NdkDisconnectEventCallback", event->plain, event->context);
-}
-
-static void connector_on_disconnect_event_ex(PVOID context, ULONG reason)
-{
-    const struct disconnect_event *event = context;
-
-    call_set_completed(event->connector);
-    PROXY_CALLBACK(event->connector->adapter, "NdkDisconnectEventCallbackEx", event->ex, event->context, reason);
-}
-
-/*
- * Adds the disconnect routine of a call. *added receives the context to pass to the provider, or NULL if the consumer
- * gave no routine. Returns false if out of memory.
- */
-static bool connector_add_event(struct proxy *p, struct disconnect_event event, struct disconnect_event **added)
-{
-    struct connector *c = (struct connector *)p;
-
-    *added = NULL;
-    if (!event.plain && !event.ex)
-        return true;
-    *added = malloc(sizeof **added);
-    if (!*added)
-        return false;
-    **added = event;
-    (*added)->connector = p;
-    proxy_lock_all();
-    (*added)->next = c->events;
-    c->events = *added;
-    proxy_unlock_all();
-    return true;
-}
-
-static void connector_on_established(struct proxy *p, NTSTATUS status, void *subject)
-{
-    (void)subject;
-    if (NT_SUCCESS(status))
-        atomic_store(&((struct connector *)p)->established, true);
-}
-
-/* Called when the connection has ended: marks the queue pair, because all of its requests have completed. */
-static void connector_end_qp(struct proxy *p)
-{
-    struct connector *c = (struct connector *)p;
-
-    proxy_lock_all();
-    if (c->qp && atomic_load(&c->established))
-        queue_set_disconnected(c->qp);
-    proxy_unlock_all();
-}
-
-static void connector_free(struct proxy *p)
-{
-    struct connector *c = (struct connector *)p;
-
-    for (struct disconnect_event *event = c->events, *next; event; event = next) {
-        next = event->next;
-        free(event);
-    }
-    if (c->qp)
-        proxy_unref(c->qp);
-}
-
-/* Stores the queue pair of a connect or accept. Returns the provider's queue pair, or NULL if qp is NULL or closed. */
-static NDK_QP *connector_set_qp(struct proxy *p, NDK_QP *qp, const char *routine)
-{
-    struct connector *c = (struct connector *)p;
-    NDK_QP *real = PROXY_REAL(qp, routine);
-    struct proxy *before;
-
-    if (!real)
-        return NULL;
-    proxy_ref((struct proxy *)qp);
-    proxy_lock_all();
-    before = c->qp;
-    if (atomic_load(&c->established))
-        before = (struct proxy *)qp; /* the provider will refuse the call */
-    else
-        c->qp = (struct proxy *)qp;
-    proxy_unlock_all();
-    if (before)
-        proxy_unref(before);
-    return real;
-}
+#include "verify/buffer.h"
+#include "verify/connector_call.h"
 
 static NTSTATUS verify_connector_connect(NDK_CONNECTOR *pub, NDK_QP *qp, CONST PSOCKADDR source, ULONG source_length,
                                          CONST PSOCKADDR destination, ULONG destination_length, ULONG inbound,
                                          ULONG outbound, CONST PVOID data, ULONG data_length,
                                          NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    PROXY_CALL(p, pub, "NdkConnect");
+    static const char routine[] = "NdkConnect";
+    PROXY_CALL(p, pub, routine);
     NDK_CONNECTOR *real = p ? p->real : NULL;
     struct mapped_address from, to;
-    struct async_call *c;
+    struct connector_call call;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    NDK_QP *real_qp = connector_set_qp(p, qp, "NdkConnect");
-    c = async_call_begin(p, "NdkConnect", done, context, NULL);
-    return async_call_end(
-        c, real->Dispatch->NdkConnect(real, real_qp, address_to_provider(source, source_length, &from), source_length,
-                                      address_to_provider(destination, destination_length, &to), destination_length,
-                                      inbound, outbound, data, data_length, async_call_routine(c, done),
-                                      async_call_context(c, context)));
+    PSOCKADDR real_source = address_to_provider(source, source_length, &from);
+    PSOCKADDR real_destination = address_to_provider(destination, destination_length, &to);
+    buffer_check(p, routine, source, source_length, "source address");
+    buffer_check(p, routine, destination, destination_length, "destination address");
+    connector_call_begin(&call, p, routine, PHASE_CONNECT);
+    connector_call_check_data(&call, data, data_length, proxy_adapter_info(p)->MaxCallerData);
+    NDK_QP *real_qp = connector_call_use_qp(&call, qp);
+    connector_call_set_destination(&call, real_destination, destination_length);
+    connector_call_begin_async(&call, done, context);
+    return connector_call_end(&call, real->Dispatch->NdkConnect(real, real_qp, real_source, source_length,
+                                                                real_destination, destination_length, inbound, outbound,
+                                                                data, data_length, async_call_routine(call.async, done),
+                                                                async_call_context(call.async, context)));
 }
 
 static NTSTATUS verify_connector_connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, NDK_SHARED_ENDPOINT *endpoint,
@@ -150,90 +41,112 @@ static NTSTATUS verify_connector_connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, 
     PROXY_CALL(p, pub, routine);
     NDK_CONNECTOR *real = p ? p->real : NULL;
     struct mapped_address to;
-    struct async_call *c;
+    struct connector_call call;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    NDK_QP *real_qp = connector_set_qp(p, qp, routine);
+    PSOCKADDR real_destination = address_to_provider(destination, destination_length, &to);
     NDK_SHARED_ENDPOINT *real_endpoint = PROXY_REAL(endpoint, routine);
-    c = async_call_begin(p, routine, done, context, NULL);
-    return async_call_end(
-        c, real->Dispatch->NdkConnectWithSharedEndpoint(real, real_qp, real_endpoint,
-                                                        address_to_provider(destination, destination_length, &to),
-                                                        destination_length, inbound, outbound, data, data_length,
-                                                        async_call_routine(c, done), async_call_context(c, context)));
+    buffer_check(p, routine, destination, destination_length, "destination address");
+    connector_call_begin(&call, p, routine, PHASE_CONNECT);
+    connector_call_check_data(&call, data, data_length, proxy_adapter_info(p)->MaxCallerData);
+    NDK_QP *real_qp = connector_call_use_qp(&call, qp);
+    connector_call_set_destination(&call, real_destination, destination_length);
+    connector_call_begin_async(&call, done, context);
+    return connector_call_end(&call, real->Dispatch->NdkConnectWithSharedEndpoint(
+                                         real, real_qp, real_endpoint, real_destination, destination_length, inbound,
+                                         outbound, data, data_length, async_call_routine(call.async, done),
+                                         async_call_context(call.async, context)));
 }
 
-/* A call that establishes the connection and may pass a disconnect routine. */
-struct establish_call {
-    NDK_CONNECTOR *real;
-    struct disconnect_event *event; /* NULL: none */
-    struct async_call *async;
-};
-
-/*
- * Checks the consumer's call, and fills *call. Returns STATUS_SUCCESS if the caller must call the provider. Otherwise
- * the consumer's call fails with the returned status.
- */
-static NTSTATUS connector_begin_establish(struct establish_call *call, NDK_CONNECTOR *pub, const char *routine,
-                                          struct disconnect_event event, NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS connector_complete_connect(struct proxy *p, const char *routine, struct disconnect_event event,
+                                           NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    PROXY_CALL(p, pub, routine);
+    NDK_CONNECTOR *real = p ? p->real : NULL;
+    struct disconnect_event *added;
+    struct connector_call call;
+    NTSTATUS status;
 
-    call->real = p ? p->real : NULL;
-    if (!call->real)
+    if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    if (!connector_add_event(p, event, &call->event))
+    if (!connector_add_event(p, event, &added))
         return STATUS_INSUFFICIENT_RESOURCES;
-    call->async = async_call_begin(p, routine, done, context, connector_on_established);
-    return STATUS_SUCCESS;
+    connector_call_begin(&call, p, routine, PHASE_COMPLETE);
+    connector_call_begin_async(&call, done, context);
+    NDK_FN_REQUEST_COMPLETION real_done = async_call_routine(call.async, done);
+    void *real_context = async_call_context(call.async, context);
+    if (event.is_ex)
+        status = real->Dispatch->NdkCompleteConnectEx(real, added ? connector_on_disconnect_event_ex : NULL, added,
+                                                      real_done, real_context);
+    else
+        status = real->Dispatch->NdkCompleteConnect(real, added ? connector_on_disconnect_event : NULL, added,
+                                                    real_done, real_context);
+    return connector_call_end(&call, status);
 }
 
 static NTSTATUS verify_connector_complete_connect(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK event,
                                                   PVOID event_context, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     const struct disconnect_event plain = { .plain = event, .context = event_context };
-    struct establish_call c;
-    NTSTATUS status = connector_begin_establish(&c, pub, "NdkCompleteConnect", plain, done, context);
+    PROXY_CALL(p, pub, "NdkCompleteConnect");
 
-    if (status != STATUS_SUCCESS)
-        return status;
-    status = c.real->Dispatch->NdkCompleteConnect(c.real, c.event ? connector_on_disconnect_event : NULL, c.event,
-                                                  async_call_routine(c.async, done),
-                                                  async_call_context(c.async, context));
-    return async_call_end(c.async, status);
+    return connector_complete_connect(p, "NdkCompleteConnect", plain, done, context);
 }
 
 static NTSTATUS verify_connector_complete_connect_ex(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event,
                                                      PVOID event_context, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    const struct disconnect_event ex = { .ex = event, .context = event_context };
-    struct establish_call c;
-    NTSTATUS status = connector_begin_establish(&c, pub, "NdkCompleteConnectEx", ex, done, context);
+    const struct disconnect_event ex = { .is_ex = true, .ex = event, .context = event_context };
+    PROXY_CALL(p, pub, "NdkCompleteConnectEx");
 
-    if (status != STATUS_SUCCESS)
-        return status;
-    status = c.real->Dispatch->NdkCompleteConnectEx(c.real, c.event ? connector_on_disconnect_event_ex : NULL, c.event,
-                                                    async_call_routine(c.async, done),
-                                                    async_call_context(c.async, context));
-    return async_call_end(c.async, status);
+    return connector_complete_connect(p, "NdkCompleteConnectEx", ex, done, context);
+}
+
+struct accept {
+    NDK_QP *qp;
+    ULONG inbound, outbound;
+    void *data;
+    ULONG data_length;
+    struct disconnect_event event;
+};
+
+static NTSTATUS connector_accept(struct proxy *p, const char *routine, const struct accept *a,
+                                 NDK_FN_REQUEST_COMPLETION done, PVOID context)
+{
+    NDK_CONNECTOR *real = p ? p->real : NULL;
+    struct disconnect_event *added;
+    struct connector_call call;
+    NTSTATUS status;
+
+    if (!real)
+        return STATUS_INVALID_DEVICE_STATE;
+    if (!connector_add_event(p, a->event, &added))
+        return STATUS_INSUFFICIENT_RESOURCES;
+    connector_call_begin(&call, p, routine, PHASE_ACCEPT);
+    connector_call_check_data(&call, a->data, a->data_length, proxy_adapter_info(p)->MaxCalleeData);
+    NDK_QP *real_qp = connector_call_use_qp(&call, a->qp);
+    connector_call_begin_async(&call, done, context);
+    NDK_FN_REQUEST_COMPLETION real_done = async_call_routine(call.async, done);
+    void *real_context = async_call_context(call.async, context);
+    if (a->event.is_ex)
+        status = real->Dispatch->NdkAcceptEx(real, real_qp, a->inbound, a->outbound, a->data, a->data_length,
+                                             added ? connector_on_disconnect_event_ex : NULL, added, real_done,
+                                             real_context);
+    else
+        status = real->Dispatch->NdkAccept(real, real_qp, a->inbound, a->outbound, a->data, a->data_length,
+                                           added ? connector_on_disconnect_event : NULL, added, real_done,
+                                           real_context);
+    return connector_call_end(&call, status);
 }
 
 static NTSTATUS verify_connector_accept(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound, CONST PVOID data,
                                         ULONG data_length, NDK_FN_DISCONNECT_EVENT_CALLBACK event, PVOID event_context,
                                         NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    const struct disconnect_event plain = { .plain = event, .context = event_context };
-    struct establish_call c;
-    NTSTATUS status = connector_begin_establish(&c, pub, "NdkAccept", plain, done, context);
+    const struct accept a = { qp, inbound, outbound, data, data_length, { .plain = event, .context = event_context } };
+    PROXY_CALL(p, pub, "NdkAccept");
 
-    if (status != STATUS_SUCCESS)
-        return status;
-    NDK_QP *real_qp = connector_set_qp((struct proxy *)pub, qp, "NdkAccept");
-    status = c.real->Dispatch->NdkAccept(c.real, real_qp, inbound, outbound, data, data_length,
-                                         c.event ? connector_on_disconnect_event : NULL, c.event,
-                                         async_call_routine(c.async, done), async_call_context(c.async, context));
-    return async_call_end(c.async, status);
+    return connector_accept(p, "NdkAccept", &a, done, context);
 }
 
 static NTSTATUS verify_connector_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound,
@@ -241,35 +154,44 @@ static NTSTATUS verify_connector_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG
                                            NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event, PVOID event_context,
                                            NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    const struct disconnect_event ex = { .ex = event, .context = event_context };
-    struct establish_call c;
-    NTSTATUS status = connector_begin_establish(&c, pub, "NdkAcceptEx", ex, done, context);
+    const struct disconnect_event ex = { .is_ex = true, .ex = event, .context = event_context };
+    const struct accept a = { qp, inbound, outbound, data, data_length, ex };
+    PROXY_CALL(p, pub, "NdkAcceptEx");
 
-    if (status != STATUS_SUCCESS)
-        return status;
-    NDK_QP *real_qp = connector_set_qp((struct proxy *)pub, qp, "NdkAcceptEx");
-    status = c.real->Dispatch->NdkAcceptEx(c.real, real_qp, inbound, outbound, data, data_length,
-                                           c.event ? connector_on_disconnect_event_ex : NULL, c.event,
-                                           async_call_routine(c.async, done), async_call_context(c.async, context));
-    return async_call_end(c.async, status);
+    return connector_accept(p, "NdkAcceptEx", &a, done, context);
 }
 
 static NTSTATUS verify_connector_reject(NDK_CONNECTOR *pub, CONST PVOID data, ULONG length)
 {
     PROXY_CALL(p, pub, "NdkReject");
     NDK_CONNECTOR *real = p ? p->real : NULL;
+    struct connector_call call;
 
-    return real ? real->Dispatch->NdkReject(real, data, length) : STATUS_INVALID_DEVICE_STATE;
+    if (!real)
+        return STATUS_INVALID_DEVICE_STATE;
+    connector_call_begin(&call, p, "NdkReject", PHASE_REJECT);
+    connector_call_check_data(&call, data, length, proxy_adapter_info(p)->MaxCalleeData);
+    return connector_call_end(&call, real->Dispatch->NdkReject(real, data, length));
 }
 
+/*
+ * After NdkAccept, the page of NdkGetConnectionData forbids the call. The page of NdkAccept names it as the way to the
+ * effective read limits, so a call for the limits alone is legal there.
+ */
 static NTSTATUS verify_connector_get_data(NDK_CONNECTOR *pub, ULONG *inbound, ULONG *outbound, PVOID data,
                                           ULONG *length)
 {
     PROXY_CALL(p, pub, "NdkGetConnectionData");
     NDK_CONNECTOR *real = p ? p->real : NULL;
+    struct connector_call call;
 
-    return real ? real->Dispatch->NdkGetConnectionData(real, inbound, outbound, data, length)
-                : STATUS_INVALID_DEVICE_STATE;
+    if (!real)
+        return STATUS_INVALID_DEVICE_STATE;
+    buffer_check(p, "NdkGetConnectionData", data, length ? *length : 0, "private data");
+    connector_call_begin(&call, p, "NdkGetConnectionData", PHASE_GET_DATA);
+    if (!data && ((struct connector *)p)->state.listener)
+        call.verdict = PHASE_LEGAL;
+    return connector_call_end(&call, real->Dispatch->NdkGetConnectionData(real, inbound, outbound, data, length));
 }
 
 static NTSTATUS verify_connector_local_address(NDK_CONNECTOR *pub, PSOCKADDR address, ULONG *length)
@@ -290,28 +212,18 @@ static NTSTATUS verify_connector_peer_address(NDK_CONNECTOR *pub, PSOCKADDR addr
                 : STATUS_INVALID_DEVICE_STATE;
 }
 
-/*
- * Called when NdkDisconnect has completed. STATUS_CONNECTION_INVALID means that there was no connection to end. After
- * any other status the connection has ended.
- */
-static void connector_on_disconnected(struct proxy *p, NTSTATUS status, void *subject)
-{
-    (void)subject;
-    if (status != STATUS_CONNECTION_INVALID)
-        connector_end_qp(p);
-}
-
 static NTSTATUS verify_connector_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     PROXY_CALL(p, pub, "NdkDisconnect");
     NDK_CONNECTOR *real = p ? p->real : NULL;
-    struct async_call *c;
+    struct connector_call call;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    c = async_call_begin(p, "NdkDisconnect", done, context, connector_on_disconnected);
-    return async_call_end(
-        c, real->Dispatch->NdkDisconnect(real, async_call_routine(c, done), async_call_context(c, context)));
+    connector_call_begin(&call, p, "NdkDisconnect", PHASE_DISCONNECT);
+    connector_call_begin_async(&call, done, context);
+    return connector_call_end(&call, real->Dispatch->NdkDisconnect(real, async_call_routine(call.async, done),
+                                                                   async_call_context(call.async, context)));
 }
 
 static const NDK_CONNECTOR_DISPATCH connector_dispatch = {
@@ -336,8 +248,7 @@ struct proxy *connector_proxy_create(struct proxy *parent)
 
     if (!p)
         return NULL;
-    p->on_end = connector_end_qp;
-    p->on_free = connector_free;
+    connector_init((struct connector *)p, parent);
     return p;
 }
 

@@ -2,6 +2,7 @@
 /* Listeners and shared endpoints. */
 #include "verify/address.h"
 #include "verify/async_call.h"
+#include "verify/buffer.h"
 #include "verify/connector.h"
 
 /* ---- listeners ---- */
@@ -16,6 +17,7 @@ static NTSTATUS verify_listener_listen(NDK_LISTENER *pub, CONST PSOCKADDR addres
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    buffer_check(p, "NdkListen", address, length, "address");
     c = async_call_begin(p, "NdkListen", done, context, NULL);
     return async_call_end(c, real->Dispatch->NdkListen(real, address_to_provider(address, length, &at), length,
                                                        async_call_routine(c, done), async_call_context(c, context)));
@@ -52,6 +54,16 @@ static void listener_ignore_close(PVOID context)
     (void)context;
 }
 
+/* Stores the peer's address in the connector's proxy. */
+static void listener_set_peer(struct proxy *p, NDK_CONNECTOR *real)
+{
+    struct mapped_address peer;
+    ULONG length = sizeof peer.bytes;
+
+    if (verify_on() && NT_SUCCESS(real->Dispatch->NdkGetPeerAddress(real, (PSOCKADDR)(void *)peer.bytes, &length)))
+        connector_set_peer(p, peer.bytes, length);
+}
+
 static void listener_on_connect_event(PVOID listener, NDK_CONNECTOR *real)
 {
     struct proxy *l = listener, *p = connector_proxy_create(l);
@@ -61,6 +73,7 @@ static void listener_on_connect_event(PVOID listener, NDK_CONNECTOR *real)
         return;
     }
     proxy_set_real(p, real);
+    listener_set_peer(p, real);
     proxy_insert(p);
     call_set_completed(l);
     PROXY_CALLBACK(l->adapter, "NdkConnectEventCallback", l->notify.connect, l->context, (NDK_CONNECTOR *)p);
@@ -117,6 +130,7 @@ NTSTATUS verify_create_shared_endpoint(NDK_ADAPTER *pub, CONST PSOCKADDR address
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    buffer_check(parent, routine, address, length, "address");
     p = proxy_create(sizeof *p, NdkObjectTypeSharedEndpoint, &endpoint_dispatch, parent);
     if (!p)
         return STATUS_INSUFFICIENT_RESOURCES;

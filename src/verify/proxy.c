@@ -41,6 +41,8 @@ void proxy_set_report_object(const struct proxy *p)
     int n = 0;
 
     report_set_object(&(struct report_object){ p, type_names[p->type], &p->created_by, { NULL } });
+    if (p->add_notes)
+        p->add_notes(p);
     for (unsigned i = count < CALL_HISTORY ? 0 : count - CALL_HISTORY; i < count; i++) {
         const char *routine = atomic_load(&p->history.last[i % CALL_HISTORY].routine);
 

@@ -42,7 +42,8 @@ struct proxy {
     void (*on_closing)(struct proxy *p); /* called before the provider's close; may be NULL */
     void (*on_end)(struct proxy *p);     /* called when the object is closed or its creation failed; may be NULL */
     void (*on_free)(struct proxy *p);    /* called before the proxy is freed; may be NULL */
-    TAILQ_ENTRY(proxy) list;             /* in the list of open proxies, then in the list of closed proxies */
+    void (*add_notes)(const struct proxy *p); /* adds lines to the object's history in a report; may be NULL */
+    TAILQ_ENTRY(proxy) list;                  /* in the list of open proxies, then in the list of closed proxies */
     bool watched; /* may use the consumer's memory; watched proxies come first in the list of open proxies */
     struct stack created_by, closed_by;
 

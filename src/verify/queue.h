@@ -30,6 +30,7 @@ struct queue {
     struct queue *srq;
     struct queue *cq[QUEUE_USES];   /* its completion queues; NULL: none */
     struct queue *next[QUEUE_USES]; /* links in `pairs` of its completion queues */
+    const void *connected_by; /* the connector that established a connection first, or NULL; under the proxies' lock */
     atomic_bool disconnected;
     uint64_t closed_as; /* number in the order of closes, from 1; 0: not closed; under the proxies' lock */
     /* Only a completion queue uses these. */

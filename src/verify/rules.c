@@ -84,6 +84,37 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "An NDK consumer will not call NdkCloseObject for an NDK_ADAPTER object (which is a blocking "
                     "call) from inside a consumer callback function.",
         .advice = "Signal a thread or queue a work item that closes the adapter." },
+    [RULE_QUEUE_PAIR_REUSED] = { .name = "queue-pair-reused", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A queue pair and a connector serve one connection, and are not used for another one.",
+        .page = "networkdirect-disconnect-scheme",
+        .sentence = "A disconnected QP or connector cannot be reused by the consumer.",
+        .advice = "Close both, and create new ones for the next connection." },
+    [RULE_CONNECTOR_PHASE] = { .name = "connector-phase", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A connector goes through connect, complete and disconnect, or through accept and disconnect. NdkReject "
+                "is called in place of complete or accept.",
+        .page = "nc-ndkpi-ndk_fn_complete_connect",
+        .sentence = "The NdkCompleteConnect function completes a connection request that was initiated by a "
+                    "previous call to the NdkConnect (NDK_FN_CONNECT) function. The NDK consumer calls "
+                    "NdkCompleteConnect after the peer accepts the connection request.",
+        .advice = "Wait for the completion of the call before, and check its status. To give up, close the connector." },
+    [RULE_CONNECTION_DATA_PHASE] = { .name = "connection-data-phase", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "NdkGetConnectionData is called between request and NdkAccept, or between NdkConnect's completion "
+                "and NdkCompleteConnect.",
+        .page = "nc-ndkpi-ndk_fn_get_connection_data",
+        .sentence = "An NDK consumer will not call this function after it calls the NDK_FN_ACCEPT function on the "
+                    "passive side or the NDK_FN_COMPLETE_CONNECT function on the active side.",
+        .advice = "Read private data and read limits before you accept or complete, and keep a copy." },
+    [RULE_PRIVATE_DATA_LENGTH] = { .name = "private-data-length", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "Private data is at most MaxCallerData bytes with a connect, MaxCalleeData with an accept or reject.",
+        .page = "ns-ndkinfo-ndk_adapter_info",
+        .sentence = "The maximum size, in bytes, of the private data that can be sent with a connect request.",
+        .advice = "Limit the data to the adapter's values, and send the rest as a message." },
+    [RULE_BUFFER_MISSING] = { .name = "buffer-missing", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A buffer with a length above zero is not NULL.",
+        .page = "nc-ndkpi-ndk_fn_get_connection_data",
+        .sentence = "If pPrivateData is NULL and *pPrivateDataLength is greater than zero, this is an invalid "
+                    "request. A consumer must never do this.",
+        .advice = "Pass the buffer, or set the length to zero." },
     [RULE_LAM_RELEASED] = { .name = "ndk-lam-released", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A logical address mapping is released when all work requests that use it have completed.",
         .page = "nc-ndkpi-ndk_fn_release_lam",

@@ -19,6 +19,11 @@ enum verify_rule {
     RULE_CLOSED_TWICE,              /* p1 object, p2 type */
     RULE_CLOSED_USED,               /* p1 object, p2 type */
     RULE_ADAPTER_CLOSE_IN_CALLBACK, /* p1 adapter */
+    RULE_QUEUE_PAIR_REUSED,         /* p1 queue pair or connector, p2 type, p3 the connector that used it first */
+    RULE_CONNECTOR_PHASE,           /* p1 connector, p2 phase, p3 status of the call */
+    RULE_CONNECTION_DATA_PHASE,     /* p1 connector, p2 phase, p3 status of the call */
+    RULE_PRIVATE_DATA_LENGTH,       /* p1 connector, p2 length, p3 limit */
+    RULE_BUFFER_MISSING,            /* p1 object, p2 length */
     RULE_LAM_RELEASED,             /* mapping released while a posted request uses it: p1 mapping, p2 logical address */
     RULE_READ_SINK_RIGHT,          /* p1 queue pair, p2 SGE, p3 token, p4 region, or 0 for the privileged token */
     RULE_LOCAL_WRITE_RIGHT,        /* p1 queue pair or SRQ, p2 SGE, p3 token, p4 region */

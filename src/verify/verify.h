@@ -20,6 +20,7 @@
  *   queue.h, posted.h            queues, and the records of posted requests
  *   tokens.h, region.h           tokens of memory, regions and windows, and the requests that make and end tokens
  *   logical.h, mdl_chain.h       logical addresses of mappings; MDL chains
+ *   connector_phase.h            the phases of a connector, and the calls that are legal in each
  *
  * The host is the program that the consumer runs in. The layer calls the host through the table in host.h. The host
  * calls verify_find_use before it frees memory of the consumer. The host of a driver is the kernel surface (src/wdk),
@@ -31,7 +32,8 @@
  *
  * The kernel surface is compiled with include/wdk: WCHAR has 16 bits, AF_INET6 is 23, bit fields are laid out as
  * Windows does. No such type crosses into this layer: NDK's structures contain none, and ndkpi.h and ndkinfo.h assert
- * the structures' sizes with both sets of headers. The layer does not read a sockaddr, only passes it on.
+ * the structures' sizes with both sets of headers. The layer reads a sockaddr only on the provider's side,
+ * where its format is the system's.
  */
 #ifndef VERIFY_VERIFY_H
 #define VERIFY_VERIFY_H

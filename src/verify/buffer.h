@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* The rule buffer-missing. */
+#ifndef VERIFY_BUFFER_H
+#define VERIFY_BUFFER_H
+
+#include "verify/proxy.h"
+
+/* Reports a buffer that is NULL. `count` is the consumer's length or number of elements, `what` for example "SGL". */
+void buffer_report_missing(const struct proxy *p, const char *routine, const char *what, uint64_t count);
+
+/* Reports the call of `routine` on p if the buffer is NULL although count is not 0. */
+static inline void buffer_check(const struct proxy *p, const char *routine, const void *buffer, uint64_t count,
+                                const char *what)
+{
+    if (!buffer && count && verify_on())
+        buffer_report_missing(p, routine, what, count);
+}
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls on connectors, their results, and the phase that follows from both: see connector_phase.c for the phases.
+ *
+ * A call that breaks a rule about phases is reported after the provider has returned, and only if the phase is still the
+ * same. So a call that races with a completion or with the peer is not reported.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "verify/address.h"
+#include "verify/buffer.h"
+#include "verify/connector_call.h"
+#include "verify/queue.h"
+
+/* ---- phases ---- */
+
+static uint64_t connector_now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Requires the proxies' lock. */
+static void connector_set_phase(struct connector *c, enum phase phase)
+{
+    if (c->state.phase == phase)
+        return;
+    c->state.phase = phase;
+    c->state.since_ns = connector_now_ns();
+    c->steps++;
+}
+
+static void connector_handle(struct connector *c, enum phase_event event)
+{
+    proxy_lock_all();
+    connector_set_phase(c, phase_cell(c->state.phase, event).next);
+    proxy_unlock_all();
+}
+
+void connector_get_state(const struct proxy *p, struct connector_state *state)
+{
+    proxy_lock_all();
+    *state = ((const struct connector *)p)->state;
+    proxy_unlock_all();
+}
+
+void connector_set_peer(struct proxy *p, const void *address, size_t length)
+{
+    struct connector_state *state = &((struct connector *)p)->state;
+    char text[CONNECTOR_PEER_TEXT];
+
+    address_print(text, sizeof text, address, length);
+    proxy_lock_all();
+    memcpy(state->peer, text, sizeof text);
+    proxy_unlock_all();
+}
+
+void connector_call_set_destination(const struct connector_call *call, const void *address, size_t length)
+{
+    if (call->moved)
+        connector_set_peer(call->p, address, length);
+}
+
+/* ---- calls that depend on the phase ---- */
+
+void connector_call_begin(struct connector_call *call, struct proxy *p, const char *routine, enum phase_event event)
+{
+    struct connector *c = (struct connector *)p;
+
+    proxy_lock_all();
+    struct phase_cell cell = phase_cell(c->state.phase, event);
+    *call = (struct connector_call){ .p = p,
+                                     .routine = routine,
+                                     .event = event,
+                                     .before = c->state.phase,
+                                     .verdict = cell.verdict,
+                                     .moved = cell.next != c->state.phase };
+    connector_set_phase(c, cell.next);
+    call->steps = c->steps;
+    proxy_unlock_all();
+}
+
+static void connector_call_check(const struct connector_call *call, bool refused, NTSTATUS status)
+{
+    struct connector *c = (struct connector *)call->p;
+
+    if (call->verdict == PHASE_LEGAL || (call->verdict == PHASE_WRONG_IF_REFUSED && !refused) || !verify_on())
+        return;
+    proxy_lock_all();
+    bool changed = c->steps != call->steps;
+    proxy_unlock_all();
+    if (changed)
+        return;
+    proxy_set_report_object(call->p);
+    if (call->verdict == PHASE_WRONG_REUSE) {
+        report_breach(&verify_rules[RULE_QUEUE_PAIR_REUSED], call->routine, (uintptr_t)c, NdkObjectTypeConnector,
+                      (uintptr_t)c, 0, "NDK_CONNECTOR %p has had a connection: %s", (const void *)c,
+                      phase_text(call->before));
+        return;
+    }
+    enum verify_rule rule = call->event == PHASE_GET_DATA ? RULE_CONNECTION_DATA_PHASE : RULE_CONNECTOR_PHASE;
+    report_breach(&verify_rules[rule], call->routine, (uintptr_t)c, call->before, (uint32_t)status, 0,
+                  "%s (the provider returned 0x%08x)", phase_text(call->before), (unsigned)status);
+}
+
+NTSTATUS connector_call_end(struct connector_call *call, NTSTATUS status)
+{
+    bool refused = status != STATUS_PENDING && !NT_SUCCESS(status) && status != STATUS_BUFFER_TOO_SMALL;
+
+    if (refused && call->event != PHASE_CONNECT) {
+        async_call_set_subject(call->async, NULL);
+        if (call->moved)
+            connector_handle((struct connector *)call->p, PHASE_NOT_STARTED);
+    }
+    status = async_call_end(call->async, status);
+    /* STATUS_CONNECTION_ABORTED of NdkReject: the peer has given up before. */
+    if (call->event == PHASE_REJECT && (NT_SUCCESS(status) || status == STATUS_CONNECTION_ABORTED))
+        connector_handle((struct connector *)call->p, PHASE_REJECT_DONE);
+    connector_call_check(call, refused, status);
+    return status;
+}
+
+/* ---- disconnect events ---- */
+
+/* Called before the consumer's disconnect routine. */
+static void connector_on_peer_ended(struct connector *c)
+{
+    call_set_completed(&c->p);
+    proxy_lock_all();
+    c->state.peer_ended = true;
+    connector_set_phase(c, phase_cell(c->state.phase, PHASE_PEER_ENDED).next);
+    proxy_unlock_all();
+}
+
+void connector_on_disconnect_event(PVOID context)
+{
+    const struct disconnect_event *event = context;
+
+    connector_on_peer_ended(event->connector);
+    PROXY_CALLBACK(event->connector->p.adapter, "NdkDisconnectEventCallback", event->plain, event->context);
+}
+
+void connector_on_disconnect_event_ex(PVOID context, ULONG reason)
+{
+    const struct disconnect_event *event = context;
+
+    connector_on_peer_ended(event->connector);
+    PROXY_CALLBACK(event->connector->p.adapter, "NdkDisconnectEventCallbackEx", event->ex, event->context, reason);
+}
+
+bool connector_add_event(struct proxy *p, struct disconnect_event event, struct disconnect_event **added)
+{
+    struct connector *c = (struct connector *)p;
+
+    *added = NULL;
+    if (!event.plain && !event.ex)
+        return true;
+    *added = malloc(sizeof **added);
+    if (!*added)
+        return false;
+    **added = event;
+    proxy_lock_all();
+    (*added)->connector = c;
+    (*added)->next = c->events;
+    c->events = *added;
+    proxy_unlock_all();
+    return true;
+}
+
+/* ---- queue pairs ---- */
+
+NDK_QP *connector_call_use_qp(const struct connector_call *call, NDK_QP *qp)
+{
+    struct connector *c = (struct connector *)call->p;
+    struct queue *q = (struct queue *)qp;
+    NDK_QP *real = PROXY_REAL(qp, call->routine);
+    struct proxy *before = NULL;
+
+    if (!real)
+        return NULL;
+    proxy_lock_all();
+    const void *first = q->connected_by;
+    if (call->moved) {
+        before = c->qp;
+        c->qp = &q->p;
+        proxy_ref(c->qp);
+    }
+    proxy_unlock_all();
+    if (before)
+        proxy_unref(before);
+    if (first && call->moved && verify_on()) {
+        proxy_set_report_object(&q->p);
+        report_breach(&verify_rules[RULE_QUEUE_PAIR_REUSED], call->routine, (uintptr_t)qp, NdkObjectTypeQp,
+                      (uintptr_t)first, 0, "NDK_QP %p has had a connection, of NDK_CONNECTOR %p", (const void *)qp,
+                      first);
+    }
+    return real;
+}
+
+/* Called when the connection has ended: marks the queue pair, because all of its requests have completed. */
+static void connector_end_qp(struct proxy *p)
+{
+    struct connector *c = (struct connector *)p;
+
+    proxy_lock_all();
+    if (c->qp && ((struct queue *)c->qp)->connected_by == c)
+        queue_set_disconnected(c->qp);
+    proxy_unlock_all();
+}
+
+/* ---- results of calls; `subject` is NULL if the result does not count ---- */
+
+static void connector_on_connected(struct proxy *p, NTSTATUS status, void *subject)
+{
+    if (subject)
+        connector_handle((struct connector *)p, NT_SUCCESS(status) ? PHASE_CONNECT_DONE : PHASE_CONNECT_FAILED);
+}
+
+static void connector_on_established(struct proxy *p, NTSTATUS status, void *subject)
+{
+    struct connector *c = (struct connector *)p;
+
+    if (subject)
+        connector_handle(c, NT_SUCCESS(status) ? PHASE_ESTABLISH_DONE : PHASE_ESTABLISH_FAILED);
+    if (!NT_SUCCESS(status))
+        return;
+    proxy_lock_all();
+    if (c->qp && !((struct queue *)c->qp)->connected_by)
+        ((struct queue *)c->qp)->connected_by = c;
+    proxy_unlock_all();
+}
+
+/*
+ * Called when NdkDisconnect has completed. STATUS_CONNECTION_INVALID means that there was no connection to end. After
+ * any other status the connection has ended.
+ */
+static void connector_on_disconnected(struct proxy *p, NTSTATUS status, void *subject)
+{
+    if (subject)
+        connector_handle((struct connector *)p, PHASE_DISCONNECT_DONE);
+    if (status != STATUS_CONNECTION_INVALID)
+        connector_end_qp(p);
+}
+
+void connector_call_begin_async(struct connector_call *call, NDK_FN_REQUEST_COMPLETION done, void *context)
+{
+    async_call_completed *on_completed = call->event == PHASE_CONNECT      ? connector_on_connected
+                                         : call->event == PHASE_DISCONNECT ? connector_on_disconnected
+                                                                           : connector_on_established;
+
+    call->async = async_call_begin(call->p, call->routine, done, context, on_completed);
+    if (call->moved || call->verdict == PHASE_WRONG_IF_REFUSED)
+        async_call_set_subject(call->async, call->p);
+    if (call->moved && !call->async) {
+        proxy_lock_all();
+        connector_set_phase((struct connector *)call->p, PHASE_UNKNOWN);
+        proxy_unlock_all();
+    }
+}
+
+/* ---- private data ---- */
+
+void connector_call_check_data(const struct connector_call *call, const void *data, ULONG length, ULONG limit)
+{
+    buffer_check(call->p, call->routine, data, length, "private data");
+    if (!data || !limit || length <= limit || !verify_on())
+        return;
+    proxy_set_report_object(call->p);
+    report_breach(&verify_rules[RULE_PRIVATE_DATA_LENGTH], call->routine, (uintptr_t)call->p, length, limit, 0,
+                  "%u bytes of private data, but the adapter's limit is %u", (unsigned)length, (unsigned)limit);
+}
+
+/* ---- lifetime and reports ---- */
+
+static void connector_free(struct proxy *p)
+{
+    struct connector *c = (struct connector *)p;
+
+    for (struct disconnect_event *event = c->events, *next; event; event = next) {
+        next = event->next;
+        free(event);
+    }
+    if (c->qp)
+        proxy_unref(c->qp);
+}
+
+static void connector_add_notes(const struct proxy *p)
+{
+    struct connector_state state;
+
+    connector_get_state(p, &state);
+    bool established = phase_was_established(state.phase);
+    const char *passive = established ? "accepted from" : "requested by";
+    const char *active = established ? "connected to" : "connects to";
+    if (state.peer[0])
+        report_add_note("%s %s", state.listener ? passive : active, state.peer);
+    report_add_note("for %llu ms: %s", (unsigned long long)((connector_now_ns() - state.since_ns) / 1000000),
+                    phase_text(state.phase));
+}
+
+void connector_init(struct connector *c, struct proxy *parent)
+{
+    c->p.add_notes = connector_add_notes;
+    c->p.on_end = connector_end_qp;
+    c->p.on_free = connector_free;
+    c->state.since_ns = connector_now_ns();
+    if (parent->type == NdkObjectTypeListener) {
+        c->state.phase = PHASE_REQUESTED;
+        c->state.listener = parent;
+    }
+}
