@@ -31,7 +31,8 @@ static bool elf_read(int fd, void *to, size_t size, uint64_t at)
 
 static bool elf_is_supported(const elf_header *h)
 {
-    return !memcmp(h->e_ident, ELFMAG, SELFMAG) && h->e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) &&
+    return !memcmp(h->e_ident, ELFMAG, SELFMAG) &&
+           h->e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) &&
            h->e_phentsize == sizeof(elf_segment) && h->e_shentsize == sizeof(elf_section);
 }
 
@@ -80,8 +81,8 @@ static bool elf_is_function_at(const elf_entry *entry, uintptr_t address)
 {
     unsigned type = entry->st_info & 0xf;
 
-    return (type == STT_FUNC || type == STT_GNU_IFUNC) && entry->st_shndx != SHN_UNDEF &&
-           address >= entry->st_value && address - entry->st_value < entry->st_size;
+    return (type == STT_FUNC || type == STT_GNU_IFUNC) && entry->st_shndx != SHN_UNDEF && address >= entry->st_value &&
+           address - entry->st_value < entry->st_size;
 }
 
 /* Sets *found to the first function that contains the address. */
