@@ -139,6 +139,22 @@ static bool logical_has_page(const struct logical_pages *l, uint64_t number)
     return false;
 }
 
+ULONG logical_find_foreign(struct logical_pages *l, const NDK_LOGICAL_ADDRESS *pages, ULONG count)
+{
+    ULONG i = 0;
+
+    spin_lock(&l->lock);
+    for (; i < count && !l->is_incomplete; i++) {
+        uint64_t address = (uint64_t)pages[i].QuadPart;
+
+        if (address % PAGE_SIZE || !l->buckets || !logical_has_page(l, address / PAGE_SIZE))
+            break;
+    }
+    i = l->is_incomplete ? count : i;
+    spin_unlock(&l->lock);
+    return i;
+}
+
 bool logical_contains(struct logical_pages *l, uint64_t address, uint64_t length)
 {
     bool contains;

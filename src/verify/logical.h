@@ -33,6 +33,10 @@ void logical_add(struct logical_pages *l, const NDK_LOGICAL_ADDRESS_MAPPING *lam
 void logical_set_incomplete(struct logical_pages *l);
 /* Removes a mapping before NdkReleaseLAM. Does nothing if the mapping is not known. */
 void logical_remove(struct logical_pages *l, const NDK_LOGICAL_ADDRESS_MAPPING *lam);
+/*
+ * Returns the index of the first page that is not aligned or belongs to no mapping. Returns `count` if there is none.
+ */
+ULONG logical_find_foreign(struct logical_pages *l, const NDK_LOGICAL_ADDRESS *pages, ULONG count);
 /* Returns true if the first and the last byte of the range are in pages of mappings. length must not be 0. */
 bool logical_contains(struct logical_pages *l, uint64_t address, uint64_t length);
 

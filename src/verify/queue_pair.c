@@ -108,6 +108,7 @@ static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, 
     NDK_MR *region = PROXY_REAL(mr, "NdkFastRegister");
     struct fast_registration f = { .region = (struct region *)proxy_of(mr, region),
                                    .page_count = page_count,
+                                   .pages = pages,
                                    .fbo = fbo,
                                    .flags = flags,
                                    .length = length,
@@ -121,7 +122,7 @@ static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, 
         post.pages = pages;
         post.page_count = page_count;
     }
-    region_begin_fast_register(&f);
+    region_begin_fast_register(&f, called);
     queue_begin_post(qp, QUEUE_INITIATE, &post);
     status = real->Dispatch->NdkFastRegister(real, post.passed, region, page_count, pages, fbo, length, base, flags);
     region_end_fast_register(&f, called, status);

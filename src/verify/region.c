@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The checks of the requests that register and invalidate regions and bind windows: see region.h. */
 #include "base/range.h"
+#include "verify/logical.h"
 #include "verify/region.h"
 
 enum { REMOTE_WRITE_ONLY = NDK_OP_FLAG_ALLOW_REMOTE_WRITE & ~NDK_OP_FLAG_ALLOW_LOCAL_WRITE };
@@ -58,7 +59,28 @@ static bool fast_register_base_is_wrong(const struct fast_registration *f)
     return f->base < f->fbo || (f->base - f->fbo) % PAGE_SIZE != 0;
 }
 
-/* Returns the rule that the request breaks, or VERIFY_RULES if it breaks none. */
+/* Returns how many pages the registered bytes lie in. The provider does not use the others. */
+static ULONG fast_register_used_pages(const struct fast_registration *f)
+{
+    return (ULONG)((f->fbo + f->length + PAGE_SIZE - 1) / PAGE_SIZE);
+}
+
+static void fast_register_check_pages(const struct fast_registration *f, const struct proxy *qp)
+{
+    ULONG used = fast_register_used_pages(f), i;
+    long long address;
+
+    i = f->pages ? logical_find_foreign(proxy_logical_pages(qp), f->pages, used) : used;
+    if (i == used)
+        return;
+    address = f->pages[i].QuadPart;
+    proxy_set_report_object(&f->region->p);
+    report_breach(&verify_rules[RULE_FAST_REGISTER_ADDRESS], "NdkFastRegister", (uintptr_t)f->region, i,
+                  (uint64_t)address, 0, "page %u has the address 0x%llx, which is %s", i, (unsigned long long)address,
+                  address % PAGE_SIZE ? "not aligned" : "in no mapping");
+}
+
+/* Returns the rule that the request breaks, or VERIFY_RULES if it breaks none. The pages are not checked. */
 static enum verify_rule fast_register_check(const struct fast_registration *f, ULONG max_pages, bool remote)
 {
     if (!max_pages)
@@ -102,7 +124,7 @@ static void fast_register_report(const struct fast_registration *f, enum verify_
                       mr);
 }
 
-void region_begin_fast_register(const struct fast_registration *f)
+void region_begin_fast_register(const struct fast_registration *f, const struct proxy *qp)
 {
     struct region *r = f->region;
     enum verify_rule broken;
@@ -121,7 +143,9 @@ void region_begin_fast_register(const struct fast_registration *f)
     if (!verify_on() || unsure)
         return;
     broken = fast_register_check(f, max_pages, remote);
-    if (broken != VERIFY_RULES)
+    if (broken == VERIFY_RULES)
+        fast_register_check_pages(f, qp);
+    else
         fast_register_report(f, broken, max_pages);
 }
 
@@ -171,25 +195,68 @@ void region_end_fast_register(const struct fast_registration *f, const struct pr
 
 /* ---- NdkInvalidate ---- */
 
+/*
+ * Returns the token of the region's newest registration if that registration has ended and the consumer knows it.
+ * Otherwise returns NULL. Requires the lock.
+ */
+static const struct token *region_find_ended(const struct region *r)
+{
+    const struct token *ended = NULL;
+
+    if (r->unsure || r->posting > 0)
+        return NULL;
+    for (int i = 0; i < REGION_TOKENS; i++) {
+        const struct token *t = &r->tokens[i];
+
+        if (t->state == TOKEN_UNUSED || t->number != r->registration)
+            continue;
+        if (t->state != TOKEN_ENDED)
+            return NULL;
+        ended = t;
+    }
+    return ended;
+}
+
+static void report_invalidated_twice(const struct region *r, const struct token *ended)
+{
+    proxy_set_report_object(&r->p);
+    report_breach(&verify_rules[RULE_INVALIDATE_TWICE], "NdkInvalidate", (uintptr_t)r, ended->value, 0, 0,
+                  "NDK_MR %p is not registered any more: its token 0x%x is one that %s", (const void *)r, ended->value,
+                  ended->end);
+}
+
+/* Returns the number of the region's newest registration. Sets *wrong if it was never registered by a request. */
+static uint64_t region_check_invalidate(const struct region *r, bool *wrong)
+{
+    struct token ended = { .state = TOKEN_UNUSED };
+    const struct token *found;
+    uint64_t number;
+
+    region_lock(r);
+    number = r->registration;
+    *wrong = !r->unsure && r->posting == 0 && !r->was_posted;
+    found = *wrong ? NULL : region_find_ended(r);
+    if (found)
+        ended = *found;
+    region_unlock(r);
+    if (ended.state != TOKEN_UNUSED && verify_on())
+        report_invalidated_twice(r, &ended);
+    return number;
+}
+
 uint64_t region_begin_invalidate(struct proxy *mr_or_mw)
 {
     struct region *r = (struct region *)mr_or_mw;
     uint64_t number = 0;
-    bool wrong = false;
+    bool wrong = true;
 
     if (!mr_or_mw)
         return 0;
     proxy_ref(mr_or_mw); /* until region_end_invalidate */
-    if (mr_or_mw->type == NdkObjectTypeMr) {
-        region_lock(r);
-        number = r->registration;
-        wrong = !r->unsure && r->posting == 0 && !r->was_posted;
-        region_unlock(r);
-    } else if (mr_or_mw->type == NdkObjectTypeMw) {
+    if (mr_or_mw->type == NdkObjectTypeMr)
+        number = region_check_invalidate(r, &wrong);
+    else if (mr_or_mw->type == NdkObjectTypeMw)
         wrong = !atomic_load(&((const struct window *)mr_or_mw)->was_bound);
-    } else {
-        wrong = true;
-    }
     if (wrong && verify_on()) {
         proxy_set_report_object(mr_or_mw);
         report_breach(&verify_rules[RULE_INVALIDATE_KIND], "NdkInvalidate", (uintptr_t)mr_or_mw, mr_or_mw->type,

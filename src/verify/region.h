@@ -60,10 +60,11 @@ void region_on_closing(struct proxy *p);
 struct fast_registration {
     struct region *region;
     ULONG page_count, fbo, flags;
+    const NDK_LOGICAL_ADDRESS *pages;
     uint64_t length, base;
 };
 
-void region_begin_fast_register(const struct fast_registration *f);
+void region_begin_fast_register(const struct fast_registration *f, const struct proxy *qp);
 void region_end_fast_register(const struct fast_registration *f, const struct proxy *qp, NTSTATUS status);
 /* Returns the number of the region's newest registration, for region_end_invalidate. */
 uint64_t region_begin_invalidate(struct proxy *mr_or_mw);

@@ -41,8 +41,10 @@ enum verify_rule {
     RULE_FAST_REGISTER_PAGES,      /* p1 region, p2 number of pages, p3 limit */
     RULE_FAST_REGISTER_LENGTH,     /* p1 region, p2 length, p3 number of pages, p4 first byte offset */
     RULE_FAST_REGISTER_BASE,       /* p1 region, p2 base address, p3 first byte offset */
+    RULE_FAST_REGISTER_ADDRESS,    /* p1 region, p2 index of the page, p3 its logical address */
     RULE_FAST_REGISTER_RIGHT,      /* p1 region, p2 flags */
     RULE_INVALIDATE_KIND,          /* p1 object, p2 type, p3 1 for a region of NdkRegisterMr */
+    RULE_INVALIDATE_TWICE,         /* p1 region or window, p2 token */
     RULE_WINDOW_RANGE,             /* p1 window, p2 region, p3 address, p4 length */
     RULE_WINDOW_SIZE,              /* p1 window, p2 length, p3 limit */
     RULE_WINDOW_RIGHT,             /* p1 window, p2 region, p3 flags */

@@ -128,8 +128,11 @@ void tokens_set(struct region *region, UINT32 value, enum token_state state, con
         token = tokens_pop_oldest(region);
         token->value = value;
         token->region = region;
+        token->number = region->registration;
+        token->reused = false;
         LIST_INSERT_HEAD(tokens_bucket(region_table(&region->p), value), token, link);
     }
+    token->reused = token->reused || (token->state != TOKEN_EARLY && token->number != region->registration);
     token->state = state;
     token->number = region->registration;
     token->end = NULL;
@@ -454,6 +457,15 @@ void tokens_check_write(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, 
 
 /* ---- results ---- */
 
+/* The peer has invalidated the token. If it is reused, the result may be about an earlier registration. */
+static void tokens_end_registration(const struct token *token)
+{
+    if (token->reused)
+        tokens_doubt(token->region);
+    else
+        tokens_end(token->region, token->number, NULL, "the peer has invalidated");
+}
+
 static void tokens_end_invalidated(const struct proxy *qp, UINT32 value)
 {
     struct token_table *t = region_table(qp);
@@ -463,7 +475,7 @@ static void tokens_end_invalidated(const struct proxy *qp, UINT32 value)
     if (t->buckets)
         LIST_FOREACH (token, tokens_bucket(t, value), link)
             if (token->value == value)
-                tokens_end(token->region, token->number, NULL, "the peer has invalidated");
+                tokens_end_registration(token);
     spin_unlock(&t->lock);
 }
 

@@ -40,6 +40,7 @@ struct token {
     struct region *region;
     UINT32 value;
     enum token_state state;
+    bool reused;       /* an earlier registration of the region had the same token */
     const char *end;   /* in TOKEN_ENDING and TOKEN_ENDED: what ended the registration, as the end of a sentence */
     uint64_t ended_by; /* in TOKEN_ENDING: serial of the queue pair */
     uint64_t number;   /* of the region's registration that made the token; a later one has a higher number */

@@ -240,6 +240,24 @@ CASE(fast_registration_with_a_wrong_base, 0)
     close_fast();
 }
 
+CASE(fast_registration_of_pages_without_a_mapping, 0)
+{
+    NDK_LOGICAL_ADDRESS pages[PAGES];
+
+    open_fast(PAGES, TRUE);
+    pages[0] = memory.lam->AdapterPageArray[1];
+    pages[1].QuadPart = (LONGLONG)(uintptr_t)memory.map;
+    CHECK_STATUS(fast_register(&p.active, 1, mr, pages, PAGES, 0, PAGE_SIZE, base, FAST_ALL), STATUS_SUCCESS);
+    CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeFastRegister), 1); /* the second page is not used */
+    CHECK_BREACHES("");
+    CHECK(fast_register(&p.active, 1, mr, pages, PAGES, 0, PAGE_SIZE + 1, base, FAST_ALL) < 0);
+    CHECK_BREACHES("fast-register-address in NdkFastRegister");
+    pages[0].QuadPart += 8;
+    CHECK(fast_register(&p.active, 1, mr, pages, 1, 0, LENGTH, base, FAST_ALL) < 0);
+    CHECK_BREACHES("fast-register-address in NdkFastRegister");
+    close_fast();
+}
+
 CASE(fast_registration_with_rights_that_were_not_initialized, 0)
 {
     open_fast(PAGES, FALSE);
@@ -280,6 +298,32 @@ CASE(invalidation_of_what_was_never_registered_by_a_request, 0)
     CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeInvalidate), 2);
     CHECK_BREACHES("");
     CHECK_STATUS(kit_close(mw), STATUS_SUCCESS);
+    close_fast();
+}
+
+CASE(invalidation_after_that_of_the_peer, 0)
+{
+    UINT32 token;
+
+    open_fast(PAGES, TRUE);
+    for (int known = 0; known < 2; known++) {
+        CHECK_STATUS(post(1, 16, LENGTH, base + 16, FAST_ALL), STATUS_SUCCESS);
+        token = mr->Dispatch->NdkGetRemoteTokenFromMr(mr);
+        CHECK_STATUS(kit_post_receive(&p.active, 1, 0, LENGTH), STATUS_SUCCESS);
+        CHECK_STATUS(fast_send_invalidate(&p.passive, 2, 0, LENGTH, 0, token), STATUS_SUCCESS);
+        CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeSend), 2);
+        if (known)
+            CHECK_EQ(kit_result(&p.active).Type, NdkOperationTypeReceiveAndInvalidate);
+        CHECK_BREACHES("");
+        (void)fast_invalidate(&p.active, 3, mr, 0);
+        CHECK_BREACHES(known ? "invalidate-twice in NdkInvalidate" : "");
+        if (!known) { /* the connection may have ended */
+            CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
+            data_reconnect(&p);
+            mr = fast_mr(p.active.pd);
+            CHECK_STATUS(fast_initialize(mr, PAGES, TRUE), STATUS_SUCCESS);
+        }
+    }
     close_fast();
 }
 

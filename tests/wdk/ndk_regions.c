@@ -195,8 +195,33 @@ static void test_fast_registrations(void **state)
            assert_false(NT_SUCCESS(fast_register(fast, PAGES, 16, base + 1, 0))));
     BREAKS("fast-register-right in NdkFastRegister",
            assert_int_equal(fast_register(fast, PAGES, 16, base, ALL), STATUS_ACCESS_VIOLATION));
+    BREAKS("fast-register-address in NdkFastRegister",
+           assert_false(NT_SUCCESS(near.qp->Dispatch->NdkFastRegister(
+               near.qp, NULL, fast, 1, &(NDK_LOGICAL_ADDRESS){ .QuadPart = PAGE_SIZE }, 0, 16, base, 0))));
     BREAKS("invalidate-kind in NdkInvalidate",
            assert_false(NT_SUCCESS(near.qp->Dispatch->NdkInvalidate(near.qp, NULL, &fast->Header, 0))));
+    close_objects();
+}
+
+static void test_invalidated_by_the_peer(void **state)
+{
+    NDK_SGE sge;
+    UINT32 token;
+
+    (void)state;
+    open_objects();
+    assert_int_equal(initialize(fast, PAGES, TRUE), STATUS_SUCCESS);
+    assert_int_equal(fast_register(fast, PAGES, 16, NULL, ALL), STATUS_SUCCESS);
+    token = fast->Dispatch->NdkGetRemoteTokenFromMr(fast);
+    assert_int_equal(next_result(&near).Status, STATUS_SUCCESS);
+    sge = sge_of(normal, near.buffer, BYTES);
+    assert_int_equal(receive(sge), STATUS_SUCCESS);
+    sge.Length = 16;
+    assert_int_equal(far.qp->Dispatch->NdkSendAndInvalidate(far.qp, NULL, &sge, 1, 0, token), STATUS_SUCCESS);
+    assert_int_equal(next_result(&near).Type, NdkOperationTypeReceiveAndInvalidate);
+    assert_int_equal(next_result(&far).Status, STATUS_SUCCESS);
+    BREAKS("invalidate-twice in NdkInvalidate",
+           (void)near.qp->Dispatch->NdkInvalidate(near.qp, NULL, &fast->Header, 0));
     close_objects();
 }
 
@@ -229,8 +254,11 @@ static void test_windows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tokens),        cmocka_unit_test(test_privileged_token),
-        cmocka_unit_test(test_registrations), cmocka_unit_test(test_fast_registrations),
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_privileged_token),
+        cmocka_unit_test(test_registrations),
+        cmocka_unit_test(test_fast_registrations),
+        cmocka_unit_test(test_invalidated_by_the_peer),
         cmocka_unit_test(test_windows),
     };
 
