@@ -58,6 +58,13 @@ typedef struct ondk_verify_config {
      * count of a place is written at the end of the process if not every report was written.
      */
     uint32_t max_written;
+    /*
+     * After how many milliseconds a wait is a stall, at most 3600000; default 5000; 0: stalls are not reported, and the
+     * close of an adapter waits without a limit. A stall is a call that has not completed, or an object that nobody
+     * closes although the adapter's close waits for it. Each stall is reported once, by a thread of the library, with
+     * what it waits for.
+     */
+    uint32_t stall_ms;
 } ondk_verify_config_t;
 
 /*
@@ -105,6 +112,7 @@ ONDK_API int32_t ondk_verify_configure(const ondk_verify_config_t *config);
  *                         created when the first report is written. If it cannot be opened, standard error has a line
  *                         with the reason, and the report
  *         ",junit=FILE"   as ondk_verify_set_junit
+ *         ",stall=MS"     the field stall_ms of ondk_verify_config_t
  * A file's name ends at the next comma. An option that the text lacks is turned off: a file that was set before is not
  * used any more. The field max_written of ondk_verify_config_t does not change.
  * Returns
@@ -299,7 +307,8 @@ ONDK_API int32_t ondk_verify_wrap(struct _NDK_ADAPTER *provider, struct _NDK_ADA
  * Ends the verification of an adapter, so that the caller can close the provider's adapter.
  *   adapter  from ondk_verify_wrap; invalid after the call
  * The call blocks until the consumer has closed every object of the adapter, and reports objects that nobody closes.
- * Returns the provider's adapter; `adapter` itself if it is not wrapped; NULL if `adapter` was unwrapped before, or if
+ * Returns the provider's adapter; `adapter` itself if it is not wrapped; NULL if objects were left that nobody closed,
+ * and then the provider's adapter must stay open for the rest of the process; NULL if `adapter` was unwrapped before, or if
  * the call is made in a callback of the adapter. Both are reported. After the latter, the adapter is still wrapped.
  * Context: PASSIVE_LEVEL; blocks. Not from inside a callback of the same adapter.
  * See also: ondk_verify_wrap

@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MAX_GUARDS = 8, MAX_HOOKS = 8 };
+enum { MAX_GUARDS = 16, MAX_HOOKS = 16 };
 
 static _Atomic uint32_t forks, changes;
 static atomic_uint generation;

@@ -33,6 +33,26 @@ static bool setting_parse_mode(const char *text, size_t length, struct verify_se
     return false;
 }
 
+/* Parses "stall=MS". */
+static bool setting_parse_stall(const char *text, size_t length, uint32_t *ms)
+{
+    static const char key[] = "stall=";
+    size_t at = strlen(key);
+    uint32_t number = 0;
+
+    if (length <= at || strncmp(text, key, at) != 0)
+        return false;
+    for (; at < length; at++) {
+        if (text[at] < '0' || text[at] > '9')
+            return false;
+        number = number * 10 + (uint32_t)(text[at] - '0');
+        if (number > VERIFY_MAX_STALL_MS)
+            return false;
+    }
+    *ms = number;
+    return true;
+}
+
 static bool setting_parse_option(const char *text, size_t length, struct verify_setting *setting)
 {
     bool full = setting_is_word(text, length, "full"), json = setting_is_word(text, length, "json");
@@ -40,12 +60,13 @@ static bool setting_parse_option(const char *text, size_t length, struct verify_
     setting->full = setting->full || full;
     setting->json = setting->json || json;
     return full || json || setting_parse_file(text, length, "output=", &setting->output) ||
-           setting_parse_file(text, length, "junit=", &setting->junit);
+           setting_parse_file(text, length, "junit=", &setting->junit) ||
+           setting_parse_stall(text, length, &setting->stall_ms);
 }
 
 bool verify_setting_parse(const char *text, struct verify_setting *setting)
 {
-    struct verify_setting parsed = { .mode = 0 };
+    struct verify_setting parsed = { .stall_ms = VERIFY_STALL_MS };
     size_t length = strcspn(text, ",");
     bool ok = setting_parse_mode(text, length, &parsed);
 

@@ -19,11 +19,12 @@ struct verify_setting {
     bool full;
     bool json;
     struct verify_file output, junit;
+    uint32_t stall_ms;
 };
 
-enum { VERIFY_MAX_FILE = 4096 };
+enum { VERIFY_MAX_FILE = 4096, VERIFY_STALL_MS = 5000, VERIFY_MAX_STALL_MS = 3600000 };
 
-#define VERIFY_SETTING_EXPECTED "off, report or stop, and optionally ,full ,json ,output=FILE ,junit=FILE"
+#define VERIFY_SETTING_EXPECTED "off, report or stop, and optionally ,full ,json ,output=FILE ,junit=FILE ,stall=MS"
 
 /* Returns false and changes nothing if the text is no valid value. A file's name ends at the next comma. */
 bool verify_setting_parse(const char *text, struct verify_setting *setting);

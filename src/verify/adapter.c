@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* Adapters: wrapping, closing, and the calls on them. */
-#include <time.h>
-
+#include "base/fork.h"
 #include "verify/async_call.h"
 #include "verify/logical.h"
 #include "verify/mdl_chain.h"
 #include "verify/mapping.h"
 #include "verify/memory.h"
+#include "verify/objects_left.h"
 #include "verify/proxy.h"
 #include "verify/queue.h"
-
-enum { POLL_MS = 10, MAX_SILENT_MS = 3000 };
+#include "verify/stall.h"
 
 struct adapter {
     struct proxy p;
     NDK_ADAPTER_INFO info; /* all zero except Version if the provider does not return it */
     struct logical_pages pages;
+    unsigned generation; /* fork_generation of the process that wrapped the adapter */
+    atomic_bool gave_up; /* the close has given up */
 };
 
 static NTSTATUS verify_adapter_query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size)
@@ -168,35 +169,15 @@ NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine)
     p->on_free = adapter_free;
     p->created_by.entry = routine;
     proxy_set_real(p, provider);
+    ((struct adapter *)p)->generation = fork_generation();
     proxy_insert(p);
+    stall_start();
     return (NDK_ADAPTER *)p;
 }
 
 bool verify_is_wrapped(const NDK_ADAPTER *adapter)
 {
     return proxy_exists(adapter);
-}
-
-/* Prints what the close waits for. Otherwise a consumer that forgot to close an object would hang silently. */
-static void adapter_print_wait(const struct proxy *p, const char *routine)
-{
-    FILE *out = report_output();
-
-    fprintf(out, "%s waits for %d NDK object(s) that are not closed:\n", routine, atomic_load(&p->children));
-    verify_print_open(out, (const NDK_ADAPTER *)p);
-    fflush(out);
-}
-
-/* Waits until the objects of this proxy are closed. The provider's adapter may have more objects, of other proxies. */
-static void adapter_wait_for_objects(const struct proxy *p, const char *routine)
-{
-    const struct timespec pause = { 0, POLL_MS * 1000 * 1000 };
-
-    for (int waited = 0; atomic_load(&p->children) > 0; waited += POLL_MS) {
-        if (waited == MAX_SILENT_MS)
-            adapter_print_wait(p, routine);
-        nanosleep(&pause, NULL);
-    }
 }
 
 /* Returns true, and reports, if the calling thread is in a callback of the adapter, for whose end the close would wait. */
@@ -219,16 +200,29 @@ bool verify_is_in_callback(const NDK_ADAPTER *adapter)
 
 NDK_ADAPTER *verify_close(NDK_ADAPTER *adapter, const char *routine)
 {
-    struct proxy *p = (struct proxy *)adapter;
-    NDK_ADAPTER *provider = p->real;
+    struct adapter *a = (struct adapter *)adapter;
+    NDK_ADAPTER *provider = a->p.real;
+    bool inherited = a->generation != fork_generation();
 
-    if (adapter_check_callback(p, routine))
+    if (adapter_check_callback(&a->p, routine))
         return NULL;
-    if (!proxy_begin_close(p, routine))
+    if (!proxy_begin_close(&a->p, routine))
         return NULL;
-    adapter_wait_for_objects(p, routine);
-    proxy_end_close(p);
+    /* In a child of fork, the parent's objects do not end, and its provider's close does nothing. */
+    if (inherited || objects_left_wait(&a->p, routine)) {
+        proxy_end_close(&a->p);
+    } else {
+        atomic_store(&a->gave_up, true);
+        provider = NULL;
+    }
+    if (!inherited)
+        stall_stop();
     return provider;
+}
+
+bool verify_close_gave_up(NDK_ADAPTER *adapter)
+{
+    return atomic_exchange(&((struct adapter *)adapter)->gave_up, false);
 }
 
 void *verify_unwrap(void *object)

@@ -9,16 +9,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fork.h"
+#include "base/owner.h"
 #include "base/spin.h"
 #include "verify/call.h"
 #include "verify/pending.h"
 #include "verify/rules.h"
+#include "verify/stall.h"
 
 TAILQ_HEAD(pending_list, pending);
 static struct spin list_lock; /* guards `elsewhere` and `on_stacks` */
 static struct pending_list elsewhere = TAILQ_HEAD_INITIALIZER(elsewhere);
 static struct pending_list on_stacks = TAILQ_HEAD_INITIALIZER(on_stacks);
 static atomic_int on_stacks_count; /* the length of on_stacks; while it is 0, no call searches on_stacks */
+
+void pending_guard_fork(void)
+{
+    fork_guard(&list_lock);
+}
 
 static struct pending_list *pending_list_of(const struct pending *p)
 {
@@ -36,6 +44,9 @@ void pending_begin(struct pending *p, const struct pending_object *object, const
     p->context = context;
     p->thread = stack_contains(context) ? verify_this_thread() : 0;
     p->reported = false;
+    p->caller = verify_this_thread();
+    p->since_ns = owner_clock(NULL);
+    p->stalled = false;
     stack_capture_call(&p->by, by);
     p->by.entry = routine;
     if (p->thread)
@@ -43,6 +54,7 @@ void pending_begin(struct pending *p, const struct pending_object *object, const
     spin_lock(&list_lock);
     TAILQ_INSERT_TAIL(pending_list_of(p), p, list);
     spin_unlock(&list_lock);
+    stall_begin();
 }
 
 void pending_remove(struct pending *p)
@@ -158,6 +170,37 @@ bool pending_find_use(const void *start, size_t size, struct verify_use *use)
     }
     spin_unlock(&list_lock);
     return p != NULL;
+}
+
+/* The part of pending_take_stalled that concerns one list. Returns the number of calls in `out`, which has n already. */
+static unsigned pending_take_from(struct pending_list *list, uint64_t before, struct pending *out, unsigned room,
+                                  unsigned n, uint64_t *oldest)
+{
+    struct pending *p;
+
+    TAILQ_FOREACH (p, list, list) {
+        if (p->stalled || stall_is_inherited(p->since_ns))
+            continue;
+        if (p->since_ns <= before && n < room) {
+            p->stalled = true;
+            out[n++] = *p;
+        } else if (p->since_ns < *oldest) {
+            *oldest = p->since_ns;
+        }
+    }
+    return n;
+}
+
+unsigned pending_take_stalled(uint64_t before, struct pending *out, unsigned room, uint64_t *oldest)
+{
+    unsigned n;
+
+    *oldest = UINT64_MAX;
+    spin_lock(&list_lock);
+    n = pending_take_from(&elsewhere, before, out, room, 0, oldest);
+    n = pending_take_from(&on_stacks, before, out, room, n, oldest);
+    spin_unlock(&list_lock);
+    return n;
 }
 
 static unsigned pending_copy_list(const struct pending_list *list, struct verify_open *out, unsigned room, unsigned n)

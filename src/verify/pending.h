@@ -31,9 +31,14 @@ struct pending {
     const void *context;
     int thread; /* ID of the calling thread if the context is on its stack, else 0 */
     bool reported;
+    int caller; /* ID of the calling thread */
+    uint64_t since_ns;
+    bool stalled; /* pending_take_stalled has copied the call */
     struct stack by;
 };
 
+/* From now on, fork acquires the lock of the pending calls, so that a child finds it released. */
+void pending_guard_fork(void);
 /*
  * Adds a pending call. Must be called before the provider's function is called. The recorded stack begins at the return
  * address `by`. Does nothing while verification is off.
@@ -52,6 +57,11 @@ void pending_complete(struct pending *p, const void *frame);
  * context below that frame on the same stack is dead, and is reported once.
  */
 void pending_check_stack(const char *routine, const void *frame);
+/*
+ * Copies calls that began at `before` or earlier, at most `room` of them, and each call only once. *oldest receives the
+ * beginning of the oldest other call that was not copied; UINT64_MAX: none. Returns how many calls were copied.
+ */
+unsigned pending_take_stalled(uint64_t before, struct pending *out, unsigned room, uint64_t *oldest);
 /* Finds a pending call whose context is in [start, start + size). See verify_find_use. */
 bool pending_find_use(const void *start, size_t size, struct verify_use *use);
 /* Copies at most `room` of the pending calls. Returns how many calls are pending. */

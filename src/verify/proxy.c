@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "base/fork.h"
 #include "base/spin.h"
 #include "verify/memory.h"
 #include "verify/proxy.h"
@@ -68,6 +69,11 @@ void proxy_unlock_all(void)
 {
     spin_unlock(&list_lock);
     memory_end_lock();
+}
+
+void proxy_guard_fork(void)
+{
+    fork_guard(&list_lock);
 }
 
 /* ---- lifetime ---- */
@@ -161,6 +167,7 @@ void proxy_set_real(struct proxy *p, void *real)
     const NDK_OBJECT_HEADER *header = real;
 
     p->real = real;
+    atomic_store(&p->is_created, true);
     p->pub.header.Version = header->Version;
     p->pub.header.ObjectType = header->ObjectType;
 }
@@ -455,6 +462,11 @@ bool verify_find_use(const void *start, size_t size, struct verify_use *use)
     return p != NULL;
 }
 
+static bool proxy_is_left(const struct proxy *p)
+{
+    return p->type != NdkObjectTypeAdapter && atomic_load(&p->is_created) && atomic_load(&p->state) == PROXY_OPEN;
+}
+
 unsigned proxy_copy_open(struct verify_open *out, unsigned room)
 {
     const struct proxy *p;
@@ -463,7 +475,9 @@ unsigned proxy_copy_open(struct verify_open *out, unsigned room)
     spin_lock(&list_lock);
     TAILQ_FOREACH (p, &open_list, list) {
         if (n < room)
-            out[n] = (struct verify_open){ .object = p,
+            out[n] = (struct verify_open){ .is_left = proxy_is_left(p),
+                                           .type = p->type,
+                                           .object = p,
                                            .adapter = proxy_adapter(p),
                                            .what = type_names[p->type],
                                            .serial = p->serial,

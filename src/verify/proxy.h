@@ -31,7 +31,8 @@ struct proxy {
     } pub;      /* must be first: the consumer holds its address */
     void *real; /* the provider's object */
     NDK_OBJECT_TYPE type;
-    uint64_t serial; /* see struct verify_open */
+    uint64_t serial;        /* see struct verify_open */
+    atomic_bool is_created; /* the provider has returned `real` */
     atomic_int state, refs;
     atomic_int closed_thread; /* ID of the thread that closed the object; 0: open */
     atomic_uint completions;  /* asynchronous calls on the object that have completed by a callback */
@@ -145,6 +146,8 @@ bool proxy_exists(const void *pub);
  */
 void proxy_lock_all(void);
 void proxy_unlock_all(void);
+/* From now on, fork acquires the proxies' lock, so that a child finds it released. */
+void proxy_guard_fork(void);
 /*
  * Returns the next watched open proxy after p, or the first watched open proxy if p is NULL. Returns NULL at the end.
  * Requires the lock.

@@ -367,6 +367,15 @@ void report_breach(const struct rule *rule, const char *routine, uint64_t p1, ui
     va_end(args);
 }
 
+void report_breach_at(const struct breach *breach, const struct stack *call, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    report_make(breach, call, format, args);
+    va_end(args);
+}
+
 /* ---- repeated reports ---- */
 
 void report_write_repeats(void)

@@ -98,6 +98,13 @@ __attribute__((format(printf, 3, 0))) void report_breach_args(const struct breac
                                                               const char *format, va_list args)
     PRIVATE_EXPORT(report_breach_args);
 
+/*
+ * Like report_breach, with the stack of an earlier call in place of the calling thread's. For a call that breaks the
+ * rule later, for example because it waits too long.
+ */
+__attribute__((format(printf, 3, 4))) void report_breach_at(const struct breach *breach, const struct stack *call,
+                                                            const char *format, ...);
+
 /* Sets the object of this thread's next report. *object is copied. */
 void report_set_object(const struct report_object *object) PRIVATE_EXPORT(report_set_object);
 /*

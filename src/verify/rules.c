@@ -84,6 +84,15 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "An NDK consumer will not call NdkCloseObject for an NDK_ADAPTER object (which is a blocking "
                     "call) from inside a consumer callback function.",
         .advice = "Signal a thread or queue a work item that closes the adapter." },
+    /* follows from, with: the adapter close is a blocking call */
+    [RULE_OBJECTS_LEFT] = { .name = "objects-left", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "Every object and mapping of an adapter is closed or released, else the adapter close waits for "
+                "ever.",
+        .page = "ndkpi-object-lifetime-requirements",
+        .sentence = "The provider must not close the antecedent object until all the successor objects are closed, "
+                    "i.e., provider must return STATUS_PENDING from the close request and complete it [...] once "
+                    "all successor objects are closed.",
+        .advice = "Close the listed objects. A create that returned STATUS_PENDING delivers its object later." },
     [RULE_QUEUE_PAIR_REUSED] = { .name = "queue-pair-reused", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A queue pair and a connector serve one connection, and are not used for another one.",
         .page = "networkdirect-disconnect-scheme",
@@ -262,6 +271,12 @@ const struct rule verify_rules[VERIFY_RULES] = {
                     "NDK_OP_FLAG_ALLOW_WRITE flag requires a memory region that was registered with the "
                     "NDK_MR_FLAG_ALLOW_LOCAL_WRITE flag.",
         .advice = "Register the region with NDK_MR_FLAG_ALLOW_LOCAL_WRITE." },
+
+    /* ---- Stalls ---- */
+
+    [RULE_STALL] = { .name = "stall", .kind = RULE_ADVICE,
+        .text = "A call that does not complete for a long time (the option stall) is reported, with what it waits "
+                "for." },
 };
 /* clang-format on */
 

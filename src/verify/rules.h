@@ -19,6 +19,7 @@ enum verify_rule {
     RULE_CLOSED_TWICE,              /* p1 object, p2 type */
     RULE_CLOSED_USED,               /* p1 object, p2 type */
     RULE_ADAPTER_CLOSE_IN_CALLBACK, /* p1 adapter */
+    RULE_OBJECTS_LEFT,              /* p1 adapter, p2 number of open objects and mappings, p3 the first, p4 its type */
     RULE_QUEUE_PAIR_REUSED,         /* p1 queue pair or connector, p2 type, p3 the connector that used it first */
     RULE_CONNECTOR_PHASE,           /* p1 connector, p2 phase, p3 status of the call */
     RULE_CONNECTION_DATA_PHASE,     /* p1 connector, p2 phase, p3 status of the call */
@@ -48,6 +49,7 @@ enum verify_rule {
     RULE_WINDOW_RANGE,             /* p1 window, p2 region, p3 address, p4 length */
     RULE_WINDOW_SIZE,              /* p1 window, p2 length, p3 limit */
     RULE_WINDOW_RIGHT,             /* p1 window, p2 region, p3 flags */
+    RULE_STALL,                    /* advice */
     VERIFY_RULES                   /* the number of rules */
 };
 

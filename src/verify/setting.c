@@ -13,6 +13,7 @@
 #include "openndk/verify.h"
 #include "verify/report.h"
 #include "verify/setting.h"
+#include "verify/stall.h"
 #include "verify/verify.h"
 
 _Static_assert((int)ONDK_VERIFY_OFF == VERIFY_OFF && (int)ONDK_VERIFY_REPORT == VERIFY_REPORT &&
@@ -32,10 +33,11 @@ bool verify_is_full(void)
     return atomic_load_explicit(&is_full, memory_order_relaxed);
 }
 
-static void setting_apply_mode(uint32_t mode, bool full)
+static void setting_apply_mode(uint32_t mode, bool full, uint32_t stall_ms)
 {
     is_set = true;
     atomic_store(&is_full, full);
+    stall_set_limit_ms(stall_ms);
     verify_set_mode((enum verify_mode)mode);
 }
 
@@ -53,14 +55,14 @@ static void setting_apply_files(const struct verify_setting *setting)
 
 bool verify_read_environment(enum verify_mode standard)
 {
-    struct verify_setting setting = { .mode = standard };
+    struct verify_setting setting = { .mode = standard, .stall_ms = VERIFY_STALL_MS };
     const char *text = secure_getenv("ONDK_VERIFY");
     bool is_valid = !text || verify_setting_parse(text, &setting), is_first;
 
     spin_lock(&setting_lock);
     is_first = !is_set;
     if (is_first)
-        setting_apply_mode(setting.mode, setting.full);
+        setting_apply_mode(setting.mode, setting.full, setting.stall_ms);
     spin_unlock(&setting_lock);
     if (is_first && text)
         setting_apply_files(&setting);
@@ -76,6 +78,7 @@ void ondk_verify_config_init_sized(ondk_verify_config_t *config, size_t size)
     now.full = verify_is_full();
     now.format = (uint32_t)report_get_format();
     now.max_written = report_get_max_written();
+    now.stall_ms = stall_limit_ms();
     sized_write(config, size, &now, sizeof(now));
 }
 
@@ -93,7 +96,7 @@ int32_t ondk_verify_configure_text(const char *text)
     if (!text || !verify_setting_parse(text, &setting))
         return STATUS_INVALID_PARAMETER;
     spin_lock(&setting_lock);
-    setting_apply_mode(setting.mode, setting.full);
+    setting_apply_mode(setting.mode, setting.full, setting.stall_ms);
     spin_unlock(&setting_lock);
     setting_apply_files(&setting);
     return STATUS_SUCCESS;
@@ -104,13 +107,15 @@ int32_t ondk_verify_configure(const ondk_verify_config_t *config)
     /* The values of fields that an older program does not have. */
     ondk_verify_config_t new = { .size = sizeof(new),
                                  .format = (uint32_t)report_get_format(),
-                                 .max_written = report_get_max_written() };
+                                 .max_written = report_get_max_written(),
+                                 .stall_ms = stall_limit_ms() };
 
     if (!setting_size_is_valid(config) || !sized_read(&new, sizeof(new), config, config->size) ||
-        new.mode > ONDK_VERIFY_STOP || new.full > 1 || new.format > ONDK_VERIFY_JSON)
+        new.mode > ONDK_VERIFY_STOP || new.full > 1 || new.format > ONDK_VERIFY_JSON ||
+        new.stall_ms > VERIFY_MAX_STALL_MS)
         return STATUS_INVALID_PARAMETER;
     spin_lock(&setting_lock);
-    setting_apply_mode(new.mode, new.full != 0);
+    setting_apply_mode(new.mode, new.full != 0, new.stall_ms);
     spin_unlock(&setting_lock);
     report_set_format((enum report_format) new.format);
     report_set_max_written(new.max_written);

@@ -21,6 +21,8 @@
  *   tokens.h, region.h           tokens of memory, regions and windows, and the requests that make and end tokens
  *   logical.h, mdl_chain.h       logical addresses of mappings; MDL chains
  *   connector_phase.h            the phases of a connector, and the calls that are legal in each
+ *   stall.h, stall_call.h        the thread that reports what waits for too long
+ *   objects_left.h               the wait of an adapter's close for objects that nobody closes
  *
  * The host is the program that the consumer runs in. The layer calls the host through the table in host.h. The host
  * calls verify_find_use before it frees memory of the consumer. The host of a driver is the kernel surface (src/wdk),
@@ -63,9 +65,22 @@ bool verify_is_wrapped(const NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_is_wrap
 /*
  * Closes a wrapped adapter: waits until everything that was created from it is closed, then returns the provider's
  * adapter, which the caller closes. If the wrapped adapter was closed before, or the calling thread is in a callback of
- * it, reports this, does nothing and returns NULL. `routine` is the name of the consumer's call.
+ * it, reports this, does nothing and returns NULL. If objects are left that nobody closes, reports them, gives up and
+ * returns NULL: the provider's adapter then must stay open. `routine` is the name of the consumer's call.
  */
 NDK_ADAPTER *verify_close(NDK_ADAPTER *adapter, const char *routine) PRIVATE_EXPORT(verify_close);
+
+/* Returns true once after a verify_close of the wrapped adapter that gave up. */
+bool verify_close_gave_up(NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_close_gave_up);
+
+/*
+ * Reports that `routine` waits for adapters that nobody closes, with everything that is open. The host calls this after
+ * verify_stall_ms milliseconds without a change.
+ */
+void verify_report_adapters_left(const char *routine, unsigned adapters) PRIVATE_EXPORT(verify_report_adapters_left);
+
+/* Returns after how many milliseconds a wait is reported; 0: never. */
+unsigned verify_stall_ms(void) PRIVATE_EXPORT(verify_stall_ms);
 
 /* Returns true if the calling thread is in a callback of the wrapped adapter, whose close verify_close would refuse. */
 bool verify_is_in_callback(const NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_is_in_callback);
@@ -95,6 +110,8 @@ bool verify_find_use(const void *start, size_t size, struct verify_use *use) PRI
 /* An object that is not closed, or a call that is pending. */
 struct verify_open {
     bool is_call;
+    bool is_left; /* the consumer has received the object, and has not called its close routine */
+    NDK_OBJECT_TYPE type;
     const void *object;
     const void *adapter; /* the wrapped adapter that the object or call belongs to; an adapter belongs to itself */
     const char *what;    /* "NDK_QP", "NdkConnect" */

@@ -130,6 +130,7 @@ int main(void)
         "| `json` | each report is one line, a JSON object (see below) |\n"
         "| `output=FILE` | reports are appended to the file, and not written to standard error. The first report "
         "creates it |\n"
+        "| `stall=MS` | after so many milliseconds a wait is reported; 5000 without the option, 0: never |\n"
         "| `junit=FILE` | at the end of the process, the file has a test case for each rule, which fails if the rule "
         "was broken |\n"
         "\n"

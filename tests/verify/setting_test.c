@@ -197,7 +197,12 @@ static void test_texts(void **state)
                                          "report,output=",
                                          "report,output=,json",
                                          "report,junit=",
-                                         "report,Output=a" };
+                                         "report,Output=a",
+                                         "report,stall=",
+                                         "report,stall=1s",
+                                         "report,stall=-1",
+                                         "report,stall=3600001",
+                                         "report,stall=99999999999999999999" };
     struct verify_setting setting = { .mode = 77 };
 
     (void)state;
@@ -209,6 +214,11 @@ static void test_texts(void **state)
     assert_true(verify_setting_parse("stop,junit=/tmp/a=b,json,output=c d,full", &setting));
     assert_true(setting.mode == 2 && setting.full && setting.json);
     assert_true(file_is(&setting.output, "c d") && file_is(&setting.junit, "/tmp/a=b"));
+    assert_int_equal(setting.stall_ms, VERIFY_STALL_MS);
+    assert_true(verify_setting_parse("stop,stall=0", &setting));
+    assert_int_equal(setting.stall_ms, 0);
+    assert_true(verify_setting_parse("stop,stall=3600000,json", &setting));
+    assert_int_equal(setting.stall_ms, 3600000);
 }
 
 static void test_long_names(void **state)

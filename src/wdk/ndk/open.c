@@ -76,7 +76,7 @@ static bool ndk_close_wrapped(NDK_ADAPTER *adapter)
 
     if (provider)
         adapters_close(provider);
-    return provider != NULL;
+    return provider || verify_close_gave_up(adapter);
 }
 
 bool ndk_adapter_close(NDK_ADAPTER *adapter)

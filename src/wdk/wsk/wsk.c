@@ -17,6 +17,7 @@
 #include "wsk.h"
 #include "wskndk.h"
 
+#include "verify/verify.h"
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
@@ -27,7 +28,7 @@
 
 const NPIID NPI_WSK_INTERFACE_ID = { 0x2227e803, 0x8d8b, 0x11d4, { 0xab, 0xad, 0x00, 0x90, 0x27, 0x71, 0x9e, 0x09 } };
 
-enum { REGISTERED = 0x5752, GONE = 0x5747, PRINT_WAITS_AFTER_S = 3 };
+enum { REGISTERED = 0x5752, GONE = 0x5747, PRINT_WAITS_AFTER_MS = 3000 };
 enum { MIN_VERSION = MAKE_WSK_VERSION(1, 0), MAX_VERSION = MAKE_WSK_VERSION(1, 1) };
 
 /* A PWSK_CLIENT points at a struct wsk_client. */
@@ -190,20 +191,52 @@ static void wsk_client_print_waits(const struct wsk_client *c)
     fflush(out);
 }
 
-static void wsk_client_wait_until_idle(struct wsk_client *c)
+/* Waits for at most `ms`. Returns whether the client is idle. Requires the lock. */
+static BOOLEAN wsk_client_wait_idle(const struct wsk_client *c, unsigned ms)
 {
     struct timespec until;
-    BOOLEAN printed = !check_on();
+    int error = 0;
 
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += PRINT_WAITS_AFTER_S;
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += ms % 1000 * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    while (!wsk_client_is_idle(c) && !error)
+        error = pthread_cond_timedwait(&idle_cond, &lock, &until);
+    return wsk_client_is_idle(c);
+}
+
+static BOOLEAN wsk_client_only_has_adapters(const struct wsk_client *c)
+{
+    return c->captured == 0 && c->calls == 0 && c->sockets == 0 && c->adapters != 0;
+}
+
+/* Adapters that nobody closes are reported once. If nobody closes them after that either, the wait ends. */
+static void wsk_client_wait_until_idle(struct wsk_client *c)
+{
+    unsigned stall_ms = check_on() ? verify_stall_ms() : 0, period_ms = stall_ms ? stall_ms : PRINT_WAITS_AFTER_MS;
+    unsigned adapters = c->adapters, reports = 0;
+    BOOLEAN printed = !check_on();
+
     while (!wsk_client_is_idle(c)) {
-        if (printed) {
+        if (printed && !stall_ms) {
             pthread_cond_wait(&idle_cond, &lock);
-        } else if (pthread_cond_timedwait(&idle_cond, &lock, &until) && !wsk_client_is_idle(c)) {
+        } else if (wsk_client_wait_idle(c, period_ms)) {
+            break;
+        } else if (stall_ms && adapters == c->adapters && wsk_client_only_has_adapters(c)) {
+            if (reports++ > 0)
+                break; /* the adapters stay open for the rest of the process */
+            pthread_mutex_unlock(&lock);
+            verify_report_adapters_left("WskDeregister", adapters);
+            pthread_mutex_lock(&lock);
+        } else if (!printed) {
             wsk_client_print_waits(c);
             printed = TRUE;
         }
+        adapters = c->adapters;
     }
 }
 

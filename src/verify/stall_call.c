@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* Reports calls that have been pending for long, and what each waits for: see stall_call.h. */
+#include "verify/stall_call.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "verify/pending.h"
+#include "verify/rules.h"
+#include "verify/stall.h"
+
+enum { CALLS_AT_ONCE = 16, MAX_MESSAGE = 768, MAX_THREAD = 96 };
+
+/* What a call waits for. A prefix of the routine's name selects the entry. */
+static const struct {
+    const char *prefix, *reason;
+} call_reasons[] = {
+    { "NdkConnect",
+      "the peer has not answered: no host has this address, or the peer's consumer has not called NdkAccept "
+      "or NdkReject" },
+    { "NdkAccept", "the peer's consumer has not called NdkCompleteConnect" },
+    { "NdkCompleteConnect", "the provider has not completed the establishment" },
+    { "NdkDisconnect", "the peer's consumer has neither called NdkDisconnect nor closed its connector" },
+    { "NdkClose", "a callback of the object has not returned, or an object that was created from it is open" },
+    { "Ndk", "the provider has not completed the call" },
+};
+
+static const char *call_reason(const char *routine)
+{
+    size_t i = 0;
+
+    while (strncmp(routine, call_reasons[i].prefix, strlen(call_reasons[i].prefix)) != 0)
+        i++;
+    return call_reasons[i].reason;
+}
+
+/* Writes the state of a thread: "thread 12 (name), which called, waits". */
+static const char *call_describe_thread(int thread, char text[MAX_THREAD])
+{
+    char path[64], stat[256], *name, *end;
+    ssize_t length = -1;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        length = read(fd, stat, sizeof stat - 1);
+        close(fd);
+    }
+    stat[length > 0 ? length : 0] = 0;
+    /* `stat` is "12 (name) S ...". A name may contain parentheses. */
+    name = strchr(stat, '(');
+    end = strrchr(stat, ')');
+    if (!name || !end || end < name || !end[1])
+        snprintf(text, MAX_THREAD, "thread %d, which called, has ended", thread);
+    else
+        snprintf(text, MAX_THREAD, "thread %d %.*s, which called, %s", thread, (int)(end + 1 - name), name,
+                 end[2] == 'R' ? "runs" : "waits");
+    return text;
+}
+
+static void call_report(const struct pending *call, uint64_t now)
+{
+    unsigned long long waited_ms = (now - call->since_ns) / STALL_NS_PER_MS;
+    char thread[MAX_THREAD];
+
+    report_set_object(&(struct report_object){ call->object.proxy, call->object.type, NULL, { NULL } });
+    report_breach_at(&(struct breach){ .rule = &verify_rules[RULE_STALL], .routine = call->routine }, &call->by,
+                     "has not completed for %llu ms: %s; %s", waited_ms, call_reason(call->routine),
+                     call_describe_thread(call->caller, thread));
+}
+
+uint64_t stall_examine_calls(uint64_t now, uint64_t limit)
+{
+    struct pending due[CALLS_AT_ONCE];
+    uint64_t oldest;
+    unsigned n;
+
+    do {
+        n = pending_take_stalled(now > limit ? now - limit : 0, due, CALLS_AT_ONCE, &oldest);
+        for (unsigned i = 0; i < n; i++)
+            call_report(&due[i], now);
+    } while (n == CALLS_AT_ONCE);
+    return oldest;
+}

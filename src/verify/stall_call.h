@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Pending calls that are stalls: see stall.h. */
+#ifndef VERIFY_STALL_CALL_H
+#define VERIFY_STALL_CALL_H
+
+#include <stdint.h>
+
+/*
+ * Reports the calls that have been pending for `limit` nanoseconds at the time `now`. Returns when the oldest call that
+ * was not reported began; UINT64_MAX if there is none.
+ */
+uint64_t stall_examine_calls(uint64_t now, uint64_t limit);
+
+#endif
