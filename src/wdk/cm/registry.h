@@ -17,7 +17,9 @@ struct registry_value {
     void *data;
 };
 
-/* A counted object (object.h). The key's parent has a reference to it, and so does each handle. */
+/*
+ * A registry key, which is a counted object (object.h). The parent has a reference to the key, and so has each handle.
+ */
 struct registry_key {
     struct registry_key *parent, *children, *next;
     struct registry_value *values; /* in the order of their creation, like the children */
@@ -32,12 +34,13 @@ extern POBJECT_TYPE const registry_key_type;
 void registry_lock(void);
 void registry_unlock(void);
 
-/* The mode of registry_open: creates no missing key of the path, only the last key, or all keys. */
+/* Selects which missing keys of its path registry_open creates: none, only the last one, or all. */
 enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL };
 
 /*
  * Opens a path relative to `from`, or, if `from` is NULL, a path that begins with \Registry. Returns the key with a
- * reference, or NULL and the reason in *status. *made, if made is not NULL, becomes true if a key was created.
+ * reference. On failure returns NULL and stores the reason in *status. *made receives whether a key was created;
+ * `made` may be NULL.
  */
 struct registry_key *registry_open(struct registry_key *from, PCUNICODE_STRING path, enum registry_make make,
                                    bool *made, NTSTATUS *status);

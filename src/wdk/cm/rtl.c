@@ -50,7 +50,10 @@ static struct registry_key *registry_open_text(struct registry_key *from, PCWSTR
     return key;
 }
 
-/* Returns the key with a reference. With RTL_REGISTRY_HANDLE, `path` is a handle. */
+/*
+ * Opens the key at `path` below the root key that `relative` selects, and returns the key with a reference. With
+ * RTL_REGISTRY_HANDLE, `path` is a handle instead.
+ */
 static struct registry_key *registry_open_relative(const char *routine, ULONG relative, PCWSTR path,
                                                    enum registry_make make, NTSTATUS *status)
 {

@@ -31,7 +31,7 @@ enum {
     KERNEL_SECURITY_CHECK_FAILURE = 0x139,
 };
 
-/* The kernel's rules have no page, sentence and advice. */
+/* The kernel's rules leave the last members of struct rule unset: page, sentence, advice and kind. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 /* clang-format off */
 const struct rule check_rules[CHECK_RULES] = {

@@ -15,7 +15,7 @@
 #include "verify/report.h"
 #include "verify/stack.h"
 
-/* Drivers and NDK consumers are checked in the same mode. */
+/* Returns whether checks are on. One mode applies to drivers and to NDK consumers. */
 static inline bool check_on(void)
 {
     return verify_on();
@@ -45,7 +45,7 @@ enum check_rule {
     CHECK_OBJECT_FREED_IN_USE,  /* pool freed while an object in it is waited for, queued or held */
     CHECK_OBJECT_REINITIALIZED, /* an object is initialized again while it is waited for, queued or held */
     CHECK_OBJECT_NOT_INITIALIZED,
-    CHECK_MDL_NOT_LOCKED,     /* MDL unlocked, mapped, or source of a partial MDL, but neither locked nor built */
+    CHECK_MDL_NOT_LOCKED,     /* the driver unlocks, maps or takes a part of an MDL that is neither locked nor built */
     CHECK_MDL_MISUSED,        /* MDL locked or mapped twice, or built over paged pool or a stack: p1 MDL, p2 flags */
     CHECK_MDL_FREED_LOCKED,   /* IoFreeMdl of an MDL whose pages are locked */
     CHECK_UNLOAD_OUTSTANDING, /* DriverUnload returned before everything was released */
@@ -58,7 +58,7 @@ enum check_rule {
     CHECK_WORK_ITEM_QUEUED, /* a work item is queued again while it is in the queue: p1 item */
     CHECK_WSK_CLOSED_USED,  /* a socket used after WskCloseSocket: p1 socket */
     CHECK_WSK_INDICATION,   /* p1 list released without being retained, or p1 socket closed with p2 bytes retained */
-    CHECK_SRB_COMPLETED,    /* SRB p2: completed twice or not received (p1 0x1003), completed as pending (p1 0x1004) */
+    CHECK_SRB_COMPLETED,    /* a miniport completes SRB p2 that it does not have (p1 0x1003), or as pending (0x1004) */
     CHECK_RULES             /* the number of rules */
 };
 

@@ -191,8 +191,9 @@ static bool live_is_busy(enum live_kind kind)
 }
 
 /*
- * Counts a thing of a source if the thing ends without a call by the driver. Counts every work item, because a source
- * visits only work items that are queued or run. A registered work item may be idle, so live_busy does not count it.
+ * Adds 1 if the thing that a source visits ends without a call by the driver. This includes every work item, because a
+ * source visits only queued and running work items. Registered work items may be idle, so live_busy does not count
+ * them.
  */
 static void live_count_busy(void *context, enum live_kind kind, const void *thing, const char *what,
                             const struct stack *made)

@@ -100,7 +100,8 @@ PSLIST_ENTRY FirstEntrySList(const SLIST_HEADER *SListHead)
 
 /*
  * Acquires the spin lock of the ExInterlocked... routines without changing the IRQL, because these routines may be
- * called at any IRQL. Drivers must not use that lock otherwise. A free lock is 0, as in KeInitializeSpinLock.
+ * called at any IRQL. A driver must not pass this lock to other routines. A free lock is 0, as in
+ * KeInitializeSpinLock.
  */
 static void list_lock(PKSPIN_LOCK lock)
 {

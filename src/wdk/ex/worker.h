@@ -18,7 +18,7 @@ struct worker_call {
     PWORKER_THREAD_ROUTINE routine; /* exactly one of routine, io and io_ex is set */
     PIO_WORKITEM_ROUTINE io;
     PIO_WORKITEM_ROUTINE_EX io_ex;
-    PVOID object, context; /* arguments of io and io_ex; a routine receives only context */
+    PVOID object, context; /* io and io_ex receive object and context; routine receives only context */
     PIO_WORKITEM item;
 };
 

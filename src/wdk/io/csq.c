@@ -78,8 +78,9 @@ static NTSTATUS csq_insert(PIO_CSQ queue, PIRP irp, PVOID context)
 }
 
 /*
- * Sets the IRP's cancel routine. Requires the queue's lock. If the IRP is cancelled without a call of the routine,
- * removes the IRP from the queue and returns true. The caller must then complete the IRP. Otherwise returns false.
+ * Sets the IRP's cancel routine. Requires the queue's lock. If the IRP is cancelled already, and IoCancelIrp has not
+ * removed the routine to call it, removes the IRP from the queue and returns true. The caller must then complete the
+ * IRP. Otherwise returns false.
  */
 static bool csq_remove_if_cancelled(PIO_CSQ queue, PIRP irp)
 {

@@ -46,7 +46,7 @@ struct ondk_wdk_driver {
     DRIVER_EXTENSION extension;
     char name[MAX_NAME + 1];
     void *handle;
-    const char *start; /* the module's address range, by which outstanding things are attributed to the driver */
+    const char *start; /* start of the module; a report finds the driver's things by stack frames in the module */
     uint64_t size;
     UNICODE_STRING registry_path;
     struct client *clients; /* created by IoAllocateDriverObjectExtension */
@@ -235,7 +235,7 @@ static uint32_t driver_open_module(struct ondk_wdk_driver *d, const char *path)
     char whole[PATH_MAX];
     void *already;
 
-    if (!realpath(path, whole)) { /* dlopen does not search directories for an absolute path */
+    if (!realpath(path, whole)) { /* dlopen searches no directories for this absolute path */
         host_error("%s: no such file", path);
         return (uint32_t)STATUS_OBJECT_NAME_NOT_FOUND;
     }

@@ -49,7 +49,8 @@ static PDRIVER_OBJECT error_log_driver(PVOID object)
 }
 
 /*
- * Returns the first string behind the packet, or an empty string. Without a terminator, the string ends with the entry.
+ * Returns the first string behind the packet, or an empty string. A string without a terminator ends at the end of the
+ * entry.
  */
 static UNICODE_STRING error_log_first_string(const struct entry *e, const IO_ERROR_LOG_PACKET *packet)
 {

@@ -221,7 +221,8 @@ NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
 
 /*
  * Adds a fact to b->pending_facts. This function is called when the dispatch routine has returned, and when the
- * request is completed, in either order. The second call compares the return value with the mark of IoMarkIrpPending.
+ * request is completed, in either order. The later call compares the dispatch routine's return value with the mark of
+ * IoMarkIrpPending.
  */
 static void irp_check_pending(struct irp_block *b, int fact)
 {

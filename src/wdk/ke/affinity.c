@@ -18,8 +18,9 @@ static bool affinity_is_valid(const GROUP_AFFINITY *a)
 }
 
 /*
- * Waits until every thread that has woken t has restored t's affinity (wait_wake in wait.c). A later restore would undo
- * the driver's choice. Sleeps, because a thread under a real-time policy does not yield to one of lower priority.
+ * Waits until no thread that has woken t changes t's binding any more. Such a thread binds t to its own processor, and
+ * then to all processors (wait_wake in wait.c), which would undo the driver's choice. Sleeps, because a thread under a
+ * real-time policy does not yield to one of lower priority.
  */
 static void affinity_wait_for_pulls(struct kernel_thread *t)
 {

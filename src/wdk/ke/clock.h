@@ -30,7 +30,7 @@ static inline int64_t clock_interrupt(void)
     return clock_units(CLOCK_MONOTONIC);
 }
 
-/* Returns the time `units` after a moment, or INT64_MAX if the sum overflows. INT64_MAX means never. */
+/* Returns moment + units. If the sum overflows, returns INT64_MAX, which means never. */
 static inline int64_t clock_after(int64_t moment, int64_t units)
 {
     return moment > INT64_MAX - units ? INT64_MAX : moment + units;

@@ -34,8 +34,8 @@ bool lock_check_recursive(const char *routine, const struct lock_kind *kind, con
 
 /*
  * Removes the lock once from the list of the calling thread. Returns true if the caller must release the lock. Reports
- * a thread that does not hold the lock, and returns false. Also returns false if the list still contains the lock,
- * because the thread has acquired the lock twice. Called only while checks are on.
+ * a thread that does not hold the lock, and returns false. If the thread has acquired the lock twice, the list still
+ * contains the lock, and the function also returns false. Called only while checks are on.
  */
 bool lock_check_release(const char *routine, const struct lock_kind *kind, const void *lock, const void *owner);
 

@@ -44,8 +44,8 @@ static bool wait_can_pull(struct kernel_thread *t)
 }
 
 /*
- * Marks t as woken, and wakes t if t sleeps. When this function returns, t may have ended and may be freed. A worker
- * never ends.
+ * Marks t as woken, and wakes t if t sleeps. After the call, t may have ended and may be freed. A worker never ends,
+ * so the caller may still use t if t is a worker.
  */
 static void wait_signal_woken(struct kernel_thread *t)
 {

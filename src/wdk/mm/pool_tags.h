@@ -18,7 +18,7 @@ struct pool_tag_sum {
     int64_t blocks, bytes;
 };
 
-/* Written by one thread, read by any. */
+/* Counters that one thread writes and any thread reads. */
 struct pool_count {
     _Atomic int64_t blocks, bytes;
 };

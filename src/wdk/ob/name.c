@@ -191,8 +191,8 @@ static WCHAR *name_follow(const struct name *link, const WCHAR *text)
 
 /*
  * Copies the path behind the object's name to *rest. `text` has this path in upper case. The last `unchanged` units of
- * `text` come from the end of `name`, the others from a link's target. If all units come from `name`, copies them from
- * `name`, so that their case is preserved.
+ * `text` also stand at the end of `name`; earlier units come from a link's target. If the whole path stands in `name`,
+ * copies it from there, so that its case is preserved.
  */
 static bool name_copy_rest(UNICODE_STRING *rest, PCUNICODE_STRING name, const WCHAR *text, size_t unchanged)
 {

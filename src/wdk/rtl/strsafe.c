@@ -24,7 +24,7 @@ static void strsafe_terminate(struct strsafe_out *o, size_t at)
     o->length = at;
 }
 
-/* If the flags require it, fills or empties the buffer after a failure, or fills the rest of it after success. */
+/* As the flags require, fills or empties the buffer after a failure, or fills the rest of the buffer after success. */
 static void strsafe_apply_fill(struct strsafe_out *o, NTSTATUS status, ULONG flags)
 {
     bool failed = status != STATUS_SUCCESS;

@@ -20,8 +20,8 @@
 enum { BUSY_PAUSE = CLOCK_UNITS / 10 };
 
 /*
- * The adapter whose requests this thread is starting, or NULL. The variable is initial-exec because of LeakSanitizer
- * of GCC 12, which often crashes at other thread variables of a library that is loaded after the program's start.
+ * The adapter whose requests this thread is starting, or NULL. The TLS model is initial-exec, because LeakSanitizer of
+ * GCC 12 often crashes at thread variables of another model in a library that is loaded after the program has started.
  */
 static _Thread_local struct port_adapter *pumping __attribute__((tls_model("initial-exec")));
 

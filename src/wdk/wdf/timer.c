@@ -138,9 +138,9 @@ struct wdf_work {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 /*
- * The item whose callback this thread runs, or NULL once the callback has deleted the item. The variable is
- * initial-exec because of LeakSanitizer of GCC 12, which often crashes at other thread variables of a library that is
- * loaded after the program's start.
+ * The item whose callback this thread runs, or NULL once the callback has deleted the item. The TLS model is
+ * initial-exec, because LeakSanitizer of GCC 12 often crashes at thread variables of another model in a library that
+ * is loaded after the program has started.
  */
 static _Thread_local struct wdf_work *running __attribute__((tls_model("initial-exec")));
 
@@ -178,7 +178,10 @@ static VOID wdf_work_run(PVOID context)
     pthread_mutex_unlock(&lock);
 }
 
-/* Waits until at most `own` callbacks are queued or running. */
+/*
+ * Waits until no callback of the item is queued or running. If `own` is 1, the caller is such a callback, and does not
+ * wait for itself.
+ */
 static void wdf_work_flush(struct wdf_work *w, unsigned own)
 {
     pthread_mutex_lock(&lock);

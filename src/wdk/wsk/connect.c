@@ -63,8 +63,8 @@ static void wsk_connect_succeed(struct wsk_request *r)
 }
 
 /*
- * Ends the connect request if the host has connected the socket or has reported an error. Otherwise does nothing: an
- * earlier change has made the socket ready.
+ * Ends the connect request if the host has connected the socket or has reported an error. Otherwise does nothing,
+ * because the socket was reported as ready for an earlier change.
  */
 void wsk_connect_handle_result(struct wsk_socket *s, int host_error)
 {

@@ -170,8 +170,8 @@ static void wsk_receive_block_reclaim(struct wsk_socket *s, struct wsk_receive_b
 }
 
 /*
- * Calls WskReceiveEvent. Returns how many bytes the driver has accepted. Another thread of the driver may release the
- * block before the event returns.
+ * Calls WskReceiveEvent. Returns how many bytes the driver has accepted. If the event returns STATUS_PENDING, the
+ * driver may have released the block already.
  */
 static SIZE_T wsk_receive_call_event(struct wsk_socket *s, struct wsk_receive_block *b, SIZE_T bytes)
 {

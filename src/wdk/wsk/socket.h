@@ -275,8 +275,8 @@ void wsk_event_disconnect(struct wsk_socket *s);
 /* Calls WskSendBacklogEvent if it is enabled and the size of the host's send buffer has changed. */
 void wsk_event_backlog(struct wsk_socket *s);
 /*
- * Enables or disables events (SO_WSK_EVENT_CALLBACK). If the returned status is not STATUS_PENDING, completes the IRP,
- * if any, with that status.
+ * Enables or disables events (SO_WSK_EVENT_CALLBACK). Unless the returned status is STATUS_PENDING, completes the IRP
+ * with that status. `irp` may be NULL.
  */
 NTSTATUS wsk_event_control(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size, PIRP irp);
 /* Returns the WSK_EVENT_... bits that exist for sockets of the category. */

@@ -22,7 +22,7 @@ static struct wsk_poll *host;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `posts` and `woken` */
 static LIST_ENTRY posts = { &posts, &posts };
-static bool woken; /* the socket thread runs the queued posts before it sleeps */
+static bool woken; /* if true, the socket thread will run the queued posts without another wake */
 
 static LIST_ENTRY pump_again = { &pump_again, &pump_again }; /* only the socket thread uses pump_again and starved */
 static bool starved;
