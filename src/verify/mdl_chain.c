@@ -18,7 +18,9 @@ void mdl_check_chain(const struct proxy *p, const char *routine, const MDL *mdl,
 
         if (i == MAX_CHAIN)
             return;
-        if (i > 0 && address != expected) {
+        if (mdl->ByteCount == 0)
+            continue;
+        if (found > 0 && address != expected) {
             proxy_set_report_object(p);
             report_breach(&verify_rules[RULE_MDL_GAP], routine, (uintptr_t)mdl, expected, address, 0,
                           "MDL %p begins at 0x%llx, but the MDL before it ends at 0x%llx", (const void *)mdl,
