@@ -26,7 +26,7 @@ __attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *forma
 /* Allocates zeroed memory outside of the heap, so that bench_usage.heap does not contain the benchmark's own memory. */
 void *bench_pages(size_t size);
 
-/* Samples beyond the capacity are not stored. */
+/* Measured values. Values beyond the capacity are not stored. */
 struct samples {
     double *values;
     atomic_size_t count; /* may exceed the capacity */

@@ -123,7 +123,7 @@ static void drive_ping_pong(struct link *l, struct run *r)
 
 /*
  * Waits until the peer has written a value other than `before`, and returns that value. A passive end yields
- * meanwhile: if the process is pinned, the provider's threads use the same processor.
+ * meanwhile, because the provider's threads need the same processor if the process is pinned.
  */
 static uint8_t link_await_write(struct link *l, uint8_t before, bool passive)
 {

@@ -83,7 +83,7 @@ static void ndk_conn_set_step(struct ndk_conn *c, const char *step, void (*next)
     c->next = next;
 }
 
-/* If the call did not return STATUS_PENDING, begins the next step at once. */
+/* Handles the status that the call of the current step returned. If it is not STATUS_PENDING, begins the next step. */
 static void ndk_conn_handle_status(struct ndk_conn *c, NTSTATUS status)
 {
     if (status != STATUS_PENDING)

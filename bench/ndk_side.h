@@ -29,7 +29,7 @@ struct ndk_conn {
     bool has_failed;
 };
 
-/* A completion for the thread of a side with the option `waiting`. */
+/* With the option `waiting`: a completion that waits until the thread of the side handles it. */
 struct ndk_job {
     void (*run)(struct ndk_conn *c, NTSTATUS status);
     struct ndk_conn *conn;

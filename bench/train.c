@@ -146,7 +146,7 @@ static void train_one_way(enum op op, size_t size, unsigned long total, unsigned
     for (unsigned i = 0; op == SEND && i < window; i++)
         train_receive(p);
     while (mine.done < total) {
-        /* At most `window` requests are in flight. A send also needs a posted receive; `again` counts new receives. */
+        /* At most `window` requests are in flight. A send also needs one of the `window` + `again` receives of p. */
         unsigned long limit = (op == SEND && again < mine.done ? again : mine.done) + window;
         unsigned long end = posted + burst < limit ? posted + burst : limit;
 

@@ -19,7 +19,10 @@ static bool connection_entry_is_of(const ondk_connection_t *entry, NDK_CONNECTOR
            !memcmp(&entry->local, &local, sizeof local) && !memcmp(&entry->foreign, &peer, sizeof peer);
 }
 
-/* Searches a copy of the library's list. The list is short: it has only the tool's own connections and requests. */
+/*
+ * Searches a copy of the library's list. The list is short: it has only the tool's own connections and connect
+ * requests.
+ */
 bool connection_entry_find(const struct consumer *c, ondk_connection_t *entry)
 {
     uint32_t room, count;

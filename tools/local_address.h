@@ -19,15 +19,18 @@
 bool local_address_explain(NTSTATUS status, const struct sockaddr_storage *a, uint32_t if_index, char *text,
                            size_t size);
 /*
- * Finds a client's own address for a connection to `server`: the given address of the server's family, or by the route
- * if none is given. Returns false and writes the cause to `why` if there is none. `option` is the name of the option that
- * gives the address.
+ * Finds a client's own address for a connection to `server`. If addresses are given, uses the first one of the
+ * server's family. If none is given, uses the address of the route. If there is no such address, returns false and
+ * writes the cause to `why`. `option` is the name of the option that gives the addresses.
  */
 bool local_address_for_server(const struct endpoint *given, const struct sockaddr_storage *server, const char *option,
                               struct sockaddr_storage *own, char *why, size_t size);
 /* Returns the index of the interface that has the address. Returns 0 and writes the cause to `why` if there is none. */
 uint32_t local_address_interface(const struct sockaddr_storage *own, char *why, size_t size);
-/* Returns the first address that an interface of this machine has, or the first of all if there is none. */
+/*
+ * Returns the first given address that an interface of this machine has. If there is none, returns the first given
+ * address.
+ */
 const struct sockaddr_storage *local_address_first(const struct endpoint *given);
 
 #endif

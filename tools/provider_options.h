@@ -14,7 +14,10 @@
 #include "ndk/ndkpi.h"
 #include "openndk/config.h"
 
-/* The row of the option table. `offset` is that of a const char *, which is NULL without the option. */
+/*
+ * The row of --provider in a tool's option table. `offset` is the offset of a const char *, which stays NULL if the
+ * option is not given.
+ */
 #define PROVIDER_OPTION(offset)                                                                                        \
     {                                                                                                                  \
         "--provider", "MODULE", "use the NDK provider of this shared object instead of OpenNDK", COMMAND_TEXT,         \

@@ -78,7 +78,10 @@ static void adapter_write_speed(const struct adapter *a, char *text, size_t room
         snprintf(text, room, "%u Gbit/s", (unsigned)a->speed_mbps / 1000);
 }
 
-/* Returns NULL if the provider is foreign and no profile is given: the environment configures OpenNDK only. */
+/*
+ * Returns the name of the profile. Returns NULL if the provider is foreign and --profile is not given, because the
+ * environment configures only OpenNDK.
+ */
 static const char *ndkinfo_profile(const struct options *o)
 {
     const char *profile = o->profile || consumer_foreign_provider() ? o->profile : getenv("ONDK_PROFILE");

@@ -54,7 +54,7 @@ struct compare {
     const char *html;
     double threshold; /* per cent */
     json_t *rows, *differences;
-    unsigned compared, deciding, worse, missing; /* numbers of values; the last three: of deciding values */
+    unsigned compared, deciding, worse, missing; /* numbers of values; all but `compared` count deciding values */
 };
 
 /* ---- the command line ---- */

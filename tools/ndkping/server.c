@@ -173,8 +173,8 @@ static void totals_add_record(struct totals *t, json_t *result)
 }
 
 /*
- * Takes an ended client from the list and returns it. Returns NULL if the list is empty. If no client has ended, waits
- * for one, or returns NULL if `wait` is false.
+ * Removes an ended client from the list and returns it. Returns NULL if the list is empty. If no client has ended,
+ * waits for one if `wait` is true, and otherwise returns NULL.
  */
 static struct client *server_remove_ended(bool wait)
 {

@@ -7,9 +7,10 @@
 #include <stddef.h>
 
 /*
- * Writes "function at file:line" to text for an offset in a loaded module, which is named by the last part of its path.
- * If the function is inlined, a line for each function that it is inlined into follows, the outermost one last.
- * Returns false if no addr2line is installed, or if addr2line finds nothing. The caller must serialize the calls.
+ * Writes "function at file:line" to text for an offset in a loaded module, which is named by the last part of its
+ * path. If the function is inlined, one line follows for each function that contains the inlined code, the outermost
+ * function last. Returns false if no addr2line is installed, or if addr2line finds nothing. The caller must serialize
+ * the calls.
  */
 bool symbol_find(const char *module, unsigned long offset, char *text, size_t room);
 

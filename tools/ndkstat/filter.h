@@ -9,9 +9,10 @@
 #include "options.h"
 
 /*
- * Removes what the options' filters exclude. --state removes objects from each adapter's lists. --address removes
- * connections, listeners, shared endpoints, and failures of each process. With --address, an object without an address
- * stays if a connection with the address uses it. Returns false if out of memory.
+ * Removes what the options' filters exclude. --state applies to all objects in the lists of each adapter. --address
+ * applies to connections, listeners, shared endpoints and failures. An object of another kind has no address.
+ * --address keeps such an object only if a connection with the address uses it, directly or through another object.
+ * Returns false if out of memory.
  */
 bool filter_apply(const struct options *o, json_t *processes);
 

@@ -38,7 +38,7 @@ void netns_find_name(ino_t inode, char name[NETNS_MAX_NAME]);
  * searched. Returns an array of *count entries, or NULL if there are none.
  */
 struct netns *netns_open_others(size_t *count, FILE *messages, bool *failed);
-/* Closes the sockets that the reader has not used. */
+/* Closes the sockets that are not -1, and frees the array. */
 void netns_close(struct netns *all, size_t count);
 
 #endif

@@ -18,7 +18,7 @@
 struct snapshots {
     json_t *processes;
     unsigned foreign; /* number of other users' processes that were not read */
-    bool failed;      /* this user's or the requested process could not be read; `messages` has the reason */
+    bool failed;      /* a process of this user, or the requested process, could not be read: see `messages` */
     char *messages;   /* lines of printable text about what was not read; may be empty */
 };
 

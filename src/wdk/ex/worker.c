@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System worker threads. If an item is queued while no worker is idle, a worker is started. In this way, one worker is
- * started for each processor, or two if there is only one processor. After that, a watchdog starts another worker
- * whenever no item leaves the queue for 2 ms, because then all workers may be blocked.
+ * System worker threads. If an item is queued while no worker is idle, a worker is started. At most one worker for
+ * each processor is started in this way, or two if there is only one processor. After that, a watchdog starts another
+ * worker whenever no item leaves the queue for 2 ms, because then all workers may be blocked.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -62,7 +62,10 @@ struct kernel_thread {
     LIST_ENTRY waiting;          /* in the list of threads that wait */
     LIST_ENTRY mutants;          /* mutexes that the thread holds */
     struct kernel_thread *wake_next;
-    /* The members from here on are written by the thread itself or before it begins, except `priority` and `pulls`. */
+    /*
+     * Only the thread itself writes the members from here on, or its creator before it begins. Other threads may write
+     * `priority` and `pulls`.
+     */
     int critical, guarded; /* critical and guarded regions entered; an owned KMUTEX counts as one critical region */
     KPRIORITY priority;
     enum thread_kind kind;   /* set when the thread begins */

@@ -16,7 +16,7 @@ enum { PEER_READS = 8 };
  */
 struct raw_frame peer_frame(enum peer_form form);
 
-/* The provider connects, the case accepts with a socket. */
+/* A connection that the provider begins. The case accepts it with a socket. */
 struct peer_acceptor {
     struct kit_side side;
     NDK_SHARED_ENDPOINT *endpoint; /* optional: NdkConnect's source */
@@ -43,7 +43,7 @@ void peer_acceptor_ready(struct peer_acceptor *p, enum peer_form form);
 /* Closes the sockets and the side, but neither the endpoint nor an adapter that the caller has set. */
 void peer_acceptor_close(struct peer_acceptor *p);
 
-/* The case connects with a socket, the provider accepts. */
+/* A connection that the case begins with a socket. The provider accepts it. */
 struct peer_initiator {
     struct kit_side side;
     struct kit_listener listener;

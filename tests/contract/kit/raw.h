@@ -44,7 +44,10 @@ bool raw_recv_frame(int s, bool reply, struct raw_frame *f); /* returns false if
 struct raw_frame raw_enhanced(bool crc, uint16_t ird, uint16_t ord);
 
 uint32_t raw_crc32c(const void *bytes, size_t len);
-/* Encodes a ULPDU as one FPDU. If crc is false, its CRC is zero. Returns its size. `out` must have len + 16 bytes. */
+/*
+ * Encodes a ULPDU as one FPDU. If crc is false, the CRC field is zero. Returns the FPDU's size. `out` must have len +
+ * 16 bytes.
+ */
 size_t raw_fpdu(uint8_t *out, const void *ulpdu, size_t len, bool crc);
 void raw_send_fpdu(int s, const void *ulpdu, size_t len, bool crc);
 /* Reads an FPDU, and checks its CRC if crc is true. Returns the ULPDU's length, or -1 at the end of the stream. */

@@ -25,7 +25,7 @@ struct sharing {
 };
 
 struct sharing_config {
-    ULONG depth, sges, threshold; /* 0 means a depth of KIT_DEPTH, 4 SGEs, no notification */
+    ULONG depth, sges, threshold; /* depth 0 means KIT_DEPTH, sges 0 means 4, threshold 0 means no notification */
 };
 
 /* Skips the case if the adapter has no shared receive queues. */
