@@ -13,6 +13,7 @@
 #include "verify/buffer.h"
 #include "verify/connector_call.h"
 #include "verify/queue.h"
+#include "verify/stall.h"
 
 /* ---- phases ---- */
 
@@ -31,6 +32,7 @@ static void connector_set_phase(struct connector *c, enum phase phase)
         return;
     c->state.phase = phase;
     c->state.since_ns = connector_now_ns();
+    c->is_stall_reported = false;
     c->steps++;
 }
 
@@ -39,6 +41,7 @@ static void connector_handle(struct connector *c, enum phase_event event)
     proxy_lock_all();
     connector_set_phase(c, phase_cell(c->state.phase, event).next);
     proxy_unlock_all();
+    stall_begin();
 }
 
 void connector_get_state(const struct proxy *p, struct connector_state *state)
@@ -56,6 +59,21 @@ void connector_set_peer(struct proxy *p, const void *address, size_t length)
     address_print(text, sizeof text, address, length);
     proxy_lock_all();
     memcpy(state->peer, text, sizeof text);
+    proxy_unlock_all();
+}
+
+void connector_set_local(struct proxy *p, NDK_CONNECTOR *real)
+{
+    struct connector_state *state = &((struct connector *)p)->state;
+    char text[CONNECTOR_PEER_TEXT];
+    struct mapped_address local;
+    ULONG length = sizeof local.bytes;
+
+    if (!verify_on() || !NT_SUCCESS(real->Dispatch->NdkGetLocalAddress(real, (PSOCKADDR)(void *)local.bytes, &length)))
+        return;
+    address_print(text, sizeof text, local.bytes, length);
+    proxy_lock_all();
+    memcpy(state->local, text, sizeof text);
     proxy_unlock_all();
 }
 
@@ -134,6 +152,7 @@ static void connector_on_peer_ended(struct connector *c)
     c->state.peer_ended = true;
     connector_set_phase(c, phase_cell(c->state.phase, PHASE_PEER_ENDED).next);
     proxy_unlock_all();
+    stall_begin();
 }
 
 void connector_on_disconnect_event(PVOID context)
@@ -216,6 +235,8 @@ static void connector_end_qp(struct proxy *p)
 
 static void connector_on_connected(struct proxy *p, NTSTATUS status, void *subject)
 {
+    if (subject && NT_SUCCESS(status))
+        connector_set_local(p, p->real);
     if (subject)
         connector_handle((struct connector *)p, NT_SUCCESS(status) ? PHASE_CONNECT_DONE : PHASE_CONNECT_FAILED);
 }

@@ -25,7 +25,8 @@ struct connector {
     struct disconnect_event *events;
     struct proxy *qp; /* queue pair of the last connect or accept, or NULL */
     struct connector_state state;
-    unsigned steps; /* changes of the phase */
+    unsigned steps;         /* changes of the phase */
+    bool is_stall_reported; /* in this phase: see stall_connector.h */
 };
 
 /* Must be called before a new connector is used. */

@@ -4,6 +4,7 @@
 #include "verify/async_call.h"
 #include "verify/buffer.h"
 #include "verify/connector.h"
+#include "verify/stall.h"
 
 /* ---- listeners ---- */
 
@@ -74,7 +75,9 @@ static void listener_on_connect_event(PVOID listener, NDK_CONNECTOR *real)
     }
     proxy_set_real(p, real);
     listener_set_peer(p, real);
+    connector_set_local(p, real);
     proxy_insert(p);
+    stall_begin();
     call_set_completed(l);
     PROXY_CALLBACK(l->adapter, "NdkConnectEventCallback", l->notify.connect, l->context, (NDK_CONNECTOR *)p);
 }

@@ -439,6 +439,25 @@ static bool proxy_find_use(struct proxy *p, const void *start, size_t size, stru
     return queue_find_use(p, start, size, use);
 }
 
+struct proxy *proxy_next_open(const struct proxy *p)
+{
+    return p ? TAILQ_NEXT(p, list) : TAILQ_FIRST(&open_list);
+}
+
+struct proxy *proxy_find_open(const void *pub)
+{
+    struct proxy *p;
+
+    spin_lock(&list_lock);
+    TAILQ_FOREACH (p, &open_list, list)
+        if (p == pub)
+            break;
+    if (p)
+        proxy_ref(p);
+    spin_unlock(&list_lock);
+    return p;
+}
+
 struct proxy *proxy_next_watched(struct proxy *p)
 {
     p = p ? TAILQ_NEXT(p, list) : TAILQ_FIRST(&open_list);

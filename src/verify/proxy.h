@@ -153,6 +153,10 @@ void proxy_guard_fork(void);
  * Requires the lock.
  */
 struct proxy *proxy_next_watched(struct proxy *p);
+/* Returns the open proxy after p, or the first one if p is NULL. Returns NULL at the end. Requires the lock. */
+struct proxy *proxy_next_open(const struct proxy *p);
+/* Returns the open proxy at this address with a reference, or NULL if it is closed. */
+struct proxy *proxy_find_open(const void *pub);
 /* Marks the region as watched. Must be called before MDLs are stored in the region. Requires the lock. */
 void proxy_watch(struct proxy *p);
 /* Copies at most `room` of the open objects. Returns how many objects are open. */

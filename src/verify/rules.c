@@ -124,6 +124,29 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "If pPrivateData is NULL and *pPrivateDataLength is greater than zero, this is an invalid "
                     "request. A consumer must never do this.",
         .advice = "Pass the buffer, or set the length to zero." },
+    /* follows from */
+    [RULE_REQUEST_UNANSWERED] = { .name = "request-unanswered", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "Each connection request is accepted, rejected, or ended by the close of its connector.",
+        .page = "nc-ndkpi-ndk_fn_accept",
+        .sentence = "The NdkConnectEventCallback function is used by the NDK provider to notify the consumer about "
+                    "each incoming connection request.",
+        .advice = "Call NdkAccept or NdkReject for each connector that the callback delivers, then close it." },
+    /* follows from */
+    [RULE_CONNECT_UNCOMPLETED] = { .name = "connect-uncompleted", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A connect that succeeded is completed, rejected, or ended by the close of its connector.",
+        .page = "nc-ndkpi-ndk_fn_accept",
+        .sentence = "The peer did not call the CompleteConnect (NDK_FN_COMPLETE_CONNECT) function to complete the "
+                    "pending connection request.",
+        .advice = "Call NdkCompleteConnect or NdkReject when NdkConnect has completed; the peer's NdkAccept waits "
+                  "for it." },
+    /* follows from */
+    [RULE_DISCONNECT_IGNORED] = { .name = "disconnect-ignored", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A consumer answers a disconnect event with NdkDisconnect or a close; the peer's NdkDisconnect "
+                "waits for it.",
+        .page = "networkdirect-disconnect-scheme",
+        .sentence = "complete consumer A's NdDisconnect request only when [...] A graceful disconnect notification "
+                    "is received from B (which leads to successful completion of consumer A's NdDisconnect)",
+        .advice = "Call NdkDisconnect when the disconnect event comes, then close connector and queue pair." },
     [RULE_LAM_RELEASED] = { .name = "ndk-lam-released", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A logical address mapping is released when all work requests that use it have completed.",
         .page = "nc-ndkpi-ndk_fn_release_lam",

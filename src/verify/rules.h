@@ -25,6 +25,9 @@ enum verify_rule {
     RULE_CONNECTION_DATA_PHASE,     /* p1 connector, p2 phase, p3 status of the call */
     RULE_PRIVATE_DATA_LENGTH,       /* p1 connector, p2 length, p3 limit */
     RULE_BUFFER_MISSING,            /* p1 object, p2 length */
+    RULE_REQUEST_UNANSWERED,        /* p1 connector, p2 listener, p3 age in ms */
+    RULE_CONNECT_UNCOMPLETED,       /* p1 connector, p2 age in ms */
+    RULE_DISCONNECT_IGNORED,        /* p1 connector, p2 age in ms */
     RULE_LAM_RELEASED,             /* mapping released while a posted request uses it: p1 mapping, p2 logical address */
     RULE_READ_SINK_RIGHT,          /* p1 queue pair, p2 SGE, p3 token, p4 region, or 0 for the privileged token */
     RULE_LOCAL_WRITE_RIGHT,        /* p1 queue pair or SRQ, p2 SGE, p3 token, p4 region */

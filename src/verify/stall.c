@@ -21,6 +21,7 @@
 #include "verify/pending.h"
 #include "verify/proxy.h"
 #include "verify/stall_call.h"
+#include "verify/stall_connector.h"
 
 /* The doctor may be ended by a callback of its own, for example by a report callback that closes the last adapter. */
 struct doctor {
@@ -54,11 +55,14 @@ bool stall_is_inherited(uint64_t since)
 
 uint64_t stall_examine(uint64_t now)
 {
-    uint64_t limit = (uint64_t)stall_limit_ms() * STALL_NS_PER_MS, oldest;
+    uint64_t limit = (uint64_t)stall_limit_ms() * STALL_NS_PER_MS, oldest, other;
 
     if (!limit || !verify_on())
         return UINT64_MAX;
     oldest = stall_examine_calls(now, limit);
+    other = stall_examine_connectors(now, limit);
+    if (other < oldest)
+        oldest = other;
     return oldest == UINT64_MAX ? oldest : oldest + limit;
 }
 

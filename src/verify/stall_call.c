@@ -7,11 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "verify/connector_peer.h"
 #include "verify/pending.h"
 #include "verify/rules.h"
 #include "verify/stall.h"
 
-enum { CALLS_AT_ONCE = 16, MAX_MESSAGE = 768, MAX_THREAD = 96 };
+enum { CALLS_AT_ONCE = 16, MAX_PEER = 384, MAX_THREAD = 96 };
 
 /* What a call waits for. A prefix of the routine's name selects the entry. */
 static const struct {
@@ -61,15 +62,44 @@ static const char *call_describe_thread(int thread, char text[MAX_THREAD])
     return text;
 }
 
+/*
+ * Writes what is known of the peer of a connector in this process: "; the peer's connector 0x12 is in this process:
+ * NdkConnect is pending". If the peer could end the wait, adds how. Writes nothing if the peer is not known.
+ */
+static void call_describe_peer(const struct proxy *p, char text[MAX_PEER])
+{
+    struct connector_peer peer;
+    const char *way = "";
+
+    text[0] = 0;
+    if (!p || p->type != NdkObjectTypeConnector || !connector_find_peer(p, &peer))
+        return;
+    if (peer.phase == PHASE_REPLIED)
+        way = ". This is a deadlock if the program waits for NdkAccept before it calls NdkCompleteConnect: call "
+              "NdkCompleteConnect as soon as NdkConnect has completed";
+    else if (peer.phase == PHASE_REQUESTED)
+        way = ". This is a deadlock if the program waits for NdkConnect before it calls NdkAccept: call NdkAccept as "
+              "soon as the request has come";
+    snprintf(text, MAX_PEER, "; the peer's connector %p is in this process: %s%s", peer.connector,
+             phase_text(peer.phase), way);
+}
+
 static void call_report(const struct pending *call, uint64_t now)
 {
+    struct proxy *p = proxy_find_open(call->object.proxy);
     unsigned long long waited_ms = (now - call->since_ns) / STALL_NS_PER_MS;
-    char thread[MAX_THREAD];
+    char thread[MAX_THREAD], peer[MAX_PEER];
 
-    report_set_object(&(struct report_object){ call->object.proxy, call->object.type, NULL, { NULL } });
+    if (p)
+        proxy_set_report_object(p);
+    else
+        report_set_object(&(struct report_object){ call->object.proxy, call->object.type, NULL, { NULL } });
+    call_describe_peer(p, peer);
     report_breach_at(&(struct breach){ .rule = &verify_rules[RULE_STALL], .routine = call->routine }, &call->by,
-                     "has not completed for %llu ms: %s; %s", waited_ms, call_reason(call->routine),
-                     call_describe_thread(call->caller, thread));
+                     "has not completed for %llu ms: %s; %s%s", waited_ms, call_reason(call->routine),
+                     call_describe_thread(call->caller, thread), peer);
+    if (p)
+        proxy_unref(p);
 }
 
 uint64_t stall_examine_calls(uint64_t now, uint64_t limit)

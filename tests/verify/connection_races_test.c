@@ -110,6 +110,12 @@ static NTSTATUS fake_query_info(NDK_ADAPTER *adapter, NDK_ADAPTER_INFO *info, UL
     return STATUS_NOT_SUPPORTED;
 }
 
+static NTSTATUS fake_get_address(NDK_CONNECTOR *connector, PSOCKADDR address, ULONG *length)
+{
+    (void)connector, (void)address, (void)length;
+    return STATUS_INVALID_DEVICE_STATE;
+}
+
 static const NDK_ADAPTER_DISPATCH adapter_dispatch = { .NdkQueryAdapterInfo = fake_query_info,
                                                        .NdkCreateConnector = fake_create };
 static const NDK_CONNECTOR_DISPATCH connector_dispatch = {
@@ -118,6 +124,7 @@ static const NDK_CONNECTOR_DISPATCH connector_dispatch = {
     .NdkCompleteConnect = fake_complete_connect,
     .NdkReject = fake_reject,
     .NdkGetConnectionData = fake_get_data,
+    .NdkGetLocalAddress = fake_get_address,
     .NdkDisconnect = fake_disconnect,
 };
 

@@ -87,10 +87,19 @@ static void test_adapter_left(void **state)
     report_says(r, "objects-left in WskDeregister", "nobody has closed 1 adapter(s)");
 }
 
-/* A connect request that nobody answers: NdkConnect is a stall, which is no breach. */
-static void test_connect_stalls(void **state)
+/* Lets everything stall that waits now, until one breach and one stall are reported. */
+static void wait_for_reports(const struct report *r, uint32_t advices_before)
 {
-    uint32_t before = ondk_verify_advices();
+    set_limit(1);
+    while (report_so_far(r) == 0 || ondk_verify_advices() == advices_before)
+        sched_yield();
+    set_limit(HOUR_MS);
+}
+
+/* A connect request that nobody answers. NdkConnect is a stall, which is no breach. */
+static void test_request_unanswered(void **state)
+{
+    uint32_t advices = ondk_verify_advices();
     struct call connecting;
     struct report *r = start(HOUR_MS);
     NTSTATUS status;
@@ -100,16 +109,88 @@ static void test_connect_stalls(void **state)
     call_init(&connecting);
     status = start_connect(request_done, &connecting);
     far.connector = wait_asked();
-    set_limit(1);
-    while (ondk_verify_advices() == before)
-        sched_yield();
-    set_limit(HOUR_MS);
+    wait_for_reports(r, advices);
     assert_int_equal(far.connector->Dispatch->NdkReject(far.connector, NULL, 0), STATUS_SUCCESS);
     assert_int_equal(finish(&connecting, status), STATUS_CONNECTION_REFUSED);
     close_all();
     fflush(r->out);
-    assert_non_null(strstr(r->text, "stall in NdkConnect"));
-    report_is_empty(r);
+    assert_non_null(strstr(r->text, "stall in NdkConnect: has not completed for "));
+    report_says(r, "request-unanswered in NdkConnectEventCallback", "requested by 127.0.0.1:");
+}
+
+static VOID disconnected(PVOID context)
+{
+    KeSetEvent(context, IO_NO_INCREMENT, FALSE);
+}
+
+static NTSTATUS start_accept(struct call *c, KEVENT *event)
+{
+    call_init(c);
+    KeInitializeEvent(event, NotificationEvent, FALSE);
+    return far.connector->Dispatch->NdkAccept(far.connector, far.qp, 1, 1, NULL, 0, disconnected, event, request_done,
+                                              c);
+}
+
+static NTSTATUS complete_connect(void)
+{
+    struct call c;
+
+    call_init(&c);
+    return finish(&c, near.connector->Dispatch->NdkCompleteConnect(near.connector, NULL, NULL, request_done, &c));
+}
+
+/* The driver waits for NdkAccept before it calls NdkCompleteConnect. */
+static void test_connect_uncompleted(void **state)
+{
+    uint32_t advices = ondk_verify_advices();
+    struct report *r = start(HOUR_MS);
+    struct call connecting, accepting;
+    NTSTATUS connect_status, accept_status;
+    KEVENT event;
+
+    (void)state;
+    open_all();
+    call_init(&connecting);
+    connect_status = start_connect(request_done, &connecting);
+    far.connector = wait_asked();
+    accept_status = start_accept(&accepting, &event);
+    assert_int_equal(finish(&connecting, connect_status), STATUS_SUCCESS);
+    wait_for_reports(r, advices);
+    assert_int_equal(complete_connect(), STATUS_SUCCESS);
+    assert_int_equal(finish(&accepting, accept_status), STATUS_SUCCESS);
+    disconnect();
+    close_all();
+    fflush(r->out);
+    assert_non_null(strstr(r->text, "This is a deadlock if the program waits for NdkAccept"));
+    report_says(r, "connect-uncompleted in NdkConnect", "connects to 127.0.0.1:");
+}
+
+static void test_disconnect_ignored(void **state)
+{
+    uint32_t advices = ondk_verify_advices();
+    struct report *r = start(HOUR_MS);
+    struct call connecting, accepting, disconnecting;
+    NTSTATUS status, accept_status;
+    KEVENT event;
+
+    (void)state;
+    open_all();
+    call_init(&connecting);
+    status = start_connect(request_done, &connecting);
+    far.connector = wait_asked();
+    accept_status = start_accept(&accepting, &event);
+    assert_int_equal(finish(&connecting, status), STATUS_SUCCESS);
+    assert_int_equal(complete_connect(), STATUS_SUCCESS);
+    assert_int_equal(finish(&accepting, accept_status), STATUS_SUCCESS);
+    call_init(&disconnecting);
+    status = near.connector->Dispatch->NdkDisconnect(near.connector, request_done, &disconnecting);
+    assert_int_equal(KeWaitForSingleObject(&event, Executive, KernelMode, FALSE, NULL), STATUS_SUCCESS);
+    wait_for_reports(r, advices);
+    close_object(far.connector);
+    far.connector = NULL;
+    (void)finish(&disconnecting, status);
+    close_all();
+    report_says(r, "disconnect-ignored in NdkDisconnectEventCallback", "accepted from 127.0.0.1:");
 }
 
 /* Calls that complete are no stalls. */
@@ -131,8 +212,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_stalls), /* first, because the later tests leave objects */
-        cmocka_unit_test(test_connect_stalls),
-        cmocka_unit_test(test_object_left),
+        cmocka_unit_test(test_request_unanswered), cmocka_unit_test(test_connect_uncompleted),
+        cmocka_unit_test(test_disconnect_ignored), cmocka_unit_test(test_object_left),
         cmocka_unit_test(test_adapter_left),
     };
 
