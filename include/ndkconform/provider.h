@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A provider module: a shared object with an NDK provider, for the option --provider of ndkconform, ndkping, ndkperf and
- * ndkinfo. Besides ndk/ndkpi.h, these programs need only this: how to open an adapter (on Windows with
+ * A provider module: a shared object with an NDK provider, for the option --provider of ndkconform, ndkping, ndkperf,
+ * ndkinfo and ndkrun. Besides ndk/ndkpi.h, these programs need only this: how to open an adapter (on Windows with
  * WskOpenNdkAdapter), how to initialise an MDL, and optionally settings.
  *
  * A module exports ndkconform_provider. docs/conformance.md explains each part.

@@ -48,6 +48,25 @@ ONDK_API bool ondk_wdk_map_interface(uint32_t driver_index, uint32_t host_index)
  */
 ONDK_API bool ondk_wdk_map_address(const char *driver_address, const char *host_address);
 
+struct _NDK_ADAPTER; /* NDK_ADAPTER of ndkpi.h */
+
+/* Opens the adapter of a host's interface, with the version major.minor, and returns an NTSTATUS. */
+typedef int32_t (*ondk_wdk_open_adapter_t)(uint16_t major, uint16_t minor, uint32_t if_index,
+                                           struct _NDK_ADAPTER **adapter);
+/* Closes an adapter. */
+typedef void (*ondk_wdk_close_adapter_t)(struct _NDK_ADAPTER *adapter);
+
+/*
+ * Sets the NDK provider whose adapters drivers receive, for example that of a module (ndkconform/provider.h).
+ *   open   opens adapters; all drivers that open an interface with the same version share one. NULL: OpenNDK, the default
+ *   close  closes an adapter after all its objects were closed; NULL if open is NULL
+ * The provider uses the host's AF_INET6. The verifier stands in front of the provider, also in mode ONDK_VERIFY_OFF, and
+ * converts the addresses of drivers, which have Windows' AF_INET6.
+ * Context: before the first driver is loaded.
+ * See also: ondk_wdk_load, ondk_verify_wrap
+ */
+ONDK_API void ondk_wdk_set_provider(ondk_wdk_open_adapter_t open, ondk_wdk_close_adapter_t close);
+
 /* ---- Drivers ----------------------------------------------------------------------------------------------------- */
 
 typedef struct ondk_wdk_driver ondk_wdk_driver_t;

@@ -25,6 +25,7 @@
 #include "openndk/wdk.h"
 #include "options.h"
 #include "output.h"
+#include "provider.h"
 #include "registry.h"
 #include "scsi.h"
 
@@ -205,6 +206,7 @@ static bool ndkrun_write_json(const struct options *o, const struct summary *s, 
     json_t *object = json_output_begin("ndkrun", JSON_FORMAT), *drivers = json_array();
     bool is_written;
 
+    provider_add(object);
     for (uint32_t i = 0; i < o->driver_count; i++)
         (void)json_array_append_new(
             drivers, json_pack("{s:o,s:b}", "file", json_output_text(o->drivers[i]), "loaded", i < s->loaded));
@@ -333,7 +335,7 @@ int main(int argc, char **argv)
     ondk_wdk_set_output(out);
     calls_init();
     ndkrun_install_fault_handlers();
-    if (!registry_prepare(&o, out))
+    if (!registry_prepare(&o, out) || (o.provider && !provider_load(o.provider, out)))
         return NDKRUN_USAGE;
     code = ndkrun_run(&o, &summary);
     fflush(out);

@@ -121,6 +121,8 @@ static const struct command_option known_options[] = {
       "with an address each. No root needed",
       CALL(options_set_net) },
     { "--map", "INDEX=NAME", "the host's interface NAME for a driver's interface INDEX", CALL(options_set_map) },
+    { "--provider", "MODULE", "use the NDK provider of this shared object instead of OpenNDK", COMMAND_TEXT,
+      AT(provider) },
 
     { .text = "Registry and requests" },
     { "--reg", "'KEY\\VALUE=TYPE:DATA'",
@@ -155,7 +157,8 @@ static const char *const usage[] = { "[OPTION]... DRIVER.so...", NULL };
 static const struct command_status statuses[] = {
     { NDKRUN_OK, "no finding" },
     { NDKRUN_FINDING, "something was left, a rule broken, or a cancelled control did not end" },
-    { NDKRUN_USAGE, "wrong usage, or an ONDK_ variable of the environment that is not used" },
+    { NDKRUN_USAGE,
+      "wrong usage, a provider that cannot be used, or an ONDK_ variable of the environment that is not used" },
     { NDKRUN_NOT_LOADED, "a driver did not load" },
     { NDKRUN_IOCTL_FAILED, "a device control or SCSI command failed" },
     { NDKRUN_LOST, "the output could not be written completely" },

@@ -31,7 +31,8 @@ struct options {
     const char *scsi[MAX_OPTIONS];
     uint32_t scsi_count;
     const char *until_print;
-    double run_for; /* seconds; negative: not given */
+    const char *provider; /* a provider module; NULL: OpenNDK */
+    double run_for;       /* seconds; negative: not given */
     bool until_idle, json;
     ondk_verify_config_t verify; /* the settings that are in force */
     uint32_t report_ms;          /* set by main: the time after which a pending device control is reported; 0: never */

@@ -115,3 +115,24 @@ void address_map_to_driver(void *sockaddr, size_t length)
 {
     address_exchange(sockaddr, length, false);
 }
+
+static void address_replace_family(void *sockaddr, size_t length, uint16_t from, uint16_t to)
+{
+    uint16_t family;
+
+    if (!sockaddr || length < sizeof family)
+        return;
+    memcpy(&family, sockaddr, sizeof family);
+    if (family == from)
+        memcpy(sockaddr, &to, sizeof to);
+}
+
+void address_family_to_host(void *sockaddr, size_t length)
+{
+    address_replace_family(sockaddr, length, WINDOWS_INET6, AF_INET6);
+}
+
+void address_family_to_driver(void *sockaddr, size_t length)
+{
+    address_replace_family(sockaddr, length, AF_INET6, WINDOWS_INET6);
+}

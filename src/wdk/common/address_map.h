@@ -20,4 +20,8 @@ bool address_map_has_entries(void);
 void address_map_to_host(void *sockaddr, size_t length);
 void address_map_to_driver(void *sockaddr, size_t length);
 
+/* Replace Windows' AF_INET6 in a sockaddr by the host's, and the host's by Windows'. Another family stays. */
+void address_family_to_host(void *sockaddr, size_t length);
+void address_family_to_driver(void *sockaddr, size_t length);
+
 #endif

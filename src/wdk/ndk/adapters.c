@@ -6,8 +6,8 @@
 #include "wdm.h"
 #include "ws2def.h"
 
-#include "front/open.h"
 #include "wdk/ndk/adapters.h"
+#include "wdk/ndk/provider.h"
 
 struct entry {
     NDK_ADAPTER *adapter;
@@ -36,7 +36,7 @@ static NTSTATUS adapters_open_new(NDK_VERSION version, uint32_t if_index, struct
 
     if (!e)
         return STATUS_INSUFFICIENT_RESOURCES;
-    status = front_open_provider(version, if_index, &e->adapter);
+    status = ndk_provider_open(version, if_index, &e->adapter);
     if (!NT_SUCCESS(status)) {
         free(e);
         return status;
@@ -83,7 +83,7 @@ enum adapters_closed adapters_close(NDK_ADAPTER *adapter)
     result = last ? ADAPTERS_CLOSED : e ? ADAPTERS_STILL_OPEN : ADAPTERS_UNKNOWN;
     pthread_mutex_unlock(&lock);
     if (last) {
-        front_close_provider(last->adapter);
+        ndk_provider_close(last->adapter);
         free(last);
     }
     return result;

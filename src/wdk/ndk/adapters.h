@@ -11,7 +11,7 @@
 #include "wdm.h"
 #include "ndkpi.h"
 
-/* Opens the adapter of the host's interface `if_index`. Returns the statuses of ondk_open_adapter. */
+/* Opens the adapter of the host's interface `if_index`. Returns the provider's status. */
 NTSTATUS adapters_open(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
 enum adapters_closed { ADAPTERS_UNKNOWN, ADAPTERS_STILL_OPEN, ADAPTERS_CLOSED };
 /* Must be called once for each open. The last call blocks as ondk_close_adapter does. */

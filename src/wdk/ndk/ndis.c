@@ -2,12 +2,12 @@
 /* The handlers by which NDIS would open and close the provider's adapters: see ndisndk.h. */
 #include "ndisndk.h"
 
-#include "front/open.h"
 #include "verify/verify.h"
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ndk/open.h"
+#include "wdk/ndk/provider.h"
 
 static NDIS_STATUS ndis_open_adapter(NDIS_HANDLE context, PNDIS_OPEN_NDK_ADAPTER_PARAMETERS parameters,
                                      NDK_ADAPTER **out)
@@ -18,12 +18,12 @@ static NDIS_STATUS ndis_open_adapter(NDIS_HANDLE context, PNDIS_OPEN_NDK_ADAPTER
     irql_check_max("OpenNDKAdapterHandler", PASSIVE_LEVEL);
     if (!parameters || !out)
         return NDIS_STATUS_INVALID_PARAMETER;
-    status = front_open_provider(parameters->Version, (uint32_t)(ULONG_PTR)context, &opened);
+    status = ndk_provider_open(parameters->Version, (uint32_t)(ULONG_PTR)context, &opened);
     if (!NT_SUCCESS(status))
         return status;
     status = ndk_adapter_give(opened, "OpenNDKAdapterHandler", out);
     if (!NT_SUCCESS(status))
-        front_close_provider(opened);
+        ndk_provider_close(opened);
     return status;
 }
 
@@ -36,9 +36,9 @@ static VOID ndis_close_adapter(NDIS_HANDLE context, NDK_ADAPTER *adapter)
     if (verify_is_wrapped(adapter)) {
         adapter = verify_close(adapter, routine);
         if (adapter)
-            front_close_provider(adapter);
+            ndk_provider_close(adapter);
     } else if (live_remove(LIVE_NDK_OBJECT, adapter)) {
-        front_close_provider(adapter);
+        ndk_provider_close(adapter);
     } else if (check_on()) {
         check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)adapter, 0, 0, 0, "%p is no open NDK_ADAPTER",
                      (void *)adapter);

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "openndk/adapter.h"
 #include "verify/verify.h"
 #include "wdk/common/address_map.h"
 #include "wdk/common/check.h"
@@ -14,6 +13,7 @@
 #include "wdk/ke/thread.h"
 #include "wdk/ndk/adapters.h"
 #include "wdk/ndk/explain.h"
+#include "wdk/ndk/provider.h"
 #include "wdk/ndk/verify_host.h"
 
 /*
@@ -26,6 +26,8 @@ static void ndk_explain_invalid(NET_IFINDEX index, NDK_ADAPTER **out)
 
     if (!out)
         fprintf(report_output(), "WskOpenNdkAdapter returns STATUS_INVALID_PARAMETER: ppNdkAdapter is NULL.\n");
+    else if (ndk_provider_is_foreign())
+        return; /* the reason is not known */
     else if (!index || atomic_exchange(&last_index, index) != index)
         explain_interface(index, interface_map_host(index), report_output());
     fflush(report_output());
@@ -35,8 +37,7 @@ NTSTATUS ndk_adapter_give(NDK_ADAPTER *provider, const char *routine, NDK_ADAPTE
 {
     NDK_ADAPTER *wrapped;
 
-    ondk_use_windows_families(provider, 1);
-    if (!check_on() && !address_map_has_entries()) {
+    if (!check_on() && !address_map_has_entries() && !ndk_provider_is_foreign()) {
         live_add(LIVE_NDK_OBJECT, provider, "NDK_ADAPTER"); /* no effect if the adapter was open already */
         *out = provider;
         return STATUS_SUCCESS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens and closes adapters for drivers. With checks off and no address mapped, the driver receives the provider's own
- * objects. Otherwise the driver receives proxies of the verify layer (src/verify).
+ * Opens and closes adapters for drivers. With checks off, no address mapped and OpenNDK as the provider, the driver
+ * receives the provider's own objects. Otherwise the driver receives proxies of the verify layer (src/verify).
  */
 #ifndef WDK_NDK_OPEN_H
 #define WDK_NDK_OPEN_H

@@ -16,6 +16,7 @@
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
 #include "wdk/mm/pool.h"
+#include "wdk/ndk/provider.h"
 #include "wdk/ndk/verify_host.h"
 
 _Static_assert((int)VERIFY_PASSIVE_LEVEL == PASSIVE_LEVEL && (int)VERIFY_DISPATCH_LEVEL == DISPATCH_LEVEL, "IRQL");
@@ -41,12 +42,15 @@ static void host_callback_end(uint64_t mark, const char *callback, const void *r
     thread_mark_check(&before, callback, routine);
 }
 
+/* A foreign provider has the host's AF_INET6, the driver has Windows'. OpenNDK's provider accepts both. */
 static int32_t host_address_to_provider(const void *sockaddr, size_t length, void *room)
 {
-    if (!address_map_has_entries())
+    if (!address_map_has_entries() && !ndk_provider_is_foreign())
         return false;
     memcpy(room, sockaddr, length);
     address_map_to_host(room, length);
+    if (ndk_provider_is_foreign())
+        address_family_to_host(room, length);
     return true;
 }
 
@@ -54,6 +58,8 @@ static void host_address_to_consumer(void *sockaddr, size_t length)
 {
     if (address_map_has_entries())
         address_map_to_driver(sockaddr, length);
+    if (ndk_provider_is_foreign())
+        address_family_to_driver(sockaddr, length);
 }
 
 static uint32_t host_memory_state(const void *address)

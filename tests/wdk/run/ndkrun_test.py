@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ndkrun: output and exit status. usage: ndkrun_test.py NDKRUN DRIVERS NDK-CC|-"""
+"""ndkrun: output and exit status. usage: ndkrun_test.py NDKRUN DRIVERS NDK-CC|- SAMPLES"""
 import json
 import os
 import pathlib
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-NDKRUN, DRIVERS, NDK_CC = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+NDKRUN, DRIVERS, NDK_CC, SAMPLES = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3], pathlib.Path(sys.argv[4])
 LIMIT = 250
 failures = 0
 
@@ -209,6 +209,29 @@ def files():
                '--verify', 'stop' + setting, driver('leaves_device'))
         seen = reports.read_text('utf-8').splitlines()
         check('the second report is appended', len(seen) == 2, seen)
+
+
+def foreign():
+    """Another NDK provider: drivers get its adapters, with the addresses of Windows, verified or not."""
+    module = driver('foreign')
+    four = ('--net', '12=192.168.1.1/24,13=192.168.1.2/24', '--run-for', '0')
+    six = ('--net', '12=fd00::1/64', '--run-for', '0')
+    for provider in ((), ('--provider', module)):
+        for mode in ('stop', 'off'):
+            text = expect(f'IPv6 with {mode} {provider}', 0, ["ipv6: connected, all families are Windows'", 'nothing left'],
+                          *six, *provider, '--verify', mode, driver('over_ipv6'))
+            check('the provider is printed', (f'ndkrun: provider OpenNDK' in text) == bool(provider), text)
+            if SAMPLES.exists():
+                expect(f'samples with {mode} {provider}', 0, ['hello: the echo says "hello, world"', 'nothing left'], *four,
+                       *provider, '--verify', mode, SAMPLES / 'echo.so', SAMPLES / 'hello.so')
+    d, code = summary('--provider', module, driver('tee'))
+    check('--json names the provider', code == 0 and d['provider']['name'] == 'OpenNDK' and
+          d['provider']['module'] == module, d)
+    expect('an interface that the foreign provider lacks', 3, 'STATUS_INVALID_PARAMETER', '--run-for', 0, '--provider',
+           module, driver('over_ipv6'))
+    expect('a provider that is not there', 2, 'ndkrun: --provider: no provider: /nobody.so', '--provider', '/nobody.so',
+           driver('tee'))
+    expect('a driver is no provider', 2, 'ndkrun: --provider: no provider', '--provider', driver('tee'), driver('tee'))
 
 
 def stalled():
@@ -546,7 +569,7 @@ def models(tmp):
 
 def main():
     os.environ.pop('ONDK_VERIFY', None)
-    for case in (usage, numbers, environment, missing_programs, output, controls, summaries, files, stalled, commands,
+    for case in (usage, numbers, environment, missing_programs, output, controls, summaries, files, foreign, stalled, commands,
                  networks, leftovers, ends, provider_faults):
         case()
     if NDK_CC != '-': # no sanitizer, whose runtime would have to be preloaded first

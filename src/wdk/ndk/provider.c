@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* The NDK provider of drivers: see provider.h. */
+#include "wdk/ndk/provider.h"
+
+#include "front/open.h"
+#include "openndk/adapter.h"
+#include "openndk/wdk.h"
+
+/* Set before the first driver is loaded, then constant. NULL: OpenNDK. */
+static ondk_wdk_open_adapter_t foreign_open;
+static ondk_wdk_close_adapter_t foreign_close;
+
+void ondk_wdk_set_provider(ondk_wdk_open_adapter_t open, ondk_wdk_close_adapter_t close)
+{
+    foreign_open = open;
+    foreign_close = close;
+}
+
+bool ndk_provider_is_foreign(void)
+{
+    return foreign_open != NULL;
+}
+
+NTSTATUS ndk_provider_open(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
+{
+    NTSTATUS status;
+
+    if (foreign_open)
+        return foreign_open(version.Major, version.Minor, if_index, adapter);
+    status = front_open_provider(version, if_index, adapter);
+    if (NT_SUCCESS(status))
+        ondk_use_windows_families(*adapter, 1);
+    return status;
+}
+
+void ndk_provider_close(NDK_ADAPTER *adapter)
+{
+    if (foreign_open)
+        foreign_close(adapter);
+    else
+        front_close_provider(adapter);
+}

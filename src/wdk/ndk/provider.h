@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The NDK provider of drivers: OpenNDK's, or the foreign one of ondk_wdk_set_provider. The invariant: a function of
+ * include/openndk that takes an adapter or an object is never called with a foreign one.
+ */
+#ifndef WDK_NDK_PROVIDER_H
+#define WDK_NDK_PROVIDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wdm.h"
+#include "ndkpi.h"
+
+/*
+ * Returns true if the provider is foreign. It then uses the host's AF_INET6 instead of Windows', and so must be behind
+ * the verify layer, which converts addresses (verify_host.c).
+ */
+bool ndk_provider_is_foreign(void);
+
+/* Opens an adapter of the host's interface `if_index`. Returns the provider's status. */
+NTSTATUS ndk_provider_open(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
+/* Closes an adapter that ndk_provider_open has opened. May block until all its objects are closed. */
+void ndk_provider_close(NDK_ADAPTER *adapter);
+
+#endif
