@@ -21,16 +21,25 @@ struct logical_mapping {
     struct logical_page pages[];
 };
 
+static struct spin adapters_lock; /* acquired before the lock of an adapter's pages */
+static LIST_HEAD(, logical_pages) adapters = LIST_HEAD_INITIALIZER(adapters);
+
 void logical_init(struct logical_pages *l)
 {
     spin_init(&l->lock);
     LIST_INIT(&l->mappings);
+    spin_lock(&adapters_lock);
+    LIST_INSERT_HEAD(&adapters, l, link);
+    spin_unlock(&adapters_lock);
 }
 
 void logical_fini(struct logical_pages *l)
 {
     struct logical_mapping *m;
 
+    spin_lock(&adapters_lock);
+    LIST_REMOVE(l, link);
+    spin_unlock(&adapters_lock);
     while ((m = LIST_FIRST(&l->mappings))) {
         LIST_REMOVE(m, link);
         free(m);
@@ -128,40 +137,50 @@ void logical_remove(struct logical_pages *l, const NDK_LOGICAL_ADDRESS_MAPPING *
     free(m);
 }
 
-/* Requires the lock. */
-static bool logical_has_page(const struct logical_pages *l, uint64_t number)
+static bool logical_has_page(struct logical_pages *l, uint64_t number)
 {
     const struct logical_page *page;
+    bool has;
 
-    LIST_FOREACH (page, logical_bucket(l, number), link)
-        if (page->number == number)
-            return true;
-    return false;
+    spin_lock(&l->lock);
+    has = l->is_incomplete;
+    if (!has && l->buckets)
+        LIST_FOREACH (page, logical_bucket(l, number), link)
+            if (page->number == number) {
+                has = true;
+                break;
+            }
+    spin_unlock(&l->lock);
+    return has;
+}
+
+/* Searches the mappings of the adapter l, then those of all others. */
+static bool logical_is_mapped(struct logical_pages *l, uint64_t number)
+{
+    bool mapped = logical_has_page(l, number);
+
+    if (mapped)
+        return true;
+    spin_lock(&adapters_lock);
+    LIST_FOREACH (l, &adapters, link)
+        mapped = mapped || logical_has_page(l, number);
+    spin_unlock(&adapters_lock);
+    return mapped;
 }
 
 ULONG logical_find_foreign(struct logical_pages *l, const NDK_LOGICAL_ADDRESS *pages, ULONG count)
 {
     ULONG i = 0;
 
-    spin_lock(&l->lock);
-    for (; i < count && !l->is_incomplete; i++) {
-        uint64_t address = (uint64_t)pages[i].QuadPart;
-
-        if (address % PAGE_SIZE || !l->buckets || !logical_has_page(l, address / PAGE_SIZE))
-            break;
-    }
-    i = l->is_incomplete ? count : i;
-    spin_unlock(&l->lock);
+    while (i < count && (uint64_t)pages[i].QuadPart % PAGE_SIZE == 0 &&
+           logical_is_mapped(l, (uint64_t)pages[i].QuadPart / PAGE_SIZE))
+        i++;
     return i;
 }
 
 bool logical_contains(struct logical_pages *l, uint64_t address, uint64_t length)
 {
-    bool contains;
+    uint64_t first = address / PAGE_SIZE, last = (address + length - 1) / PAGE_SIZE;
 
-    spin_lock(&l->lock);
-    contains = l->is_incomplete || (l->buckets && logical_has_page(l, address / PAGE_SIZE) &&
-                                    logical_has_page(l, (address + length - 1) / PAGE_SIZE));
-    spin_unlock(&l->lock);
-    return contains;
+    return logical_is_mapped(l, first) && (first == last || logical_is_mapped(l, last));
 }

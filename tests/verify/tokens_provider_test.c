@@ -159,6 +159,31 @@ CASE(token_that_stays_the_same, 0)
     close_pair();
 }
 
+/* ---- two adapter objects ---- */
+
+/* The provider below refuses the address, but another provider may accept it, because the hardware is the same. */
+CASE(mapping_of_another_adapter_object, 0)
+{
+    struct fast_memory m;
+    NDK_SGE sge;
+    NDK_MR *mr;
+
+    open_pair();
+    fast_memory_open(&m, p.passive.adapter, 0, PAGE_SIZE);
+    CHECK(p.active.adapter != p.passive.adapter);
+    sge = fast_logical(&m, p.active.pd, 0, LENGTH);
+    (void)receive(sge);
+    mr = fast_mr(p.active.pd);
+    CHECK_STATUS(fast_initialize(mr, PAGES, TRUE), STATUS_SUCCESS);
+    (void)register_page(mr, &m, 0);
+    CHECK_BREACHES("");
+    fast_memory_close(&m);
+    (void)receive(sge);
+    CHECK_BREACHES("privileged-token-virtual in NdkReceive");
+    CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
+    close_pair();
+}
+
 /* ---- threads ---- */
 
 static void ignore_notification(void *context, NTSTATUS status)
