@@ -107,6 +107,6 @@ int drive(const struct job *j, const struct link_ops *ops);
 /* Measures bare TCP in the same way (data_tcp.c). */
 int drive_tcp(const struct job *j);
 
-extern const struct link_ops floor_ops; /* data_floor.c: only the wire format */
+extern const struct link_ops floor_ops; /* defined in data_floor.c, which measures only the wire format */
 
 #endif

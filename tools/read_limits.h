@@ -9,7 +9,7 @@
 
 /*
  * Returns NULL, or why reads are not possible and which settings to raise. If `own` is true, this side must be able to
- * read; if `peer` is true, the peer must be able to read. `limits` are the effective ones of the connection.
+ * read; if `peer` is true, the peer must be able to read. `limits` are the connection's effective limits.
  */
 const char *read_limits_check(struct consumer_limits limits, bool own, bool peer);
 

@@ -68,8 +68,8 @@ struct order {
     uint32_t kind; /* enum order_kind */
     uint32_t test, flags, size;
     /*
-     * ORDER_FLUSH: `first` is the number of the run's messages before its last ORDER_FLUSH, `count` the number since
-     * then. With HELLO_CHECK these are numbers on each lane, otherwise on all lanes together.
+     * ORDER_FLUSH: `first` is the number of the run's messages before the previous ORDER_FLUSH, `count` the number
+     * since then. With HELLO_CHECK these are numbers on each lane, otherwise on all lanes together.
      * ORDER_RUN with HELLO_BOTH: `count` is how many messages the server posts on each lane. 0: the server posts until
      * ORDER_FLUSH.
      */

@@ -52,7 +52,7 @@ struct list {
 struct view {
     const struct column *columns;
     size_t n_columns;
-    const struct list *lists; /* a NULL type at the end */
+    const struct list *lists; /* ends with an entry whose type is NULL */
 };
 
 struct row {

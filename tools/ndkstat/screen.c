@@ -43,7 +43,7 @@ static struct {
     size_t top, left; /* the first shown line and column of the text */
 } screen = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static atomic_bool is_resized; /* the handler may run on any thread */
+static atomic_bool is_resized; /* atomic, because the signal handler may run on any thread */
 
 static void screen_on_resize(int number)
 {

@@ -9,7 +9,7 @@
 #include "wdk/common/address_map.h"
 
 enum { MAX_ENTRIES = 64, WINDOWS_INET6 = 23 };
-enum { AT_V4 = 4, AT_V6 = 8 }; /* offset of the address in a sockaddr */
+enum { AT_V4 = 4, AT_V6 = 8 }; /* offsets of the address in a sockaddr_in and a sockaddr_in6 */
 
 struct address {
     size_t size; /* 4 or 16 */

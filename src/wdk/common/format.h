@@ -18,8 +18,8 @@
 #include "ntdef.h"
 
 /*
- * Writes at most `cap` units and no terminator. Returns the number of units of the complete text. If `written` is not
- * NULL, *written receives the number of units written. After a character that does not fit, nothing is written.
+ * Writes at most `cap` units and no terminator. Returns the number of units of the complete text. After a character
+ * that does not fit, nothing is written. *written receives the number of units written; `written` may be NULL.
  */
 size_t format_narrow(char *out, size_t cap, size_t *written, const char *format, va_list args);
 size_t format_wide(WCHAR *out, size_t cap, size_t *written, const WCHAR *format, va_list args);

@@ -56,8 +56,8 @@ uint32_t live_count(void);
  */
 uint32_t live_busy(void);
 /*
- * Finds the first thing of this kind inside [start, start + size). Returns NULL if there is none. *what, if not NULL,
- * receives the thing's name.
+ * Finds the first thing of this kind inside [start, start + size). Returns NULL if there is none. *what receives the
+ * thing's name; `what` may be NULL.
  */
 const void *live_inside(enum live_kind kind, const void *start, uint64_t size, const char **what);
 

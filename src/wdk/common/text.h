@@ -11,10 +11,10 @@
 #include "base/private_export.h"
 
 /*
- * Each function converts `length` units of `in` and writes at most `cap` units: whole characters, and no terminator. It
- * returns the number of units of the complete result. If that number exceeds `cap`, the end was cut off. *written, if
- * `written` is not NULL, receives the number of units written. A malformed sequence becomes U+FFFD and sets *bad, if
- * `bad` is not NULL.
+ * Each function converts `length` units of `in` and writes at most `cap` units: whole characters, and no terminator.
+ * It returns the number of units of the complete result. If that number exceeds `cap`, the end was cut off. *written
+ * receives the number of units written. A malformed sequence becomes U+FFFD and sets *bad. `written` and `bad` may be
+ * NULL.
  */
 size_t text_to_utf16(WCHAR *out, size_t cap, const char *in, size_t length, size_t *written, bool *bad);
 size_t text_to_utf8(char *out, size_t cap, const WCHAR *in, size_t length, size_t *written, bool *bad);

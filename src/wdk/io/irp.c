@@ -34,7 +34,7 @@ enum { RETURNED = 1, RETURNED_PENDING = 2, COMPLETED = 4, COMPLETED_MARKED = 8 }
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t any_completed = PTHREAD_COND_INITIALIZER;
 static struct irp_block *sending;                     /* the requests for which irp_send waits */
-static struct irp_block *released_irps[MAX_RELEASED]; /* so that a second completion is found and reported */
+static struct irp_block *released_irps[MAX_RELEASED]; /* kept, so that a second completion is found and reported */
 static unsigned released_next;
 
 static PIRP irp_from_block(struct irp_block *b)

@@ -25,7 +25,7 @@ struct irp_block {
     atomic_int references;    /* one of the owner; one of the sender while it waits */
     atomic_int pending_facts; /* bits about the dispatch routine and the completion: see irp_check_pending */
     PDEVICE_OBJECT device;    /* the IRP was allocated for this device; NULL for an IRP of IoAllocateIrp */
-    bool refs_device;         /* set by irp_new: irp_send and irp_free_unsent drop a reference to `device` */
+    bool refs_device;         /* irp_new has added a reference to `device`, which irp_send or irp_free_unsent drops */
     IO_STATUS_BLOCK result;
     void *out_buffer; /* buffered output is copied here on completion, at most out_capacity bytes */
     ULONG out_capacity;
@@ -68,7 +68,7 @@ static inline void irp_set_cancel(PIRP irp)
 
 /*
  * Sends a request to the device for which irp_new allocated it, waits for its completion, and returns its status.
- * *information, if information is not NULL, receives the IRP's Information. The caller must not use the IRP afterwards.
+ * *information receives the IRP's Information; `information` may be NULL. The caller must not use the IRP afterwards.
  * Requires PASSIVE_LEVEL.
  */
 NTSTATUS irp_send(PIRP irp, ULONG_PTR *information);

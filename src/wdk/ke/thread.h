@@ -76,7 +76,7 @@ struct kernel_thread {
     PKSTART_ROUTINE start;
     PVOID context;
     NTSTATUS exit_status;
-    unsigned held_count, unwatched; /* locks in `held`; locks for which `held` had no room */
+    unsigned held_count, unwatched; /* numbers of locks: in `held`, and without room in `held` */
     struct held_lock held[THREAD_MAX_LOCKS];
 };
 

@@ -31,10 +31,10 @@ void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state)
 }
 
 /*
- * Returns true if a woken thread shall continue on the waker's processor. Windows runs a thread that becomes ready on
- * an idle processor. Linux may keep the thread waiting up to 4 ms for the processor that it last ran on. A provider's
- * thread yields its processor when its callbacks have returned, so a worker that a callback wakes can continue there. A
- * thread whose processors the driver has chosen is not moved.
+ * Returns true if a woken thread shall continue on the waker's processor. When a thread becomes ready, Windows runs it
+ * on an idle processor. Linux may keep the thread waiting up to 4 ms for the processor that it last ran on. A
+ * provider's thread yields its processor when its callbacks have returned, so a worker that a callback wakes can
+ * continue there. A thread whose processors the driver has chosen is not moved.
  */
 static bool wait_can_pull(struct kernel_thread *t)
 {

@@ -19,7 +19,7 @@ enum {
     FREED_FILL = 0x6b,
     MAX_QUARANTINE_BLOCKS = 8192,
     MAX_QUARANTINE_BYTES = 64 << 20,
-    MAX_STACKS = 32 /* printed by a report of live blocks */
+    MAX_STACKS = 32 /* the most stacks that a report of live blocks prints */
 };
 
 /* Defined if any part of the program was built with AddressSanitizer. */

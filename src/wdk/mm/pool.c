@@ -28,13 +28,13 @@ enum {
     OWN_PAGE = 0xffff        /* `shift` of a block that shares a page (pool_pages.h) with its header */
 };
 
-static const size_t MAX_SIZE = (size_t)1 << 39; /* adding a header, alignment and guards does not overflow */
+static const size_t MAX_SIZE = (size_t)1 << 39; /* small enough that adding a header and guards cannot overflow */
 
 /* Precedes a block that checked_pool.h does not record. */
 struct header {
     uint32_t magic; /* MAGIC ^ the block's address, so that a copy of the header elsewhere is not valid */
     uint16_t index; /* the index of the block's tag */
-    uint16_t shift; /* from malloc's pointer to the block, in units of 16 bytes; or OWN_RUN, OWN_PAGE */
+    uint16_t shift; /* the distance from malloc's pointer to the block, in units of 16 bytes; or OWN_RUN, OWN_PAGE */
     uint64_t size;
 };
 _Static_assert(sizeof(struct header) == ALIGN, "blocks are aligned to 16");

@@ -24,7 +24,7 @@ struct pool_count {
 };
 
 struct pool_tag_local {
-    struct pool_count *counts; /* of this thread; NULL before its first allocation */
+    struct pool_count *counts; /* the counters of this thread; NULL before its first allocation */
     uint32_t tag;              /* the last tag that this thread used */
     unsigned index;            /* the index of that last tag */
 };

@@ -2,8 +2,8 @@
 /*
  * Starts requests in the miniport and completes them. The adapter's lock is not held while the miniport is called.
  * Therefore several threads may run HwStartIo at once, which a virtual miniport must expect. A completion inside of
- * HwStartIo does not start the next request. The caller of HwStartIo starts the request, so that HwStartIo never nests
- * on one thread.
+ * HwStartIo does not start the next request. The caller of HwStartIo starts that request afterwards, so that HwStartIo
+ * never nests on one thread.
  */
 #include <pthread.h>
 #include <stdlib.h>

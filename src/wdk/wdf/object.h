@@ -21,7 +21,7 @@ struct wdf_object {
     LIST_ENTRY children, sibling; /* youngest last */
     int references;
     bool deleted;                       /* its cleanup has begun */
-    bool released;                      /* the reference from its creation is being released or was released */
+    bool released;                      /* the object's first reference is being dropped or was dropped */
     void (*stop)(struct wdf_object *o); /* called before the cleanup callbacks; may be NULL */
     struct wdf_context *contexts;
     unsigned callbacks; /* in a root: running callbacks of work items below the root; under the lock of timer.c */

@@ -21,7 +21,7 @@ enum { MAX_LIST = 16, MAX_DATAGRAM = 65536, HEADERS_SIZE = 42, CONTROL_SIZE = WS
 
 struct wsk_datagram {
     WSK_DATAGRAM_INDICATION indication; /* must be first: the driver's PWSK_DATAGRAM_INDICATION points at it */
-    struct wsk_datagram *next;          /* links the list, because the driver may change indication.Next */
+    struct wsk_datagram *next;          /* used instead of indication.Next, which the driver may change */
     SIZE_T bytes;
     struct wsk_address from;
     struct wsk_packet_info info;

@@ -62,7 +62,7 @@ struct wsk_socket {
     int fd;
     struct stack opened, closed_by;
     atomic_bool closed; /* WskCloseSocket has been called */
-    atomic_int state;   /* enum wsk_state; only the thread writes it */
+    atomic_int state;   /* enum wsk_state; only the socket thread writes it */
     PVOID context;
     const WSK_CLIENT_LISTEN_DISPATCH *on_listen;
     const WSK_CLIENT_CONNECTION_DISPATCH *on_connection;

@@ -69,7 +69,7 @@ void kit_check_status(const char *file, int line, const char *what, NTSTATUS see
 const NDK_ADAPTER_INFO *kit_info(void);
 #define KIT_NEED(condition, what) ((condition) ? (void)0 : kit_skip("the adapter has no %s (%s)", (what), #condition))
 void kit_need_flag(ULONG flag);   /* a flag NDK_ADAPTER_FLAG_... */
-void kit_need_reads(ULONG count); /* reads in flight on one QP, in each direction */
+void kit_need_reads(ULONG count); /* skips the case if a QP cannot have `count` reads in flight in each direction */
 void kit_need_iwarp(void);        /* for cases whose peer is a raw socket (raw.h) */
 
 /* ---- the case's address family ---- */
