@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "verify/call.h"
 #include "verify/host.h"
 #include "verify/pending.h"
@@ -31,13 +32,24 @@ const char *callback_of(const struct proxy *adapter)
     return c ? c->name : NULL;
 }
 
+static _Thread_local int thread_id; /* 0: not known yet */
+
+/* A child of fork has one thread, with another ID than the thread of the parent that it copies. */
+static void call_forget_thread(void)
+{
+    thread_id = 0;
+}
+
+void call_follow_fork(void)
+{
+    fork_on_child(call_forget_thread);
+}
+
 int verify_this_thread(void)
 {
-    static _Thread_local int id;
-
-    if (!id)
-        id = (int)syscall(SYS_gettid);
-    return id;
+    if (!thread_id)
+        thread_id = (int)syscall(SYS_gettid);
+    return thread_id;
 }
 
 static void call_record(struct call_history *history, const char *routine)

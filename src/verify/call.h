@@ -70,6 +70,8 @@ const char *callback_of(const struct proxy *adapter);
 
 /* Returns the ID of the calling thread. */
 int verify_this_thread(void);
+/* From now on, a child of fork finds the ID of its own thread. */
+void call_follow_fork(void);
 
 enum { CALL_HISTORY = 4 };
 

@@ -142,6 +142,7 @@ void stall_start(void)
     fork_on_child(stall_on_child);
     proxy_guard_fork();
     pending_guard_fork();
+    call_follow_fork();
     spin_lock(&doctor_lock);
     user_count++;
     if (!doctor && d) {

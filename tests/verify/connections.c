@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The rules about connections: what breaks them, and what comes near and is legal. */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "contract/kit/kit.h"
+#include "contract/kit/net.h"
 #include "verify/breaches.h"
 
 /* A pair whose request waits for the passive side's answer. */
@@ -425,5 +429,32 @@ CASE(queue_pair_of_a_failed_accept, 0)
     accept = (struct kit_call){ 0 };
     CHECK_STATUS(kit_accept_start(&r.pair.passive, &accept, NULL, 0), STATUS_INVALID_DEVICE_STATE);
     kit_pair_close(&r.pair);
+    CHECK_BREACHES("");
+}
+
+/* ---- fork ---- */
+
+/* The child's thread is not the one that its parent knew: a context on its stack is alive while it waits. */
+CASE(connect_in_a_child_of_fork, 0)
+{
+    static struct kit_side s, own;
+    struct sockaddr_storage source = kit_host(0), nobody = kit_free_address();
+    int status = -1;
+
+    breaches_begin();
+    kit_side_open(&s, NULL);
+    CHECK_STATUS(kit_connect(&s, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
+    pid_t child = fork();
+    if (child == 0) {
+#ifndef __SANITIZE_THREAD__ /* which ends a child that starts threads */
+        kit_side_open(&own, NULL);
+        CHECK_STATUS(kit_connect(&own, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
+        kit_side_close(&own);
+#endif
+        _exit((int)ondk_verify_breaches());
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    kit_side_close(&s);
     CHECK_BREACHES("");
 }
