@@ -173,7 +173,7 @@ static void mr_begin_deregistration(struct proxy *p)
     mr_lock(p);
     bool wrong = !r->unsure && !r->registered;
     r->registered = false;
-    tokens_end(r, r->registration, NULL, "NdkDeregisterMr has ended");
+    tokens_end(r, r->registration, NULL, 0, "NdkDeregisterMr has ended");
     mr_unlock(p);
     if (!wrong || !verify_on())
         return;

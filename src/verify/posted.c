@@ -264,6 +264,18 @@ bool posted_complete(struct posted *posted, void **context)
     return record != NULL;
 }
 
+uint64_t posted_place(struct posted *posted, void *context)
+{
+    const struct posted_record *record;
+    uint64_t place;
+
+    spin_lock(&posted->lock);
+    record = posted_record_of(posted, context);
+    place = record && record->routine ? record->place : 0;
+    spin_unlock(&posted->lock);
+    return place;
+}
+
 NTSTATUS posted_end(struct posted *posted, struct post *post, NTSTATUS status)
 {
     struct posted_record *record = post->passed;

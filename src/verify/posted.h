@@ -101,6 +101,8 @@ bool posted_complete(struct posted *posted, void **context);
  * requests are not counted.
  */
 void posted_set_ended(struct posted *posted);
+/* Returns the place of the request whose result has this RequestContext of the provider; 0 if it has no record. */
+uint64_t posted_place(struct posted *posted, void *context);
 /* Called when the queue is closed. Frees all records as soon as none of them is outstanding. */
 void posted_retire(struct posted *posted);
 /* Frees all records of a queue that is closed: no result can come any more. */

@@ -125,7 +125,7 @@ static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, 
     region_begin_fast_register(&f, called);
     queue_begin_post(qp, QUEUE_INITIATE, &post);
     status = real->Dispatch->NdkFastRegister(real, post.passed, region, page_count, pages, fbo, length, base, flags);
-    region_end_fast_register(&f, called, status);
+    region_end_fast_register(&f, called, post.place, status);
     return queue_end_post(qp, QUEUE_INITIATE, &post, status);
 }
 
@@ -142,7 +142,7 @@ static NTSTATUS verify_qp_invalidate(NDK_QP *pub, PVOID context, NDK_OBJECT_HEAD
     number = region_begin_invalidate(region);
     queue_begin_post(qp, QUEUE_INITIATE, &post);
     status = real->Dispatch->NdkInvalidate(real, post.passed, object, flags);
-    region_end_invalidate(region, called, number, status);
+    region_end_invalidate(region, called, post.place, number, status);
     return queue_end_post(qp, QUEUE_INITIATE, &post, status);
 }
 

@@ -153,11 +153,11 @@ void region_begin_fast_register(const struct fast_registration *f, const struct 
  * The registration is posted. The earlier tokens end when the provider processes the request, unless the new
  * registration has the same token.
  */
-static void fast_register_set_posted(const struct fast_registration *f, const struct proxy *qp)
+static void fast_register_set_posted(const struct fast_registration *f, const struct proxy *qp, uint64_t place)
 {
     struct region *r = f->region;
 
-    tokens_end(r, r->registration, qp, "a later NdkFastRegister has replaced");
+    tokens_end(r, r->registration, qp, place, "a later NdkFastRegister has replaced");
     r->registration++;
     r->was_posted = true;
 }
@@ -172,7 +172,8 @@ static void fast_register_set_token(const struct fast_registration *f, UINT32 va
     tokens_set(f->region, value, TOKEN_VALID, &memory);
 }
 
-void region_end_fast_register(const struct fast_registration *f, const struct proxy *qp, NTSTATUS status)
+void region_end_fast_register(const struct fast_registration *f, const struct proxy *qp, uint64_t place,
+                              NTSTATUS status)
 {
     struct region *r = f->region;
     UINT32 local = 0, remote = 0;
@@ -183,7 +184,7 @@ void region_end_fast_register(const struct fast_registration *f, const struct pr
     known = posted && region_ask(r, &local, &remote);
     region_lock(r);
     if (posted)
-        fast_register_set_posted(f, qp);
+        fast_register_set_posted(f, qp, place);
     if (known) {
         fast_register_set_token(f, local);
         fast_register_set_token(f, remote);
@@ -267,7 +268,8 @@ uint64_t region_begin_invalidate(struct proxy *mr_or_mw)
     return number;
 }
 
-void region_end_invalidate(struct proxy *mr_or_mw, const struct proxy *qp, uint64_t number, NTSTATUS status)
+void region_end_invalidate(struct proxy *mr_or_mw, const struct proxy *qp, uint64_t place, uint64_t number,
+                           NTSTATUS status)
 {
     struct region *r = (struct region *)mr_or_mw;
 
@@ -275,7 +277,7 @@ void region_end_invalidate(struct proxy *mr_or_mw, const struct proxy *qp, uint6
         return;
     if (mr_or_mw->type == NdkObjectTypeMr && NT_SUCCESS(status)) {
         region_lock(r);
-        tokens_end(r, number, qp, "an NdkInvalidate that was posted before has ended");
+        tokens_end(r, number, qp, place, "an earlier NdkInvalidate has ended");
         region_unlock(r);
     }
     proxy_unref(mr_or_mw);

@@ -55,7 +55,7 @@ void region_on_closing(struct proxy *p);
 
 /*
  * Each _begin checks the request and must be called before the post; each _end must be called after it, with the post's
- * status. A region or window is the proxy of the consumer's argument. It is NULL if the argument is NULL or closed.
+ * status and its place in the initiator queue of qp. A region or window is the proxy of the consumer's argument. It is NULL if the argument is NULL or closed.
  */
 struct fast_registration {
     struct region *region;
@@ -65,10 +65,12 @@ struct fast_registration {
 };
 
 void region_begin_fast_register(const struct fast_registration *f, const struct proxy *qp);
-void region_end_fast_register(const struct fast_registration *f, const struct proxy *qp, NTSTATUS status);
+void region_end_fast_register(const struct fast_registration *f, const struct proxy *qp, uint64_t place,
+                              NTSTATUS status);
 /* Returns the number of the region's newest registration, for region_end_invalidate. */
 uint64_t region_begin_invalidate(struct proxy *mr_or_mw);
-void region_end_invalidate(struct proxy *mr_or_mw, const struct proxy *qp, uint64_t number, NTSTATUS status);
+void region_end_invalidate(struct proxy *mr_or_mw, const struct proxy *qp, uint64_t place, uint64_t number,
+                           NTSTATUS status);
 void region_begin_bind(const struct proxy *mr, struct proxy *mw, const void *address, SIZE_T length, ULONG flags);
 
 #endif

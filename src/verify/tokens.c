@@ -97,6 +97,15 @@ void tokens_set_privileged(struct token_table *t, UINT32 privileged)
 
 /* ---- the tokens of a region ---- */
 
+static void token_set_state(struct token *token, enum token_state state)
+{
+    if (token->state == TOKEN_ENDING && state != TOKEN_ENDING)
+        LIST_REMOVE(token, ending);
+    if (token->state != TOKEN_ENDING && state == TOKEN_ENDING)
+        LIST_INSERT_HEAD(&region_table(&token->region->p)->ending, token, ending);
+    token->state = state;
+}
+
 struct token *tokens_find(struct region *region, UINT32 value)
 {
     for (int i = 0; i < REGION_TOKENS; i++)
@@ -117,6 +126,7 @@ static struct token *tokens_pop_oldest(struct region *region)
             oldest = &region->tokens[i];
     }
     LIST_REMOVE(oldest, link);
+    token_set_state(oldest, TOKEN_UNUSED);
     return oldest;
 }
 
@@ -133,14 +143,14 @@ void tokens_set(struct region *region, UINT32 value, enum token_state state, con
         LIST_INSERT_HEAD(tokens_bucket(region_table(&region->p), value), token, link);
     }
     token->reused = token->reused || (token->state != TOKEN_EARLY && token->number != region->registration);
-    token->state = state;
+    token_set_state(token, state);
     token->number = region->registration;
     token->end = NULL;
     if (memory)
         token->memory = *memory;
 }
 
-void tokens_end(struct region *region, uint64_t number, const struct proxy *qp, const char *end)
+void tokens_end(struct region *region, uint64_t number, const struct proxy *qp, uint64_t place, const char *end)
 {
     for (int i = 0; i < REGION_TOKENS; i++) {
         struct token *token = &region->tokens[i];
@@ -149,8 +159,9 @@ void tokens_end(struct region *region, uint64_t number, const struct proxy *qp, 
             continue;
         if (qp && token->state == TOKEN_ENDING)
             continue; /* an earlier request ends it */
-        token->state = qp ? TOKEN_ENDING : TOKEN_ENDED;
+        token_set_state(token, qp ? TOKEN_ENDING : TOKEN_ENDED);
         token->ended_by = qp ? qp->serial : 0;
+        token->ended_place = place;
         token->end = end;
     }
 }
@@ -159,7 +170,7 @@ void tokens_doubt(struct region *region)
 {
     for (int i = 0; i < REGION_TOKENS; i++)
         if (region->tokens[i].state != TOKEN_UNUSED)
-            region->tokens[i].state = TOKEN_UNSURE;
+            token_set_state(&region->tokens[i], TOKEN_UNSURE);
 }
 
 void tokens_remove(struct region *region)
@@ -167,7 +178,7 @@ void tokens_remove(struct region *region)
     for (int i = 0; i < REGION_TOKENS; i++)
         if (region->tokens[i].state != TOKEN_UNUSED) {
             LIST_REMOVE(&region->tokens[i], link);
-            region->tokens[i].state = TOKEN_UNUSED;
+            token_set_state(&region->tokens[i], TOKEN_UNUSED);
         }
     region_table(&region->p)->region_count--;
 }
@@ -463,7 +474,7 @@ static void tokens_end_registration(const struct token *token)
     if (token->reused)
         tokens_doubt(token->region);
     else
-        tokens_end(token->region, token->number, NULL, "the peer has invalidated");
+        tokens_end(token->region, token->number, NULL, 0, "the peer has invalidated");
 }
 
 static void tokens_end_invalidated(const struct proxy *qp, UINT32 value)
@@ -479,9 +490,39 @@ static void tokens_end_invalidated(const struct proxy *qp, UINT32 value)
     spin_unlock(&t->lock);
 }
 
+/*
+ * A request at this place of the queue pair's initiator queue has completed. If it succeeded, the tokens that it and
+ * the requests before it have ended are over. If it failed, the queue pair has failed, and nothing is known.
+ */
+static void tokens_end_posted(const struct queue *qp, uint64_t place, bool succeeded)
+{
+    struct token_table *t = region_table(&qp->p);
+    struct token *token, *next;
+
+    spin_lock(&t->lock);
+    for (token = LIST_FIRST(&t->ending); token; token = next) {
+        next = LIST_NEXT(token, ending);
+        if (token->ended_by == qp->p.serial && !succeeded)
+            token_set_state(token, TOKEN_UNSURE);
+        else if (token->ended_by == qp->p.serial && token->ended_place > 0 && token->ended_place <= place)
+            token_set_state(token, TOKEN_ENDED);
+    }
+    spin_unlock(&t->lock);
+}
+
+static void tokens_process_result(const NDK_RESULT_EX *result)
+{
+    struct queue *qp = result->QPContext;
+    bool succeeded = NT_SUCCESS(result->Status);
+
+    if (result->Type == NdkOperationTypeReceiveAndInvalidate && succeeded)
+        tokens_end_invalidated(&qp->p, (UINT32)result->TypeSpecificCompletionOutput);
+    else if (result->Type == NdkOperationTypeInvalidate || result->Type == NdkOperationTypeFastRegister)
+        tokens_end_posted(qp, posted_place(&qp->posted[QUEUE_INITIATE], result->RequestContext), succeeded);
+}
+
 void tokens_process_results(const NDK_RESULT_EX *results, ULONG count)
 {
     for (ULONG i = 0; i < count; i++)
-        if (results[i].Type == NdkOperationTypeReceiveAndInvalidate && NT_SUCCESS(results[i].Status))
-            tokens_end_invalidated(results[i].QPContext, (UINT32)results[i].TypeSpecificCompletionOutput);
+        tokens_process_result(&results[i]);
 }

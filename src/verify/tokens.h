@@ -36,14 +36,16 @@ enum token_state {
 };
 
 struct token {
-    LIST_ENTRY(token) link; /* in the table's bucket, unless the state is TOKEN_UNUSED */
+    LIST_ENTRY(token) link;   /* in the table's bucket, unless the state is TOKEN_UNUSED */
+    LIST_ENTRY(token) ending; /* in the table's list, while the state is TOKEN_ENDING */
     struct region *region;
     UINT32 value;
     enum token_state state;
-    bool reused;       /* an earlier registration of the region had the same token */
-    const char *end;   /* in TOKEN_ENDING and TOKEN_ENDED: what ended the registration, as the end of a sentence */
-    uint64_t ended_by; /* in TOKEN_ENDING: serial of the queue pair */
-    uint64_t number;   /* of the region's registration that made the token; a later one has a higher number */
+    bool reused;     /* an earlier registration of the region had the same token */
+    const char *end; /* in TOKEN_ENDING and TOKEN_ENDED: what ended the registration, as the end of a sentence */
+    uint64_t ended_by,
+        ended_place; /* in TOKEN_ENDING: serial of the queue pair, and the request's place in its queue */
+    uint64_t number; /* of the region's registration that made the token; a later one has a higher number */
     struct registration memory;
 };
 
@@ -52,6 +54,7 @@ LIST_HEAD(token_bucket, token);
 struct token_table {
     LIST_ENTRY(token_table) link; /* in the list of all tables */
     struct spin lock;             /* guards the table, and the tokens and the state of its regions */
+    struct token_bucket ending;   /* the tokens in TOKEN_ENDING */
     struct token_bucket *buckets; /* NULL until the first region is created */
     unsigned bucket_count;        /* a power of two */
     unsigned region_count;
@@ -74,9 +77,10 @@ void tokens_set(struct region *region, UINT32 value, enum token_state state, con
 struct token *tokens_find(struct region *region, UINT32 value);
 /*
  * Ends the region's tokens of registrations up to `number`: they become TOKEN_ENDED, or, if qp is not NULL,
- * TOKEN_ENDING. `end` is for example "NdkDeregisterMr has ended".
+ * TOKEN_ENDING until the result of the request is polled. `place` is the request's place in the initiator queue of qp.
+ * `end` is for example "NdkDeregisterMr has ended".
  */
-void tokens_end(struct region *region, uint64_t number, const struct proxy *qp, const char *end);
+void tokens_end(struct region *region, uint64_t number, const struct proxy *qp, uint64_t place, const char *end);
 /* Makes the region's tokens unsure, also those that have ended. */
 void tokens_doubt(struct region *region);
 /* Removes all entries of the region from the table. */
@@ -93,8 +97,8 @@ void tokens_check_post(const struct proxy *queue, const char *routine, const NDK
 void tokens_check_read(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, UINT32 remote, ULONG flags);
 void tokens_check_write(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, UINT32 remote, ULONG flags);
 /*
- * Called when the consumer takes results, before their QPContext is translated: ends the tokens that a peer has
- * invalidated.
+ * Called when the consumer takes results, before their contexts are translated: ends the tokens that a peer has
+ * invalidated, and those that the consumer's own requests have ended.
  */
 void tokens_process_results(const NDK_RESULT_EX *results, ULONG count);
 

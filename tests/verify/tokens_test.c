@@ -186,8 +186,50 @@ CASE(token_after_an_invalidation, 0)
     CHECK_STATUS(receive(sge), STATUS_SUCCESS);
     CHECK_STATUS(fast_invalidate(&p.active, 2, r.mr, NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
     CHECK_BREACHES("");
+    CHECK_STATUS(receive(kit_sge(&p.active, 0, LENGTH)), STATUS_SUCCESS);
+    CHECK_BREACHES("");
     (void)send_with(sge, 0);
     CHECK_BREACHES("token-unknown in NdkSend");
+    fast_region_close(&r);
+    close_pair();
+}
+
+/* The order of an NdkInvalidate and of posts to another queue is not defined until its result is taken. */
+CASE(token_after_the_result_of_an_invalidation, 0)
+{
+    static struct fast_region r;
+    NDK_SGE sge;
+
+    open_fast(&r);
+    sge = fast_sge(&r, 0, LENGTH);
+    CHECK_STATUS(fast_invalidate(&p.active, 2, r.mr, 0), STATUS_SUCCESS);
+    (void)receive(sge);
+    CHECK_BREACHES("");
+    CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeInvalidate), 2);
+    CHECK(receive(sge) < 0);
+    CHECK_BREACHES("token-unknown in NdkReceive");
+    fast_region_close(&r);
+    close_pair();
+}
+
+/* An NdkInvalidate that fails may leave the token valid. */
+CASE(token_after_an_invalidation_that_fails, 0)
+{
+    static struct fast_region r;
+    NDK_RESULT_EX result;
+    NDK_SGE sge;
+
+    open_fast(&r);
+    sge = fast_sge(&r, 0, LENGTH);
+    CHECK_STATUS(fast_invalidate(&p.active, 2, r.mr, NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
+    p.active.qp->Dispatch->NdkFlush(p.active.qp);
+    do {
+        result = kit_result(&p.active);
+    } while (result.Type != NdkOperationTypeInvalidate);
+    if (result.Status < 0) {
+        (void)send_with(sge, 0);
+        CHECK_BREACHES("");
+    }
     fast_region_close(&r);
     close_pair();
 }
