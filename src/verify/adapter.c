@@ -17,6 +17,7 @@ struct adapter {
     struct logical_pages pages;
     unsigned generation; /* fork_generation of the process that wrapped the adapter */
     atomic_bool gave_up; /* the close has given up */
+    bool has_info;
 };
 
 static NTSTATUS verify_adapter_query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size)
@@ -51,13 +52,14 @@ static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T leng
 {
     PROXY_CALL(p, pub, "NdkBuildLAM");
     NDK_ADAPTER *real = p ? p->real : NULL;
-    struct async_call *c;
+    struct async_call *c = NULL;
     NTSTATUS status;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     mdl_check_chain(p, "NdkBuildLAM", mdl, length);
-    c = async_call_begin(p, "NdkBuildLAM", done, context, adapter_on_lam_built);
+    if (done) /* optional only here */
+        c = async_call_begin(p, "NdkBuildLAM", done, context, adapter_on_lam_built);
     async_call_set_subject(c, lam);
     status = real->Dispatch->NdkBuildLAM(real, mdl, length, async_call_routine(c, done), async_call_context(c, context),
                                          lam, size, fbo);
@@ -143,6 +145,11 @@ const NDK_ADAPTER_INFO *proxy_adapter_info(const struct proxy *p)
     return &((const struct adapter *)proxy_adapter(p))->info;
 }
 
+bool proxy_has_adapter_info(const struct proxy *p)
+{
+    return ((const struct adapter *)proxy_adapter(p))->has_info;
+}
+
 struct logical_pages *proxy_logical_pages(const struct proxy *p)
 {
     return &((struct adapter *)proxy_adapter(p))->pages;
@@ -162,7 +169,8 @@ NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine)
     if (!p)
         return NULL;
     info = &((struct adapter *)p)->info;
-    if (!NT_SUCCESS(provider->Dispatch->NdkQueryAdapterInfo(provider, info, &size)))
+    ((struct adapter *)p)->has_info = NT_SUCCESS(provider->Dispatch->NdkQueryAdapterInfo(provider, info, &size));
+    if (!((struct adapter *)p)->has_info)
         *info = (NDK_ADAPTER_INFO){ .Version = provider->Header.Version };
     memory_watch_frees();
     logical_init(proxy_logical_pages(p));

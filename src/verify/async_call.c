@@ -2,6 +2,7 @@
 /* Calls that complete by a callback with a status: see async_call.h. */
 #include <stdlib.h>
 
+#include "verify/argument.h"
 #include "verify/async_call.h"
 
 struct async_call {
@@ -18,6 +19,7 @@ struct async_call *async_call_begin(struct proxy *p, const char *routine, NDK_FN
 {
     struct async_call *c = done ? calloc(1, sizeof *c) : NULL;
 
+    argument_check_completion(p, routine, done);
     if (!c)
         return NULL;
     *c = (struct async_call){ .object = p, .done = done, .context = context, .on_completed = on_completed };

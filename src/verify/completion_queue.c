@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Completion queues. */
+#include "verify/argument.h"
 #include "verify/async_call.h"
 #include "verify/queue.h"
 #include "verify/tokens.h"
@@ -27,6 +28,7 @@ static ULONG verify_cq_get_results_ex(NDK_CQ *pub, NDK_RESULT_EX results[], ULON
 
     if (!cq)
         return 0;
+    argument_check_version(called, "NdkGetCqResultsEx", ARGUMENT_NDKPI_1_2, "the entry");
     exclusive_enter(&cq->exclusive[QUEUE_POLL], false);
     uint64_t closed = queue_poll_begin(cq);
     ULONG got = ((NDK_CQ *)cq->p.real)->Dispatch->NdkGetCqResultsEx(cq->p.real, results, count);
@@ -44,8 +46,15 @@ static VOID verify_cq_arm(NDK_CQ *pub, ULONG type)
 
     if (!real)
         return;
+    argument_check_arm(p, type);
     exclusive_enter(&((struct queue *)p)->exclusive[QUEUE_POLL], true);
     real->Dispatch->NdkArmCq(real, type);
+}
+
+static void cq_on_resized(struct proxy *p, NTSTATUS status, void *depth)
+{
+    if (NT_SUCCESS(status))
+        atomic_store(&((struct queue *)p)->depth, (unsigned)(uintptr_t)depth);
 }
 
 static NTSTATUS verify_cq_resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETION done, PVOID context)
@@ -56,7 +65,9 @@ static NTSTATUS verify_cq_resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLE
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    c = async_call_begin(p, "NdkResizeCq", done, context, NULL);
+    argument_check_resize(p);
+    c = async_call_begin(p, "NdkResizeCq", done, context, cq_on_resized);
+    async_call_set_subject(c, (void *)(uintptr_t)depth);
     return async_call_end(
         c, real->Dispatch->NdkResizeCq(real, depth, async_call_routine(c, done), async_call_context(c, context)));
 }
@@ -68,12 +79,13 @@ static NTSTATUS verify_cq_control_moderation(NDK_CQ *pub, ULONG interval, ULONG 
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    argument_check_moderation((struct queue *)p, interval, count);
     exclusive_enter(&((struct queue *)p)->exclusive[QUEUE_MODERATE], false);
     return real->Dispatch->NdkControlCqInterruptModeration(real, interval, count);
 }
 
 static const NDK_CQ_DISPATCH cq_dispatch = {
-    .NdkCloseCq = proxy_close,
+    .NdkCloseCq = proxy_close_cq,
     .NdkQueryExtension = proxy_query_extension,
     .NdkResizeCq = verify_cq_resize,
     .NdkArmCq = verify_cq_arm,
@@ -104,6 +116,8 @@ NTSTATUS verify_create_cq(NDK_ADAPTER *pub, ULONG depth, NDK_FN_CQ_NOTIFICATION_
     q = queue_create(NdkObjectTypeCq, &cq_dispatch, NULL, parent);
     if (!q)
         return STATUS_INSUFFICIENT_RESOURCES;
+    argument_check_notification(parent, "NdkCreateCq", NdkObjectTypeCq, notify);
+    atomic_init(&q->depth, depth);
     q->p.notify.cq = notify;
     q->p.context = notify_context;
     proxy_begin_create(&q->p, "NdkCreateCq", done, context);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Connectors: the entries of their dispatch table. */
 #include "verify/address.h"
+#include "verify/argument.h"
 #include "verify/buffer.h"
 #include "verify/connector_call.h"
 
@@ -99,6 +100,7 @@ static NTSTATUS verify_connector_complete_connect_ex(NDK_CONNECTOR *pub, NDK_FN_
     const struct disconnect_event ex = { .is_ex = true, .ex = event, .context = event_context };
     PROXY_CALL(p, pub, "NdkCompleteConnectEx");
 
+    argument_check_version(p, "NdkCompleteConnectEx", ARGUMENT_NDKPI_2_1, "the entry");
     return connector_complete_connect(p, "NdkCompleteConnectEx", ex, done, context);
 }
 
@@ -158,6 +160,7 @@ static NTSTATUS verify_connector_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG
     const struct accept a = { qp, inbound, outbound, data, data_length, ex };
     PROXY_CALL(p, pub, "NdkAcceptEx");
 
+    argument_check_version(p, "NdkAcceptEx", ARGUMENT_NDKPI_2_1, "the entry");
     return connector_accept(p, "NdkAcceptEx", &a, done, context);
 }
 
@@ -227,7 +230,7 @@ static NTSTATUS verify_connector_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_C
 }
 
 static const NDK_CONNECTOR_DISPATCH connector_dispatch = {
-    .NdkCloseConnector = proxy_close,
+    .NdkCloseConnector = proxy_close_connector,
     .NdkQueryExtension = proxy_query_extension,
     .NdkConnect = verify_connector_connect,
     .NdkConnectWithSharedEndpoint = verify_connector_connect_shared,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Listeners and shared endpoints. */
 #include "verify/address.h"
+#include "verify/argument.h"
 #include "verify/async_call.h"
 #include "verify/buffer.h"
 #include "verify/connector.h"
@@ -43,7 +44,7 @@ static VOID verify_listener_control_events(NDK_LISTENER *pub, BOOLEAN pause)
 }
 
 static const NDK_LISTENER_DISPATCH listener_dispatch = {
-    .NdkCloseListener = proxy_close,
+    .NdkCloseListener = proxy_close_listener,
     .NdkQueryExtension = proxy_query_extension,
     .NdkListen = verify_listener_listen,
     .NdkGetLocalAddress = verify_listener_local_address,
@@ -95,6 +96,7 @@ NTSTATUS verify_create_listener(NDK_ADAPTER *pub, NDK_FN_CONNECT_EVENT_CALLBACK 
     p = proxy_create(sizeof *p, NdkObjectTypeListener, &listener_dispatch, parent);
     if (!p)
         return STATUS_INSUFFICIENT_RESOURCES;
+    argument_check_notification(parent, "NdkCreateListener", NdkObjectTypeListener, event);
     p->notify.connect = event;
     p->context = event_context;
     proxy_begin_create(p, "NdkCreateListener", done, context);
@@ -116,7 +118,7 @@ static NTSTATUS verify_endpoint_local_address(NDK_SHARED_ENDPOINT *pub, PSOCKADD
 }
 
 static const NDK_SHARED_ENDPOINT_DISPATCH endpoint_dispatch = {
-    .NdkCloseSharedEndpoint = proxy_close,
+    .NdkCloseSharedEndpoint = proxy_close_shared_endpoint,
     .NdkQueryExtension = proxy_query_extension,
     .NdkGetLocalAddress = verify_endpoint_local_address,
 };

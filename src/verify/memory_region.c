@@ -305,7 +305,7 @@ static UINT32 verify_mr_local_token(NDK_MR *pub)
 }
 
 static const NDK_MR_DISPATCH mr_dispatch = {
-    .NdkCloseMr = proxy_close,
+    .NdkCloseMr = proxy_close_mr,
     .NdkQueryExtension = proxy_query_extension,
     .NdkRegisterMr = verify_mr_register,
     .NdkDeregisterMr = verify_mr_deregister,
@@ -370,7 +370,7 @@ static UINT32 verify_mw_remote_token(NDK_MW *pub)
 }
 
 static const NDK_MW_DISPATCH mw_dispatch = {
-    .NdkCloseMw = proxy_close,
+    .NdkCloseMw = proxy_close_mw,
     .NdkQueryExtension = proxy_query_extension,
     .NdkGetRemoteTokenFromMw = verify_mw_remote_token,
 };

@@ -12,7 +12,7 @@ static VOID verify_pd_privileged_token(NDK_PD *pub, UINT32 *token)
 }
 
 static const NDK_PD_DISPATCH pd_dispatch = {
-    .NdkClosePd = proxy_close,
+    .NdkClosePd = proxy_close_pd,
     .NdkQueryExtension = proxy_query_extension,
     .NdkCreateMr = verify_create_mr,
     .NdkCreateMw = verify_create_mw,

@@ -9,6 +9,7 @@
 #include "base/fork.h"
 #include "base/spin.h"
 #include "verify/memory.h"
+#include "verify/argument.h"
 #include "verify/proxy.h"
 #include "verify/queue.h"
 
@@ -187,6 +188,7 @@ static void proxy_discard(struct proxy *p)
 
 void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMPLETION done, void *context)
 {
+    argument_check_completion(p->parent, routine, done);
     p->created = done;
     p->created_context = context;
     if (!p->created_by.entry) /* `entry` is set if created_by was copied from a listener */
@@ -377,15 +379,20 @@ static const char *proxy_close_name(NDK_OBJECT_TYPE type)
     return close_names[type];
 }
 
-NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context)
+/* Inlined into the routine that the consumer has called: its return address and its frame are used. */
+static inline __attribute__((always_inline)) NTSTATUS proxy_close(NDK_OBJECT_TYPE entry, NDK_OBJECT_HEADER *header,
+                                                                  NDK_FN_CLOSE_COMPLETION done, PVOID context)
 {
     struct proxy *p = (struct proxy *)header;
-    const char *routine = proxy_close_name(p->type);
+    const char *routine = proxy_close_name(entry);
     NTSTATUS status;
 
     STACK_CALL(routine);
     verify_check_irql(routine, VERIFY_DISPATCH_LEVEL);
     pending_check_stack(routine, __builtin_frame_address(0));
+    if (!argument_check_close(p, routine, entry))
+        return STATUS_INVALID_PARAMETER;
+    argument_check_completion(p, routine, done);
     if (!proxy_begin_close(p, routine))
         return STATUS_PENDING; /* as OpenNDK's provider returns for a second close */
     if (p->on_closing)
@@ -404,6 +411,22 @@ NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PV
     proxy_release_adapter(adapter);
     return status;
 }
+
+#define PROXY_CLOSE(name, type)                                                                                        \
+    NTSTATUS proxy_close_##name(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context)                \
+    {                                                                                                                  \
+        return proxy_close(NdkObjectType##type, header, done, context);                                                \
+    }
+
+PROXY_CLOSE(cq, Cq)
+PROXY_CLOSE(pd, Pd)
+PROXY_CLOSE(mr, Mr)
+PROXY_CLOSE(mw, Mw)
+PROXY_CLOSE(srq, Srq)
+PROXY_CLOSE(qp, Qp)
+PROXY_CLOSE(shared_endpoint, SharedEndpoint)
+PROXY_CLOSE(connector, Connector)
+PROXY_CLOSE(listener, Listener)
 
 /* ---- memory in use ---- */
 

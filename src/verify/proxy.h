@@ -74,6 +74,8 @@ const struct proxy *proxy_adapter(const struct proxy *p);
 const NDK_ADAPTER_INFO *proxy_adapter_info(const struct proxy *p);
 /* Returns the logical addresses of the mappings of the proxy's adapter. */
 struct logical_pages *proxy_logical_pages(const struct proxy *p);
+/* Returns false if the provider did not return the information. */
+bool proxy_has_adapter_info(const struct proxy *p);
 
 /* ---- Creation ---- */
 
@@ -124,8 +126,16 @@ NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION 
 
 /* ---- Close ---- */
 
-/* The close call of every type except adapters. */
-NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
+/* The close entries of the tables. Adapters have none. */
+NTSTATUS proxy_close_cq(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
+NTSTATUS proxy_close_pd(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
+NTSTATUS proxy_close_mr(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
+NTSTATUS proxy_close_mw(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
+NTSTATUS proxy_close_srq(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
+NTSTATUS proxy_close_qp(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
+NTSTATUS proxy_close_shared_endpoint(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
+NTSTATUS proxy_close_connector(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
+NTSTATUS proxy_close_listener(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
 /* Returns true for the first close of the object. A later close is reported. */
 bool proxy_begin_close(struct proxy *p, const char *routine);
 /* Called when the provider's object is closed. Moves the proxy to the list of closed proxies. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Queue pairs, and the requests that are posted to them. */
+#include "verify/argument.h"
 #include "verify/queue.h"
 #include "verify/post.h"
 #include "verify/region.h"
@@ -43,6 +44,7 @@ static NTSTATUS verify_qp_send_and_invalidate(NDK_QP *pub, PVOID context, CONST 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     tokens_check_post(called, "NdkSendAndInvalidate", sgl, sges, flags, SGE_SOURCE);
+    argument_check_version(called, "NdkSendAndInvalidate", ARGUMENT_NDKPI_1_2, "the entry");
     queue_begin_post(qp, QUEUE_INITIATE, &post);
     return queue_end_post(qp, QUEUE_INITIATE, &post,
                           real->Dispatch->NdkSendAndInvalidate(real, post.passed, sgl, sges, flags, token));
@@ -147,7 +149,7 @@ static NTSTATUS verify_qp_invalidate(NDK_QP *pub, PVOID context, NDK_OBJECT_HEAD
 }
 
 static const NDK_QP_DISPATCH qp_dispatch = {
-    .NdkCloseQp = proxy_close,
+    .NdkCloseQp = proxy_close_qp,
     .NdkQueryExtension = proxy_query_extension,
     .NdkFlush = verify_qp_flush,
     .NdkSend = verify_qp_send,

@@ -11,6 +11,14 @@ enum verify_rule {
     RULE_CQ_CONCURRENT,             /* p1 completion queue, p2 ID of the other thread */
     RULE_QUEUE_CONCURRENT,          /* p1 queue pair or SRQ, p2 ID of the other thread, p3 1 for the receive queue */
     RULE_MODERATION_CONCURRENT,     /* p1 completion queue, p2 ID of the other thread */
+    RULE_COMPLETION_MISSING,        /* p1 object */
+    RULE_NOTIFICATION_MISSING,      /* p1 adapter, p2 type of the object to create */
+    RULE_CLOSE_WRONG_ENTRY,         /* p1 object, p2 its type, p3 type that the entry closes */
+    RULE_VERSION_TOO_NEW,           /* p1 object, p2 adapter's version, p3 entry's: major << 16 | minor */
+    RULE_ARM_TYPE,                  /* p1 completion queue, p2 type */
+    RULE_MODERATION_RANGE,          /* p1 completion queue, p2 interval, p3 count, p4 depth */
+    RULE_MODERATION_UNSUPPORTED,    /* p1 completion queue, p2 AdapterFlags */
+    RULE_RESIZE_UNSUPPORTED,        /* p1 completion queue, p2 AdapterFlags */
     RULE_IRQL_TOO_HIGH,             /* p1 IRQL now, p2 highest allowed */
     RULE_CONTEXT_FREED,             /* memory freed that a pending call or a posted request uses */
     RULE_CONTEXT_ON_DEAD_STACK,     /* a pending call's context is in a stack frame that has returned: p1 context */

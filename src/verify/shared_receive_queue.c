@@ -36,7 +36,7 @@ static NTSTATUS verify_srq_receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *s
 }
 
 static const NDK_SRQ_DISPATCH srq_dispatch = {
-    .NdkCloseSrq = proxy_close,
+    .NdkCloseSrq = proxy_close_srq,
     .NdkQueryExtension = proxy_query_extension,
     .NdkModifySrq = verify_srq_modify,
     .NdkSrqReceive = verify_srq_receive,

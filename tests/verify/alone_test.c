@@ -56,11 +56,24 @@ static void assert_reports(uint32_t count, const char *words)
     assert_non_null(strstr(text, words));
 }
 
+static void ignore_notification(PVOID context, NTSTATUS status)
+{
+    (void)context;
+    (void)status;
+}
+
+static void ignore_create(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER *object)
+{
+    (void)context;
+    (void)status;
+    (void)object;
+}
+
 static NDK_CQ *create_cq(NDK_FN_CQ_NOTIFICATION_CALLBACK notify, void *context)
 {
     NDK_CQ *cq = NULL;
 
-    assert_int_equal(adapter->Dispatch->NdkCreateCq(adapter, 8, notify, context, NULL, NULL, NULL, &cq),
+    assert_int_equal(adapter->Dispatch->NdkCreateCq(adapter, 8, notify, context, NULL, ignore_create, NULL, &cq),
                      STATUS_SUCCESS);
     return cq;
 }
@@ -88,7 +101,7 @@ static void test_passes_through(void **state)
     assert_ptr_equal(verify_unwrap(adapter), &fake->adapter);
     assert_int_equal(adapter->Dispatch->NdkQueryAdapterInfo(adapter, NULL, &size), STATUS_SUCCESS);
     assert_ptr_equal(fake->called, &fake->adapter);
-    cq = create_cq(NULL, NULL);
+    cq = create_cq(ignore_notification, NULL);
     assert_ptr_not_equal(cq, &fake->cq);
     assert_int_equal(cq->Header.ObjectType, NdkObjectTypeCq);
     cq->Dispatch->NdkArmCq(cq, NDK_CQ_NOTIFY_ANY);
@@ -101,7 +114,7 @@ static void test_passes_through(void **state)
 
 static void test_use_after_close(void **state)
 {
-    NDK_CQ *cq = create_cq(NULL, NULL);
+    NDK_CQ *cq = create_cq(ignore_notification, NULL);
 
     (void)state;
     assert_int_equal(close_cq(cq), STATUS_SUCCESS);
@@ -115,7 +128,7 @@ static void test_use_after_close(void **state)
 
 static void test_close_twice(void **state)
 {
-    NDK_CQ *cq = create_cq(NULL, NULL);
+    NDK_CQ *cq = create_cq(ignore_notification, NULL);
 
     (void)state;
     assert_int_equal(close_cq(cq), STATUS_SUCCESS);
@@ -306,7 +319,7 @@ static void test_host(void **state)
     assert_int_equal(close_cq(cq), STATUS_SUCCESS);
 
     assert_int_equal(adapter->Dispatch->NdkCreateSharedEndpoint(adapter, (PSOCKADDR)(void *)address, sizeof address,
-                                                                NULL, NULL, &endpoint),
+                                                                ignore_create, NULL, &endpoint),
                      STATUS_SUCCESS);
     assert_int_equal(fake->address[4], 'p');
     assert_int_equal(address[4], 'l');

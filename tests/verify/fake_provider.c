@@ -5,6 +5,8 @@
 
 static struct fake_provider fake;
 
+struct fake_setting fake_setting = { .version = { 2, 1 }, .flags = FAKE_FLAGS, .info_status = STATUS_SUCCESS };
+
 static NTSTATUS fake_create(const void *parent, void *object, void *out, NDK_FN_CREATE_COMPLETION done, void *context)
 {
     fake.called = parent;
@@ -139,6 +141,14 @@ static NTSTATUS fake_send(NDK_QP *qp, PVOID context, CONST NDK_SGE *sgl, ULONG s
     return STATUS_SUCCESS;
 }
 
+static NTSTATUS fake_send_and_invalidate(NDK_QP *qp, PVOID context, CONST NDK_SGE *sgl, ULONG sges, ULONG flags,
+                                         UINT32 token)
+{
+    (void)context, (void)sgl, (void)sges, (void)flags, (void)token;
+    fake_call(qp);
+    return STATUS_SUCCESS;
+}
+
 static NTSTATUS fake_receive(NDK_QP *qp, PVOID context, CONST NDK_SGE *sgl, ULONG sges)
 {
     (void)context, (void)sgl, (void)sges;
@@ -157,6 +167,7 @@ static const NDK_QP_DISPATCH qp_dispatch = {
     .NdkCloseQp = fake_close,
     .NdkFlush = fake_flush,
     .NdkSend = fake_send,
+    .NdkSendAndInvalidate = fake_send_and_invalidate,
     .NdkReceive = fake_receive,
     .NdkInvalidate = fake_invalidate,
 };
@@ -168,7 +179,18 @@ static NTSTATUS fake_srq_receive(NDK_SRQ *srq, PVOID context, CONST NDK_SGE *sgl
     return STATUS_SUCCESS;
 }
 
-static const NDK_SRQ_DISPATCH srq_dispatch = { .NdkCloseSrq = fake_close, .NdkSrqReceive = fake_srq_receive };
+static NTSTATUS fake_modify_srq(NDK_SRQ *srq, ULONG depth, ULONG threshold, NDK_FN_REQUEST_COMPLETION done,
+                                PVOID context)
+{
+    (void)depth, (void)threshold;
+    return fake_request(srq, done, context);
+}
+
+static const NDK_SRQ_DISPATCH srq_dispatch = {
+    .NdkCloseSrq = fake_close,
+    .NdkModifySrq = fake_modify_srq,
+    .NdkSrqReceive = fake_srq_receive,
+};
 
 /* ---- protection domains ---- */
 
@@ -207,7 +229,67 @@ static NTSTATUS fake_create_pd(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION do
     return fake_create(adapter, &fake.pd, out, done, context);
 }
 
+/* ---- connections ---- */
+
+static const NDK_LISTENER_DISPATCH listener_dispatch = { .NdkCloseListener = fake_close };
+
+static NTSTATUS fake_create_listener(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBACK event, PVOID event_context,
+                                     NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_LISTENER **out)
+{
+    (void)event, (void)event_context;
+    return fake_create(adapter, &fake.listener, out, done, context);
+}
+
+static NTSTATUS fake_accept(NDK_CONNECTOR *connector, NDK_QP *qp, ULONG inbound, ULONG outbound, CONST PVOID data,
+                            ULONG length, NDK_FN_DISCONNECT_EVENT_CALLBACK event, PVOID event_context,
+                            NDK_FN_REQUEST_COMPLETION done, PVOID context)
+{
+    (void)qp, (void)inbound, (void)outbound, (void)data, (void)length, (void)event, (void)event_context;
+    return fake_request(connector, done, context);
+}
+
+static NTSTATUS fake_accept_ex(NDK_CONNECTOR *connector, NDK_QP *qp, ULONG inbound, ULONG outbound, CONST PVOID data,
+                               ULONG length, NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event, PVOID event_context,
+                               NDK_FN_REQUEST_COMPLETION done, PVOID context)
+{
+    (void)qp, (void)inbound, (void)outbound, (void)data, (void)length, (void)event, (void)event_context;
+    return fake_request(connector, done, context);
+}
+
+static NTSTATUS fake_complete_connect_ex(NDK_CONNECTOR *connector, NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event,
+                                         PVOID event_context, NDK_FN_REQUEST_COMPLETION done, PVOID context)
+{
+    (void)event, (void)event_context;
+    return fake_request(connector, done, context);
+}
+
+static const NDK_CONNECTOR_DISPATCH connector_dispatch = {
+    .NdkCloseConnector = fake_close,
+    .NdkAccept = fake_accept,
+    .NdkAcceptEx = fake_accept_ex,
+    .NdkCompleteConnectEx = fake_complete_connect_ex,
+};
+
+static NTSTATUS fake_create_connector(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, PVOID context,
+                                      NDK_CONNECTOR **out)
+{
+    return fake_create(adapter, &fake.connector, out, done, context);
+}
+
 /* ---- adapters ---- */
+
+static NTSTATUS fake_build_lam(NDK_ADAPTER *adapter, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done,
+                               PVOID context, NDK_LOGICAL_ADDRESS_MAPPING *lam, ULONG *size, ULONG *fbo)
+{
+    (void)mdl, (void)length, (void)lam, (void)size, (void)fbo;
+    return fake_request(adapter, done, context);
+}
+
+static VOID fake_release_lam(NDK_ADAPTER *adapter, NDK_LOGICAL_ADDRESS_MAPPING *lam)
+{
+    (void)lam;
+    fake_call(adapter);
+}
 
 static const NDK_SHARED_ENDPOINT_DISPATCH endpoint_dispatch = { .NdkCloseSharedEndpoint = fake_close };
 
@@ -221,21 +303,25 @@ static NTSTATUS fake_create_endpoint(NDK_ADAPTER *adapter, CONST PSOCKADDR addre
 static NTSTATUS fake_query_info(NDK_ADAPTER *adapter, NDK_ADAPTER_INFO *info, ULONG *size)
 {
     fake.called = adapter;
-    if (info && *size >= sizeof fake.info)
-        *info = fake.info;
-    return STATUS_SUCCESS;
+    if (info && *size >= sizeof *info && NT_SUCCESS(fake_setting.info_status))
+        *info = (NDK_ADAPTER_INFO){ .Version = fake_setting.version, .AdapterFlags = fake_setting.flags };
+    return fake_setting.info_status;
 }
 
 static const NDK_ADAPTER_DISPATCH adapter_dispatch = {
     .NdkQueryAdapterInfo = fake_query_info,
     .NdkCreateCq = fake_create_cq,
     .NdkCreatePd = fake_create_pd,
+    .NdkCreateConnector = fake_create_connector,
+    .NdkCreateListener = fake_create_listener,
+    .NdkBuildLAM = fake_build_lam,
+    .NdkReleaseLAM = fake_release_lam,
     .NdkCreateSharedEndpoint = fake_create_endpoint,
 };
 
 struct fake_provider *fake_provider_init(void)
 {
-    const NDK_VERSION version = { 2, 1 };
+    const NDK_VERSION version = fake_setting.version;
 
     fake = (struct fake_provider){
         .adapter = { .Header = { .Version = version, .ObjectType = NdkObjectTypeAdapter },
@@ -245,6 +331,10 @@ struct fake_provider *fake_provider_init(void)
                       .Dispatch = &endpoint_dispatch },
         .pd = { .Header = { .Version = version, .ObjectType = NdkObjectTypePd }, .Dispatch = &pd_dispatch },
         .qp = { .Header = { .Version = version, .ObjectType = NdkObjectTypeQp }, .Dispatch = &qp_dispatch },
+        .listener = { .Header = { .Version = version, .ObjectType = NdkObjectTypeListener },
+                      .Dispatch = &listener_dispatch },
+        .connector = { .Header = { .Version = version, .ObjectType = NdkObjectTypeConnector },
+                       .Dispatch = &connector_dispatch },
         .srq = { .Header = { .Version = version, .ObjectType = NdkObjectTypeSrq }, .Dispatch = &srq_dispatch },
     };
     return &fake;

@@ -14,12 +14,13 @@ struct fake_provider {
     NDK_PD pd;
     NDK_QP qp;
     NDK_SRQ srq;
-    NDK_ADAPTER_INFO info; /* what NdkQueryAdapterInfo returns */
-    const void *called;    /* the object of the latest call */
-    void (*inside)(void);  /* called in each call on a queue, before it returns; NULL: nothing */
-    unsigned open;         /* objects that are not closed */
-    bool pend;             /* creates, closes and requests complete by fake_provider_complete */
-    char address[32];      /* of the latest NdkCreateSharedEndpoint */
+    NDK_LISTENER listener;
+    NDK_CONNECTOR connector;
+    const void *called;   /* the object of the latest call */
+    void (*inside)(void); /* called in each call on a queue, before it returns; NULL: nothing */
+    unsigned open;        /* objects that are not closed */
+    bool pend;            /* creates, closes and requests complete by fake_provider_complete */
+    char address[32];     /* of the latest NdkCreateSharedEndpoint */
     NDK_FN_CREATE_COMPLETION created;
     NDK_FN_CLOSE_COMPLETION closed;
     NDK_FN_REQUEST_COMPLETION requested;
@@ -27,6 +28,15 @@ struct fake_provider {
     void *completion_context, *notify_context;
     NDK_OBJECT_HEADER *created_object;
 };
+
+enum { FAKE_FLAGS = NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED | NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED };
+
+/* What the next fake_provider_init starts with: 2.1, FAKE_FLAGS and STATUS_SUCCESS. */
+extern struct fake_setting {
+    NDK_VERSION version;
+    ULONG flags;          /* AdapterFlags */
+    NTSTATUS info_status; /* what NdkQueryAdapterInfo returns */
+} fake_setting;
 
 /* There is one. Returns it in its initial state. */
 struct fake_provider *fake_provider_init(void);

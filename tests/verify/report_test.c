@@ -299,11 +299,26 @@ static void test_signal(void **state)
 
 static const void *after_create, *after_close, *after_use;
 
+static void ignore_notification(PVOID context, NTSTATUS status)
+{
+    (void)context;
+    (void)status;
+}
+
+static void ignore_create(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER *object)
+{
+    (void)context;
+    (void)status;
+    (void)object;
+}
+
 static NOINLINE NDK_CQ *create_here(NDK_ADAPTER *adapter)
 {
     NDK_CQ *cq = NULL;
 
-    assert_int_equal(adapter->Dispatch->NdkCreateCq(adapter, 8, NULL, NULL, NULL, NULL, NULL, &cq), STATUS_SUCCESS);
+    assert_int_equal(
+        adapter->Dispatch->NdkCreateCq(adapter, 8, ignore_notification, NULL, NULL, ignore_create, NULL, &cq),
+        STATUS_SUCCESS);
     after_create = __builtin_return_address(0);
     return cq;
 }

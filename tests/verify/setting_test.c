@@ -36,6 +36,13 @@ static void ignore_notification(PVOID context, NTSTATUS status)
     (void)status;
 }
 
+static void ignore_create(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER *object)
+{
+    (void)context;
+    (void)status;
+    (void)object;
+}
+
 static void ignore_close(PVOID context)
 {
     (void)context;
@@ -51,7 +58,8 @@ static unsigned use_after_close(void)
 
     ondk_verify_config_init(&config);
     ondk_adapter_counters(adapter, &counters); /* finds the provider's adapter behind */
-    if (adapter->Dispatch->NdkCreateCq(adapter, 8, ignore_notification, NULL, NULL, NULL, NULL, &cq) != STATUS_SUCCESS)
+    if (adapter->Dispatch->NdkCreateCq(adapter, 8, ignore_notification, NULL, NULL, ignore_create, NULL, &cq) !=
+        STATUS_SUCCESS)
         abort();
     (void)cq->Dispatch->NdkCloseCq(&cq->Header, ignore_close, NULL);
     if (config.mode != ONDK_VERIFY_OFF)

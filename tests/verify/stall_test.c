@@ -240,7 +240,7 @@ static void close_other_adapter(void)
     NDK_CQ *cq = NULL;
 
     fake->pend = false;
-    assert_int_equal(other->Dispatch->NdkCreateCq(other, 8, ignore_notification, NULL, NULL, NULL, NULL, &cq),
+    assert_int_equal(other->Dispatch->NdkCreateCq(other, 8, ignore_notification, NULL, NULL, created, &cq, &cq),
                      STATUS_SUCCESS);
     assert_null(verify_close(other, "CloseOther"));
 }

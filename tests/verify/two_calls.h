@@ -51,8 +51,6 @@ static inline void close_object(void *object)
 static inline void open_objects(void)
 {
     fake = fake_provider_init();
-    fake->info = (NDK_ADAPTER_INFO){ .AdapterFlags = NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED |
-                                                     NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED };
     adapter = verify_wrap(&fake->adapter, "OpenAdapter");
     assert_non_null(adapter);
     (void)adapter->Dispatch->NdkCreateCq(adapter, 8, ignore_notification, NULL, NULL, ignore_create, NULL, &cq);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -45,10 +46,89 @@ static void test_adapter_closed_in_callback(void **state)
     close_all();
 }
 
+static void test_routines_missing(void **state)
+{
+    struct report *r;
+    NDK_PD *own = NULL;
+    NDK_CQ *cq = NULL;
+
+    (void)state;
+    open_all();
+    r = report_start();
+    assert_int_equal(adapter->Dispatch->NdkCreatePd(adapter, NULL, NULL, &own), STATUS_SUCCESS);
+    report_is(r, "completion-missing in NdkCreatePd");
+    r = report_start();
+    assert_int_equal(own->Dispatch->NdkClosePd(&own->Header, NULL, NULL), STATUS_SUCCESS);
+    report_is(r, "completion-missing in NdkClosePd");
+    r = report_start();
+    assert_int_equal(adapter->Dispatch->NdkCreateCq(adapter, DEPTH, NULL, NULL, NULL, create_done, NULL, &cq),
+                     STATUS_INVALID_PARAMETER);
+    report_is(r, "notification-missing in NdkCreateCq");
+    close_all();
+}
+
+static void test_wrong_close(void **state)
+{
+    struct call c;
+    struct report *r;
+
+    (void)state;
+    open_all();
+    call_init(&c);
+    r = report_start();
+    (void)finish(&c, pd->Dispatch->NdkClosePd(&near.connector->Header, close_done, &c));
+    report_says(r, "close-wrong-entry in NdkClosePd", "is an object of type NDK_CONNECTOR");
+    near.connector = NULL;
+    close_all();
+}
+
+static void test_version(void **state)
+{
+    struct report *r;
+
+    (void)state;
+    open_version = (NDK_VERSION){ 1, 2 };
+    open_all();
+    r = report_start();
+    (void)near.cq->Dispatch->NdkGetCqResultsEx(near.cq, NULL, 0); /* of NDKPI 1.2 */
+    report_is_empty(r);
+    r = report_start();
+    (void)near.connector->Dispatch->NdkCompleteConnectEx(near.connector, NULL, NULL, request_done, NULL);
+    assert_true(report_stop(r) > 0); /* there is no connection either */
+    assert_non_null(strstr(r->text, "version-too-new in NdkCompleteConnectEx"));
+    report_free(r);
+    close_all();
+    open_version = (NDK_VERSION){ 2, 1 };
+}
+
+static void test_completion_queue(void **state)
+{
+    struct report *r;
+
+    (void)state;
+    open_all();
+    r = report_start();
+    near.cq->Dispatch->NdkArmCq(near.cq, NDK_CQ_NOTIFY_SOLICITED);
+    (void)near.cq->Dispatch->NdkControlCqInterruptModeration(near.cq, MAXULONG, DEPTH);
+    report_is_empty(r);
+    r = report_start();
+    near.cq->Dispatch->NdkArmCq(near.cq, 7);
+    report_is(r, "arm-type in NdkArmCq");
+    r = report_start();
+    assert_int_equal(near.cq->Dispatch->NdkControlCqInterruptModeration(near.cq, MAXULONG, MAXULONG),
+                     STATUS_INVALID_PARAMETER_MIX);
+    report_is(r, "moderation-range in NdkControlCqInterruptModeration");
+    close_all();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_adapter_closed_in_callback),
+        cmocka_unit_test(test_routines_missing),
+        cmocka_unit_test(test_wrong_close),
+        cmocka_unit_test(test_version),
+        cmocka_unit_test(test_completion_queue),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A driver that calls one queue from two threads at once, or closes an object during a call on it. */
+/*
+ * Breaches of a driver that need a provider made for them: calls on one queue from two threads at once, a close during a
+ * call, and what an adapter does not support.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,6 +61,8 @@ static void test_legal(void **state)
     call_during(call_send, call_receive);
     call_during(call_receive, call_flush);
     call_in_thread(call_poll);
+    call_resize();
+    call_moderate();
     call_poll();
     report_is_empty(r);
 }
@@ -77,12 +82,31 @@ static void test_close_during_call(void **state)
     report_says(r, "close-during-call in NdkGetCqResults", "  closed by\n");
 }
 
+/* Everything is supported in the other tests. */
+static void test_unsupported(void **state)
+{
+    struct report *r;
+
+    (void)state;
+    close_objects();
+    fake_setting.flags = 0;
+    open_objects();
+    r = report_start();
+    call_resize();
+    report_is(r, "resize-unsupported in NdkResizeCq");
+    r = report_start();
+    call_moderate();
+    report_is(r, "moderation-unsupported in NdkControlCqInterruptModeration");
+    fake_setting.flags = FAKE_FLAGS;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_at_once, start_objects, stop_objects),
         cmocka_unit_test_setup_teardown(test_legal, start_objects, stop_objects),
         cmocka_unit_test_setup_teardown(test_close_during_call, start_objects, stop_objects),
+        cmocka_unit_test_setup_teardown(test_unsupported, start_objects, stop_objects),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

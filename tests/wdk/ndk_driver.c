@@ -138,6 +138,8 @@ void listen_at(PSOCKADDR at, ULONG length)
     assert_int_equal(listener->Dispatch->NdkGetLocalAddress(listener, at, &length), STATUS_SUCCESS);
 }
 
+NDK_VERSION open_version = { 2, 1 };
+
 void open_adapter(void)
 {
     static const WSK_CLIENT_DISPATCH dispatch = { .Version = MAKE_WSK_VERSION(1, 0) };
@@ -148,7 +150,7 @@ void open_adapter(void)
     assert_int_equal(npi.Dispatch->WskControlClient(npi.Client, WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, 0, NULL,
                                                     sizeof ndk, &ndk, NULL, NULL),
                      STATUS_SUCCESS);
-    assert_int_equal(ndk.WskOpenNdkAdapter(npi.Client, (NDK_VERSION){ 2, 1 }, LOOPBACK, &adapter), STATUS_SUCCESS);
+    assert_int_equal(ndk.WskOpenNdkAdapter(npi.Client, open_version, LOOPBACK, &adapter), STATUS_SUCCESS);
 }
 
 void call_close_adapter(void)

@@ -61,6 +61,7 @@ NDK_CONNECTOR *wait_asked(void);
 /* Creates `listener` and stores its port in the address. */
 void listen_at(PSOCKADDR at, ULONG length);
 
+extern NDK_VERSION open_version; /* of open_adapter; 2.1 at first */
 void open_adapter(void);
 /* Calls WskCloseNdkAdapter only. */
 void call_close_adapter(void);
