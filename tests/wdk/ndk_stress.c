@@ -130,11 +130,27 @@ static VOID server(PVOID context)
     PsTerminateSystemThread(STATUS_SUCCESS);
 }
 
-static UCHAR ring[RING]; /* contexts of the shared receives */
+static UCHAR ring[RING];                /* contexts of the shared receives */
+static KSPIN_LOCK poll_lock, post_lock; /* a consumer polls a completion queue, and posts to a queue, one at a time */
 
 static void post_shared(void *context)
 {
+    KIRQL old;
+
+    KeAcquireSpinLock(&post_lock, &old);
     assert_int_equal(srq->Dispatch->NdkSrqReceive(srq, context, NULL, 0), STATUS_SUCCESS);
+    KeReleaseSpinLock(&post_lock, old);
+}
+
+static ULONG poll_servers(NDK_RESULT_EX *results, ULONG count)
+{
+    ULONG got;
+    KIRQL old;
+
+    KeAcquireSpinLock(&poll_lock, &old);
+    got = server_cq->Dispatch->NdkGetCqResultsEx(server_cq, results, count);
+    KeReleaseSpinLock(&poll_lock, old);
+    return got;
 }
 
 static VOID poller(PVOID context)
@@ -143,7 +159,7 @@ static VOID poller(PVOID context)
 
     (void)context;
     while (!atomic_load(&stopping)) {
-        ULONG got = server_cq->Dispatch->NdkGetCqResultsEx(server_cq, results, RTL_NUMBER_OF(results));
+        ULONG got = poll_servers(results, RTL_NUMBER_OF(results));
 
         for (ULONG i = 0; i < got; i++) {
             struct served *of = results[i].QPContext;
@@ -316,6 +332,8 @@ static void open_servers(void)
     struct call c;
 
     KeInitializeSemaphore(&requests, 0, MAXLONG);
+    KeInitializeSpinLock(&poll_lock);
+    KeInitializeSpinLock(&post_lock);
     MADE(NDK_PD, pd, adapter->Dispatch->NdkCreatePd(adapter, create_done, &c_, &inline_));
     MADE(NDK_CQ, server_cq,
          adapter->Dispatch->NdkCreateCq(adapter, 1024, cq_notified, NULL, NULL, create_done, &c_, &inline_));
