@@ -197,8 +197,8 @@ void region_end_fast_register(const struct fast_registration *f, const struct pr
 /* ---- NdkInvalidate ---- */
 
 /*
- * Returns the token of the region's newest registration if that registration has ended and the consumer knows it.
- * Otherwise returns NULL. Requires the lock.
+ * Returns the token of the region's newest registration if that registration is in TOKEN_ENDED. Otherwise returns NULL.
+ * Requires the lock.
  */
 static const struct token *region_find_ended(const struct region *r)
 {

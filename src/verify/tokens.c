@@ -75,6 +75,8 @@ bool tokens_reserve(struct token_table *t)
     if (buckets && t->bucket_count == had)
         buckets = tokens_rehash(t, buckets, wanted);
     bool done = t->bucket_count > 0;
+    if (!done)
+        t->region_count--;
     spin_unlock(&t->lock);
     free(buckets);
     return done;

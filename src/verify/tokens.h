@@ -41,11 +41,11 @@ struct token {
     struct region *region;
     UINT32 value;
     enum token_state state;
-    bool reused;     /* an earlier registration of the region had the same token */
-    const char *end; /* in TOKEN_ENDING and TOKEN_ENDED: what ended the registration, as the end of a sentence */
-    uint64_t ended_by,
-        ended_place; /* in TOKEN_ENDING: serial of the queue pair, and the request's place in its queue */
-    uint64_t number; /* of the region's registration that made the token; a later one has a higher number */
+    bool reused;          /* an earlier registration of the region had the same token */
+    const char *end;      /* in TOKEN_ENDING and TOKEN_ENDED: what ended the registration, as the end of a sentence */
+    uint64_t ended_by;    /* in TOKEN_ENDING: serial of the queue pair of the request that ends the token */
+    uint64_t ended_place; /* in TOKEN_ENDING: the request's place in that queue; 0: unknown */
+    uint64_t number;      /* of the region's registration that made the token; a later one has a higher number */
     struct registration memory;
 };
 
@@ -64,7 +64,7 @@ struct token_table {
 
 void tokens_init(struct token_table *t);
 void tokens_fini(struct token_table *t);
-/* Makes room for the tokens of one more region. Returns false if out of memory. */
+/* Makes room for the tokens of one more region. Returns false if out of memory. tokens_unreserve undoes it. */
 bool tokens_reserve(struct token_table *t);
 void tokens_unreserve(struct token_table *t);
 void tokens_set_privileged(struct token_table *t, UINT32 privileged);
@@ -83,7 +83,7 @@ struct token *tokens_find(struct region *region, UINT32 value);
 void tokens_end(struct region *region, uint64_t number, const struct proxy *qp, uint64_t place, const char *end);
 /* Makes the region's tokens unsure, also those that have ended. */
 void tokens_doubt(struct region *region);
-/* Removes all entries of the region from the table. */
+/* Removes all entries of the region from the table, and undoes tokens_reserve. */
 void tokens_remove(struct region *region);
 
 /* ---- Posts and results ---- */

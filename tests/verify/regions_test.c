@@ -301,6 +301,21 @@ CASE(invalidation_of_what_was_never_registered_by_a_request, 0)
     close_fast();
 }
 
+CASE(second_invalidation, 0)
+{
+    open_fast(PAGES, TRUE);
+    CHECK_STATUS(post(1, 16, LENGTH, base + 16, FAST_ALL), STATUS_SUCCESS);
+    CHECK_STATUS(fast_invalidate(&p.active, 1, mr, 0), STATUS_SUCCESS);
+    CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeInvalidate), 1);
+    (void)fast_invalidate(&p.active, 2, mr, 0);
+    CHECK_BREACHES("invalidate-twice in NdkInvalidate");
+    data_reconnect(&p); /* the failed request may have ended the connection */
+    CHECK_STATUS(post(1, 16, LENGTH, base + 16, FAST_ALL), STATUS_SUCCESS);
+    CHECK_STATUS(fast_invalidate(&p.active, 1, mr, 0), STATUS_SUCCESS);
+    CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeInvalidate), 1);
+    close_fast();
+}
+
 CASE(invalidation_after_that_of_the_peer, 0)
 {
     UINT32 token;
