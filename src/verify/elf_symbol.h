@@ -19,12 +19,12 @@ struct elf_symbol {
 
 /*
  * Finds the function of a loaded program or library that contains the address.
- *   file     its file
+ *   path     its file
  *   loaded   the place in memory where the file's first page is mapped
  *   address  as the symbols of the file have it: relative to the load address
  * Returns false if the file cannot be read, has no symbol table or no such function, or is not the one that was loaded,
  * for example because the program was built again.
  */
-bool elf_symbol_find(const char *file, const void *loaded, uintptr_t address, struct elf_symbol *symbol);
+bool elf_symbol_find(const char *path, const void *loaded, uintptr_t address, struct elf_symbol *symbol);
 
 #endif

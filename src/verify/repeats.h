@@ -11,14 +11,14 @@
 
 #include "verify/report.h"
 
-enum { MAX_PLACES = 256, MAX_PLACE = 96, MAX_FIRST_MESSAGE = 160 };
+enum { MAX_PLACES = 256, MAX_PLACE = 160, MAX_FIRST_MESSAGE = 160 };
 
 /* A place, and its reports. */
 struct repeated {
     const struct rule *rule; /* NULL: the entry is free */
     const char *routine;
     const void *at;                        /* the return address of the consumer's call; NULL: unknown */
-    char place[MAX_PLACE];                 /* "main+0x1f (program+0x11cf)" */
+    char place[MAX_PLACE];                 /* "main+0x1f at main.c:7 (program+0x11cf)" */
     char first_message[MAX_FIRST_MESSAGE]; /* the message of the first report, cut off at the end */
     uint32_t count;                        /* all reports */
     uint32_t written;                      /* the reports that were written to the present output */

@@ -60,6 +60,8 @@ static void json_put_frame(FILE *out, const struct stack *s, int i)
     fprintf(out, "{\"address\":\"%p\",", frame.address);
     json_put_text(out, "function", frame.function);
     fprintf(out, ",\"offset\":%zu,", frame.offset);
+    json_put_text(out, "file", frame.line.line ? frame.line.file : NULL);
+    fprintf(out, ",\"line\":%u,", frame.line.line);
     json_put_text(out, "module", frame.module);
     fprintf(out, ",\"module_offset\":%zu}", frame.module_offset);
 }

@@ -190,16 +190,18 @@ int stack_first_frame(const struct stack *s, const char **entry)
     return first;
 }
 
-/* Finds a function that the module does not export. */
-static void stack_find_symbol(const char *at, const Dl_info *info, const struct link_map *map,
-                              struct stack_frame *frame)
+/* Sets what only the module's file has: the names of functions that it does not export, and lines. */
+static void stack_read_file(const char *at, const Dl_info *info, const struct link_map *map, struct stack_frame *frame)
 {
     const char *file = map->l_name[0] ? map->l_name : "/proc/self/exe"; /* the program has no name */
+    uintptr_t address = (uintptr_t)at - map->l_addr;
 
-    if (!elf_symbol_find(file, info->dli_fbase, (uintptr_t)at - map->l_addr, &frame->symbol))
-        return;
-    frame->function = frame->symbol.name;
-    frame->offset = frame->symbol.offset;
+    if (!frame->function && elf_symbol_find(file, info->dli_fbase, address, &frame->symbol)) {
+        frame->function = frame->symbol.name;
+        frame->offset = frame->symbol.offset;
+    }
+    if (!elf_line_find(file, info->dli_fbase, address, &frame->line))
+        frame->line.line = 0;
 }
 
 void stack_get_frame(const struct stack *s, int i, struct stack_frame *frame)
@@ -216,19 +218,22 @@ void stack_get_frame(const struct stack *s, int i, struct stack_frame *frame)
     if (info.dli_sname) {
         frame->function = info.dli_sname;
         frame->offset = (size_t)(at - (const char *)info.dli_saddr);
-    } else {
-        stack_find_symbol(at, &info, map, frame);
     }
+    stack_read_file(at, &info, map, frame);
 }
 
 const char *stack_describe_frame(const struct stack_frame *frame, char *text, size_t size)
 {
+    char place[ELF_LINE_FILE + 32] = "";
+
+    if (frame->line.line)
+        (void)snprintf(place, sizeof place, " at %s:%u", frame->line.file, frame->line.line);
     if (!frame->module)
         (void)snprintf(text, size, "%p", frame->address);
     else if (!frame->function)
-        (void)snprintf(text, size, "? (%s+0x%zx)", frame->module, frame->module_offset);
+        (void)snprintf(text, size, "?%s (%s+0x%zx)", place, frame->module, frame->module_offset);
     else
-        (void)snprintf(text, size, "%s+0x%zx (%s+0x%zx)", frame->function, frame->offset, frame->module,
+        (void)snprintf(text, size, "%s+0x%zx%s (%s+0x%zx)", frame->function, frame->offset, place, frame->module,
                        frame->module_offset);
     return text;
 }

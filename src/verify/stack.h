@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/private_export.h"
+#include "verify/elf_line.h"
 #include "verify/elf_symbol.h"
 
 enum { STACK_FRAMES = 16 };
@@ -75,14 +76,18 @@ struct stack_frame {
     const char *module;   /* the name of the program or library, without its folder; NULL: unknown */
     size_t module_offset; /* of the call instruction's last byte, which addr2line accepts */
     struct elf_symbol symbol;
+    struct elf_line line; /* its line is 0: unknown */
 };
-/* Names also functions that the program does not export, if the program is not stripped. */
+/*
+ * Names also functions that the program does not export, if the program is not stripped. Sets the line if the program
+ * has debug information.
+ */
 void stack_get_frame(const struct stack *s, int i, struct stack_frame *frame);
-/* Writes "function+0x12 (module+0x1234)" and returns `text`. */
+/* Writes "function+0x12 at file.c:34 (module+0x1234)" and returns `text`. */
 const char *stack_describe_frame(const struct stack_frame *frame, char *text, size_t size);
 
 /*
- * Prints a line for each frame: number, function + offset, module. Begins with stack_first_frame, and prints a line such
+ * Prints a line for each frame: number, function + offset, file and line, module. Begins with stack_first_frame, and prints a line such
  * as "NdkCloseQp called by" first. If all frames belong to the library, prints all.
  */
 void stack_print(const struct stack *s, FILE *out, const char *indent) PRIVATE_EXPORT(stack_print);

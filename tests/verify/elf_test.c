@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of this program's static functions, from its own file and from files that are not the loaded one. */
+/*
+ * Names of this program's static functions, and their lines, from its own file, from files that are not the loaded one,
+ * and from damaged files.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -7,8 +10,12 @@
 #include <elf.h>
 #include <link.h>
 
+#include "verify/elf_file.h"
+#include "verify/elf_line.h"
 #include "verify/elf_symbol.h"
 #include "verify/reported.h"
+
+enum { MAX_CHANGED = 6000 };
 
 static char copy[32]; /* the name of a file */
 
@@ -54,6 +61,27 @@ static void test_own_file(void **state)
     assert_false(elf_symbol_find("/nobody", p.loaded, p.address, &symbol));
     assert_false(elf_symbol_find("/dev/null", p.loaded, p.address, &symbol));
     assert_false(elf_symbol_find("/", p.loaded, p.address, &symbol));
+}
+
+static NOINLINE const void *return_address(void)
+{
+    return __builtin_return_address(0);
+}
+
+static void test_own_line(void **state)
+{
+    /* clang-format off */
+    const void *at = return_address(); unsigned line = __LINE__;
+    /* clang-format on */
+    struct place p = place_of(at);
+    struct elf_line found;
+
+    (void)state;
+    assert_true(elf_line_find("/proc/self/exe", p.loaded, p.address - 1, &found));
+    assert_string_equal(found.file, "elf_test.c");
+    assert_int_equal(found.line, line);
+    assert_false(elf_line_find("/proc/self/exe", p.loaded, 1, &found));
+    assert_false(elf_line_find("/nobody", p.loaded, p.address - 1, &found));
 }
 
 static char *read_own_file(size_t *size)
@@ -138,23 +166,60 @@ static void test_wrong_tables(void **state)
     free(content);
 }
 
+static void write_byte(FILE *file, size_t at, char byte)
+{
+    assert_int_equal(fseek(file, (long)at, SEEK_SET), 0);
+    assert_int_equal(fwrite(&byte, 1, 1, file), 1);
+    assert_int_equal(fflush(file), 0);
+}
+
+/* Changes bytes of the debug information in a copy, one after another. A search then ends without a fault. */
+static void test_wrong_lines(void **state)
+{
+    struct place p = place_of(address_of_function());
+    elf_section lines;
+    struct elf_file file;
+    struct elf_line line;
+    size_t size;
+    char *content = read_own_file(&size);
+    FILE *damaged;
+
+    (void)state;
+    assert_true(elf_file_open(&file, "/proc/self/exe", p.loaded));
+    assert_true(elf_file_find_section(&file, ".debug_line", &lines));
+    elf_file_close(&file);
+    damaged = fopen(copy, "w+");
+    assert_non_null(damaged);
+    assert_int_equal(fwrite(content, 1, size, damaged), size);
+    for (size_t i = 0; i < lines.sh_size && i < MAX_CHANGED; i++) {
+        size_t at = lines.sh_offset + i;
+
+        write_byte(damaged, at, i % 2 ? '\xff' : (char)(content[at] ^ 1));
+        (void)elf_line_find(copy, p.loaded, p.address, &line);
+        write_byte(damaged, at, content[at]);
+    }
+    assert_true(elf_line_find(copy, p.loaded, p.address, &line));
+    fclose(damaged);
+    assert_int_equal(remove(copy), 0);
+    free(content);
+}
+
 static void test_report(void **state)
 {
     (void)state;
     a_function_that_is_not_exported();
     assert_int_equal(occurrences("    #0 a_function_that_is_not_exported+0x"), 1);
     assert_int_equal(occurrences("    #1 test_report+0x"), 1);
+    assert_true(occurrences(" at elf_test.c:") >= 2);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_file),
-        cmocka_unit_test(test_other_files),
-        cmocka_unit_test(test_wrong_tables),
-        REPORT_TEST(test_report),
+        cmocka_unit_test(test_own_file), cmocka_unit_test(test_other_files), cmocka_unit_test(test_wrong_tables),
+        cmocka_unit_test(test_own_line), cmocka_unit_test(test_wrong_lines), REPORT_TEST(test_report),
     };
 
-    snprintf(copy, sizeof copy, "elf_symbol_%d", (int)getpid());
+    snprintf(copy, sizeof copy, "elf_%d", (int)getpid());
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Source files and lines of addresses, from the debug information in a program's file (DWARF 2 to 5, section
+ * .debug_line). Allocates nothing, because a report may come from a signal handler.
+ */
+#ifndef VERIFY_ELF_LINE_H
+#define VERIFY_ELF_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ELF_LINE_FILE = 64 };
+
+struct elf_line {
+    char file[ELF_LINE_FILE]; /* without its folder; cut off at the end if it is longer */
+    unsigned line;
+};
+
+/*
+ * Finds the line of an address. path, loaded and address are as for elf_symbol_find. Returns false if the file has no
+ * debug information about the address, or only compressed one, or if more than 16 MiB would have to be read.
+ */
+bool elf_line_find(const char *path, const void *loaded, uintptr_t address, struct elf_line *line);
+
+#endif
