@@ -110,9 +110,9 @@ static NTSTATUS fake_query_info(NDK_ADAPTER *adapter, NDK_ADAPTER_INFO *info, UL
     return STATUS_NOT_SUPPORTED;
 }
 
-static NTSTATUS fake_get_address(NDK_CONNECTOR *connector, PSOCKADDR address, ULONG *length)
+static NTSTATUS fake_get_address(NDK_CONNECTOR *pub, PSOCKADDR address, ULONG *length)
 {
-    (void)connector, (void)address, (void)length;
+    (void)pub, (void)address, (void)length;
     return STATUS_INVALID_DEVICE_STATE;
 }
 

@@ -437,7 +437,7 @@ CASE(queue_pair_of_a_failed_accept, 0)
 /* The child's thread is not the one that its parent knew: a context on its stack is alive while it waits. */
 CASE(connect_in_a_child_of_fork, 0)
 {
-    static struct kit_side s, own;
+    static struct kit_side s;
     struct sockaddr_storage source = kit_host(0), nobody = kit_free_address();
     int status = -1;
 
@@ -447,6 +447,8 @@ CASE(connect_in_a_child_of_fork, 0)
     pid_t child = fork();
     if (child == 0) {
 #ifndef __SANITIZE_THREAD__ /* which ends a child that starts threads */
+        static struct kit_side own;
+
         kit_side_open(&own, NULL);
         CHECK_STATUS(kit_connect(&own, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
         kit_side_close(&own);
