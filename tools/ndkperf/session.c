@@ -247,12 +247,13 @@ const uint8_t *control_received(const struct session *s)
 
 static bool session_moderate(struct session *s, struct consumer *c)
 {
-    NTSTATUS status;
+    NTSTATUS status = STATUS_NOT_SUPPORTED;
 
     if (!s->options->moderation)
         return true;
-    status = c->cq->Dispatch->NdkControlCqInterruptModeration(c->cq, s->options->moderation_us,
-                                                              s->options->moderation_count);
+    if (c->info.AdapterFlags & NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED)
+        status = c->cq->Dispatch->NdkControlCqInterruptModeration(c->cq, s->options->moderation_us,
+                                                                  s->options->moderation_count);
     return NT_SUCCESS(status) || session_fail(s, "NdkControlCqInterruptModeration", status, 0);
 }
 
