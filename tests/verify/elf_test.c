@@ -70,9 +70,8 @@ static NOINLINE const void *return_address(void)
 
 static void test_own_line(void **state)
 {
-    /* clang-format off */
-    const void *at = return_address(); unsigned line = __LINE__;
-    /* clang-format on */
+    unsigned line = __LINE__ + 1;
+    const void *at = return_address();
     struct place p = place_of(at);
     struct elf_line found;
 
