@@ -197,8 +197,7 @@ static bool unit_read(struct line_reader *r, struct line_unit *u)
     for (unsigned i = 1; i < u->opcode_base; i++)
         u->lengths[i] = reader_u8(r);
     u->tables = r->at;
-    return !r->failed && u->line_range && u->opcode_base &&
-           (u->address_size == 4 || u->address_size == 8);
+    return !r->failed && u->line_range && u->opcode_base && (u->address_size == 4 || u->address_size == 8);
 }
 
 /* Reads the name at an offset of another section. */
