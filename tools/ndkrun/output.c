@@ -88,7 +88,7 @@ static void output_put_line(void)
         output_put_safely(line, length);
         return;
     }
-    if (!symbol_tool() && !atomic_exchange(&hint_printed, true)) {
+    if (!symbol_tool() && !strstr(number, " at ") && !atomic_exchange(&hint_printed, true)) {
         static const char words[] = "ndkrun: install binutils (addr2line) for files and lines in stacks\n";
         output_put(words, sizeof words - 1);
     }
