@@ -42,7 +42,8 @@ void pending_begin(struct pending *p, const struct pending_object *object, const
     p->routine = routine;
     p->object = *object;
     p->context = context;
-    p->thread = stack_contains(context) ? verify_this_thread() : 0;
+    p->stack_end = stack_end_if_inside(context);
+    p->thread = p->stack_end ? verify_this_thread() : 0;
     p->reported = false;
     p->caller = verify_this_thread();
     p->since_ns = owner_clock(NULL);
@@ -87,8 +88,8 @@ static bool pending_thread_ended(int thread)
 }
 
 /*
- * Returns the stack pointer of another thread, which Linux shows in /proc while the thread waits.
- * Returns 0 if the thread runs, and UINTPTR_MAX if the thread has ended.
+ * Returns the stack pointer of another thread, which Linux shows in /proc while the thread waits. Returns 0 if it is not
+ * known, because the thread runs, and UINTPTR_MAX if the thread has ended.
  */
 static uintptr_t pending_thread_sp(int thread)
 {
@@ -114,18 +115,33 @@ static uintptr_t pending_thread_sp(int thread)
     return sp ? (uintptr_t)strtoull(sp, NULL, 16) : 0;
 }
 
+/*
+ * Returns true if the function that had the call's context as a variable has returned. `frame` is a stack frame of the
+ * calling thread. The stack pointer of another thread is read twice, and has to be in the context's stack: a thread can
+ * also run on a signal's stack, which says nothing about the context.
+ */
+static bool pending_context_is_dead(const struct pending *p, const void *frame)
+{
+    uintptr_t context = (uintptr_t)p->context, sp = 0;
+
+    if (p->thread == verify_this_thread())
+        return (uintptr_t)frame > context && (uintptr_t)frame < p->stack_end;
+    for (int i = 0; i < 2; i++) {
+        sp = pending_thread_sp(p->thread);
+        if (sp <= context || (sp >= p->stack_end && sp != UINTPTR_MAX))
+            return false;
+    }
+    return true;
+}
+
 void pending_complete(struct pending *p, const void *frame)
 {
     const char *routine = p->routine;
-    int thread = p->thread;
 
     if (!routine)
         return;
     pending_remove(p); /* no other thread changes *p after this */
-    if (!thread || p->reported || !verify_on())
-        return;
-    uintptr_t sp = thread == verify_this_thread() ? (uintptr_t)frame : pending_thread_sp(thread);
-    if (sp > (uintptr_t)p->context)
+    if (p->thread && !p->reported && verify_on() && pending_context_is_dead(p, frame))
         pending_report_dead(p, routine, "when the completion came");
 }
 

@@ -29,7 +29,8 @@ struct pending {
     const char *routine; /* for example "NdkConnect"; NULL if the call is not in the list */
     struct pending_object object;
     const void *context;
-    int thread; /* ID of the calling thread if the context is on its stack, else 0 */
+    int thread;          /* ID of the calling thread if the context is on its stack, else 0 */
+    uintptr_t stack_end; /* the end of that stack */
     bool reported;
     int caller; /* ID of the calling thread */
     uint64_t since_ns;

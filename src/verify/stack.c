@@ -261,6 +261,13 @@ bool stack_has_frame_in(const struct stack *s, const void *start, uint64_t size)
     return false;
 }
 
+uintptr_t stack_end_if_inside(const void *address)
+{
+    struct bounds b = stack_thread_bounds();
+
+    return stack_contains(address) ? b.low + b.size : 0;
+}
+
 bool stack_contains(const void *address)
 {
     struct bounds b = stack_thread_bounds();

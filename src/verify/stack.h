@@ -97,5 +97,7 @@ bool stack_has_frame_in(const struct stack *s, const void *start, uint64_t size)
 
 /* Returns true if the address is inside the calling thread's stack. */
 bool stack_contains(const void *address) PRIVATE_EXPORT(stack_contains);
+/* Returns the end of the calling thread's stack if the address is inside that stack, otherwise 0. */
+uintptr_t stack_end_if_inside(const void *address);
 
 #endif
