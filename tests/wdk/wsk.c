@@ -326,6 +326,21 @@ static void *close_adapter(void *arg)
     return NULL;
 }
 
+/* No call of these tests is pending. */
+static VOID nothing_created(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER *object)
+{
+    (void)context;
+    (void)status;
+    (void)object;
+    fail_msg("the creation completed later");
+}
+
+static VOID nothing_done(PVOID context)
+{
+    (void)context;
+    fail_msg("the close completed later");
+}
+
 /* A second open of the interface changes nothing. covers: WSK-01 */
 static void test_close_waits_for_its_own_objects(void **state)
 {
@@ -341,11 +356,11 @@ static void test_close_waits_for_its_own_objects(void **state)
     get_ndk(&c.npi, &c.ndk);
     assert_int_equal(c.ndk.WskOpenNdkAdapter(c.npi.Client, ndk_version, LOOPBACK, &other), STATUS_SUCCESS);
     assert_int_equal(c.ndk.WskOpenNdkAdapter(c.npi.Client, ndk_version, LOOPBACK, &c.adapter), STATUS_SUCCESS);
-    assert_int_equal(c.adapter->Dispatch->NdkCreatePd(c.adapter, NULL, NULL, &pd), STATUS_SUCCESS);
+    assert_int_equal(c.adapter->Dispatch->NdkCreatePd(c.adapter, nothing_created, NULL, &pd), STATUS_SUCCESS);
     assert_int_equal(pthread_create(&closer, NULL, close_adapter, &c), 0);
     pause_briefly();
     assert_int_equal(atomic_load(&c.done), 0);
-    assert_int_equal(pd->Dispatch->NdkClosePd(&pd->Header, NULL, NULL), STATUS_SUCCESS);
+    assert_int_equal(pd->Dispatch->NdkClosePd(&pd->Header, nothing_done, NULL), STATUS_SUCCESS);
     pthread_join(closer, NULL);
     c.ndk.WskCloseNdkAdapter(c.npi.Client, other);
     detach(&registration);
@@ -366,13 +381,13 @@ static void test_deregister_waits_for_adapters(void **state)
     attach(&l.registration, &c.npi);
     get_ndk(&c.npi, &c.ndk);
     assert_int_equal(c.ndk.WskOpenNdkAdapter(c.npi.Client, ndk_version, LOOPBACK, &c.adapter), STATUS_SUCCESS);
-    assert_int_equal(c.adapter->Dispatch->NdkCreatePd(c.adapter, NULL, NULL, &pd), STATUS_SUCCESS);
+    assert_int_equal(c.adapter->Dispatch->NdkCreatePd(c.adapter, nothing_created, NULL, &pd), STATUS_SUCCESS);
     assert_int_equal(pthread_create(&closer, NULL, close_adapter, &c), 0);
     pause_briefly();
     WskReleaseProviderNPI(&l.registration);
     start_deregister(&l);
     assert_int_equal(atomic_load(&l.done), 0);
-    assert_int_equal(pd->Dispatch->NdkClosePd(&pd->Header, NULL, NULL), STATUS_SUCCESS);
+    assert_int_equal(pd->Dispatch->NdkClosePd(&pd->Header, nothing_done, NULL), STATUS_SUCCESS);
     pthread_join(closer, NULL);
     pthread_join(l.thread, NULL);
     assert_int_equal(live_count(), 0);
