@@ -78,7 +78,7 @@ void call_begin(struct call *c, const void *pub, const char *routine, const void
 void call_end(struct call *c)
 {
     if (c->p) {
-        exclusive_leave(c);
+        exclusive_end(c);
         proxy_check_still_open(c);
         proxy_unref(c->p);
     }

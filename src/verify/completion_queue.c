@@ -12,7 +12,7 @@ static ULONG verify_cq_get_results(NDK_CQ *pub, NDK_RESULT results[], ULONG coun
 
     if (!cq)
         return 0;
-    exclusive_enter(&cq->exclusive[QUEUE_POLL], false);
+    exclusive_begin(&cq->exclusive[QUEUE_POLL], false);
     uint64_t closed = queue_poll_begin(cq);
     ULONG got = ((NDK_CQ *)cq->p.real)->Dispatch->NdkGetCqResults(cq->p.real, results, count);
     for (ULONG i = 0; i < got; i++)
@@ -29,7 +29,7 @@ static ULONG verify_cq_get_results_ex(NDK_CQ *pub, NDK_RESULT_EX results[], ULON
     if (!cq)
         return 0;
     argument_check_version(called, "NdkGetCqResultsEx", ARGUMENT_NDKPI_1_2, "the entry");
-    exclusive_enter(&cq->exclusive[QUEUE_POLL], false);
+    exclusive_begin(&cq->exclusive[QUEUE_POLL], false);
     uint64_t closed = queue_poll_begin(cq);
     ULONG got = ((NDK_CQ *)cq->p.real)->Dispatch->NdkGetCqResultsEx(cq->p.real, results, count);
     tokens_process_results(results, got);
@@ -47,7 +47,7 @@ static VOID verify_cq_arm(NDK_CQ *pub, ULONG type)
     if (!real)
         return;
     argument_check_arm(p, type);
-    exclusive_enter(&((struct queue *)p)->exclusive[QUEUE_POLL], true);
+    exclusive_begin(&((struct queue *)p)->exclusive[QUEUE_POLL], true);
     real->Dispatch->NdkArmCq(real, type);
 }
 
@@ -80,7 +80,7 @@ static NTSTATUS verify_cq_control_moderation(NDK_CQ *pub, ULONG interval, ULONG 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     argument_check_moderation((struct queue *)p, interval, count);
-    exclusive_enter(&((struct queue *)p)->exclusive[QUEUE_MODERATE], false);
+    exclusive_begin(&((struct queue *)p)->exclusive[QUEUE_MODERATE], false);
     return real->Dispatch->NdkControlCqInterruptModeration(real, interval, count);
 }
 

@@ -34,7 +34,7 @@ static bool exclusive_is_inside(const struct exclusive *e, const struct call *c)
     return false;
 }
 
-void exclusive_enter(struct exclusive *e, bool can_release)
+void exclusive_begin(struct exclusive *e, bool can_release)
 {
     struct call *c = call_current();
     uint64_t old, new;
@@ -83,7 +83,7 @@ static void exclusive_write(struct exclusive *e, const struct call *c, bool is_l
         exclusive_report(e, c, is_later ? &e->earlier : &e->later);
 }
 
-void exclusive_leave(struct call *c)
+void exclusive_end(struct call *c)
 {
     const struct exclusive_visit v = c->visit;
     uint64_t old, new;

@@ -36,7 +36,7 @@ struct exclusive {
     const char *what; /* "the receive queue"; NULL: the object itself */
 };
 
-/* The part of a call's state that exclusive_enter sets. */
+/* The part of a call's state that exclusive_begin sets. */
 struct exclusive_visit {
     struct exclusive *in; /* NULL: the call has entered none */
     bool is_later;        /* another call was inside: this is the later call of a breach */
@@ -50,9 +50,9 @@ void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what
  * thread, because the provider has called back, does not enter again. `can_release` is true for a call that
  * exclusive_release ends.
  */
-void exclusive_enter(struct exclusive *e, bool can_release);
+void exclusive_begin(struct exclusive *e, bool can_release);
 /* Called when the call ends. */
-void exclusive_leave(struct call *c);
+void exclusive_end(struct call *c);
 /*
  * A notification is about to run, because of which the consumer may call again: from now on, the call that has asked for
  * the notification counts as returned.

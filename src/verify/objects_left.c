@@ -33,7 +33,7 @@ static void left_add(struct left *left, const struct verify_open *open)
                  open->object);
 }
 
-static void left_visit_open(void *context, const struct verify_open *open)
+static void left_add_open(void *context, const struct verify_open *open)
 {
     struct left *left = context;
 
@@ -51,7 +51,7 @@ static bool left_report(const struct proxy *adapter, const char *routine)
     unsigned children, mappings;
     FILE *out;
 
-    verify_walk_open(left_visit_open, &left);
+    verify_walk_open(left_add_open, &left);
     children = (unsigned)atomic_load(&adapter->children);
     mappings = children > left.open ? children - left.open : 0;
     if (!left.objects && !mappings)

@@ -188,9 +188,9 @@ bool pending_find_use(const void *start, size_t size, struct verify_use *use)
     return p != NULL;
 }
 
-/* The part of pending_take_stalled that concerns one list. Returns the number of calls in `out`, which has n already. */
-static unsigned pending_take_from(struct pending_list *list, uint64_t before, struct pending *out, unsigned room,
-                                  unsigned n, uint64_t *oldest)
+/* The part of pending_copy_stalled that concerns one list. Returns the number of calls in `out`, which has n already. */
+static unsigned pending_copy_stalled_of(struct pending_list *list, uint64_t before, struct pending *out, unsigned room,
+                                        unsigned n, uint64_t *oldest)
 {
     struct pending *p;
 
@@ -207,14 +207,14 @@ static unsigned pending_take_from(struct pending_list *list, uint64_t before, st
     return n;
 }
 
-unsigned pending_take_stalled(uint64_t before, struct pending *out, unsigned room, uint64_t *oldest)
+unsigned pending_copy_stalled(uint64_t before, struct pending *out, unsigned room, uint64_t *oldest)
 {
     unsigned n;
 
     *oldest = UINT64_MAX;
     spin_lock(&list_lock);
-    n = pending_take_from(&elsewhere, before, out, room, 0, oldest);
-    n = pending_take_from(&on_stacks, before, out, room, n, oldest);
+    n = pending_copy_stalled_of(&elsewhere, before, out, room, 0, oldest);
+    n = pending_copy_stalled_of(&on_stacks, before, out, room, n, oldest);
     spin_unlock(&list_lock);
     return n;
 }

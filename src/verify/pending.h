@@ -34,7 +34,7 @@ struct pending {
     bool reported;
     int caller; /* ID of the calling thread */
     uint64_t since_ns;
-    bool stalled; /* pending_take_stalled has copied the call */
+    bool stalled; /* pending_copy_stalled has copied the call */
     struct stack by;
 };
 
@@ -62,7 +62,7 @@ void pending_check_stack(const char *routine, const void *frame);
  * Copies calls that began at `before` or earlier, at most `room` of them, and each call only once. *oldest receives the
  * beginning of the oldest other call that was not copied; UINT64_MAX: none. Returns how many calls were copied.
  */
-unsigned pending_take_stalled(uint64_t before, struct pending *out, unsigned room, uint64_t *oldest);
+unsigned pending_copy_stalled(uint64_t before, struct pending *out, unsigned room, uint64_t *oldest);
 /* Finds a pending call whose context is in [start, start + size). See verify_find_use. */
 bool pending_find_use(const void *start, size_t size, struct verify_use *use);
 /* Copies at most `room` of the pending calls. Returns how many calls are pending. */

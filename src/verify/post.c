@@ -8,7 +8,7 @@ void queue_begin_post(struct queue *q, int use, struct post *post)
 {
     buffer_check(&q->p, post->routine, post->sgl, post->sges, "list of SGEs");
     argument_check_flags(&q->p, post->routine, post->flags);
-    exclusive_enter(&q->exclusive[use], false);
+    exclusive_begin(&q->exclusive[use], false);
     /* A list that is too long is not read; the provider refuses the request. */
     if (post->sges > q->size[use].sges && !(post->flags & NDK_OP_FLAG_INLINE))
         post->sgl = NULL;

@@ -178,7 +178,7 @@ static void posted_remove(struct posted *posted, struct posted_record *record)
  * Returns a free record, or NULL. If there is none and the oldest request is silent, takes that request's record: the
  * consumer has posted more silent requests than the queue can hold. Requires the lock.
  */
-static struct posted_record *posted_take_free(struct posted *posted)
+static struct posted_record *posted_unused_record(struct posted *posted)
 {
     struct posted_record *oldest = TAILQ_FIRST(&posted->outstanding), *record;
 
@@ -203,7 +203,7 @@ void posted_begin(struct posted *posted, struct post *post)
     posted->posts++;
     post->before = posted->count;
     post->silent_before = posted->silent;
-    record = posted->retired ? NULL : posted_take_free(posted);
+    record = posted->retired ? NULL : posted_unused_record(posted);
     if (record) {
         record_fill(record, posted, post);
         TAILQ_INSERT_TAIL(&posted->outstanding, record, list);
@@ -345,13 +345,13 @@ void posted_drop(struct posted *posted)
 
 /* ---- memory in use ---- */
 
-bool posted_find(struct posted *posted, posted_visit *visit, void *context)
+bool posted_find(struct posted *posted, posted_match *match, void *context)
 {
     const struct posted_record *record;
 
     spin_lock(&posted->lock);
     TAILQ_FOREACH (record, &posted->outstanding, list)
-        if (!record->done && visit(context, posted, record))
+        if (!record->done && match(context, posted, record))
             break;
     spin_unlock(&posted->lock);
     return record != NULL;

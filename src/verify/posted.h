@@ -112,11 +112,11 @@ void posted_drop(struct posted *posted);
 uint64_t posted_now_ms(void);
 
 /*
- * Calls visit for each outstanding request that is not done, in the order of the posts, until it returns true. Returns
+ * Calls match for each outstanding request that is not done, in the order of the posts, until it returns true. Returns
  * whether it did. The lock is held meanwhile.
  */
-typedef bool posted_visit(void *context, const struct posted *posted, const struct posted_record *record);
-bool posted_find(struct posted *posted, posted_visit *visit, void *context);
+typedef bool posted_match(void *context, const struct posted *posted, const struct posted_record *record);
+bool posted_find(struct posted *posted, posted_match *match, void *context);
 
 /* Finds an outstanding request that uses memory in [start, start + size). Returns false if there is none. */
 bool posted_find_use(struct posted *posted, const void *start, size_t size, struct verify_use *use);

@@ -67,7 +67,7 @@ void queue_add_pair(struct queue *cq, struct queue *qp, int use)
     proxy_unlock_all();
 }
 
-/* Of a queue pair that is closed, no result can be polled from the completion queue any more. */
+/* The completion queue has no more results of a queue pair that is closed. */
 static void queue_unref_pairs(struct queue *first, int use)
 {
     for (struct queue *qp = first, *next; qp; qp = next) {

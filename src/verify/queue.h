@@ -13,7 +13,7 @@
 enum { QUEUE_RECEIVE, QUEUE_INITIATE, QUEUE_USES };
 enum { QUEUE_POLL, QUEUE_MODERATE }; /* the calls on a completion queue that are made one at a time */
 
-/* What a consumer has asked for when it created a queue. */
+/* The limits that a consumer gave when it created a queue. */
 struct queue_size {
     ULONG depth, sges;
 };

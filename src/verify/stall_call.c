@@ -109,7 +109,7 @@ uint64_t stall_examine_calls(uint64_t now, uint64_t limit)
     unsigned n;
 
     do {
-        n = pending_take_stalled(now > limit ? now - limit : 0, due, CALLS_AT_ONCE, &oldest);
+        n = pending_copy_stalled(now > limit ? now - limit : 0, due, CALLS_AT_ONCE, &oldest);
         for (unsigned i = 0; i < n; i++)
             call_report(&due[i], now);
     } while (n == CALLS_AT_ONCE);

@@ -43,8 +43,8 @@ static int connector_owes(const struct connector *c)
     return -1;
 }
 
-/* Copies connectors that owe a call since `before` or earlier: see pending_take_stalled. */
-static unsigned connectors_take_owing(uint64_t before, struct owing *out, uint64_t *oldest)
+/* Copies connectors that owe a call since `before` or earlier: see pending_copy_stalled. */
+static unsigned connectors_copy_owing(uint64_t before, struct owing *out, uint64_t *oldest)
 {
     unsigned n = 0;
 
@@ -91,7 +91,7 @@ uint64_t stall_examine_connectors(uint64_t now, uint64_t limit)
     unsigned n;
 
     do {
-        n = connectors_take_owing(now > limit ? now - limit : 0, due, &oldest);
+        n = connectors_copy_owing(now > limit ? now - limit : 0, due, &oldest);
         for (unsigned i = 0; i < n; i++) {
             owing_report(&due[i], now);
             proxy_unref(due[i].p);

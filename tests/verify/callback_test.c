@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a consumer must not do inside a callback. */
+/* Calls that a consumer must not make in a callback. */
 #include <net/if.h>
 #include <semaphore.h>
 

@@ -166,7 +166,7 @@ static void test_doctor(void **state)
 
 /* ---- objects that are left ---- */
 
-static void leave_cq(void)
+static void forget_cq(void)
 {
     static NDK_CQ *cq;
 
@@ -179,7 +179,7 @@ static void leave_cq(void)
 static void test_objects_left(void **state)
 {
     (void)state;
-    leave_cq();
+    forget_cq();
     assert_null(verify_close(adapter, "CloseAdapter"));
     assert_true(verify_close_gave_up(adapter));
     assert_int_equal(new_breaches(), 1);
@@ -192,11 +192,11 @@ static void test_objects_left(void **state)
     assert_int_equal(occurrences("ndk-closed-twice in CloseAdapter"), 1);
 }
 
-static void leave_and_stop(void)
+static void forget_and_stop(void)
 {
     signal(SIGABRT, SIG_DFL);
     adapter = verify_wrap(&fake->adapter, "OpenAdapter");
-    leave_cq();
+    forget_cq();
     verify_set_mode(VERIFY_STOP);
     (void)verify_close(adapter, "CloseAdapter");
 }
@@ -207,7 +207,7 @@ static void test_objects_left_stop(void **state)
 
     (void)state;
     close_adapter();
-    status = child_status(leave_and_stop);
+    status = child_status(forget_and_stop);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGABRT);
 }
