@@ -2,6 +2,7 @@
 /* Completion queues. */
 #include "verify/argument.h"
 #include "verify/async_call.h"
+#include "verify/limits.h"
 #include "verify/queue.h"
 #include "verify/tokens.h"
 
@@ -66,6 +67,7 @@ static NTSTATUS verify_cq_resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLE
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     argument_check_resize(p);
+    limits_check_cq(p, "NdkResizeCq", depth);
     c = async_call_begin(p, "NdkResizeCq", done, context, cq_on_resized);
     async_call_set_subject(c, (void *)(uintptr_t)depth);
     return async_call_end(
@@ -113,6 +115,7 @@ NTSTATUS verify_create_cq(NDK_ADAPTER *pub, ULONG depth, NDK_FN_CQ_NOTIFICATION_
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    limits_check_cq(parent, "NdkCreateCq", depth);
     q = queue_create(NdkObjectTypeCq, &cq_dispatch, NULL, parent);
     if (!q)
         return STATUS_INSUFFICIENT_RESOURCES;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "verify/async_call.h"
+#include "verify/limits.h"
 #include "verify/mdl_chain.h"
 #include "verify/region.h"
 
@@ -131,6 +132,7 @@ static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG f
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    limits_check_registration(p, flags);
     mr_check_registration(p, mdl, length);
     now.watches = verify_on() && mr_set_mdls(p, mdl);
     later = malloc(sizeof *later);

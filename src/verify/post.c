@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /* The posts of requests: see post.h. */
-#include "verify/buffer.h"
 #include "verify/argument.h"
+#include "verify/buffer.h"
+#include "verify/limits.h"
 #include "verify/post.h"
+
+/* A list that is longer than the queue allows is not read, because the provider refuses the request. */
+static void post_set_length(const struct queue *q, int use, struct post *post)
+{
+    if (post->sges > q->size[use].sges && !(post->flags & NDK_OP_FLAG_INLINE))
+        post->sgl = NULL;
+    post->length = 0;
+    for (ULONG i = 0; post->sgl && i < post->sges; i++)
+        post->length += post->sgl[i].Length;
+}
 
 void queue_begin_post(struct queue *q, int use, struct post *post)
 {
     buffer_check(&q->p, post->routine, post->sgl, post->sges, "list of SGEs");
     argument_check_flags(&q->p, post->routine, post->flags);
     exclusive_begin(&q->exclusive[use], false);
-    /* A list that is too long is not read; the provider refuses the request. */
-    if (post->sges > q->size[use].sges && !(post->flags & NDK_OP_FLAG_INLINE))
-        post->sgl = NULL;
+    if (verify_on())
+        post_set_length(q, use, post);
+    limits_check_post(q, use, post);
     posted_begin(&q->posted[use], post);
 }
 

@@ -4,6 +4,7 @@
  * memory of a record is touched only when the record is used, and a record that was used is used again first.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "verify/posted.h"
@@ -150,15 +151,14 @@ static void record_fill(struct posted_record *record, const struct posted *poste
     record->posted_ms = posted_now_ms();
     record->flags = post->flags;
     record->counted = record->done = false;
-    record->length = 0;
+    record->length = post->length;
     record->sges = 0;
     if (post->pages)
         record_fill_pages(record, posted, post);
-    for (ULONG i = 0; post->sgl && i < post->sges; i++) {
-        record->length += post->sgl[i].Length;
-        if (!(post->flags & NDK_OP_FLAG_INLINE) && i < posted->room)
-            record->sge[record->sges++] = post->sgl[i];
-    }
+    if (!post->sgl || post->flags & NDK_OP_FLAG_INLINE)
+        return;
+    record->sges = post->sges < posted->room ? post->sges : posted->room;
+    memcpy(record->sge, post->sgl, record->sges * sizeof record->sge[0]);
 }
 
 /* Removes a record from the outstanding ones and frees it. Requires the lock. */

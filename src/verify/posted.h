@@ -70,6 +70,7 @@ struct post {
     ULONG flags;
     const NDK_LOGICAL_ADDRESS *pages; /* of NdkFastRegister, which has no SGEs */
     ULONG page_count;
+    uint64_t length; /* of all SGEs, in bytes */
     /* Set by posted_begin. */
     void *passed;                   /* the RequestContext for the provider */
     uint64_t place;                 /* 0: not recorded */

@@ -2,6 +2,7 @@
 /* Queue pairs, and the requests that are posted to them. */
 #include "verify/argument.h"
 #include "verify/queue.h"
+#include "verify/limits.h"
 #include "verify/post.h"
 #include "verify/region.h"
 
@@ -190,6 +191,7 @@ NTSTATUS verify_create_qp(NDK_PD *pub, NDK_CQ *receive_cq, NDK_CQ *initiator_cq,
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    limits_check_qp(parent, "NdkCreateQp", sizes, inline_size);
     qp = qp_create(parent, "NdkCreateQp", sizes, qp_context, done, context);
     if (!qp)
         return STATUS_INSUFFICIENT_RESOURCES;
@@ -220,6 +222,7 @@ NTSTATUS verify_create_qp_with_srq(NDK_PD *pub, NDK_CQ *receive_cq, NDK_CQ *init
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    limits_check_qp(parent, "NdkCreateQpWithSrq", sizes, inline_size);
     qp = qp_create(parent, "NdkCreateQpWithSrq", sizes, qp_context, done, context);
     if (!qp)
         return STATUS_INSUFFICIENT_RESOURCES;

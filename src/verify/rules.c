@@ -195,6 +195,39 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "complete consumer A's NdDisconnect request only when [...] A graceful disconnect notification "
                     "is received from B (which leads to successful completion of consumer A's NdDisconnect)",
         .advice = "Call NdkDisconnect when the disconnect event comes, then close connector and queue pair." },
+    [RULE_QUEUE_DEPTH] = { .name = "queue-depth", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "The depth of a queue is within the limit that the adapter reports.",
+        .page = "nc-ndkpi-ndk_fn_create_qp",
+        .sentence = "This value must be less than or equal to the value in the MaxInitiatorQueueDepth member of the "
+                    "NDK_ADAPTER_INFO structure.",
+        .advice = "Query the adapter, and create the queue with the smaller of limit and need." },
+    [RULE_SGE_LIMIT] = { .name = "sge-limit", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A request has at most as many SGEs as its queue pair was created for, a queue pair at most the "
+                "adapter's limit.",
+        .page = "nc-ndkpi-ndk_fn_create_qp",
+        .sentence = "The maximum number of SGEs that can be supported in a single initiator request. This value "
+                    "must be less than or equal to the value in the MaxInitiatorRequestSge member of the "
+                    "NDK_ADAPTER_INFO structure.",
+        .advice = "Split the request, or create the queue pair for more SGEs." },
+    [RULE_INLINE_LIMIT] = { .name = "inline-limit", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "Inline data is at most as long as the InlineDataSize of the queue pair, which the adapter limits.",
+        .page = "ns-ndkpi-_ndk_sge",
+        .sentence = "The total size of inline data that is passed to the provider in a single call must not exceed "
+                    "the value in the InlineDataSize parameter that was specified when the queue pair (QP) was "
+                    "created.",
+        .advice = "Send longer data from registered memory, without NDK_OP_FLAG_INLINE." },
+    [RULE_TRANSFER_LENGTH] = { .name = "transfer-length", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "The SGEs of one request have together at most MaxTransferLength bytes.",
+        .page = "ns-ndkinfo-ndk_adapter_info",
+        .sentence = "The maximum total length that can be referenced by all SGEs in a single send, receive, read, "
+                    "or write request.",
+        .advice = "Split the transfer into several requests." },
+    [RULE_FLAGS_UNKNOWN] = { .name = "flags-unknown", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A call has only flags that its page lists.",
+        .page = "nc-ndkpi-ndk_fn_read",
+        .sentence = "A bitwise OR of flags which specifies the operations that are allowed. The following flags are "
+                    "supported:",
+        .advice = "Check the flag against the page. NDK_MR_FLAG_ and NDK_OP_FLAG_ have different values." },
     [RULE_LAM_RELEASED] = { .name = "ndk-lam-released", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A logical address mapping is released when all work requests that use it have completed.",
         .page = "nc-ndkpi-ndk_fn_release_lam",

@@ -36,6 +36,11 @@ enum verify_rule {
     RULE_REQUEST_UNANSWERED,        /* p1 connector, p2 listener, p3 age in ms */
     RULE_CONNECT_UNCOMPLETED,       /* p1 connector, p2 age in ms */
     RULE_DISCONNECT_IGNORED,        /* p1 connector, p2 age in ms */
+    RULE_QUEUE_DEPTH,               /* p1 adapter, p2 depth, p3 limit */
+    RULE_SGE_LIMIT,                 /* p1 queue pair, SRQ or adapter, p2 number, p3 limit */
+    RULE_INLINE_LIMIT,              /* p1 queue pair or adapter, p2 bytes, p3 limit */
+    RULE_TRANSFER_LENGTH,           /* p1 queue pair or SRQ, p2 bytes, p3 limit */
+    RULE_FLAGS_UNKNOWN,             /* p1 object, p2 flags, p3 flags that the call does not support */
     RULE_LAM_RELEASED,             /* mapping released while a posted request uses it: p1 mapping, p2 logical address */
     RULE_READ_SINK_RIGHT,          /* p1 queue pair, p2 SGE, p3 token, p4 region, or 0 for the privileged token */
     RULE_LOCAL_WRITE_RIGHT,        /* p1 queue pair or SRQ, p2 SGE, p3 token, p4 region */

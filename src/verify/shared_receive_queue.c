@@ -2,6 +2,7 @@
 /* Shared receive queues. A queue pair's proxy has a reference on the proxy of its shared receive queue. */
 #include "verify/async_call.h"
 #include "verify/queue.h"
+#include "verify/limits.h"
 #include "verify/post.h"
 #include "verify/tokens.h"
 
@@ -14,6 +15,7 @@ static NTSTATUS verify_srq_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, ND
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    limits_check_srq(p, "NdkModifySrq", depth, 0);
     posted_reserve(&((struct queue *)p)->posted[QUEUE_RECEIVE],
                    depth); /* receives may be posted before the call returns */
     c = async_call_begin(p, "NdkModifySrq", done, context, NULL);
@@ -62,6 +64,7 @@ NTSTATUS verify_create_srq(NDK_PD *pub, ULONG depth, ULONG sges, ULONG threshold
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    limits_check_srq(parent, "NdkCreateSrq", depth, sges);
     q = queue_create(NdkObjectTypeSrq, &srq_dispatch, sizes, parent);
     if (!q)
         return STATUS_INSUFFICIENT_RESOURCES;

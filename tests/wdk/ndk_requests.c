@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Mistakes of drivers with requests: each is reported by its rule. tests/verify has the legal neighbours of each. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wdm.h"
+#include "ndkpi.h"
+
+#include "ndk_driver.h"
+#include "openndk/config.h"
+#include "report.h"
+
+static NTSTATUS post_send(const NDK_SGE *sgl, ULONG sges, ULONG flags)
+{
+    return near.qp->Dispatch->NdkSend(near.qp, NULL, sgl, sges, flags);
+}
+
+/* ---- limits ---- */
+
+static void test_queue_depth(void **state)
+{
+    struct report *r = report_start();
+    NDK_ADAPTER_INFO info;
+    ULONG size = sizeof info;
+    struct call call;
+    NDK_CQ *cq = NULL;
+
+    (void)state;
+    assert_int_equal(adapter->Dispatch->NdkQueryAdapterInfo(adapter, &info, &size), STATUS_SUCCESS);
+    call_init(&call);
+    assert_true(finish(&call, adapter->Dispatch->NdkCreateCq(adapter, info.MaxCqDepth + 1, cq_notified, NULL, NULL,
+                                                             create_done, &call, &cq)) < 0);
+    report_is(r, "queue-depth in NdkCreateCq");
+}
+
+static void test_limits_of_requests(void **state)
+{
+    NDK_SGE sgl[3];
+    struct report *r;
+    NDK_MR *mr;
+    PMDL mdl;
+
+    (void)state;
+    mr = register_buffer(near.buffer, &mdl);
+    for (int i = 0; i < 3; i++)
+        sgl[i] = (NDK_SGE){ .VirtualAddress = near.buffer,
+                            .Length = BYTES,
+                            .MemoryRegionToken = mr->Dispatch->NdkGetLocalTokenFromMr(mr) };
+    r = report_start();
+    assert_true(post_send(sgl, 3, 0) < 0);
+    report_is(r, "sge-limit in NdkSend");
+    r = report_start();
+    assert_true(post_send(sgl, 1, NDK_OP_FLAG_INLINE) < 0);
+    report_is(r, "inline-limit in NdkSend");
+    r = report_start();
+    assert_true(post_send(sgl, 2, 0) < 0);
+    report_is(r, "transfer-length in NdkSend");
+    r = report_start();
+    assert_true(post_send(sgl, 1, NDK_OP_FLAG_ALLOW_LOCAL_WRITE) < 0);
+    report_is(r, "flags-unknown in NdkSend");
+    deregister(mr);
+    IoFreeMdl(mdl);
+}
+
+static int start(void **state)
+{
+    ondk_config_t config;
+
+    (void)state;
+    ondk_config_init(&config);
+    config.max_transfer = 2 * BYTES - 1;
+    assert_int_equal(ondk_configure(&config), 0);
+    open_all();
+    establish();
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    disconnect();
+    close_all();
+    assert_int_equal(ondk_configure(NULL), 0);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_queue_depth, start, stop),
+        cmocka_unit_test_setup_teardown(test_limits_of_requests, start, stop),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
