@@ -5,6 +5,7 @@
 #include "verify/logical.h"
 #include "verify/mdl_chain.h"
 #include "verify/mapping.h"
+#include "verify/mdl_locked.h"
 #include "verify/memory.h"
 #include "verify/objects_left.h"
 #include "verify/proxy.h"
@@ -40,10 +41,12 @@ static void adapter_on_lam_built(struct proxy *p, NTSTATUS status, void *lam)
 /* Called after an NdkBuildLAM whose completion cannot be seen: without a completion routine, or out of memory. */
 static NTSTATUS adapter_end_unseen_build(struct proxy *p, NTSTATUS status, void *lam)
 {
-    if (status == STATUS_PENDING)
+    if (status == STATUS_PENDING) {
         logical_set_incomplete(proxy_logical_pages(p));
-    else
+        mapping_set_unseen();
+    } else {
         adapter_on_lam_built(p, status, lam);
+    }
     return status;
 }
 
@@ -52,17 +55,23 @@ static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T leng
 {
     PROXY_CALL(p, pub, "NdkBuildLAM");
     NDK_ADAPTER *real = p ? p->real : NULL;
+    const MDL *unlocked;
+    unsigned flags;
     struct async_call *c = NULL;
     NTSTATUS status;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     mdl_check_chain(p, "NdkBuildLAM", mdl, length);
-    if (done) /* optional only here */
+    unlocked = verify_on() ? mdl_find_unlocked(mdl, length) : NULL;
+    flags = unlocked ? mdl_flags(unlocked) : 0; /* before the call, because its completion may free the MDL */
+    if (done)                                   /* optional only here */
         c = async_call_begin(p, "NdkBuildLAM", done, context, adapter_on_lam_built);
     async_call_set_subject(c, lam);
     status = real->Dispatch->NdkBuildLAM(real, mdl, length, async_call_routine(c, done), async_call_context(c, context),
                                          lam, size, fbo);
+    if (unlocked && status != STATUS_BUFFER_TOO_SMALL) /* which only asks for the size */
+        mdl_report_unlocked(p, "NdkBuildLAM", unlocked, flags);
     return c ? async_call_end(c, status) : adapter_end_unseen_build(p, status, lam);
 }
 
@@ -118,14 +127,16 @@ static VOID verify_adapter_release_lam(NDK_ADAPTER *pub, NDK_LOGICAL_ADDRESS_MAP
 {
     PROXY_CALL(p, pub, "NdkReleaseLAM");
     NDK_ADAPTER *real = p ? p->real : NULL;
+    struct mapping *m;
 
     if (!real)
         return;
     if (verify_on())
         adapter_check_lam_unused(p, lam);
     logical_remove(proxy_logical_pages(p), lam);
+    m = mapping_begin_release(p, lam);
     real->Dispatch->NdkReleaseLAM(real, lam);
-    (void)mapping_remove(p, lam);
+    mapping_end_release(m);
 }
 
 static const NDK_ADAPTER_DISPATCH adapter_dispatch = {

@@ -43,8 +43,11 @@ static bool memory_is_mapped(const void *address)
     return mincore((void *)((uintptr_t)address & ~(page_size - 1)), 1, &resident) == 0 || errno != ENOMEM;
 }
 
-/* `address` is poisoned. It is dead memory if it was freed, and not if it lies between two allocations. */
-static bool asan_is_dead(void *address)
+/*
+ * `address` is poisoned. It is dead memory if it was freed, and not if it lies between two allocations. Not instrumented,
+ * because the sanitizer's marks of memory have no marks themselves.
+ */
+__attribute__((no_sanitize_address)) static bool asan_is_dead(void *address)
 {
     size_t scale, offset;
     unsigned char mark;

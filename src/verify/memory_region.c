@@ -8,6 +8,7 @@
 #include "verify/async_call.h"
 #include "verify/limits.h"
 #include "verify/mdl_chain.h"
+#include "verify/mdl_locked.h"
 #include "verify/region.h"
 
 /* ---- memory regions ---- */
@@ -16,17 +17,22 @@ static void mr_clear_mdls(struct proxy *mr)
 {
     proxy_lock_all();
     mr->mdl_count = 0;
+    mr->memory.size = 0;
     proxy_unlock_all();
 }
 
 /* Stores a registration's MDLs. Returns false if the region has MDLs already; the provider then refuses the call. */
-static bool mr_set_mdls(struct proxy *mr, const MDL *mdl)
+static bool mr_set_mdls(struct proxy *mr, const MDL *mdl, SIZE_T length)
 {
+    struct stack by;
     bool first;
 
+    stack_capture_call(&by, __builtin_return_address(0));
     proxy_lock_all();
     first = mr->mdl_count == 0;
     proxy_watch(mr);
+    if (first)
+        region_memory_set(&mr->memory, mdl, length, &by);
     for (; first && mdl && mr->mdl_count < PROXY_MAX_MDLS; mdl = mdl->Next)
         mr->mdls[mr->mdl_count++] = mdl;
     proxy_unlock_all();
@@ -134,7 +140,8 @@ static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG f
         return STATUS_INVALID_DEVICE_STATE;
     limits_check_registration(p, flags);
     mr_check_registration(p, mdl, length);
-    now.watches = verify_on() && mr_set_mdls(p, mdl);
+    mdl_check_locked(p, "NdkRegisterMr", mdl, length);
+    now.watches = verify_on() && mr_set_mdls(p, mdl, length);
     later = malloc(sizeof *later);
     if (later)
         *later = now;
@@ -193,6 +200,7 @@ static NTSTATUS verify_mr_deregister(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     mr_begin_deregistration(p);
+    region_memory_check(p, "NdkDeregisterMr");
     c = async_call_begin(p, "NdkDeregisterMr", done, context, mr_on_deregistered);
     return async_call_end(
         c, real->Dispatch->NdkDeregisterMr(real, async_call_routine(c, done), async_call_context(c, context)));

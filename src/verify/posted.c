@@ -368,11 +368,15 @@ static bool ranges_overlap(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_s
     return a - b < b_size || b - a < a_size;
 }
 
-static bool use_set(struct verify_use *use, const struct posted_record *record, const void *at, const char *what)
+static bool use_set(struct verify_use *use, enum verify_rule rule, const struct posted_record *record, const void *at,
+                    const char *what)
 {
-    *use = (struct verify_use){
-        .rule = &verify_rules[RULE_CONTEXT_FREED], .object = at, .what = what, .routine = record->routine
-    };
+    *use = (struct verify_use){ .rule = &verify_rules[rule],
+                                .object = at,
+                                .what = what,
+                                .routine = record->routine,
+                                .by = { .depth = 1, .entry = record->routine } };
+    use->by.frames[0] = (void *)(uintptr_t)record->by;
     return true;
 }
 
@@ -382,13 +386,15 @@ static bool record_find_use(void *context, const struct posted *posted, const st
     const struct use_search *s = context;
 
     if (!record_is_silent(record) && (uintptr_t)record->context - (uintptr_t)s->start < s->size)
-        return use_set(s->use, record, record->context, "context of a posted request that has not completed");
+        return use_set(s->use, RULE_CONTEXT_FREED, record, record->context,
+                       "context of a posted request that has not completed");
     for (ULONG i = 0; i < record->sges; i++) {
         const NDK_SGE *sge = &record->sge[i];
 
         if (sge->Length && sge->MemoryRegionToken != posted->privileged &&
             ranges_overlap((uintptr_t)sge->VirtualAddress, sge->Length, (uintptr_t)s->start, s->size))
-            return use_set(s->use, record, sge->VirtualAddress, "buffer of a posted request that has not completed");
+            return use_set(s->use, RULE_BUFFER_FREED, record, sge->VirtualAddress,
+                           "buffer of a posted request that has not completed");
     }
     return false;
 }

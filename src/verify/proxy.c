@@ -395,6 +395,8 @@ static inline __attribute__((always_inline)) NTSTATUS proxy_close(NDK_OBJECT_TYP
     argument_check_completion(p, routine, done);
     if (!proxy_begin_close(p, routine))
         return STATUS_PENDING; /* as OpenNDK's provider returns for a second close */
+    if (p->type == NdkObjectTypeMr)
+        region_memory_check(p, routine);
     if (p->on_closing)
         p->on_closing(p);
     p->closed = done;
@@ -481,6 +483,16 @@ struct proxy *proxy_find_open(const void *pub)
     return p;
 }
 
+/* Finds a region whose memory overlaps [start, start + size). Requires the proxies' lock. */
+static struct proxy *proxy_find_region(const void *start, size_t size, struct verify_use *use)
+{
+    struct proxy *p = NULL;
+
+    while ((p = proxy_next_watched(p)) && !region_memory_find_use(&p->memory, start, size, use))
+        ;
+    return p;
+}
+
 struct proxy *proxy_next_watched(struct proxy *p)
 {
     p = p ? TAILQ_NEXT(p, list) : TAILQ_FIRST(&open_list);
@@ -496,6 +508,8 @@ bool verify_find_use(const void *start, size_t size, struct verify_use *use)
     spin_lock(&list_lock);
     while ((p = proxy_next_watched(p)) && !proxy_find_use(p, start, size, use))
         ;
+    if (!p) /* last, because the memory of a region contains buffers of requests */
+        p = proxy_find_region(start, size, use);
     if (p) {
         use->owner_type = proxy_type_name(p);
         use->owner = p;

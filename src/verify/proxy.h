@@ -17,6 +17,7 @@
 #include "verify/call.h"
 #include "verify/host.h"
 #include "verify/pending.h"
+#include "verify/region_memory.h"
 #include "verify/rules.h"
 #include "verify/stack.h"
 #include "verify/verify.h"
@@ -61,7 +62,8 @@ struct proxy {
     void *context;                   /* context of the callback in `notify`; of a queue pair, the QPContext */
     const MDL *mdls[PROXY_MAX_MDLS]; /* in a region: the registered MDLs; under the proxies' lock */
     unsigned mdl_count;
-    atomic_uint fast_pages; /* in a region: the page count of the last NdkInitializeFastRegisterMr */
+    struct region_memory memory; /* in a region */
+    atomic_uint fast_pages;      /* in a region: the page count of the last NdkInitializeFastRegisterMr */
 };
 
 /* Returns for example "NDK_QP". */

@@ -7,6 +7,7 @@ enum {
     IRQL_NOT_LESS_OR_EQUAL = 0x0a,
     DRIVER_VERIFIER_DETECTED_VIOLATION = 0xc4,
     DRIVER_CORRUPTED_EXPOOL = 0xc5,
+    DRIVER_VERIFIER_DMA_VIOLATION = 0xe6,
 };
 
 /* clang-format off */
@@ -105,6 +106,20 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "If a driver allocates an MDL to describe a buffer, it must explicitly release the MDL when "
                     "operations on the buffer are done.",
         .advice = "Deregister or close the region, wait for the completion, then unlock and free the MDL." },
+    [RULE_BUFFER_FREED] = { .name = "buffer-freed-in-use", .bug_check = DRIVER_CORRUPTED_EXPOOL,
+        .text = "The buffers of a posted request stay allocated until its result is taken, those of a silent one "
+                "until a later result.",
+        .page = "networkdirect-disconnect-scheme",
+        .sentence = "All DMA activity on the QP is finished (including DMA activity for work requests that were "
+                    "posted with silent-success flag).",
+        .advice = "Free the buffer when NdkGetCqResults reports the request, also after a flush or disconnect." },
+    [RULE_REGION_FREED] = { .name = "region-freed-in-use", .bug_check = DRIVER_CORRUPTED_EXPOOL,
+        .text = "The memory of a region stays allocated until the region has been deregistered, because a peer may "
+                "access it.",
+        .page = "nf-wdm-mmprobeandlockpages",
+        .sentence = "This ensures the pages cannot be freed and reallocated while a device driver (or hardware) is "
+                    "still using them.",
+        .advice = "Deregister, invalidate or close the region, wait for the completion, then free the memory." },
     [RULE_CLOSE_DURING_CALL] = { .name = "close-during-call", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "An object is closed after every other call on it has returned. A close from the completion of that "
                 "call is allowed.",
@@ -234,6 +249,17 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "The NDK consumer must not release a LAM until after all of the work requests that use the LAM "
                     "are completed.",
         .advice = "Release the mapping when you have taken the results of these requests." },
+    [RULE_LAM_RELEASED_TWICE] = { .name = "lam-released-twice", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "NdkReleaseLAM is called once for each mapping that NdkBuildLAM has built.",
+        .page = "nc-ndkpi-ndk_fn_release_lam",
+        .sentence = "A pointer to an NDK_LOGICAL_ADDRESS_MAPPING structure that was previously initialized by "
+                    "calling the NdkBuildLAM (NDK_FN_BUILD_LAM) function.",
+        .advice = "Release the structure of NdkBuildLAM itself, not a copy, and only if NdkBuildLAM succeeded." },
+    [RULE_LAM_CHANGED] = { .name = "lam-changed", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A logical address mapping is released as it was built. Its AdapterContext belongs to the provider.",
+        .page = "ns-ndkpi-_ndk_logical_address_mapping",
+        .sentence = "Reserved for the NDK provider's use. The NDK consumer must not modify this member.",
+        .advice = "Keep your own data beside the structure." },
     [RULE_READ_SINK_RIGHT] = { .name = "read-sink-right", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "The sink of a read is registered as such, unless the adapter reports RDMA_READ_SINK_NOT_REQUIRED.",
         .page = "nc-ndkpi-ndk_fn_fast_register",
@@ -294,6 +320,12 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .page = "nc-ndkpi-ndk_fn_deregister_mr",
         .sentence = "A pointer to an NDK memory region (MR) object (NDK_MR) that is in the registered state.",
         .advice = "Wait for the registration. A fast registration ends with NdkInvalidate." },
+    [RULE_MDL_UNLOCKED] = { .name = "mdl-unlocked", .bug_check = DRIVER_VERIFIER_DMA_VIOLATION,
+        .text = "An MDL for NDK describes memory that is locked or nonpaged.",
+        .page = "nc-ndkpi-ndk_fn_register_mr",
+        .sentence = "The NDK consumer must pass an MDL or chain of MDLs that represent virtually contiguous memory "
+                    "region that is pinned in physical memory.",
+        .advice = "Call MmProbeAndLockPages, or MmBuildMdlForNonPagedPool, for each MDL of the chain first." },
     [RULE_MDL_GAP] = { .name = "mdl-gap", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "The MDLs of a chain describe one virtually contiguous range.",
         .page = "nc-ndkpi-ndk_fn_register_mr",

@@ -23,6 +23,8 @@ enum verify_rule {
     RULE_CONTEXT_FREED,             /* memory freed that a pending call or a posted request uses */
     RULE_CONTEXT_ON_DEAD_STACK,     /* a pending call's context is in a stack frame that has returned: p1 context */
     RULE_MDL_FREED,                 /* MDL freed while a region is registered with it */
+    RULE_BUFFER_FREED,              /* memory freed that a posted request uses: p1 memory, p2 buffer */
+    RULE_REGION_FREED,              /* p1 memory, p2 what is in use, p3 region */
     RULE_CLOSE_DURING_CALL,         /* p1 object, p2 type, p3 ID of the thread inside */
     RULE_CLOSED_TWICE,              /* p1 object, p2 type */
     RULE_CLOSED_USED,               /* p1 object, p2 type */
@@ -42,6 +44,8 @@ enum verify_rule {
     RULE_TRANSFER_LENGTH,           /* p1 queue pair or SRQ, p2 bytes, p3 limit */
     RULE_FLAGS_UNKNOWN,             /* p1 object, p2 flags, p3 flags that the call does not support */
     RULE_LAM_RELEASED,             /* mapping released while a posted request uses it: p1 mapping, p2 logical address */
+    RULE_LAM_RELEASED_TWICE,       /* p1 mapping, p2 1 if the mapping was built before */
+    RULE_LAM_CHANGED,              /* p1 mapping, p2 AdapterContext, p3 the provider's value */
     RULE_READ_SINK_RIGHT,          /* p1 queue pair, p2 SGE, p3 token, p4 region, or 0 for the privileged token */
     RULE_LOCAL_WRITE_RIGHT,        /* p1 queue pair or SRQ, p2 SGE, p3 token, p4 region */
     RULE_PRIVILEGED_TOKEN_VIRTUAL, /* p1 queue pair or SRQ, p2 SGE, p3 address, p4 length */
@@ -51,6 +55,7 @@ enum verify_rule {
     RULE_SGE_RANGE,                /* p1 queue pair or SRQ, p2 SGE, p3 address, p4 region */
     RULE_MR_KIND,                  /* p1 region, p2 1 for a fast-register region */
     RULE_MR_UNREGISTERED,          /* p1 region */
+    RULE_MDL_UNLOCKED,             /* p1 0xe, p2 MDL, p3 its flags */
     RULE_MDL_GAP,                  /* p1 MDL, p2 expected address, p3 address */
     RULE_MR_LENGTH,                /* p1 MDL, p2 length, p3 bytes of the MDL chain */
     RULE_REGISTRATION_SIZE,        /* p1 region, p2 length, p3 limit */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* MDLs whose memory is neither locked nor nonpaged: see mdl_locked.h. */
+#include <stdint.h>
+
+#include "verify/mdl_locked.h"
+
+enum { MAX_CHAIN = 1 << 16 };          /* a chain may be a ring by mistake */
+enum { DMA_OF_UNLOCKED_PAGES = 0x0e }; /* the first parameter of Windows' bug check */
+
+const MDL *mdl_find_unlocked(const MDL *mdl, SIZE_T length)
+{
+    const ondk_verify_host_t *host = verify_host();
+    SIZE_T found = 0;
+
+    for (int i = 0; i < MAX_CHAIN && mdl && found < length; i++, mdl = mdl->Next) {
+        if (host->mdl_state(mdl) == ONDK_VERIFY_MDL_UNLOCKED)
+            return mdl;
+        found += mdl->ByteCount;
+    }
+    return NULL;
+}
+
+void mdl_report_unlocked(const struct proxy *p, const char *routine, const MDL *mdl, unsigned flags)
+{
+    proxy_set_report_object(p);
+    report_breach(&verify_rules[RULE_MDL_UNLOCKED], routine, DMA_OF_UNLOCKED_PAGES, (uintptr_t)mdl, flags, 0,
+                  "MDL %p, flags 0x%x, is neither built nor locked", (const void *)mdl, flags);
+}
+
+void mdl_check_locked(const struct proxy *p, const char *routine, const MDL *mdl, SIZE_T length)
+{
+    const MDL *unlocked = verify_on() ? mdl_find_unlocked(mdl, length) : NULL;
+
+    if (unlocked)
+        mdl_report_unlocked(p, routine, unlocked, mdl_flags(unlocked));
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory that a plain program frees with free(), or that is in a dead stack frame, while NDK uses it: AddressSanitizer
+ * reports it to the verifier. Without the sanitizer all cases are skipped.
+ */
+#include "contract/kit/kit.h"
+#include "verify/breaches.h"
+
+enum { BYTES = 4096 };
+
+extern void __asan_init(void) __attribute__((weak));
+
+__attribute__((constructor)) static void skip_without_asan(void)
+{
+    if (__asan_init)
+        return;
+    puts("skipped: only AddressSanitizer reports what free() frees");
+    exit(77);
+}
+
+static struct kit_side side;
+
+static NDK_MR *register_memory(void *memory, MDL *mdl)
+{
+    UINT32 token;
+
+    return kit_mr(&side, memory, BYTES, NDK_MR_FLAG_ALLOW_LOCAL_WRITE, mdl, &token);
+}
+
+CASE(region_freed, 0)
+{
+    char *memory = malloc(BYTES);
+    NDK_MR *mr;
+    MDL mdl;
+
+    breaches_begin();
+    kit_side_open(&side, NULL);
+    mr = register_memory(memory, &mdl);
+    free(memory);
+    CHECK_BREACHES("region-freed-in-use in free");
+    CHECK_STATUS(kit_close(mr), STATUS_SUCCESS); /* one report is enough */
+    CHECK_BREACHES("");
+    memory = malloc(BYTES);
+    mr = register_memory(memory, &mdl);
+    CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
+    free(memory);
+    kit_side_close(&side);
+    CHECK_BREACHES("");
+}
+
+CASE(mdl_freed, 0)
+{
+    char *memory = malloc(BYTES);
+    MDL *mdl = malloc(sizeof *mdl);
+    NDK_MR *mr;
+
+    breaches_begin();
+    kit_side_open(&side, NULL);
+    mr = register_memory(memory, mdl);
+    free(mdl);
+    CHECK_BREACHES("mdl-freed-in-use in free");
+    CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
+    free(memory);
+    kit_side_close(&side);
+    CHECK_BREACHES("");
+}
+
+static void notified(PVOID context, NTSTATUS status)
+{
+    (void)context;
+    (void)status;
+}
+
+CASE(context_freed, 0)
+{
+    char *context = malloc(64);
+    struct kit_call create = { 0 };
+    NDK_CQ *cq = NULL;
+    NTSTATUS status;
+
+    breaches_begin();
+    kit_side_open(&side, NULL);
+    status = side.adapter->Dispatch->NdkCreateCq(side.adapter, 8, notified, context, NULL, kit_create_done, &create,
+                                                 &cq);
+    CHECK_STATUS(kit_final(&create, status), STATUS_SUCCESS);
+    cq = status == STATUS_PENDING ? (NDK_CQ *)create.object : cq;
+    free(context);
+    CHECK_BREACHES("context-freed-in-use in free");
+    CHECK_STATUS(kit_close(cq), STATUS_SUCCESS);
+    kit_side_close(&side);
+    CHECK_BREACHES("");
+}
+
+CASE(region_on_a_dead_stack, 0)
+{
+    NDK_MR *mr;
+    MDL mdl;
+
+    breaches_begin();
+    kit_side_open(&side, NULL);
+    {
+        char memory[BYTES];
+
+        memset(memory, 0, sizeof memory);
+        mr = register_memory(memory, &mdl);
+        CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
+    }
+    CHECK_BREACHES("");
+    {
+        char memory[BYTES];
+
+        memset(memory, 0, sizeof memory);
+        mr = register_memory(memory, &mdl);
+    }
+    CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
+    CHECK_BREACHES("region-freed-in-use in NdkCloseMr");
+    kit_side_close(&side);
+    CHECK_BREACHES("");
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules about the memory of regions, MDLs and mappings in a driver: each breach, and what is near it but legal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wdm.h"
+#include "ndkpi.h"
+
+#include "ndk_driver.h"
+#include "report.h"
+
+/* ---- regions ---- */
+
+static void test_region_freed(void **state)
+{
+    UCHAR *buffer = ExAllocatePoolWithTag(NonPagedPoolNx, BYTES, TAG);
+    struct report *r;
+    PMDL mdl;
+    NDK_MR *mr;
+
+    (void)state;
+    open_all();
+    mr = register_buffer(buffer, &mdl);
+    r = report_start();
+    ExFreePoolWithTag(buffer, TAG);
+    report_says(r, "region-freed-in-use in ExFreePoolWithTag",
+                "memory of a registered region: NdkRegisterMr of NDK_MR 0x");
+    r = report_start();
+    deregister(mr); /* one report is enough */
+    IoFreeMdl(mdl);
+    report_is_empty(r);
+    close_all();
+}
+
+static void deregister_only(NDK_MR *mr)
+{
+    struct call c;
+
+    call_init(&c);
+    assert_int_equal(finish(&c, mr->Dispatch->NdkDeregisterMr(mr, request_done, &c)), STATUS_SUCCESS);
+}
+
+static void test_region_freed_after_its_end(void **state)
+{
+    struct report *r;
+
+    (void)state;
+    open_all();
+    r = report_start();
+    for (int closes = 0; closes < 2; closes++) {
+        UCHAR *buffer = ExAllocatePoolWithTag(NonPagedPoolNx, BYTES, TAG);
+        PMDL mdl;
+        NDK_MR *mr = register_buffer(buffer, &mdl);
+
+        if (closes)
+            close_object(mr);
+        else
+            deregister_only(mr);
+        IoFreeMdl(mdl);
+        ExFreePoolWithTag(buffer, TAG);
+        if (!closes)
+            close_object(mr);
+    }
+    report_is_empty(r);
+    close_all();
+}
+
+/* ---- MDLs ---- */
+
+static NTSTATUS register_mdl(NDK_MR *mr, PMDL mdl)
+{
+    struct call c;
+
+    call_init(&c);
+    return finish(&c, mr->Dispatch->NdkRegisterMr(mr, mdl, BYTES, 0, request_done, &c));
+}
+
+static void test_mdl_unlocked(void **state)
+{
+    struct report *r;
+    PMDL mdl, part;
+    NDK_MR *mr;
+
+    (void)state;
+    open_all();
+    MADE(NDK_MR, mr, pd->Dispatch->NdkCreateMr(pd, FALSE, create_done, &c_, &inline_));
+    mdl = IoAllocateMdl(near.buffer, BYTES, FALSE, FALSE, NULL);
+    part = IoAllocateMdl(near.buffer, BYTES, FALSE, FALSE, NULL);
+    r = report_start();
+    assert_int_equal(register_mdl(mr, mdl), STATUS_SUCCESS);
+    report_says(r, "mdl-unlocked in NdkRegisterMr", "is neither built nor locked");
+    r = report_start();
+    deregister_only(mr);
+    MmProbeAndLockPages(mdl, KernelMode, IoModifyAccess);
+    assert_int_equal(register_mdl(mr, mdl), STATUS_SUCCESS);
+    deregister_only(mr);
+    IoBuildPartialMdl(mdl, part, near.buffer, BYTES);
+    assert_int_equal(register_mdl(mr, part), STATUS_SUCCESS);
+    deregister_only(mr);
+    MmUnlockPages(mdl);
+    IoFreeMdl(part);
+    IoFreeMdl(mdl);
+    report_is_empty(r);
+    close_object(mr);
+    close_all();
+}
+
+/* ---- mappings ---- */
+
+static union {
+    NDK_LOGICAL_ADDRESS_MAPPING lam;
+    UCHAR room[sizeof(NDK_LOGICAL_ADDRESS_MAPPING) + 2 * sizeof(NDK_LOGICAL_ADDRESS)];
+} mapping;
+
+static void map(PMDL mdl)
+{
+    ULONG size = sizeof mapping.room, offset;
+    struct call c;
+
+    call_init(&c);
+    assert_int_equal(
+        finish(&c, adapter->Dispatch->NdkBuildLAM(adapter, mdl, BYTES, request_done, &c, &mapping.lam, &size, &offset)),
+        STATUS_SUCCESS);
+}
+
+static struct report *release(void)
+{
+    struct report *r = report_start();
+
+    adapter->Dispatch->NdkReleaseLAM(adapter, &mapping.lam);
+    return r;
+}
+
+static void test_lam_rules(void **state)
+{
+    struct report *r;
+    PMDL mdl;
+
+    (void)state;
+    open_all();
+    mdl = IoAllocateMdl(near.buffer, BYTES, FALSE, FALSE, NULL);
+    r = report_start();
+    map(mdl);
+    report_is(r, "mdl-unlocked in NdkBuildLAM");
+    MmBuildMdlForNonPagedPool(mdl);
+    report_is_empty(release());
+    report_says(release(), "lam-released-twice in NdkReleaseLAM", "is released already");
+    map(mdl);
+    mapping.lam.AdapterPageArray[0].QuadPart += PAGE_SIZE;
+    report_says(release(), "lam-changed in NdkReleaseLAM", "AdapterPageArray");
+    IoFreeMdl(mdl);
+    close_all();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_region_freed),
+        cmocka_unit_test(test_region_freed_after_its_end),
+        cmocka_unit_test(test_mdl_unlocked),
+        cmocka_unit_test(test_lam_rules),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
