@@ -65,6 +65,11 @@ typedef struct ondk_verify_config {
      * what it waits for.
      */
     uint32_t stall_ms;
+    /*
+     * The exit status of the process if a rule was broken and the mode is ONDK_VERIFY_REPORT, at most 255; default 0:
+     * the program's own. Destructors that run after the library's are then left out.
+     */
+    uint32_t exit_status;
 } ondk_verify_config_t;
 
 /*
@@ -113,6 +118,7 @@ ONDK_API int32_t ondk_verify_configure(const ondk_verify_config_t *config);
  *                         with the reason, and the report
  *         ",junit=FILE"   as ondk_verify_set_junit
  *         ",stall=MS"     the field stall_ms of ondk_verify_config_t
+ *         ",exit=STATUS"  the field exit_status of ondk_verify_config_t
  * A file's name ends at the next comma. An option that the text lacks is turned off: a file that was set before is not
  * used any more. The field max_written of ondk_verify_config_t does not change.
  * Returns

@@ -33,10 +33,9 @@ static bool setting_parse_mode(const char *text, size_t length, struct verify_se
     return false;
 }
 
-/* Parses "stall=MS". */
-static bool setting_parse_stall(const char *text, size_t length, uint32_t *ms)
+/* Parses for example "stall=MS". `key` is "stall=". Returns false if the text has another key, or a number above max. */
+static bool setting_parse_number(const char *text, size_t length, const char *key, uint32_t max, uint32_t *value)
 {
-    static const char key[] = "stall=";
     size_t at = strlen(key);
     uint32_t number = 0;
 
@@ -46,10 +45,10 @@ static bool setting_parse_stall(const char *text, size_t length, uint32_t *ms)
         if (text[at] < '0' || text[at] > '9')
             return false;
         number = number * 10 + (uint32_t)(text[at] - '0');
-        if (number > VERIFY_MAX_STALL_MS)
+        if (number > max)
             return false;
     }
-    *ms = number;
+    *value = number;
     return true;
 }
 
@@ -61,7 +60,8 @@ static bool setting_parse_option(const char *text, size_t length, struct verify_
     setting->json = setting->json || json;
     return full || json || setting_parse_file(text, length, "output=", &setting->output) ||
            setting_parse_file(text, length, "junit=", &setting->junit) ||
-           setting_parse_stall(text, length, &setting->stall_ms);
+           setting_parse_number(text, length, "stall=", VERIFY_MAX_STALL_MS, &setting->stall_ms) ||
+           setting_parse_number(text, length, "exit=", VERIFY_MAX_EXIT, &setting->exit_status);
 }
 
 bool verify_setting_parse(const char *text, struct verify_setting *setting)

@@ -20,11 +20,13 @@ struct verify_setting {
     bool json;
     struct verify_file output, junit;
     uint32_t stall_ms;
+    uint32_t exit_status; /* 0: the program's own */
 };
 
-enum { VERIFY_MAX_FILE = 4096, VERIFY_STALL_MS = 5000, VERIFY_MAX_STALL_MS = 3600000 };
+enum { VERIFY_MAX_FILE = 4096, VERIFY_STALL_MS = 5000, VERIFY_MAX_STALL_MS = 3600000, VERIFY_MAX_EXIT = 255 };
 
-#define VERIFY_SETTING_EXPECTED "off, report or stop, and optionally ,full ,json ,output=FILE ,junit=FILE ,stall=MS"
+#define VERIFY_SETTING_EXPECTED                                                                                        \
+    "off, report or stop, and optionally ,full ,json ,output=FILE ,junit=FILE ,stall=MS ,exit=STATUS"
 
 /* Returns false and changes nothing if the text is no valid value. A file's name ends at the next comma. */
 bool verify_setting_parse(const char *text, struct verify_setting *setting);

@@ -31,6 +31,7 @@ static _Thread_local unsigned output_locked; /* how often this thread has locked
 static FILE *output;                         /* output_lock guards this and the following */
 static enum report_format output_format = REPORT_TEXT;
 static uint32_t max_written = 1;
+static _Atomic uint32_t exit_status;
 static char junit_path[MAX_JUNIT_PATH];
 static pid_t reporting_process; /* the process that made the latest report; a child of fork is another one */
 
@@ -99,6 +100,16 @@ void report_set_max_written(uint32_t max)
     (void)report_lock();
     max_written = max;
     report_unlock();
+}
+
+void report_set_exit_status(uint32_t status)
+{
+    exit_status = status;
+}
+
+uint32_t report_get_exit_status(void)
+{
+    return exit_status;
 }
 
 uint32_t report_get_max_written(void)
@@ -400,8 +411,14 @@ void report_write_repeats(void)
 /* A child of fork ends without this, because the reports before the fork were its parent's. */
 __attribute__((destructor)) static void report_at_exit(void)
 {
+    uint32_t status = report_get_exit_status();
+
     if (reporting_process != getpid())
         return;
     report_write_repeats();
     report_write_junit_file();
+    if (status && report_count()) {
+        fflush(NULL); /* _exit does not */
+        _exit((int)status);
+    }
 }

@@ -135,6 +135,10 @@ enum report_format report_get_format(void);
 void report_set_max_written(uint32_t max);
 uint32_t report_get_max_written(void);
 
+/* Sets the status with which the process ends if a rule was broken; 0: the program's own. */
+void report_set_exit_status(uint32_t status);
+uint32_t report_get_exit_status(void);
+
 /* Writes a line for each place whose number of reports has grown since its last report or line was written. */
 void report_write_repeats(void);
 

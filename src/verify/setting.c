@@ -33,12 +33,13 @@ bool verify_is_full(void)
     return atomic_load_explicit(&is_full, memory_order_relaxed);
 }
 
-static void setting_apply_mode(uint32_t mode, bool full, uint32_t stall_ms)
+static void setting_apply(const struct verify_setting *setting)
 {
     is_set = true;
-    atomic_store(&is_full, full);
-    stall_set_limit_ms(stall_ms);
-    verify_set_mode((enum verify_mode)mode);
+    atomic_store(&is_full, setting->full);
+    stall_set_limit_ms(setting->stall_ms);
+    report_set_exit_status(setting->exit_status);
+    verify_set_mode((enum verify_mode)setting->mode);
 }
 
 /* A file that is not named is none: the text of ONDK_VERIFY, or of ondk_verify_configure_text, decides about all. */
@@ -62,7 +63,7 @@ bool verify_read_environment(enum verify_mode standard)
     spin_lock(&setting_lock);
     is_first = !is_set;
     if (is_first)
-        setting_apply_mode(setting.mode, setting.full, setting.stall_ms);
+        setting_apply(&setting);
     spin_unlock(&setting_lock);
     if (is_first && text)
         setting_apply_files(&setting);
@@ -79,6 +80,7 @@ void ondk_verify_config_init_sized(ondk_verify_config_t *config, size_t size)
     now.format = (uint32_t)report_get_format();
     now.max_written = report_get_max_written();
     now.stall_ms = stall_limit_ms();
+    now.exit_status = report_get_exit_status();
     sized_write(config, size, &now, sizeof(now));
 }
 
@@ -96,7 +98,7 @@ int32_t ondk_verify_configure_text(const char *text)
     if (!text || !verify_setting_parse(text, &setting))
         return STATUS_INVALID_PARAMETER;
     spin_lock(&setting_lock);
-    setting_apply_mode(setting.mode, setting.full, setting.stall_ms);
+    setting_apply(&setting);
     spin_unlock(&setting_lock);
     setting_apply_files(&setting);
     return STATUS_SUCCESS;
@@ -108,14 +110,16 @@ int32_t ondk_verify_configure(const ondk_verify_config_t *config)
     ondk_verify_config_t new = { .size = sizeof(new),
                                  .format = (uint32_t)report_get_format(),
                                  .max_written = report_get_max_written(),
-                                 .stall_ms = stall_limit_ms() };
+                                 .stall_ms = stall_limit_ms(),
+                                 .exit_status = report_get_exit_status() };
 
     if (!setting_size_is_valid(config) || !sized_read(&new, sizeof(new), config, config->size) ||
         new.mode > ONDK_VERIFY_STOP || new.full > 1 || new.format > ONDK_VERIFY_JSON ||
-        new.stall_ms > VERIFY_MAX_STALL_MS)
+        new.stall_ms > VERIFY_MAX_STALL_MS || new.exit_status > VERIFY_MAX_EXIT)
         return STATUS_INVALID_PARAMETER;
     spin_lock(&setting_lock);
-    setting_apply_mode(new.mode, new.full != 0, new.stall_ms);
+    setting_apply(&(struct verify_setting){
+        .mode = new.mode, .full = new.full != 0, .stall_ms = new.stall_ms, .exit_status = new.exit_status });
     spin_unlock(&setting_lock);
     report_set_format((enum report_format) new.format);
     report_set_max_written(new.max_written);

@@ -210,7 +210,9 @@ static void test_texts(void **state)
                                          "report,stall=1s",
                                          "report,stall=-1",
                                          "report,stall=3600001",
-                                         "report,stall=99999999999999999999" };
+                                         "report,stall=99999999999999999999",
+                                         "report,exit=",
+                                         "report,exit=256" };
     struct verify_setting setting = { .mode = 77 };
 
     (void)state;
@@ -227,6 +229,9 @@ static void test_texts(void **state)
     assert_int_equal(setting.stall_ms, 0);
     assert_true(verify_setting_parse("stop,stall=3600000,json", &setting));
     assert_int_equal(setting.stall_ms, 3600000);
+    assert_int_equal(setting.exit_status, 0);
+    assert_true(verify_setting_parse("report,exit=255", &setting));
+    assert_int_equal(setting.exit_status, 255);
 }
 
 static void test_long_names(void **state)
@@ -290,6 +295,13 @@ static unsigned open_only(void)
 {
     ondk_close_adapter(open_adapter());
     exit(0);
+}
+
+static unsigned write_and_exit(void)
+{
+    assert_non_null(freopen("setting_text.txt", "w", stdout));
+    printf("a text in the buffer");
+    exit((int)use_after_close());
 }
 
 /* Writes standard error to a file. */
@@ -361,6 +373,21 @@ static void test_junit_file(void **state)
     assert_int_equal(count(content, "<failure"), 0);
 }
 
+/* Only a breach changes the status, and nothing that the program has printed is lost. */
+static void test_exit_status(void **state)
+{
+    const char *content;
+
+    (void)state;
+    assert_exits(run("report,exit=77", write_and_exit), 77);
+    content = content_of("setting_text.txt");
+    assert_non_null(content);
+    assert_string_equal(content, "a text in the buffer");
+    assert_exits(run("report,exit=77", open_only), 0);
+    assert_exits(run("report,exit=0", use_and_exit), 1);
+    assert_exits(run("off,exit=77", use_and_exit), 0);
+}
+
 /* A text replaces the environment's, with its files. */
 static unsigned text_after_environment(void)
 {
@@ -389,6 +416,7 @@ int main(void)
         cmocka_unit_test(test_output_that_cannot_be_opened),
         cmocka_unit_test(test_stop_with_a_file),
         cmocka_unit_test(test_junit_file),
+        cmocka_unit_test(test_exit_status),
         cmocka_unit_test(test_text_replaces),
         cmocka_unit_test(test_environment),
         cmocka_unit_test(test_configured),

@@ -57,7 +57,7 @@ static const char *options_set_verify(void *options, const char *value)
     (void)options;
     return ondk_verify_configure_text(value)
                ? "off, report or stop is expected, optionally with ,full ,json ,output=FILE ,junit=FILE "
-                 ",stall=MS"
+                 ",stall=MS ,exit=STATUS"
                : NULL;
 }
 
@@ -148,7 +148,8 @@ static const struct command_option known_options[] = {
     { .text = "General" },
     { "--verify", "off|report|stop[,OPTION]...",
       "the action for a broken rule; stop ends with a bug check. Options: full, also the checks that cost much; json; "
-      "output=FILE for the reports; junit=FILE for the result of each rule; stall=MS, after which a wait is reported",
+      "output=FILE for the reports; junit=FILE for the result of each rule; stall=MS, after which a wait is reported; "
+      "exit=STATUS of ndkrun if a rule was broken",
       CALL(options_set_verify), .standard = "ONDK_VERIFY, or stop" },
 };
 
