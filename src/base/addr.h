@@ -35,9 +35,9 @@ bool addr_same_host(const struct addr *a, const struct addr *b); /* compares fam
 bool addr_equal(const struct addr *a, const struct addr *b);     /* compares family, host, scope and port */
 int addr_compare(const struct addr *a, const struct addr *b);    /* a total order: < 0, 0 (equal) or > 0 */
 /*
- * Returns the part of a peer's address that normally identifies one host. For an IPv4 address, or an IPv4-mapped
- * one, this is the IPv4 address. For any other IPv6 address, it is the /64 prefix and the scope. The rest of the
- * result, also its port, is zero.
+ * Returns the part of a peer's address that normally identifies one host. For an IPv4 address, or an IPv4-mapped one,
+ * this is the IPv4 address. For any other IPv6 address, it is the /64 prefix and the scope. All other members of the
+ * result, including the port, are zero.
  */
 struct addr addr_source(const struct addr *a);
 bool addr_is_any(const struct addr *a); /* unspecified: 0.0.0.0, ::, ::ffff:0.0.0.0 */

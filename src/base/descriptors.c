@@ -53,7 +53,7 @@ static void descriptors_replace_in_child(void)
             if (dead_fd >= 0 && dup3(dead_fd, fd, O_CLOEXEC) == fd)
                 continue;
             close(fd);
-            if (dead_fd < 0) /* no descriptor was free before, and close has freed one */
+            if (dead_fd < 0) /* the first try found no free descriptor number; close has freed one */
                 dead_fd = descriptors_open_dead_socket();
         }
     }
@@ -77,8 +77,8 @@ static void descriptors_begin_change(void)
 }
 
 /*
- * If the program has closed a standard stream, a new descriptor can get the stream's number. The program's output would
- * then go to a connection. Returns another number for the same file, or -1 with errno.
+ * Moves a new file off the numbers of the standard streams, which are free if the program has closed a stream.
+ * Otherwise the program's output could go to a connection. Returns the file's descriptor, or -1 with errno.
  */
 static int descriptors_avoid_streams(int fd)
 {

@@ -12,28 +12,29 @@
 
 /*
  * The priorities of the constructors that install fork handlers. Before a fork, the handlers run in the reverse order
- * of their installation. fork.c's handler, which excludes changes, is installed first (FORK_FIRST) and runs last, when
- * the program's handlers have acquired the program's locks. If it ran earlier, the forking thread could exclude
- * changes and then wait for a lock, while the lock's holder waits to begin a change. FORK_NEXT is for handlers that
- * acquire a lock of the library whose holder may begin a change: these handlers, too, must run before fork.c's
- * handler.
+ * of their installation.
+ *
+ * FORK_FIRST is for fork.c's handler, which excludes changes. It runs last, when the other handlers have acquired
+ * their locks. If it ran earlier, the forking thread could wait for a lock whose holder waits to begin a change.
+ *
+ * FORK_NEXT is for the library's handlers that acquire such a lock.
  */
 enum { FORK_FIRST = 101, FORK_NEXT };
 
 /*
- * The two calls enclose a change that a child must see completely or not at all. The change must be short and must not
- * wait. Changes must not be nested.
+ * fork_change_begin and fork_change_end enclose a change that a child must see completely or not at all. The change
+ * must be short and must not wait. Changes must not be nested.
  */
 void fork_change_begin(void);
 void fork_change_end(void);
 
 /*
- * From now on, fork acquires `lock`, and releases it in parent and child. The lock must be a leaf in static memory.
- * Idempotent.
+ * Makes each later fork acquire `lock` before it copies the process. Parent and child then release the lock. The lock
+ * must be in static memory, and its holder must acquire no other lock. Idempotent.
  */
 void fork_guard(struct spin *lock);
 /*
- * From now on, each child calls `run` before fork returns. `run` may call only async-signal-safe functions.
+ * Makes each later child call `run` before fork returns in the child. `run` may call only async-signal-safe functions.
  * Idempotent.
  */
 void fork_on_child(void (*run)(void));

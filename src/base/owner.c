@@ -17,13 +17,15 @@
 
 #define NS_PER_S 1000000000u
 
-/* Returns where the thread sleeps, according to the word. */
 static uint32_t owner_word_sleep(uint32_t word)
 {
     return word & OWNER_SLEEP_MASK;
 }
 
-/* Does owner_wake end the sleep that the word shows? Only the owner's release ends a sleep for the token. */
+/*
+ * Returns whether owner_wake must end the sleep that the word shows. A sleep for the token ends only when the owner
+ * releases the token.
+ */
 static bool owner_word_needs_wake(uint32_t word)
 {
     return owner_word_sleep(word) == OWNER_SLEEP_WATCH || owner_word_sleep(word) == OWNER_SLEEP_LEASED;
@@ -252,8 +254,8 @@ bool owner_publish_lazy(struct owner *o)
 }
 
 /*
- * Returns false if the shard's thread may sleep until *limit, because a poller has the polling lease. Otherwise returns
- * true, and stores the reason in *why.
+ * Returns true if the shard's thread must end its sleep in the polling lease, and stores the reason in *why. Otherwise
+ * returns false: the thread may sleep until *limit.
  */
 static bool owner_lease_wait_is_over(struct owner *o, uint32_t w, uint64_t deadline, uint64_t *limit,
                                      enum owner_lease *why)

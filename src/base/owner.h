@@ -98,7 +98,7 @@
 
 /* The system calls of the protocol. Deadlines and `now` are nanoseconds of one monotonic clock. */
 struct owner_ops {
-    void (*wake)(void *ctx); /* ends the thread's current or next wait for its sockets, by an eventfd */
+    void (*wake)(void *ctx); /* ends the thread's present or next wait for its sockets, by an eventfd */
     void (*futex_wait)(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline);
     void (*futex_wake)(void *ctx, _Atomic uint32_t *word);
     uint64_t (*now)(void *ctx);
@@ -131,52 +131,66 @@ void owner_init(struct owner *o, const struct owner_ops *ops, void *ctx, unsigne
 /* Any thread. Acquires the token if it is free. Returns true if the caller owns the shard now. */
 bool owner_try_acquire(struct owner *o);
 /*
- * Any thread that has published work. Acquires the token if it is free, and returns true. Otherwise rings the doorbell
- * and returns false: the present owner will check for work again.
+ * Called by a thread that has published work. Acquires the token if it is free, and returns true. Otherwise rings the
+ * doorbell and returns false: the present owner will check for work again.
  */
 bool owner_acquire_or_ring(struct owner *o);
 
 /*
- * The owner. Releases the token and returns true, unless the doorbell was rung. In that case clears DOORBELL and
- * returns false: the caller is still the owner and must check again.
+ * Called by the owner. If the doorbell was rung, clears DOORBELL and returns false: the caller is still the owner and
+ * must check again. Otherwise releases the token and returns true.
  */
 bool owner_release(struct owner *o);
-/* The owner. Always releases the token, and makes the thread check everything. */
+/* Called by the owner. Always releases the token, and makes the shard's thread check everything. */
 void owner_release_to_thread(struct owner *o);
 
 /* Any thread. Makes the shard's thread check everything. Returns true if a system call was needed to wake it. */
 bool owner_wake(struct owner *o);
 
-/* Only the shard's thread, without the token. Waits until it owns the shard. Consumes a pending wake. */
+/* Called by the shard's thread without the token. Waits until the thread owns the shard. Consumes a pending wake. */
 void owner_thread_acquire(struct owner *o);
-/* Only the shard's thread, without the token. After OWNER_SLEEP_GO, other threads see the thread as sleeping. */
+/*
+ * Called by the shard's thread without the token. Returns how the thread must go on. After OWNER_SLEEP_GO, other
+ * threads see the thread as sleeping.
+ */
 enum owner_sleep owner_sleep_begin(struct owner *o);
 /*
- * Only the shard's thread, after the wait for its sockets. Ends the sleep. Returns true if the thread was woken and
- * must check everything.
+ * Called by the shard's thread after it has waited for its sockets. Ends the sleep. Returns true if the thread was
+ * woken and must check everything.
  */
 bool owner_sleep_end(struct owner *o);
 
-/* The owner. Begins the polling lease, or renews it. Returns true if the lease is new, false if it was renewed. */
+/*
+ * Called by the owner. Begins the polling lease and returns true. If there is a lease already, renews it and returns
+ * false.
+ */
 bool owner_lease_begin(struct owner *o, uint64_t now);
-/* The poller, with or without the token. Renews the polling lease, which then lasts OWNER_LEASE_NS from `now`. */
+/*
+ * Called by the poller, with or without the token. Renews the polling lease, which then lasts OWNER_LEASE_NS from
+ * `now`.
+ */
 void owner_lease_renew(struct owner *o, uint64_t now);
-/* The owner. Ends the polling lease. Returns false if there was none. */
+/* Called by the owner. Ends the polling lease. Returns false if there was none. */
 bool owner_lease_end(struct owner *o);
-/* The owner, usually the shard's thread. If there is a lease and it has expired, ends the lease and returns true. */
+/* Called by the owner. Returns true if the polling lease has expired, and ends the lease. Otherwise returns false. */
 bool owner_lease_end_expired(struct owner *o);
 
 /*
- * Any thread that has published work which may wait for a poll. Returns true if there is a lease: the work will be
- * checked at the next poll or at the end of the lease. If the result is false, the thread must call
+ * Called by a thread that has published work which may wait for a poll. Returns true if there is a lease. The work is
+ * then checked at the next poll or at the end of the lease. If the result is false, the thread must call
  * owner_acquire_or_ring.
  */
 bool owner_publish_lazy(struct owner *o);
 
-/* Only the shard's thread, without the token. Sleeps while a poller has the lease and the thread has nothing to do. */
+/*
+ * Called by the shard's thread without the token. Sleeps while a poller has the lease and the thread has nothing to
+ * do.
+ */
 enum owner_lease owner_lease_wait(struct owner *o, uint64_t deadline);
 
-/* Does a poller have the polling lease? Exact for the owner, a hint for any other thread. */
+/*
+ * Returns whether a poller has the polling lease. The result is exact for the owner, and a hint for any other thread.
+ */
 bool owner_is_leased(struct owner *o);
 /* Does somebody own the shard? For assertions. */
 bool owner_is_owned(struct owner *o);

@@ -11,7 +11,7 @@
 /* Any thread. Never blocks. */
 uint64_t random_u64(void);
 
-/* For simulations: from now on the seed decides the numbers of the whole process. 0 selects the kernel again. */
+/* Makes `seed` decide all later numbers of the process, for a simulation. 0 selects the kernel's numbers again. */
 void random_seed(uint64_t seed);
 /* Returns the next number of the caller's own sequence, and advances *state. The sequence can be guessed. */
 uint64_t random_next(uint64_t *state);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A spin lock for sections of a few dozen instructions. Any thread may use it, also a consumer's at DISPATCH_LEVEL. The
- * invariant: the lock is a leaf, so its holder calls nothing that waits or locks; docs/threads.md lists the exceptions.
- * A thread that waits yields after a while, because the holder may have lost its processor.
+ * A spin lock for sections of a few dozen instructions. Any thread may use it, even at DISPATCH_LEVEL. The invariant:
+ * the lock is a leaf, so its holder calls nothing that waits or locks; docs/threads.md lists the exceptions. A thread
+ * that waits yields after a while, because the holder may have lost its processor.
  */
 #ifndef BASE_SPIN_H
 #define BASE_SPIN_H

@@ -69,8 +69,8 @@ static bool spin_policy_wants_sleep(const struct spin_policy *p, uint64_t from, 
 }
 
 /*
- * Updates the policy after a turn. `called`: the turn ran callbacks. Then a long gap since the last turn does not show
- * that the thread lost its processor.
+ * Updates the policy after a turn. `called` is true if the turn ran callbacks, which may have taken the time since the
+ * last turn. Without callbacks, a long gap between two turns shows that the thread lost its processor.
  */
 static void spin_policy_update(struct spin_policy *p, bool busy, bool called, bool sleeps, uint64_t now)
 {

@@ -49,7 +49,7 @@ struct net_socket {
     TAILQ_ENTRY(net_socket) link; /* in its poller's ready list */
     void *backend;
     int fd;
-    int error; /* why connecting failed, or 0 */
+    int error; /* the errno with which connecting failed, or 0 */
     unsigned flags;
     uint32_t received_since_send; /* bytes, at most LONG_ANSWER */
     atomic_bool paused;           /* listeners: the argument of the last listen_pause */
@@ -76,11 +76,13 @@ struct net_ops {
      * Token held. Calls ready() of at most `max` ready sockets, in the order in which they became ready. A socket that
      * is still ready after its call goes to the end of the list. May also call ready(READ) of a few sockets that are
      * not known to be readable. These sockets count as served only if one of them had input. Returns how many sockets
-     * were served. *more receives whether further sockets are ready. `leased`: a consumer has the polling lease. Then
-     * the shard's thread does not wait for sockets, and a ready socket need not end a wait.
+     * were served. *more receives whether further sockets are ready. If `leased` is true, a consumer has the polling
+     * lease, and no thread waits for the sockets. The backend may then stop watching them until `watch` is called.
      */
     int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *more);
-    /* Token held. Called before the caller ends the polling lease: from now on a ready socket ends a wait again. */
+    /*
+     * Token held. Makes a ready socket end the wait of the shard's thread again. Called before the polling lease ends.
+     */
     void (*watch)(struct net *net, void *poller);
     /* The shard's thread, without the token. Waits for a ready socket, wake, or the deadline (executor's clock). */
     void (*wait)(struct net *net, void *poller, uint64_t now, uint64_t deadline);
@@ -105,11 +107,14 @@ struct net_ops {
 
     /*
      * Starts connecting from a reserved address. The socket holds a reference on the reservation until it is closed.
-     * `first`: the first data to send. If the socket is connected when this function returns, *sent bytes of `first`
-     * have been sent, connect_result returns 0, and ready(WRITE) is not called. Otherwise *sent is 0. ready(WRITE) is
-     * called when connecting has ended, and connect_result then returns the result. If this function fails, it returns
-     * an errno as connect(2) does, and the socket is closed. EADDRNOTAVAIL means that a connection between these two
-     * addresses exists, for example one of the same shared endpoint.
+     * `first` is the first data to send.
+     *
+     * If the socket is connected when this function returns, *sent bytes of `first` have been sent, connect_result
+     * returns 0, and ready(WRITE) is not called. Otherwise *sent is 0, and ready(WRITE) is called when connecting has
+     * ended. connect_result then returns the result.
+     *
+     * If this function fails, it returns an errno as connect(2) does, and the socket is closed. EADDRNOTAVAIL means
+     * that a connection between these two addresses exists, for example one of the same shared endpoint.
      */
     int (*connect)(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
                    const struct iovec *first, size_t *sent, struct net_socket *socket);
@@ -117,16 +122,20 @@ struct net_ops {
 
     int (*listen)(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket);
     /*
-     * While paused, new peers are refused at once and queued peers are reset. The address stays reserved. Any thread,
-     * while the listener is open.
+     * Pauses or resumes a listener. A paused listener refuses new peers at once, and its waiting peers are reset. The
+     * address stays reserved. Any thread may call this while the listener is open.
      */
     int (*listen_pause)(struct net_socket *socket, bool paused);
     /*
-     * Accepts the next waiting connection and attaches it to the listener's shard. Returns EAGAIN if there is none. The
-     * connection holds a reference on the listener's reservation. EMFILE, ENFILE: a peer waits and no descriptor is
-     * free. The listener stays readable. The caller must close a socket and call again, or call reset_accept_queue, or
-     * call pause_read for the listener until a descriptor is free. Any other errno concerns one connection, or means
-     * that the backend has reset the waiting peers. The caller may then accept the next connection.
+     * Accepts the next waiting connection and attaches it to the listener's shard. Returns EAGAIN if there is none.
+     * The connection holds a reference on the listener's reservation.
+     *
+     * EMFILE or ENFILE means that a peer waits and no descriptor is free. The listener stays readable. The caller must
+     * close a socket and call again, or call reset_accept_queue, or call pause_read for the listener until a
+     * descriptor is free.
+     *
+     * Any other errno concerns one connection, or means that the backend has reset the waiting peers. The caller may
+     * then accept the next connection.
      */
     int (*accept)(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
     /* Resets all peers that wait to be accepted. Needs no descriptor. A paused listener stays paused. */
@@ -152,13 +161,13 @@ struct net_ops {
     size_t (*max_segment)(struct net_socket *socket); /* the current effective maximum segment size */
     /* Sets the limits of a connected socket, or of all sockets that a listener accepts from now on. */
     void (*set_liveness)(struct net_socket *socket, const struct net_liveness *l);
-    size_t (*unacked_bytes)(struct net_socket *socket); /* sent here, not acknowledged by the peer's transport */
+    size_t (*unacked_bytes)(struct net_socket *socket); /* the bytes that the peer's TCP has not acknowledged */
     /*
      * Returns why the connection is lost, or 0. Returns each error once. Also reports a reset that follows the peer's
      * end of stream. recv does not report that reset: it returns 0 again.
      */
     int (*get_error)(struct net_socket *socket);
-    void (*shut_write)(struct net_socket *socket); /* half-closes: after all data the peer reads end of stream */
+    void (*shut_write)(struct net_socket *socket); /* half-closes: the peer reads all data, then end of stream */
     /*
      * Move a socket: the old shard's owner calls detach, the new shard's owner calls attach. No readiness is lost.
      */

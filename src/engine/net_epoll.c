@@ -41,10 +41,13 @@
 enum {
     MAX_EVENTS = 64,
     NS_PER_S = 1000000000,
-    MAX_DIRECT = 2,           /* the most connections that are read directly */
-    MAX_DIRECT_TURNS = 8,     /* turns with direct reads between two calls of epoll_wait */
-    LEASED_TURNS = 64,        /* under a polling lease, the connections leave the epoll set after this many turns with
-                                 direct reads; afterwards, this many such turns run between two calls of epoll_wait */
+    MAX_DIRECT = 2,       /* the most connections that are read directly */
+    MAX_DIRECT_TURNS = 8, /* turns with direct reads between two calls of epoll_wait */
+    /*
+     * Turns with direct reads under a polling lease: first until the connections leave the epoll set, afterwards
+     * between two calls of epoll_wait.
+     */
+    LEASED_TURNS = 64,
     WATCH_RETRY_NS = 1000000, /* longest sleep while a direct connection may be missing in the epoll set */
 };
 
@@ -372,8 +375,8 @@ void socket_wait_for_room(struct net_socket *socket)
     socket->flags |= SOCKET_OUTPUT_WATCHED;
     /*
      * After a change of the registration, epoll also reports room that exists already. The change cannot fail, because
-     * it needs no memory. A socket that is not in the epoll set is added by the next turn: while a socket is blocked,
-     * turns do not read directly, and such turns add the direct connections.
+     * it needs no memory. If the socket is not in the epoll set, the next turn adds it: a turn adds all direct
+     * connections while one of them is blocked.
      */
     if (socket->flags & SOCKET_WATCHED)
         (void)poller_watch_socket(shard_poller(socket->shard), socket);

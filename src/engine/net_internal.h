@@ -23,11 +23,11 @@ void reservation_install_fork_handlers(void);
 int reservation_socket(struct net_reservation *r, int *fd);
 
 /*
- * reservation_name.c. Reserves the address by binding an abstract AF_UNIX name. *name_fd receives the socket of that
- * name, which the caller closes. tcp_fd: a TCP socket that is bound to the address. `exclusive`: the kernel had no
- * other socket at the address when tcp_fd was bound. Returns 0, EADDRINUSE if the name is already bound, or another
- * errno. `contest`: if no bound name counts (reservation_name.c has the rules), binds a further name instead of
- * returning EADDRINUSE.
+ * In reservation_name.c. Reserves the address by binding an abstract AF_UNIX name. *name_fd receives the socket of
+ * that name, which the caller closes. tcp_fd is a TCP socket that is bound to the address. `exclusive` means that the
+ * kernel had no other socket at the address when tcp_fd was bound. Returns 0, EADDRINUSE if the name is already bound,
+ * or another errno. `contest` allows a further name. If the name is bound but no bound name counts, this function then
+ * binds a further name instead of returning EADDRINUSE.
  */
 int reservation_name_bind(const struct addr *local, int tcp_fd, bool exclusive, bool contest, int *name_fd);
 
@@ -60,7 +60,7 @@ bool sock_diag_sockets_at(const struct addr *local, void (*on_socket)(void *cont
 enum socket_flag {
     SOCKET_READABLE = 1 << 0, /* input or the end of the stream was reported and not read completely */
     SOCKET_ENDED = 1 << 1,    /* the end of the stream or an error was reported */
-    SOCKET_BLOCKED = 1 << 2,  /* its owner waits for room, or for the end of connecting */
+    SOCKET_BLOCKED = 1 << 2,  /* the owner waits for room to send, or for the end of connecting */
     SOCKET_WRITABLE = 1 << 3, /* there is room, or connecting ended; ready(WRITE) was not called yet */
     SOCKET_CONNECTING = 1 << 4,
     SOCKET_LISTENING = 1 << 5, /* the socket is a listener, or another socket that is no connection */
@@ -80,7 +80,7 @@ void net_wait(struct net *net, void *poller, uint64_t now, uint64_t deadline);
 void net_wake(struct net *net, void *poller);
 int socket_attach(struct net_socket *socket, struct shard *s);
 void socket_detach(struct net_socket *socket);
-void socket_update_list(struct net_socket *socket); /* to be called after its flags have changed */
+void socket_update_list(struct net_socket *socket); /* to be called after the socket's flags have changed */
 /* Makes the backend call ready(WRITE) when there is room for output, or when connecting has ended. */
 void socket_wait_for_room(struct net_socket *socket);
 /* Counts a read that returned data or the end of the stream. */

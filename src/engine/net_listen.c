@@ -65,9 +65,9 @@ static int listener_resume(int fd)
 }
 
 /*
- * Makes the socket listen or stop as `paused` says. The owner, which resets the queue, and a consumer's thread, which
- * pauses, may run this function at the same time. Each thread reads `paused` again after it has acted, so the thread
- * that acts last has used the final value.
+ * Makes the socket listen, or stop listening, according to `paused`. The shard's owner and a consumer's thread may run
+ * this function at the same time. Each thread reads `paused` again after it has acted, so the thread that acts last
+ * has used the final value.
  */
 static int listener_apply_pause(struct net_socket *listener)
 {
@@ -98,7 +98,7 @@ static bool listener_has_waiting(const struct net_socket *listener)
     return poll(&waiting, 1, 0) != 0;
 }
 
-/* Called if no peer waits to be accepted. Ends the calls of ready() until epoll reports the listener again. */
+/* Ends the calls of the listener's ready() until epoll reports a new event. Called if no peer waits to be accepted. */
 static void listener_clear_readable(struct net_socket *listener)
 {
     listener->flags &= ~(unsigned)SOCKET_READABLE;

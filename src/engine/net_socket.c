@@ -82,10 +82,10 @@ static size_t iov_total_size(const struct iovec *iov, int iovcnt)
 }
 
 /*
- * Called after EFAULT, which means that the consumer's memory is not mapped, although registered memory must be
- * mapped. Touching the memory raises the fault that copying would have raised, so a program's or sanitizer's handler
- * reports the fault or maps the memory. Otherwise the connection would be lost without a visible cause. If `write` is
- * true, stores each touched byte with its present value. The value must not change, because the data may never arrive.
+ * Touches the consumer's memory after a system call has returned EFAULT, because the memory was not mapped. Touching
+ * raises the fault that copying would have raised. So a program's or sanitizer's handler reports the fault or maps the
+ * memory, and the connection is not lost without a visible cause. If `write` is true, stores each touched byte with
+ * its present value, because the data may never arrive.
  */
 static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
 {

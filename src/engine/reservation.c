@@ -59,7 +59,7 @@ struct port_range {
     uint64_t foreign[N_WORDS];
     uint64_t used[2][N_WORDS]; /* ports that had connections or remains: [0] in this period, [1] in the period before */
     time_t foreign_since, used_since;
-    unsigned max_skips, n_skips; /* max_skips claims in a row try no fresh port; n_skips counts them */
+    unsigned max_skips, n_skips; /* max_skips claims in a row skip the fresh ports; n_skips counts them */
 };
 
 struct net_reservation {

@@ -34,7 +34,7 @@ enum {
     MAX_THREAD_ROUNDS = 16,   /* rounds of work in the thread's turn, before it delivers callbacks */
     MAX_CALLS = 64,           /* callbacks between two turns */
     DEFAULT_SOCKET_BATCH = 8, /* small, so that the sockets' data is still cached when the callbacks run */
-    MIN_LEASE_POLLS = 4,      /* polls in a row that begin a lease; not 1: a consumer also polls before NdkArmCq */
+    MIN_LEASE_POLLS = 4,      /* polls in a row that begin a lease; a consumer also polls once before NdkArmCq */
     MAX_POLL_GAP_NS = 200000, /* after a longer gap between two polls, the count of polls in a row restarts */
     TOKEN_SPINS = 200,
 };
@@ -133,15 +133,15 @@ static bool shard_run_all(struct shard *s)
 }
 
 /*
- * Are sockets ready, and does no consumer have the polling lease? With the lease the consumer's polls serve the
- * sockets.
+ * Returns true if sockets are ready and no consumer has the polling lease. A consumer that has the lease serves the
+ * sockets by its polls.
  */
 static bool shard_has_unpolled_sockets(struct shard *s)
 {
     return s->sockets_ready && !owner_is_leased(&s->owner);
 }
 
-/* Must the shard's thread run a turn after the owner, a consumer's thread, has released the token? */
+/* Returns true if the shard's thread must run a turn next. Called before a consumer's thread releases the token. */
 static bool shard_needs_thread(struct shard *s)
 {
     return s->has_calls || s->work.first || shard_has_unpolled_sockets(s) ||
@@ -243,8 +243,8 @@ static unsigned shard_queue_once(struct shard *s, struct task *task, unsigned ho
 }
 
 /*
- * If the token is free and the task is not queued, runs one round of the queued work here. If no work remains, then
- * runs the task here. Otherwise queues the task behind the remaining work, and the shard's thread runs all of it.
+ * If the token is free and the task is not queued, this thread runs one round of the queued work, and then the task.
+ * In all other cases, and if work remains after the round, the task is queued.
  */
 void shard_post_once(struct shard *s, struct task *task)
 {

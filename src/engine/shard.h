@@ -90,15 +90,17 @@ uint64_t shard_now(struct shard *s);
 uint64_t shard_clock(struct shard *s); /* always reads the clock, for turns that may take long */
 
 /*
- * For a consumer that polls an empty queue. If the token is free, drives the shard: serves a limited amount of input,
- * work and timers, but runs no callbacks. Otherwise it only renews the lease or counts the poll. Polls in quick
- * succession begin the polling lease, and each poll renews the lease. If the polls do not get the token because the
- * shard's thread is always busy, that thread begins the lease. Until the lease ends (1 ms without a poll, or
- * shard_watch), the shard's thread does not wait for sockets, but serves timers and callbacks. Any thread; a poll from
- * a callback begins no lease. Never blocks.
+ * Called by a consumer that polls an empty queue. If the token is free, drives the shard: serves a limited amount of
+ * input, work and timers, but runs no callbacks. Otherwise only renews the lease or counts the poll. Any thread. Never
+ * blocks.
+ *
+ * Polls in quick succession begin the polling lease, and each poll renews it. If the polls do not get the token
+ * because the shard's thread is always busy, that thread begins the lease. A poll from a callback begins no lease. The
+ * lease ends after 1 ms without a poll, or by shard_watch. Until then the shard's thread does not wait for sockets,
+ * but serves timers and callbacks.
  */
 void shard_poll(struct shard *s);
-/* Ends the lease, so the shard's thread waits for sockets again. For NdkArmCq. */
+/* Ends the polling lease, so that the shard's thread waits for sockets again. Called by NdkArmCq. */
 void shard_watch(struct shard *s);
 
 /*
@@ -141,7 +143,7 @@ struct executor *shard_executor(const struct shard *s);
 struct net *shard_net(const struct shard *s);
 const struct shard_config *shard_get_config(const struct shard *s);
 void *shard_poller(const struct shard *s); /* the poller that net_ops.poller_create made for this shard */
-/* For net backends, with the token held: reports that a socket became ready outside of net_ops.poll. */
+/* For net backends, with the token held. Reports that a socket became ready outside of net_ops.poll. */
 void shard_set_sockets_ready(struct shard *s);
 /*
  * Any thread. Makes the shard's thread run a turn. For net backends whose poller does not itself end the thread's wait.
@@ -166,8 +168,8 @@ void shard_sleep(struct shard *s);
 /* Does a consumer hold the polling lease, so that the thread need not poll? */
 bool shard_is_leased(struct shard *s);
 /*
- * Token held. For turns that take long: renews the lease, so that it does not expire during the turn. Does nothing if
- * there is no lease, or in the shard's own thread. Any other owner counts as the consumer that has the lease.
+ * Token held. Renews the polling lease, so that it does not expire during a long turn. Does nothing if there is no
+ * lease, or if the caller is the shard's own thread. Any other caller is taken for the consumer that has the lease.
  */
 void shard_renew_lease(struct shard *s);
 /* Returns the address of a pointer in the shard that the executor uses for its own data. */

@@ -57,7 +57,7 @@ static bool diag_is_host(const uint32_t words[4], unsigned family, const struct 
     return family == AF_INET6 && !words[0] && !words[1] && words[2] == htonl(0xffff) && words[3] == wanted[0];
 }
 
-/* Does the connection use its address? A connection that is closing does not, if no process has it open. */
+/* Returns true if the connection uses its address. A closing connection that no process has open does not use it. */
 static bool diag_is_living(const struct inet_diag_msg *m)
 {
     switch (m->idiag_state) {

@@ -380,8 +380,8 @@ struct fabric_ops {
      *   EOPNOTSUPP  a read on a connection that allows no reads
      * Receives may be posted at any time. Before qp_post returns, a queued request may complete, and the consumer may
      * then close the queue pair. So the caller must have a reference on the queue pair until qp_post returns.
-     * Receives, and requests with RDMA_FLAG_DEFER, need no reference: the end of the queue pair waits until their post
-     * no longer accesses the queue pair.
+     * A post of a receive, or with RDMA_FLAG_DEFER, needs no reference: the queue pair is freed only when such a post
+     * no longer accesses it.
      */
     int (*qp_post)(struct fabric_qp *qp, const struct rdma_request *r);
     /*

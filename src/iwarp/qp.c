@@ -487,7 +487,7 @@ bool iw_qp_tx_is_clean(const struct iw_qp *qp)
     return qp->rest.len == 0 && qp->terminate_sent == qp->terminate_len;
 }
 
-/* Is a message partly sent or partly received, or a read in flight? Then the stream cannot go on after a flush. */
+/* Returns true if a flush ends the stream, because a message is partly sent or received, or a read is in flight. */
 static bool qp_flush_ends_stream(const struct iw_qp *qp)
 {
     uint32_t reads = qp->tx.reads - (qp->tx.rtr_read ? 1 : 0);

@@ -64,12 +64,13 @@ struct iw_srq_config {
     void *owner;
 };
 struct iw_srq *iw_srq_create(const struct iw_srq_config *c); /* NULL: no memory */
-/* No queue pair may use the shared queue any more. Drops its queued receives without a completion. */
+/* Drops the queued receives without a completion, and frees the queue. No queue pair may use the queue any more. */
 void iw_srq_destroy(struct iw_srq *srq);
 int iw_srq_post(struct iw_srq *srq, const struct rdma_request *r); /* posts a receive; returns what iw_qp_post does */
 /*
- * depth, threshold: 0 means unchanged. A new threshold arms the queue. If fewer receives than the threshold are
- * queued, `low` is called at once. Returns 0, EINVAL if depth is less than the number of queued receives, or ENOMEM.
+ * Sets depth and threshold. A value of 0 changes nothing. A new threshold arms the queue. If fewer receives than the
+ * threshold are queued, `low` is called at once. Returns 0, EINVAL if depth is less than the number of queued
+ * receives, or ENOMEM.
  */
 int iw_srq_modify(struct iw_srq *srq, uint32_t depth, uint32_t threshold);
 uint32_t iw_srq_posted(struct iw_srq *srq); /* the number of queued receives */
@@ -167,7 +168,7 @@ enum iw_end iw_qp_end(const struct iw_qp *qp);
 int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes);
 /* Was a request posted with RDMA_FLAG_DEFER since the last iw_qp_ring? Any thread. */
 bool iw_qp_has_deferred(struct iw_qp *qp);
-/* Ends the deferral of the requests that were posted. The caller then makes the owner call tx_want. Any thread. */
+/* Ends the deferral of the requests that were posted. The caller must then make the owner call tx_want. Any thread. */
 void iw_qp_ring(struct iw_qp *qp);
 /* Any thread; the values may be a moment old. iw_qp_posted and iw_qp_read_bytes are never reset. */
 uint32_t iw_qp_posted(const struct iw_qp *qp);      /* the number of initiator requests posted */
@@ -209,7 +210,10 @@ int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
 void iw_qp_tx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 /* Would tx_want return entries, or fail a request? */
 bool iw_qp_tx_has_work(const struct iw_qp *qp);
-/* Would another tx_want return 0, because the last one framed everything? To be called after tx_done for all bytes. */
+/*
+ * Returns true if the last tx_want framed everything that could be sent, so that another tx_want would return 0. To be
+ * called after tx_done, if the transport has taken all bytes.
+ */
 bool iw_qp_tx_framed_all(const struct iw_scratch *s);
 
 /*
@@ -233,16 +237,16 @@ enum iw_rx_stall {
 bool iw_qp_rx_is_partial(const struct iw_qp *qp); /* Is an FPDU or a message unfinished? */
 void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark);
 enum iw_rx_stall iw_rx_compare(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t min);
-/*
- * Are both marks in the same send, of which fewer than `min` bytes arrived meanwhile? Such a send occupies a receive.
- */
+/* Returns true if the two marks are in the same send, and fewer than `min` bytes of the send arrived between them. */
 bool iw_rx_send_stalls(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t min);
 /* Does an unfinished send occupy a receive of the shared receive queue? */
 bool iw_qp_has_partial_shared(const struct iw_qp *qp);
 
-/* Have all initiator requests completed, and is no message in progress and no FPDU half sent? */
+/* Returns true if all initiator requests have completed, no message is in progress, and no FPDU is half sent. */
 bool iw_qp_initiator_is_idle(const struct iw_qp *qp);
-/* Is no FPDU half sent, and no Terminate to be sent? Then the stream can be closed between FPDUs. */
+/*
+ * Returns true if no FPDU is half sent and no Terminate waits to be sent. Then the stream can be closed between FPDUs.
+ */
 bool iw_qp_tx_is_clean(const struct iw_qp *qp);
 
 /*

@@ -45,15 +45,15 @@
 enum {
     BUFFER_SIZE = 65552,     /* bytes; the largest FPDU has 2 + 65,535 + padding + 4 */
     STAGE_SIZE = 256 * 1024, /* bytes that one receive call stages at most */
-    SHORT_STAGE_SIZE = 2048, /* replaces STAGE_SIZE for a large FPDU without CRC, of which less is then copied */
+    SHORT_STAGE_SIZE = 2048, /* replaces STAGE_SIZE for a large FPDU without CRC, so that less of it is copied */
     MIN_LARGE_FPDU = 8192,   /* bytes; an FPDU of at least this size counts as large */
     MAX_SHORT_FPDUS = 4,     /* after so many short FPDUs in a row, no large FPDU is expected */
     MAX_PARTIAL = 128,       /* bytes of an incomplete FPDU that the queue pair stores without a buffer */
     MAX_SMALL_REST = 256,    /* bytes of the rest of a half-sent FPDU that the queue pair stores without a buffer */
     ARENA_SIZE = 800 * 1024, /* bytes for a batch's headers, trailers and copied payload; 12 FPDUs of 64 KiB fit */
     MAX_BATCH_FPDUS = 64,
-    MAX_BATCH_BYTES = 1024 * 1024, /* a batch ends with the FPDU by which the batch reaches this size */
-    MIN_EARLY = 24 * 1024,         /* a message's first batch ends after this size, if at least as many bytes remain */
+    MAX_BATCH_BYTES = 1024 * 1024, /* bytes; a batch that has reached this size gets no further FPDU */
+    MIN_EARLY = 24 * 1024,         /* bytes; size at which a message's first batch ends, if as many are left */
     MAX_COPY = 512,                /* a piece of payload up to this size is copied: an iovec entry would cost more */
     MAX_SPARE_BUFFERS = 8,         /* the most free buffers that a scratch stores */
     MAX_SPARE_STAGES = 2,          /* the most stages that a scratch stores in addition to the stage in use */
@@ -253,7 +253,7 @@ static inline void queue_prefetch(const struct queue *q, uint32_t position)
 
 static inline uint32_t queue_head(const struct queue *q)
 {
-    return atomic_load_explicit(&q->head, memory_order_relaxed); /* only the owner calls this, and writes head */
+    return atomic_load_explicit(&q->head, memory_order_relaxed); /* only the owner writes head and calls this */
 }
 
 static inline uint32_t queue_tail(const struct queue *q)

@@ -220,8 +220,8 @@ static void rx_note_fpdu(struct iw_qp *qp)
 }
 
 /*
- * Can finishing the segment end a registration? Then the caller must release its protections first, because
- * the registration's end waits until no thread protects the registration.
+ * Returns true if finishing the segment can end a registration. The caller must then release its protections first,
+ * because the end waits until no thread protects the registration.
  */
 static bool segment_ends_region(const struct iw_qp *qp, const struct ddp_header *h)
 {
@@ -276,7 +276,7 @@ static void rx_process_empty_fpdu(struct iw_qp *qp)
         rx_note_fpdu(qp);
 }
 
-/* Counts the FPDU as valid only after the check of the Read Request's contents. */
+/* Accepts a Read Request. The FPDU counts as valid only if the request's contents are valid. */
 static enum wire_error rx_process_read_request(struct iw_qp *qp, const uint8_t *payload)
 {
     enum wire_error error = reads_accept(qp, payload);

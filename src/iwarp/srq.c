@@ -172,8 +172,8 @@ static bool srq_pop(struct iw_srq *srq, struct entry *to)
 }
 
 /*
- * Does `h` begin the next send? Then a receive moves to the queue pair before the segment is validated, so that an
- * invalid segment fails that receive.
+ * Returns true if `h` begins the next send. A receive then moves to the queue pair before the segment is validated, so
+ * that an invalid segment fails that receive.
  */
 static bool srq_begins_message(const struct iw_qp *qp, const struct ddp_header *h)
 {

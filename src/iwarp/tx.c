@@ -142,9 +142,9 @@ static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 /* The source: the memory of the payload of the message in progress */
 
 /*
- * Sets source and source_len to the first piece of the range. `local`: the range is in a request's own SGE. The region
- * stays protected until another region is looked up. A region that the iovec references stays protected until the
- * batch ends.
+ * Looks up the range's first piece, and stores its address and length in source and source_len. `local` means that the
+ * range is in a request's own SGE. The region that contains the piece stays protected until the next lookup, or until
+ * the end of the batch if the iovec references the region.
  */
 static enum wire_error source_lookup(const struct iw_qp *qp, struct tx_batch *b, bool local, uint32_t stag, uint64_t to,
                                      uint32_t len)
@@ -388,8 +388,9 @@ static enum frame_result frame_short(struct iw_qp *qp, struct iw_scratch *s, str
 }
 
 /*
- * Should the beginning of a long message be sent before the rest is framed? The peer then processes the beginning while
- * this side sums and copies the rest. Once for each message is enough: afterwards the peer always has bytes to process.
+ * Returns true if the beginning of a long message is to be sent before the rest is framed. The peer then processes the
+ * beginning while this side sums and copies the rest. Once for each message is enough: afterwards the peer always has
+ * bytes to process.
  */
 static bool batch_ends_early(const struct tx_batch *b, uint32_t bytes_left)
 {

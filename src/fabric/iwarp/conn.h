@@ -97,7 +97,7 @@ struct fabric_conn {
     struct iw_startup *startup;
     struct iw_startup_result result;
     bool has_socket, streams, readable, blocked, shut, eof;
-    bool short_linger; /* the last frame rejects a valid request; a rejected peer sends nothing more */
+    bool short_linger; /* the last frame rejects a valid request, so SHORT_LINGER_MS limits the lingering */
     bool sent_all;     /* the queue pair has nothing that could be sent now */
     unsigned signals;
     enum iw_end end;

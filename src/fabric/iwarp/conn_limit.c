@@ -117,7 +117,7 @@ void limit_stop(struct fabric_conn *c)
 /*
  * Starts the time limit of the state. For a disconnect, the timer first fires after a part of the limit, and
  * limit_renew then measures the progress for the first time. Measuring here would cost each disconnect a system call,
- * but most disconnects end before the timer fires: a thousand disconnects at once take about 50 ms.
+ * but most disconnects end before the timer fires.
  */
 void limit_start(struct fabric_conn *c)
 {

@@ -74,7 +74,7 @@ static inline void liveness_received(struct fabric_conn *c)
 }
 /* If input has stalled since the mark, returns the reason to end the connection. Otherwise returns FABRIC_OK. */
 enum fabric_reason liveness_check(struct fabric_conn *c, const struct iw_rx_mark *since);
-/* Was a send partial at the mark `since`, and have too few of its bytes arrived after the mark? */
+/* Returns true if a send was partial at the mark `since`, and too few of its bytes have arrived after the mark. */
 bool liveness_send_stalls(struct fabric_conn *c, const struct iw_rx_mark *since);
 
 #endif

@@ -31,22 +31,25 @@ struct fabric_cq {
     struct rdma_completion *ring;
     uint32_t depth, head;
     enum fabric_arm armed;
-    /* Completions are numbered from 1. Each of these is the number of the last completion of that kind: */
-    uint64_t pushed, popped, notified, solicited, failed; /* notified: pushed before the last notification began */
-    uint32_t interval_us, moderation_count;               /* no moderation if interval_us is 0 or the count < 2 */
-    uint32_t min_interval_us;                             /* a minimum for interval_us */
-    bool is_delayed;                                      /* an arm is met, and moderation delays the notification */
-    uint64_t delays;                                      /* the number of delays that have begun */
-    uint64_t delayed_from; /* the last delay counts only completions with greater numbers */
+    /*
+     * Completions are numbered from 1. Each of these members is the number of the last completion of its kind.
+     * `notified` is the number of the last completion that was pushed before the last notification began.
+     */
+    uint64_t pushed, popped, notified, solicited, failed;
+    uint32_t interval_us, moderation_count; /* no moderation if interval_us is 0 or the count < 2 */
+    uint32_t min_interval_us;               /* a minimum for interval_us */
+    bool is_delayed;                        /* an arm is met, and moderation delays the notification */
+    uint64_t delays;                        /* the number of delays that have begun */
+    uint64_t delayed_from;                  /* the last delay counts only completions with greater numbers */
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
     struct delivery delivery;
     struct task update_timer;
     /* Only the thread that has the home shard's token uses these: */
     struct shard_timer timer;
-    uint64_t timer_delay;       /* the value of `delays` for which the timer was last set */
-    uint64_t timer_since;       /* the time when the timer was first set for the delay timer_delay */
-    uint32_t timer_interval_us; /* the value of interval_us for which the timer was last set */
+    uint64_t timer_delay;       /* the value of `delays` at the beginning of the delay that the timer ends */
+    uint64_t timer_since;       /* the time at which that delay's interval began */
+    uint32_t timer_interval_us; /* the interval for which the timer was last set */
 };
 
 static void cq_deliver(struct delivery *d);
@@ -300,10 +303,9 @@ static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
 }
 
 /*
- * Must this poll, which has read `found` completions, drive the shard? Yes, if it has read none. Yes also if
- * polls_left is 1, because waiting requests must not wait for a further poll. Otherwise no, even if the poll has
- * emptied the queue: the consumer then usually posts a request, which is transmitted together with the waiting
- * requests.
+ * Returns true if this poll, which has read `found` completions, must drive the shard. A poll that has read none must.
+ * The last poll that polls_left allows must too, because waiting requests must not wait for a further poll. Any other
+ * poll does not: its consumer usually posts a request next, which is then transmitted with the waiting requests.
  */
 static bool cq_poll_drives(struct fabric_cq *cq, int found)
 {
@@ -349,8 +351,8 @@ void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
 /* ---- moderation ---- */
 
 /*
- * Owner of the home shard. Sets the timer for the current delay, or stops it. The interval begins at the first call
- * for the delay.
+ * Called by the home shard's owner. Sets the timer for the current delay, or stops it. The first call for a delay
+ * begins the delay's interval.
  */
 static void cq_run_update_timer(struct task *task)
 {

@@ -76,9 +76,9 @@ static bool doorbell_fills_window(struct fabric_qp *qp, const struct doorbell_po
 }
 
 /*
- * A read, or a request behind a read, completes when the read's response has arrived. Any other request completes as
- * soon as TCP has taken it. So if transmitted requests have not completed, a read is in flight, and the consumer will
- * poll for its completion.
+ * Returns true for a read if more requests are in flight than wait, and the waiting reads ask for at most
+ * MAX_READ_BYTES. Only a read, or a request behind a read, is in flight for long: any other request completes as soon
+ * as TCP has taken it. So the consumer will poll for a read's completion.
  */
 static bool doorbell_follows_reads(struct fabric_qp *qp, const struct doorbell_post *post)
 {
@@ -93,8 +93,8 @@ static bool doorbell_follows_reads(struct fabric_qp *qp, const struct doorbell_p
 }
 
 /*
- * Counts a waiting request. Has the oldest waiting request waited for MAX_WAIT_NS? Reads the clock only for the first,
- * second, fourth, eighth ... waiting request, and returns false for the others.
+ * Counts a waiting request. Returns true if the oldest waiting request has waited for MAX_WAIT_NS. Reads the clock
+ * only for the first, second, fourth, eighth ... waiting request, and returns false for the others.
  */
 static bool doorbell_is_overdue(struct fabric_qp *qp)
 {

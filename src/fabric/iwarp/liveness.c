@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 enum {
-    MIN_SHARED_PROGRESS = 4 * 1024, /* replaces IWARP_MIN_PROGRESS for the much shorter srq_stall_ms */
+    MIN_SHARED_PROGRESS = 4 * 1024, /* bytes; less than IWARP_MIN_PROGRESS, because srq_stall_ms is a short time */
 };
 
 static void liveness_arm(struct fabric_conn *c)

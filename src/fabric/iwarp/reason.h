@@ -6,7 +6,7 @@
 #include "fabric/fabric.h"
 #include "iwarp/qp.h"
 
-/* Each of the first four maps the errno of one operation. Every errno has a reason. */
+/* Each of the first four functions maps the errno of one operation. Every errno has a reason. */
 enum fabric_reason iwarp_reason_reserve(int error);
 enum fabric_reason iwarp_reason_listen(int error); /* listening on a reserved address */
 enum fabric_reason iwarp_reason_connect(int error);

@@ -102,9 +102,9 @@ static void partial_remove(struct fabric_srq *srq, struct srq_partial *partial)
 }
 
 /*
- * Inserts a partial message. Does nothing if a check of the message is queued or running, because partial_check
- * inserts it afterwards. `was_checked` is true if partial_check is the caller. The next message in the list may need a
- * check then, even if `watch` or the timer is already active.
+ * Inserts a partial message at the end of the list. Does nothing if a check of the message is queued or running,
+ * because partial_check inserts it afterwards. If the queue is crowded, posts `watch`, unless `watch` or the timer is
+ * active. If partial_check is the caller (was_checked), posts `watch` even then.
  */
 static void partial_insert(struct fabric_srq *srq, struct srq_partial *partial, uint64_t now, bool was_checked)
 {

@@ -163,7 +163,7 @@ static size_t stream_segment(struct fabric_conn *c)
     return configured ? configured : c->fabric->net->ops->max_segment(&c->socket);
 }
 
-/* Called when output was blocked: the path's MTU may have become smaller. Reads the segment size again. */
+/* Reads the segment size again. Called when output was blocked, because the path's MTU may have become smaller. */
 void stream_resize(struct fabric_conn *c)
 {
     if (c->streams)
@@ -408,9 +408,9 @@ static void stream_watch_silence(struct fabric_conn *c)
 }
 
 /*
- * Does the peer need a nudge, because it has been silent since this side's first FPDU? A nudge is a zero-length RDMA
- * write. RFC 5041 requires the receiver to accept it, whatever the STag is. The write moves no data and completes
- * nothing: its only effect is that the peer reads its socket again. After this side's half-close no nudge is sent,
+ * Returns true if the peer may need a nudge, because it has been silent since this side's first FPDU. A nudge is a
+ * zero-length RDMA write, which makes the peer read its socket again. The write moves no data and completes nothing.
+ * RFC 5041 requires the receiver to accept it, whatever the STag is. After this side's half-close no nudge is sent,
  * because the peer may have closed its socket, and would answer with a reset.
  */
 bool stream_is_silent(const struct fabric_conn *c)
@@ -430,8 +430,8 @@ void stream_nudge(struct fabric_conn *c)
 /* ---- input and output ---- */
 
 /*
- * Has everything that was posted before the disconnect been sent and answered? In CLOSING, sent is enough, because the
- * peer has half-closed and answers no reads.
+ * Returns true if everything that was posted before the disconnect has been sent and answered. In CLOSING nothing must
+ * be answered, because the peer has half-closed and answers no reads.
  */
 static bool stream_is_drained(const struct fabric_conn *c)
 {
