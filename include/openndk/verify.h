@@ -60,9 +60,9 @@ typedef struct ondk_verify_config {
     uint32_t max_written;
     /*
      * After how many milliseconds a wait is a stall, at most 3600000; default 5000; 0: stalls are not reported, and the
-     * close of an adapter waits without a limit. A stall is a call that has not completed, or an object that nobody
-     * closes although the adapter's close waits for it. Each stall is reported once, by a thread of the library, with
-     * what it waits for.
+     * close of an adapter waits without a limit. A stall is a call or an initiator request that has not completed, an
+     * event that the consumer has not answered, or an object that nobody closes although the adapter's close waits for
+     * it. Each stall is reported once, by a thread of the library, with what it waits for.
      */
     uint32_t stall_ms;
     /*

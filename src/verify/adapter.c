@@ -171,6 +171,11 @@ static void adapter_free(struct proxy *p)
     logical_fini(proxy_logical_pages(p));
 }
 
+bool proxy_is_inherited(const struct proxy *p)
+{
+    return ((const struct adapter *)proxy_adapter(p))->generation != fork_generation();
+}
+
 NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine)
 {
     struct proxy *p = proxy_create(sizeof(struct adapter), NdkObjectTypeAdapter, &adapter_dispatch, NULL);

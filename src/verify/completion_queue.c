@@ -49,6 +49,7 @@ static VOID verify_cq_arm(NDK_CQ *pub, ULONG type)
         return;
     argument_check_arm(p, type);
     exclusive_begin(&((struct queue *)p)->exclusive[QUEUE_POLL], true);
+    atomic_fetch_add(&((struct queue *)p)->arms, 1);
     real->Dispatch->NdkArmCq(real, type);
 }
 
@@ -96,11 +97,19 @@ static const NDK_CQ_DISPATCH cq_dispatch = {
     .NdkGetCqResultsEx = verify_cq_get_results_ex,
 };
 
+/* A notification ends all calls of NdkArmCq before it, but it cannot be known which ones came after it. */
+static void cq_end_arm(struct queue *cq)
+{
+    if (atomic_fetch_sub(&cq->arms, 1) <= 0)
+        atomic_fetch_add(&cq->arms, 1);
+}
+
 static void cq_on_notification(PVOID proxy, NTSTATUS status)
 {
     struct proxy *p = proxy;
 
     call_set_completed(p);
+    cq_end_arm((struct queue *)p);
     exclusive_release(&((struct queue *)p)->exclusive[QUEUE_POLL]);
     PROXY_CALLBACK(p->adapter, "NdkCqNotificationCallback", p->notify.cq, p->context, status);
 }

@@ -4,6 +4,7 @@
 #include "verify/buffer.h"
 #include "verify/limits.h"
 #include "verify/post.h"
+#include "verify/stall.h"
 
 /* A list that is longer than the queue allows is not read, because the provider refuses the request. */
 static void post_set_length(const struct queue *q, int use, struct post *post)
@@ -24,6 +25,8 @@ void queue_begin_post(struct queue *q, int use, struct post *post)
         post_set_length(q, use, post);
     limits_check_post(q, use, post);
     posted_begin(&q->posted[use], post);
+    if (use == QUEUE_INITIATE)
+        stall_begin();
 }
 
 NTSTATUS queue_end_post(struct queue *q, int use, struct post *post, NTSTATUS status)

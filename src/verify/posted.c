@@ -192,15 +192,32 @@ static struct posted_record *posted_unused_record(struct posted *posted)
     return record;
 }
 
+/* Requires the lock. */
+static void posted_update_chain(struct posted *posted, const struct post *post)
+{
+    if (!(post->flags & NDK_OP_FLAG_DEFER)) {
+        atomic_store_explicit(&posted->chain.count, 0, memory_order_relaxed);
+        return;
+    }
+    atomic_fetch_add_explicit(&posted->chain.count, 1, memory_order_relaxed);
+    posted->chain.routine = post->routine;
+    posted->chain.by = post->by;
+    posted->chain.context = post->context;
+    posted->chain.posted_ms = posted_now_ms();
+}
+
 void posted_begin(struct posted *posted, struct post *post)
 {
     struct posted_record *record;
 
     post->passed = post->context;
-    if (!verify_on())
+    if (!verify_on()) {
+        atomic_store_explicit(&posted->chain.count, 0, memory_order_relaxed); /* the end of the chain may come now */
         return;
+    }
     spin_lock(&posted->lock);
     posted->posts++;
+    posted_update_chain(posted, post);
     post->before = posted->count;
     post->silent_before = posted->silent;
     record = posted->retired ? NULL : posted_unused_record(posted);
@@ -281,6 +298,8 @@ NTSTATUS posted_end(struct posted *posted, struct post *post, NTSTATUS status)
     struct posted_record *record = post->passed;
     struct posted_chunk *idle = NULL;
 
+    if (!NT_SUCCESS(status))
+        atomic_store_explicit(&posted->chain.count, 0, memory_order_relaxed);
     if (!post->place)
         return status;
     spin_lock(&posted->lock);
@@ -305,6 +324,7 @@ void posted_set_ended(struct posted *posted)
 
     spin_lock(&posted->lock);
     posted->ended = true;
+    atomic_store_explicit(&posted->chain.count, 0, memory_order_relaxed);
     TAILQ_FOREACH (record, &posted->outstanding, list) {
         if (!record_is_silent(record))
             continue;

@@ -43,6 +43,19 @@ struct posted_record {
 };
 TAILQ_HEAD(posted_list, posted_record);
 
+/*
+ * The requests with NDK_OP_FLAG_DEFER since the last request without it. A post that fails ends the chain, because the
+ * consumer must not go on then.
+ */
+struct posted_chain {
+    atomic_uint count; /* 0: no chain is open, and the other members have no meaning */
+    /* The latest request: */
+    const char *routine;
+    const void *by;
+    void *context;
+    uint64_t posted_ms;
+};
+
 /* The records of one queue. The lock guards everything after it. */
 struct posted {
     UINT32 privileged; /* the privileged token */
@@ -56,8 +69,9 @@ struct posted {
     unsigned used;          /* how many records of the newest chunk were ever used */
     unsigned count, silent; /* of the outstanding records: all, and those of silent requests */
     uint64_t posts;         /* the number of posts so far */
-    bool ended;             /* every request has ended; results of failed ones may still come */
-    bool retired;           /* the queue is closed */
+    struct posted_chain chain;
+    bool ended;   /* every request has ended; results of failed ones may still come */
+    bool retired; /* the queue is closed */
 };
 
 /* A post, as the consumer calls it. */

@@ -72,6 +72,8 @@ const char *proxy_type_name(const struct proxy *p);
 void proxy_set_report_object(const struct proxy *p);
 /* Returns the adapter of a proxy, which may be the proxy itself. */
 const struct proxy *proxy_adapter(const struct proxy *p);
+/* Returns true in a child of fork for an object of the parent. */
+bool proxy_is_inherited(const struct proxy *p);
 /* Returns what NdkQueryAdapterInfo of the proxy's adapter returned when the adapter was wrapped. */
 const NDK_ADAPTER_INFO *proxy_adapter_info(const struct proxy *p);
 /* Returns the logical addresses of the mappings of the proxy's adapter. */

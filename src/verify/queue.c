@@ -96,6 +96,7 @@ static struct queue *queue_remove_closed(struct queue *cq, int use, uint64_t clo
 
 uint64_t queue_poll_begin(struct queue *cq)
 {
+    atomic_store_explicit(&cq->polled_ms, posted_now_ms(), memory_order_relaxed);
     atomic_fetch_add(&cq->polls, 1);
     return atomic_load(&closed_pairs);
 }

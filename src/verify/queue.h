@@ -32,11 +32,15 @@ struct queue {
     struct queue *next[QUEUE_USES]; /* links in `pairs` of its completion queues */
     const void *connected_by; /* the connector that established a connection first, or NULL; under the proxies' lock */
     atomic_bool disconnected;
-    uint64_t closed_as; /* number in the order of closes, from 1; 0: not closed; under the proxies' lock */
+    uint64_t stalled_place; /* initiator requests up to this place are reported; under the lock of posted requests */
+    uint64_t stalled_chain; /* place of the last request of the chain that is reported; under the same lock */
+    uint64_t closed_as;     /* number in the order of closes, from 1; 0: not closed; under the proxies' lock */
     /* Only a completion queue uses these. */
     struct queue *pairs[QUEUE_USES]; /* under the proxies' lock */
     atomic_uint polls;               /* polls of this queue in progress */
     _Atomic uint64_t swept;          /* queue pairs whose closed_as <= swept have left `pairs` */
+    atomic_int arms;                 /* calls of NdkArmCq, without those that were notified; more than 1 is possible */
+    _Atomic uint64_t polled_ms;      /* time of the latest poll: see posted_now_ms */
     atomic_int users;                /* requests of its queue pairs whose results were not polled, silent ones too */
 };
 

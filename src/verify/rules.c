@@ -243,6 +243,18 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "A bitwise OR of flags which specifies the operations that are allowed. The following flags are "
                     "supported:",
         .advice = "Check the flag against the page. NDK_MR_FLAG_ and NDK_OP_FLAG_ have different values." },
+    [RULE_DEFER_OPEN] = { .name = "defer-open", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A chain of requests with NDK_OP_FLAG_DEFER ends with a request without it.",
+        .page = "ndkpi-deferred-processing-scheme",
+        .sentence = "The consumer guarantees that, in the absence of an inline failure, all initiator request "
+                    "chains will be terminated by an initiator request that does not set the NDK_OP_FLAG_DEFER flag.",
+        .advice = "Post the last request of the chain without NDK_OP_FLAG_DEFER, else none of them may start." },
+    [RULE_CQ_UNATTENDED] = { .name = "cq-unattended", .kind = RULE_ADVICE,
+        .text = "A completion queue is polled or armed while initiator requests are outstanding.",
+        .page = "nc-ndkpi-ndk_fn_create_cq",
+        .sentence = "The provider will not call NdkCqNotificationCallback unless the consumer arms the notification "
+                    "with the NdkArmCq (NDK_FN_ARM_CQ) function.",
+        .advice = "Poll until NdkGetCqResults returns 0, arm, then poll once more." },
     [RULE_LAM_RELEASED] = { .name = "ndk-lam-released", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A logical address mapping is released when all work requests that use it have completed.",
         .page = "nc-ndkpi-ndk_fn_release_lam",
@@ -411,8 +423,8 @@ const struct rule verify_rules[VERIFY_RULES] = {
     /* ---- Stalls ---- */
 
     [RULE_STALL] = { .name = "stall", .kind = RULE_ADVICE,
-        .text = "A call that does not complete for a long time (the option stall) is reported, with what it waits "
-                "for." },
+        .text = "A call or an initiator request that does not complete for a long time (the option stall) is "
+                "reported, with what it waits for." },
 };
 /* clang-format on */
 

@@ -43,11 +43,13 @@ enum verify_rule {
     RULE_INLINE_LIMIT,              /* p1 queue pair or adapter, p2 bytes, p3 limit */
     RULE_TRANSFER_LENGTH,           /* p1 queue pair or SRQ, p2 bytes, p3 limit */
     RULE_FLAGS_UNKNOWN,             /* p1 object, p2 flags, p3 flags that the call does not support */
-    RULE_LAM_RELEASED,             /* mapping released while a posted request uses it: p1 mapping, p2 logical address */
-    RULE_LAM_RELEASED_TWICE,       /* p1 mapping, p2 1 if the mapping was built before */
-    RULE_LAM_CHANGED,              /* p1 mapping, p2 AdapterContext, p3 the provider's value */
-    RULE_READ_SINK_RIGHT,          /* p1 queue pair, p2 SGE, p3 token, p4 region, or 0 for the privileged token */
-    RULE_LOCAL_WRITE_RIGHT,        /* p1 queue pair or SRQ, p2 SGE, p3 token, p4 region */
+    RULE_DEFER_OPEN,         /* p1 queue pair, p2 number of deferred requests, p3 RequestContext of the last one */
+    RULE_CQ_UNATTENDED,      /* p1 completion queue, p2 number of requests, p3 age of the oldest in ms */
+    RULE_LAM_RELEASED,       /* mapping released while a posted request uses it: p1 mapping, p2 logical address */
+    RULE_LAM_RELEASED_TWICE, /* p1 mapping, p2 1 if the mapping was built before */
+    RULE_LAM_CHANGED,        /* p1 mapping, p2 AdapterContext, p3 the provider's value */
+    RULE_READ_SINK_RIGHT,    /* p1 queue pair, p2 SGE, p3 token, p4 region, or 0 for the privileged token */
+    RULE_LOCAL_WRITE_RIGHT,  /* p1 queue pair or SRQ, p2 SGE, p3 token, p4 region */
     RULE_PRIVILEGED_TOKEN_VIRTUAL, /* p1 queue pair or SRQ, p2 SGE, p3 address, p4 length */
     RULE_PRIVILEGED_TOKEN_PEER,    /* p1 queue pair, p2 token */
     RULE_TOKEN_EARLY,              /* p1 region or window */

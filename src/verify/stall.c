@@ -22,6 +22,7 @@
 #include "verify/proxy.h"
 #include "verify/stall_call.h"
 #include "verify/stall_connector.h"
+#include "verify/stall_request.h"
 
 /* The doctor may be ended by a callback of its own, for example by a report callback that closes the last adapter. */
 struct doctor {
@@ -61,8 +62,9 @@ uint64_t stall_examine(uint64_t now)
         return UINT64_MAX;
     oldest = stall_examine_calls(now, limit);
     other = stall_examine_connectors(now, limit);
-    if (other < oldest)
-        oldest = other;
+    oldest = other < oldest ? other : oldest;
+    other = stall_examine_requests(now, limit);
+    oldest = other < oldest ? other : oldest;
     return oldest == UINT64_MAX ? oldest : oldest + limit;
 }
 

@@ -23,7 +23,7 @@
  *   tokens.h, region.h           tokens of memory, regions and windows, and the requests that make and end tokens
  *   logical.h, mdl_chain.h       logical addresses of mappings; MDL chains
  *   connector_phase.h            the phases of a connector, and the calls that are legal in each
- *   stall.h, stall_call.h        the thread that reports what waits for too long
+ *   stall.h, stall_*.h           the thread that reports what waits for too long
  *   objects_left.h               the wait of an adapter's close for objects that nobody closes
  *
  * The host is the program that the consumer runs in. The layer calls the host through the table in host.h. The host

@@ -138,7 +138,7 @@ static NTSTATUS fake_send(NDK_QP *qp, PVOID context, CONST NDK_SGE *sgl, ULONG s
 {
     (void)context, (void)sgl, (void)sges, (void)flags;
     fake_call(qp);
-    return STATUS_SUCCESS;
+    return fake.posted;
 }
 
 static NTSTATUS fake_send_and_invalidate(NDK_QP *qp, PVOID context, CONST NDK_SGE *sgl, ULONG sges, ULONG flags,

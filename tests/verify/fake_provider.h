@@ -19,6 +19,7 @@ struct fake_provider {
     const void *called;   /* the object of the latest call */
     void (*inside)(void); /* called in each call on a queue, before it returns; NULL: nothing */
     unsigned open;        /* objects that are not closed */
+    NTSTATUS posted;      /* what NdkSend returns */
     bool pend;            /* creates, closes and requests complete by fake_provider_complete */
     char address[32];     /* of the latest NdkCreateSharedEndpoint */
     NDK_FN_CREATE_COMPLETION created;

@@ -193,6 +193,62 @@ static void test_disconnect_ignored(void **state)
     report_says(r, "disconnect-ignored in NdkDisconnectEventCallback", "accepted from 127.0.0.1:");
 }
 
+static void post_send(ULONG flags)
+{
+    assert_int_equal(near.qp->Dispatch->NdkSend(near.qp, near.qp, NULL, 0, flags), STATUS_SUCCESS);
+}
+
+/* Connects, and posts receives. */
+static struct report *start_connected(void)
+{
+    struct report *r = start(HOUR_MS);
+
+    open_all();
+    establish();
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(far.qp->Dispatch->NdkReceive(far.qp, NULL, NULL, 0), STATUS_SUCCESS);
+    return r;
+}
+
+/* The request that ends the chain is posted too late. */
+static void test_defer_open(void **state)
+{
+    struct report *r = start_connected();
+
+    (void)state;
+    post_send(NDK_OP_FLAG_DEFER);
+    set_limit(1);
+    while (report_so_far(r) == 0)
+        sched_yield();
+    set_limit(HOUR_MS);
+    post_send(0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(next_result(&near).Status, STATUS_SUCCESS);
+    disconnect();
+    close_all();
+    report_says(r, "defer-open in NdkSend", "is the last one in a chain of 1");
+}
+
+/* Nobody polls or arms the completion queue before the limit, which is no breach. */
+static void test_cq_unattended(void **state)
+{
+    struct report *r = start_connected();
+    uint32_t advices = ondk_verify_advices();
+
+    (void)state;
+    post_send(0);
+    set_limit(1);
+    while (ondk_verify_advices() == advices)
+        sched_yield();
+    set_limit(HOUR_MS);
+    assert_int_equal(next_result(&near).Status, STATUS_SUCCESS);
+    disconnect();
+    close_all();
+    fflush(r->out);
+    assert_non_null(strstr(r->text, "*** NDK advice: cq-unattended in NdkSend"));
+    report_is_empty(r);
+}
+
 /* Calls that complete are no stalls. */
 static void test_nothing_stalls(void **state)
 {
@@ -213,7 +269,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_stalls), /* first, because the later tests leave objects */
         cmocka_unit_test(test_request_unanswered), cmocka_unit_test(test_connect_uncompleted),
-        cmocka_unit_test(test_disconnect_ignored), cmocka_unit_test(test_object_left),
+        cmocka_unit_test(test_disconnect_ignored), cmocka_unit_test(test_defer_open),
+        cmocka_unit_test(test_cq_unattended),      cmocka_unit_test(test_object_left),
         cmocka_unit_test(test_adapter_left),
     };
 

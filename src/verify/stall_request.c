@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reports initiator requests that are outstanding for long: see stall_request.h. If a chain of deferred requests is
+ * open, the report is about the chain. Otherwise, if the consumer neither polls the completion queue nor has armed it,
+ * the report is about the completion queue. Otherwise the peer or the network is slow, or the consumer was notified
+ * and has not polled: a stall.
+ */
+#include "verify/stall_request.h"
+
+#include "verify/queue.h"
+#include "verify/stall.h"
+
+enum { QUEUES_AT_ONCE = 16 };
+
+/* The requests of a queue pair that are due. */
+struct late {
+    struct queue *qp, *cq; /* each with a reference; cq may be NULL */
+    const char *routine;   /* of the oldest request, or of the latest request of the open chain */
+    const void *by, *context;
+    uint64_t posted_ms;
+    unsigned count; /* of the requests, or of the chain's requests */
+    bool has_open_chain;
+};
+
+static bool is_due(uint64_t posted_ms, uint64_t before, uint64_t *oldest)
+{
+    uint64_t posted_ns = posted_ms * STALL_NS_PER_MS;
+
+    if (posted_ns <= before)
+        return true;
+    if (posted_ns < *oldest)
+        *oldest = posted_ns;
+    return false;
+}
+
+/* Fills *late with the open chain if it is due. Requires the locks. */
+static void queue_collect_chain(struct queue *qp, uint64_t before, struct late *late, uint64_t *oldest)
+{
+    const struct posted *posted = &qp->posted[QUEUE_INITIATE];
+    const struct posted_chain *chain = &posted->chain;
+    unsigned count = atomic_load_explicit(&chain->count, memory_order_relaxed);
+
+    if (!count || qp->stalled_chain == posted->posts || !is_due(chain->posted_ms, before, oldest))
+        return;
+    late->routine = chain->routine;
+    late->by = chain->by;
+    late->context = chain->context;
+    late->posted_ms = chain->posted_ms;
+    late->count = count;
+    late->has_open_chain = true;
+    qp->stalled_chain = qp->stalled_place = posted->posts;
+}
+
+/* Fills *late with the outstanding requests that are due. Requires the locks. */
+static void queue_collect_outstanding(struct queue *qp, uint64_t before, struct late *late, uint64_t *oldest)
+{
+    const struct posted_record *r;
+
+    TAILQ_FOREACH (r, &qp->posted[QUEUE_INITIATE].outstanding, list) {
+        if (r->place <= qp->stalled_place || r->done || r->flags & NDK_OP_FLAG_SILENT_SUCCESS)
+            continue;
+        if (!is_due(r->posted_ms, before, oldest))
+            break; /* the later ones are not due either */
+        if (!late->count++) {
+            late->routine = r->routine;
+            late->by = r->by;
+            late->context = r->context;
+            late->posted_ms = r->posted_ms;
+        }
+        qp->stalled_place = r->place;
+    }
+}
+
+/* Copies the requests that are due, of at most QUEUES_AT_ONCE queue pairs: see pending_take_stalled. */
+static unsigned queues_collect_late(uint64_t before, struct late *out, uint64_t *oldest)
+{
+    unsigned n = 0;
+
+    *oldest = UINT64_MAX;
+    proxy_lock_all();
+    for (struct proxy *p = proxy_next_open(NULL); p && n < QUEUES_AT_ONCE; p = proxy_next_open(p)) {
+        struct queue *qp = (struct queue *)p;
+
+        if (p->type != NdkObjectTypeQp || atomic_load(&p->state) != PROXY_OPEN || proxy_is_inherited(p))
+            continue;
+        out[n] = (struct late){ .qp = qp, .cq = qp->cq[QUEUE_INITIATE] };
+        spin_lock(&qp->posted[QUEUE_INITIATE].lock);
+        if (!qp->posted[QUEUE_INITIATE].ended)
+            queue_collect_chain(qp, before, &out[n], oldest);
+        if (!qp->posted[QUEUE_INITIATE].ended && !out[n].has_open_chain)
+            queue_collect_outstanding(qp, before, &out[n], oldest);
+        spin_unlock(&qp->posted[QUEUE_INITIATE].lock);
+        if (!out[n].count)
+            continue;
+        proxy_ref(p);
+        if (out[n].cq)
+            proxy_ref(&out[n].cq->p);
+        n++;
+    }
+    proxy_unlock_all();
+    return n;
+}
+
+/* A poll soon after the post may have been too early for the result. */
+static bool cq_is_unattended(const struct queue *cq, const struct late *late, uint64_t age_ms)
+{
+    return cq && atomic_load(&cq->arms) == 0 && atomic_load(&cq->polled_ms) < late->posted_ms + age_ms / 2;
+}
+
+static void late_report(const struct late *late, uint64_t now)
+{
+    unsigned long long age_ms = now / STALL_NS_PER_MS - late->posted_ms;
+    struct stack call = {
+        .frames = { (void *)(uintptr_t)late->by }, .depth = 1, .is_trimmed = true, .entry = late->routine
+    };
+    struct breach breach = { .rule = &verify_rules[RULE_STALL], .routine = late->routine };
+    const void *qp = late->qp;
+
+    proxy_set_report_object(&late->qp->p);
+    if (late->has_open_chain) {
+        breach.rule = &verify_rules[RULE_DEFER_OPEN];
+        breach.parameters[0] = (uintptr_t)qp;
+        breach.parameters[1] = late->count;
+        breach.parameters[2] = (uintptr_t)late->context;
+        report_breach_at(&breach, &call,
+                         "this request, with RequestContext %p, is the last one in a chain of %u with "
+                         "NDK_OP_FLAG_DEFER, and for %llu ms no request has ended the chain",
+                         late->context, late->count, age_ms);
+    } else if (cq_is_unattended(late->cq, late, age_ms)) {
+        breach.rule = &verify_rules[RULE_CQ_UNATTENDED];
+        breach.parameters[0] = (uintptr_t)late->cq;
+        breach.parameters[1] = late->count;
+        breach.parameters[2] = age_ms;
+        report_breach_at(&breach, &call,
+                         "%u request(s), the first with RequestContext %p, for %llu ms: NDK_CQ %p is not polled, and "
+                         "not armed",
+                         late->count, late->context, age_ms, (const void *)late->cq);
+    } else {
+        report_breach_at(&breach, &call,
+                         "%u request(s), the first with RequestContext %p, for %llu ms: the peer has not answered, or "
+                         "the consumer has not polled the result",
+                         late->count, late->context, age_ms);
+    }
+}
+
+uint64_t stall_examine_requests(uint64_t now, uint64_t limit)
+{
+    struct late due[QUEUES_AT_ONCE];
+    uint64_t oldest;
+    unsigned n;
+
+    do {
+        n = queues_collect_late(now > limit ? now - limit : 0, due, &oldest);
+        for (unsigned i = 0; i < n; i++) {
+            late_report(&due[i], now);
+            if (due[i].cq)
+                proxy_unref(&due[i].cq->p);
+            proxy_unref(&due[i].qp->p);
+        }
+    } while (n == QUEUES_AT_ONCE);
+    return oldest;
+}
