@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measures how fast two processors exchange a cache line while other programs use them. Every 25 ms two pinned threads
- * bounce a cache line for about 20 us. Prints a line for each such round: the time (s, CLOCK_MONOTONIC) and the round
- * trip of the line (ns; 0 if there is only one processor). Omits a round if one of the threads starts too late.
+ * bounce a cache line for about 20 us. For each of these rounds, prints the time (s, CLOCK_MONOTONIC) and the round
+ * trip of the cache line (ns; 0 if there is only one processor). Omits a round if one of the threads starts too late.
  *   cores <seconds>
  */
 #ifndef _GNU_SOURCE
@@ -27,8 +27,8 @@ static _Alignas(128) _Atomic uint64_t ball; /* number of the round << 32 | bounc
 static uint64_t deadline;
 
 /*
- * Requests short time slices, so that the scheduler prefers this thread to threads that run longer. Kernels before 6.12
- * ignore the request, but prefer this thread anyway.
+ * Requests short time slices, so that the scheduler prefers this thread to threads that run longer. Kernels before
+ * 6.12 ignore the request.
  */
 static void cores_request_short_slices(void)
 {
@@ -87,7 +87,7 @@ static bool cores_bounce(uint64_t round, unsigned from, unsigned count)
     return true;
 }
 
-/* Prints the fastest of a few batches, because another program may have interrupted the slower ones. */
+/* Prints the round trip of the fastest batch. Another program may have interrupted the slower batches. */
 static void cores_measure(uint64_t round)
 {
     uint64_t fastest = UINT64_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The interface between the measurement in crowd.c and its carriers, crowd_ndk.c and crowd_tcp.c. */
+/* The interface between the measurement in crowd.c and the connections in crowd_ndk.c and crowd_tcp.c. */
 #ifndef BENCH_CROWD_H
 #define BENCH_CROWD_H
 

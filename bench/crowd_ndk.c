@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The connections of crowd.c over NDK. Receives have their connection as request context; sends have NULL. */
+/* The connections of crowd.c over NDK. The request context of a receive is its connection; that of a send is NULL. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>

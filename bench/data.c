@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the data path of NDK, of bare TCP, or of the floor (data_floor.c) between two processes. Prints one line of
- * JSON; drive.c describes the tests.
+ * Measures the data path of NDK, of bare TCP, or of iWARP's wire format alone (`floor`: see data_floor.c) between two
+ * processes. Prints one line of JSON. drive.c describes the tests.
  *   data ndk|tcp|floor <test> <size> <window> <burst> <seconds>
  */
 #include <semaphore.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The floor measures the minimal cost of the wire format: one connection that frames each message like iWARP (MPA,
- * DDP, RDMAP, CRC32c at both ends), receives into a staging area, verifies the checksum, and copies from the staging
- * area. The floor has no queues, registrations or locks. It has a second thread that only sleeps, because an
- * implementation with notifications needs a second thread. The floor checks only header fields that could make it
- * access other memory. Both ends poll. A single request is sent at once. A burst (requests that are posted with
- * `more`) is sent at the next poll, so that one call sends a whole window. One call also sends all answers to the
- * requests that one recv() returned.
+ * The floor: a link (link.h) with only the minimal cost of iWARP's wire format. It frames each message as iWARP does
+ * (MPA, DDP, RDMAP, CRC32c at both ends), receives into a staging area, verifies the checksum, and copies from the
+ * staging area. The floor has no queues, registrations or locks. It has a second thread that only sleeps, because an
+ * implementation with notifications needs a second thread. The floor checks a header field only if a wrong value could
+ * make the floor access wrong memory. Both ends poll. A single request is sent at once. A burst (requests that are
+ * posted with `more`) is sent at the next poll, so that one call sends a whole window. One call also sends all answers
+ * to the requests that one recv() returned.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The measurements over one connection, the same for NDK and for the libraries it is compared with. Prints one line of
+ * Measures one connection, in the same way for NDK and for the libraries that NDK is compared with. Prints one line of
  * JSON.
  *   <kind> <test> <size> <window> <burst> <seconds>
  * The result of these tests is half of a round trip:
@@ -122,8 +122,8 @@ static void drive_ping_pong(struct link *l, struct run *r)
 /* ---- writes in both directions ---- */
 
 /*
- * Waits until the peer has written a value other than `before`, and returns that value. A passive end yields
- * meanwhile, because the provider's threads need the same processor if the process is pinned.
+ * Waits until the peer has written a value other than `before`, and returns that value. A passive end does not poll
+ * completions. It yields the processor, because the provider's threads may be pinned to the same one.
  */
 static uint8_t link_await_write(struct link *l, uint8_t before, bool passive)
 {
@@ -144,7 +144,7 @@ static void link_write_value(struct link *l, uint8_t value)
     l->ops->post(l, LINK_WRITE, false);
 }
 
-/* The last byte of each write has a new value. In the last write that value is END. */
+/* Exchanges writes with the peer, one at a time. The last byte of a write has a new value, or END in the last one. */
 static void drive_write_pong(struct link *l, struct run *r)
 {
     bool passive = !strcmp(r->job->test, "passive") && !l->client, last = false;

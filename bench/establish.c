@@ -4,8 +4,8 @@
  * process. Requests and replies have 64 bytes of private data. Prints one line of JSON.
  *   establish ndk|ndk-waiting|tcp|tcp-owned|tcp-blocking <at a time> <seconds>
  * ndk continues inside the provider's callbacks. ndk-waiting continues in a thread of the consumer that sleeps between
- * callbacks. tcp uses epoll. tcp-owned also binds a name for each local address, as the provider does to reserve the
- * address. tcp-blocking uses blocking calls, one connection at a time.
+ * callbacks. tcp uses epoll. tcp-owned also reserves each local address by binding a Unix socket to a name, as the
+ * provider does. tcp-blocking uses blocking calls, one connection at a time.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,9 +7,9 @@
  * its connection need three descriptors. Therefore a process has at most LISTENERS listeners, and more listeners need
  * more processes.
  *
- * The memory of each process is measured as bytes allocated by malloc, and as resident bytes. The two queues of a
- * queue pair are measured separately: the memory of an unconnected queue pair of depth DEPTH, minus the memory of
- * one of depth 1. The rest of a queue pair counts as the connection's own memory.
+ * The memory of each process is measured as bytes allocated by malloc, and as resident bytes. The size of a queue
+ * pair's two queues is measured separately: the memory of an unconnected queue pair of depth DEPTH, minus the memory
+ * of a queue pair of depth 1. The rest of a queue pair counts as the connection's own memory.
  */
 #include <stdio.h>
 #include <stdlib.h>

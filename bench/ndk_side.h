@@ -29,7 +29,7 @@ struct ndk_conn {
     bool has_failed;
 };
 
-/* With the option `waiting`: a completion that waits until the thread of the side handles it. */
+/* A completion that the consumer's thread handles later (option `waiting`). */
 struct ndk_job {
     void (*run)(struct ndk_conn *c, NTSTATUS status);
     struct ndk_conn *conn;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the owner word (src/base/owner.h): acquire and release by one thread, the hand-over between two threads,
- * and how long a shard's thread takes to wake. The thread sleeps in epoll (woken by an eventfd), or on a futex during
- * a polling lease, when a consumer's polls serve the sockets. Prints medians in nanoseconds.
+ * Measures the owner token of a shard (src/base/owner.h): acquire and release by one thread, the hand-over between two
+ * threads, and how long the shard's thread takes to wake. The thread normally sleeps in epoll, woken by an eventfd.
+ * While a consumer's polls serve the sockets (a polling lease), it sleeps on a futex. Prints medians in nanoseconds.
  *
  * The two threads are pinned to two processors. Otherwise the scheduler would often place the woken thread on the
  * processor of the waking thread, which spins. The result would then be a time slice.
@@ -105,7 +105,10 @@ static void bench_alone(void)
     printf("acquire and release, alone            %10.1f ns\n", samples_median(ROUNDS));
 }
 
-/* A thread that acquires the owner word does the work, and repeats the work if the other thread rings the doorbell. */
+/*
+ * Tries to acquire the owner token PAIRS times. As the owner, increments the counter. If the other thread is the
+ * owner, rings the doorbell, so that the owner increments the counter again before it releases the token.
+ */
 static void *contend_thread(void *arg)
 {
     uint64_t *owned = arg;
@@ -140,7 +143,7 @@ static void bench_contended(void)
            samples_median(ROUNDS), 100.0 * (double)(contended_of[0] + contended_of[1]) / (2.0 * PAIRS * ROUNDS));
 }
 
-/* In a loop, acquires the owner word. Sleeps while another thread owns the word, as a shard's thread does. */
+/* Acquires the owner token again and again. Sleeps while another thread owns it, as a shard's thread does. */
 static void *handover_thread(void *arg)
 {
     (void)arg;
@@ -159,7 +162,7 @@ static void bench_wait_asleep(uint32_t kind)
 {
     while ((atomic_load(&o.word) & OWNER_SLEEP_MASK) != kind)
         (void)poll(NULL, 0, 1);
-    (void)poll(NULL, 0, 1); /* the thread has set the word, but may not sleep in the kernel yet */
+    (void)poll(NULL, 0, 1); /* the thread has changed o.word, but may not sleep in the kernel yet */
 }
 
 static void bench_handover(void)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bare TCP with the exchanges of an NDK establishment: bind to a port in 49152-65535, connect, accept, request, reply,
- * one ready byte, both half-closes, close. The tcp_side functions handle many connections at a time, with epoll and one
- * thread at each end. The tcp_blocking functions handle one connection at a time, with blocking calls.
+ * one byte instead of the ready-to-receive message, both half-closes, close. The tcp_side functions handle many
+ * connections at a time, with epoll and one thread at each end. The tcp_blocking functions handle one connection at a
+ * time, with blocking calls.
  */
 #ifndef BENCH_TCP_SIDE_H
 #define BENCH_TCP_SIDE_H

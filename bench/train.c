@@ -31,7 +31,7 @@ static struct pairs pairs;
 static sem_t over;
 static atomic_bool ending; /* set before the disconnects: from then on requests may be flushed */
 
-/* One end's numbers of completions. Receives have the end as request context; other requests have NULL. */
+/* One end's numbers of completions. The request context of a receive is the end; that of another request is NULL. */
 struct counts {
     unsigned long received, done;
 };
@@ -146,7 +146,7 @@ static void train_one_way(enum op op, size_t size, unsigned long total, unsigned
     for (unsigned i = 0; op == SEND && i < window; i++)
         train_receive(p);
     while (mine.done < total) {
-        /* At most `window` requests are in flight. A send also needs one of the `window` + `again` receives of p. */
+        /* At most `window` requests are in flight. A send also needs a receive: p has posted `window` + `again`. */
         unsigned long limit = (op == SEND && again < mine.done ? again : mine.done) + window;
         unsigned long end = posted + burst < limit ? posted + burst : limit;
 

@@ -178,7 +178,7 @@ static void close_object(struct end *end, NDK_FN_CLOSE_OBJECT close_function, ND
     finish(end, close_function(object, on_closed, end));
 }
 
-/* Creates a client's objects. Each line is in one request at a time: in a receive, or in the send of the answer. */
+/* Creates a client's objects. At any time each line is used by one request: a receive, or the send of the answer. */
 static bool open_end(struct end *end)
 {
     NTSTATUS status;

@@ -20,8 +20,8 @@ static bool connection_entry_is_of(const ondk_connection_t *entry, NDK_CONNECTOR
 }
 
 /*
- * Searches a copy of the library's list. The list is short: it has only the tool's own connections and connect
- * requests.
+ * Searches a copy of OpenNDK's list of connections. The list is short: it has only the tool's own connections and
+ * connect requests.
  */
 bool connection_entry_find(const struct consumer *c, ondk_connection_t *entry)
 {

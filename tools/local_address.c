@@ -109,7 +109,7 @@ bool local_address_explain(NTSTATUS status, const struct sockaddr_storage *a, ui
 {
     if (status == STATUS_INVALID_ADDRESS)
         return local_address_explain_foreign(a, if_index, text, size);
-    if (consumer_foreign_provider()) /* its addresses need not be those of sockets */
+    if (consumer_foreign_provider()) /* binding a socket shows nothing about another provider's addresses */
         return false;
     return status == STATUS_SHARING_VIOLATION && local_address_explain_taken(a, text, size);
 }

@@ -39,7 +39,8 @@ void print_failed(const char *step, NTSTATUS status);
 /*
  * Prints the step and status as print_failed does, and then the provider's reason and the advice for this reason. The
  * advice for the status is not printed, because it is less specific and may contradict the advice for the reason. If
- * reason is 0 or a code of a foreign provider, does what print_failed does, and then prints a foreign provider's code.
+ * reason is 0, does what print_failed does. If the provider is not OpenNDK, does what print_failed does, and then
+ * prints reason as a number.
  */
 void print_failed_for(const char *step, NTSTATUS status, uint32_t reason);
 /* Like print_failed, with the caller's own advice. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --provider, and the options that configure the provider. A tool parses such options into an ondk_config_t, whichever
- * provider it uses. OpenNDK then gets the whole configuration. A foreign provider gets the settings that options give,
- * one by one, by the names that ndkconform/provider.h lists.
+ * --provider, and the options that configure the provider. A tool parses these options into an ondk_config_t,
+ * whichever provider the tool uses. OpenNDK then gets the whole configuration. Another provider gets only the settings
+ * that options give, one by one, by the names that ndkconform/provider.h lists.
  */
 #ifndef TOOLS_PROVIDER_OPTIONS_H
 #define TOOLS_PROVIDER_OPTIONS_H
@@ -31,16 +31,16 @@
 void provider_options_init(ondk_config_t *config);
 /*
  * Must be called after the options are parsed. If `module` is not NULL, loads it, and applies the given settings of
- * *config to it. Otherwise completes *config with OpenNDK's defaults and the environment. Returns false, with one line in
- * error, if the module cannot be used, or does not support a setting.
+ * *config to it. Otherwise completes *config with OpenNDK's defaults and the environment. If the module cannot be
+ * used, or does not support a setting, returns false and writes one line to `error`.
  */
 bool provider_options_load(const char *module, ondk_config_t *config, char *error, size_t size);
-/* Configures OpenNDK. Does nothing if the provider is foreign. */
+/* Configures OpenNDK. Does nothing if the provider is not OpenNDK. */
 NTSTATUS provider_options_configure(const ondk_config_t *config);
 
-/* If the provider is foreign, prints a line with its name, version and module. Otherwise does nothing. */
+/* Prints a line with the provider's name, version and module. Prints nothing if the provider is OpenNDK. */
 void provider_options_print(void);
-/* If the provider is foreign, adds the same as the member "provider" of *object. Otherwise does nothing. */
+/* Adds the member "provider" with the same three texts to *object. Adds nothing if the provider is OpenNDK. */
 void provider_options_add(json_t *object);
 
 #endif

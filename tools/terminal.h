@@ -20,12 +20,15 @@ const char *terminal_style(FILE *stream, enum terminal_style style);
  */
 void progress_show(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /*
- * For a call that blocks. Until progress_end, shows the text and the seconds since progress_begin on the line of
- * progress, once a second, beginning after two seconds.
+ * Must be called before a call that blocks. Updates the line of progress once a second, from two seconds after
+ * progress_begin until progress_end. The line has the text and the seconds since progress_begin.
  */
 void progress_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void progress_end(void);
-/* Removes the line of progress. Must be called before other output to a terminal, and at the end. For any thread. */
+/*
+ * Removes the line of progress. Must be called before other output to a terminal, and at the end. May be called by any
+ * thread.
+ */
 void progress_clear(void);
 
 #endif

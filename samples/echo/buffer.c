@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that an adapter uses. It is released in the reverse order of its creation: the region, the mapping, the MDL,
- * and last the memory itself, which the adapter can access until then. All functions except EchoBufferRegister and
- * EchoBufferSge need PASSIVE_LEVEL.
+ * Memory that an adapter uses. The memory is freed after its region, mapping and MDL, because the adapter can access
+ * the memory through them. All functions except EchoBufferRegister and EchoBufferSge need PASSIVE_LEVEL.
  */
 #include "echo.h"
 
@@ -89,8 +88,8 @@ NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD 
 
 /*
  * Posts a fast registration of the whole memory. The request is silent and has no context, so only a failure has a
- * result. After a failure the later requests of the queue pair fail, too. The base address is the memory's own virtual
- * address. Its offset in the page is therefore FBO, as NdkFastRegister requires.
+ * result. After a failure the later requests of the queue pair fail, too. NdkFastRegister requires a base address
+ * whose offset in its page is FBO. The memory's own virtual address has this offset.
  */
 NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags)
 {

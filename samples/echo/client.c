@@ -100,7 +100,7 @@ static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result, BOOLEAN Answer
 
     limit.QuadPart = -10000000LL * CLIENT_SECONDS;
     for (;;) {
-        LONG failure = InterlockedCompareExchange(&Client->Failure, 0, 0); /* read first: results precede a failure */
+        LONG failure = InterlockedCompareExchange(&Client->Failure, 0, 0); /* read first, so that no result is lost */
 
         if (Client->Cq->Dispatch->NdkGetCqResultsEx(Client->Cq, Result, 1))
             return Result->Status;
@@ -134,7 +134,10 @@ static NTSTATUS PostRound(CLIENT *Client, ULONG Length)
     return status;
 }
 
-/* Waits for the results of send and receive, in any order. The peer is not trusted, so its answer is checked. */
+/*
+ * Posts the requests of a round, and waits for the results of send and receive, in any order. Checks the answer,
+ * because the peer is not trusted.
+ */
 static NTSTATUS Round(CLIENT *Client, ULONG Length)
 {
     const ECHO_BULK *answer = (const ECHO_BULK *)(Client->Messages.Data + ECHO_MAX_MESSAGE);

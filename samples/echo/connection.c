@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One client's connection, from its request until it is freed. Two invariants: Nothing is posted to a queue pair, and
- * no function of a connector is called, when its close may have begun. The memory of a connection outlives every
- * callback and every result that refers to the connection.
+ * One client's connection, from its request until it is freed. Two invariants: A queue pair gets no request, and a
+ * connector gets no call, after its close may have begun. The memory of a connection outlives every callback and every
+ * result that refers to the connection.
  *
  * Three states, changed and read only with Service->Lock held:
  *
@@ -21,14 +21,14 @@
  *   ConnectionAccept      queued by EchoConnectEvent. Creates queue pair and buffer, calls NdkAccept.
  *   ConnectionDisconnect  queued when both references are released: one by ConnectionEnd, one after NdkAccept has
  *                         returned. Calls NdkDisconnect if NdkAccept has succeeded. Does not wait for the client.
- *   ConnectionClose       queued when NdkDisconnect completes. Closes and frees; nothing uses the connection after it.
+ *   ConnectionClose       queued when NdkDisconnect completes. Closes and frees the connection.
  *
  * ConnectionClose waits for each step before the next one:
  *
  *   1. NdkCloseConnector cancels NdkAccept if that is pending. When the close has completed, no callback with the
  *      connection as context runs or will run.
- *   2. The results so far are read. NdkDisconnect has flushed the queue pair. An adapter may discard the results of a
- *      queue pair that is closed, and with them receives of the shared queue.
+ *   2. The results so far are read. NdkDisconnect has flushed the queue pair. An adapter may discard unread results
+ *      when the queue pair is closed, and the slots of these results would be lost.
  *   3. NdkCloseQp ends the remaining requests. When the close has completed, no request uses a buffer.
  *   4. The last results are read. No result refers to the connection any more.
  *   5. The buffer and the connection are freed, and Service->Alive is released.
@@ -289,7 +289,7 @@ static VOID ConnectionDisconnected(PVOID Context)
     KeReleaseSpinLock(&service->Lock, irql);
 }
 
-/* Completion of NdkAccept. The connection may have ended meanwhile. */
+/* Handles the completion of NdkAccept. The connection may have ended before. */
 static VOID ConnectionAccepted(PVOID Context, NTSTATUS Status)
 {
     ECHO_CONNECTION *connection = Context;

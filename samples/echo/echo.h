@@ -70,9 +70,9 @@ typedef struct _ECHO_BUFFER {
     NDK_LOGICAL_ADDRESS_MAPPING *Lam; /* only for fast registration */
     ULONG Offset;
 } ECHO_BUFFER;
-/* Registers the memory at once, for requests of this driver. */
+/* Allocates memory and registers it at once, for requests of this driver. */
 NTSTATUS EchoBufferCreate(ECHO_BUFFER *Buffer, NDK_PD *Pd, ULONG Length);
-/* Prepares the memory for fast registration. EchoBufferRegister then posts the registration to a queue pair. */
+/* Allocates memory and prepares its fast registration, which EchoBufferRegister posts to a queue pair. */
 NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD *Pd, ULONG Length, BOOLEAN Remote);
 NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags);
 /* Deletes the buffer, even if it was created only partly. The queue pair that used the buffer must be closed. */

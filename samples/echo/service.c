@@ -11,8 +11,8 @@
  * receives. A service for clients that do not trust each other gives each queue pair receives of its own.
  *
  * EchoServiceStop ends the connections and waits until the last one is closed. Then it closes the other objects, each
- * before the objects that it depends on. A notification may still run at that time, but does not use the completion
- * queue any more if CqClosing is set.
+ * before the objects that it depends on. A notification may still run at that time. If CqClosing is set, it does not
+ * use the completion queue.
  */
 #include "echo.h"
 

@@ -79,8 +79,8 @@ static void adapter_write_speed(const struct adapter *a, char *text, size_t room
 }
 
 /*
- * Returns the name of the profile. Returns NULL if the provider is foreign and --profile is not given, because the
- * environment configures only OpenNDK.
+ * Returns the name of the profile. If --profile is not given and the provider is not OpenNDK, returns NULL, because
+ * the environment configures only OpenNDK.
  */
 static const char *ndkinfo_profile(const struct options *o)
 {

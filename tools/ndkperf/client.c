@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The client: warms up, measures each size, and requests the server's results. The client's requests to the server are
- * called orders (wire.h). At most one order is unanswered at a time, so client_request first waits for the answer to an
- * earlier ORDER_SAMPLE.
+ * called orders (wire.h). At most one order is unanswered at a time. Therefore client_request first waits for the
+ * answer to an earlier ORDER_SAMPLE.
  */
 #include "client.h"
 

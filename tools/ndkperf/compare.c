@@ -54,7 +54,7 @@ struct compare {
     const char *html;
     double threshold; /* per cent */
     json_t *rows, *differences;
-    unsigned compared, deciding, worse, missing; /* numbers of values; all but `compared` count deciding values */
+    unsigned compared, deciding, worse, missing; /* all but `compared` count only values that decide the exit code */
 };
 
 /* ---- the command line ---- */

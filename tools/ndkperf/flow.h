@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles messages and completions of a lane (a measured queue pair). Verifies and answers messages. Empty messages
- * are credits or flushes. An end sends a credit after every `window` / 4 received sends. The sender has at most
- * `window` sends without credit, so each send finds a posted receive. An end sends a flush after the last message of a
- * run. With --check, an end sends a flush after the last message of each window. The flush shows that all messages
- * have arrived. To an end that posts sends, an empty message is a credit; to any other end it is a flush.
+ * Handles messages and completions of a lane (a measured queue pair). Verifies and answers messages. An empty message
+ * is a credit if its receiver posts sends, and a flush if its receiver posts no sends.
+ *   credit   sent after every `window` / 4 received sends. At most `window` sends have no credit yet, so each send
+ *            finds a posted receive.
+ *   flush    sent after the last message of a run, or with --check after the last message of each window. It shows
+ *            that all messages have arrived.
  */
 #ifndef NDKPERF_FLOW_H
 #define NDKPERF_FLOW_H

@@ -79,7 +79,7 @@ struct perftest {
     uint32_t remote_token;
     char peer_version[17];
     bool is_peer_openndk;
-    bool is_crc_known; /* false before the data connection is established, and with a foreign provider */
+    bool is_crc_known; /* false before the data connection is established, and if the provider is not OpenNDK */
     bool has_crc;      /* the connection of the data uses the CRC */
     double seconds;    /* duration of the data transfer */
     struct times times;

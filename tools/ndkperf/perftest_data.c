@@ -75,7 +75,7 @@ static bool data_wait_memory(struct perftest *p, bool (*is_satisfied)(const stru
     }
 }
 
-/* Returns whether the receiver has a receive for one more send. `sent` is the number of sends posted before. */
+/* Returns whether one more send may be posted after `sent` sends. One receive of the peer always stays unused. */
 static bool data_has_credit(const struct perftest *p, uint32_t sent)
 {
     const uint32_t *count = (const uint32_t *)(void *)p->credit.memory;

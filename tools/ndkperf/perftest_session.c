@@ -22,7 +22,7 @@
 enum {
     ADDRESS_SIZE = 56,
     OWN_SPREAD = 4096,  /* the area in which perftest places small messages: a page */
-    CONNECT_TRIES = 50, /* a server may announce the data connection shortly before it listens */
+    CONNECT_TRIES = 50, /* attempts, because a server may announce the data connection before it listens */
     TRY_MS = 100,
     SLEEP_MS = 200, /* the longest sleep between two checks for Ctrl-C */
     READ_LIMIT = 16,

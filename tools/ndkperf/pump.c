@@ -56,7 +56,7 @@ static bool pump_post_bursts(struct session *s, struct lane *l)
         room = credit;
     for (;;) {
         uint64_t burst = s->pump.burst;
-        if (burst > s->window / 2) /* a burst of a whole window might never fit: some sends may wait for a credit */
+        if (burst > s->window / 2) /* a whole window may never be free, because a credit is for several sends */
             burst = s->window / 2 ? s->window / 2 : 1;
         if (burst > left)
             burst = left;

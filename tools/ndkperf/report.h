@@ -18,8 +18,8 @@ void report_begin(const struct session *s);
 void report_interval(const struct session *s, const struct interval *i);
 void report_result(const struct session *s, const struct result *r);
 /*
- * Writes and closes the files. If there is no memory for the JSON object, prints a message and returns false.
- * print_close reports whether the output was written.
+ * Writes and closes the files. If there is no memory for the JSON object, prints a message and returns false. A failed
+ * write makes print_close return false.
  */
 bool report_end(const struct session *s);
 

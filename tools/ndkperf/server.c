@@ -23,7 +23,7 @@ struct server {
     struct outcome outcome;
     struct meter meter;
     uint64_t cpu_from, flushes, messages;
-    uint64_t pumped_at; /* when all requests of this end in the run (--check: in the lap) had completed; 0: not yet */
+    uint64_t pumped_at; /* time when this end's last request of the run (--check: of the lap) completed; 0: not yet */
     uint64_t live_at;
     double live_traffic, run_traffic; /* server_traffic() at the last live line, and at the start of the run */
     uint32_t turn;                    /* write latency: the queue pair on which the client writes next */
@@ -37,7 +37,7 @@ static struct server *server_from(struct session *s)
     return s->role;
 }
 
-/* Returns the bytes that the adapter has transferred, or 0 if the provider is foreign. */
+/* Returns the bytes that the adapter has transferred, or 0 if the provider is not OpenNDK. */
 static double server_traffic(const struct session *s)
 {
     ondk_counters_t n;
@@ -242,8 +242,8 @@ static bool server_handle_order(struct server *v)
 /* ---- progress ---- */
 
 /*
- * Shows the adapter's traffic, because the peer's writes and reads have no completions at this end. Shows nothing if the
- * provider is foreign.
+ * Shows the adapter's traffic, because the peer's writes and reads have no completions at this end. Shows nothing if
+ * the provider is not OpenNDK.
  */
 static void server_show_live(struct server *v, uint64_t now)
 {

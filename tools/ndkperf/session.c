@@ -113,7 +113,7 @@ enum { MAX_CREDITS = 7 };
 
 /*
  * Returns how many receives a queue pair needs for empty messages, in addition to the window: one for a flush, and
- * with `both` one for each credit in flight.
+ * with --bidirectional (`both`) one for each credit in flight.
  */
 static uint32_t session_spare(uint32_t window, bool both)
 {
@@ -351,9 +351,9 @@ static unsigned session_poll_control(struct session *s)
 }
 
 /*
- * Returns whether the adapter has transferred bytes in the last tenth of a second. If so, this end continues to poll.
- * The peer's reads and writes have no completions at this end, but are faster while this end polls. Returns false for a
- * foreign adapter.
+ * Returns whether the adapter has transferred bytes in the last tenth of a second. If so, the caller continues to
+ * poll. The peer's reads and writes have no completions at this end, but are faster while this end polls. Returns
+ * false if the provider is not OpenNDK.
  */
 static bool session_has_traffic(struct session *s, uint64_t now)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ndkperf's protocol. The first connection is for control; each further connection is a lane, which is a measured queue
- * pair. Each connection begins with private data: a hello in the connect, and an answer in the accept or reject. Hello
- * and answer are shorter than 56 bytes, because some adapters allow no more private data. Then the client sends orders
- * of 64 bytes on the control connection, one at a time. The server returns an outcome for each order. All numbers are
- * big-endian. Magic and version have the same place in every version, so that an end can name the version of a refused
- * peer.
+ * pair. Each connection begins with private data: a hello in the connect, and an answer in the accept or reject. Each
+ * has 40 bytes; some adapters allow at most 56 bytes. Then the client sends orders of 64 bytes on the control
+ * connection, one at a time. The server returns an outcome for each order. All numbers are big-endian. Magic and
+ * version have the same place in every version, so that an end can name the version of a refused peer.
  */
 #ifndef NDKPERF_WIRE_H
 #define NDKPERF_WIRE_H

@@ -13,7 +13,7 @@
 #include "provider_options.h"
 #include "rping.h"
 
-/* The default time limit of an answer. It is above unacked_ms: if the peer's host is silent, TCP gives up earlier. */
+/* The default time limit of an answer. TCP ends the connection to a silent host earlier, after unacked_ms. */
 enum { DEFAULT_STEP_MS = 40000 };
 
 static bool options_parse_hex(const char *text, uint8_t *bytes, uint32_t room, uint32_t *len)

@@ -110,8 +110,8 @@ int roles_report_problem(const char *step, const char *text, json_t *result)
 }
 
 /*
- * Reports that an answer did not arrive within step_ms. If unacked_ms is shorter, the peer's host has acknowledged the
- * ping: without acknowledgement, TCP would have ended the connection after unacked_ms.
+ * Reports that an answer did not arrive within step_ms. TCP ends a connection whose data is not acknowledged for
+ * unacked_ms. If that time is shorter than step_ms, the peer's host has therefore acknowledged the ping.
  */
 static int roles_report_gave_up(const struct options *o, const struct rping *r, json_t *result)
 {

@@ -234,8 +234,8 @@ static bool rping_server_ping(struct rping *r, const struct message *from)
 
 /*
  * Returns whether a ping failed because the client disconnected, after at least one whole ping. This is no failure of
- * the server, because an rping client that is interrupted disconnects within a ping. A foreign provider does not report
- * why a connection ended, so there any end of the connection counts as the client's disconnect.
+ * the server, because an interrupted rping client disconnects within a ping. Only OpenNDK reports why a connection
+ * ended. With another provider, any end of the connection counts as the client's disconnect.
  */
 static bool rping_client_has_left(struct rping *r)
 {

@@ -10,7 +10,7 @@
  *   before the request is sent       the call is repeated until the request's thread has returned
  *   before a cancel routine is set   the driver finds Cancel set after it has set the routine
  *   with a cancel routine set        IoCancelIrp calls the routine, which completes the IRP
- *   while the driver completes it    either the driver or IoCancelIrp gets the routine: both exchange the pointer
+ *   while the driver completes it    only one of IoCancelIrp and the driver gets the routine, by an atomic exchange
  *   after the completion             a reference keeps the IRP's memory, and no routine is set
  */
 #include "ioctl.h"

@@ -252,8 +252,8 @@ static bool ndkrun_send_commands(const struct options *o)
 }
 
 /*
- * Returns true if nothing leaked and no rule was broken. If verification is on, the unload of a driver reports the driver's
- * leaks, and counts them as a broken rule.
+ * Returns true if nothing leaked and no rule was broken. If verification is on, the unload of a driver reports the
+ * driver's leaks, and counts them as a broken rule.
  */
 static bool ndkrun_is_clean(const struct options *o, struct summary *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The NDK provider of --provider: see provider.h. The kernel's library verifies the provider's consumers. */
+/* The NDK provider of --provider: see provider.h. */
 #include "provider.h"
 
 #include "consumer/provider_module.h"

@@ -8,12 +8,13 @@
 #include <stdio.h>
 
 /*
- * Loads the module, so that drivers get the adapters of its provider, and prints its name to `out`. Prints the reason to
- * standard error and returns false if the module cannot be used. Must be called before the first driver is loaded.
+ * Loads a module, and prints its provider's name to `out`. Drivers then get the adapters of this provider. If the
+ * module cannot be used, prints the reason to standard error and returns false. Must be called before the first driver
+ * is loaded.
  */
 bool provider_load(const char *module, FILE *out);
 
-/* Adds the provider that provider_load has loaded as the member "provider". Does nothing if there is none. */
+/* Adds the member "provider", which describes the loaded provider. Does nothing if provider_load has loaded none. */
 void provider_add(json_t *object);
 
 #endif

@@ -13,7 +13,7 @@
 enum { MAX_KEY = 1024, MAX_DATA = 4096 };
 enum { REG_TEXT = 1, REG_EXPAND = 2, REG_BYTES = 3, REG_NUMBER = 4, REG_TEXTS = 7, REG_WIDE_NUMBER = 11 };
 
-/* Writes the key of a driver's service, whose name is the driver's file name without extension, as in ondk_wdk_load. */
+/* Writes the registry key of a driver's service to `key`. The service has the driver's file name without extension. */
 static void registry_service_key(const char *driver, char *key, size_t room)
 {
     const char *base = strrchr(driver, '/'), *dot;

@@ -333,8 +333,8 @@ static void search_report(struct search *s, const struct member *m, const char *
 }
 
 /*
- * Returns whether s->found has the namespace already. A namespace in which several users have processes comes up once
- * for each of these users.
+ * Returns whether s->found has the namespace already. If several users have processes in a namespace, the search tries
+ * the namespace once for each of them.
  */
 static bool search_has(const struct search *s, ino_t inode)
 {
@@ -359,7 +359,10 @@ static size_t search_sockets_left(const struct search *s, uid_t uid)
     return left < MAX_USER_SOCKETS - used ? left : MAX_USER_SOCKETS - used;
 }
 
-/* If this user is root, replaces the names by those of sock_diag, which have user ids of ndkstat's user namespace. */
+/*
+ * If this user is root, replaces the names by those that sock_diag reports. The reported names have user ids, which
+ * are valid in ndkstat's user namespace.
+ */
 static void netns_read_users(struct netns *n, int netlink)
 {
     size_t count = 0;

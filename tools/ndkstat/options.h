@@ -17,7 +17,7 @@ struct options {
     bool verbose, json, csv, watch, here;
     uint32_t pid, rounds; /* pid 0: all processes; rounds 0: no end */
     double seconds;
-    /* Filters: the states, and an address that a local or a foreign address must match. */
+    /* The filters: states, and an address that an object's local or foreign address must match. */
     char states_text[MAX_STATES_TEXT];
     const char *states[MAX_STATES];
     unsigned n_states;

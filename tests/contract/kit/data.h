@@ -63,7 +63,7 @@ void data_wait_delivered(struct kit_side *s, const struct kit_side *other);
 /* Waits for the disconnect callback, and checks that nothing can be posted any more. */
 void data_check_ended(struct kit_side *s);
 
-/* Calls run() twice, first with CRC and then without. FPDUs have at most 512 bytes, so a message has many segments. */
+/* Calls run() twice: with CRC, then without. Limits FPDUs to 512 bytes, so that a message has many segments. */
 void data_run_segmented(void (*run)(void));
 
 /* ---- how many notifications of the passive side's completion queue have run ---- */
