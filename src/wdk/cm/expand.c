@@ -27,7 +27,7 @@ static struct piece registry_find_variable(const WCHAR *environment, const WCHAR
 }
 
 /*
- * Expands the first part of the text: a %NAME% of an existing variable, or otherwise one unit. Sets *piece to the
+ * Expands the first part of the text, which is the %NAME% of an existing variable or else one unit. Sets *piece to the
  * result, and returns the length of the part.
  */
 static size_t registry_expand_next(const WCHAR *text, size_t units, const WCHAR *environment, struct piece *piece)

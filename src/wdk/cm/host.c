@@ -75,8 +75,8 @@ static int registry_host_fail(const char *key, NTSTATUS status)
 }
 
 /*
- * Sets or removes a value. If the value is to be set and the key does not exist, creates the key. If name is NULL, only
- * creates the key. Removing a value that does not exist is no error.
+ * Sets or removes a value. Setting a value creates a key that does not exist. If name is NULL, only creates the key.
+ * Removing a value that does not exist is no error.
  */
 static int registry_host_change(const char *key, const char *name, bool remove, uint32_t type, const void *data,
                                 uint32_t size)
@@ -107,9 +107,8 @@ int ondk_wdk_registry_set(const char *key, const char *name, uint32_t type, cons
 }
 
 /*
- * Sets a string or a list. For a list, `length` includes the terminator of each string, but not the terminator of the
- * list. For a single string, `length` does not include the terminator. This function adds the terminator that is
- * missing.
+ * Sets a string or a list. For a list, `length` includes the terminator of each string. This function adds one more
+ * terminator: the end of the list, or the end of a single string.
  */
 int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type, const char *text, uint32_t length)
 {

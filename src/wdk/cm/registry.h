@@ -38,7 +38,7 @@ void registry_unlock(void);
 enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL };
 
 /*
- * Opens a path relative to `from`, or, if `from` is NULL, a path that begins with \Registry. Returns the key with a
+ * Opens a path relative to `from`. If `from` is NULL, the path must begin with \Registry. Returns the key with a
  * reference. On failure returns NULL and stores the reason in *status. *made receives whether a key was created;
  * `made` may be NULL.
  */
@@ -53,10 +53,10 @@ NTSTATUS registry_remove_value(struct registry_key *key, PCUNICODE_STRING name);
 NTSTATUS registry_remove(struct registry_key *key);
 
 /*
- * Replaces each %NAME% in the text by its value in `environment`, which has terminated NAME=value strings and an empty
- * string at the end. If `environment` is NULL, uses the system's environment. An unknown %NAME% remains. Returns a
- * terminated copy, which the caller frees with free(), or NULL if out of memory. *expanded receives the length in
- * units.
+ * Replaces each %NAME% in the text by its value in `environment`. The environment is a list of terminated NAME=value
+ * strings with an empty string at its end. If `environment` is NULL, uses the system's environment. An unknown %NAME%
+ * remains. Returns a terminated copy, which the caller frees with free(), or NULL if out of memory. *expanded receives
+ * the length in units.
  */
 WCHAR *registry_expand(const WCHAR *text, size_t units, const WCHAR *environment, size_t *expanded);
 

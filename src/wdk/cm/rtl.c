@@ -207,8 +207,9 @@ static NTSTATUS registry_query_store_text(const struct registry_value_copy *copy
 }
 
 /*
- * Copies data of up to four bytes to EntryContext. For longer data, the driver has put the size of its buffer into the
- * buffer's first LONG. If that size is negative, only the data is written. Otherwise size, type and data are written.
+ * Copies data of up to four bytes to EntryContext. For longer data, the first LONG of the driver's buffer is the
+ * buffer's size, possibly negated. If the LONG is negative, writes only the data. Otherwise writes size, type and
+ * data.
  */
 static NTSTATUS registry_query_store_data(const struct registry_value_copy *copy, void *out)
 {
@@ -357,8 +358,8 @@ static NTSTATUS registry_query_value(struct registry_key *key, const RTL_QUERY_R
 }
 
 /*
- * Copies the value at `index`. Returns false if there is no such value, or if out of memory. Only the lack of memory
- * sets *has_memory to false.
+ * Copies the value at `index`. Returns false if there is no such value, or if out of memory. If out of memory, sets
+ * *has_memory to false; otherwise sets it to true.
  */
 static bool registry_query_copy_at(struct registry_key *key, ULONG index, struct registry_value_copy *copy,
                                    bool *has_memory)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel's rules, which a driver can break. src/verify has the rules about NDK and prints the reports. A check
- * calls check_on() first and so costs one load while checks are off. A few routines must detect a broken rule in any
- * case, and report the rule even while checks are off.
+ * calls check_on() first and so costs one load while checks are off. A few routines detect and report a broken rule
+ * even while checks are off.
  */
 #ifndef ONDK_WDK_CHECK_H
 #define ONDK_WDK_CHECK_H
@@ -45,20 +45,20 @@ enum check_rule {
     CHECK_OBJECT_FREED_IN_USE,  /* pool freed while an object in it is waited for, queued or held */
     CHECK_OBJECT_REINITIALIZED, /* an object is initialized again while it is waited for, queued or held */
     CHECK_OBJECT_NOT_INITIALIZED,
-    CHECK_MDL_NOT_LOCKED,     /* the driver unlocks, maps or takes a part of an MDL that is neither locked nor built */
+    CHECK_MDL_NOT_LOCKED,     /* the driver uses an MDL that is neither locked nor built */
     CHECK_MDL_MISUSED,        /* MDL locked or mapped twice, or built over paged pool or a stack: p1 MDL, p2 flags */
     CHECK_MDL_FREED_LOCKED,   /* IoFreeMdl of an MDL whose pages are locked */
     CHECK_UNLOAD_OUTSTANDING, /* DriverUnload returned before everything was released */
     CHECK_IRP_COMPLETED_TWICE,
     CHECK_HANDLE_INVALID,
-    CHECK_REFERENCE,        /* p2 address that is no object, or to which the driver has no reference */
+    CHECK_REFERENCE,        /* p2 is not the address of an object to which the driver has a reference */
     CHECK_IRP_MISUSE,       /* an IRP is freed, completed or dispatched wrongly: p1 IRP */
     CHECK_EXCEPTION,        /* the routine raises a status for which there is no handler: p1 status */
     CHECK_ASSERTION,        /* the driver's own NT_ASSERT: p2 line */
     CHECK_WORK_ITEM_QUEUED, /* a work item is queued again while it is in the queue: p1 item */
     CHECK_WSK_CLOSED_USED,  /* a socket used after WskCloseSocket: p1 socket */
-    CHECK_WSK_INDICATION,   /* p1 list released without being retained, or p1 socket closed with p2 bytes retained */
-    CHECK_SRB_COMPLETED,    /* a miniport completes SRB p2 that it does not have (p1 0x1003), or as pending (0x1004) */
+    CHECK_WSK_INDICATION,   /* list p1 released but not retained, or socket p1 closed with p2 bytes retained */
+    CHECK_SRB_COMPLETED,    /* SRB p2 is completed with status pending (p1 0x1004), or was not started (p1 0x1003) */
     CHECK_RULES             /* the number of rules */
 };
 

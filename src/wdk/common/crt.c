@@ -329,7 +329,7 @@ struct number {
     PCWSTR end;
 };
 
-/* Reads spaces, a sign, a prefix, digits. `end` of the result is s if there is no digit or the base is invalid. */
+/* Reads spaces, a sign, a prefix and digits. If there is no digit, or the base is invalid, sets `end` to s. */
 static struct number crt_scan_number(PCWSTR s, int base, uint64_t limit)
 {
     struct number n = { .end = s };

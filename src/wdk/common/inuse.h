@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds memory that is freed or initialized while it is in use: an event that a thread waits for, a set timer, a queued
- * DPC, a held lock, a context of a pending request. Code that uses memory of the driver registers a function that finds
- * such uses. Code that frees or initializes memory calls inuse_check.
+ * Finds memory that is freed or initialized while it is in use. For example, a thread waits for an event in the
+ * memory, or a timer in the memory is set. Code that uses memory of the driver registers a function that finds such
+ * uses. Code that frees or initializes memory calls inuse_check.
  */
 #ifndef WDK_INUSE_H
 #define WDK_INUSE_H
@@ -24,8 +24,8 @@ struct inuse_found {
 };
 
 /*
- * Returns true if something that begins inside [start, start + size) is in use, and describes that use in *out. Called
- * with no lock held. May acquire only locks that are held for a short time.
+ * Finds something that begins inside [start, start + size) and is in use. Describes the use in *out and returns true.
+ * Called with no lock held. May acquire only locks that are held for a short time.
  */
 typedef bool inuse_find(const void *start, size_t size, struct inuse_found *out);
 

@@ -191,9 +191,8 @@ static bool live_is_busy(enum live_kind kind)
 }
 
 /*
- * Adds 1 if the thing that a source visits ends without a call by the driver. This includes every work item, because a
- * source visits only queued and running work items. Registered work items may be idle, so live_busy does not count
- * them.
+ * Adds 1 if the thing ends without a call by the driver. A work item that a source visits is queued or running, so it
+ * always counts. live_busy does not count registered work items, which may be idle.
  */
 static void live_count_busy(void *context, enum live_kind kind, const void *thing, const char *what,
                             const struct stack *made)

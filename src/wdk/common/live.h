@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The registry of things that a driver must release before its unload. Each entry has the stack that created the
- * thing. Pool is not registered here: mm/pool.h counts it. Any thread may call these functions. While a function holds
- * the registry's lock, it calls functions of other files only to print a report.
+ * thing. Pool is not registered here: mm/pool.h counts it. Any thread may call these functions. With the registry's
+ * lock held, functions of other files are called only to print a report.
  */
 #ifndef ONDK_WDK_LIVE_H
 #define ONDK_WDK_LIVE_H

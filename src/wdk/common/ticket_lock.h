@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lock for critical sections of some microseconds, which are too long for spinning alone and too short for sleeping.
- * Threads acquire the lock in the order of their calls, as with the queued spin lock of Windows' pool, so that no
- * thread starves. A waiting thread yields after 128 tries, because the owner may have lost its processor. It sleeps
- * after 8192 tries, because a thread of a real-time policy does not yield to one of lower priority.
+ * A lock for critical sections of some microseconds. Such sections are too long for spinning alone and too short for
+ * sleeping. Threads acquire the lock in the order of their calls, so that no thread starves. A waiting thread yields
+ * after 128 tries, because the owner may have lost its processor. It sleeps after 8192 tries, because a thread of a
+ * real-time policy does not yield to one of lower priority.
  */
 #ifndef WDK_TICKET_LOCK_H
 #define WDK_TICKET_LOCK_H

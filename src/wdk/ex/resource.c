@@ -30,7 +30,7 @@ struct waiter {
     KEVENT granted;
     ERESOURCE_THREAD thread;
     bool exclusive;
-    struct owner *owner; /* becomes the entry in `Owners` when shared access is granted */
+    struct owner *owner; /* the entry that a grant of shared access adds to `Owners` */
 };
 
 static ERESOURCE_THREAD resource_self(void)
@@ -138,7 +138,7 @@ static void resource_grant_next(ERESOURCE *r, bool was_exclusive, struct wake_li
         }
 }
 
-/* Requires the dispatcher's lock and releases it. Returns when the resource is granted. */
+/* Waits until the resource is granted. Requires the dispatcher's lock and releases it. */
 static void resource_wait(ERESOURCE *r, enum kind kind, struct owner **fresh)
 {
     struct waiter w = { .thread = resource_self(), .exclusive = kind == EXCLUSIVE, .owner = *fresh };
@@ -249,7 +249,7 @@ static void resource_release(const char *routine, ERESOURCE *r, ERESOURCE_THREAD
 
 static atomic_uint resources; /* initialized resources; while there are none, no search is needed */
 
-/* An inuse_find: finds a resource that was not deleted. */
+/* For inuse.h: finds a resource that was not deleted. */
 static bool resource_find_in_use(const void *start, size_t size, struct inuse_found *out)
 {
     if (atomic_load_explicit(&resources, memory_order_relaxed) == 0)
@@ -265,8 +265,8 @@ __attribute__((constructor)) static void resource_register(void)
 }
 
 /*
- * The function is_released of struct lock_kind. A thread may release an ERESOURCE for another thread.
- * Returns true if the calling thread is no longer an owner, or if the resource was deleted.
+ * Implements is_released of struct lock_kind. Returns true if the calling thread no longer owns the resource, or if
+ * the resource was deleted. Another thread may have released the resource for this thread.
  */
 static bool resource_is_released(const void *resource)
 {

@@ -2,8 +2,8 @@
 /*
  * Rundown protection. Bit 0 of the word means that rundown has begun; the other bits count the protections acquired.
  * The thread that waits for the rundown sleeps on the word's low half until the count is 0. The cache-aware kind has
- * such a word for each processor. A protection may be acquired on one processor and released on another, so that only
- * the sum of the counts has a meaning.
+ * such a word for each processor. A protection may be acquired on one processor and released on another. Therefore
+ * only the sum of the counts has a meaning.
  */
 #include <stdlib.h>
 #include <string.h>

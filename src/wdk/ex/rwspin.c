@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reader-writer spin locks. The word has the number of readers, a bit for the writer, and a bit that blocks new readers
- * while a writer waits. The word has no room for the owner, which is recorded only while checks are on.
+ * Reader-writer spin locks. The word has the number of readers and two bits. One bit is set while a writer holds the
+ * lock. The other bit is set while a writer waits, and blocks new readers. The word has no room for the owner, which
+ * is recorded only while checks are on.
  */
 #include "wdm.h"
 

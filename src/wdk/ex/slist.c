@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SLists, and lists under a spin lock. An SList's lock is a bit of its header, held for a few loads and stores. Without
- * a lock, a pop could read the link of an entry that another thread has popped and freed, which the checked pool would
- * report.
+ * SLists, and lists under a spin lock. An SList's lock is a bit of its header, held for a few loads and stores.
+ * Without a lock, a pop could read the link of an entry that another thread has already popped and freed. The checked
+ * pool would report that read.
  */
 #include <sched.h>
 #include <stdint.h>
@@ -99,9 +99,9 @@ PSLIST_ENTRY FirstEntrySList(const SLIST_HEADER *SListHead)
 }
 
 /*
- * Acquires the spin lock of the ExInterlocked... routines without changing the IRQL, because these routines may be
- * called at any IRQL. A driver must not pass this lock to other routines. A free lock is 0, as in
- * KeInitializeSpinLock.
+ * Acquires the spin lock of the ExInterlocked... routines. Does not change the IRQL, because these routines may be
+ * called at any IRQL. A free lock is 0, as KeInitializeSpinLock sets it. A driver must not pass this lock to other
+ * routines.
  */
 static void list_lock(PKSPIN_LOCK lock)
 {

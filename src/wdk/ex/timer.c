@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers of ExAllocateTimer: a KTIMER, a DPC that calls the driver's routine, and a work item that frees the timer when
- * no DPC uses it any more. A timer that is deleted without being cancelled is freed after its next expiration.
+ * Timers of ExAllocateTimer. Each has a KTIMER, and a DPC that calls the driver's routine. A work item frees the timer
+ * when no DPC uses it any more. A timer that is deleted without being cancelled is freed after its next expiration.
  */
 #include <stdlib.h>
 

@@ -30,7 +30,7 @@ VOID ExQueueWorkItem(PWORK_QUEUE_ITEM WorkItem, WORK_QUEUE_TYPE QueueType)
         work_report_queued("ExQueueWorkItem", WorkItem);
 }
 
-/* Never called. An item with this routine is part of an IO_WORKITEM. */
+/* Marks an item that is part of an IO_WORKITEM. Never called. */
 static VOID work_io_marker(PVOID parameter)
 {
     UNREFERENCED_PARAMETER(parameter);

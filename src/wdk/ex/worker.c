@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * System worker threads. If an item is queued while no worker is idle, a worker is started. At most one worker for
- * each processor is started in this way, or two if there is only one processor. After that, a watchdog starts another
- * worker whenever no item leaves the queue for 2 ms, because then all workers may be blocked.
+ * each processor is started in this way, or two if there is only one processor. If no item leaves the queue for 2 ms,
+ * all workers may be blocked. A watchdog then starts another worker.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -61,8 +61,8 @@ static void worker_unlink_item(WORK_QUEUE_ITEM *item)
 }
 
 /*
- * Removes the first item from the queue and returns its call. Requires the lock. Stores the routine in *runs before the
- * lock is released, so that the unload of the driver finds either the item in the queue or the routine in *runs.
+ * Removes the first item from the queue and returns its call. Requires the lock. Stores the routine in *runs before
+ * the lock is released. Therefore the unload of the driver finds either the item in the queue or the routine in *runs.
  */
 static struct worker_call worker_pop_item(_Atomic(const void *) *runs)
 {

@@ -33,9 +33,9 @@ void worker_call_run(const struct worker_call *c);
 bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *context) PRIVATE_EXPORT(worker_queue);
 
 /*
- * Registers a routine of the kernel's own work items, at most four. Such a routine calls the driver, then signals a
- * thread that waits for the call's end, and then returns. live.h does not report the routine as running, because
- * the routine's work after the signal does not concern the driver. Idempotent.
+ * Registers a routine of the kernel's own work items. At most four routines can be registered. Such a routine calls
+ * the driver, then signals a thread that waits for the end of that call, and then returns. live.h does not report the
+ * routine as running, because its work after the signal does not concern the driver. Idempotent.
  */
 void worker_add_own_routine(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worker_add_own_routine);
 
@@ -43,8 +43,8 @@ void worker_add_own_routine(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worke
 bool worker_remove(WORK_QUEUE_ITEM *item);
 
 /*
- * Waits until no Io work item runs a routine in [start, start + size), because the driver must stay loaded until such a
- * routine has returned. Must not be called by such a routine, which would wait for itself.
+ * Waits until no Io work item runs a routine in [start, start + size). The driver must stay loaded until such a
+ * routine has returned. Such a routine must not call this function, because it would wait for itself.
  */
 void worker_wait_io(const char *start, uint64_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cancel-safe queues: see wdm/csq.h. DriverContext[3] of a queued IRP points to the IRP's queue or to its context.
- * After the IRP has been removed, DriverContext[3] is NULL.
+ * Cancel-safe queues: see wdm/csq.h. DriverContext[3] of a queued IRP points to the IRP's queue or to the IRP's
+ * context. After the IRP has been removed, DriverContext[3] is NULL.
  */
 #include "wdm.h"
 
@@ -78,9 +78,9 @@ static NTSTATUS csq_insert(PIO_CSQ queue, PIRP irp, PVOID context)
 }
 
 /*
- * Sets the IRP's cancel routine. Requires the queue's lock. If the IRP is cancelled already, and IoCancelIrp has not
- * removed the routine to call it, removes the IRP from the queue and returns true. The caller must then complete the
- * IRP. Otherwise returns false.
+ * Sets the IRP's cancel routine. Requires the queue's lock. If IoCancelIrp has cancelled the IRP without calling the
+ * routine, removes the IRP from the queue and returns true. The caller must then complete the IRP. Otherwise returns
+ * false.
  */
 static bool csq_remove_if_cancelled(PIO_CSQ queue, PIRP irp)
 {

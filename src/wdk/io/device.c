@@ -22,7 +22,7 @@
 #include "wdk/ob/object.h"
 
 struct device {
-    DEVICE_OBJECT object; /* first member: its address is the device's; the driver's extension follows the struct */
+    DEVICE_OBJECT object; /* first member: a PDEVICE_OBJECT points at it; the driver's extension follows the struct */
     PDEVICE_OBJECT below; /* the device to which this one is attached */
     bool deleted;
     struct device_start_io start_io;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Loading and unloading of drivers: see openndk/wdk.h. A driver's module is unmapped only if the driver has released
- * everything, because a thing that is not released may still call the driver's code.
+ * everything. Otherwise a timer or thread that is left could still call the driver's code.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -197,9 +197,8 @@ static int driver_explain_dlopen(const char *path, const char *message)
 }
 
 /*
- * If dlerror's message is about a model's library that was not found, loads that library from the directory of this
- * library. The dynamic loader does not search that directory on behalf of the driver. Returns true if it has loaded the
- * library.
+ * `message` is dlerror's. If it is about a model's library that was not found, loads that library from the directory
+ * of this library. The dynamic loader does not search this directory. Returns true if the library was loaded.
  */
 static bool driver_load_model_library(const char *message)
 {
@@ -480,7 +479,7 @@ static int driver_start(struct ondk_wdk_driver *d, const char *path, uint32_t *s
         return -1;
     }
     driver_link(d);
-    if (!check_on()) /* blocks come from runs of pages only while checks are off */
+    if (!check_on()) /* the pool uses runs of pages only while checks are off */
         pool_runs_prepare();
     if (!driver_call(driver_run_entry, d)) {
         driver_unlink(d);

@@ -8,7 +8,7 @@
 
 #define LOG_TAG 'goLE'
 
-/* Precedes the packet that the driver fills in. */
+/* An entry of the event log. The driver receives the address of `packet` and fills it in. */
 struct entry {
     PVOID object;
     ULONG size;
@@ -42,7 +42,7 @@ VOID IoFreeErrorLogEntry(PVOID ElEntry)
     ExFreePoolWithTag(error_log_entry(ElEntry), LOG_TAG);
 }
 
-/* Returns the driver of the object, a DRIVER_OBJECT or a DEVICE_OBJECT. The first member of either is its type. */
+/* Returns the driver of a DRIVER_OBJECT or DEVICE_OBJECT. Both structures begin with their type. */
 static PDRIVER_OBJECT error_log_driver(PVOID object)
 {
     return *(const CSHORT *)object == IO_TYPE_DEVICE ? ((PDEVICE_OBJECT)object)->DriverObject : object;

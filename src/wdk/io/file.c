@@ -92,7 +92,7 @@ static char *file_host_name(PCUNICODE_STRING name)
     char *text, *at;
     bool drive, system;
 
-    if (text_length(name->Buffer, sizeof(WCHAR), units) < units) /* on the host, the name would end at the zero */
+    if (text_length(name->Buffer, sizeof(WCHAR), units) < units) /* a zero in the name would end the host's name */
         return NULL;
     text = text_narrow_copy(name->Buffer, units);
     if (!text)
@@ -321,9 +321,9 @@ static NTSTATUS file_finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS 
 }
 
 /*
- * The locks of files' positions. A transfer to a file of the host holds the file's lock, so that reading the position,
- * transferring and advancing the position are one step. A transfer to a device holds the lock only for each access to
- * the position, because a driver may take long.
+ * The locks of files' positions. A transfer to a file of the host holds the file's lock from the reading of the
+ * position until the position is advanced. A transfer to a device holds the lock only for each access to the position,
+ * because a driver may take long.
  */
 enum { POSITION_LOCKS = 16 };
 static pthread_mutex_t position_locks[POSITION_LOCKS] = { [0 ... POSITION_LOCKS - 1] = PTHREAD_MUTEX_INITIALIZER };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I/O requests: the block that precedes each IRP that this kernel allocates, and requests that the kernel itself sends.
- * An IRP belongs to its owner until it is completed through all of its locations or freed. The IRP's memory remains
- * allocated as long as the block has a reference.
+ * I/O requests, and how the kernel itself sends them. A block precedes each IRP that this kernel allocates. An IRP
+ * belongs to its owner until it is completed through all of its locations or freed. The IRP's memory remains allocated
+ * as long as the block has a reference.
  */
 #ifndef ONDK_WDK_IRP_H
 #define ONDK_WDK_IRP_H
@@ -19,10 +19,10 @@ enum irp_from { IRP_FROM_KERNEL, IRP_FROM_USER };
 
 struct irp_block {
     bool system;              /* the completion frees the IRP; otherwise IoFreeIrp does */
-    bool completed;           /* completed through all locations, so that `result` is valid */
+    bool completed;           /* the IRP is completed through all locations, and `result` is valid */
     bool completing;          /* the output is being copied to the sender's buffer, so that the sender must wait */
     bool abandoned;           /* irp_send has returned before the completion: the sender's buffers must not be used */
-    atomic_int references;    /* one of the owner; one of the sender while it waits */
+    atomic_int references;    /* the owner's reference, and the sender's while the sender waits */
     atomic_int pending_facts; /* bits about the dispatch routine and the completion: see irp_check_pending */
     PDEVICE_OBJECT device;    /* the IRP was allocated for this device; NULL for an IRP of IoAllocateIrp */
     bool refs_device;         /* irp_new has added a reference to `device`, which irp_send or irp_free_unsent drops */
@@ -40,9 +40,9 @@ struct irp_block {
 };
 
 /*
- * Returns an IRP that the kernel itself sends, or NULL if out of memory. The IRP is for the top device of the stack,
- * has a location for each device of the stack, and has a reference to the top device. The caller fills in the next
- * location, and then calls irp_send or irp_free_unsent, which drop that reference. The completion frees the IRP.
+ * Returns an IRP that the kernel itself sends, or NULL if out of memory. The IRP has a location for each device of the
+ * stack, and a reference to the top device. The caller fills in the next location. It then calls irp_send or
+ * irp_free_unsent, which drop that reference. The completion frees the IRP.
  */
 PIRP irp_new(PDEVICE_OBJECT device);
 /*
@@ -102,7 +102,7 @@ unsigned irp_copy_pending(unsigned thread, struct irp_pending *out, unsigned roo
 void irp_free_unsent(PIRP irp);
 
 /*
- * irp_set_control and irp_set_transfer set the request's buffers by the method of the control code or of the device:
+ * irp_set_control and irp_set_transfer set the request's buffers. The control code or the device selects the method:
  * buffered, direct or neither. The completion copies buffered output back and frees the system's buffer and MDL. On
  * failure, for example because a buffer cannot be locked, the two functions free the IRP.
  */

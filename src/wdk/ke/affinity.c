@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The processors that the calling thread may run on. kernel_thread.affinity stores the driver's choice. An empty mask
- * means that the driver has made no choice, and that the thread may run on all processors of the process. The routines
- * return the previous choice. A driver passes an empty mask to undo its choice.
+ * means that the driver has made no choice: the thread may run on all processors of the process. The routines return
+ * the previous choice. A driver passes an empty mask to undo its choice.
  */
 #include <stdatomic.h>
 #include <time.h>
@@ -18,9 +18,9 @@ static bool affinity_is_valid(const GROUP_AFFINITY *a)
 }
 
 /*
- * Waits for the threads that have woken t and still change t's binding (wait_wake in wait.c). Such a thread finally
- * binds t to all processors, which would undo the driver's choice. Sleeps, because a thread under a real-time policy
- * does not yield to one of lower priority.
+ * Waits for the threads that are waking t (wait_wake in wait.c). Such a thread finally binds t to all processors,
+ * which would undo the driver's choice. Sleeps, because a thread under a real-time policy does not yield to one of
+ * lower priority.
  */
 static void affinity_wait_for_pulls(struct kernel_thread *t)
 {

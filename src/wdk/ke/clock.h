@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time in the kernel's unit of 100 ns: the system time since 1601, and the interrupt time since the host's start,
- * without the time that the host slept.
+ * Time in the kernel's unit of 100 ns. The system time begins in 1601. The interrupt time begins at the host's start,
+ * and does not include the time that the host slept.
  */
 #ifndef WDK_CLOCK_H
 #define WDK_CLOCK_H

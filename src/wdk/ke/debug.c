@@ -26,7 +26,7 @@ enum { COMPONENTS = 256, TEXT_SHORT = 512 };
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
 static bool in_line; /* the last text had no line end */
 
-/* A mask for each component. A bit that is set means that texts of that level are not printed. */
+/* A mask for each component. If a bit is set, texts of that level are not printed. */
 static atomic_uint hidden[COMPONENTS];
 
 /* ---- Output ----------------------------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The checks that all kinds of locks share. They use the thread's list of held locks, which exists while checks are on.
- * If a thread acquires a lock that it already holds, the check reports this and adds the lock to the list once more.
- * The lock itself is not acquired again, so that a driver that continues does not hang.
+ * The checks that all kinds of locks share. They use the thread's list of held locks, which exists while checks are
+ * on. If a thread acquires a lock that it already holds, the check reports this and adds the lock to the list once
+ * more. The lock itself is not acquired again, because the thread would wait for itself.
  */
 #ifndef WDK_LOCK_H
 #define WDK_LOCK_H
@@ -33,9 +33,9 @@ void lock_report_not_held(const char *routine, const char *what, const void *loc
 bool lock_check_recursive(const char *routine, const struct lock_kind *kind, const void *lock, const void *by);
 
 /*
- * Removes the lock once from the list of the calling thread. Returns true if the caller must release the lock. Reports
- * a thread that does not hold the lock, and returns false. If the thread has acquired the lock twice, the list still
- * contains the lock, and the function also returns false. Called only while checks are on.
+ * Removes the lock once from the list of the calling thread. Returns true if the caller must release the lock. Returns
+ * false if the list still contains the lock, because the thread has acquired it twice. Reports a thread that does not
+ * hold the lock, and returns false. Called only while checks are on.
  */
 bool lock_check_release(const char *routine, const struct lock_kind *kind, const void *lock, const void *owner);
 

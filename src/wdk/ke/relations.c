@@ -175,9 +175,9 @@ static void cache_write_all(struct writer *w)
 /* ---- Nodes and groups -------------------------------------------------------------------------------------------- */
 
 /*
- * An entry of RelationNumaNodeEx has a mask for each group. An entry of RelationNumaNode has one mask. If one
- * processor is wanted, this is the mask of that processor's group. If all processors are wanted, it is the mask of the
- * group with most of the node's processors.
+ * An entry of RelationNumaNodeEx has a mask for each group. An entry of RelationNumaNode has one mask. If the caller
+ * asks for one processor, this is the mask of that processor's group. Otherwise it is the mask of the group with most
+ * of the node's processors.
  */
 static void relation_write_nodes(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
 {

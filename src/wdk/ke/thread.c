@@ -86,7 +86,7 @@ static void thread_walk_locks(struct kernel_thread *t, live_on_entry *visit, voi
         if (!lock)
             return;
         if (kind->is_released)
-            continue; /* the lock may be released already, which only the former holder can find out */
+            continue; /* only the thread that held the lock can find out whether the lock is released */
         visit(context, LIVE_LOCK, lock, kind->name, atomic_load_explicit(&t->held[i].by, memory_order_relaxed));
     }
 }
@@ -118,7 +118,7 @@ struct kernel_thread *thread_adopt(void)
     struct kernel_thread *t = thread_objects->create();
 
     if (!t)
-        abort(); /* every routine needs the thread's state */
+        abort(); /* out of memory: every routine needs the thread's state */
     t->irql = ondk_on_provider_thread() ? DISPATCH_LEVEL : PASSIVE_LEVEL;
     thread_begin(t);
     return t;

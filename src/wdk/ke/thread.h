@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel's state of each thread: its IRQL, its wait, the locks that it holds. A driver's thread
- * (PsCreateSystemThread) has the state from its start. Every other thread receives the state when the thread first
- * calls a routine. A thread of the provider, which calls completion callbacks, then starts at DISPATCH_LEVEL. Any other
- * thread starts at PASSIVE_LEVEL.
+ * (PsCreateSystemThread) has the state from its start. Any other thread receives the state when it first calls a
+ * routine. A thread of the provider, which calls completion callbacks, begins at DISPATCH_LEVEL. All other threads
+ * begin at PASSIVE_LEVEL.
  */
 #ifndef WDK_THREAD_H
 #define WDK_THREAD_H
@@ -24,9 +24,9 @@ enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };
 struct lock_kind {
     const char *name; /* the name in reports, for example "KSPIN_LOCK" */
     /*
-     * NULL, except for a kind of lock that a thread may release for another thread. Such a release leaves the lock in
-     * the list of the former holder. The function returns true if the calling thread does not hold the lock any more,
-     * or if the lock was deleted.
+     * Returns true if the calling thread does not hold the lock any more, or if the lock was deleted. NULL if only the
+     * holder may release locks of this kind. A release by another thread leaves the lock in the list of the former
+     * holder.
      */
     bool (*is_released)(const void *lock);
 };
@@ -63,20 +63,20 @@ struct kernel_thread {
     LIST_ENTRY mutants;          /* mutexes that the thread holds */
     struct kernel_thread *wake_next;
     /*
-     * Only the thread itself writes the members from here on, or its creator before it begins. Other threads may write
-     * `priority` and `pulls`.
+     * Only the thread itself writes the members below. Before the thread begins, its creator writes them. Other
+     * threads may write `priority` and `pulls`.
      */
     int critical, guarded; /* critical and guarded regions entered; an owned KMUTEX counts as one critical region */
     KPRIORITY priority;
     enum thread_kind kind;   /* set when the thread begins */
     bool system;             /* made by PsCreateSystemThread */
     GROUP_AFFINITY affinity; /* the driver's choice; Mask 0: none */
-    atomic_uint pulls;       /* threads that have bound this thread to their processor and will unbind it */
+    atomic_uint pulls;       /* the number of threads that have bound this thread to their processor for a moment */
     atomic_uint id;          /* the host's ID of the thread; 0: the thread has not begun */
     PKSTART_ROUTINE start;
     PVOID context;
     NTSTATUS exit_status;
-    unsigned held_count, unwatched; /* numbers of locks: in `held`, and without room in `held` */
+    unsigned held_count, unwatched; /* the number of locks in `held`, and of locks for which `held` has no room */
     struct held_lock held[THREAD_MAX_LOCKS];
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers. Set timers are in two lists, sorted by due time: one by the interrupt time, one by the system time, which the
- * host's user may change. One thread, which starts with the first timer, sleeps until the next timer is due. The
- * dispatcher's lock protects the lists. The search for a new timer's place begins at the end of the list, because a new
- * timer is nearly always the last.
+ * Timers. One list has the timers that depend on the interrupt time. The other list has the timers that depend on the
+ * system time, which the host's user may change. Both lists are sorted by due time. One thread, which starts with the
+ * first timer, sleeps until the next timer is due. The dispatcher's lock protects the lists. A new timer is nearly
+ * always the last, so the search for its place begins at the end of the list.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -79,8 +79,8 @@ static void timer_expire_due(LIST_ENTRY *list, int64_t now, struct wake_list *wa
 }
 
 /*
- * Returns the time until which the thread sleeps. If a timer depends on the system time, the thread sleeps at most
- * half a second, because the system time may be changed meanwhile.
+ * Returns the time until which the timer thread sleeps. If a timer depends on the system time, the thread sleeps at
+ * most half a second, because the system time may be changed.
  */
 static struct deadline timer_next_deadline(int64_t now)
 {

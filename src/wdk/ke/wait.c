@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Waits. A wait that cannot end at once puts a wait block into the list of each object and sleeps on a word of its
- * thread. The thread that satisfies the wait changes the objects' states for the waiting thread: it resets an event,
- * counts a semaphore down, or makes the waiting thread a mutex's owner. Then it removes the blocks and wakes the
- * waiting thread. The invariant: WaitAll acquires all of its objects in one step under the lock, or none.
+ * thread. The thread that satisfies the wait changes the objects for the waiting thread. For example, it resets an
+ * event, or makes the waiting thread a mutex's owner. Then it removes the blocks and wakes the waiting thread. The
+ * invariant: WaitAll acquires all of its objects in one step under the lock, or none.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -31,10 +31,10 @@ void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state)
 }
 
 /*
- * Returns true if a woken thread shall continue on the waker's processor. When a thread becomes ready, Windows runs it
- * on an idle processor. Linux may keep the thread waiting up to 4 ms for the processor that it last ran on. A
- * provider's thread yields its processor when its callbacks have returned, so a worker that a callback wakes can
- * continue there. A thread whose processors the driver has chosen is not moved.
+ * Returns true if t shall continue on the processor of the thread that wakes it. Linux may keep t waiting up to 4 ms
+ * for the processor that t last ran on. A thread of the provider yields its processor when its callbacks have
+ * returned, so a worker that a callback wakes can continue there. A thread whose processors the driver has chosen is
+ * not moved.
  */
 static bool wait_can_pull(struct kernel_thread *t)
 {
@@ -205,8 +205,8 @@ static struct deadline wait_deadline(const LARGE_INTEGER *timeout)
 }
 
 /*
- * Called when the timeout is over. Removes the blocks and returns true. Returns false if the wait was satisfied before;
- * the thread that satisfied it then wakes this thread.
+ * Called when the timeout is over. If the wait was not satisfied, removes the blocks and returns true. Otherwise
+ * returns false, and the thread that satisfied the wait wakes this thread.
  */
 static bool wait_time_out(struct kernel_thread *t)
 {

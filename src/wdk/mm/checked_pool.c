@@ -54,7 +54,9 @@ static void checked_pool_unlock(void)
 
 /* ---- Reports ----------------------------------------------------------------------------------------------------- */
 
-/* The caller does not hold the lock. Therefore b must be a copy or a block that is no longer recorded. */
+/*
+ * Reports misuse of b. The caller must not hold the lock, so b must be a copy or a block that is no longer recorded.
+ */
 static void block_report(enum check_rule rule, const char *routine, const struct pool_block *b, uint64_t p3,
                          uint64_t p4, const char *what)
 {
@@ -156,8 +158,7 @@ static struct pool_block *block_find(const void *start)
 
 /*
  * Removes the block from the quarantine. Requires the lock. If the driver has written to the freed block, returns the
- * block, which the caller reports and frees after it has released the lock. Otherwise frees the block and returns
- * NULL.
+ * block. The caller then reports and frees the block without the lock. Otherwise frees the block and returns NULL.
  */
 static struct pool_block *quarantine_remove(struct pool_block *b)
 {

@@ -35,9 +35,9 @@ struct pool_block {
     bool reported; /* an access outside of the block or after its free was reported */
     struct stack allocated, freed;
     struct special_run *run; /* NULL if the block is not in special pool */
-    char *raw;               /* if `run` is NULL: the pointer from malloc; the guard areas lie within raw_size */
+    char *raw;               /* if `run` is NULL: memory from malloc for the block and its guard areas */
     size_t raw_size;
-    UT_hash_handle hh; /* its key is start */
+    UT_hash_handle hh; /* entry of a hash table whose key is `start` */
     TAILQ_ENTRY(pool_block) link;
 };
 

@@ -136,8 +136,8 @@ VOID MmBuildMdlForNonPagedPool(PMDL MemoryDescriptorList)
 }
 
 /*
- * Returns true if the host has MADV_POPULATE_READ. Tries it on a page that can be read, because madvise fails with
- * EINVAL also for a page that forbids the access.
+ * Returns true if the host has MADV_POPULATE_READ. Tries it on a page that can be read, because madvise also fails
+ * with EINVAL for a page that cannot be read.
  */
 static bool host_can_populate(void)
 {

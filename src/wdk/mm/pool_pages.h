@@ -4,8 +4,8 @@
  * page fault, which takes some hundred times as long as the access alone. During page faults, the threads of a process
  * wait for each other. Freed pages are never returned to the host.
  *
- * Single pages are for blocks of a quarter of a page or more, which malloc often places across two pages. Each thread
- * caches some of them.
+ * Single pages are for blocks of a quarter of a page or more. malloc often places such a block across two pages. Each
+ * thread caches some single pages.
  */
 #ifndef WDK_POOL_PAGES_H
 #define WDK_POOL_PAGES_H

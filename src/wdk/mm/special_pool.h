@@ -31,7 +31,7 @@ struct special_run {
 };
 
 /*
- * For each block, the caller calls special_alloc and special_open, then special_close when the block is freed, and then
+ * The caller calls special_alloc and special_open for each block. It calls special_close when the block is freed, and
  * special_retire when the block's quarantine ends. special_alloc sets block->start and block->run. It returns false if
  * the block is too large, the limit is reached, or the reservation has no room.
  */
@@ -55,7 +55,7 @@ void special_set_limit(unsigned blocks);
 
 /* Returns whether the address lies in the reservation. Any thread may call this function, also in a signal handler. */
 bool special_contains(const void *address);
-/* Returns the run that contains the address, also if that run is free. NULL if no run has used that page. */
+/* Returns the run that contains the address, even if that run is free. Returns NULL if no run has used that page. */
 struct special_run *special_run_at(const void *address);
 /*
  * Makes the page that contains the address accessible. The page must belong to a run. Returns false if the host

@@ -17,8 +17,8 @@
 #include "wdk/ndk/verify_host.h"
 
 /*
- * Prints which argument is wrong. A driver may try the same interface for ever. Therefore a failure for the same index
- * as the last failure is not printed again, except for index 0.
+ * Prints which argument is wrong. A driver may try the same interface for ever. Therefore nothing is printed if the
+ * last failure had the same index. Index 0 is always printed.
  */
 static void ndk_explain_invalid(NET_IFINDEX index, NDK_ADAPTER **out)
 {

@@ -6,7 +6,7 @@
 #include "openndk/adapter.h"
 #include "openndk/wdk.h"
 
-/* Set before the first driver is loaded, then constant. NULL: OpenNDK. */
+/* The functions of a foreign provider, or NULL if OpenNDK is the provider. Constant once a driver is loaded. */
 static ondk_wdk_open_adapter_t foreign_open;
 static ondk_wdk_close_adapter_t foreign_close;
 

@@ -76,7 +76,7 @@ static uint32_t host_memory_state(const void *address)
     }
 }
 
-/* The other entries have the defaults: a kernel thread is a thread of the C library, and MDLs have Windows' flags. */
+/* The members that are not set have defaults. The defaults suit threads of the C library and Windows' MDLs. */
 static const ondk_verify_host_t kernel_host = {
     .size = sizeof kernel_host,
     .irql = host_irql,

@@ -56,7 +56,7 @@ struct netio_event {
 };
 
 struct netio_watch;
-/* Returns NULL if out of memory or file descriptors. */
+/* Starts to watch the host's interfaces and addresses. Returns NULL if out of memory or file descriptors. */
 struct netio_watch *netio_host_watch(void);
 /* Waits for the next change. Returns false after netio_host_watch_stop, or if the wait fails. */
 bool netio_host_watch_next(struct netio_watch *watch, struct netio_event *event);

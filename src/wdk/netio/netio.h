@@ -13,8 +13,8 @@
 #include "wdk/netio/host.h"
 
 /*
- * Finds an interface by `name` if `name` is not NULL, else by `luid` if `luid` is not 0, else by the host's index.
- * Returns false if there is no such interface.
+ * Finds an interface by `name`. If `name` is NULL, uses `luid`. If `luid` is 0 as well, uses the host's index. Returns
+ * false if there is no such interface.
  */
 bool netio_find(const char *name, NET_LUID luid, NET_IFINDEX index, struct netio_interface *found);
 NET_LUID netio_luid(const struct netio_interface *i);

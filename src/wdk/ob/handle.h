@@ -17,9 +17,9 @@
 NTSTATUS handle_open(void *object, HANDLE *handle);
 
 /*
- * Returns the object with a reference, which the caller drops with ob_unref. If `type` is NULL, every type matches.
- * Returns NULL and sets *status to STATUS_INVALID_HANDLE if there is no such handle, or to STATUS_OBJECT_TYPE_MISMATCH
- * if the type differs. The caller reports the broken rule, because only the caller has the routine's name.
+ * Returns the object with a reference, which the caller drops with ob_unref. If `type` is NULL, every type matches. On
+ * failure returns NULL and sets *status: STATUS_INVALID_HANDLE if there is no such handle, STATUS_OBJECT_TYPE_MISMATCH
+ * if the type differs. The caller reports the failure, because only the caller has the routine's name.
  */
 void *handle_lookup(HANDLE handle, POBJECT_TYPE type, NTSTATUS *status);
 

@@ -190,9 +190,8 @@ static WCHAR *name_follow(const struct name *link, const WCHAR *text)
 }
 
 /*
- * Copies the path behind the object's name to *rest. `text` has this path in upper case. The last `unchanged` units of
- * `text` also stand at the end of `name`; earlier units come from a link's target. If the whole path stands in `name`,
- * copies it from there, so that its case is preserved.
+ * Copies `text`, the path behind the object's name, to *rest. `text` is in upper case. No link has replaced the last
+ * `unchanged` units of `name`. If the path lies within these units, copies it from there to preserve its case.
  */
 static bool name_copy_rest(UNICODE_STRING *rest, PCUNICODE_STRING name, const WCHAR *text, size_t unchanged)
 {

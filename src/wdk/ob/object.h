@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Objects with a reference count: threads, files, devices, events. The count is in a header in front of the object, so
- * that ObReferenceObject finds it from the driver's pointer to the object. The last ob_unref frees the object.
+ * Objects with a reference count: threads, files, devices, events. The count is in a header in front of the object,
+ * where ObReferenceObject finds it. The last ob_unref frees the object.
  */
 #ifndef WDK_OBJECT_H
 #define WDK_OBJECT_H

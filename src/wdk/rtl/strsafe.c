@@ -24,7 +24,10 @@ static void strsafe_terminate(struct strsafe_out *o, size_t at)
     o->length = at;
 }
 
-/* As the flags require, fills or empties the buffer after a failure, or fills the rest of the buffer after success. */
+/*
+ * After a failure, fills or empties the buffer. After success, fills the rest of the buffer. The flags select these
+ * actions.
+ */
 static void strsafe_apply_fill(struct strsafe_out *o, NTSTATUS status, ULONG flags)
 {
     bool failed = status != STATUS_SUCCESS;

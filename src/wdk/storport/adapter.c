@@ -335,7 +335,7 @@ struct port_start {
 
 /*
  * Stops timers, DPCs and work items: `removing` prevents new ones, and dpc_flush waits for running DPCs. Also fails
- * the waiting requests, because nothing else would end a unit reset that watch.c has inserted.
+ * the waiting requests. One of them may be a unit reset of watch.c, which nothing else would end.
  */
 static void port_adapter_stop_work(struct port_adapter *a)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The I/O controls of the port's device. A program's buffer is validated before a request is made from it, and no
+ * The I/O controls of the port's device. A program's buffer is validated before a request is made from it. No
  * completion returns more bytes than the program's buffer has.
  */
 #include <pthread.h>

@@ -21,7 +21,7 @@ enum { BUSY_PAUSE = CLOCK_UNITS / 10 };
 
 /*
  * The adapter whose requests this thread is starting, or NULL. The TLS model is initial-exec, because LeakSanitizer of
- * GCC 12 often crashes at thread variables of another model in a library that is loaded after the program has started.
+ * GCC 12 often crashes with other models if the library is loaded after the program's start.
  */
 static _Thread_local struct port_adapter *pumping __attribute__((tls_model("initial-exec")));
 
@@ -163,8 +163,8 @@ static bool port_call_start_io(struct port_adapter *a, void *srb)
 }
 
 /*
- * Starts the request in the miniport. Requires the lock, and unlocks it during the call into the miniport. The miniport
- * may complete the request before HwStartIo returns; the reference from port_start_next is released here.
+ * Starts the request in the miniport. Requires the lock, and unlocks it during the call into the miniport. The
+ * miniport may complete the request before HwStartIo returns. Drops the reference from port_start_next.
  */
 static void port_start_request(struct port_adapter *a, struct port_request *r)
 {

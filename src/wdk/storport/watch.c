@@ -52,7 +52,7 @@ static struct port_request *port_watch_insert_reset(struct port_adapter *a, cons
         return NULL;
     r->references = 1;
     r->unit = late->unit;
-    r->rescue = RESCUE_BUS_RESET; /* the watch abandons a reset that hangs, and resets nothing more */
+    r->rescue = RESCUE_BUS_RESET; /* if this reset hangs, the watch abandons it and resets nothing else */
     r->deadline = clock_interrupt() + RESCUE_S * CLOCK_UNITS;
     InsertHeadList(&a->waiting, &r->link);
     return r;

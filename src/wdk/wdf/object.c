@@ -153,7 +153,10 @@ static NTSTATUS wdf_check_attributes(const WDF_OBJECT_ATTRIBUTES *a)
     return STATUS_SUCCESS;
 }
 
-/* Returns false if the parent is being deleted. Requires the lock. */
+/*
+ * Inserts the object below `parent`, which may be NULL. Returns false if the parent is being deleted. Requires the
+ * lock.
+ */
 static bool wdf_object_insert_below(struct wdf_object *o, struct wdf_object *parent)
 {
     o->parent = parent;

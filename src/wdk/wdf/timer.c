@@ -139,8 +139,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 /*
  * The item whose callback this thread runs, or NULL once the callback has deleted the item. The TLS model is
- * initial-exec, because LeakSanitizer of GCC 12 often crashes at thread variables of another model in a library that
- * is loaded after the program has started.
+ * initial-exec, because LeakSanitizer of GCC 12 often crashes with other models if the library is loaded after the
+ * program's start.
  */
 static _Thread_local struct wdf_work *running __attribute__((tls_model("initial-exec")));
 
@@ -151,7 +151,10 @@ static struct wdf_object *wdf_root_of(struct wdf_object *o)
     return o;
 }
 
-/* The callback may delete its item. wdf_work_stop then adds a reference, which is released here after the callback. */
+/*
+ * Runs the item's callback. If the callback deletes the item, wdf_work_stop adds a reference, which this function
+ * drops.
+ */
 static VOID wdf_work_run(PVOID context)
 {
     struct wdf_work *w = context;
@@ -179,8 +182,8 @@ static VOID wdf_work_run(PVOID context)
 }
 
 /*
- * Waits until no callback of the item is queued or running. If `own` is 1, the caller is such a callback, and does not
- * wait for itself.
+ * Waits until no callback of the item is queued or running. If the calling thread runs such a callback, `own` is 1,
+ * and the function does not wait for that callback.
  */
 static void wdf_work_flush(struct wdf_work *w, unsigned own)
 {

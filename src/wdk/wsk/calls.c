@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The routines of the sockets' dispatch tables. A routine copies its arguments into a request and posts the request to
- * the socket thread. The routine does not use the members of the socket that only the socket thread uses. Address
- * queries and WskInspectComplete complete their IRPs before they return. Any other routine of this file completes the
- * IRP itself only if the request cannot be posted, for example because an argument is invalid.
+ * the socket thread. If the request cannot be posted, the routine completes the IRP itself. Address queries and
+ * WskInspectComplete post no request: they complete their IRPs before they return. No routine uses the members of a
+ * socket that only the socket thread uses.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -228,9 +228,9 @@ static NTSTATUS WSKAPI WskInspectComplete(PWSK_SOCKET ListenSocket, PWSK_INSPECT
 /* ---- Datagrams --------------------------------------------------------------------------------------------------- */
 
 /*
- * Sets the destination to the call's address. If the call has no address, uses the address that
- * SIO_WSK_SET_SENDTO_ADDRESS has set, or else the address that SIO_WSK_SET_REMOTE_ADDRESS has set. Returns false if
- * there is no address at all, or if the call's address is invalid.
+ * Sets the destination to the call's address. If the call has no address, uses the address of
+ * SIO_WSK_SET_SENDTO_ADDRESS, or else the address of SIO_WSK_SET_REMOTE_ADDRESS. Returns false if there is no address,
+ * or if the call's address is invalid.
  */
 static bool wsk_call_set_remote(struct wsk_request *r, PSOCKADDR remote)
 {

@@ -12,15 +12,15 @@ struct wsk_client;
 
 /*
  * Begins a driver's call through the provider's table. WskDeregister then waits until wsk_client_end_call is called.
- * Reports the handle and returns NULL if the handle is no client. Also reports a client that has not captured the
- * provider and has no open adapter, and returns NULL.
+ * Reports the call and returns NULL if the handle is no client. Also does so for a client that has not captured the
+ * provider and has no open adapter.
  */
 struct wsk_client *wsk_client_begin_call(const char *routine, PWSK_CLIENT handle);
 void wsk_client_end_call(struct wsk_client *c);
 
 /*
- * Adds or drops a reference to the client, which a socket or name query holds. WskDeregister waits until no reference
- * is left.
+ * Adds or drops a reference to the client. Sockets and name queries hold such references. WskDeregister waits until no
+ * reference is left.
  */
 void wsk_client_ref(struct wsk_client *c);
 void wsk_client_unref(struct wsk_client *c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The host's sockets in plain C, for the sockets of Winsock Kernel: a file that includes Windows' headers cannot
- * include the host's. No function blocks, except wsk_host_wait. A function returns 0 or more, or the host's errno
- * negated, unless its comment names other results. Addresses (address_map.h) and interface indexes (interface_map.h)
+ * include the host's. No function blocks, except wsk_host_wait. If a function has no comment about its result, it
+ * returns 0 or more, or the host's errno negated. Addresses (address_map.h) and interface indexes (interface_map.h)
  * are mapped here in both directions.
  */
 #ifndef ONDK_WDK_WSK_HOST_H
@@ -71,8 +71,9 @@ ssize_t wsk_host_receive(int fd, const struct iovec *parts, int count, bool peek
 ssize_t wsk_host_discard(int fd, size_t max);
 
 /*
- * Packet information of a datagram. For a received datagram: the destination and the interface that received it. For a
- * datagram to send: the source address and the interface to use. `truncated` is valid even if `present` is false.
+ * Packet information of a datagram. For a received datagram, it is the destination and the receiving interface. For a
+ * datagram to send, it is the source address and the interface to use. `truncated` is valid even if `present` is
+ * false.
  */
 struct wsk_packet_info {
     bool present, v6, truncated, broadcast, multicast;

@@ -37,7 +37,10 @@ static int wsk_send_data(struct wsk_socket *s, struct wsk_request *r)
     return 0;
 }
 
-/* A disconnect completes when the peer's host has acknowledged the FIN. After that a reset can no longer lose data. */
+/*
+ * Sends the FIN. Returns 0 if the peer's host has acknowledged the FIN, -EAGAIN if not yet, or another errno negated.
+ * After the acknowledgement a reset can no longer lose data.
+ */
 static int wsk_send_disconnect(struct wsk_socket *s)
 {
     int error = s->fin_sent ? 0 : wsk_host_shutdown_send(s->fd);

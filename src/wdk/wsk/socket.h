@@ -200,8 +200,8 @@ struct wsk_request {
 };
 
 /*
- * Checks the handle and turns the IRP into a request. On failure returns NULL: the IRP, if any, has been completed, and
- * the caller returns *status.
+ * Checks the handle and turns the IRP into a request. On failure completes the IRP, sets *status and returns NULL. The
+ * caller then returns *status. Also fails if `irp` is NULL.
  */
 struct wsk_request *wsk_request_begin(const char *routine, PWSK_SOCKET handle, enum wsk_operation operation, PIRP irp,
                                       NTSTATUS *status);
@@ -275,8 +275,8 @@ void wsk_event_disconnect(struct wsk_socket *s);
 /* Calls WskSendBacklogEvent if it is enabled and the size of the host's send buffer has changed. */
 void wsk_event_backlog(struct wsk_socket *s);
 /*
- * Enables or disables events (SO_WSK_EVENT_CALLBACK). Unless the returned status is STATUS_PENDING, completes the IRP
- * with that status. `irp` may be NULL.
+ * Enables or disables events (SO_WSK_EVENT_CALLBACK). Completes the IRP with the returned status, except if that
+ * status is STATUS_PENDING. `irp` may be NULL.
  */
 NTSTATUS wsk_event_control(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size, PIRP irp);
 /* Returns the WSK_EVENT_... bits that exist for sockets of the category. */

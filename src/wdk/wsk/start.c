@@ -6,7 +6,10 @@
 
 static const uint32_t REUSE_LEVEL = SOL_SOCKET, REUSE_NAME = SO_REUSEADDR;
 
-/* Sets SO_REUSEADDR for listeners: Windows binds an address even if connections of an earlier listener linger. */
+/*
+ * Binds the host's socket. Sets SO_REUSEADDR for a listener: Windows binds an address even if an earlier listener's
+ * connections linger.
+ */
 static int wsk_bind_host(struct wsk_socket *s, const struct wsk_address *local)
 {
     const int yes = 1;
@@ -142,7 +145,10 @@ void wsk_request_start(struct wsk_request *r)
     }
 }
 
-/* If a part of a send was sent, cancelling the send resets the connection: the peer would not receive the rest. */
+/*
+ * Cancels the request. If a part of a send was sent, also resets the connection, because the peer would not receive
+ * the rest.
+ */
 void wsk_request_cancel(struct wsk_request *r)
 {
     struct wsk_socket *s = r->socket;

@@ -71,7 +71,7 @@ static void wsk_thread_run_posts(void)
     }
 }
 
-/* Returns false, and clears `woken`, if there are no posts. The next post then wakes the thread. */
+/* Returns true if there are posts. Otherwise clears `woken`, so that the next post wakes the thread. */
 static bool wsk_thread_has_posts(void)
 {
     bool has;

@@ -214,7 +214,10 @@ static BOOLEAN wsk_client_only_has_adapters(const struct wsk_client *c)
     return c->captured == 0 && c->calls == 0 && c->sockets == 0 && c->adapters != 0;
 }
 
-/* Adapters that nobody closes are reported once. If nobody closes them after that either, the wait ends. */
+/*
+ * Waits until the client is idle. If only open adapters are left for verify_stall_ms(), reports them. After the same
+ * time once more, returns even if they are still open.
+ */
 static void wsk_client_wait_until_idle(struct wsk_client *c)
 {
     unsigned stall_ms = check_on() ? verify_stall_ms() : 0, period_ms = stall_ms ? stall_ms : PRINT_WAITS_AFTER_MS;
