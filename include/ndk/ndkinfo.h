@@ -7,7 +7,7 @@
 
 #include "nt.h"
 
-/* A version of the interface: 1.0 to 1.2, 2.0, 2.1. A provider also serves lower minor versions. */
+/* A version of the interface: 1.0, 1.1, 1.2, 2.0 or 2.1. A provider of 1.2 also serves 1.0 and 1.1. */
 typedef struct {
     USHORT Major;
     USHORT Minor;

@@ -211,9 +211,9 @@ typedef VOID (*NDK_FN_CQ_NOTIFICATION_CALLBACK)(_In_opt_ PVOID CqNotificationCon
 typedef VOID (*NDK_FN_ARM_CQ)(_In_ NDK_CQ *pNdkCq, _In_ ULONG Type);
 
 /*
- * Removes up to nResults completions from the CQ, oldest first, into the consumer's array; returns their number. A
- * receive with invalidate is reported as a plain receive; its token is invalidated nevertheless. The consumer must
- * serialize its calls of NdkArmCq, NdkGetCqResults and NdkGetCqResultsEx for one CQ.
+ * Moves up to nResults completions, oldest first, from the CQ to the consumer's array. Returns their number. A receive
+ * of a send with invalidate is reported as a plain receive. The consumer must serialize its calls of NdkArmCq,
+ * NdkGetCqResults and NdkGetCqResultsEx for one CQ.
  */
 typedef ULONG (*NDK_FN_GET_CQ_RESULTS)(
     _In_ NDK_CQ *pNdkCq, _Out_writes_to_(nResults, return) NDK_RESULT Results[], _In_ ULONG nResults);
@@ -391,7 +391,7 @@ struct _NDK_SRQ {
 #define NDK_OP_FLAG_INLINE                     0x00000040 /* send, write: data is copied before the call returns */
 #define NDK_OP_FLAG_RDMA_READ_SINK             0x00000080 /* fast register: the memory may be a read's target */
 #define NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE 0x00000100 /* read: invalidate the token of the first SGE afterwards */
-#define NDK_OP_FLAG_DEFER                      0x00000200 /* initiator: may start only after a post without DEFER */
+#define NDK_OP_FLAG_DEFER                      0x00000200 /* initiator: may wait for a later post without DEFER */
 
 /*
  * Posts. The functions from NDK_FN_SEND to NDK_FN_INVALIDATE, and NDK_FN_SRQ_RECEIVE, never pend. With STATUS_SUCCESS
@@ -421,9 +421,9 @@ typedef VOID (*NDK_FN_FLUSH)(_In_ NDK_QP *pNdkQp);
 
 /*
  * Sends the SGEs' bytes as one message, which consumes one receive at the peer. The message may be empty. With
- * NDK_OP_FLAG_INLINE the consumer may reuse the memory after the call, tokens are ignored, the QP's inline size limits
- * the number of bytes, and the number of SGEs is not limited. A message that the peer does not accept ends the
- * connection; the send may have completed before.
+ * NDK_OP_FLAG_INLINE the bytes are copied before the call returns. Inline data may have any number of SGEs, and their
+ * tokens are ignored. The number of its bytes is limited by the QP's inline size. A message that the peer does not
+ * accept ends the connection; the send may have completed before.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  *   STATUS_INVALID_PARAMETER   inline data longer than the QP's inline size (OpenNDK)
  */
@@ -481,8 +481,8 @@ typedef NTSTATUS (*NDK_FN_WRITE)(
  * an earlier binding. The region's close stays pending while a window is bound to it.
  *   STATUS_CONNECTION_INVALID    the QP is not connected
  *   STATUS_ACCESS_VIOLATION      Flags has a right that the region does not have
- *   STATUS_INVALID_PARAMETER     the range is empty, not inside the region, or longer than MaxWindowSize; an object of
- *                                another PD; null; local write without remote write (OpenNDK)
+ *   STATUS_INVALID_PARAMETER     the range is empty, not inside the region, or longer than MaxWindowSize; an object is
+ *                                null or of another PD; local write without remote write (OpenNDK)
  *   STATUS_INVALID_DEVICE_STATE  the region has no registration; region or window is being closed (OpenNDK)
  *   STATUS_NOT_SUPPORTED         the adapter's MaxWindowSize is 0 (OpenNDK)
  * The completion can have this status:
@@ -559,7 +559,8 @@ typedef NTSTATUS (*NDK_FN_CREATE_MW)(
 
 /*
  * Creates a shared receive queue of SrqDepth receives with up to MaxReceiveRequestSge SGEs each. SrqNotification may be
- * null. It is called when fewer than NotifyThreshold receives are queued, preferably on a processor of Affinity.
+ * null. It is called when fewer than NotifyThreshold receives are queued. It preferably runs on a processor of
+ * Affinity.
  *   STATUS_INVALID_PARAMETER  depth or SGE count over the adapter's limit
  */
 typedef NTSTATUS (*NDK_FN_CREATE_SRQ)(
@@ -629,9 +630,9 @@ struct _NDK_SHARED_ENDPOINT {
 /* ---- Connector --------------------------------------------------------------------------------------------------- */
 
 /*
- * Reports that the peer has disconnected or the connection was lost. Called once, unless this side disconnects or
- * closes first. NdkCompleteConnect or NdkAccept registers the callback, and completes before the callback is called.
- * This side must still disconnect, or flush the QP, or close the QP.
+ * Reports that the peer has disconnected or the connection was lost. Called at most once, and not after this side has
+ * disconnected or closed. NdkCompleteConnect or NdkAccept registers the callback, and completes before the callback is
+ * called. After the callback this side must disconnect, flush the QP, or close the QP.
  */
 typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK)(_In_opt_ PVOID DisconnectEventContext);
 
@@ -731,9 +732,8 @@ typedef NTSTATUS (*NDK_FN_ACCEPT_EX)(
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * Refuses a connection. The listening side calls it to reject the peer's request. The connecting side may call it after
- * NdkConnect has succeeded, instead of NdkCompleteConnect. The private data, at most MaxCalleeData bytes, is sent only
- * if the listening side makes the call.
+ * Refuses a connection. On the listening side, rejects the peer's request and sends the private data, at most
+ * MaxCalleeData bytes. On the connecting side, may be called instead of NdkCompleteConnect, and sends no private data.
  *   STATUS_CONNECTION_ABORTED  the peer has ended the connection already
  * Never pending.
  */
@@ -869,7 +869,7 @@ typedef NTSTATUS (*NDK_FN_QUERY_ADAPTER_INFO_EX)(
 
 /*
  * Creates a completion queue for CqDepth completions. CqNotification is called when the CQ has been armed and has
- * completions, preferably on a processor of Affinity.
+ * completions. It preferably runs on a processor of Affinity.
  *   STATUS_INVALID_PARAMETER  over the adapter's MaxCqDepth
  */
 typedef NTSTATUS (*NDK_FN_CREATE_CQ)(

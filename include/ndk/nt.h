@@ -8,7 +8,7 @@
 #define ONDK_NDK_NT_H
 
 #ifdef ONDK_WDK_NTDEF_H
-/* A driver's build has included wdm.h and ws2def.h of include/wdk, which declare everything below. */
+/* In a build of a driver, wdm.h and ws2def.h of include/wdk have already declared everything below. */
 #else
 
 #include <assert.h>

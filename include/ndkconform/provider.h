@@ -23,8 +23,8 @@ struct ndkconform_provider {
     uint32_t interface; /* NDKCONFORM_INTERFACE: the version of this struct */
     const char *name, *version;
     /*
-     * Opens and closes the adapter of a network interface; lo must have one. The close waits until every object of the
-     * adapter has been closed and every callback has returned.
+     * Open and close the adapter of a network interface. The loopback interface, lo, must have an adapter. The close
+     * waits until every object of the adapter has been closed and every callback has returned.
      */
     NTSTATUS (*open_adapter)(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
     void (*close_adapter)(NDK_ADAPTER *adapter);
@@ -38,30 +38,34 @@ struct ndkconform_provider {
 };
 
 /*
- * Settings. A case of ndkconform that needs one is skipped if the provider does not support it, except for those in
- * brackets. An option of a tool that needs one is then refused: --timeout sets connect_ms, reply_ms, establish_ms and
- * disconnect_ms, --crc, --rtr and --mpa-rev set one each. --profile sets all the limits of openndk/config.h, from
- * max_private to read_local_invalidate, by the names of these fields; 0xffffffff means the provider's own limit.
- *   connect_ms     NdkConnect's time limit at the transport level
- *   request_ms     a listener's, from the transport's connection to the whole request
- *   reply_ms       NdkConnect's, from the request to the reply
- *   establish_ms   NdkAccept's and NdkCompleteConnect's
- *   disconnect_ms  NdkDisconnect's
- *   backlog        requests that the consumer has neither accepted nor rejected, before more are refused
- *   max_unfinished connections of all listeners without a whole request; 0: no limit but that of descriptors
+ * The settings. A case of ndkconform is skipped if the provider does not support a setting that the case needs. A case
+ * also runs without the settings in brackets. Times are in milliseconds, if nothing else is stated.
+ *
+ * A tool refuses an option if the provider does not support the option's settings. --timeout sets connect_ms,
+ * reply_ms, establish_ms and disconnect_ms. --crc, --rtr and --mpa-rev set one setting each. --profile sets the limits
+ * of openndk/config.h, from max_private to read_local_invalidate, under the names of these fields. The value
+ * 0xffffffff means the provider's own limit.
+ *   connect_ms     the time limit of NdkConnect at the transport level
+ *   request_ms     the time limit of a listener from the transport's connection to the whole request
+ *   reply_ms       the time limit of NdkConnect from the request to the reply
+ *   establish_ms   the time limit of NdkAccept and of NdkCompleteConnect
+ *   disconnect_ms  the time limit of NdkDisconnect
+ *   backlog        the maximum number of requests that the consumer has neither accepted nor rejected
+ *   max_unfinished the maximum number of connections, of all listeners, without a whole request; 0: as many as there
+ *                  are descriptors
  *   max_private    MaxCallerData and MaxCalleeData
  *   pend_creates   1: every create returns STATUS_PENDING
- *   notify_us      the least interval of a CQ's moderation, set by the consumer or not
+ *   notify_us      the least interval of a CQ's moderation in microseconds, also if the consumer has set none
  *   mpa_revision   iWARP: the revision of NdkConnect's request
  *   crc            iWARP: 1: request CRC32c, 0: use it only if the peer requests it
  *   rtr            iWARP: the ready-to-receive forms offered and accepted, NDKCONFORM_RTR_
- *   [stall_ms]     a peer's, for the rest of a frame or message that it has begun
- *   [srq_stall_ms] the same while unfinished messages occupy many receives of a shared receive queue
- *   [unacked_ms]   a peer's host's, to acknowledge what was sent
+ *   [stall_ms]     the time in which a peer must send the rest of a frame or message that it has begun
+ *   [srq_stall_ms] as stall_ms, while unfinished messages occupy many receives of a shared receive queue
+ *   [unacked_ms]   the time in which the peer's host must acknowledge what was sent
  *   [max_fpdu]     iWARP: the maximum size of an FPDU in bytes
  *   [nudge_ms]     0: the provider sends nothing that the consumer has not requested
- *   [shards]       threads that deliver completions
- *   [breaches]     1: a consumer that breaks a rule of the interface is not ended
+ *   [shards]       the number of threads that deliver completions
+ *   [breaches]     1: the process continues after the consumer has broken a rule of the interface
  *   [max_srq_depth] [fast_register_pages] [max_window_kib] [cq_resize] [cq_moderation]
  *                  0: the adapter lacks shared receive queues, fast registration, windows, and so on
  */

@@ -71,8 +71,8 @@ ONDK_API NTSTATUS ondk_open_adapter_with(NDK_VERSION version, uint32_t if_index,
  * takes longer than close_report_ms (ondk_config_t), the library writes to the log which objects are open, with the
  * addresses of connections, and which callbacks have not returned. If the program has set close_abort_ms and the call
  * takes longer, the call ends the process by abort(). In a child of fork that inherited the adapter, the call returns
- * at once and closes nothing. If verification (openndk/verify.h) is on, a call in a callback of the adapter is reported,
- * and in mode report it returns at once and the adapter stays open.
+ * at once and closes nothing. If verification (openndk/verify.h) is on, a call in a callback of the adapter is
+ * reported. In mode report, that call returns at once and the adapter stays open.
  * Context: PASSIVE_LEVEL; blocks. Not from inside a callback of the same adapter.
  * See also: ondk_open_adapter, ondk_config_t, ondk_log_set
  */

@@ -2,11 +2,10 @@
 /*
  * Verification: reports a consumer's mistakes, by rule, in front of any NDK provider. docs/verify.md lists the rules.
  *
- * A program that opens its adapters with ondk_open_adapter needs none of these functions: the environment variable
- * ONDK_VERIFY=off, report or stop turns verification on in any program. Options may follow, each after a comma, which
- * select the checks and where the reports go: see ondk_verify_configure_text. Without the variable, verification is off
- * in plain programs and stops a driver under ndkrun. A program that gets adapters from another provider wraps them with
- * ondk_verify_wrap.
+ * A program that opens its adapters with ondk_open_adapter needs none of these functions. The environment variable
+ * ONDK_VERIFY sets the mode of verification in any program: off, report or stop. Options may follow the mode, each
+ * after a comma: see ondk_verify_configure_text. Without the variable, the mode is off in plain programs, and stop
+ * under ndkrun. A program that gets adapters from another provider wraps them with ondk_verify_wrap.
  *
  * While verification is off, the consumer holds the provider's own objects. While it is on, the consumer holds objects
  * of the verifier, which check each call and then call the provider.
@@ -54,20 +53,20 @@ typedef struct ondk_verify_config {
     /* An ondk_verify_format_t. */
     uint32_t format;
     /*
-     * How often a report of the same rule, routine and place of the program is written; default 1. All are counted. The
-     * count of a place is written at the end of the process if not every report was written.
+     * The maximum number of written reports of the same rule, routine and place of the program; default 1. Further
+     * reports are only counted. The counts are written at the end of the process.
      */
     uint32_t max_written;
     /*
-     * After how many milliseconds a wait is a stall, at most 3600000; default 5000; 0: stalls are not reported, and the
-     * close of an adapter waits without a limit. A stall is a call or an initiator request that has not completed, an
-     * event that the consumer has not answered, or an object that nobody closes although the adapter's close waits for
-     * it. Each stall is reported once, by a thread of the library, with what it waits for.
+     * A time in milliseconds, at most 3600000; default 5000. A call or an initiator request that has not completed
+     * after this time is a stall. So is an event that the consumer has not answered, and an object for which the close
+     * of the adapter waits. A thread of the library reports each stall once, and what it waits for. 0: stalls are not
+     * reported, and the close of an adapter waits without a limit.
      */
     uint32_t stall_ms;
     /*
-     * The exit status of the process if a rule was broken and the mode is ONDK_VERIFY_REPORT, at most 255; default 0:
-     * the program's own. Destructors that run after the library's are then left out.
+     * The exit status of the process, at most 255, if a rule was broken in mode ONDK_VERIFY_REPORT. Destructors that
+     * would run after the library's destructor do not run then. Default 0: the program's own exit status.
      */
     uint32_t exit_status;
 } ondk_verify_config_t;
@@ -114,8 +113,8 @@ ONDK_API int32_t ondk_verify_configure(const ondk_verify_config_t *config);
  *         ",full"         also the checks that cost much
  *         ",json"         each report is one line, a JSON object
  *         ",output=FILE"  reports are appended to the file instead of the stream (ondk_verify_set_output). The file is
- *                         created when the first report is written. If it cannot be opened, standard error has a line
- *                         with the reason, and the report
+ *                         created when the first report is written. If the file cannot be opened, the report and
+ *                         the reason go to standard error
  *         ",junit=FILE"   as ondk_verify_set_junit
  *         ",stall=MS"     the field stall_ms of ondk_verify_config_t
  *         ",exit=STATUS"  the field exit_status of ondk_verify_config_t
@@ -151,7 +150,7 @@ typedef enum ondk_verify_kind {
 
 /*
  * Counts the breaches that have been reported so far.
- * Returns the number, over all adapters and drivers of the process, with the reports that were not written.
+ * Returns the number for all adapters and drivers of the process. Reports that were not written are included.
  * Context: any thread.
  * See also: ondk_verify_advices, ondk_verify_rules
  */
@@ -255,7 +254,7 @@ ONDK_API void ondk_verify_set_callback(ondk_verify_callback_t callback, void *co
  * Sets the stream for reports.
  *   out  the stream, which the caller keeps open until the process ends or another stream is set; NULL: standard error,
  *        which is the default
- * Reports that were written to the former stream can be written again. If ONDK_VERIFY or ondk_verify_configure_text
+ * After the call, max_written (ondk_verify_config_t) counts from 0 again. If ONDK_VERIFY or ondk_verify_configure_text
  * names a file, reports go there instead.
  * Context: any thread.
  * See also: ondk_verify_configure_text
@@ -263,8 +262,8 @@ ONDK_API void ondk_verify_set_callback(ondk_verify_callback_t callback, void *co
 ONDK_API void ondk_verify_set_output(FILE *out);
 
 /*
- * Writes a line for each place with reports that were counted only. The library does the same when the process ends by
- * exit or by returning from main.
+ * Writes the counts of reports that were not written. One line is written for each place with such reports. The
+ * library does the same when the process ends by exit or by returning from main.
  * Context: any thread.
  * See also: ondk_verify_config_t
  */
@@ -313,9 +312,9 @@ ONDK_API int32_t ondk_verify_wrap(struct _NDK_ADAPTER *provider, struct _NDK_ADA
  * Ends the verification of an adapter, so that the caller can close the provider's adapter.
  *   adapter  from ondk_verify_wrap; invalid after the call
  * The call blocks until the consumer has closed every object of the adapter, and reports objects that nobody closes.
- * Returns the provider's adapter; `adapter` itself if it is not wrapped; NULL if objects were left that nobody closed,
- * and then the provider's adapter must stay open for the rest of the process; NULL if `adapter` was unwrapped before, or if
- * the call is made in a callback of the adapter. Both are reported. After the latter, the adapter is still wrapped.
+ * Returns the provider's adapter, or `adapter` itself if it is not wrapped. Returns NULL in three cases, which are
+ * reported. Nobody closed an object of the adapter: the provider's adapter must stay open for the rest of the process.
+ * The call is made in a callback of the adapter: the adapter stays wrapped. `adapter` was unwrapped before.
  * Context: PASSIVE_LEVEL; blocks. Not from inside a callback of the same adapter.
  * See also: ondk_verify_wrap
  */
@@ -324,7 +323,7 @@ ONDK_API struct _NDK_ADAPTER *ondk_verify_unwrap(struct _NDK_ADAPTER *adapter);
 /* The value of ondk_verify_host_t's irql for a host without IRQLs. */
 #define ONDK_VERIFY_NO_IRQL (-1)
 
-/* The values of ondk_verify_host_t's memory_state: one of the first three, and PAGED if the memory is pageable. */
+/* The values of ondk_verify_host_t's memory_state. If the memory is pageable, PAGED is added to another value. */
 typedef enum ondk_verify_memory {
     ONDK_VERIFY_MEMORY_UNKNOWN = 0,
     ONDK_VERIFY_MEMORY_ALIVE = 1, /* allocated */
@@ -341,8 +340,7 @@ typedef enum ondk_verify_mdl {
 
 /*
  * Functions of the host, which is the program that the consumer runs in. The verifier calls them for facts that only the
- * host has. An entry that is NULL has the default of a plain program. An entry about a thread is called on that thread.
- * An entry must not call NDK or the verifier.
+ * host has. An entry that is NULL has the default of a plain program. An entry must not call NDK or the verifier.
  * See also: ondk_verify_set_host
  */
 typedef struct ondk_verify_host {
@@ -355,8 +353,9 @@ typedef struct ondk_verify_host {
     /* Called before each callback into the consumer. Returns a mark for callback_end. Default: 0. */
     uint64_t (*callback_begin)(void);
     /*
-     * Called after each callback, with the mark of callback_begin, the name of the callback's type, for example
-     * "NdkCqNotificationCallback", and the consumer's routine. Default: does nothing.
+     * Called after each callback. `mark` is the value that callback_begin returned. `callback` is the name of the
+     * callback's type, for example "NdkCqNotificationCallback". `routine` is the consumer's function. Default: does
+     * nothing.
      */
     void (*callback_end)(uint64_t mark, const char *callback, const void *routine);
     /*
@@ -365,18 +364,18 @@ typedef struct ondk_verify_host {
      */
     int32_t (*stack_bounds)(uintptr_t *low, size_t *size);
     /*
-     * Converts the consumer's sockaddr of `length` bytes, at most 28, and writes the provider's to `room`, which has 28
-     * bytes. Returns 0 if both use the same address, else 1. Default: 0.
+     * Converts the consumer's sockaddr to the provider's in `room`, which has 28 bytes. `length` is at most 28.
+     * Returns 0 if both are the same address, else 1. Default: 0.
      */
     int32_t (*address_to_provider)(const void *sockaddr, size_t length, void *room);
     /* Converts the provider's sockaddr to the consumer's, in place. Default: both use the same addresses. */
     void (*address_to_consumer)(void *sockaddr, size_t length);
     /*
-     * Returns ondk_verify_memory values for the byte at the address, which may be any number. Default: what
+     * Returns ondk_verify_memory values for the byte at the address, which may be invalid. Default: what
      * AddressSanitizer reports, if the program is built with it, and FREED for an address that is not mapped.
      */
     uint32_t (*memory_state)(const void *address);
-    /* Returns an ondk_verify_mdl value for an MDL, without its chain. Default: from MdlFlags. */
+    /* Returns an ondk_verify_mdl value for one MDL; does not follow Next. Default: from MdlFlags. */
     uint32_t (*mdl_state)(const struct _MDL *mdl);
 } ondk_verify_host_t;
 
@@ -409,8 +408,8 @@ ONDK_API int32_t ondk_verify_set_host(const ondk_verify_host_t *host);
  * Reports memory that is still in use by NDK: as context, buffer, region or MDL.
  *   start  the memory that the caller is about to free
  *   size   its size in bytes
- * For programs with an allocator of their own. Memory that free() frees is checked without this call if the program is
- * built with AddressSanitizer; the pool of drivers always is.
+ * For programs with an allocator of their own. The pool of drivers is checked without this call. So is memory that
+ * free() frees, if the program is built with AddressSanitizer.
  * Context: any thread, with no lock held that a report needs.
  * See also: ondk_verify_set_host
  */

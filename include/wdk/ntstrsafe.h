@@ -36,8 +36,8 @@ typedef PCSTR NTSTRSAFE_PCSTR;
 typedef PCWSTR NTSTRSAFE_PCWSTR;
 
 /*
- * `how` has the caller's flags and two internal bits: EX is for names with Ex, APPEND for functions that append.
- * `unit` is the character's size, 1 or 2. `cap`, `most` and *remaining count characters.
+ * `how` has the caller's flags and two internal bits: EX for functions with Ex in the name, APPEND for functions that
+ * append. `unit` is the size of a character in bytes. `cap`, `most` and *remaining are numbers of characters.
  */
 #define ONDK_STRSAFE_EX 0x10000
 #define ONDK_STRSAFE_APPEND 0x20000
@@ -48,8 +48,8 @@ NTKERNELAPI NTSTATUS ondk_strsafe_print(PVOID destination, SIZE_T cap, SIZE_T un
 NTKERNELAPI NTSTATUS ondk_strsafe_length(const VOID *text, SIZE_T unit, SIZE_T most, SIZE_T *length);
 
 /*
- * Defines the functions for one character type (A or W) and one way of counting. Sizes and *remaining count bytes in
- * the Cb functions, and characters in the Cch functions. `scale` is the count of one character.
+ * Defines the functions for one character type (A or W) and one unit of sizes. The unit is the byte in the Cb
+ * functions and the character in the Cch functions. `scale` is the size of a character in that unit.
  */
 #define ONDK_STRSAFE_FAMILY(count, letter, type, unit, scale) \
     FORCEINLINE NTSTATUS RtlString##count##Copy##letter(type *dest, SIZE_T size, const type *source) \

@@ -407,8 +407,8 @@ NTKERNELAPI NTSTATUS WskQueryProviderCharacteristics(
     _In_ PWSK_REGISTRATION WskRegistration, _Out_ PWSK_PROVIDER_CHARACTERISTICS WskProviderCharacteristics);
 
 /*
- * Returns when every captured provider has been released, every call through its table has returned, and every socket
- * and NDK adapter is closed. PASSIVE_LEVEL. If checks are on, the call prints after some seconds what it waits for.
+ * Waits until the client has released the provider, all calls of the provider have returned, and all sockets and NDK
+ * adapters are closed. PASSIVE_LEVEL. If checks are on, the call prints after some seconds what it waits for.
  */
 NTKERNELAPI VOID WskDeregister(_In_ PWSK_REGISTRATION WskRegistration);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The provider's own adapters, for the kernel surface. It lets several drivers share one adapter, and puts the layers in
- * front of the provider for each driver separately.
+ * The provider's own adapters, for the kernel's library (src/wdk). That library shares one adapter among several
+ * drivers, and wraps the adapter for each driver separately.
  */
 #ifndef FRONT_OPEN_H
 #define FRONT_OPEN_H
@@ -9,7 +9,7 @@
 #include "base/private_export.h"
 #include "ndk/ndkpi.h"
 
-/* Like ondk_open_adapter and ondk_close_adapter, but nothing is put in front of the provider's adapter. */
+/* Like ondk_open_adapter and ondk_close_adapter, but the adapter is never wrapped for verification. */
 NTSTATUS front_open_provider(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
     PRIVATE_EXPORT(front_open_provider);
 void front_close_provider(NDK_ADAPTER *adapter) PRIVATE_EXPORT(front_close_provider);

@@ -46,10 +46,7 @@ static inline struct adapter *adapter_of(NDK_ADAPTER *pub)
 
 /* Returns the provider's object behind an object of the consumer: see provider_set_unwrap. */
 void *provider_unwrap(void *object);
-/*
- * Does what adapter_of does, for an argument of a public function. The argument may be another layer's object in front
- * of the provider's.
- */
+/* Returns the provider's adapter. `pub` may be that adapter, or the verifier's object in front of it. */
 static inline struct adapter *adapter_behind(NDK_ADAPTER *pub)
 {
     return adapter_of(provider_unwrap(pub));

@@ -4,14 +4,12 @@
  * for which the close waits, and describes the first few objects of each type. A thread of the adapter writes the
  * report, because the close may wait for any other thread.
  *
- * Closes that have begun are in a queue in the order of their beginning (provider/live.h). A close that ends, or is
- * reported, leaves the queue. The thread sleeps until the first close is due. If the queue stays empty for
- * close_report_ms, the thread sleeps until the next close begins. So at most one close in close_report_ms wakes the
- * thread, and most closes only enter and leave the queue.
+ * A queue has the pending closes, the oldest first (provider/live.h). A close leaves the queue when it ends or has
+ * been reported. The thread sleeps until the first close is due. At most one close in close_report_ms wakes the
+ * thread.
  *
  * The invariant: objects are copied while the lock of the adapter's lists is held. The copies are written to the log
- * after the lock has been released. If the object that is examined ends meanwhile, live_list_remove clears
- * live.examined.
+ * after the lock has been released.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -38,7 +36,7 @@ enum {
     MAX_WHERE = 3 * ADDR_TEXT,
     NS_PER_MS = 1000000,
     ROUND_NS = 1000000000, /* pause after reports, so that reports of leaked objects do not fill a disk soon */
-    GRACE_NS = 1000000000, /* a thread that writes to the log delays abort() by at most this time */
+    GRACE_NS = 1000000000, /* abort() waits at most this time for a thread that writes to the log */
 };
 
 enum close_report_order { ORDER_RUN, ORDER_STOP, ORDER_ABORT };
@@ -137,10 +135,7 @@ static void report_add(struct object *o, void *context)
     r->counts[t]++;
 }
 
-/*
- * Fills *r with the objects, requests and callbacks for which the close of the object a->live.examined waits. Returns
- * false if that close has ended.
- */
+/* Fills *r with what the close of a->live.examined waits for. Returns false if that close has ended. */
 static bool report_collect(struct adapter *a, struct close_report *r)
 {
     struct object *examined;
@@ -255,7 +250,7 @@ static void report_print(FILE *out, const struct adapter *a, const struct close_
         fprintf(out, "    it was called in a callback: if that is one of this adapter's, it waits for itself\n");
 }
 
-/* Reports the close of the object a->live.examined to the log, unless that close has ended. */
+/* Writes the report of the close of a->live.examined to the log. Does nothing if that close has ended. */
 static void report_write(struct adapter *a, struct close_report *r)
 {
     char *text = NULL;
@@ -289,7 +284,7 @@ static void reporter_examine(struct adapter *a, struct object *o, uint64_t now, 
                                 .waited_ms = (now - o->live_closed_ns) / NS_PER_MS };
 }
 
-/* Removes the first close of the queue if it is due. Else returns false. If r is set, prepares *r for report_write. */
+/* Removes the first close from the queue, and prepares *r for report_write. Returns false if no close is due. */
 static bool reporter_next(struct adapter *a, uint64_t now, struct close_report *r)
 {
     struct object *o;

@@ -23,9 +23,8 @@ struct close_reporter {
     struct gate wake;    /* opened after `order` has changed, and when a close begins while `sleeps` is set */
     struct gate ended;   /* opened by the thread as its last action */
     /*
-     * After a close has woken the thread, the thread waits with a deadline until this time, even if no close is
-     * pending. A close that begins in between is due later, and need not wake the thread. So at most one close in
-     * close_report_ms wakes the thread. Only the thread uses this.
+     * Until this time the thread waits with a deadline. A close that begins before this time is due later, so that
+     * close need not wake the thread. Only the thread uses this.
      */
     uint64_t rest_until_ns;
     uint64_t earliest_ns;      /* the thread writes no report before this time; only the thread uses this */
@@ -45,10 +44,7 @@ void close_report_begin(struct object *o);
  * has not ended one second after abort_at (a time of owner_clock; UINT64_MAX: never), calls abort().
  */
 void close_report_stop(struct adapter *a, uint64_t abort_at);
-/*
- * Waits at most a second until the thread has written the adapter's report, if that is not written yet. Then calls
- * abort().
- */
+/* Waits at most one second for the thread to write the adapter's report. Then calls abort(). */
 _Noreturn void close_report_abort(struct adapter *a);
 
 #endif

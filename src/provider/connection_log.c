@@ -4,11 +4,10 @@
  * reports the same event to the consumer. The invariant: this file's code does not wait or allocate memory. It calls
  * no routine of the program except the callback of ondk_log_set.
  *
- * A line for each connection would let peers fill a disk. So lines are limited, for each role and level. A source is a
- * peer's IPv4 address or IPv6 /64. Each group of sources may have LIMIT_BURST lines at once, and one further line
- * every group_interval_ns. All groups together may have one further line every shared_interval_ns. Lines beyond these
- * limits are only counted. A keyed hash selects the group of a source, so a peer cannot choose the sources whose lines
- * it suppresses. The list of failures does not depend on the limits.
+ * The number of lines is limited, because peers could otherwise fill a disk. Each role and each level has limits of
+ * its own. Peers are in groups, by a keyed hash of their IPv4 address or IPv6 /64. A group may have LIMIT_BURST lines
+ * at once, and one further line every group_interval_ns. All groups together may have one further line every
+ * shared_interval_ns. Lines beyond these limits are only counted.
  */
 #include "provider/connection_log.h"
 
@@ -30,15 +29,15 @@ enum { LIMIT_ROLES = 2, LIMIT_LEVELS = ONDK_LOG_DEBUG + 1 };
 static const uint64_t group_interval_ns = UINT64_C(60000000000), shared_interval_ns = UINT64_C(1000000000);
 
 /*
- * Each written line moves one of these times forward by one interval. A time that has passed is first set to the
- * present. A line that would move the time more than `burst` intervals into the future is left out.
+ * The times of the limits. A line moves a time forward by one interval, from the present or later. limit_take refuses
+ * a line that would move the time more than `burst` intervals into the future.
  */
 static _Atomic uint64_t limit_until[LIMIT_ROLES][LIMIT_LEVELS][LIMIT_GROUPS];
 static _Atomic uint64_t limit_shared_until[LIMIT_ROLES][LIMIT_LEVELS];
 
 /*
- * Returns the random key of the hash of sources. Only the first line draws the key. So a simulation, which writes no
- * lines, draws no key. A drawn key would change the random numbers that decide the simulation's run.
+ * Returns the random key of the hash. The first line draws the key. A simulation writes no lines, so it draws no key,
+ * and its sequence of random numbers does not change.
  */
 static uint64_t limit_key(void)
 {

@@ -12,11 +12,11 @@ struct adapter;
 
 /* Makes the adapter the observer of its fabric. */
 void connection_log_observe(struct adapter *a);
-/* PASSIVE_LEVEL. At the close of an adapter, logs how many lines were left out since their number was last logged. */
+/* Called at the close of an adapter. Logs how many lines were left out and not yet reported. PASSIVE_LEVEL. */
 void connection_log_end(void);
 /*
- * Owner context. Logs that a listener listens at `local`. If `why` is not FABRIC_OK, logs instead that listening at
- * `local` failed.
+ * Logs that a listener listens at `local`. If `why` is not FABRIC_OK, logs instead that listening at `local` failed.
+ * Runs in owner context.
  */
 void connection_log_listening(enum fabric_reason why, const struct addr *local);
 void connection_log_stopped(const struct addr *local);

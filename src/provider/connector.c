@@ -3,22 +3,19 @@
  * The connector, between the consumer's calls and the fabric's events. connector_table.c has the state machine. The
  * handler of each event takes one step with the lock held, then carries out the action of that step.
  *
- * References. The fabric's connection has an INTERNAL reference on the connector until the connection's closed event,
- * so the connector's close is pending until the address is released. From connect or accept on, the connector has CHILD
- * references on its queue pair and its shared endpoint. A failed NdkConnect drops both. A passive connector has a CHILD
- * reference on its listener.
+ * References. The fabric's connection has an INTERNAL reference on the connector, and drops it when its address is
+ * free. From connect or accept on, the connector has CHILD references on its queue pair and its shared endpoint. A
+ * failed NdkConnect drops both. A passive connector has a CHILD reference on its listener.
  *
- * The invariant: conn_close is not called while a call of the consumer is between connector_enter and connector_exit.
- * Such a call may use the fabric's connection, which conn_close may free at once. Close and a failed NdkConnect change
- * the phase at once. If a call of the consumer is running then, the last connector_exit calls conn_close.
+ * The invariant: conn_close is not called while a call of the consumer is between connector_enter and connector_exit,
+ * because conn_close may free the fabric's connection. If close or a failed NdkConnect ends the connection during a
+ * call of the consumer, the last connector_exit calls conn_close.
  *
  * Each NdkConnect has its own connection of the fabric. A failed NdkConnect completes after that connection has
- * closed, so that the connection's address is free for the next attempt. The connector becomes IDLE in the callback of
- * that completion, because only then can the connector's request struct for NdkConnect be used again.
+ * closed, so the address is free for the next attempt.
  *
  * Order. The queue pair's shard runs all callbacks of a connection in the order in which they were queued. The
- * disconnect callback is queued after the completion of NdkCompleteConnect or NdkAccept. When the callback's task runs,
- * the callback is called only if the consumer has not disconnected or closed meanwhile.
+ * disconnect callback is queued after the completion of NdkCompleteConnect or NdkAccept.
  */
 #include "provider/connector.h"
 
@@ -158,9 +155,9 @@ static void connector_undepend(struct connector *c, struct qp *qp, struct object
 /* ---- NdkConnect ---- */
 
 /*
- * Callback context. Drops the queue pair and the endpoint of a failed attempt before the connector becomes IDLE,
- * because the next attempt may use the same queue pair and endpoint. If the consumer has closed the connector
- * meanwhile, object_finish drops the queue pair and the endpoint.
+ * Drops the queue pair and the endpoint of a failed attempt before the connector becomes IDLE, because the next
+ * attempt may use the same queue pair and endpoint. If the consumer has closed the connector meanwhile, object_finish
+ * drops them. Runs in callback context.
  */
 static void connector_end_attempt(struct connector *c)
 {
@@ -182,7 +179,7 @@ static void connector_end_attempt(struct connector *c)
     connector_unlock(c);
 }
 
-/* Callback context. Calls NdkConnect's completion routine, in which the consumer may begin the next attempt. */
+/* Calls NdkConnect's completion routine, in which the consumer may begin the next attempt. */
 static void connector_finish_connect(void *context, NTSTATUS status)
 {
     struct connector *c = context;
@@ -226,8 +223,8 @@ static void connector_on_connected(void *owner, enum fabric_reason why, const st
 }
 
 /*
- * Undoes the step of a call that failed for lack of memory, because the fabric reports no event for such a call. If
- * the consumer has closed the connector meanwhile, the phase stays CLOSING.
+ * Undoes the step of a call that failed for lack of memory. The fabric reports no event for that call. If the consumer
+ * has closed the connector meanwhile, the phase stays CLOSING.
  */
 static NTSTATUS connector_undo_start(struct connector *c, struct request *r)
 {
@@ -319,7 +316,7 @@ static void disconnect_callback_call(const struct disconnect_callback *callback,
         callback->plain(callback->context);
 }
 
-/* Callback context. Does nothing if the consumer has disconnected or closed since the task was queued. */
+/* Calls the disconnect callback, unless the consumer has disconnected or closed since the task was queued. */
 static void connector_run_disconnect_callback(struct task *task)
 {
     struct connector *c = (struct connector *)((char *)task - offsetof(struct connector, event));

@@ -50,8 +50,8 @@ struct connector {
     unsigned n_calls;         /* calls of the consumer between connector_enter and connector_exit */
     bool end_is_due;          /* set by close or a failed NdkConnect: the last connector_exit must call conn_close */
     bool qp_is_used;          /* NdkCompleteConnect or NdkAccept has begun: the queue pair cannot be connected again */
-    struct fabric_conn *conn; /* not NULL from its creation until its closed event */
-    struct qp *qp;            /* bound to this connector, or NULL */
+    struct fabric_conn *conn; /* the fabric's connection, until its closed event; else NULL */
+    struct qp *qp;            /* the queue pair that is bound to this connector, or NULL */
     struct object *endpoint;  /* the shared endpoint that this attempt uses, or NULL */
     struct fabric_limits own; /* read limits that the consumer requested, capped by the adapter's limits */
     struct connector_peer peer;
@@ -65,7 +65,7 @@ struct connector {
     struct request connect, establish, disconnect;
     NDK_FN_REQUEST_COMPLETION connect_done; /* the consumer's completion routine; constant while `connect` is pending */
     void *connect_context;
-    struct task event;         /* the connect event of a passive connector, later the disconnect callback */
+    struct task event;         /* queues the connect event of a passive connector, later the disconnect callback */
     struct listener *listener; /* the listener of a passive connector; else NULL */
     uint32_t listener_id;      /* the listener's live_id */
 };
@@ -97,8 +97,8 @@ void connector_lock(struct connector *c);
 void connector_unlock(struct connector *c);
 /*
  * connector_enter and connector_exit enclose each call of the consumer that starts something. Until connector_exit,
- * neither the connector nor the fabric's connection is freed. If a close or a failed NdkConnect must end the connection
- * meanwhile, the last connector_exit ends it.
+ * neither the connector nor the fabric's connection is freed. The last connector_exit ends the connection, if close
+ * or a failed NdkConnect has requested that.
  */
 void connector_enter(struct connector *c);
 void connector_exit(struct connector *c);

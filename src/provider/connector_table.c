@@ -25,8 +25,8 @@
  *   3. Only close leads out of ENDED: neither connector nor queue pair is connected again.
  *   4. The fabric's connection is ended once: by RETIRE in CONNECTING, or by close in any phase that has a living
  *      connection.
- *   5. A cell that leaves a phase with a pending request reports the request, undoes the call, or keeps the request
- *      pending (RETIRE, END_FABRIC). Then FAILING or CLOSING reports the request.
+ *   5. A step out of a phase with a pending request completes the request, undoes the call, or leaves the request to
+ *      FAILING or CLOSING (RETIRE, END_FABRIC).
  *   6. The disconnect callback is queued only on the way from ESTABLISHED to PEER_GONE.
  *   7. IDLE is reached only when a failure is reported or a call did not start.
  *   8. A call starts something only in the phases where the diagram shows it.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completion queues: results in NDK's terms, and notifications. The invariant: a running notification, and each call
- * that may cause a notification, has a reference on the queue.
+ * Completion queues: converts the fabric's completions to NDK_RESULT, and calls the consumer's notification routine.
+ * The invariant: a running notification, and each call that may cause a notification, has a reference on the queue.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static struct cq *cq_of_object(struct object *o)
     return (struct cq *)((char *)o - offsetof(struct cq, obj));
 }
 
-/* Callback context. Calls the consumer's notification routine, unless the queue is being closed. */
+/* Calls the consumer's notification routine, unless the queue is being closed. Runs in callback context. */
 static void cq_on_notify(void *owner, bool overflow)
 {
     struct cq *cq = owner;

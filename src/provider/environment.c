@@ -182,7 +182,7 @@ static bool environment_describe_word(const char *value, const struct environmen
     return *value && !w->is_valid(value);
 }
 
-/* Does what environment_describe_number does, for a variable of any name. An unknown name is wrong. */
+/* Does what environment_describe_number does, for any variable. Also reports a name that is unknown. */
 static bool environment_describe(const char *name, const char *value, const struct environment_number *numbers,
                                  uint32_t count, char *line, size_t room)
 {

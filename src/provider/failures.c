@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The list of failures. It has two halves: one for connections that peers initiated (accepted), and one for
- * connections that this side initiated. The invariant: peers add only to the accepted half, so they remove nothing
- * from the other half. If a half is full, the source with the most entries loses its oldest entry (a source is an IPv4
- * address or an IPv6 /64 of peers). So one source cannot remove the entries of other sources that have fewer entries.
- * But if peers use as many sources as the half has entries, they can replace all entries of the half.
+ * connections that this side initiated. A source is an IPv4 address or an IPv6 /64 of peers. If a half is full, the
+ * source with the most entries loses its oldest entry. The invariant: peers add only to the accepted half, so they
+ * remove nothing from the other half.
  *
- * Failures with equal keys are counted in one entry. Each entry stores how many entries its source has, so one pass
- * over a half finds the entry to replace.
+ * Failures with equal keys are counted in one entry.
  */
 #include "provider/failures.h"
 
@@ -72,7 +70,7 @@ static bool failure_keys_equal(const struct failure_key *a, const struct failure
            a->reason == b->reason && addr_equal(&a->self, &b->self) && addr_equal(&a->peer, &b->peer);
 }
 
-/* Lock held. Returns the entry in use that has this key, or NULL. */
+/* Returns the entry in use that has this key, or NULL. Requires the lock. */
 static struct failure *failure_find(struct failure *half, const struct failure_key *key)
 {
     for (int i = 0; i < FAILURES_PER_ROLE; i++) {
@@ -82,7 +80,7 @@ static struct failure *failure_find(struct failure *half, const struct failure_k
     return NULL;
 }
 
-/* Lock held. Returns an entry that is not in use, or else the oldest entry of the source with the most entries. */
+/* Returns an entry that is not in use, or else the oldest entry of the source with the most entries. */
 static struct failure *failure_choose(struct failure *half)
 {
     struct failure *chosen = &half[0];
@@ -98,7 +96,7 @@ static struct failure *failure_choose(struct failure *half)
     return chosen;
 }
 
-/* Lock held. Adds `change` to of_source of each entry of the source. Returns how many entries the source has. */
+/* Adds `change` to of_source of each entry of the source. Returns the number of these entries. Requires the lock. */
 static unsigned failure_count_source(struct failure *half, const struct addr *source, int change)
 {
     unsigned count = 0;
@@ -112,7 +110,7 @@ static unsigned failure_count_source(struct failure *half, const struct addr *so
     return count;
 }
 
-/* Lock held. Stores `fresh` in place of the entry that failure_choose returns, and returns that entry. */
+/* Stores `fresh` in the entry that failure_choose returns, and returns that entry. Requires the lock. */
 static struct failure *failure_replace(struct failure *half, const struct failure *fresh)
 {
     struct failure *f = failure_choose(half);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Describes in words which process and user have a local address in use. The kernel reports the user. The
- * process is found by its descriptors in /proc. Root can read the descriptors of all processes, any other user only
- * those of his own processes. The invariant: the text has only printable characters.
+ * Describes in words which process and user have a local address in use. The kernel reports the user. The process is
+ * found by its descriptors in /proc. Only root can read the descriptors of another user's process. The invariant: the
+ * text has only printable characters.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

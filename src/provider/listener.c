@@ -8,10 +8,9 @@
  *   FAILED      STATUS_INVALID_DEVICE_STATE  -              -                  IDLE
  *   LISTENING   STATUS_INVALID_DEVICE_STATE  -              -                  -
  *
- * Close is not a phase. It closes the fabric's listener, which completes a pending NdkListen. The closed event then
- * drops the fabric's reference on the listener. Each request becomes a connector, which depends on the listener.
- * NdkConnectEventCallback passes the connector to the consumer. The invariant: when the consumer closes the listener,
- * each request that has not been passed to the consumer is refused.
+ * Close is not a phase. It closes the fabric's listener, which completes a pending NdkListen. Each request becomes a
+ * connector, which NdkConnectEventCallback passes to the consumer. The invariant: when the consumer closes the
+ * listener, each request that has not been passed to the consumer is refused.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -73,9 +72,9 @@ static bool listener_step(struct listener *l, enum listener_phase from, enum lis
 }
 
 /*
- * listener_enter and listener_exit enclose each call of the consumer that uses the fabric's listener. If close comes
- * meanwhile, the last listener_exit closes the fabric's listener. listener_enter returns false if close came first: the
- * fabric's listener may have been freed.
+ * listener_enter and listener_exit enclose each call of the consumer that uses the fabric's listener. listener_enter
+ * returns false if the consumer has closed the listener. If the consumer closes the listener during a call, the last
+ * listener_exit closes the fabric's listener.
  */
 static bool listener_enter(struct listener *l)
 {
@@ -103,7 +102,7 @@ static void listener_exit(struct listener *l)
 
 /* ---- NdkListen ---- */
 
-/* Callback context. Calls NdkListen's completion routine, in which the consumer may call NdkListen again. */
+/* Calls NdkListen's completion routine, in which the consumer may call NdkListen again. Runs in callback context. */
 static void listener_complete_listen(void *context, NTSTATUS status)
 {
     struct listener *l = context;
@@ -157,7 +156,7 @@ static NTSTATUS listener_ndk_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, 
 
 /* ---- requests ---- */
 
-/* Callback context. Passes the connector to the consumer, or closes the connector if the listener is being closed. */
+/* Passes the connector to the consumer. If the listener is being closed, closes the connector instead. */
 static void listener_run_connect_event(struct task *task)
 {
     struct connector *c = (struct connector *)((char *)task - offsetof(struct connector, event));
@@ -236,8 +235,8 @@ static void listener_cancel(struct object *o)
 }
 
 /*
- * Lock held. Fills the entry's limits and counts. Leaves the entry unchanged if the consumer has closed the listener,
- * because the fabric's listener may have been freed.
+ * Fills the entry's limits and counts. If the consumer has closed the listener, the entry is unchanged, because the
+ * fabric's listener may have been freed. Requires the lock.
  */
 static void listener_describe_fabric(struct listener *l, ondk_listener_t *entry)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists of an adapter's objects, and the public functions that copy them. The invariant: a function that is called
- * with the lock held (describe, or the `visit` of live_list_walk) only reads objects. Such a function takes only the
- * lock of the object, and the lock of the fabric's object behind that object. A list is copied in batches, because
- * creations and ends of objects wait for the lock.
+ * The lists of an adapter's objects, and the public functions that copy them. A list is copied in batches, because
+ * creations and ends of objects wait for the lock. The invariant: `describe` and `visit`, which are called with the
+ * lock held, only read the object. They take no lock except those of the object and of the fabric's object behind it.
  */
 #include "provider/live.h"
 
@@ -13,7 +12,7 @@
 
 enum { BATCH = 32 }; /* objects that are visited without releasing the lock */
 
-/* A walk in progress. live_list_remove of the object `next` advances `next`, so `next` is always in the list. */
+/* A walk in progress. If live_list_remove removes `next`, it advances `next` to the following object. */
 struct live_walk {
     struct object *next; /* NULL: all objects have been visited */
     LIST_ENTRY(live_walk) link;
@@ -93,7 +92,7 @@ static void live_walk_begin(struct live_list *live, NDK_OBJECT_TYPE type, struct
     spin_unlock(&live->lock);
 }
 
-/* Lock held. Returns the walk's next object and advances the walk, or returns NULL if all have been visited. */
+/* Returns the walk's next object and advances the walk. Returns NULL at the end of the list. Requires the lock. */
 static struct object *live_walk_next(struct live_walk *walk)
 {
     struct object *o = walk->next;

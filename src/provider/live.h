@@ -36,8 +36,8 @@ struct live_list {
     uint32_t counts[NdkObjectTypeMax];           /* objects of the type that are not hidden */
     LIST_HEAD(, live_walk) walks;                /* walks and copies in progress */
     uint32_t last_ids[NdkObjectTypeMax];
-    TAILQ_HEAD(, object) closes; /* for close_report.c: closes that neither ended nor were reported, the oldest first */
-    struct object *examined;     /* for close_report.c; live_list_remove of this object sets it to NULL */
+    TAILQ_HEAD(, object) closes; /* pending closes that close_report.c has not reported, the oldest first */
+    struct object *examined;     /* the object that close_report.c examines; NULL after the object's removal */
 };
 
 void live_list_init(struct live_list *live);

@@ -2,18 +2,15 @@
 /*
  * The log: the level, the program's callback, and the form of lines. provider/log_file.c writes the lines.
  *
- * Threads. Any thread may write lines, also the owner of a shard. So writing a line waits only where log.h allows it.
- * A line that cannot be written at once is lost and counted. A callback runs with no lock held.
+ * Threads. Any thread may write lines. A line that cannot be written at once is lost and counted. A callback runs with
+ * no lock held.
  *
- * Removal of a callback. Each running call is counted on one of two sides. The lock guards the sides and the callback.
- * ondk_log_set exchanges the callback and the side, so that new calls count on the other side, and then waits until
- * no call is counted on the old side. A side is used again only when no call is counted on it. The invariant: all
- * calls of a callback are counted on the side that was in use while the callback was set.
+ * Removal of a callback. running[] has two counts of running callbacks, and `side` selects the count for new calls.
+ * ondk_log_set changes the callback and `side`, then waits until the former count is 0. The invariant: calls of two
+ * callbacks are never in the same count.
  *
- * Fork. The child keeps level, callback and file. The calls of other threads are not counted in the child, because
- * these threads do not exist there. A call that forks is counted, because the callback returns in the child, too. Fork
- * acquires the lock (base/fork.h). The file is not in the set of base/descriptors.h, because the child writes to the
- * file, too.
+ * Fork. The child keeps level, callback and file. If a callback has called fork, it still runs in the child. The
+ * callbacks of all other threads do not run there, so the child does not count them.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -45,14 +42,14 @@ static struct {
     void *context;
     uint32_t level; /* equal to log_level */
     unsigned side;
-    unsigned running[2];                   /* callbacks that run now, counted by side */
+    unsigned running[2];                   /* the number of callbacks that run now, for each value of `side` */
     uint32_t environment_level;            /* the level of ONDK_LOG; constant after log_start */
     atomic_bool is_torn;                   /* the file ends in the middle of a line */
     _Atomic uint64_t left_out, counted_ns; /* lines left out; when that count was last written */
 } sink = { .level = ONDK_LOG_WARN, .environment_level = ONDK_LOG_WARN };
 
 static _Thread_local bool log_in_callback;
-static _Thread_local unsigned log_callback_side; /* the side on which this thread's call is counted */
+static _Thread_local unsigned log_callback_side; /* the index in running[] of this thread's callback */
 
 static const char *const level_names[] = {
     [ONDK_LOG_ERROR] = "error",
@@ -125,7 +122,7 @@ static bool log_put(uint32_t level, const char *text)
 /* ---- the callback ---- */
 
 /*
- * Passes the line to the program's callback. Returns false if there is no callback, and the caller must write the line.
+ * Passes the line to the program's callback. Returns false if there is no callback; the caller then writes the line.
  * Returns true without a call if this thread is in the callback, or if the level is off now.
  */
 static bool log_call(uint32_t level, const char *text)
@@ -159,7 +156,7 @@ static bool log_call(uint32_t level, const char *text)
     return true;
 }
 
-/* Lock held. Waits until no call of a callback is counted on the side. Releases the lock while it waits. */
+/* Waits until running[side] is 0. Called with the lock held; releases the lock while it waits. */
 static void log_wait_for_side(unsigned side)
 {
     static const struct timespec pause = { .tv_nsec = REMOVAL_POLL_NS };

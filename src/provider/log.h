@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The log; openndk/log.h describes it for programs. Writing a line waits only for a callback of the program, or for the
- * disk of a log file. Any thread may write lines, up to DISPATCH_LEVEL, but must not hold a lock of the library,
- * because the program's callback may block.
+ * disk of a log file. Any thread may write lines, up to DISPATCH_LEVEL. The thread must not hold a lock of the
+ * library, because the program's callback may block.
  */
 #ifndef PROVIDER_LOG_H
 #define PROVIDER_LOG_H

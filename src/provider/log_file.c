@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log's descriptor. There are two invariants. A write waits only for the disk of a regular file, because the owner
- * of a shard may write. No line goes into another file of the program, except in the race described below.
+ * The log's descriptor. There are two invariants. A write waits only for the disk of a regular file, because a thread
+ * that serves connections may write. No line goes into another file of the program, except in the race described
+ * below.
  *
  * Waiting. Other processes often share the open file description of standard error, so its O_NONBLOCK must not be
  * changed. After poll has reported room, a write can still wait: a terminal or pipe may have room for less than a

@@ -14,9 +14,8 @@
  * fabric ends the registration after the access, the region becomes EMPTY, and the deregister request completes. A
  * close stays pending until the access has ended and no window is bound to the region.
  *
- * The invariant: if register or deregister runs at the same time as close, the call that makes the region BUSY owns the
- * registration. A close that finds the region BUSY leaves the registration to the other call. If the registration
- * still exists when that call has dropped its reference, retire ends the registration.
+ * The invariant: the call that makes the region BUSY owns the registration. A close that finds the region BUSY does
+ * not touch the registration; retire ends it after the other call.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -143,7 +142,7 @@ static void mr_on_deregistered(void *context)
 
 static NTSTATUS mr_deregister(struct mr *mr, NDK_FN_REQUEST_COMPLETION done, void *context)
 {
-    /* The region has one deregister request, which can begin again only when its previous completion is delivered. */
+    /* The region has one request struct for deregister, so only one deregister can be pending. */
     if (!done || request_is_pending(&mr->deregister) || !mr_step(mr, MR_REGISTERED, MR_BUSY))
         return done ? STATUS_INVALID_DEVICE_STATE : STATUS_INVALID_PARAMETER;
     request_begin(&mr->deregister, &mr->obj, done, context);

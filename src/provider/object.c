@@ -25,13 +25,11 @@
  *   1. Only the thread whose decrement makes the count zero retires the object. The count never rises from zero: a
  *      thread takes a reference only if it has one already, or with the lock held while `closing` is not set. Close
  *      sets `closing` before it drops the handle.
- *   2. close returns SUCCESS exactly if its own decrement was the last, and retire had nothing to wait for. If another
- *      decrement is the last, it comes after close's own decrement, and close returns PENDING.
+ *   2. close returns SUCCESS if its own decrement was the last and retire returned true. Otherwise it returns PENDING.
  *   3. A successor drops its CHILD references after its close completion has returned. So when an antecedent's close
  *      completion begins, the close completions of all successors have returned. The adapter ends after all objects.
  *   4. While a routine of the consumer runs, no lock is held and no shard is owned.
- *   5. After its last decrement, or after it has queued the object's end, a thread does not access the object. (If the
- *      thread is still inside a function of the shard, the shard is freed only after the thread has left it.)
+ *   5. A thread does not access the object after the thread's last decrement, or after it has queued the object's end.
  */
 #include "provider/object.h"
 

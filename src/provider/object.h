@@ -28,9 +28,8 @@
 #include "ndk/ndkpi.h"
 
 /*
- * REF_INTERNAL is for a running call of the consumer or of the fabric that accesses the object, and for the fabric's
- * own object that reports events to this object. Only this kind is not counted in kinds[], because every post takes
- * such a reference.
+ * REF_INTERNAL: a running call that accesses the object, or the fabric's object that reports events to the object.
+ * kinds[] does not count this kind, because counting would slow every post.
  */
 enum object_ref { REF_HANDLE, REF_CHILD, REF_REQUEST, REF_CALLBACK, REF_INTERNAL, REF_KINDS };
 enum { MAX_ANTECEDENTS = 6 };
@@ -65,7 +64,7 @@ struct object {
     NDK_OBJECT_HEADER *header;
     void *memory; /* the object's struct, which is freed at the end */
     struct adapter *adapter;
-    struct shard *_Atomic shard; /* its thread runs the object's callbacks */
+    struct shard *_Atomic shard; /* the shard whose thread runs the object's callbacks */
     struct spin lock;            /* guards antecedents and `closing`; a leaf lock */
     atomic_uint refs;
     atomic_uint kinds[REF_KINDS]; /* only for reports and assertions */
@@ -144,7 +143,7 @@ struct request {
 };
 void request_begin(struct request *r, struct object *o, NDK_FN_REQUEST_COMPLETION done, void *context);
 void request_complete(struct request *r, NTSTATUS status);
-/* Ends a request without a callback, because its call completes or fails inline. */
+/* Ends a request without a callback, because the consumer's call returns the final status. */
 void request_cancel(struct request *r);
 bool request_is_pending(const struct request *r);
 

@@ -16,9 +16,9 @@ NTSTATUS provider_open_adapter(NDK_VERSION version, uint32_t if_index, const ond
 void provider_close_adapter(NDK_ADAPTER *adapter);
 
 /*
- * Sets a function that returns the provider's object behind an object of the consumer. The public functions about
- * adapters and connectors (openndk/counters.h and others) call it first. Without it, consumers hold the provider's own
- * objects.
+ * Sets the function that returns the provider's object behind a verifier's object. The public functions about adapters
+ * and connectors (openndk/counters.h and others) call this function first. If none is set, they use the consumer's
+ * object as it is.
  */
 void provider_set_unwrap(void *(*unwrap)(void *object));
 

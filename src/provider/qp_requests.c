@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The entries of a queue pair's dispatch table, which convert NDK requests to the fabric's requests. The invariant: a
- * post that rings the doorbell has a reference on the queue pair. Without it, the request could complete, and the
- * consumer could close the queue pair, before the post returns. Receives and deferred requests are only queued and
- * need no reference: the fabric's qp_close waits for such posts (fabric.h). A post that fails rings the doorbell for
- * the deferred requests before it.
+ * post that starts requests has a reference on the queue pair. The consumer may close the queue pair as soon as the
+ * request has completed, even before the post returns. Posts of receives and of deferred requests need no reference,
+ * because the fabric's qp_close waits for these posts. A post that fails starts the deferred requests before it.
  */
 #include <stddef.h>
 

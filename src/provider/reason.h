@@ -16,9 +16,8 @@
  */
 uint32_t reason_code(enum fabric_reason why, uint16_t terminate);
 /*
- * Return the same strings as ondk_reason_name and ondk_reason_text. The string is in static storage or in `text`. Code
- * of the library calls these functions instead of the public functions, because each call of a public function changes
- * the string that it has returned to the program.
+ * Return the same strings as ondk_reason_name and ondk_reason_text. The string is in static storage or in `text`. The
+ * library itself does not call the public functions, because they would overwrite the string that the program has.
  */
 enum { REASON_NAME = 64, REASON_TEXT = 256 };
 const char *reason_write_name(uint32_t code, char text[REASON_NAME]);

@@ -2,11 +2,9 @@
 /*
  * The fabric's handle of a memory region or window, and its tokens.
  *
- * The invariant: tokens replace each other in the order of the posts that make them, even if the requests wait in
- * different queue pairs. A post that fails leaves no token. A query of the consumer and a bind use the newest token,
- * even if a flush of the queue pair has already ended that token. An invalidation uses the newest token that is
- * prepared or valid. So if the request that was to replace a valid token was flushed, an invalidation still ends the
- * valid token.
+ * The invariant: each successful post of a request that makes a token makes a newer token, also if the posts are on
+ * different queue pairs. A query of the consumer and a bind use the newest token, even if that token has ended. An
+ * invalidation uses the newest token that is prepared or valid.
  */
 #ifndef PROVIDER_REGION_H
 #define PROVIDER_REGION_H

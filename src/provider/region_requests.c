@@ -5,13 +5,11 @@
  * The invariant: a post has references on the objects that its request names, because another thread may close them
  * meanwhile. Such a close stays pending until the post has dropped its reference.
  *
- * The post itself fails for a mistake that can be seen at once: state, protection domain, flags, rights, range, pages
- * that belong to no mapping. The completion reports a mistake that depends on earlier requests, for example a token
- * that is no longer valid when the request is processed.
+ * The post checks state, protection domain, flags, rights, range and pages. The completion reports a mistake that
+ * depends on earlier requests, for example a token that is no longer valid when the request is processed.
  *
- * A base address must be the first byte offset plus a multiple of the page size. So a base address of zero is legal if
- * the offset is zero. Microsoft's reference allows a base address of zero explicitly in one place and excludes it in
- * another.
+ * BaseVirtualAddress must be FBO plus a multiple of the page size, so zero is legal if FBO is zero. Microsoft's
+ * reference allows zero in one place and excludes it in another.
  */
 #include <stdbool.h>
 #include <stdint.h>

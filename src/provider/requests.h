@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions and flags of the files that post requests. The invariant: a post that rings the doorbell runs between
+ * Functions and flags of the files that post requests. The invariant: a post that starts requests runs between
  * post_begin and post_end, so the queue pair outlives the post.
  */
 #ifndef PROVIDER_REQUESTS_H
@@ -25,8 +25,8 @@ unsigned request_flags(ULONG flags);
 NTSTATUS request_set_sges(struct rdma_request *r, const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max);
 
 /*
- * post_begin and post_end enclose the post of an initiator request. If the post failed, post_end rings the doorbell for
- * the deferred requests that were posted earlier. post_end returns `status`.
+ * post_begin and post_end enclose the post of an initiator request. If the post failed, post_end starts the deferred
+ * requests that were posted earlier. post_end returns `status`.
  */
 void post_begin(struct qp *qp);
 NTSTATUS post_end(struct qp *qp, NTSTATUS status);

@@ -23,7 +23,7 @@ static struct srq *srq_of_object(struct object *o)
     return (struct srq *)((char *)o - offsetof(struct srq, obj));
 }
 
-/* Callback context. Calls the consumer's notification routine, if any, unless the queue is being closed. */
+/* Calls the consumer's notification routine, if there is one. Does nothing if the queue is being closed. */
 static void srq_on_notify(void *owner)
 {
     struct srq *srq = owner;

@@ -298,8 +298,8 @@ static void stat_server_in_child(void)
 }
 
 /*
- * Installs the fork handlers after those of fork.c, so that a fork locks `lifetime` before it excludes changes
- * (base/fork.h). This order is needed because sockets are opened with `lifetime` held, and opening one is a change.
+ * Installs the fork handlers after those of fork.c, so that fork locks `lifetime` first. A thread that opens a socket
+ * locks in the same order: `lifetime`, then the lock of base/fork.h.
  */
 __attribute__((constructor(FORK_NEXT))) static void stat_server_install_fork_handlers(void)
 {

@@ -20,9 +20,9 @@
 #include "../ntdef.h"
 
 /*
- * A file may include headers of the host later, which declare the same functions. The declarations below must agree
- * with the host's. If __USE_FORTIFY_LEVEL is above 0, the host's headers also define the functions. Therefore it is
- * set to 0 here.
+ * A file may include the host's headers after this one. The host's headers declare the same functions, so the
+ * declarations below must agree with the host's. If __USE_FORTIFY_LEVEL is above 0, the host's headers also define the
+ * functions, so the level is set to 0.
  */
 #if defined(__USE_FORTIFY_LEVEL) && __USE_FORTIFY_LEVEL > 0
 #undef __USE_FORTIFY_LEVEL

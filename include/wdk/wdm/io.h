@@ -450,7 +450,7 @@ FORCEINLINE VOID IoCopyCurrentIrpStackLocationToNext(_Inout_ PIRP Irp)
     to->Control = 0;
 }
 
-/* The accesses are atomic, because ondk_wdk_report_requests reads the mark on another thread. */
+/* Stores the mark atomically, because ondk_wdk_report_requests reads the mark on another thread. */
 FORCEINLINE VOID IoMarkIrpPending(_Inout_ PIRP Irp)
 {
     PUCHAR control = &IoGetCurrentIrpStackLocation(Irp)->Control;

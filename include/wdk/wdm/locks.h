@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Spin locks, fast and guarded mutexes, push locks, ERESOURCE, rundown protection, remove locks. While checks are on,
- * each lock that a thread holds is recorded with the place where it was acquired. The checks report a lock that a
- * thread other than its holder releases, that is held at the end of a callback, or that is freed while held. The
- * checks also report a lock that its holder acquires again, unless the lock is recursive.
+ * each lock that a thread holds is recorded with the place where it was acquired. The checks report these mistakes: a
+ * thread releases a lock that another thread holds, a lock is held at the end of a callback, a lock is freed while
+ * held, the holder acquires a lock again that is not recursive.
  */
 #ifndef ONDK_WDK_WDM_LOCKS_H
 #define ONDK_WDK_WDM_LOCKS_H

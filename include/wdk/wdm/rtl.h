@@ -177,9 +177,9 @@ FORCEINLINE LUID RtlConvertUlongToLuid(_In_ ULONG Val)
 
 /*
  * Addresses and ports are in network byte order. If Strict is TRUE, an IPv4 address must be four decimal numbers.
- * Otherwise it is one to four numbers, decimal, octal (0) or hexadecimal (0x), and the last one fills the remaining
- * bytes. *Terminator receives the end of the parsed text. The Ex forms parse the whole string, which may also
- * have ":port", and for IPv6 "%scope" and brackets. Any other text gives STATUS_INVALID_PARAMETER. Any IRQL.
+ * Otherwise it is one to four numbers: decimal, octal (0) or hexadecimal (0x). The last number fills the remaining
+ * bytes. *Terminator receives the end of the parsed text. The Ex forms parse the whole string. They accept a port, and
+ * for IPv6 a scope. The functions return STATUS_INVALID_PARAMETER if the text is malformed. Any IRQL.
  */
 struct in_addr;
 struct in6_addr;

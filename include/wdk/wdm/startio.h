@@ -11,9 +11,9 @@
 EXTERN_C_START
 
 /*
- * If the device is busy, inserts the request into DeviceObject->DeviceQueue: at the end, or by *Key. Otherwise passes
- * the request to StartIo at once. CancelFunction, if given, becomes the request's cancel routine first. If a request
- * that is inserted was cancelled before, IoStartPacket calls CancelFunction. IRQL <= DISPATCH_LEVEL.
+ * Makes CancelFunction, if given, the request's cancel routine. If the device is busy, inserts the request into
+ * DeviceObject->DeviceQueue: at the end, or by *Key. Otherwise passes the request to StartIo at once. Calls
+ * CancelFunction if the inserted request is already cancelled. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID IoStartPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ PIRP Irp, _In_opt_ PULONG Key,
                                _In_opt_ PDRIVER_CANCEL CancelFunction);
@@ -24,9 +24,9 @@ NTKERNELAPI VOID IoStartPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ PIRP Irp, 
 NTKERNELAPI VOID IoStartNextPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable);
 NTKERNELAPI VOID IoStartNextPacketByKey(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable, _In_ ULONG Key);
 /*
- * If DeferredStartIo is set and StartIo itself requests the next packet, StartIo receives that packet only after the
- * running call has returned. If NonCancelable is set, the cancel routine of a request is removed when the request
- * leaves the queue. IRQL <= DISPATCH_LEVEL, before the first request.
+ * DeferredStartIo: if StartIo requests the next packet, StartIo is called with that packet only after it has returned.
+ * NonCancelable: the cancel routine of a request is removed when the request leaves the queue. Must be called before
+ * the first request. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID IoSetStartIoAttributes(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN DeferredStartIo,
                                         _In_ BOOLEAN NonCancelable);

@@ -13,7 +13,7 @@ struct _KTHREAD;
 struct _ETHREAD;
 struct _EPROCESS;
 typedef struct _KTHREAD *PKTHREAD, *PRKTHREAD;
-typedef struct _KTHREAD *PETHREAD; /* a thread has one object for both types, as drivers assume */
+typedef struct _KTHREAD *PETHREAD; /* KTHREAD and ETHREAD are the same object, as drivers assume */
 typedef struct _EPROCESS *PEPROCESS, *PKPROCESS;
 
 typedef VOID KSTART_ROUTINE(_In_ PVOID StartContext);

@@ -41,8 +41,8 @@ typedef struct _KTIMER {
 } KTIMER, *PKTIMER, *PRKTIMER;
 
 /*
- * DPCs run at DISPATCH_LEVEL, one after the other on one thread for each processor; threaded DPCs run at PASSIVE_LEVEL
- * on another thread. A DPC that is already queued is not queued again; it may be queued while it runs. Any IRQL.
+ * Each processor has one thread that runs its DPCs at DISPATCH_LEVEL, and another thread that runs its threaded DPCs
+ * at PASSIVE_LEVEL. A DPC that is already queued is not queued again. A running DPC may be queued. Any IRQL.
  */
 NTKERNELAPI VOID KeInitializeDpc(_Out_ PRKDPC Dpc, _In_ PKDEFERRED_ROUTINE DeferredRoutine,
                                  _In_opt_ PVOID DeferredContext);

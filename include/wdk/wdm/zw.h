@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registry and handles. The registry is in this process' memory. The host program fills the registry
- * (openndk/wdk.h), which also has each driver's service key. Access rights are not checked. PASSIVE_LEVEL for all
- * routines.
+ * The registry and handles. The registry is in this process' memory. The host program fills it (openndk/wdk.h). Each
+ * loaded driver also has a service key. Access rights are not checked. PASSIVE_LEVEL for all routines.
  */
 #ifndef ONDK_WDK_WDM_ZW_H
 #define ONDK_WDK_WDM_ZW_H
