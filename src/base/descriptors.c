@@ -53,7 +53,7 @@ static void descriptors_replace_in_child(void)
             if (dead_fd >= 0 && dup3(dead_fd, fd, O_CLOEXEC) == fd)
                 continue;
             close(fd);
-            if (dead_fd < 0) /* the first try found no free descriptor number; close has freed one */
+            if (dead_fd < 0) /* close has freed a descriptor number, so a second try can succeed */
                 dead_fd = descriptors_open_dead_socket();
         }
     }

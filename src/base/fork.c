@@ -86,7 +86,7 @@ static void fork_in_parent(void)
         fork_wake(&forks);
 }
 
-/* The counts are reset, because they include threads that do not exist in the child. */
+/* Resets the counts, because they include threads that do not exist in the child. */
 static void fork_in_child(void)
 {
     atomic_store(&changes, 0);

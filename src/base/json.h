@@ -5,7 +5,10 @@
 
 #include <stdio.h>
 
-/* Writes a string with its quotes; null if `value` is NULL. Escapes each byte that JSON or a terminal could interpret. */
+/*
+ * Writes a string with its quotes, or null if `value` is NULL. Escapes each byte that JSON or a terminal could
+ * interpret.
+ */
 void json_put_string(FILE *out, const char *value);
 
 /* Writes "key":"value". */

@@ -24,7 +24,10 @@
 #define AT_MINSIGSTKSZ 51
 #endif
 
-/* The size of the stack for signal handlers, without the kernel's signal frame. Enough to print a stack trace. */
+/*
+ * The size of a thread's stack for signal handlers, which suffices to print a stack trace. The kernel's signal frame
+ * needs additional space.
+ */
 enum { LIBRARY_THREAD_HANDLER_BYTES = 64 << 10 };
 
 struct library_thread {

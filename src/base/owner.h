@@ -107,10 +107,10 @@ struct owner_ops {
 struct owner {
     _Alignas(64) _Atomic uint32_t word; /* the OWNER_ bits */
     _Atomic uint32_t wake_count;        /* the futex on which the thread sleeps; each wake-up adds 1 */
-    _Atomic uint64_t renewed;           /* when the lease was last renewed */
+    _Atomic uint64_t renewed;           /* the time of the lease's last renewal */
     const struct owner_ops *ops;
     void *ctx;      /* the argument of ops */
-    unsigned spins; /* how often owner_thread_acquire tries before it sleeps */
+    unsigned spins; /* the number of tries of owner_thread_acquire before it sleeps */
 };
 
 enum owner_sleep {

@@ -34,7 +34,7 @@ enum rdma_op {
 enum rdma_flags {
     RDMA_FLAG_SILENT = 1,           /* no completion on success */
     RDMA_FLAG_READ_FENCE = 2,       /* the request starts when all earlier reads have completed */
-    RDMA_FLAG_SOLICIT = 4,          /* send: the receive's completion is solicited */
+    RDMA_FLAG_SOLICIT = 4,          /* send: the completion of the peer's receive is solicited */
     RDMA_FLAG_INLINE = 8,           /* the post copies the data; SGE addresses are plain pointers, tokens are ignored */
     RDMA_FLAG_SEND_INVALIDATE = 16, /* send: the peer invalidates remote_token before its receive completes */
     RDMA_FLAG_READ_INVALIDATE = 32, /* read: the first SGE's token is invalidated before the read completes */

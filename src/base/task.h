@@ -11,7 +11,7 @@
 struct task {
     struct task *_Atomic next;
     void (*run)(struct task *task);
-    atomic_uchar queued; /* for shard_post_once and its variants: not 0 while the task is queued */
+    atomic_uchar queued; /* not 0 while shard_post_once, shard_post_lazy or shard_enqueue has queued the task */
 };
 
 #endif

@@ -28,7 +28,10 @@ enum { VERIFY_MAX_FILE = 4096, VERIFY_STALL_MS = 5000, VERIFY_MAX_STALL_MS = 360
 #define VERIFY_SETTING_EXPECTED                                                                                        \
     "off, report or stop, and optionally ,full ,json ,output=FILE ,junit=FILE ,stall=MS ,exit=STATUS"
 
-/* Returns false and changes nothing if the text is no valid value. A file's name ends at the next comma. */
+/*
+ * Parses a value of ONDK_VERIFY. Returns false and changes nothing if the text is not valid. A file's name ends at the
+ * next comma.
+ */
 bool verify_setting_parse(const char *text, struct verify_setting *setting);
 
 #endif

@@ -60,7 +60,7 @@ static uint64_t threads_now(struct executor *e)
     return owner_clock(NULL);
 }
 
-/* Should the thread sleep? The last event was at `from`. */
+/* Returns true if the thread should sleep. `from` is the time of the last event. */
 static bool spin_policy_wants_sleep(const struct spin_policy *p, uint64_t from, uint64_t now, uint64_t spin_ns)
 {
     bool vain = p->n_vain >= MAX_VAIN_SPINS && p->n_vain % SPIN_RETRY_INTERVAL != 0;

@@ -65,7 +65,7 @@ static void interface_describe(const struct ifaddrs *i, uint32_t index, struct i
     info->mtu = interface_mtu(i->ifa_name);
 }
 
-/* Does the list have an earlier address of the same interface? */
+/* Returns true if an earlier address of the list belongs to the same interface as `here`. */
 static bool ifaddrs_is_repeated(const struct ifaddrs *all, const struct ifaddrs *here)
 {
     for (const struct ifaddrs *i = all; i != here; i = i->ifa_next)
@@ -191,8 +191,8 @@ static bool ifaddrs_matches(const struct ifaddrs *i, const struct addr *wanted)
 }
 
 /*
- * Is `wanted` the interface's first IPv4 address? Usually the answer is yes. Also returns false if the first address
- * could not be read.
+ * Returns true if `wanted` is the interface's first IPv4 address, as it usually is. Also returns false if the first
+ * address could not be read.
  */
 static bool interface_is_first_address(uint32_t index, const struct addr *wanted)
 {

@@ -145,7 +145,10 @@ struct net_ops {
      */
     unsigned (*count_free_sockets)(struct net *net, unsigned max);
 
-    /* Return the bytes moved, or -errno. -EAGAIN: wait for ready(). recv returns 0 at the peer's end of stream. */
+    /*
+     * send and recv return the number of bytes, or -errno. After -EAGAIN, the caller waits for ready(). recv returns 0
+     * at the peer's end of stream.
+     */
     ssize_t (*send)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     ssize_t (*recv)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     /*
@@ -154,8 +157,8 @@ struct net_ops {
      */
     void (*set_readable)(struct net_socket *socket);
     /*
-     * If `on` is true, input and waiting peers are not reported from now on, and stay in the kernel. If `on` is false,
-     * they are reported again.
+     * If `on` is true, stops reporting input and waiting peers, which then stay in the kernel. If `on` is false,
+     * reports them again.
      */
     void (*pause_read)(struct net_socket *socket, bool on);
     size_t (*max_segment)(struct net_socket *socket); /* the current effective maximum segment size */
@@ -181,7 +184,7 @@ struct net_ops {
      */
     int (*interface_watch)(struct net *net, struct shard *s, uint32_t index, struct net_socket *watch);
     bool (*interface_is_removed)(struct net_socket *watch);
-    /* Closes the socket and releases its reference on the reservation. `reset`: the peer sees an abort. */
+    /* Closes the socket and releases its reference on the reservation. If `reset` is true, the peer sees an abort. */
     void (*close)(struct net_socket *socket, bool reset);
 };
 

@@ -46,7 +46,10 @@ int net_interface_watch(struct net *net, struct shard *s, uint32_t index, struct
     return err;
 }
 
-/* Only messages with AF_UNSPEC count. A port that leaves a bridge is reported as deleted too, but with AF_BRIDGE. */
+/*
+ * Returns true if the messages report the removal of the interface. Only messages with AF_UNSPEC count: a port that
+ * leaves a bridge is reported as deleted too, but with AF_BRIDGE.
+ */
 static bool interface_is_removed_by(const struct nlmsghdr *h, size_t len, uint32_t index)
 {
     for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {

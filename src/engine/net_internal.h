@@ -11,7 +11,7 @@
 #include "base/addr.h"
 #include "engine/net.h"
 
-/* reservation.c. Returns errno values as net_ops.reserve documents them. */
+/* In reservation.c. reservation_create returns errno values as net_ops.reserve documents them. */
 int reservation_create(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
                        struct net_reservation **out);
 void reservation_ref(struct net_reservation *r);
@@ -31,7 +31,7 @@ int reservation_socket(struct net_reservation *r, int *fd);
  */
 int reservation_name_bind(const struct addr *local, int tcp_fd, bool exclusive, bool contest, int *name_fd);
 
-/* sock_diag.c. Finds sockets of all processes in the network namespace, as the kernel reports them. */
+/* What sock_diag_at finds at a local address, among the sockets of all processes in the network namespace. */
 enum sock_diag {
     SOCK_DIAG_NOTHING,
     SOCK_DIAG_REMAINS, /* only remains of closed connections, or the kernel does not report connections */
@@ -67,7 +67,7 @@ enum socket_flag {
     SOCKET_READ_PAUSED = 1 << 6,
     SOCKET_LISTED = 1 << 7,            /* in its poller's ready list */
     SOCKET_CONNECT_UNCERTAIN = 1 << 8, /* an error or hang-up was reported while connecting */
-    SOCKET_OUTPUT_WATCHED = 1 << 9,    /* its registration in the epoll set includes output */
+    SOCKET_OUTPUT_WATCHED = 1 << 9,    /* the socket's registration in the epoll set includes output */
     SOCKET_WATCHED = 1 << 10,          /* in its poller's epoll set */
 };
 

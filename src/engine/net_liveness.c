@@ -22,7 +22,7 @@ static int liveness_seconds(uint32_t ms)
     return (int)(ms / MS_PER_S + (ms % MS_PER_S != 0));
 }
 
-/* Setting these options needs no memory, so it does not fail on a TCP socket. */
+/* Sets an option of a TCP socket. This needs no memory, so it does not fail. */
 static void liveness_set_option(int fd, int level, int option, int value)
 {
     (void)setsockopt(fd, level, option, &value, sizeof value);

@@ -104,7 +104,10 @@ static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
     }
 }
 
-/* Can the failed system call be repeated? *touched: this function has already touched the memory for that call. */
+/*
+ * Returns true if the failed system call can be repeated. *touched is true if this function has already touched the
+ * memory for that call.
+ */
 static bool socket_may_repeat(const struct iovec *iov, int iovcnt, bool write, bool *touched)
 {
     if (errno == EINTR)

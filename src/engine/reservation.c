@@ -46,7 +46,7 @@ enum {
     BITS_PER_WORD = 64,
     N_WORDS = N_PORTS / BITS_PER_WORD,
     MAX_SKIPPED = 63,        /* the limit of port_range.max_skips */
-    MAX_TRIES = 3 * N_PORTS, /* limits the tries of one claim: others may release and reserve ports all the time */
+    MAX_TRIES = 3 * N_PORTS, /* the most tries of one claim; others may reserve and release ports meanwhile */
     FOREIGN_SECONDS = 1,     /* after this time `foreign` is cleared */
     REMAINS_SECONDS = 60,    /* the length of TIME_WAIT */
 };
@@ -126,8 +126,8 @@ static void port_map_set(uint64_t map[N_WORDS], uint16_t port, bool on)
 }
 
 /*
- * Returns the index of the first free port, or -1 if there is none. Searches from `start` to the end, then from 0.
- * fresh_only: skips ports that had connections.
+ * Returns the index of the first free port, or -1 if there is none. Searches from `start` to the end, then from 0. If
+ * fresh_only is set, skips ports that had connections.
  */
 static int port_range_next_free(const struct port_range *range, unsigned start, bool fresh_only)
 {
@@ -153,7 +153,7 @@ static time_t reservation_seconds(void)
     return t.tv_sec;
 }
 
-/* Clears the maps that are too old. drop_foreign: clears `foreign` even if it is new. */
+/* Clears the maps that are too old. If drop_foreign is set, clears `foreign` even if it is new. */
 static void port_range_expire(struct port_range *range, bool drop_foreign)
 {
     time_t now = reservation_seconds();
@@ -254,8 +254,8 @@ static int reservation_tcp_socket(const struct addr *local, int *out)
 }
 
 /*
- * Binds fd to the address, with SO_REUSEADDR if `reuse` is true. `had`: the socket's present SO_REUSEADDR, which is off
- * in a new socket.
+ * Binds fd to the address, with SO_REUSEADDR if `reuse` is true. `had` is the socket's present SO_REUSEADDR, which is
+ * off in a new socket.
  */
 static int reservation_tcp_bind(int fd, const struct addr *local, bool reuse, bool had)
 {

@@ -237,9 +237,9 @@ static bool name_search_run(struct name_search *s)
 }
 
 /*
- * Has another process bound a name of the address that counts? tcp_fd is bound to the address. `exclusive`: the kernel
- * had no other socket at the address when tcp_fd was bound. Also returns true if the kernel does not report sockets or
- * names.
+ * Returns true if another process has bound a name of the address that counts as a reservation. Also returns true if
+ * the kernel does not report sockets or names. tcp_fd is bound to the address. `exclusive` means that the kernel had
+ * no other socket at the address when tcp_fd was bound.
  */
 static bool name_search_finds_owner(const struct addr *local, int tcp_fd, bool exclusive, struct name_search *s)
 {

@@ -83,9 +83,9 @@ uint64_t shard_clock(struct shard *s)
 }
 
 /*
- * Is the time for this turn's work over? The limit is needed because a connection that always has something to send
- * posts its task again and again. The first call in a turn starts the time. Each call reads the clock, so the callers
- * call this function only after several tasks or rounds.
+ * Returns true if the time for this turn's work is over. The limit is needed because a connection that always has
+ * something to send posts its task again and again. The time begins with the first call in a turn. Each call reads the
+ * clock, so this function is called only after several tasks or rounds.
  */
 static bool shard_check_work_time(struct shard *s)
 {
@@ -400,7 +400,10 @@ static bool shard_deliver_calls(struct shard *s)
     return ran > 0;
 }
 
-/* Must the thread's turn end after this many rounds of work? Reads the clock only in every second round. */
+/*
+ * Returns true if the thread's turn must end after this many rounds of work. Reads the clock only in every second
+ * round.
+ */
 static bool shard_turn_is_over(struct shard *s, int rounds)
 {
     return rounds >= MAX_THREAD_ROUNDS || s->work_time_is_over || (rounds % 2 == 0 && shard_check_work_time(s));

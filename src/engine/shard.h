@@ -151,11 +151,11 @@ void shard_set_sockets_ready(struct shard *s);
 void shard_wake(struct shard *s);
 
 /*
- * The functions from here on are for executors. Only the shard's own thread calls them for a shard.
- *
- * Runs one turn: acquires the token, serves ready sockets, work and due timers, releases the token, and delivers queued
- * callbacks. Returns a set of SHARD_WORKED (it served sockets, work or timers) and SHARD_CALLED (it delivered
+ * Runs one turn: acquires the token, serves ready sockets, work and due timers, releases the token, and delivers
+ * queued callbacks. Returns a set of SHARD_WORKED (it served sockets, work or timers) and SHARD_CALLED (it delivered
  * callbacks). A turn inside a callback of the same shard delivers no callbacks.
+ *
+ * This function and those below are for executors. Only the shard's own thread calls them for a shard.
  */
 enum { SHARD_WORKED = 1, SHARD_CALLED = 2 };
 unsigned shard_turn(struct shard *s);

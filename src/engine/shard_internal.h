@@ -62,7 +62,7 @@ struct shard {
     struct shard_config config;
 };
 
-/* timer.c. The caller is the owner. */
+/* Functions of timer.c. Only the shard's owner calls them. */
 void timers_init(struct shard *s);
 static inline uint64_t timer_first_deadline(const struct shard *s) /* UINT64_MAX: there is no timer */
 {

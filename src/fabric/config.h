@@ -50,9 +50,9 @@ struct fabric_config {
     uint16_t max_inbound_reads, max_outbound_reads;
     /* Shared receive queues. */
     uint32_t srq_share_percent; /* the share of the queue's receives that incomplete messages may occupy */
-    uint32_t srq_stall_ms;      /* if the share is exceeded, a message that stalls this long ends its connection */
+    uint32_t srq_stall_ms;      /* how long a message may stall while the share is exceeded */
     /* Threads. */
-    uint32_t shards;    /* 0: as many as processors, at most 4 */
+    uint32_t shards;    /* the number of threads; 0: one for each processor, at most 4 */
     uint32_t spin_us;   /* how long a shard's thread polls before it sleeps */
     uint32_t notify_us; /* the shortest moderation interval of a CQ, even if the consumer sets no interval */
     struct fabric_iwarp_config iwarp;

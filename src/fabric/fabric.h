@@ -226,13 +226,14 @@ struct fabric_peer {
  */
 struct fabric_conn_events {
     /*
-     * conn_connect has ended. If `why` is OK, the peer accepted. If `why` is REJECTED, the peer rejected. In both cases
-     * *peer has the peer's private data. For any other `why`, `peer` is NULL.
+     * Reports that conn_connect has ended. If `why` is OK, the peer accepted. If `why` is REJECTED, the peer rejected.
+     * In both cases *peer has the peer's private data. For any other `why`, `peer` is NULL.
      */
     void (*connected)(void *owner, enum fabric_reason why, const struct fabric_peer *peer);
     /*
-     * conn_complete or conn_accept has ended. If `why` is OK, the queue pair accepts requests, and *limits has the
-     * effective limits. `limits` and `agreed` are valid only during the event, and only if `why` is OK.
+     * Reports that conn_complete or conn_accept has ended. If `why` is OK, the queue pair accepts requests, and
+     * *limits has the effective limits. `limits` and `agreed` are valid only during the event, and only if `why` is
+     * OK.
      */
     void (*established)(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits,
                         const struct fabric_agreement *agreed);
@@ -241,7 +242,10 @@ struct fabric_conn_events {
      * other `why` means that the connection ended abruptly.
      */
     void (*peer_ended)(void *owner, enum fabric_reason why, uint16_t terminate);
-    /* conn_disconnect has ended: the connection accesses no memory any more, and the queue pair has been flushed. */
+    /*
+     * Reports that conn_disconnect has ended. The connection accesses no memory any more, and the queue pair has been
+     * flushed.
+     */
     void (*disconnected)(void *owner, enum fabric_reason why, uint16_t terminate);
     /* The last event. The connection's address is free, and its handle is invalid. */
     void (*closed)(void *owner);
@@ -267,7 +271,7 @@ struct fabric_accept {
 struct fabric_listener_events {
     void (*listening)(void *owner, enum fabric_reason why, const struct addr *local); /* listener_listen has ended */
     /*
-     * A complete, valid request has arrived. Returns the owner for the connection's events, or NULL to refuse the peer.
+     * Reports a complete, valid request. Returns the owner for the connection's events, or NULL to refuse the peer.
      * The connection has a reference on the listener's address until the connection is closed.
      */
     void *(*request)(void *owner, struct fabric_conn *conn, const struct fabric_peer *peer);
@@ -291,7 +295,7 @@ struct fabric_info {
 
 /* Counters since the fabric's creation. A value may be a moment old. */
 struct fabric_counters {
-    uint64_t connects, accepts; /* connections that were established, by role */
+    uint64_t connects, accepts; /* connections established by the active side, by the passive side */
     uint64_t failures;          /* connects and accepts that failed */
     uint64_t refused, dropped;  /* refused requests, and dropped unfinished connections; no consumer received them */
     uint64_t active;            /* connections that are established now */
@@ -330,9 +334,9 @@ struct fabric_srq_info {
 };
 
 struct fabric_mr_info {
-    uint32_t token;     /* as mr_current_token returns it */
-    bool is_registered; /* false: the token, if there is one, has ended */
-    bool is_prepared;   /* the request that makes the registration has not been carried out */
+    uint32_t token;     /* the result of mr_current_token */
+    bool is_registered; /* the registration of `token` is prepared or alive */
+    bool is_prepared;   /* the request that makes the registration has not been processed */
     uint64_t address, len;
     unsigned access; /* enum rdma_access */
 };
@@ -365,8 +369,8 @@ struct fabric_ops {
     /* Returns the shard that calls `notify`. If the queue has no affinity, its first queue pair changes that shard. */
     struct shard *(*cq_shard)(struct fabric_cq *cq);
     /*
-     * To be called when no queue pair uses the queue. Frees the queue when no delivery is queued or running. Then the
-     * owner of the queue's shard calls done.
+     * Frees the queue when no delivery is queued or running. Then the owner of the queue's shard calls done. No queue
+     * pair may use the queue any more.
      */
     void (*cq_close)(struct fabric_cq *cq, void (*done)(void *owner));
 
@@ -399,12 +403,12 @@ struct fabric_ops {
     /* The values may be a moment old, and need not be of one instant. */
     void (*qp_info)(struct fabric_qp *qp, struct fabric_qp_info *info);
     /*
-     * To be called when no connection uses the queue pair. Flushes and frees the queue pair. Then the owner of its
-     * shard calls done(context).
+     * Flushes and frees the queue pair. Then the owner of its shard calls done(context). No connection may use the
+     * queue pair any more.
      */
     void (*qp_close)(struct fabric_qp *qp, void (*done)(void *context), void *context);
 
-    /* An object to which the tokens of a memory region or window belong. */
+    /* Creates an object to which the tokens of a memory region or window belong. */
     int (*mr_create)(struct fabric *f, const void *domain, struct fabric_mr **out); /* 0 or ENOMEM */
     /* Invalidates every token of the object and refuses new ones. Idempotent. */
     void (*mr_kill)(struct fabric_mr *mr);
@@ -480,8 +484,8 @@ struct fabric_ops {
     enum fabric_reason (*conn_reject)(struct fabric_conn *c, const void *private_data, size_t len);
     void (*conn_disconnect)(struct fabric_conn *c);
     /*
-     * May be called in any state, once. Ends the step in progress, whose event has the reason LOCAL_CLOSE. The event
-     * `closed` follows. No other call for the connection may be in progress or follow.
+     * Ends the step in progress, whose event has the reason LOCAL_CLOSE. The event `closed` follows. May be called
+     * once, in any state. No other call for the connection may be in progress or follow.
      */
     void (*conn_close)(struct fabric_conn *c);
 

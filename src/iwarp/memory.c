@@ -372,8 +372,8 @@ static struct mem_region *table_slot(struct mem_table *t, uint32_t index)
 }
 
 /*
- * Protects r if r is alive, and its generation equals `generation` in the bits of `mask`. Otherwise returns false.
- * with_prepared: r may also be prepared.
+ * Protects r if r is alive, and its generation equals `generation` in the bits of `mask`. Otherwise returns false. If
+ * with_prepared is set, r may also be prepared.
  */
 static bool slot_protect_masked(struct mem_region *r, uint32_t generation, uint32_t mask, bool with_prepared)
 {

@@ -29,9 +29,9 @@ struct mem_ref {
     uint64_t run; /* the length of the lookup, or less if the region's pages are not contiguous */
 };
 
-/* Returns NULL if out of memory. secret: a random number, so that a peer cannot guess STags. */
+/* Creates a table. Returns NULL if out of memory. `secret` is a random number, so that a peer cannot guess STags. */
 struct mem_table *mem_table_create(uint64_t secret);
-/* All regions of the table must have been freed. */
+/* Frees the table. All its regions must have been freed. */
 void mem_table_destroy(struct mem_table *t);
 
 /*
@@ -75,7 +75,10 @@ struct mem_description {
  * to the STag that mem_group_current_stag returns.
  */
 bool mem_group_describe(struct mem_group *g, struct mem_description *d);
-/* Returns the STag of the newest registration, even if it has ended; before the first, the reserved STag or 0. */
+/*
+ * Returns the STag of the newest registration, even if it has ended. Before the first registration, returns the
+ * reserved STag or 0.
+ */
 uint32_t mem_group_newest_stag(struct mem_group *g);
 /*
  * Undoes the preparation of `stag`, because its request was not posted. If the group has had no other registration so
@@ -131,18 +134,22 @@ void mem_unmap(struct mem_region *r);
  * does. mem_revoke and mem_group_kill end prepared and alive registrations, mem_discard ends a prepared one.
  */
 /*
- * Prepares a registration of logical pages of MEM_PAGE bytes. Returns 0; EFAULT if a part of the range is not mapped;
- * EINVAL if len does not fit into the pages; ENOMEM; ENOSPC; or ECANCELED if the group is closed. Allocates an array of
- * the pages only if they are not contiguous.
+ * Prepares a registration of logical pages of MEM_PAGE bytes. Allocates an array of the pages only if they are not
+ * contiguous. Returns 0, ENOMEM, ENOSPC, or:
+ *   EFAULT     a part of the range is not mapped
+ *   EINVAL     len does not fit into the pages
+ *   ECANCELED  the group is closed
  */
 int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *domain, const struct rdma_pages *p,
                       uint32_t *stag);
 /*
  * Prepares a window over [to, to + len) of the region with the STag `of`, which is alive or prepared. The window uses
- * the region's addresses, and has a reference on the region's group until the window is freed. Returns 0; ENOENT if
- * there is no such region in this domain, or `of` names a window; ERANGE if the range is not inside the region; EACCES
- * if the region lacks the right (remote write requires local write); ENOMEM; ENOSPC; or ECANCELED if g or the region's
- * group is closed.
+ * the region's addresses, and has a reference on the region's group until the window is freed. Returns 0, ENOMEM,
+ * ENOSPC, or:
+ *   ENOENT     this domain has no such region, or `of` names a window
+ *   ERANGE     the range is not inside the region
+ *   EACCES     the region lacks the right (remote write requires local write)
+ *   ECANCELED  g or the region's group is closed
  */
 int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t of, uint64_t to,
                        uint64_t len, unsigned access, uint32_t *stag);
@@ -164,7 +171,8 @@ enum mem_activation {
 enum mem_activation mem_activate(struct mem_table *t, uint32_t stag, bool wait);
 /*
  * Ends a registration that a request made. Waits like mem_unmap, so the calling thread must have no protection of its
- * own. `peer`: the peer requests the end, so the registration must be alive, with a remote right. Returns WIRE_OK or:
+ * own. If `peer` is true, the peer requests the end, so the registration must be alive, with a remote right. Returns
+ * WIRE_OK or:
  *   WIRE_RDMAP_INVALID_STAG          no such STag; the registration has ended; or, if `peer`, it is only prepared
  *   WIRE_RDMAP_STAG_NOT_ASSOCIATED   the registration is of another domain
  *   WIRE_RDMAP_CANNOT_INVALIDATE     no request made the registration; or, if `peer`, it has no remote right
@@ -198,9 +206,9 @@ struct mem_cached {
     unsigned access; /* the rights that the lookup required */
 };
 /*
- * Returns true if the cached region is contiguous and contains [to, to + len), and stag and access are those of the
- * cached lookup. Then sets *at to the address of the first byte. If the result is false, the caller must make a
- * lookup. The caller's domain must be that of the cached lookup.
+ * Returns true and sets *at to the address of `to`, if the cached region serves this lookup: the region is contiguous
+ * and contains [to, to + len), and stag and access are those of the cached lookup. If the result is false, the caller
+ * must make a lookup. The caller's domain must be that of the cached lookup.
  */
 bool mem_cached_covers(const struct mem_cached *c, uint32_t stag, uint64_t to, uint64_t len, unsigned access,
                        uint8_t **at);
@@ -210,14 +218,14 @@ enum wire_error mem_lookup_local(struct mem_table *t, const void *domain, uint32
 /* Returns what mem_lookup_local would return if all prepared registrations were alive. */
 enum wire_error mem_check(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                           unsigned access);
-/* Returns what mem_lookup_local would return. */
+/* Returns what mem_lookup_local would return, but protects nothing. */
 enum wire_error mem_check_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                 unsigned access);
-/* Returns what mem_lookup would return. */
+/* Returns what mem_lookup would return, but protects nothing. */
 enum wire_error mem_check_peer(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                unsigned access);
 
-/* Returns the RDMAP error for a Read Request whose source could not be looked up. e: the error of the lookup. */
+/* Returns the RDMAP error for a Read Request whose source could not be looked up. `e` is the error of the lookup. */
 enum wire_error mem_error_for_read(enum wire_error e);
 
 #endif

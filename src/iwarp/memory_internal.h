@@ -66,7 +66,7 @@ bool slot_protect(struct mem_region *r, uint32_t generation, bool with_prepared)
 void slot_unprotect(struct mem_region *r);
 /*
  * Frees a slot that is dead and not protected, and calls its `done`. The caller must be the thread that set DEAD while
- * the count was 0, or that brought the count of a dead slot to 0. It must not hold the lock of a group.
+ * the count was 0, or that brought the count of a dead slot to 0. The caller must not hold the lock of a group.
  */
 void slot_free(struct mem_region *r);
 /* Checks domain, rights and range of a protected slot. Returns what mem_lookup returns. */

@@ -354,7 +354,10 @@ void queue_complete(struct iw_qp *qp, struct queue *q, enum rdma_status status, 
         qp->events->complete(qp, &c, 1);
 }
 
-/* Reports many completions at a time, so that a burst takes the completion queue's lock once. */
+/*
+ * Completes the initiator requests at the head that are done or failed. Reports many completions at a time, so that a
+ * burst takes the completion queue's lock once.
+ */
 void requests_complete(struct iw_qp *qp)
 {
     struct rdma_completion done[MAX_COMPLETIONS];
@@ -414,7 +417,7 @@ static void qp_drain(struct iw_qp *qp, enum rdma_status status, enum wire_error 
     queue_drain(qp, &qp->rq, receives, status, error);
 }
 
-/* Refuses initiator posts, ends rx, and drops the messages in progress in both directions. */
+/* Refuses initiator posts, ends receiving, and drops the messages in progress in both directions. */
 static void stream_close(struct iw_qp *qp)
 {
     qp->running = false;

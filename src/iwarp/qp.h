@@ -58,7 +58,7 @@ struct iw_srq_config {
     const void *domain;
     /*
      * Called once for each arm, when fewer receives than the threshold are queued. The caller is the thread that calls
-     * iw_srq_modify, or the owner of a queue pair that uses a receive. It does not hold the queue's lock.
+     * iw_srq_modify, or the owner of a queue pair that uses a receive. The caller does not hold the queue's lock.
      */
     void (*low)(void *owner);
     void *owner;
@@ -85,16 +85,16 @@ void iw_srq_get_state(struct iw_srq *srq, struct iw_srq_state *s);
  * of that protection.
  */
 struct iw_qp_events {
-    /* n > 0 requests of one queue have completed, in order. The upcall may modify the array. */
+    /* Reports that n > 0 requests of one queue have completed, in order. The upcall may modify the array. */
     void (*complete)(struct iw_qp *qp, struct rdma_completion *c, unsigned n);
     void (*first_fpdu)(struct iw_qp *qp);   /* the first valid FPDU arrived, which establishes the accepting side */
     void (*rtr_answered)(struct iw_qp *qp); /* the response to a ready-to-receive read arrived */
     void (*peer_closed)(struct iw_qp *qp);  /* the peer closed gracefully: end of stream between messages */
     /*
-     * Called at most once for a stream, before the end has any other effect, so that the owner can store the reason
-     * first. After this call initiator posts return ENOTCONN, all outstanding requests complete with RDMA_STATUS_LOST
-     * or a more precise status, and rx ends. If a Terminate was queued, tx still sends the rest of a half-sent FPDU,
-     * then the Terminate.
+     * Reports that the stream ends. Called at most once for a stream, before the end has any other effect, so that the
+     * owner can store the reason first. Afterwards initiator posts return ENOTCONN, all outstanding requests complete
+     * with RDMA_STATUS_LOST or a more precise status, and receiving ends. If a Terminate was queued, tx still sends
+     * the rest of a half-sent FPDU, then the Terminate.
      */
     void (*ended)(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 };
@@ -135,8 +135,8 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c); /* NULL: no memory */
 void iw_qp_destroy(struct iw_qp *qp);
 void *iw_qp_owner(const struct iw_qp *qp);
 /*
- * To be called in `complete`. If requests complete because the stream has ended, returns why the stream ended.
- * Otherwise returns IW_END_NONE.
+ * Returns why the stream ended, if requests complete because it ended. Otherwise returns IW_END_NONE. To be called in
+ * `complete`.
  */
 enum iw_end iw_qp_end(const struct iw_qp *qp);
 
@@ -178,7 +178,7 @@ uint32_t iw_qp_outstanding(const struct iw_qp *qp); /* the number of initiator r
 /* Starts a stream. Accepts initiator requests from now on, or from the first FPDU on (post_after_first_fpdu). */
 void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s);
 void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment); /* to be called if the EMSS changes */
-/* Queues the initiator's ready-to-receive message ahead of everything else. form: one form, not a set. */
+/* Queues the initiator's ready-to-receive message ahead of everything else. `form` is one form, not a set. */
 void iw_qp_send_rtr(struct iw_qp *qp, enum mpa_rtr form);
 
 /* Makes the FPDU of a Terminate for an error that start-up has found in the MPA reply. Returns the FPDU's size. */
@@ -186,8 +186,8 @@ enum { IW_TERMINATE_FPDU = MPA_FPDU_OVERHEAD + DDP_UNTAGGED_HEADER + TERMINATE_M
 size_t iw_terminate_frame(bool crc, enum wire_error error, uint8_t fpdu[IW_TERMINATE_FPDU]);
 
 /*
- * Fills `iov` with the memory into which input must be received. Returns the number of entries, or 0 if rx has ended.
- * The call itself ends rx if that memory was invalidated.
+ * Fills `iov` with the memory into which input must be received. Returns the number of entries, or 0 if receiving has
+ * ended. If that memory was invalidated, this call ends receiving.
  */
 int iw_qp_rx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max);
 void iw_qp_rx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
@@ -208,7 +208,7 @@ void iw_qp_rx_resume(struct iw_qp *qp, struct iw_scratch *s);
 /* Fills `iov` with the bytes to be sent. Returns the number of entries, or 0 if there is nothing to send now. */
 int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max);
 void iw_qp_tx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
-/* Would tx_want return entries, or fail a request? */
+/* Returns true if tx_want would return entries, or would fail a request. */
 bool iw_qp_tx_has_work(const struct iw_qp *qp);
 /*
  * Returns true if the last tx_want framed everything that could be sent, so that another tx_want would return 0. To be

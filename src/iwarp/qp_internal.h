@@ -44,7 +44,7 @@
 
 enum {
     BUFFER_SIZE = 65552,     /* bytes; the largest FPDU has 2 + 65,535 + padding + 4 */
-    STAGE_SIZE = 256 * 1024, /* bytes that one receive call stages at most */
+    STAGE_SIZE = 256 * 1024, /* the most bytes that one receive call stages */
     SHORT_STAGE_SIZE = 2048, /* replaces STAGE_SIZE for a large FPDU without CRC, so that less of it is copied */
     MIN_LARGE_FPDU = 8192,   /* bytes; an FPDU of at least this size counts as large */
     MAX_SHORT_FPDUS = 4,     /* after so many short FPDUs in a row, no large FPDU is expected */
@@ -275,7 +275,7 @@ static inline void message_count(struct iw_qp *qp, enum iw_message which)
 }
 
 void queue_set_open(struct queue *q, bool open); /* sets whether posts are accepted */
-/* Completes the oldest request. solicited: the peer's send requested a solicited event. */
+/* Completes the oldest request. `solicited` means that the peer's send requested a solicited event. */
 void queue_complete(struct iw_qp *qp, struct queue *q, enum rdma_status status, enum wire_error error, bool solicited);
 void requests_complete(struct iw_qp *qp); /* completes the initiator requests at the head that are done or failed */
 void entry_fail(struct entry *e, enum rdma_status status, enum wire_error error);
@@ -299,13 +299,13 @@ enum wire_error pieces_add_region(const struct iw_qp *qp, struct pieces *p, uint
                                   unsigned access, unsigned max);
 /* Returns the SGE with the request's byte `offset`, which must exist. Sets *within to that byte's offset in the SGE. */
 const struct rdma_sge *entry_find_sge(const struct entry *e, uint32_t offset, uint32_t *within);
-/* Checks all SGEs. posted: the caller is a post, for which prepared registrations are valid too. */
+/* Checks all SGEs. `posted` means that the caller is a post, for which prepared registrations are valid too. */
 enum wire_error sges_check(const struct iw_qp *qp, const struct rdma_sge *sges, uint32_t count, unsigned access,
                            bool posted);
 
 /* reads.c */
 uint32_t reads_sink(const struct iw_qp *qp, uint32_t n); /* the n-th sink STag */
-struct entry *reads_oldest(const struct iw_qp *qp);      /* NULL: none is in flight, or tx.rtr_read is set */
+struct entry *reads_oldest(const struct iw_qp *qp);      /* NULL if none is in flight, or if tx.rtr_read is set */
 enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_check_request(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
@@ -316,8 +316,8 @@ void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error);
 /* srq.c */
 uint32_t srq_sges(const struct iw_srq *srq);
 /*
- * If `h` begins a send and the queue pair uses a shared receive queue, moves the oldest receive of the shared queue to
- * rq. Does nothing if the shared queue is empty. Must be called before `h` is validated.
+ * Moves the oldest receive of the shared receive queue to rq, if the queue pair uses one and `h` begins a send. Does
+ * nothing if the shared queue is empty. Must be called before `h` is validated.
  */
 void srq_supply(struct iw_qp *qp, const struct ddp_header *h);
 
@@ -336,9 +336,10 @@ static inline bool entry_is_local(const struct entry *e)
 }
 
 /*
- * Carries out a local request. Returns true if the request is done or failed. `alone`: the batch is empty, and the
- * caller protects no memory (memory.h). A request that would end a registration must be alone, because the end waits
- * until no thread protects the registration's memory. If it is not alone, changes nothing and returns false.
+ * Carries out a local request. Returns true if the request is done or failed. `alone` means that the batch is empty,
+ * and that the caller protects no memory (memory.h). A request that would end a registration must be alone, because
+ * the end waits until no thread protects the registration's memory. If such a request is not alone, changes nothing
+ * and returns false.
  */
 bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone);
 void local_discard(struct iw_qp *qp, const struct entry *e); /* must be called if the request is flushed */

@@ -95,7 +95,10 @@ static enum wire_error segment_validate(const struct iw_qp *qp, const struct ddp
     return h->opcode == RDMAP_READ_RESP ? reads_check_response(qp, h, payload) : WIRE_RDMAP_OPCODE;
 }
 
-/* Does the payload go to the consumer's memory? Otherwise the segment is a control message, which is staged whole. */
+/*
+ * Returns true if the payload goes to the consumer's memory. Otherwise the segment is a control message, which is
+ * staged whole.
+ */
 static bool segment_is_placed(const struct ddp_header *h)
 {
     return h->tagged || h->queue == DDP_QUEUE_SEND;
@@ -267,7 +270,7 @@ static bool fpdu_crc_is_valid(const uint8_t *fpdu, uint32_t ulpdu)
     return memcmp(sum, fpdu + covered, sizeof sum) == 0;
 }
 
-/* An empty FPDU is a form of ready-to-receive, so it is valid only as the first FPDU. */
+/* Processes an empty FPDU. It is a form of ready-to-receive, so it is valid only as the first FPDU. */
 static void rx_process_empty_fpdu(struct iw_qp *qp)
 {
     if (qp->rx.has_begun)

@@ -223,8 +223,8 @@ static uint16_t startup_common_limit(uint16_t own, uint16_t peer)
 }
 
 /*
- * Returns the preferred ready-to-receive form of the set, or MPA_RTR_NONE. `reads`: the most reads that the initiator
- * may have in flight.
+ * Returns the preferred ready-to-receive form of the set, or MPA_RTR_NONE. `reads` is the most reads that the
+ * initiator may have in flight.
  */
 static enum mpa_rtr startup_pick_form(unsigned set, uint16_t reads)
 {

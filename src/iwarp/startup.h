@@ -54,9 +54,9 @@ enum iw_startup_fault {
     IW_FAULT_FRAME,        /* the bytes are not a frame: the key or the length is wrong */
     IW_FAULT_REVISION,     /* the revision does not exist */
     IW_FAULT_MARKERS,      /* the peer requires markers */
-    IW_FAULT_NO_LIMITS,    /* flag S without the read limits */
-    IW_FAULT_PRIVATE_DATA, /* more bytes of private data than max_private */
-    IW_FAULT_NO_FORM,      /* no form of ready-to-receive that this side accepts */
+    IW_FAULT_NO_LIMITS,    /* the request has flag S, but no read limits */
+    IW_FAULT_PRIVATE_DATA, /* the request has more than max_private bytes of private data */
+    IW_FAULT_NO_FORM,      /* the request has no form of ready-to-receive that this side accepts */
 };
 
 /* The result of negotiation. ird and ord are the effective limits: ird = min(own inbound, peer's outbound). */
@@ -90,8 +90,8 @@ size_t iw_startup_tx_want(struct iw_startup *s, const uint8_t **at);
 enum iw_startup_event iw_startup_tx_done(struct iw_startup *s, size_t n);
 
 /*
- * The responder calls one of these once, after IW_STARTUP_REQUEST. iw_startup_accept caps the consumer's limits; the
- * result is valid afterwards.
+ * The responder calls iw_startup_accept or iw_startup_reject once, after IW_STARTUP_REQUEST. iw_startup_accept caps
+ * the consumer's limits. The result is valid afterwards.
  */
 void iw_startup_accept(struct iw_startup *s, uint16_t ird, uint16_t ord, const void *private_data, size_t len);
 void iw_startup_reject(struct iw_startup *s, const void *private_data, size_t len);

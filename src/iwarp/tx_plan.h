@@ -25,7 +25,10 @@ struct tx_plan {
 enum tx_kind tx_plan_choose(const struct iw_qp *qp, const struct tx_state *t, uint32_t tail);
 /* Plans the next FPDU of the message in progress. Stores a sink STag in the request if it is a read. */
 void tx_plan_fpdu(struct iw_qp *qp, const struct tx_state *t, struct tx_plan *p);
-/* Advances the state past an FPDU with `bytes` bytes of the message. `last`: the message ends with this FPDU. */
+/*
+ * Advances the state past an FPDU with `bytes` bytes of the message. `last` means that the message ends with this
+ * FPDU.
+ */
 void tx_plan_advance(const struct iw_qp *qp, struct tx_state *t, uint32_t bytes, bool last);
 
 #endif

@@ -140,9 +140,9 @@ void conn_lose(struct fabric_conn *c, enum fabric_reason why);
 /* Drops c, which unfinished_pop_victim returned, if it is still unfinished and its request has not arrived. */
 void conn_drop_victim(struct fabric_conn *c);
 /*
- * Called if the home shard of c is not the caller's. Posts a task to that shard. The task calls conn_drop_victim. If
- * `waiting` is not NULL, the task then calls listener_resume for it. Takes over the caller's references on c and
- * `waiting`. Any thread, no lock held.
+ * Posts a task to the home shard of c, which is not the caller's shard. The task calls conn_drop_victim. If `waiting`
+ * is not NULL, the task then calls listener_resume for it. Takes over the caller's references on c and `waiting`. Any
+ * thread, no lock held.
  */
 void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting);
 /* Queue pairs call this. Sends posted requests. If a flush has ended the stream, processes that end. */

@@ -42,7 +42,9 @@ struct conn_outcome active_wait(struct fabric_conn *c);
 struct conn_outcome passive_request(struct fabric_conn *c);
 struct conn_outcome passive_wait(struct fabric_conn *c);
 struct conn_outcome passive_reply(struct fabric_conn *c);
-/* The effect REPORT_REQUEST. Sets c->owner, or leaves it NULL if the listener's owner refuses the request. */
+/*
+ * Carries out the effect REPORT_REQUEST. Sets c->owner, or leaves it NULL if the listener's owner refuses the request.
+ */
 void passive_report_request(struct fabric_conn *c);
 
 /* stream.c: the connection's bytes while a queue pair owns the stream */
@@ -66,7 +68,10 @@ void linger_hang_up(struct fabric_conn *c); /* half-closes, and discards input *
 /* liveness.c: ends connections whose input stalls */
 void liveness_watch(struct fabric_conn *c);
 void liveness_stop(struct fabric_conn *c);
-/* To be called after a receive turn with input. Inline, because most turns end between messages and need no watch. */
+/*
+ * Watches the input if it may be partial. To be called after a receive turn with input. Inline, because most turns end
+ * between messages and need no watch.
+ */
 static inline void liveness_received(struct fabric_conn *c)
 {
     if (c->streams && (c->qp->srq || iw_qp_rx_is_partial(c->qp->iw)))

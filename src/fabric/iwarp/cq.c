@@ -47,8 +47,8 @@ struct fabric_cq {
     struct task update_timer;
     /* Only the thread that has the home shard's token uses these: */
     struct shard_timer timer;
-    uint64_t timer_delay;       /* the value of `delays` at the beginning of the delay that the timer ends */
-    uint64_t timer_since;       /* the time at which that delay's interval began */
+    uint64_t timer_delay;       /* the number of the delay that the timer ends, a value of `delays` */
+    uint64_t timer_since;       /* the time at which the interval of the delay timer_delay began */
     uint32_t timer_interval_us; /* the interval for which the timer was last set */
 };
 
@@ -241,7 +241,7 @@ static void completion_copy(struct rdma_completion *to, const struct rdma_comple
     to->solicited = from->solicited;
 }
 
-/* Lock held. The ring must have room. */
+/* Lock held. Inserts a completion into the ring, which must have room. */
 static void cq_insert(struct fabric_cq *cq, const struct rdma_completion *c)
 {
     uint32_t count = cq_count(cq), at = cq->head + count;

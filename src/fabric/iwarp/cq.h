@@ -22,7 +22,10 @@ struct cq_user {
      * user already. Otherwise acquires a reference for `overflowed`, and returns true.
      */
     bool (*claim_overflow)(void *owner);
-    /* The queue has overflowed and is unusable. Called without the lock, after claim_overflow returned true. */
+    /*
+     * Reports that the queue has overflowed and is unusable. Called without the lock, after claim_overflow returned
+     * true.
+     */
     void (*overflowed)(void *owner);
 };
 
@@ -34,8 +37,8 @@ void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t coun
 void iwarp_cq_info(struct fabric_cq *cq, struct fabric_cq_info *info);
 struct shard *iwarp_cq_shard(struct fabric_cq *cq);
 /*
- * If the queue has no home shard yet, sets it to `home`, or to the fabric's next shard if `home` is NULL. Returns the
- * home shard. A queue that was created without an affinity has no home shard before the first call.
+ * Sets the home shard of a queue that has none yet: to `home`, or to the fabric's next shard if `home` is NULL.
+ * Returns the home shard. A queue that was created without an affinity has no home shard before the first call.
  */
 struct iwarp_shard *iwarp_cq_set_home(struct iwarp_fabric *f, struct fabric_cq *cq, struct iwarp_shard *home);
 void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner));

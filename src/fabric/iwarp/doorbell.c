@@ -13,7 +13,7 @@ enum {
     MAX_POLLS = 4,            /* polls of a CQ while requests wait; the last of them drives the shard in any case */
     MIN_WINDOW = 32,          /* a consumer that posts this many requests for one transmission will do so again */
     MAX_UNSENT = 64,          /* the most requests that one system call sends */
-    MAX_WAIT_NS = 20000,      /* the duration of a few system calls */
+    MAX_WAIT_NS = 20000,      /* after this wait a request is overdue; the duration of a few system calls */
     MAX_REQUEST_BYTES = 4096, /* a larger request is worth a system call of its own */
     MAX_READ_BYTES = 32768,   /* the sum of waiting reads' lengths; more bytes are worth a system call of their own */
 };

@@ -24,9 +24,9 @@ struct doorbell_post {
 
 struct doorbell {
     /* Values at the last transmission: */
-    atomic_uint posted;          /* the value of iw_qp_posted */
-    _Atomic uint64_t read_bytes; /* the value of iw_qp_read_bytes */
-    /* 0 if the transmission had fewer than MIN_WINDOW requests. Otherwise 1 + the initiator CQ's empty polls. */
+    atomic_uint posted;          /* the value of iw_qp_posted at the last transmission */
+    _Atomic uint64_t read_bytes; /* the value of iw_qp_read_bytes at the last transmission */
+    /* 1 + the initiator CQ's empty polls at the last transmission, or 0 if it had fewer than MIN_WINDOW requests */
     atomic_uint window_polls;
     /* Since the last transmission: */
     atomic_uint n_waiting;          /* posted requests that wait because of a rule */

@@ -135,7 +135,7 @@ static void listener_drop_victim(struct fabric_listener *l, struct fabric_conn *
     }
 }
 
-/* If the process has more than l->limit unfinished connections, drops one of them. */
+/* Drops one unfinished connection if the process has more than l->limit of them. */
 static void listener_enforce_limit(struct fabric_listener *l)
 {
     struct fabric_conn *victim = unfinished_pop_victim(l->limit);
@@ -145,10 +145,10 @@ static void listener_enforce_limit(struct fabric_listener *l)
 }
 
 /*
- * Called if a peer waits and the process has no descriptor left. Drops an unfinished connection. If there is none,
- * refuses the waiting peers. Returns true if the caller can try again. If the dropped connection is on another shard,
- * pauses the listener's socket until listener_resume runs. Otherwise the socket would be reported as readable again
- * and again until the connection is dropped.
+ * Drops an unfinished connection, or refuses the waiting peers if there is none. Called if a peer waits and the
+ * process has no descriptor left. Returns true if the caller can try again. If the dropped connection is on another
+ * shard, pauses the listener's socket until listener_resume runs. Otherwise the socket would be reported as readable
+ * again and again until the connection is dropped.
  */
 static bool listener_make_room(struct fabric_listener *l)
 {

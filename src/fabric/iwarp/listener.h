@@ -47,8 +47,8 @@ void listener_unref(struct fabric_listener *l);
 /* Returns why another request must be refused, or FABRIC_OK. The caller must have the token of the shard. */
 enum fabric_reason listener_refusal(const struct fabric_listener *l);
 /*
- * Called when the consumer has received the request of c, or c has ended. Removes c from the unfinished connections, if
- * c is one of them. If no unfinished connection remains and the listener is being closed, may report `closed`. The
+ * Removes c from the unfinished connections, if c is one of them. Called when the consumer has received the request of
+ * c, or c has ended. If the listener is being closed and no unfinished connection remains, may report `closed`. The
  * caller must have the token of the shard.
  */
 void listener_finished(struct fabric_listener *l, struct fabric_conn *c);

@@ -40,7 +40,10 @@ static enum fabric_reason passive_fault_reason(enum iw_startup_fault fault)
     return FABRIC_BAD_REQUEST;
 }
 
-/* Bytes that are no MPA frame get no answer. A malformed frame gets the reject that start-up has made. */
+/*
+ * Returns the event for a malformed request. Bytes that are no MPA frame get no answer. A malformed frame gets the
+ * reject that start-up has made.
+ */
 static struct conn_outcome passive_malformed(struct fabric_conn *c)
 {
     bool is_answered;

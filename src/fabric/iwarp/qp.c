@@ -74,8 +74,8 @@ static void qp_run_overflow(struct task *task)
 }
 
 /*
- * Only the first call returns true, even if both CQs overflow. That call acquires a reference, which qp_run_overflow
- * releases.
+ * Returns true for the first call only, even if both CQs overflow. That call acquires a reference, which
+ * qp_run_overflow releases.
  */
 static bool qp_claim_overflow(void *owner)
 {
@@ -87,7 +87,7 @@ static bool qp_claim_overflow(void *owner)
     return true;
 }
 
-/* Only enqueues. If the shard's work ran here, it could wait for memory that this thread has in use. */
+/* Only enqueues the task. If the shard's work ran here, it could wait for memory that this thread has in use. */
 static void qp_on_overflow(void *owner)
 {
     struct fabric_qp *qp = owner;
@@ -165,8 +165,8 @@ static bool qp_queue_has_overflowed(const struct fabric_qp *qp)
 }
 
 /*
- * A relaxed store suffices. The send queue is closed later, under its lock, and a post acquires this lock before it is
- * refused.
+ * Stores why posts are refused. A relaxed store suffices: the caller closes the send queue later, under the queue's
+ * lock, and a post acquires this lock before it is refused.
  */
 void iwarp_qp_set_reason(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate)
 {

@@ -42,7 +42,7 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct rdma_request *r);
 void iwarp_qp_ring(struct fabric_qp *qp);
 void iwarp_qp_flush(struct fabric_qp *qp);
 enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate);
-/* If a reason is set already, for example by an earlier CQ overflow, returns that reason. Otherwise returns `why`. */
+/* Returns the reason that is set already, for example by an earlier CQ overflow. If none is set, returns `why`. */
 enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason why);
 void iwarp_qp_set_reason(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */
 void iwarp_qp_info(struct fabric_qp *qp, struct fabric_qp_info *info);

@@ -41,7 +41,10 @@ static enum fabric_outcome report_outcome(enum conn_state from, enum conn_event 
                                                                             : FABRIC_OUTCOME_FAILED;
 }
 
-/* A request that the listener's owner refused never reached a consumer, so its phase is still ARRIVING. */
+/*
+ * Returns the phase in which the connection ended. A request that the listener's owner refused never reached a
+ * consumer, so its phase is still ARRIVING.
+ */
 static enum fabric_phase report_phase(const struct fabric_conn *c, enum conn_state from)
 {
     return from == CONN_REQUESTED && !c->owner ? FABRIC_PHASE_ARRIVING : report_phases[from];

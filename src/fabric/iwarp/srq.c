@@ -65,9 +65,9 @@ static struct fabric_qp *partial_qp(struct srq_partial *partial)
 }
 
 /*
- * Lock held. Do partial messages occupy more than their share? The share is a percentage of the largest number of
- * receives in the last stall_ns. The present number may be smaller: when a connection ends, its receive is missing
- * until the consumer posts it again. A missing receive must not end another connection.
+ * Lock held. Returns true if partial messages occupy more than their share. The share is a percentage of the largest
+ * number of receives in the last stall_ns. The present number may be smaller: when a connection ends, its receive is
+ * missing until the consumer posts it again. A missing receive must not end another connection.
  */
 static bool srq_is_crowded(struct fabric_srq *srq, uint32_t posted, uint64_t now)
 {

@@ -20,7 +20,7 @@ enum {
     MAX_READS = 16,                /* in one turn */
     MAX_READ_NS = 200000,          /* time after a turn's first read in which further reads may begin */
     MAX_WRITES = 16,               /* in one turn */
-    MAX_WRITE_BYTES = 1024 * 1024, /* in one turn; other connections wait meanwhile, for about 0.2 ms */
+    MAX_WRITE_BYTES = 1024 * 1024, /* in one turn, during which other connections wait for about 0.2 ms */
     LONG_COPY = 32 * 1024,         /* a system call that copies at least this many bytes renews the polling lease */
 };
 
@@ -291,7 +291,9 @@ static bool stream_has_received(const struct fabric_conn *c)
     return now.bytes_received != c->at_start.bytes_received;
 }
 
-/* May this turn read once more? Most turns read once, so the clock is read only before further reads. */
+/*
+ * Returns true if this turn may read once more. Most turns read once, so the clock is read only before further reads.
+ */
 static bool stream_may_read(struct fabric_conn *c, int reads, uint64_t *deadline)
 {
     uint64_t now;

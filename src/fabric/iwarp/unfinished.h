@@ -20,7 +20,7 @@ struct unfinished {
     uint64_t order;                   /* the connection's number in the order of insertion */
 };
 
-/* Must be called before the first insert: lets a child of fork begin with an empty table. Idempotent, any thread. */
+/* Lets a child of fork begin with an empty table. Must be called before the first insert. Idempotent, any thread. */
 void unfinished_watch_forks(void);
 /*
  * Inserts c as the newest connection of its source, which is the peer's IPv4 address or IPv6 /64. Any thread. Returns
@@ -30,10 +30,10 @@ bool unfinished_insert(struct fabric_conn *c);
 /* Removes c, if c is in the table. The owner of c calls this before the socket's reference on c is released. */
 void unfinished_remove(struct fabric_conn *c);
 /*
- * If at most `limit` connections are in the table, returns NULL. Otherwise selects the source (the peer's address)
- * that has the most connections. If several sources have equally many, selects the source with the oldest connection.
- * Removes the selected source's oldest connection, and returns it with a reference, which the owner of its shard must
- * release. Any thread.
+ * Removes a connection from the table, and returns it with a reference, which the owner of its shard must release.
+ * Returns NULL if at most `limit` connections are in the table. Selects the source (the peer's address) that has the
+ * most connections, and takes its oldest connection. If several sources have equally many, selects the source with the
+ * oldest connection. Any thread.
  */
 struct fabric_conn *unfinished_pop_victim(unsigned limit);
 unsigned unfinished_count(void);
