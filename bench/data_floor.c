@@ -29,7 +29,7 @@
 #include "wire/mpa.h"
 
 enum {
-    STAGE = 256 * 1024 + 65536, /* room for the bytes of one recv after an incomplete FPDU */
+    STAGE = 256 * 1024 + 65536, /* room for an incomplete FPDU and the bytes of one recv */
     FRAMES = 800 * 1024,        /* headers, trailers and copied payload that wait to be sent */
     PIECES = 512,
     COPY_BELOW = 512,

@@ -104,7 +104,7 @@ void outcome_print(const struct job *j, struct outcome *o, bool pinned);
 /* Measures in two processes and prints one line of JSON. */
 int drive(const struct job *j, const struct link_ops *ops);
 
-/* Measures bare TCP in the same way (data_tcp.c). */
+/* Measures bare TCP (data_tcp.c) as drive() measures a link. */
 int drive_tcp(const struct job *j);
 
 extern const struct link_ops floor_ops; /* defined in data_floor.c, which measures only the wire format */

@@ -143,7 +143,7 @@ static void bench_contended(void)
            samples_median(ROUNDS), 100.0 * (double)(contended_of[0] + contended_of[1]) / (2.0 * PAIRS * ROUNDS));
 }
 
-/* Acquires the owner token again and again. Sleeps while another thread owns it, as a shard's thread does. */
+/* Acquires the owner token again and again, as a shard's thread does. Sleeps while another thread owns the token. */
 static void *handover_thread(void *arg)
 {
     (void)arg;

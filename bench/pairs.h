@@ -39,7 +39,7 @@ enum { PAIRS_MEMORY = 4 << 20 };
  */
 void pairs_open(struct pairs *p, unsigned count, unsigned depth, unsigned srq_depth);
 void pairs_close(struct pairs *p);
-/* Ends the program with a message unless the status is STATUS_SUCCESS. */
+/* If the status is not STATUS_SUCCESS, prints a message and ends the program. */
 void pairs_require(NTSTATUS status, const char *what);
 
 #endif

@@ -80,7 +80,7 @@ static uint16_t ucx_listen(struct side *s, ucp_listener_conn_callback_t callback
     return ((struct sockaddr_in *)&attributes.sockaddr)->sin_port;
 }
 
-/* Creates the endpoint that accepts `request`, or, if `request` is NULL, an endpoint that connects to s->peer. */
+/* Creates the endpoint that accepts `request`. If `request` is NULL, creates an endpoint that connects to s->peer. */
 static ucp_ep_h ucx_create_ep(struct side *s, ucp_conn_request_h request, ucp_err_handler_cb_t failed, void *context)
 {
     ucp_ep_params_t params = { .field_mask = UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,

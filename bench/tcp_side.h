@@ -23,7 +23,10 @@ struct tcp_side *tcp_side_open(unsigned conns);
 void tcp_side_listen(struct tcp_side *s, uint16_t *port);
 void tcp_side_serve(struct tcp_side *s, int control); /* serves until the other process closes `control` */
 void tcp_side_connect_to(struct tcp_side *s, uint16_t port);
-/* Makes tcp_backend reserve each local address by the name of a Unix socket, and send the request at once. */
+/*
+ * Makes tcp_backend reserve each local address by the name of a Unix socket. tcp_backend then also sends the request
+ * before it waits in epoll.
+ */
 void tcp_side_own(struct tcp_side *s);
 extern const struct load_backend tcp_backend; /* the load's `context` must be the tcp_side */
 void tcp_side_run(struct tcp_side *s, struct load *l);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The workload for the profile that scripts/train creates: messages of all kinds and sizes between two ends in this
- * process, by polling and by notification, and connections that are opened and closed. The program measures nothing and
- * prints only failures.
+ * Runs the workload from which scripts/train creates a profile. Two ends in this process exchange messages of all
+ * kinds and sizes, by polling and by notification. Then they open and close connections. The program measures nothing
+ * and prints only failures.
  */
 #include <semaphore.h>
 #include <stdatomic.h>

@@ -310,7 +310,7 @@ static void clear_client(struct end *end)
     end->number = 0;
 }
 
-/* Starts a client's thread, with a free entry. Returns false if there is no free entry, or no thread can be created. */
+/* Starts a client's thread. Returns false if no entry is free, the server stops, or no thread can be created. */
 static bool add_client(NDK_CONNECTOR *connector)
 {
     struct end *end = NULL;

@@ -35,7 +35,7 @@ enum command_kind {
 struct command_option {
     const char *names; /* all spellings: "-s, --size, -ts". NULL: `text` is a heading for the options that follow */
     const char *value; /* the value's name in --help, or all values of a choice, "off|on". NULL: no value is possible.
-                          Brackets, "[SECONDS]": the value of a COMMAND_CALL option is optional */
+                          Brackets, "[SECONDS]": the value is optional; only for COMMAND_CALL */
     const char *text;  /* what the option does */
     enum command_kind kind;
     size_t at;

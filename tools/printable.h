@@ -16,7 +16,7 @@ enum { PRINTABLE_MAX_GROWTH = 4 };
  * printable UTF-8 are copied; each other byte becomes \xNN. Returns the length of the result.
  */
 size_t printable_copy(char *out, size_t room, const char *text, size_t len);
-/* Returns a whole text, escaped in the same way, in memory that the caller frees. Returns NULL if out of memory. */
+/* Returns a whole text as printable_copy escapes it, in memory that the caller frees, or NULL if out of memory. */
 char *printable_dup(const char *text);
 /* Replaces each byte that is not printable ASCII by '?', so that a table's columns stay aligned. */
 void printable_replace(char *text);

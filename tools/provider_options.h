@@ -40,7 +40,7 @@ NTSTATUS provider_options_configure(const ondk_config_t *config);
 
 /* Prints a line with the provider's name, version and module. Prints nothing if the provider is OpenNDK. */
 void provider_options_print(void);
-/* Adds the member "provider" with the same three texts to *object. Adds nothing if the provider is OpenNDK. */
+/* Adds the member "provider" (name, version and module) to *object. Adds nothing if the provider is OpenNDK. */
 void provider_options_add(json_t *object);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The client's state, for its files: client.c runs the session, client_latency.c measures latencies. */
+/* The client's state, which client.c and client_latency.c share. */
 #ifndef NDKPERF_CLIENT_H
 #define NDKPERF_CLIENT_H
 

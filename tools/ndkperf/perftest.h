@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `ndkperf perftest`: the other end of Linux perftest's ib_send_bw, ib_send_lat, ib_write_bw, ib_write_lat, ib_read_bw
- * and ib_read_lat, called with -R. perftest.c has the program, perftest_session.c has the connections and the messages
- * about the test, and perftest_data.c has the data.
+ * and ib_read_lat. These tools need the option -R. perftest.c has the program, perftest_session.c has the connections
+ * and the messages about the test, and perftest_data.c has the data.
  */
 #ifndef NDKPERF_PERFTEST_H
 #define NDKPERF_PERFTEST_H

@@ -19,7 +19,7 @@
 #include "rtt.h"
 #include "terminal.h"
 
-enum { MAX_RECORDS = 100000 }; /* the JSON object lists at most so many pings */
+enum { MAX_RECORDS = 100000 }; /* the most pings that the JSON object lists */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct consumer consumer;

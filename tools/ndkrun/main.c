@@ -200,7 +200,7 @@ static json_t *ndkrun_count_rules(void)
     return object;
 }
 
-/* Returns false if the object could not be written. */
+/* Writes the JSON object of --json. Returns false if the object could not be written. */
 static bool ndkrun_write_json(const struct options *o, const struct summary *s, int code)
 {
     json_t *object = json_output_begin("ndkrun", JSON_FORMAT), *drivers = json_array();

@@ -59,7 +59,7 @@ NTSTATUS fast_bind(struct kit_side *s, uintptr_t context, NDK_MR *mr, NDK_MW *mw
 /* Posts a send that invalidates the peer's token, with one SGE in the side's own region. */
 NTSTATUS fast_send_invalidate(struct kit_side *s, uintptr_t context, size_t offset, ULONG len, ULONG flags,
                               UINT32 token);
-/* Waits for a result, which must have this type and be successful. Returns its request context. */
+/* Waits for a result, which must be successful and have the type `type`. Returns the result's request context. */
 uintptr_t fast_check_result(struct kit_side *s, NDK_OPERATION_TYPE type);
 UINT32 fast_mw_token(NDK_MW *mw);
 
@@ -107,8 +107,8 @@ struct fast_kinds {
 void fast_kinds_open(struct fast_kinds *k, struct kit_side *near, struct kit_side *far);
 void fast_kinds_close(struct fast_kinds *k);
 /*
- * Must be called before each fast_post of this kind, while no request is pending. Registers again the regions that have
- * been invalidated. If the kind is a send, posts a receive at the far side.
+ * Must be called before each fast_post of the same kind, while no request is pending. Registers the invalidated
+ * regions again. If the kind is a send, posts a receive at the far side.
  */
 void fast_kinds_prepare(struct fast_kinds *k, enum fast_kind kind);
 NTSTATUS fast_post(struct fast_kinds *k, enum fast_kind kind, uintptr_t context, ULONG flags);

@@ -99,8 +99,8 @@ static void net_run_command(char *const argv[], size_t program)
 }
 
 /*
- * Runs the program with the formatted arguments, in the network namespace of `at` unless `at` is NULL. The program is
- * killed when the case's process ends, so that the program does not outlive a case that the watchdog kills.
+ * Runs the program with the formatted arguments. If `at` is not NULL, runs it in the network namespace of `at`. The
+ * program is killed when the case's process ends, so that it does not outlive a case that the watchdog kills.
  */
 static void net_run_line(const struct kit_child *at, const char *program, const char *format, va_list args)
 {

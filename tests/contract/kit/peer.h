@@ -11,8 +11,8 @@ enum peer_form { PEER_NONE, PEER_FPDU, PEER_WRITE, PEER_READ };
 enum { PEER_READS = 8 };
 
 /*
- * Returns an MPA frame of revision 2 with CRC and with PEER_READS as both read limits. Unless `form` is PEER_NONE, the
- * frame has flag A and the flag of `form`. Skips the case if the adapter supports fewer reads.
+ * Returns an MPA frame of revision 2 with CRC and with PEER_READS as both read limits. If `form` is not PEER_NONE, the
+ * frame also has flag A and the flag of `form`. Skips the case if the adapter supports fewer reads.
  */
 struct raw_frame peer_frame(enum peer_form form);
 

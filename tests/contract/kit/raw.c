@@ -40,7 +40,7 @@ int raw_accept(int listener)
     return raw_set_nodelay(accept(listener, NULL, NULL));
 }
 
-/* Connects a socket, from the address *source unless source is NULL. Returns the socket, or -1 if refused or reset. */
+/* Connects a socket, bound to *source if source is not NULL. Returns the socket, or -1 if refused or reset. */
 static int raw_try_connect_from(const struct sockaddr_storage *source, const struct sockaddr_storage *address)
 {
     int s;

@@ -14,7 +14,7 @@ struct sharing_member {
 };
 
 struct sharing {
-    struct kit_side passive, active; /* their qp and connector are NULL between calls */
+    struct kit_side passive, active; /* their qp and connector are NULL outside of sharing_connect */
     struct kit_listener listener;
     NDK_SRQ *srq;
     struct sharing_member member[SHARING_MAX];
