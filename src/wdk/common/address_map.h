@@ -15,12 +15,15 @@ enum { ADDRESS_MAP_SOCKADDR = 28 }; /* the size of a sockaddr_in6, the longest a
 bool address_map_has_entries(void);
 /*
  * address_map_to_host replaces a driver's address in the sockaddr of `length` bytes by the host's address.
- * address_map_to_driver does the reverse. Family and port stay. An address that is not mapped stays, too.
+ * address_map_to_driver does the reverse. Neither changes the family, the port, or an address that is not mapped.
  */
 void address_map_to_host(void *sockaddr, size_t length);
 void address_map_to_driver(void *sockaddr, size_t length);
 
-/* Replace Windows' AF_INET6 in a sockaddr by the host's, and the host's by Windows'. Another family stays. */
+/*
+ * Replace Windows' AF_INET6 in a sockaddr by the host's, and the host's by Windows'. Leave every other family
+ * unchanged.
+ */
 void address_family_to_host(void *sockaddr, size_t length);
 void address_family_to_driver(void *sockaddr, size_t length);
 

@@ -18,7 +18,7 @@ enum live_kind {
     LIVE_THREAD,
     LIVE_TIMER,     /* set and not yet expired or cancelled */
     LIVE_DPC,       /* queued */
-    LIVE_WORK_ITEM, /* an allocated IO_WORKITEM; any work item that is queued or whose routine runs */
+    LIVE_WORK_ITEM, /* an allocated IO_WORKITEM, or any work item that is queued or whose routine runs */
     LIVE_LOCK,      /* held */
     LIVE_RESOURCE,  /* ERESOURCE not deleted */
     LIVE_LOOKASIDE,

@@ -21,8 +21,8 @@ static PIO_CSQ csq_from_irp(PIRP irp)
 }
 
 /*
- * Separates the IRP from its context, if it has one. Requires the queue's lock. Afterwards IoCsqRemoveIrp with that
- * context returns NULL.
+ * Removes the link between the IRP and its context, if the IRP has one. Requires the queue's lock. Afterwards
+ * IoCsqRemoveIrp with that context returns NULL.
  */
 static void csq_detach_irp(PIRP irp)
 {

@@ -127,7 +127,7 @@ void device_initialized(PDRIVER_OBJECT driver)
     pthread_mutex_unlock(&lock);
 }
 
-/* Requires the lock. Removes the device from its driver's list. */
+/* Removes the device from its driver's list. Requires the lock. */
 static void device_unlink(PDEVICE_OBJECT device)
 {
     PDEVICE_OBJECT *at = &device->DriverObject->DeviceObject;
@@ -138,7 +138,7 @@ static void device_unlink(PDEVICE_OBJECT device)
         *at = device->NextDevice;
 }
 
-/* Requires the lock. Detaches the device from the devices above and below it, and returns the device below. */
+/* Detaches the device from the devices above and below it, and returns the device below. Requires the lock. */
 static PDEVICE_OBJECT device_detach(struct device *d)
 {
     PDEVICE_OBJECT below = d->below;

@@ -46,7 +46,7 @@ struct ondk_wdk_driver {
     DRIVER_EXTENSION extension;
     char name[MAX_NAME + 1];
     void *handle;
-    const char *start; /* start of the module; a report finds the driver's things by stack frames in the module */
+    const char *start; /* start of the module; a thing whose stack has a frame in the module is the driver's */
     uint64_t size;
     UNICODE_STRING registry_path;
     struct client *clients; /* created by IoAllocateDriverObjectExtension */

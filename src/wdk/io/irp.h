@@ -25,7 +25,7 @@ struct irp_block {
     atomic_int references;    /* the owner's reference, and the sender's while the sender waits */
     atomic_int pending_facts; /* bits about the dispatch routine and the completion: see irp_check_pending */
     PDEVICE_OBJECT device;    /* the IRP was allocated for this device; NULL for an IRP of IoAllocateIrp */
-    bool refs_device;         /* irp_new has added a reference to `device`, which irp_send or irp_free_unsent drops */
+    bool refs_device;         /* the IRP has a reference to `device`, which irp_send or irp_free_unsent drops */
     IO_STATUS_BLOCK result;
     void *out_buffer; /* buffered output is copied here on completion, at most out_capacity bytes */
     ULONG out_capacity;
@@ -116,7 +116,7 @@ NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *buffers
 NTSTATUS irp_set_transfer(PIRP irp, const struct irp_buffers *buffers, int64_t offset);
 /* Copies buffered output back, frees the system's buffer and the MDLs. Called before the completion is signalled. */
 void irp_release_buffers(PIRP irp, struct irp_block *b);
-/* Returns NULL if the driver allocated the IRP itself. */
+/* Returns the IRP's block, or NULL if the driver allocated the IRP itself. */
 struct irp_block *irp_block_from_irp(PIRP irp);
 
 #endif

@@ -24,8 +24,8 @@ struct writer {
 typedef SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX information;
 
 /*
- * Writes one entry: head, then the array that is head's last member. `size` is the offset of that array in head; `tail`
- * and tail_size are the array's contents and size in bytes. If there is no room, only counts the bytes.
+ * Writes one entry: `head`, then `tail`, which is the array at the entry's end. `size` is the offset of the array, and
+ * tail_size its size in bytes. If there is no room, only counts the bytes.
  */
 static void relation_write(struct writer *w, information *head, size_t size, const void *tail, size_t tail_size)
 {

@@ -119,8 +119,8 @@ static bool wait_acquire(DISPATCHER_HEADER *h, struct kernel_thread *t)
 }
 
 /*
- * Acquires the objects of the blocks, if that is possible now, and sets *status to the result of the wait. Otherwise
- * returns false.
+ * If the objects of the blocks can be acquired now, acquires them, sets *status and returns true. Otherwise returns
+ * false.
  */
 static bool wait_acquire_blocks(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, NTSTATUS *status)
 {

@@ -348,8 +348,8 @@ static PMDL mdl_alloc_pages(const char *routine, const struct limits *limits, SI
 }
 
 /*
- * If SkipBytes is not 0, the driver allows further ranges above the first one. Every address from `low` on is then
- * accepted, even an address between two ranges.
+ * Returns the limits of the first range. If SkipBytes is not 0, the driver allows further ranges above the first one.
+ * Every address from `low` on is then accepted, even an address between two ranges.
  */
 static struct limits limits_from_ranges(PHYSICAL_ADDRESS low, PHYSICAL_ADDRESS high, PHYSICAL_ADDRESS skip)
 {

@@ -30,7 +30,7 @@ enum {
 
 static const size_t MAX_SIZE = (size_t)1 << 39; /* small enough that adding a header and guards cannot overflow */
 
-/* Precedes a block that checked_pool.h does not record. */
+/* The header in front of a block that checked_pool.h does not record. */
 struct header {
     uint32_t magic; /* MAGIC ^ the block's address, so that a copy of the header elsewhere is not valid */
     uint16_t index; /* the index of the block's tag */

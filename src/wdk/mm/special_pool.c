@@ -30,7 +30,7 @@ static const size_t arena_sizes[] = { (size_t)16 << 30, (size_t)1 << 30, (size_t
 static struct arena {
     char *base;
     size_t size;
-    char *unused;                /* no run has been created from this address on */
+    char *unused;                /* the first address that no run has used */
     struct special_run **run_of; /* the run of each page */
     struct special_run *spare[MAX_ORDER + 1];
     atomic_uint live; /* allocated blocks that are not freed yet */

@@ -14,7 +14,7 @@
 /* Opens the adapter of the host's interface `if_index`. Returns the provider's status. */
 NTSTATUS adapters_open(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
 enum adapters_closed { ADAPTERS_UNKNOWN, ADAPTERS_STILL_OPEN, ADAPTERS_CLOSED };
-/* Must be called once for each open. The last call blocks as ondk_close_adapter does. */
+/* Ends one open of the adapter. The last call blocks as ondk_close_adapter does. */
 enum adapters_closed adapters_close(NDK_ADAPTER *adapter);
 
 #endif

@@ -19,7 +19,10 @@
  */
 NTSTATUS ndk_adapter_give(NDK_ADAPTER *provider, const char *routine, NDK_ADAPTER **out);
 
-/* `index` is the driver's interface index (ondk_wdk_map_interface). Returns the statuses of ondk_open_adapter. */
+/*
+ * Opens an adapter for the driver. `index` is the driver's interface index (ondk_wdk_map_interface). Returns the
+ * statuses of ondk_open_adapter.
+ */
 NTSTATUS ndk_adapter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **out);
 /*
  * Reports `routine`, which closes the adapter, if the IRQL is too high. Does nothing in a callback of the adapter,

@@ -27,7 +27,7 @@ static int32_t host_irql(void)
     return irql_now();
 }
 
-/* A mark is the IRQL and the count of locks that the thread holds. */
+/* Returns the IRQL and the number of locks that the thread holds, in one number. */
 static uint64_t host_callback_begin(void)
 {
     struct thread_mark mark = thread_mark_get();

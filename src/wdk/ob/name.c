@@ -63,8 +63,8 @@ static bool name_is_valid(PCUNICODE_STRING name)
 }
 
 /*
- * Requires the lock. Returns the name that equals the whole text. If `part` is true, returns the longest name that is a
- * path prefix of the text.
+ * Returns the name that equals the whole text. If `part` is true, returns the longest name that is a path prefix of
+ * the text. Requires the lock.
  */
 static struct name *name_lookup(const WCHAR *text, bool part)
 {
@@ -206,9 +206,9 @@ static bool name_copy_rest(UNICODE_STRING *rest, PCUNICODE_STRING name, const WC
 }
 
 /*
- * Requires the lock. Follows links: replaces *text until it begins with an object's name, and returns that name.
- * Returns NULL if there is no such name. *unchanged receives the number of units at the end of *text that no link has
- * replaced.
+ * Follows links: replaces *text until it begins with an object's name, and returns that name. Returns NULL if there is
+ * no such name. *unchanged receives the number of units at the end of *text that no link has replaced. Requires the
+ * lock.
  */
 static struct name *name_resolve(WCHAR **text, size_t *unchanged)
 {

@@ -157,8 +157,8 @@ void port_complete_all(struct port_adapter *a, const UCHAR address[3], UCHAR sta
 /* Returns the started request of the SRB, or NULL. Requires the lock. */
 struct port_request *port_find(struct port_adapter *a, const void *srb);
 /*
- * Returns the unit, or NULL if it does not exist. If `make` is true, creates a unit that does not exist; NULL then
- * means out of memory. Requires the lock.
+ * Returns the unit, or NULL if it does not exist. If `make` is true, creates a missing unit, and returns NULL only if
+ * out of memory. Requires the lock.
  */
 struct port_unit *port_unit_get(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, bool make);
 /* Calls HwResetBus; no request is started meanwhile. */

@@ -59,7 +59,7 @@ static void wdf_timer_stop(struct wdf_object *o)
     (void)wdf_timer_stop_and_wait(CONTAINING_RECORD(o, struct wdf_timer, object));
 }
 
-/* Creates an object whose attributes must name a parent that is a device or below one. */
+/* Creates an object below the parent in the attributes. The parent must be a device, or an object below a device. */
 static NTSTATUS wdf_object_new_below_parent(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes,
                                             struct wdf_object **o)
 {

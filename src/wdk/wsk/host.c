@@ -102,8 +102,8 @@ static void wsk_host_set_int(int fd, int level, int name, int value)
 }
 
 /*
- * As on Windows, an IPv6 socket does not accept IPv4. Packet information is always requested for datagrams, because the
- * destination shows whether a datagram was a broadcast or multicast.
+ * Opens a socket. As on Windows, an IPv6 socket does not accept IPv4. Packet information is always requested for
+ * datagrams, because the destination shows whether a datagram was a broadcast or multicast.
  */
 int wsk_host_open(unsigned family, bool stream)
 {

@@ -31,10 +31,13 @@ struct wsk_names {
     struct wsk_names_entry entries[];
 };
 
-/* Blocks. node or service may be NULL, but not both. The caller frees *names with free(). */
+/*
+ * Resolves `node` and `service`, and blocks meanwhile. One of the two may be NULL. The caller frees *names with
+ * free().
+ */
 enum wsk_names_result wsk_names_host_resolve(const char *node, const char *service, const struct wsk_names_hints *hints,
                                              struct wsk_names **names);
-/* Blocks. Writes the names of the address and of its port. */
+/* Writes the names of the address and of its port. Blocks meanwhile. */
 enum wsk_names_result wsk_names_host_name(const struct wsk_address *address, uint32_t flags,
                                           char node[WSK_NAMES_NODE_SIZE], char service[WSK_NAMES_SERVICE_SIZE]);
 

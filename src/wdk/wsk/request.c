@@ -235,7 +235,7 @@ static VOID wsk_request_cancel_irp(PDEVICE_OBJECT device, PIRP irp)
     wsk_thread_post(&r->cancel, wsk_request_run_cancel);
 }
 
-/* Sets the cancel routine. Returns false if the IRP was cancelled before; then the cancel routine does not run. */
+/* Sets the cancel routine. Returns false if the IRP was cancelled before. The cancel routine then does not run. */
 static bool wsk_request_arm(struct wsk_request *r)
 {
     (void)IoSetCancelRoutine(r->irp, wsk_request_cancel_irp);

@@ -129,7 +129,10 @@ void wsk_socket_post_pump(struct wsk_socket *s);
  * thread then waits for events for up to STARVED_MS before the next round.
  */
 void wsk_thread_pump_again(struct wsk_socket *s, bool starved);
-/* Socket thread: from now on wsk_socket_handle_ready is called when the host's socket becomes ready. */
+/*
+ * Socket thread: starts to watch the host's socket. From now on wsk_socket_handle_ready is called when that socket
+ * becomes ready.
+ */
 NTSTATUS wsk_thread_watch(struct wsk_socket *s);
 void wsk_thread_unwatch(struct wsk_socket *s);
 
@@ -232,8 +235,9 @@ static inline struct wsk_request *wsk_request_first(LIST_ENTRY *requests)
 /* Returns false if the handle is NULL. While checks are on, also reports a closed socket and returns false. */
 bool wsk_socket_is_usable(const char *routine, PWSK_SOCKET handle);
 /*
- * The first part of WskRelease. Checks the handle, and that the driver retains the list. Reports a list that is not
- * retained; `event` is the name of the event that indicates such lists. After success the caller frees the list.
+ * Checks the handle and the list of a WskRelease, and ends the registration of the list. Reports a list that the
+ * driver does not retain; `event` is the name of the event that indicates such lists. After success the caller frees
+ * the list.
  */
 NTSTATUS wsk_indication_remove(PWSK_SOCKET handle, void *list, const char *event);
 
