@@ -233,9 +233,9 @@ typedef NTSTATUS (*NDK_FN_RESIZE_CQ)(
     _In_opt_ PVOID RequestContext);
 
 /*
- * Lets the provider collect completions before a notification: for at most ModerationInterval microseconds, or until
- * ModerationCount of them are queued. A limit that is MAXULONG is ignored. An interval of 0, or a count of 0 or 1,
- * switches moderation off, as in a new CQ. The latest setting applies. Calls for one CQ must not overlap.
+ * Lets the provider delay a notification. The delay ends after ModerationInterval microseconds, or when
+ * ModerationCount completions are queued. MAXULONG means no limit. An interval of 0, or a count of 0 or 1, switches
+ * moderation off, as in a new CQ. The latest setting applies. Calls for one CQ must not overlap.
  *   STATUS_INVALID_PARAMETER_MIX   neither limit applies: the interval is MAXULONG, and the count is MAXULONG or larger
  *                                  than the depth
  *   STATUS_INSUFFICIENT_RESOURCES  memory ran out

@@ -60,7 +60,7 @@ typedef struct ondk_verify_config {
     /*
      * A time in milliseconds, at most 3600000; default 5000. A call or an initiator request that has not completed
      * after this time is a stall. So is an event that the consumer has not answered, and an object for which the close
-     * of the adapter waits. A thread of the library reports each stall once, and what it waits for. 0: stalls are not
+     * of the adapter waits. A thread of the library reports each stall once, with its cause. 0: stalls are not
      * reported, and the close of an adapter waits without a limit.
      */
     uint32_t stall_ms;
@@ -254,8 +254,8 @@ ONDK_API void ondk_verify_set_callback(ondk_verify_callback_t callback, void *co
  * Sets the stream for reports.
  *   out  the stream, which the caller keeps open until the process ends or another stream is set; NULL: standard error,
  *        which is the default
- * After the call, max_written (ondk_verify_config_t) counts from 0 again. If ONDK_VERIFY or ondk_verify_configure_text
- * names a file, reports go there instead.
+ * After the call, the reports that max_written (ondk_verify_config_t) limits are counted from 0 again. If ONDK_VERIFY
+ * or ondk_verify_configure_text names a file, reports go there instead.
  * Context: any thread.
  * See also: ondk_verify_configure_text
  */

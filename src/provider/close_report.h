@@ -16,14 +16,14 @@ struct object;
 /* A member of struct adapter. If all its members are zero, there is no thread and nothing is reported. */
 struct close_reporter {
     pthread_t thread;
-    bool runs;           /* constant while the adapter is open */
+    bool runs;           /* the thread exists; constant while the adapter is open */
     bool is_in_callback; /* ondk_close_adapter was called in a callback; set before the adapter's close begins */
     bool sleeps;         /* the thread waits without a deadline; guarded by the lock of the adapter's lists */
     atomic_uint order;   /* enum close_report_order */
     struct gate wake;    /* opened after `order` has changed, and when a close begins while `sleeps` is set */
     struct gate ended;   /* opened by the thread as its last action */
     /*
-     * Until this time the thread waits with a deadline. A close that begins before this time is due later, so that
+     * Until this time the thread waits with a deadline. A close that begins earlier is due after this time, so the
      * close need not wake the thread. Only the thread uses this.
      */
     uint64_t rest_until_ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The observer of an adapter's fabric. Each report arrives in owner context, before the completion or callback that
- * reports the same event to the consumer. The invariant: this file's code does not wait or allocate memory. It calls
- * no routine of the program except the callback of ondk_log_set.
+ * The observer of an adapter's fabric. A report of an event arrives before the consumer's completion or callback. The
+ * invariant: this file's code does not wait or allocate memory, because reports are events of the fabric
+ * (fabric/fabric.h). It calls no routine of the program except the callback of ondk_log_set.
  *
  * The number of lines is limited, because peers could otherwise fill a disk. Each role and each level has limits of
  * its own. Peers are in groups, by a keyed hash of their IPv4 address or IPv6 /64. A group may have LIMIT_BURST lines
@@ -29,8 +29,8 @@ enum { LIMIT_ROLES = 2, LIMIT_LEVELS = ONDK_LOG_DEBUG + 1 };
 static const uint64_t group_interval_ns = UINT64_C(60000000000), shared_interval_ns = UINT64_C(1000000000);
 
 /*
- * The times of the limits. A line moves a time forward by one interval, from the present or later. limit_take refuses
- * a line that would move the time more than `burst` intervals into the future.
+ * Each written line uses one interval. These times are the ends of the used intervals. limit_take refuses a line whose
+ * interval would end more than `burst` intervals after the present.
  */
 static _Atomic uint64_t limit_until[LIMIT_ROLES][LIMIT_LEVELS][LIMIT_GROUPS];
 static _Atomic uint64_t limit_shared_until[LIMIT_ROLES][LIMIT_LEVELS];

@@ -16,7 +16,7 @@ void connection_log_observe(struct adapter *a);
 void connection_log_end(void);
 /*
  * Logs that a listener listens at `local`. If `why` is not FABRIC_OK, logs instead that listening at `local` failed.
- * Runs in owner context.
+ * Called in an event of the fabric.
  */
 void connection_log_listening(enum fabric_reason why, const struct addr *local);
 void connection_log_stopped(const struct addr *local);

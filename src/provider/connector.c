@@ -3,7 +3,7 @@
  * The connector, between the consumer's calls and the fabric's events. connector_table.c has the state machine. The
  * handler of each event takes one step with the lock held, then carries out the action of that step.
  *
- * References. The fabric's connection has an INTERNAL reference on the connector, and drops it when its address is
+ * References. The fabric's connection has an INTERNAL reference on the connector until the connection's address is
  * free. From connect or accept on, the connector has CHILD references on its queue pair and its shared endpoint. A
  * failed NdkConnect drops both. A passive connector has a CHILD reference on its listener.
  *

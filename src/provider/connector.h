@@ -86,8 +86,8 @@ extern const struct fabric_conn_events connector_events; /* connector.c */
 /* Returns a connector in phase IDLE with its HANDLE reference, or NULL if out of memory. */
 struct connector *connector_new(struct adapter *adapter, struct shard *shard);
 /*
- * Returns a connector in phase REQUESTED, which depends on its listener, or NULL if out of memory. Called in owner
- * context.
+ * Returns a connector in phase REQUESTED, which depends on its listener, or NULL if out of memory. Called in an event of
+ * the fabric.
  */
 struct connector *connector_new_passive(struct listener *listener, struct object *listener_object,
                                         struct fabric_conn *conn, const struct fabric_peer *peer);

@@ -59,7 +59,10 @@ static void region_unref(struct region *r)
 
 /* ---- Making a token ---- */
 
-/* The memory of a new token: pages, or, for a window, [address, address + len) of the region that token `of` names. */
+/*
+ * The memory of a new token. For a region: the pages. For a window: [address, address + len) of the region that token
+ * `of` names.
+ */
 struct token_source {
     struct region *region;
     const struct rdma_pages *pages;

@@ -146,7 +146,7 @@ NTKERNELAPI BOOLEAN InterlockedCompareExchange128(_Inout_ LONG64 volatile *Desti
 #define _InterlockedCompareExchange128 InterlockedCompareExchange128
 #endif
 
-/* Drivers pass the addresses of pointers of any type, which Microsoft's compiler accepts. */
+/* Casts the target, because drivers pass the address of a pointer of any type. */
 #define ONDK_ANY_POINTER(target) ((PVOID volatile *)(target))
 #define InterlockedExchangePointer(target, value) (InterlockedExchangePointer)(ONDK_ANY_POINTER(target), value)
 #define InterlockedCompareExchangePointer(target, value, comparand) \

@@ -2,8 +2,8 @@
 /*
  * Spin locks, fast and guarded mutexes, push locks, ERESOURCE, rundown protection, remove locks. While checks are on,
  * each lock that a thread holds is recorded with the place where it was acquired. The checks report these mistakes: a
- * thread releases a lock that another thread holds, a lock is held at the end of a callback, a lock is freed while
- * held, the holder acquires a lock again that is not recursive.
+ * thread releases a lock that another thread holds, a thread acquires a non-recursive lock that it already holds, a
+ * lock is held at the end of a callback, a lock is freed while held.
  */
 #ifndef ONDK_WDK_WDM_LOCKS_H
 #define ONDK_WDK_WDM_LOCKS_H

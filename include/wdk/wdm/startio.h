@@ -24,7 +24,7 @@ NTKERNELAPI VOID IoStartPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ PIRP Irp, 
 NTKERNELAPI VOID IoStartNextPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable);
 NTKERNELAPI VOID IoStartNextPacketByKey(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable, _In_ ULONG Key);
 /*
- * DeferredStartIo: if StartIo requests the next packet, StartIo is called with that packet only after it has returned.
+ * DeferredStartIo: StartIo is not called for the next packet until the running call of StartIo has returned.
  * NonCancelable: the cancel routine of a request is removed when the request leaves the queue. Must be called before
  * the first request. IRQL <= DISPATCH_LEVEL.
  */
