@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every rule in src/wdk/common/check.c and src/verify/rules.c is named by a test in tests/wdk: `"rule in Routine"`, or
-the rule alone as a string. And a seeded bug in one of tests/mutants' lists breaks it."""
+"""Each rule of src/wdk/common/check.c and src/verify/rules.c is named by a test in tests/wdk, as `"rule in Routine"` or
+alone as a string. Each rule of src/verify/rules.c is also named by a test of plain programs, in tests/verify or in
+tests/contract/breaches.txt. And a seeded bug in one of tests/mutants' lists breaks it."""
 import re
 import sys
 from pathlib import Path
@@ -11,23 +12,31 @@ ROOT = Path(__file__).resolve().parents[2]
 NOT_IN_DRIVERS = {"read-sink-right"}
 
 
+def rules_of(table):
+    return re.findall(r'\[(?:CHECK|RULE)_\w+\] = \{ (?:\.name = )?"([a-z-]+)"', (ROOT / "src" / table).read_text())
+
+
+def text_of(folder, *suffixes):
+    paths = (ROOT / "tests" / folder).rglob("*")
+    return "\n".join(p.read_text() for p in paths if p.suffix in suffixes and not p.name.startswith("print_"))
+
+
+def is_named(rule, text):
+    return re.search(rf'"(?:[^"\n]*[^\w-])?{rule}(?: in |")', text)
+
+
 def main():
-    tables = [(ROOT / "src" / path).read_text() for path in ("wdk/common/check.c", "verify/rules.c")]
-    rules = [rule for table in tables for rule in re.findall(r'\[(?:CHECK|RULE)_\w+\] = \{ (?:\.name = )?"([a-z-]+)"', table)]
-    tests = [p for p in (ROOT / "tests" / "wdk").rglob("*") if p.suffix in (".c", ".py", ".sh") and
-             p.name != "print_checks.c"]
-    text = "\n".join(p.read_text() for p in tests)
-    plain = "\n".join(p.read_text() for p in (ROOT / "tests" / "verify").glob("*.c"))
-    missing = [rule for rule in rules if not re.search(rf'"(?:[^"\n]*[^\w-])?{rule}(?: in |")',
-                                                       plain if rule in NOT_IN_DRIVERS else text)]
-    for rule in missing:
-        print(f"no test breaks the rule {rule}")
-    lists = "\n".join(p.read_text() for p in (ROOT / "tests" / "mutants").glob("*.mut"))
-    unbroken = [rule for rule in rules if not re.search(rf"^rule {rule}$", lists, re.M)]
-    for rule in unbroken:
-        print(f"no seeded bug breaks the rule {rule}")
-    print(f"{len(rules) - len(missing)} of {len(rules)} rules have a test, {len(rules) - len(unbroken)} a seeded bug")
-    return 1 if missing or unbroken or len(rules) < 30 else 0
+    drivers, programs, bugs = text_of("wdk", ".c", ".py", ".sh"), text_of("verify", ".c"), text_of("mutants", ".mut")
+    cases = set((ROOT / "tests" / "contract" / "breaches.txt").read_text().split())
+    kernel, ndk = rules_of("wdk/common/check.c"), rules_of("verify/rules.c")
+    findings = [f"no driver in tests/wdk breaks the rule {rule}" for rule in kernel + ndk
+                if rule not in NOT_IN_DRIVERS and not is_named(rule, drivers)]
+    findings += [f"no plain program in tests/verify or tests/contract breaks the rule {rule}" for rule in ndk
+                 if not is_named(rule, programs) and rule not in cases]
+    findings += [f"no seeded bug breaks the rule {rule}" for rule in kernel + ndk
+                 if not re.search(rf"^rule {rule}$", bugs, re.M)]
+    print("\n".join(findings + [f"{len(kernel)} rules of the kernel, {len(ndk)} of NDK, {len(findings)} findings"]))
+    return 1 if findings or len(kernel) < 30 or len(ndk) < 60 else 0
 
 
 if __name__ == "__main__":
