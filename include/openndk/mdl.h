@@ -22,9 +22,9 @@ extern "C" {
  * The function allocates nothing and does not access the buffer. The caller must keep mdl, and the buffer mapped, while
  * the provider uses them. A chain can be registered if each buffer begins where the one before it ends.
  *
- * StartVa is the start of the page in which the buffer begins, and StartVa + ByteOffset is the buffer's address.
- * MappedSystemVa is set to address too. In SGEs the buffer begins at StartVa + ByteOffset, but the provider accesses
- * the memory through MappedSystemVa. A program may change MappedSystemVa to another mapping of the same memory.
+ * SGEs use StartVa + ByteOffset as the address of the buffer. StartVa is the start of the page in which the buffer
+ * begins. The provider accesses the buffer at MappedSystemVa. The function sets both addresses to the address of the
+ * buffer. A program may change MappedSystemVa to another mapping of the same memory.
  * Context: any thread, any IRQL.
  * Example:
  *

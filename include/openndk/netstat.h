@@ -247,7 +247,7 @@ typedef struct ondk_queue_pair {
     uint32_t pd, receive_cq, initiator_cq, srq;
     /* How many requests each queue can hold; receive_depth is 0 with a shared receive queue. */
     uint32_t receive_depth, initiator_depth;
-    /* The maximum number of a receive's SGEs, of another request's SGEs, and of a request's inline bytes. */
+    /* The maximum number of SGEs of a receive, of SGEs of any other request, and of inline bytes of a request. */
     uint32_t receive_sges, initiator_sges, inline_size;
     /* How many posted requests have not completed. */
     uint32_t receives, initiators;
@@ -404,7 +404,7 @@ typedef struct ondk_failure {
     uint32_t if_index;
     /* The ID of the process that opened the adapter. */
     uint32_t owner_pid;
-    /* The status of the consumer's pending request, or the status that a pending request would have had. */
+    /* The status of the failure. If a request of the consumer was pending, the request completed with this status. */
     NTSTATUS status;
     /* The reason (openndk/reason.h). ondk_reason_name, ondk_reason_text and ondk_reason_advice explain it. */
     uint32_t reason;

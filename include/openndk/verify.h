@@ -312,9 +312,10 @@ ONDK_API int32_t ondk_verify_wrap(struct _NDK_ADAPTER *provider, struct _NDK_ADA
  * Ends the verification of an adapter, so that the caller can close the provider's adapter.
  *   adapter  from ondk_verify_wrap; invalid after the call
  * The call blocks until the consumer has closed every object of the adapter, and reports objects that nobody closes.
- * Returns the provider's adapter, or `adapter` itself if it is not wrapped. Returns NULL in three cases, which are
- * reported. Nobody closed an object of the adapter: the provider's adapter must stay open for the rest of the process.
- * The call is made in a callback of the adapter: the adapter stays wrapped. `adapter` was unwrapped before.
+ * Returns the provider's adapter, or `adapter` itself if it is not wrapped. Returns NULL if nobody closed an object of
+ * the adapter; the provider's adapter must then stay open for the rest of the process. Returns NULL if the call is
+ * made in a callback of the adapter; the adapter then stays wrapped. Returns NULL if `adapter` was unwrapped before.
+ * Each of these mistakes is reported.
  * Context: PASSIVE_LEVEL; blocks. Not from inside a callback of the same adapter.
  * See also: ondk_verify_wrap
  */

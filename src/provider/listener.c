@@ -312,6 +312,6 @@ NTSTATUS listener_create(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBACK eve
     }
     object_init(&l->obj, &listener_type, &l->pub.Header, l, a, a->fabric->ops->listener_shard(l->fabric));
     object_depend(&l->obj, &a->obj);
-    object_ref(&l->obj, REF_INTERNAL); /* for the fabric's listener; listener_on_closed drops it */
+    object_ref(&l->obj, REF_INTERNAL); /* listener_on_closed drops this reference */
     return object_created(a, &l->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }

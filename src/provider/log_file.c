@@ -51,7 +51,7 @@ static struct {
     atomic_bool is_named; /* false: lines go to standard error, and the other members are not used */
     struct spin lock;     /* guards opened; a leaf lock */
     struct log_descriptor opened;
-    char path[PATH_MAX]; /* absolute; empty if it is too long, or unknown */
+    char path[PATH_MAX]; /* the absolute path; empty if the path is too long or unknown */
 } file;
 
 /* Opens the file to append to it. Fails for a named pipe without a reader (O_NONBLOCK). Returns 0 or an errno. */

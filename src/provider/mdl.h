@@ -11,7 +11,7 @@
 
 #include "ndk/nt.h"
 
-/* Returns the virtual address, by which requests name the memory. Accesses to the memory use mdl_memory. */
+/* Returns the address that SGEs have for the memory. The provider accesses the memory at mdl_memory instead. */
 uint64_t mdl_virtual_address(const MDL *mdl);
 
 /*

@@ -114,9 +114,9 @@ void object_retired(struct object *o);
 void object_call(struct object *o, struct task *task);
 
 /*
- * The consumer's close. Returns STATUS_SUCCESS if the object has ended; `done` is then not called. Otherwise returns
- * STATUS_PENDING, and done(context) will be the object's last callback. A second close is an error of the consumer: it
- * returns STATUS_PENDING, has no callback, and changes nothing.
+ * Closes the object for the consumer. Returns STATUS_SUCCESS if the object has ended; `done` is then not called.
+ * Otherwise returns STATUS_PENDING, and done(context) will be the object's last callback. A second close is an error
+ * of the consumer: it returns STATUS_PENDING, has no callback, and changes nothing.
  */
 NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION done, void *context);
 

@@ -2,8 +2,8 @@
 /*
  * The fabric's handle of a memory region or window, and its tokens.
  *
- * The invariant: each successful post of a request that makes a token makes a newer token, also if the posts are on
- * different queue pairs. A query of the consumer and a bind use the newest token, even if that token has ended. An
+ * The invariant: the token of a later post is newer, also if the posts are on different queue pairs. A post that fails
+ * leaves no token. A query of the consumer and a bind use the newest token, even if that token has ended. An
  * invalidation uses the newest token that is prepared or valid.
  */
 #ifndef PROVIDER_REGION_H

@@ -87,8 +87,8 @@ typedef struct _KWAIT_BLOCK {
 #define MUTANT_INCREMENT 1
 
 /*
- * Events. IRQL <= DISPATCH_LEVEL. If Wait is TRUE: IRQL <= APC_LEVEL, and the thread's next call must be a wait.
- * Setting the event and that wait are two separate steps here, and the IRQL is not raised between them.
+ * Events. IRQL <= DISPATCH_LEVEL. If Wait is TRUE, IRQL <= APC_LEVEL, and the thread's next call must be a wait. The
+ * two calls are not one atomic step here.
  */
 NTKERNELAPI VOID KeInitializeEvent(_Out_ PRKEVENT Event, _In_ EVENT_TYPE Type, _In_ BOOLEAN State);
 NTKERNELAPI LONG KeSetEvent(_Inout_ PRKEVENT Event, _In_ KPRIORITY Increment, _In_ BOOLEAN Wait);

@@ -90,7 +90,7 @@ NTKERNELAPI VOID KeReleaseGuardedMutex(_Inout_ PKGUARDED_MUTEX Mutex);
 NTKERNELAPI VOID KeAcquireGuardedMutexUnsafe(_Inout_ PKGUARDED_MUTEX Mutex);
 NTKERNELAPI VOID KeReleaseGuardedMutexUnsafe(_Inout_ PKGUARDED_MUTEX Mutex);
 
-/* ---- Push locks: IRQL <= APC_LEVEL, in a critical region, which the Flt routines enter themselves --------------- */
+/* ---- Push locks: IRQL <= APC_LEVEL, in a critical region; the Flt routines enter the region ---------------------- */
 
 typedef struct _EX_PUSH_LOCK {
     volatile ULONG_PTR Value;
