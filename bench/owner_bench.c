@@ -4,8 +4,8 @@
  * threads, and how long the shard's thread takes to wake. The thread normally sleeps in epoll, woken by an eventfd.
  * While a consumer's polls serve the sockets (a polling lease), it sleeps on a futex. Prints medians in nanoseconds.
  *
- * The two threads are pinned to two processors. Otherwise the scheduler would often place the woken thread on the
- * processor of the waking thread, which spins. The result would then be a time slice.
+ * The waking thread spins, so the waking and the woken thread are pinned to different processors. On the same
+ * processor the woken thread would wait for the end of a time slice, which would then be the result.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

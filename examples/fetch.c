@@ -36,8 +36,8 @@ enum {
 struct message {
     uint32_t what;    /* one of the enum below */
     uint32_t token;   /* grants the receiver of the message access to the sender's memory */
-    uint64_t address; /* where that memory begins */
-    uint64_t length;  /* the size of that memory; in the reply to MESSAGE_WRITE: the length of the file */
+    uint64_t address; /* where the sender's memory begins */
+    uint64_t length;  /* the size of the sender's memory; in the reply to MESSAGE_WRITE: the length of the file */
 };
 enum { MESSAGE_WRITE = 1, MESSAGE_READ, MESSAGE_REPLY, MESSAGE_DONE };
 

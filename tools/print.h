@@ -37,10 +37,10 @@ bool print_is_lost(void);
 /* Prints "step failed: STATUS_X (0x...)" and advice for this status. */
 void print_failed(const char *step, NTSTATUS status);
 /*
- * Prints the step and status as print_failed does, and then the provider's reason and the advice for this reason. The
- * advice for the status is not printed, because it is less specific and may contradict the advice for the reason. If
- * reason is 0, does what print_failed does. If the provider is not OpenNDK, does what print_failed does, and then
- * prints reason as a number.
+ * Prints the step and status as print_failed does. `reason` decides what follows:
+ *   0                            the advice for the status
+ *   a reason of OpenNDK          the reason and its advice, which is more specific than the advice for the status
+ *   a code of another provider   the advice for the status, and the code as a number
  */
 void print_failed_for(const char *step, NTSTATUS status, uint32_t reason);
 /* Like print_failed, with the caller's own advice. */

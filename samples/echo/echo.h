@@ -119,7 +119,7 @@ VOID EchoServicePost(ECHO_SERVICE *Service, ECHO_SLOT *Slot);
 /* ---- connection.c ---- */
 typedef struct _ECHO_CONNECTION ECHO_CONNECTION;
 VOID EchoConnectEvent(PVOID ConnectEventContext, NDK_CONNECTOR *Connector);
-/* Handles the result of one of the connection's requests. Lock is held. */
+/* Handles the result of a connection's request. Lock is held. */
 VOID EchoConnectionResult(const NDK_RESULT_EX *Result);
 /* Ends every connection. Each connection closes itself, then releases Service->Alive. Lock is held. */
 VOID EchoConnectionEndAll(ECHO_SERVICE *Service);

@@ -30,9 +30,9 @@ struct perftest_test {
     const char *name;
     enum perftest_verb verb;
     bool latency;
-    unsigned addresses_before; /* after the data QP is connected, addresses are exchanged this many more times */
-    bool reports_after;        /* after the data, addresses and then reports are exchanged */
-    bool addresses_after;      /* at the end, addresses are exchanged */
+    unsigned addresses_before; /* further exchanges of addresses after the data QP is connected */
+    bool reports_after;        /* the tools exchange addresses, then reports, after the data */
+    bool addresses_after;      /* the tools exchange addresses as the last step */
 };
 
 struct perftest_options {

@@ -137,7 +137,7 @@ static bool server_accept_lane(struct session *s, uint32_t number)
     struct lane *l = &s->lanes[s->lane_count];
     struct answer a = { .version = WIRE_VERSION };
     struct consumer *c = &l->c;
-    int64_t until = monotonic_ms() + LANE_MS; /* refused requests of other clients do not extend the time */
+    int64_t until = monotonic_ms() + LANE_MS; /* the time limit, which requests of other clients do not extend */
     struct hello h;
 
     if (!session_add_lane(s))

@@ -24,8 +24,8 @@ struct name *names_list(size_t *count);
 /* Like names_list, for the network namespace in which `netlink`, a socket of sock_diag, was opened. */
 struct name *names_list_by(int netlink, size_t *count);
 /*
- * Like names_list, for the network namespace of a process. Reads at most max_bytes of /proc/PID/net/unix. This file
- * does not have the user ids of the sockets, so the names have none.
+ * Like names_list, for the network namespace of a process. Reads at most max_bytes of /proc/PID/net/unix. The
+ * names have no user ids, because this file has none.
  */
 struct name *names_list_of(long pid, size_t max_bytes, size_t *count);
 

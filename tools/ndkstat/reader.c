@@ -30,8 +30,8 @@
 #include "process.h"
 
 enum {
-    ALL_MS = 5000, /* time to read all processes */
-    RETRY_MS = 10, /* time between attempts while a process has too many readers, or descriptors are exhausted */
+    ALL_MS = 5000,             /* time to read all processes */
+    RETRY_MS = 10,             /* time between attempts to connect to a process that has too many readers */
     MAX_OWN_BYTES = 256 << 20, /* the most bytes in the answers of all processes of this user */
     MAX_USER_BYTES = 16 << 20, /* the most bytes in the answers of all processes of one other user */
     MAX_FOREIGN_BYTES = 64 << 20,
@@ -49,7 +49,7 @@ struct peer {
     const struct netns *netns; /* NULL: this process's network namespace */
     enum peer_state state;
     int fd;
-    struct user *user; /* the user whose peers include this peer; NULL until the user is known */
+    struct user *user; /* the user of the peer's process; NULL until the user is known */
     long pid;          /* first the id in the name, later the id that the kernel has reported */
     char *text;
     size_t size, room;
@@ -102,8 +102,8 @@ static void peer_end(struct peer *p, enum peer_state state)
 }
 
 /*
- * Ends a peer that cannot be read, and reports why. A failure to read another user's process counts as a failure
- * of ndkstat only if that process was requested, because the process can refuse to be read.
+ * Ends a peer that cannot be read, and reports why. A failure to read another user's process counts as a failure of
+ * ndkstat only if that process was requested. Otherwise any user's process could make ndkstat fail.
  */
 static void peer_fail(struct round *r, struct peer *p, const char *why)
 {

@@ -162,7 +162,7 @@ struct kit_listener {
     struct sockaddr_storage address;
     atomic_int requests;        /* number of connect events so far */
     NDK_CONNECTOR *queue[4096]; /* the connectors of all connect events, in order of arrival */
-    atomic_int taken;           /* how many connectors kit_next_request has returned or waits for */
+    atomic_int taken;           /* connectors that kit_next_request has returned, plus those that it waits for */
     /* Optional: receives each connector, which is then not stored in queue. */
     void (*inside)(struct kit_listener *l, NDK_CONNECTOR *connector);
     void *arg;
