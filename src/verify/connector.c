@@ -201,9 +201,14 @@ static NTSTATUS verify_connector_local_address(NDK_CONNECTOR *pub, PSOCKADDR add
 {
     PROXY_CALL(p, pub, "NdkGetLocalAddress");
     NDK_CONNECTOR *real = p ? p->real : NULL;
+    NTSTATUS status;
 
-    return real ? address_to_consumer(real->Dispatch->NdkGetLocalAddress(real, address, length), address, length)
-                : STATUS_INVALID_DEVICE_STATE;
+    if (!real)
+        return STATUS_INVALID_DEVICE_STATE;
+    status = real->Dispatch->NdkGetLocalAddress(real, address, length);
+    if (NT_SUCCESS(status) && verify_on())
+        connector_set_local(p, address, *length);
+    return address_to_consumer(status, address, length);
 }
 
 static NTSTATUS verify_connector_peer_address(NDK_CONNECTOR *pub, PSOCKADDR address, ULONG *length)

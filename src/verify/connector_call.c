@@ -51,30 +51,24 @@ void connector_get_state(const struct proxy *p, struct connector_state *state)
     proxy_unlock_all();
 }
 
-void connector_set_peer(struct proxy *p, const void *address, size_t length)
+static void connector_set_address(char stored[CONNECTOR_PEER_TEXT], const void *address, size_t length)
 {
-    struct connector_state *state = &((struct connector *)p)->state;
     char text[CONNECTOR_PEER_TEXT];
 
     address_print(text, sizeof text, address, length);
     proxy_lock_all();
-    memcpy(state->peer, text, sizeof text);
+    memcpy(stored, text, sizeof text);
     proxy_unlock_all();
 }
 
-void connector_set_local(struct proxy *p, NDK_CONNECTOR *real)
+void connector_set_peer(struct proxy *p, const void *address, size_t length)
 {
-    struct connector_state *state = &((struct connector *)p)->state;
-    char text[CONNECTOR_PEER_TEXT];
-    struct mapped_address local;
-    ULONG length = sizeof local.bytes;
+    connector_set_address(((struct connector *)p)->state.peer, address, length);
+}
 
-    if (!verify_on() || !NT_SUCCESS(real->Dispatch->NdkGetLocalAddress(real, (PSOCKADDR)(void *)local.bytes, &length)))
-        return;
-    address_print(text, sizeof text, local.bytes, length);
-    proxy_lock_all();
-    memcpy(state->local, text, sizeof text);
-    proxy_unlock_all();
+void connector_set_local(struct proxy *p, const void *address, size_t length)
+{
+    connector_set_address(((struct connector *)p)->state.local, address, length);
 }
 
 void connector_call_set_destination(const struct connector_call *call, const void *address, size_t length)
@@ -235,8 +229,6 @@ static void connector_end_qp(struct proxy *p)
 
 static void connector_on_connected(struct proxy *p, NTSTATUS status, void *subject)
 {
-    if (subject && NT_SUCCESS(status))
-        connector_set_local(p, p->real);
     if (subject)
         connector_handle((struct connector *)p, NT_SUCCESS(status) ? PHASE_CONNECT_DONE : PHASE_CONNECT_FAILED);
 }

@@ -8,11 +8,12 @@
 struct connector_peer {
     const void *connector;
     enum phase phase;
+    unsigned count; /* connectors that can be the other end; all are in this phase */
 };
 
 /*
- * Finds the other end by the addresses of both. Returns false if it is not known. While NdkConnect is pending, the
- * connecting end has no address, and the other end is known if only one connector has a request at the destination.
+ * Finds the connectors that can be the other end, by their addresses and phases. Returns false if there is none, or if
+ * they are in different phases.
  */
 bool connector_find_peer(const struct proxy *p, struct connector_peer *peer);
 

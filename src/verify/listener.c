@@ -56,14 +56,18 @@ static void listener_ignore_close(PVOID context)
     (void)context;
 }
 
-/* Stores the peer's address in the connector's proxy. */
-static void listener_set_peer(struct proxy *p, NDK_CONNECTOR *real)
+/* Stores both addresses in the proxy of a connector that the consumer does not have yet, and so cannot close. */
+static void listener_set_addresses(struct proxy *p, NDK_CONNECTOR *real)
 {
-    struct mapped_address peer;
-    ULONG length = sizeof peer.bytes;
+    struct mapped_address address;
+    PSOCKADDR at = (PSOCKADDR)(void *)address.bytes;
+    ULONG length = sizeof address.bytes;
 
-    if (verify_on() && NT_SUCCESS(real->Dispatch->NdkGetPeerAddress(real, (PSOCKADDR)(void *)peer.bytes, &length)))
-        connector_set_peer(p, peer.bytes, length);
+    if (verify_on() && NT_SUCCESS(real->Dispatch->NdkGetPeerAddress(real, at, &length)))
+        connector_set_peer(p, at, length);
+    length = sizeof address.bytes;
+    if (verify_on() && NT_SUCCESS(real->Dispatch->NdkGetLocalAddress(real, at, &length)))
+        connector_set_local(p, at, length);
 }
 
 static void listener_on_connect_event(PVOID listener, NDK_CONNECTOR *real)
@@ -75,8 +79,7 @@ static void listener_on_connect_event(PVOID listener, NDK_CONNECTOR *real)
         return;
     }
     proxy_set_real(p, real);
-    listener_set_peer(p, real);
-    connector_set_local(p, real);
+    listener_set_addresses(p, real);
     proxy_insert(p);
     stall_begin();
     call_set_completed(l);

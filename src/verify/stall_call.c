@@ -80,8 +80,12 @@ static void call_describe_peer(const struct proxy *p, char text[MAX_PEER])
     else if (peer.phase == PHASE_REQUESTED)
         way = ". This is a deadlock if the program waits for NdkConnect before it calls NdkAccept: call NdkAccept as "
               "soon as the request has come";
-    snprintf(text, MAX_PEER, "; the peer's connector %p is in this process: %s%s", peer.connector,
-             phase_text(peer.phase), way);
+    if (peer.count == 1)
+        snprintf(text, MAX_PEER, "; the peer's connector %p is in this process: %s%s", peer.connector,
+                 phase_text(peer.phase), way);
+    else
+        snprintf(text, MAX_PEER, "; the peer is one of %u connectors of this process, for example %p: %s%s", peer.count,
+                 peer.connector, phase_text(peer.phase), way);
 }
 
 static void call_report(const struct pending *call, uint64_t now)

@@ -110,21 +110,15 @@ static NTSTATUS fake_query_info(NDK_ADAPTER *adapter, NDK_ADAPTER_INFO *info, UL
     return STATUS_NOT_SUPPORTED;
 }
 
-static NTSTATUS fake_get_address(NDK_CONNECTOR *pub, PSOCKADDR address, ULONG *length)
-{
-    (void)pub, (void)address, (void)length;
-    return STATUS_INVALID_DEVICE_STATE;
-}
-
 static const NDK_ADAPTER_DISPATCH adapter_dispatch = { .NdkQueryAdapterInfo = fake_query_info,
                                                        .NdkCreateConnector = fake_create };
+/* It lacks what only a layer could call, for example NdkGetLocalAddress: the consumer may close the connector meanwhile. */
 static const NDK_CONNECTOR_DISPATCH connector_dispatch = {
     .NdkCloseConnector = fake_close,
     .NdkConnect = fake_connect,
     .NdkCompleteConnect = fake_complete_connect,
     .NdkReject = fake_reject,
     .NdkGetConnectionData = fake_get_data,
-    .NdkGetLocalAddress = fake_get_address,
     .NdkDisconnect = fake_disconnect,
 };
 

@@ -129,6 +129,33 @@ CASE(connect_uncompleted, KIT_FAMILIES)
     CHECK_BREACHES("");
 }
 
+/* Two connections wait in the same phase, so it does not matter which connector is the peer of which. */
+CASE(connects_uncompleted, 0)
+{
+    struct sockaddr_storage source = kit_host(0);
+    static struct establishment e;
+    static struct kit_side active, passive;
+    struct kit_call connect = { 0 }, accept = { 0 };
+    NTSTATUS connecting, accepting;
+
+    accept_and_connect(&e);
+    kit_side_open(&active, e.pair.active.adapter);
+    kit_side_open(&passive, e.pair.passive.adapter);
+    connecting = kit_connect_start(&active, &connect, &source, &e.pair.listener.address, NULL, 0);
+    passive.connector = kit_next_request(&e.pair.listener);
+    accepting = kit_accept_start(&passive, &accept, NULL, 0);
+    CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
+    check_stalls("stall in NdkAccept; stall in NdkAccept; connect-uncompleted in NdkConnect; "
+                 "connect-uncompleted in NdkConnect",
+                 "the peer is one of 2 connectors of this process");
+    CHECK_STATUS(kit_complete_connect(&active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
+    kit_side_close(&active);
+    kit_side_close(&passive);
+    finish_and_close(&e);
+    CHECK_BREACHES("");
+}
+
 /* The close of the connector ends a connect that succeeded. */
 CASE(connect_given_up, 0)
 {
