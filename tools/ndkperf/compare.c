@@ -27,7 +27,7 @@ enum { COMPARE_WORSE = 1, JSON_FORMAT = 1 };
 
 /* A value that is compared. */
 struct measure {
-    const char *label, *part, *name; /* `name` is a member of the result, or of the result's object `part` if set */
+    const char *label, *part, *name; /* `name` is a member of the result, or, if part is set, of its object `part` */
     double unit;
     bool is_rate; /* more is better */
     bool decides; /* the exit code depends on this value */
@@ -177,7 +177,7 @@ static const json_t *compare_value(const json_t *result, const struct measure *m
     return json_is_number(value) ? value : NULL;
 }
 
-/* Adds a row for a value of both runs. `b` is NULL if run B does not have the value. */
+/* Adds a row that compares run A's value with run B's. `b` is NULL if run B does not have the value. */
 static void compare_values(struct compare *c, const json_t *size, const struct measure *m, const json_t *a,
                            const json_t *b)
 {
