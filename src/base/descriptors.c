@@ -77,8 +77,8 @@ static void descriptors_begin_change(void)
 }
 
 /*
- * Moves a new file off the numbers of the standard streams, which are free if the program has closed a stream.
- * Otherwise the program's output could go to a connection. Returns the file's descriptor, or -1 with errno.
+ * Gives the new file `fd` another descriptor if fd is the number of a standard stream, which the program may have
+ * closed. The program's output could otherwise go to a connection. Returns the file's descriptor, or -1 with errno.
  */
 static int descriptors_avoid_streams(int fd)
 {

@@ -18,7 +18,7 @@
 #include "base/spin.h"
 
 enum {
-    SEEDED_STEP = 2, /* keeps the counter odd, so that it never becomes 0, which would select the kernel */
+    SEEDED_STEP = 2, /* keeps the counter odd; a counter of 0 would select the kernel's numbers */
     MAX_AHEAD = 32,  /* 256 bytes, which getrandom returns completely or not at all */
 };
 

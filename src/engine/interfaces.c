@@ -191,8 +191,8 @@ static bool ifaddrs_matches(const struct ifaddrs *i, const struct addr *wanted)
 }
 
 /*
- * Returns true if `wanted` is the interface's first IPv4 address, as it usually is. Also returns false if the first
- * address could not be read.
+ * Returns true if `wanted` is the interface's first IPv4 address, as it usually is. Returns false if it is not, or if
+ * the first address could not be read.
  */
 static bool interface_is_first_address(uint32_t index, const struct addr *wanted)
 {

@@ -44,8 +44,8 @@ enum {
     MAX_DIRECT = 2,       /* the most connections that are read directly */
     MAX_DIRECT_TURNS = 8, /* turns with direct reads between two calls of epoll_wait */
     /*
-     * Turns with direct reads under a polling lease: first until the connections leave the epoll set, afterwards
-     * between two calls of epoll_wait.
+     * The number of turns with direct reads, under a polling lease, after which the connections leave the epoll set.
+     * Afterwards, the number of such turns between two calls of epoll_wait.
      */
     LEASED_TURNS = 64,
     WATCH_RETRY_NS = 1000000, /* longest sleep while a direct connection may be missing in the epoll set */

@@ -26,8 +26,10 @@ int reservation_socket(struct net_reservation *r, int *fd);
  * In reservation_name.c. Reserves the address by binding an abstract AF_UNIX name. *name_fd receives the socket of
  * that name, which the caller closes. tcp_fd is a TCP socket that is bound to the address. `exclusive` means that the
  * kernel had no other socket at the address when tcp_fd was bound. Returns 0, EADDRINUSE if the name is already bound,
- * or another errno. `contest` allows a further name. If the name is bound but no bound name counts, this function then
- * binds a further name instead of returning EADDRINUSE.
+ * or another errno.
+ *
+ * If `contest` is true, and no bound name counts as a reservation, binds a further name instead of returning
+ * EADDRINUSE. reservation_name.c has the rules.
  */
 int reservation_name_bind(const struct addr *local, int tcp_fd, bool exclusive, bool contest, int *name_fd);
 

@@ -85,7 +85,7 @@ static size_t iov_total_size(const struct iovec *iov, int iovcnt)
  * Touches the consumer's memory after a system call has returned EFAULT, because the memory was not mapped. Touching
  * raises the fault that copying would have raised. So a program's or sanitizer's handler reports the fault or maps the
  * memory, and the connection is not lost without a visible cause. If `write` is true, stores each touched byte with
- * its present value, because the data may never arrive.
+ * its present value, so that the memory stays unchanged if the data never arrives.
  */
 static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
 {

@@ -34,7 +34,7 @@ enum {
     MAX_THREAD_ROUNDS = 16,   /* rounds of work in the thread's turn, before it delivers callbacks */
     MAX_CALLS = 64,           /* callbacks between two turns */
     DEFAULT_SOCKET_BATCH = 8, /* small, so that the sockets' data is still cached when the callbacks run */
-    MIN_LEASE_POLLS = 4,      /* polls in a row that begin a lease; a consumer also polls once before NdkArmCq */
+    MIN_LEASE_POLLS = 4,      /* polls in a row that begin a lease; > 1: a consumer polls once before each NdkArmCq */
     MAX_POLL_GAP_NS = 200000, /* after a longer gap between two polls, the count of polls in a row restarts */
     TOKEN_SPINS = 200,
 };

@@ -67,7 +67,7 @@ uint32_t mem_group_current_stag(struct mem_group *g)
 
 /*
  * Reads the region's members without protecting the region. The lock suffices: the region cannot leave the list while
- * the lock is held, and its members are written again only after that.
+ * the lock is held, and a region's members are written again only after it has left the list.
  */
 bool mem_group_describe(struct mem_group *g, struct mem_description *d)
 {

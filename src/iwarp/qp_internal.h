@@ -53,7 +53,7 @@ enum {
     ARENA_SIZE = 800 * 1024, /* bytes for a batch's headers, trailers and copied payload; 12 FPDUs of 64 KiB fit */
     MAX_BATCH_FPDUS = 64,
     MAX_BATCH_BYTES = 1024 * 1024, /* bytes; a batch that has reached this size gets no further FPDU */
-    MIN_EARLY = 24 * 1024,         /* bytes; size at which a message's first batch ends, if as many are left */
+    MIN_EARLY = 24 * 1024,         /* a message's first batch ends at this size in bytes, if as many bytes are left */
     MAX_COPY = 512,                /* a piece of payload up to this size is copied: an iovec entry would cost more */
     MAX_SPARE_BUFFERS = 8,         /* the most free buffers that a scratch stores */
     MAX_SPARE_STAGES = 2,          /* the most stages that a scratch stores in addition to the stage in use */

@@ -224,7 +224,7 @@ static void rx_note_fpdu(struct iw_qp *qp)
 
 /*
  * Returns true if finishing the segment can end a registration. The caller must then release its protections first,
- * because the end waits until no thread protects the registration.
+ * because the end of a registration waits until no thread protects it.
  */
 static bool segment_ends_region(const struct iw_qp *qp, const struct ddp_header *h)
 {

@@ -52,8 +52,8 @@ bool iwarp_cq_has_overflowed(const struct fabric_cq *cq);
 uint32_t iwarp_cq_unread(const struct fabric_cq *cq);      /* completions not polled yet */
 unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq); /* polls that drove the shard and found nothing */
 /*
- * Makes a later poll of the queue drive the home shard, which then transmits the waiting requests. This is the next
- * poll that finds nothing, but at the latest the max_polls-th poll. Does nothing if an earlier call still waits for
+ * Makes a later poll of the queue drive the home shard, which then transmits the waiting requests. The next poll that
+ * finds nothing drives it, but at the latest the max_polls-th poll. Does nothing if an earlier call still waits for
  * its poll.
  */
 void iwarp_cq_defer_to_poll(struct fabric_cq *cq, unsigned max_polls);

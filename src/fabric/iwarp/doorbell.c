@@ -76,7 +76,7 @@ static bool doorbell_fills_window(struct fabric_qp *qp, const struct doorbell_po
 }
 
 /*
- * Returns true for a read if more requests are in flight than wait, and the waiting reads ask for at most
+ * Returns true for a read if more requests are in flight than are waiting, and the waiting reads ask for at most
  * MAX_READ_BYTES. Only a read, or a request behind a read, is in flight for long: any other request completes as soon
  * as TCP has taken it. So the consumer will poll for a read's completion.
  */

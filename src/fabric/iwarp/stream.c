@@ -432,8 +432,8 @@ void stream_nudge(struct fabric_conn *c)
 /* ---- input and output ---- */
 
 /*
- * Returns true if everything that was posted before the disconnect has been sent and answered. In CLOSING nothing must
- * be answered, because the peer has half-closed and answers no reads.
+ * Returns true if everything that was posted before the disconnect has been sent and answered. In CLOSING, it need
+ * only be sent, because the peer has half-closed and answers no reads.
  */
 static bool stream_is_drained(const struct fabric_conn *c)
 {
