@@ -192,7 +192,7 @@ enum owner_lease owner_lease_wait(struct owner *o, uint64_t deadline);
  * Returns whether a poller has the polling lease. The result is exact for the owner, and a hint for any other thread.
  */
 bool owner_is_leased(struct owner *o);
-/* Does somebody own the shard? For assertions. */
+/* Returns true if some thread owns the shard. For assertions. */
 bool owner_is_owned(struct owner *o);
 
 /* The kernel's futex and clock, for an ops table. futex_wait uses CLOCK_MONOTONIC. ctx is ignored. */

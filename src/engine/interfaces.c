@@ -109,7 +109,7 @@ static int interface_get_name(uint32_t index, char name[IF_NAMESIZE])
     return err;
 }
 
-/* Does the errno mean that the interface does not exist? Any other errno means that resources ran out. */
+/* Returns true if the errno means that the interface does not exist. Any other errno means that resources ran out. */
 static bool errno_is_no_interface(int err)
 {
     return err == ENODEV || err == ENXIO;

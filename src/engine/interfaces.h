@@ -25,9 +25,9 @@ struct interfaces {
      */
     int (*addresses)(struct interfaces *self, uint32_t index, struct addr *addrs, int max);
     /*
-     * Does the interface have the address? A loopback interface has all of 127.0.0.0/8. Returns 0 if yes,
-     * EADDRNOTAVAIL if no, or another errno if there were not enough descriptors or memory to find out. A result of 0
-     * may be up to two seconds old.
+     * Returns 0 if the interface has the address, or EADDRNOTAVAIL if it has not. Returns another errno if there were
+     * not enough descriptors or memory to find out. A loopback interface has all of 127.0.0.0/8. A result of 0 may be
+     * up to two seconds old.
      */
     int (*owns)(struct interfaces *self, uint32_t index, const struct addr *a);
 };

@@ -198,8 +198,8 @@ static void poller_unwatch_direct(struct poller *p)
 }
 
 /*
- * May a turn read the direct connections without epoll_wait? All connections of the poller must be direct, and none
- * may be connecting or waiting for room to send.
+ * Returns true if a turn may read the direct connections without epoll_wait. All connections of the poller must be
+ * direct, and none may be connecting or waiting for room to send.
  */
 static bool poller_can_read_directly(const struct poller *p)
 {

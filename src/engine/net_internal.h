@@ -47,7 +47,10 @@ struct nlmsghdr;
  */
 int sock_diag_request(const void *request, size_t size, size_t min_size,
                       void (*on_answer)(void *context, const struct nlmsghdr *answer), void *context);
-/* Is this four-tuple connected, or connecting? Also returns false if the kernel does not report connections. */
+/*
+ * Returns true if this four-tuple is connected or connecting. Returns false if it is not, or if the kernel does not
+ * report connections.
+ */
 bool sock_diag_connected(const struct addr *local, const struct addr *peer);
 /* Returns which kind of TCP connections exist at this local address. */
 enum sock_diag sock_diag_at(const struct addr *local);

@@ -90,7 +90,10 @@ int net_listen_pause(struct net_socket *socket, bool paused)
     return listener_apply_pause(socket);
 }
 
-/* Does a peer wait to be accepted? Also returns true for a paused listener, for which poll reports a hang-up. */
+/*
+ * Returns true if a peer waits to be accepted. Also returns true for a paused listener, because poll reports a
+ * hang-up.
+ */
 static bool listener_has_waiting(const struct net_socket *listener)
 {
     struct pollfd waiting = { .fd = listener->fd, .events = POLLIN };

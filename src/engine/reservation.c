@@ -196,8 +196,8 @@ static void port_range_release(struct port_range *range, uint16_t port, bool is_
 }
 
 /*
- * Does this claim first try a fresh port, which has no remains of connections? While tries of fresh ports fail, fewer
- * claims try a fresh port, because each try costs a bind.
+ * Returns true if this claim first tries a fresh port, which has no remains of connections. While tries of fresh ports
+ * fail, fewer claims try a fresh port, because each try costs a bind.
  */
 static bool port_range_tries_fresh(struct port_range *range)
 {

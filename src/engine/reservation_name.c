@@ -14,10 +14,10 @@
  * If no name counts, the process reserves the address with a further name, which nobody can have bound in advance. Two
  * processes that bind further names at the same moment may see each other and both fail.
  *
- * The address's name is the same in all versions of these rules, and a process of version 1 binds no other name. So it
- * and a process of a later version exclude each other. Names of all versions begin with the address's name, and the
- * rules above apply to names of all versions. A name whose user the kernel does not report (before Linux 5.3) always
- * counts.
+ * The address's name is the same in all versions of these rules, and a process of version 1 binds no other name. So a
+ * process of version 1 and a process of a later version exclude each other. Names of all versions begin with the
+ * address's name, and the rules above apply to names of all versions. A name whose user the kernel does not report
+ * (before Linux 5.3) always counts.
  *
  * docs/addresses.md describes what these rules do not prevent.
  */
@@ -165,14 +165,15 @@ struct name_search {
     socklen_t name_len, own_len;
     struct tcp_users tcp;
     bool shows_all; /* `tcp` is complete: a user who is not in `tcp` has no socket at the address */
-    /* The first name that counts by the rules at the top of this file. `found`: there is such a name. */
+    /* found: a name counts by the rules at the top of this file. The other members describe the first such name. */
     bool found, has_uid;
     uid_t uid;
     uint32_t inode;
 };
 
 /*
- * Is this a name of the address that another process has bound? The path of an abstract name begins with a zero byte.
+ * Returns true if `path` is a name of the address that another process has bound. The path of an abstract name begins
+ * with a zero byte.
  */
 static bool name_search_matches(const struct name_search *s, const char *path, size_t len)
 {
@@ -184,7 +185,7 @@ static bool name_search_matches(const struct name_search *s, const char *path, s
     return !s->own || len != own || memcmp(path, s->own->sun_path, len) != 0;
 }
 
-/* Does a name that this user has bound count as a reservation of the address? */
+/* Returns true if a name that this user has bound counts as a reservation of the address. */
 static bool name_search_counts(const struct name_search *s, bool has_uid, uid_t uid)
 {
     bool has_socket = !s->shows_all || tcp_users_have(&s->tcp, uid);

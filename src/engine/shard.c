@@ -173,8 +173,8 @@ static bool shard_release_in_thread(struct shard *s, bool last_round)
 }
 
 /*
- * Releases the token and returns true. If the doorbell was rung, returns false, and the caller is still the owner. If
- * `last_round` is set, always releases the token, and the shard's thread runs another turn.
+ * If the doorbell was rung, returns false, and the caller is still the owner. Otherwise releases the token and returns
+ * true. If `last_round` is set, always releases the token, and the shard's thread runs another turn.
  */
 static bool shard_release(struct shard *s, bool last_round)
 {

@@ -64,7 +64,7 @@ void shard_enqueue(struct shard *s, struct task *task);
  */
 void shard_call(struct shard *s, struct task *task);
 
-/* Does the calling thread drive this shard now? For assertions: only the owner touches a shard's state. */
+/* Returns true if the calling thread drives this shard now. For assertions: only the owner touches a shard's state. */
 bool shard_is_owner(const struct shard *s);
 
 /* All functions of timers require the token. */
@@ -137,7 +137,7 @@ struct shard_config {
 
 /* Creates a shard whose sockets belong to `net`. Returns 0 or errno. */
 int shard_create(struct executor *e, struct net *net, const struct shard_config *config, struct shard **out);
-/* Requires that the shard has no sockets, timers or work. Blocks until its thread has ended. */
+/* Frees the shard, which must have no sockets, timers or work. Blocks until the shard's thread has ended. */
 void shard_destroy(struct shard *s);
 struct executor *shard_executor(const struct shard *s);
 struct net *shard_net(const struct shard *s);
@@ -165,7 +165,7 @@ unsigned shard_turn(struct shard *s);
 uint64_t shard_next_deadline(struct shard *s);
 /* Sleeps until the shard has something to do or a consumer's poll begins a lease. May return early. */
 void shard_sleep(struct shard *s);
-/* Does a consumer hold the polling lease, so that the thread need not poll? */
+/* Returns true if a consumer has the polling lease, so that the thread need not poll. */
 bool shard_is_leased(struct shard *s);
 /*
  * Token held. Renews the polling lease, so that it does not expire during a long turn. Does nothing if there is no

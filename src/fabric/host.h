@@ -26,7 +26,7 @@ bool host_address_holder(const struct addr *local, struct address_holder *holder
  * has no address; ENOMEM, EMFILE...). May block. The caller destroys the fabric by fabric_ops.destroy.
  */
 int host_open_fabric(uint32_t if_index, const struct fabric_config *config, struct fabric **out);
-/* Is the caller a thread of a fabric, and therefore in a callback? */
+/* Returns true if the caller is a thread of a fabric, and therefore in a callback. */
 bool host_is_fabric_thread(void);
 
 #endif

@@ -182,7 +182,7 @@ enum wire_error mem_revoke(struct mem_table *t, const void *domain, uint32_t sta
 enum wire_error mem_check_revoke(struct mem_table *t, const void *domain, uint32_t stag, bool peer);
 
 /*
- * Protects [to, to + len) of the region. access: the rights that the caller needs (local read is always granted).
+ * Protects [to, to + len) of the region. `access` has the rights that the caller needs (local read is always granted).
  * Returns WIRE_OK, or the first of these that applies:
  *   WIRE_DDP_TAGGED_STAG    no such STag, or its registration has ended or is only prepared
  *   WIRE_DDP_TAGGED_STREAM  the region is of another domain

@@ -58,9 +58,15 @@ uint32_t slot_stag(struct mem_region *r);         /* the STag of the generation 
 int slot_alloc(struct mem_table *t, struct mem_region **out, uint32_t *stag);
 void slot_publish(struct mem_region *r, uint64_t prepared); /* prepared: WORD_PREPARED, or 0 to make it alive */
 void slot_abandon(struct mem_region *r);                    /* frees a slot that was not published */
-/* Returns the slot with this STag, protected, or NULL. with_prepared: also finds a prepared registration. */
+/*
+ * Finds and protects the slot with this STag. Returns NULL if there is none. If with_prepared is set, also finds a
+ * prepared registration.
+ */
 struct mem_region *slot_find(struct mem_table *t, uint32_t stag, bool with_prepared);
-/* Protects the slot if it has this generation and is alive (with_prepared: alive or prepared). Else returns false. */
+/*
+ * Protects the slot if it has this generation and is alive. If with_prepared is set, it may also be prepared. Returns
+ * false if it is not protected.
+ */
 bool slot_protect(struct mem_region *r, uint32_t generation, bool with_prepared);
 /* Ends one protection. If that was the last protection of a dead slot, frees the slot. */
 void slot_unprotect(struct mem_region *r);
@@ -71,7 +77,7 @@ void slot_unprotect(struct mem_region *r);
 void slot_free(struct mem_region *r);
 /* Checks domain, rights and range of a protected slot. Returns what mem_lookup returns. */
 enum wire_error slot_check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len, unsigned access);
-/* Does what mem_lookup_local does. with_prepared: also finds a prepared registration. */
+/* Does what mem_lookup_local does. If with_prepared is set, also finds a prepared registration. */
 enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                   unsigned access, bool with_prepared, struct mem_ref *ref);
 

@@ -160,13 +160,13 @@ enum iw_end iw_qp_end(const struct iw_qp *qp);
  *   EFAULT      an SGE is not inside its region, or the region lacks the right
  *   ENOTCONN    an initiator request, but no stream runs (or see post_after_first_fpdu)
  *   EOPNOTSUPP  a read although ORD is 0
- * After the post of an initiator request the caller makes the owner call tx_want. With RDMA_FLAG_DEFER the caller may
- * delay that until it posts a request without the flag, or calls iw_qp_ring.
+ * After the post of an initiator request the caller must make the owner call tx_want. With RDMA_FLAG_DEFER, this call
+ * of tx_want may wait until the caller posts a request without the flag, or calls iw_qp_ring.
  * The request may complete before iw_qp_post returns, and the consumer may then destroy the queue pair. iw_qp_destroy
  * waits until iw_qp_post has ended. So a caller that does not access the queue pair afterwards needs no reference.
  */
 int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes);
-/* Was a request posted with RDMA_FLAG_DEFER since the last iw_qp_ring? Any thread. */
+/* Returns true if a request was posted with RDMA_FLAG_DEFER since the last iw_qp_ring. Any thread. */
 bool iw_qp_has_deferred(struct iw_qp *qp);
 /* Ends the deferral of the requests that were posted. The caller must then make the owner call tx_want. Any thread. */
 void iw_qp_ring(struct iw_qp *qp);
@@ -239,7 +239,7 @@ void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark);
 enum iw_rx_stall iw_rx_compare(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t min);
 /* Returns true if the two marks are in the same send, and fewer than `min` bytes of the send arrived between them. */
 bool iw_rx_send_stalls(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t min);
-/* Does an unfinished send occupy a receive of the shared receive queue? */
+/* Returns true if an unfinished send occupies a receive of the shared receive queue. */
 bool iw_qp_has_partial_shared(const struct iw_qp *qp);
 
 /* Returns true if all initiator requests have completed, no message is in progress, and no FPDU is half sent. */

@@ -161,7 +161,7 @@ struct iw_qp {
     uint32_t sink_base;
 
     bool running;    /* a stream was started, and has neither ended nor been stopped */
-    enum iw_end end; /* why the stream ended, while its end completes requests; at other times IW_END_NONE */
+    enum iw_end end; /* the reason of the stream's end while the end completes requests, otherwise IW_END_NONE */
     bool crc, awaits_first_fpdu;
     uint16_t ird, ord;         /* the stream's limits */
     uint16_t max_ird, max_ord; /* the queue pair's limits */

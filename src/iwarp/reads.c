@@ -129,7 +129,7 @@ enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload)
     return WIRE_OK;
 }
 
-/* The Terminate contains the Read Request's headers. They are encoded anew, so reserved bits may differ. */
+/* Sends the Read Request's headers in the Terminate. They are encoded anew, so reserved bits may differ. */
 void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error)
 {
     struct ddp_header h = {

@@ -210,7 +210,7 @@ static uint16_t startup_min(uint16_t a, uint16_t b)
     return a < b ? a : b;
 }
 
-/* Returns a limit of this side: at most the adapter's, and never MPA_LIMIT_NONE. */
+/* Returns `limit`, but at most the adapter's limit, and never MPA_LIMIT_NONE. */
 static uint16_t startup_cap_limit(uint16_t limit, uint16_t adapter)
 {
     return startup_min(startup_min(limit, adapter), MAX_LIMIT);

@@ -39,7 +39,10 @@ static struct ddp_header plan_tagged_header(enum rdmap_opcode opcode, uint32_t s
     return (struct ddp_header){ .tagged = true, .opcode = (uint8_t)opcode, .stag = stag, .to = to };
 }
 
-/* The ready-to-receive forms access no memory. Yet some peers refuse an STag of 0, so the STag is 1. */
+/*
+ * Plans the ready-to-receive message. The message accesses no memory, but some peers refuse an STag of 0, so its STag
+ * is 1.
+ */
 static void plan_rtr(struct iw_qp *qp, const struct tx_state *t, struct tx_plan *p)
 {
     switch (t->rtr) {

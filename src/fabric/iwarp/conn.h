@@ -62,7 +62,7 @@ enum conn_signal {
 struct fabric_conn {
     struct iwarp_fabric *fabric;
     atomic_uint refs; /* conn_object.c lists what has a reference */
-    struct spin lock; /* guards ops, scheduled, posted_to and arguments of ops; held for writes of home and state */
+    struct spin lock; /* guards ops, their arguments, scheduled, posted_to; held while home or state is written */
     unsigned ops;
     bool scheduled;
     atomic_int unanswered;         /* enum unanswered */

@@ -322,7 +322,7 @@ bool conn_state_has_limit(enum conn_state s)
     }
 }
 
-/* ESTABLISHED has no time limit, and in DRAINING received bytes renew the limit. So both states check the input. */
+/* Returns true for ESTABLISHED, which has no time limit, and for DRAINING, in which received bytes renew the limit. */
 bool conn_state_checks_input(enum conn_state s)
 {
     return s == CONN_ESTABLISHED || s == CONN_DRAINING;

@@ -99,14 +99,17 @@ const char *conn_state_name(enum conn_state s);
 
 bool conn_state_has_socket(enum conn_state s);
 /*
- * Does the queue pair own the stream? If so, the queue pair reads until the end of stream, and writes until this side
- * half-closes.
+ * Returns true if the queue pair owns the stream. The queue pair then reads until the end of stream, and writes until
+ * this side half-closes.
  */
 bool conn_state_streams(enum conn_state s);
-/* Is the connection established and not ended? Also true during a disconnect and after the peer's half-close. */
+/*
+ * Returns true if the connection is established and has not ended. The result is true also during a disconnect, and
+ * after the peer's half-close.
+ */
 bool conn_state_is_active(enum conn_state s);
 bool conn_state_has_limit(enum conn_state s); /* does the state have a time limit? */
-/* Does stalled input end a connection in this state? If not, the state's time limit ends a stalled connection. */
+/* Returns true if stalled input ends a connection in this state. In other states the state's time limit ends it. */
 bool conn_state_checks_input(enum conn_state s);
 
 /* Prints the whole table as Markdown, for docs/states.md. */

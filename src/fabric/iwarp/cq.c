@@ -57,7 +57,7 @@ static void cq_on_delivery_closed(struct delivery *d);
 static void cq_run_update_timer(struct task *task);
 static void cq_on_timer(struct shard_timer *timer);
 
-/* Returns NULL until iwarp_cq_set_home is called, which happens before the first completion. */
+/* Returns the home shard, or NULL before iwarp_cq_set_home is called. That call comes before the first completion. */
 static struct iwarp_shard *cq_home(struct fabric_cq *cq)
 {
     return atomic_load_explicit(&cq->home, memory_order_relaxed);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The deliveries of one object to its consumer, for example the notifications of a CQ. Each delivery is a call of the
- * object's `deliver`. The invariant: a delivery is queued at most once, two deliveries never overlap, and the end of
- * the object waits for a delivery that runs.
+ * object's `deliver`. The invariant: a delivery is queued at most once, two deliveries never overlap, and the object
+ * does not end while a delivery runs.
  */
 #ifndef FABRIC_IWARP_DELIVERY_H
 #define FABRIC_IWARP_DELIVERY_H

@@ -33,7 +33,7 @@ struct doorbell {
     _Atomic uint64_t waiting_since; /* the time when the first waiting request was posted, in nanoseconds */
 };
 
-/* May the request, which has just been posted, wait for a poll? Any thread. */
+/* Returns true if the request, which has just been posted, may wait for a poll. Any thread. */
 bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post);
 /* Leaves transmission to the consumer's polls. If the consumer does not poll, the shard transmits. Any thread. */
 void doorbell_defer_to_poll(struct fabric_qp *qp);

@@ -77,7 +77,7 @@ void passive_report_request(struct fabric_conn *c)
     conn_ref(c); /* the handle's reference */
     c->owner = l->events->request(l->owner, c, &peer);
     if (c->owner)
-        listener_finished(l, c); /* else c stays in the listener's list until c ends */
+        listener_finished(l, c); /* if the request was refused, c stays in the listener's list until c ends */
 }
 
 /*

@@ -49,7 +49,7 @@ void iwarp_qp_ref(struct fabric_qp *qp)
     atomic_fetch_add_explicit(&qp->refs, 1, memory_order_relaxed);
 }
 
-/* Releasing the last reference frees the queue pair and calls `closed`. */
+/* Releases a reference. If it was the last one, frees the queue pair and calls `closed`. */
 void iwarp_qp_unref(struct fabric_qp *qp)
 {
     void (*closed)(void *context);

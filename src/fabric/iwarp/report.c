@@ -16,13 +16,13 @@ static const enum fabric_phase report_phases[CONN_STATES] = {
     [CONN_PEER_CLOSED] = FABRIC_PHASE_PEER_GONE,   [CONN_CLOSING] = FABRIC_PHASE_DISCONNECTING,
 };
 
-/* Does this state mean that the connection has ended? IDLE does, because a failed connect returns to IDLE. */
+/* Returns true if a connection in this state has ended. IDLE counts, because a failed connect returns to IDLE. */
 static bool report_is_over(enum conn_state s)
 {
     return s == CONN_IDLE || s == CONN_DEAD || s == CONN_LINGERING || s == CONN_LAST_WORDS || s == CONN_CLOSED;
 }
 
-/* Does the step end the connection? A connect that fails at once stays in IDLE. */
+/* Returns true if the step ends the connection. A connect that fails at once stays in IDLE. */
 static bool report_is_end(enum conn_state from, enum conn_state next, enum conn_event event)
 {
     if (from == CONN_IDLE)

@@ -38,7 +38,9 @@ static void srq_deliver(struct delivery *d)
     srq->config.notify(srq->config.owner);
 }
 
-/* Owner of the home shard. Releasing the last reference frees the queue and calls `closed`. */
+/*
+ * Called by the home shard's owner. Releases a reference. If it was the last one, frees the queue and calls `closed`.
+ */
 static void srq_unref(struct fabric_srq *srq)
 {
     void (*closed)(void *owner) = srq->closed;

@@ -442,7 +442,7 @@ static bool stream_is_drained(const struct fabric_conn *c)
     return iw_qp_initiator_is_idle(iw) || (c->state == CONN_CLOSING && c->sent_all && iw_qp_tx_is_clean(iw));
 }
 
-/* Returns the event that is due when everything that could be sent has been sent. */
+/* Returns the event that is due because everything that it waits for has been sent, or CONN_NOTHING. */
 static struct conn_outcome stream_progress(const struct fabric_conn *c)
 {
     const struct iw_startup_result *r = &c->result;
