@@ -28,8 +28,8 @@ static inline void sized_write_entry(void *theirs, size_t index, size_t their_si
 }
 
 /*
- * Copies the caller's struct over ours. Fields that the caller's struct lacks keep their values. Fields that only the
- * caller's struct has must be zero. If one of these fields is not, returns false and changes nothing.
+ * Copies the caller's struct over ours. Fields that the caller's struct lacks keep their values. If a field that only
+ * the caller's struct has is not zero, returns false and changes nothing.
  */
 static inline bool sized_read(void *ours, size_t our_size, const void *theirs, size_t their_size)
 {

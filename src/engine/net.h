@@ -92,9 +92,11 @@ struct net_ops {
     /*
      * Any thread. Reserves the local address for a use. Port 0 selects a free port from 49152-65535 and stores it in
      * *local. The search takes no longer if most ports are in use. `peer` may be NULL, except for NET_USE_CONNECT.
-     * Errors: EADDRINUSE if the address is in use; EADDRNOTAVAIL if it is not an address of this host; ENOSPC if the
-     * range is exhausted; EEXIST if `use` is NET_USE_CONNECT and a connection between *local and *peer exists; EMFILE,
-     * ENFILE, ENOMEM or ENOBUFS if resources ran out.
+     * Returns 0, or EMFILE, ENFILE, ENOMEM or ENOBUFS if resources ran out, or:
+     *   EADDRINUSE     the address is in use
+     *   EADDRNOTAVAIL  the address is not an address of this host
+     *   ENOSPC         the range of ports is exhausted
+     *   EEXIST         `use` is NET_USE_CONNECT, and a connection between *local and *peer exists
      */
     int (*reserve)(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
                    struct net_reservation **out);

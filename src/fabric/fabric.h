@@ -395,9 +395,9 @@ struct fabric_ops {
     void (*qp_ring)(struct fabric_qp *qp);
     void (*qp_flush)(struct fabric_qp *qp);
     /*
-     * Returns why initiator posts return ENOTCONN, or FABRIC_OK if there was no connection yet or posts are accepted.
-     * The reason is set before posts begin to return ENOTCONN. *terminate: the code of the Terminate that ended the
-     * connection, or FABRIC_NO_TERMINATE. Any thread; takes no lock.
+     * Returns why initiator posts return ENOTCONN. Returns FABRIC_OK if posts are accepted, or if there was no
+     * connection yet. The reason is set before posts begin to return ENOTCONN. *terminate receives the code of the
+     * Terminate that ended the connection, or FABRIC_NO_TERMINATE. Any thread; takes no lock.
      */
     enum fabric_reason (*qp_reason)(struct fabric_qp *qp, uint16_t *terminate);
     /* The values may be a moment old, and need not be of one instant. */
@@ -439,7 +439,7 @@ struct fabric_ops {
      *   EINVAL     pages: len is 0, or does not fit into the pages
      *   ENOENT     window: this domain has no region with the token `of`
      *   ERANGE     window: the range is empty, or not inside the region
-     *   EACCES     window: remote write requires that the region has local write
+     *   EACCES     window: `access` has remote write, but the region lacks local write
      */
     int (*mr_prepare_pages)(struct fabric_mr *mr, const struct rdma_pages *p, uint32_t *token);
     int (*mr_prepare_window)(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,

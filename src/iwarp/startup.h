@@ -23,9 +23,9 @@ struct iw_startup_config {
     uint8_t revision; /* initiator: the request's revision, 0 to 2. The responder replies with the same revision. */
     bool crc;         /* initiator: request CRC; responder: use CRC even if the request does not ask for it */
     /*
-     * Set of enum mpa_rtr. Initiator: the forms that it offers; if empty, the request has no flag A (peer-to-peer).
-     * Responder: the forms that it accepts; if empty, it rejects requests with flag A. If both sides have several forms
-     * in common, the empty FPDU is preferred, then the write, then the read.
+     * Set of enum mpa_rtr: the forms that the initiator offers, or that the responder accepts. If the set is empty, an
+     * initiator's request has no flag A (peer-to-peer), and a responder rejects requests with flag A. If both sides
+     * have several forms in common, the empty FPDU is preferred, then the write, then the read.
      */
     unsigned rtr;
     uint16_t max_ird, max_ord; /* the adapter's limits; values above 0x3ffe count as 0x3ffe */

@@ -52,8 +52,9 @@ static size_t fpdu_padding(size_t ulpdu)
 }
 
 /*
- * Writes padding and CRC, and returns the FPDU's size. Sums the first `first` bytes and the rest separately, because
- * they were stored separately. A load that spans both parts would have to wait for both stores, see ddp_fpdu_begin.
+ * Writes padding and CRC, and returns the FPDU's size. The first `first` bytes and the rest were stored separately, so
+ * they are also summed separately. A load that spans both parts would have to wait for both stores, see
+ * ddp_fpdu_begin.
  */
 static size_t fpdu_write_trailer(bool crc, uint8_t *bytes, size_t first, size_t ulpdu)
 {

@@ -375,9 +375,9 @@ static void conn_move(struct fabric_conn *c, struct iwarp_shard *to, unsigned op
 }
 
 /*
- * Connect and accept need the connection on its queue pair's shard. Returns true if the connection is on that shard,
- * with its socket attached, or if ops need no move. Otherwise moves the connection and returns false: the caller must
- * not access the connection any more.
+ * Connect and accept are carried out on the queue pair's shard. If the connection is on another shard, moves it there
+ * and returns false: the caller must not access the connection any more. Otherwise attaches the socket, if a move has
+ * detached it, and returns true.
  */
 static bool conn_join_qp_shard(struct fabric_conn *c, unsigned ops)
 {
