@@ -329,7 +329,7 @@ typedef enum ondk_verify_memory {
     ONDK_VERIFY_MEMORY_UNKNOWN = 0,
     ONDK_VERIFY_MEMORY_ALIVE = 1, /* allocated */
     ONDK_VERIFY_MEMORY_FREED = 2, /* freed, unmapped, or of a dead stack frame */
-    ONDK_VERIFY_MEMORY_PAGED = 4,
+    ONDK_VERIFY_MEMORY_PAGED = 4, /* pageable, and not locked */
 } ondk_verify_memory_t;
 
 /* The values of ondk_verify_host_t's mdl_state. */

@@ -2,6 +2,7 @@
 /* The posts of requests: see post.h. */
 #include "verify/argument.h"
 #include "verify/buffer.h"
+#include "verify/inline_data.h"
 #include "verify/limits.h"
 #include "verify/post.h"
 #include "verify/stall.h"
@@ -24,6 +25,7 @@ void queue_begin_post(struct queue *q, int use, struct post *post)
     if (verify_on())
         post_set_length(q, use, post);
     limits_check_post(q, use, post);
+    inline_data_check(&q->p, post);
     posted_begin(&q->posted[use], post);
     if (use == QUEUE_INITIATE)
         stall_begin();

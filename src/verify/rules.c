@@ -120,6 +120,13 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "This ensures the pages cannot be freed and reallocated while a device driver (or hardware) is "
                     "still using them.",
         .advice = "Deregister, invalidate or close the region, wait for the completion, then free the memory." },
+    [RULE_INLINE_PAGED] = { .name = "inline-paged", .bug_check = IRQL_NOT_LESS_OR_EQUAL,
+        .text = "Inline data is in memory that stays resident during the call: at DISPATCH_LEVEL not in paged pool.",
+        .page = "ns-ndkpi-_ndk_sge",
+        .sentence = "When the NDK_OP_FLAG_INLINE flag is specified, the VirtualAddress member of any NDK_SGE "
+                    "structure that is passed to the work request function must point to a buffer that can be "
+                    "accessed by the NDK provider at an IRQL less than or equal to DISPATCH_LEVEL",
+        .advice = "Copy the data to nonpaged pool or to the stack first." },
     [RULE_CLOSE_DURING_CALL] = { .name = "close-during-call", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "An object is closed after every other call on it has returned. A close from the completion of that "
                 "call is allowed.",

@@ -94,7 +94,7 @@ void open_end(struct end *e)
     MADE(NDK_CQ, e->cq,
          adapter->Dispatch->NdkCreateCq(adapter, 2 * DEPTH, cq_notified, NULL, NULL, create_done, &c_, &inline_));
     MADE(NDK_QP, e->qp,
-         pd->Dispatch->NdkCreateQp(pd, e->cq, e->cq, e, DEPTH, DEPTH, 2, 2, 0, create_done, &c_, &inline_));
+         pd->Dispatch->NdkCreateQp(pd, e->cq, e->cq, e, DEPTH, DEPTH, 2, 2, INLINE, create_done, &c_, &inline_));
     e->buffer = ExAllocatePoolWithTag(NonPagedPoolNx, BYTES, TAG);
     assert_non_null(e->buffer);
     e->connector = NULL;

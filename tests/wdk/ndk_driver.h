@@ -10,7 +10,7 @@
 #include "ndkpi.h"
 #include "ws2def.h"
 
-enum { TAG = 0x74736554, DEPTH = 8, BYTES = 256 };
+enum { TAG = 0x74736554, DEPTH = 8, BYTES = 256, INLINE = 16 };
 
 struct end {
     NDK_CQ *cq;

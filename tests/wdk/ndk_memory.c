@@ -112,6 +112,42 @@ static void test_mdl_unlocked(void **state)
     close_all();
 }
 
+/* ---- inline data ---- */
+
+/* Posts inline data at DISPATCH_LEVEL. The queue pair is not connected, so the provider refuses the request. */
+static struct report *send_inline(const UCHAR *data)
+{
+    NDK_SGE sge = { .VirtualAddress = (PVOID)data, .Length = INLINE };
+    struct report *r = report_start();
+    KIRQL irql;
+
+    KeRaiseIrql(DISPATCH_LEVEL, &irql);
+    (void)near.qp->Dispatch->NdkSend(near.qp, NULL, &sge, 1, NDK_OP_FLAG_INLINE);
+    KeLowerIrql(irql);
+    return r;
+}
+
+static void test_inline_paged(void **state)
+{
+    UCHAR *paged = ExAllocatePoolWithTag(PagedPool, PAGE_SIZE, TAG);
+    UCHAR on_stack[INLINE] = { 0 };
+    PMDL mdl;
+
+    (void)state;
+    open_all();
+    report_says(send_inline(paged), "inline-paged in NdkSend", "is in paged memory, and the IRQL is 2");
+    report_is_empty(send_inline(on_stack));
+    report_is_empty(send_inline(near.buffer)); /* nonpaged pool */
+    mdl = IoAllocateMdl(paged, PAGE_SIZE, FALSE, FALSE, NULL);
+    MmProbeAndLockPages(mdl, KernelMode, IoReadAccess);
+    report_is_empty(send_inline(paged));
+    MmUnlockPages(mdl);
+    IoFreeMdl(mdl);
+    report_is(send_inline(paged), "inline-paged in NdkSend");
+    ExFreePoolWithTag(paged, TAG);
+    close_all();
+}
+
 /* ---- mappings ---- */
 
 static union {
@@ -162,9 +198,8 @@ static void test_lam_rules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_region_freed),
-        cmocka_unit_test(test_region_freed_after_its_end),
-        cmocka_unit_test(test_mdl_unlocked),
+        cmocka_unit_test(test_region_freed), cmocka_unit_test(test_region_freed_after_its_end),
+        cmocka_unit_test(test_mdl_unlocked), cmocka_unit_test(test_inline_paged),
         cmocka_unit_test(test_lam_rules),
     };
 

@@ -15,6 +15,7 @@
 #include "wdk/common/inuse.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
+#include "wdk/mm/locked_pages.h"
 #include "wdk/mm/pool.h"
 #include "wdk/ndk/provider.h"
 #include "wdk/ndk/verify_host.h"
@@ -68,7 +69,7 @@ static uint32_t host_memory_state(const void *address)
     case POOL_ALLOCATED:
         return ONDK_VERIFY_MEMORY_ALIVE;
     case POOL_ALLOCATED_PAGED:
-        return ONDK_VERIFY_MEMORY_ALIVE | ONDK_VERIFY_MEMORY_PAGED;
+        return ONDK_VERIFY_MEMORY_ALIVE | (locked_pages_may_contain(address) ? 0 : ONDK_VERIFY_MEMORY_PAGED);
     case POOL_FREED:
         return ONDK_VERIFY_MEMORY_FREED;
     default:

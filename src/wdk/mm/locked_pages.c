@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Locked pages: see locked_pages.h. The table has room for the ranges of MAX_RANGES MDLs. While more MDLs are locked,
+ * every page may be locked.
+ */
+#include <stdint.h>
+
+#include "base/spin.h"
+#include "wdk/mm/locked_pages.h"
+
+enum { MAX_RANGES = 64, PAGE_BYTES = 4096 };
+
+struct page_range {
+    uintptr_t first, count; /* numbers of pages */
+};
+
+static struct spin lock;
+static struct page_range ranges[MAX_RANGES];
+static unsigned range_count;
+static unsigned unrecorded; /* MDLs that had no room */
+
+static struct page_range page_range_of(const void *start, size_t size)
+{
+    uintptr_t first = (uintptr_t)start / PAGE_BYTES;
+
+    return (struct page_range){ first, ((uintptr_t)start + size + PAGE_BYTES - 1) / PAGE_BYTES - first };
+}
+
+void locked_pages_add(const void *start, size_t size)
+{
+    spin_lock(&lock);
+    if (range_count < MAX_RANGES)
+        ranges[range_count++] = page_range_of(start, size);
+    else
+        unrecorded++;
+    spin_unlock(&lock);
+}
+
+void locked_pages_remove(const void *start, size_t size)
+{
+    struct page_range range = page_range_of(start, size);
+    unsigned i = 0;
+
+    spin_lock(&lock);
+    while (i < range_count && (ranges[i].first != range.first || ranges[i].count != range.count))
+        i++;
+    if (i < range_count)
+        ranges[i] = ranges[--range_count];
+    else if (unrecorded > 0)
+        unrecorded--;
+    spin_unlock(&lock);
+}
+
+bool locked_pages_may_contain(const void *address)
+{
+    uintptr_t page = (uintptr_t)address / PAGE_BYTES;
+    bool found;
+
+    spin_lock(&lock);
+    found = unrecorded > 0;
+    for (unsigned i = 0; !found && i < range_count; i++)
+        found = page - ranges[i].first < ranges[i].count;
+    spin_unlock(&lock);
+    return found;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* The pages that MmProbeAndLockPages has locked, so that paged pool in them is known to be resident. */
+#ifndef WDK_LOCKED_PAGES_H
+#define WDK_LOCKED_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Adds the pages of [start, start + size). Each call needs a locked_pages_remove with the same arguments. */
+void locked_pages_add(const void *start, size_t size);
+void locked_pages_remove(const void *start, size_t size);
+/* Returns true if the address may be in a locked page. */
+bool locked_pages_may_contain(const void *address);
+
+#endif
