@@ -351,7 +351,7 @@ ONDK_API uint32_t ondk_wdk_report(FILE *out);
  *   path  the driver's path or service name, also while its DriverEntry or DriverUnload runs
  *   out   receives the report
  * An object is the driver's if the call stack of its creation has a function of the driver. If only one driver is
- * loaded, or checks are off so that no stacks are stored, every object is printed.
+ * loaded, or if checks are off, every object is printed.
  * Returns the number of printed objects.
  */
 ONDK_API uint32_t ondk_wdk_report_driver(const char *path, FILE *out);

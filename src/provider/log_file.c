@@ -154,8 +154,8 @@ static int log_file_get(mode_t *mode)
 }
 
 /*
- * Writes with a new open file description, because writes to fd can wait, and setting O_NONBLOCK of fd would affect
- * other processes.
+ * Opens the file of fd again with O_NONBLOCK, and writes to it. O_NONBLOCK is not set for fd itself, because other
+ * processes may share fd's open file description.
  */
 static ssize_t log_file_write_reopened(int fd, const char *bytes, size_t size)
 {

@@ -258,7 +258,7 @@ NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE
     o->create_context = context;
     o->finish.run = object_run_created;
     object_ref(o, REF_CALLBACK);
-    /* The consumer may receive the object, and close it, before object_call returns. */
+    /* The consumer may receive and close o before object_call returns, so o is not accessed after the call. */
     object_call(o, &o->finish);
     return STATUS_PENDING;
 }

@@ -203,7 +203,7 @@ NTSTATUS region_bind(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID a
 
 /* ---- Ending a token ---- */
 
-/* Returns the region of a region's or window's header. Returns NULL if requests cannot invalidate the object. */
+/* Returns the struct region of a memory region or window. Returns NULL if requests cannot invalidate the object. */
 static struct region *region_of_header(NDK_OBJECT_HEADER *header)
 {
     if (header->ObjectType == NdkObjectTypeMw)
