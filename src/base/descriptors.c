@@ -121,6 +121,12 @@ static int descriptors_insert(int fd)
     return fd;
 }
 
+int descriptors_open(const char *path, int flags, int mode)
+{
+    descriptors_begin_change();
+    return descriptors_insert(open(path, flags | O_CLOEXEC, mode));
+}
+
 int descriptors_socket(int family, int type, int protocol)
 {
     descriptors_begin_change();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The set of the provider's own descriptors: sockets and event sets. None has the number of a standard stream, 0 to 2.
+ * The set of the provider's own descriptors: sockets, event sets and trace files. None has the number of a standard stream, 0 to 2.
  * exec closes all of them. The invariant: in a child of fork, no descriptor of the set refers to the parent's file. The
  * fork handler replaces each descriptor by a socket that is not connected. If the handler closed the descriptors, an
  * inherited object that is used by mistake could access a file that the child opened later.
@@ -12,6 +12,7 @@
 
 #include <sys/socket.h>
 
+int descriptors_open(const char *path, int flags, int mode);
 int descriptors_socket(int family, int type, int protocol);
 /* The listener must be non-blocking, because fork waits until this call returns. */
 int descriptors_accept(int listener, struct sockaddr *from, socklen_t *len, int flags);

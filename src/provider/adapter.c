@@ -7,6 +7,7 @@
 #include <openndk/adapter.h>
 
 #include <errno.h>
+#include <net/if.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@
 #include "provider/provider.h"
 #include "provider/stat_server.h"
 #include "provider/status.h"
+#include "trace/trace.h"
 
 /* The highest minor version of each supported major version. All lower minor versions are supported, too. */
 static const NDK_VERSION adapter_versions[] = { { 1, 2 }, { 2, 1 } };
@@ -250,6 +252,7 @@ void provider_close_adapter(NDK_ADAPTER *pub)
 
     if (a->generation != fork_generation())
         return; /* inherited by fork: the adapter's threads do not exist in this process */
+    TRACE(adapter_close, 0, .object = (uintptr_t)pub);
     a->reporter.is_in_callback = host_is_fabric_thread();
     atomic_store(&a->obj.closing, true);
     close_report_begin(&a->obj);
@@ -295,6 +298,25 @@ static NTSTATUS adapter_check_interface(uint32_t if_index)
     return count < 0 ? status_of_errno(-count) : status;
 }
 
+static void adapter_start_trace(void)
+{
+    char problem[TRACE_MAX_PROBLEM];
+
+    if (!trace_start(problem))
+        log_line(ONDK_LOG_ERROR, "%s", problem);
+}
+
+static void adapter_trace_opened(const struct adapter *a)
+{
+    char name[IF_NAMESIZE] = "";
+
+    if (!trace_is_on())
+        return;
+    (void)if_indextoname(a->if_index, name);
+    TRACE(adapter, 0, .object = (uintptr_t)&a->pub, .interface = a->if_index, .name = trace_text16(name),
+          .major = a->version.Major, .minor = a->version.Minor);
+}
+
 NTSTATUS provider_open_adapter(NDK_VERSION version, uint32_t if_index, const ondk_config_t *options,
                                NDK_ADAPTER **adapter)
 {
@@ -320,6 +342,7 @@ NTSTATUS provider_open_adapter(NDK_VERSION version, uint32_t if_index, const ond
                  is_missing ? "No interface with an address has this index." : ondk_status_advice(status));
         return status;
     }
+    adapter_start_trace();
     config_for_fabric(&config, &fabric_config);
     int error = host_open_fabric(if_index, &fabric_config, &fabric);
     if (error)
@@ -337,6 +360,7 @@ NTSTATUS provider_open_adapter(NDK_VERSION version, uint32_t if_index, const ond
     }
     if (config.stat)
         stat_server_add(adapter_of(opened));
+    adapter_trace_opened(adapter_of(opened));
     *adapter = opened;
     return STATUS_SUCCESS;
 }

@@ -15,6 +15,7 @@
 #include "base/verify_setting.h"
 #include "openndk/config.h"
 #include "provider/log.h"
+#include "trace/setting.h"
 
 extern char **environ;
 
@@ -50,6 +51,18 @@ static void environment_list_verify(char *text, size_t room)
     snprintf(text, room, VERIFY_SETTING_EXPECTED);
 }
 
+static bool environment_is_trace(const char *value)
+{
+    struct trace_setting setting;
+
+    return trace_setting_parse(value, &setting);
+}
+
+static void environment_list_trace(char *text, size_t room)
+{
+    snprintf(text, room, TRACE_SETTING_EXPECTED);
+}
+
 static bool environment_is_log(const char *value)
 {
     const char *file;
@@ -70,6 +83,7 @@ static const struct environment_word {
 } environment_words[] = {
     { "ONDK_LOG", environment_is_log, environment_list_log },
     { "ONDK_PROFILE", environment_is_profile, environment_list_profiles },
+    { "ONDK_TRACE", environment_is_trace, environment_list_trace },
     { "ONDK_VERIFY", environment_is_verify, environment_list_verify },
 };
 enum { N_WORDS = sizeof(environment_words) / sizeof(environment_words[0]) };

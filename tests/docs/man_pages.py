@@ -227,9 +227,9 @@ def words_of_messages(library_path):
     names = re.findall(r'\{ "(ONDK_\w+)", ', (SOURCES / 'src/provider/environment.c').read_text('utf-8'))
     messages = {}
     for name in names:
-        done = subprocess.run([sys.executable, '-c', script, library_path], env={**os.environ, name: '?'}, text=True,
+        done = subprocess.run([sys.executable, '-c', script, library_path], env={**os.environ, name: ',?'}, text=True,
                               capture_output=True, check=True)
-        messages[name] = re.search(r'%s=\? is not used: expected is (.*)' % name, done.stderr)[1]
+        messages[name] = re.search(r'%s=,\? is not used: expected is (.*)' % name, done.stderr)[1]
     return messages
 
 

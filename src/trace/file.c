@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Creates trace files. There are two invariants. No file is overwritten, except a trace file of the same user that no
+ * process records to. Space is allocated at once, because a write to a mapped page without space would end the program.
+ *
+ * A process that records has a lock on its file (flock), and keeps the descriptor open for the lock alone. An old trace
+ * file is removed while its lock is held, and a new file is created. So a reader that has mapped the old file is not
+ * disturbed.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "trace/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/descriptors.h"
+#include "openndk/version.h"
+#include "trace/schema.h"
+
+enum { FILE_PAGE = 4096, FILE_MIB = 1 << 20 };
+
+/* ---- the name ---- */
+
+/* Returns why the file that exists under this name may not be replaced, or NULL. */
+static const char *file_refusal(int fd, const char *path)
+{
+    char magic[sizeof TRACE_MAGIC - 1];
+    struct stat opened, named;
+
+    if (fstat(fd, &opened) || !S_ISREG(opened.st_mode) || opened.st_uid != geteuid() || opened.st_nlink != 1)
+        return "it exists, and is not a trace file of this user";
+    if (pread(fd, magic, sizeof magic, 0) != (ssize_t)sizeof magic || memcmp(magic, TRACE_MAGIC, sizeof magic) != 0)
+        return "it exists, and is not a trace file";
+    if (flock(fd, LOCK_EX | LOCK_NB))
+        return "another process records to it; %p in the name becomes the process ID";
+    if (lstat(path, &named) || named.st_dev != opened.st_dev || named.st_ino != opened.st_ino)
+        return "another process replaces it";
+    return NULL;
+}
+
+/* Removes an old trace file. Returns NULL if there is none any more, otherwise the reason. */
+static const char *file_remove_old(const char *path)
+{
+    int fd = descriptors_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+    const char *refusal;
+
+    if (fd < 0)
+        return errno == ENOENT ? NULL : strerrordesc_np(errno);
+    refusal = file_refusal(fd, path);
+    if (!refusal && unlink(path))
+        refusal = strerrordesc_np(errno);
+    descriptors_close(fd);
+    return refusal;
+}
+
+/* Returns the descriptor of a new, empty file that this process has locked. Otherwise returns -1 and sets *problem. */
+static int file_open_new(const char *path, const char **problem)
+{
+    int fd;
+
+    *problem = file_remove_old(path);
+    if (*problem)
+        return -1;
+    fd = descriptors_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        *problem = strerrordesc_np(errno);
+    else
+        (void)flock(fd, LOCK_EX | LOCK_NB); /* a file system without locks has no protection from a second process */
+    return fd;
+}
+
+/* ---- the contents ---- */
+
+static void file_copy_text(char *out, size_t room, const char *text)
+{
+    size_t len = strnlen(text, room - 1);
+
+    memcpy(out, text, len);
+    out[len] = '\0';
+}
+
+static uint64_t file_clock_ns(clockid_t clock)
+{
+    struct timespec now = { 0 };
+
+    (void)clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static void file_fill_header(struct trace_file_header *h, size_t header_size, size_t schema_size, size_t size)
+{
+    char host[sizeof h->host] = "";
+
+    h->byte_order = TRACE_BYTE_ORDER;
+    h->version = TRACE_VERSION;
+    h->header_size = (uint32_t)header_size;
+    h->segment_size = TRACE_SEGMENT_SIZE;
+    h->segment_count = (uint32_t)((size - header_size) / TRACE_SEGMENT_SIZE);
+    h->schema_offset = sizeof *h;
+    h->schema_size = (uint32_t)schema_size;
+    h->pid = (uint32_t)getpid();
+    h->realtime_ns = file_clock_ns(CLOCK_REALTIME);
+    h->monotonic_ns = file_clock_ns(CLOCK_MONOTONIC);
+    (void)gethostname(host, sizeof host - 1);
+    file_copy_text(h->host, sizeof h->host, host);
+    file_copy_text(h->program, sizeof h->program, program_invocation_short_name);
+    file_copy_text(h->library, sizeof h->library, OPENNDK_VERSION_STRING);
+    (void)schema_print((char *)(h + 1), schema_size + 1);
+    memcpy(h->magic, TRACE_MAGIC, sizeof h->magic); /* last: before, the file is no trace file */
+}
+
+/* Gives the file its size and maps it. Returns NULL and sets *problem if that fails. */
+static void *file_map(int fd, size_t size, const char **problem)
+{
+    struct rlimit limit;
+    void *mapping = MAP_FAILED;
+    int err = 0;
+
+    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < size)
+        err = EFBIG; /* without this check the kernel would send SIGXFSZ */
+    if (!err && fallocate(fd, 0, 0, (off_t)size))
+        err = errno;
+    if (!err)
+        mapping = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (!err && mapping == MAP_FAILED)
+        err = errno;
+    if (err)
+        *problem = strerrordesc_np(err);
+    return err ? NULL : mapping;
+}
+
+struct trace_file_header *trace_file_create(const struct trace_setting *setting, char *problem, size_t room)
+{
+    size_t schema_size = schema_print(NULL, 0), size;
+    size_t header_size = (sizeof(struct trace_file_header) + schema_size + FILE_PAGE) / FILE_PAGE * FILE_PAGE;
+    struct trace_file_header *header = NULL;
+    const char *why = NULL;
+    int fd = file_open_new(setting->path, &why);
+
+    size = header_size + (size_t)setting->mib * FILE_MIB;
+    if (fd >= 0)
+        header = file_map(fd, size, &why);
+    if (header) {
+        file_fill_header(header, header_size, schema_size, size);
+        return header;
+    }
+    if (fd >= 0) {
+        (void)unlink(setting->path);
+        descriptors_close(fd);
+    }
+    snprintf(problem, room, "ONDK_TRACE: nothing is traced, because %s cannot be created: %s", setting->path, why);
+    return NULL;
+}

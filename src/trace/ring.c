@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Appends events to the segments of a mapped file. The invariant: a segment has at most one writer, the thread that has
+ * set its `owned`. So an event needs plain stores only, and then one store with release order of `committed`.
+ *
+ * A thread takes a segment over when it records its first event, and when its segment is full. Segments are taken in
+ * turn, so the next one has the oldest events, unless a thread still owns it. A thread that ends leaves its segment to
+ * the next thread that needs one, which continues it if it has room. If all segments are owned, the event is lost and
+ * counted.
+ *
+ * Readers may read at any time. `sequence` is 0 while a segment is being taken over, and gets a new number before the
+ * first event. A reader that finds the same number before and after its copy has read a consistent segment.
+ *
+ * A writer relies only on private memory, not on the mapping, because another process may write to the file.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "trace/ring.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fork.h"
+#include "trace/trace.h"
+
+atomic_bool trace_on;
+
+struct ring_owner {
+    atomic_bool owned;
+    uint32_t used; /* the size of the segment's events when its last owner left it; guarded by `owned` */
+};
+
+static struct {
+    struct trace_file_header *file;
+    uint8_t *segments;
+    uint32_t segment_count;
+    struct ring_owner *owners;   /* one for each segment */
+    _Atomic uint64_t next;       /* the number of segments that were tried; the next one is next % segment_count */
+    _Atomic uint64_t sequence;   /* of the segment that was taken over last */
+    _Atomic uint32_t left_over;  /* 1 + the index of a segment with room, whose thread has ended; 0: none */
+    pthread_key_t on_thread_end; /* its destructor gives the segment back */
+} ring;
+
+/* A thread's segment. */
+struct ring_writer {
+    uint8_t *at, *end; /* where the next event goes; both NULL: the thread has no segment */
+    struct trace_segment *segment;
+    uint32_t index;
+    unsigned generation; /* of the process: a child of fork does not have its parent's segments */
+};
+
+static _Thread_local struct ring_writer ring_writer;
+
+static uint64_t ring_now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* ---- segments ---- */
+
+static uint32_t ring_used(const struct ring_writer *w)
+{
+    return (uint32_t)(w->at - (uint8_t *)(w->segment + 1));
+}
+
+static bool ring_try_own(uint32_t index)
+{
+    bool is_free = false;
+
+    return atomic_compare_exchange_strong_explicit(&ring.owners[index].owned, &is_free, true, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+/* Gives the writer's segment back. `has_ended`: the thread has ended, so the rest of the segment is not used yet. */
+static void ring_release(struct ring_writer *w, bool has_ended)
+{
+    struct ring_owner *owner = &ring.owners[w->index];
+
+    owner->used = ring_used(w);
+    atomic_store_explicit(&owner->owned, false, memory_order_release);
+    if (has_ended)
+        atomic_store_explicit(&ring.left_over, w->index + 1, memory_order_relaxed);
+    w->at = w->end = NULL;
+}
+
+static void ring_use(struct ring_writer *w, uint32_t index, uint32_t used)
+{
+    w->segment = (struct trace_segment *)(ring.segments + (size_t)index * TRACE_SEGMENT_SIZE);
+    w->at = (uint8_t *)(w->segment + 1) + used;
+    w->end = (uint8_t *)w->segment + TRACE_SEGMENT_SIZE;
+    w->index = index;
+    w->generation = fork_generation();
+}
+
+/* Takes the events in the writer's segment away from readers, then begins the segment again. */
+static void ring_begin_segment(struct ring_writer *w)
+{
+    struct trace_segment *s = w->segment;
+    uint64_t sequence = atomic_fetch_add_explicit(&ring.sequence, 1, memory_order_relaxed) + 1;
+
+    /* Sequentially consistent, so that no reader finds the old number behind a byte that is overwritten below. */
+    (void)atomic_exchange(&s->sequence, 0);
+    atomic_store(&s->committed, 0);
+    atomic_store_explicit(&s->sequence, sequence, memory_order_release);
+}
+
+/* Continues the segment of a thread that has ended. Returns false if there is none, or if it lacks `room` bytes. */
+static bool ring_acquire_left_over(struct ring_writer *w, size_t room)
+{
+    uint32_t left_over = atomic_load_explicit(&ring.left_over, memory_order_relaxed);
+
+    if (!left_over)
+        return false;
+    left_over = atomic_exchange_explicit(&ring.left_over, 0, memory_order_relaxed);
+    if (!left_over || !ring_try_own(left_over - 1))
+        return false;
+    ring_use(w, left_over - 1, ring.owners[left_over - 1].used);
+    if ((size_t)(w->end - w->at) >= room)
+        return true;
+    ring_release(w, false);
+    return false;
+}
+
+/* Takes over the oldest segment that no thread owns. Returns false if there is none. */
+static bool ring_acquire_oldest(struct ring_writer *w)
+{
+    for (uint32_t tries = 0; tries < ring.segment_count; tries++) {
+        uint64_t turn = atomic_fetch_add_explicit(&ring.next, 1, memory_order_relaxed);
+        uint32_t index = (uint32_t)(turn % ring.segment_count);
+
+        if (ring_try_own(index)) {
+            ring_use(w, index, 0);
+            ring_begin_segment(w);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- events ---- */
+
+static size_t ring_event_size(size_t fields)
+{
+    return (sizeof(struct trace_event) + fields + TRACE_ALIGNMENT - 1) & ~(size_t)(TRACE_ALIGNMENT - 1);
+}
+
+/* Requires room for the event. */
+static void ring_write(struct ring_writer *w, uint16_t type, uint32_t id, const void *fields, size_t size)
+{
+    struct trace_event *e = (struct trace_event *)w->at;
+    size_t total = ring_event_size(size);
+
+    *e = (struct trace_event){ .size = (uint16_t)total, .type = type, .id = id, .time_ns = ring_now_ns() };
+    memcpy(e + 1, fields, size);
+    memset((uint8_t *)(e + 1) + size, 0, total - sizeof *e - size);
+    w->at += total;
+    atomic_store_explicit(&w->segment->committed, ring_used(w), memory_order_release);
+}
+
+static void ring_write_thread(struct ring_writer *w)
+{
+    struct trace_fields_thread fields = { .thread = (uint32_t)syscall(SYS_gettid) };
+    char name[16] = "";
+
+    (void)pthread_getname_np(pthread_self(), name, sizeof name);
+    fields.name = trace_text16(name);
+    ring_write(w, TRACE_TYPE_thread, 0, &fields, sizeof fields);
+}
+
+/* Makes room for an event of `total` bytes. Returns false if no segment is free. */
+static __attribute__((noinline)) bool ring_make_room(struct ring_writer *w, size_t total)
+{
+    if (!atomic_load_explicit(&trace_on, memory_order_acquire)) /* acquires what ring_start has written */
+        return false;
+    if (w->at && w->generation == fork_generation())
+        ring_release(w, false);
+    w->at = w->end = NULL;
+    total += ring_event_size(sizeof(struct trace_fields_thread));
+    if (!ring_acquire_left_over(w, total) && !ring_acquire_oldest(w)) {
+        atomic_fetch_add_explicit(&ring.file->lost, 1, memory_order_relaxed);
+        return false;
+    }
+    (void)pthread_setspecific(ring.on_thread_end, w); /* if it fails, the segment stays owned */
+    ring_write_thread(w);
+    return true;
+}
+
+void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size)
+{
+    struct ring_writer *w = &ring_writer;
+    size_t total = ring_event_size(size);
+
+    if (!trace_is_on() || size > TRACE_MAX_FIELDS)
+        return;
+    if ((size_t)(w->end - w->at) < total || w->generation != fork_generation()) {
+        if (!ring_make_room(w, total))
+            return;
+    }
+    ring_write(w, type, id, fields, size);
+}
+
+struct trace_text16 trace_text16(const char *text)
+{
+    struct trace_text16 field = { { 0 } };
+
+    memcpy(field.bytes, text, strnlen(text, sizeof field.bytes));
+    return field;
+}
+
+/* ---- beginning and end ---- */
+
+static void ring_handle_thread_end(void *argument)
+{
+    struct ring_writer *w = argument;
+
+    if (w->at && w->generation == fork_generation())
+        ring_release(w, true);
+}
+
+/* Runs in a child of fork, before fork returns. The file belongs to the parent. */
+static void ring_stop_in_child(void)
+{
+    atomic_store(&trace_on, false);
+}
+
+/* The destructor of the key must not run when the library has been unloaded. */
+__attribute__((destructor)) static void ring_unload(void)
+{
+    if (ring.file)
+        (void)pthread_key_delete(ring.on_thread_end);
+}
+
+bool ring_start(struct trace_file_header *file)
+{
+    struct ring_owner *owners = calloc(file->segment_count, sizeof *owners);
+
+    /* A child of fork keeps the parent's key, and does not use the parent's array, which is not freed. */
+    if (!owners || (!ring.file && pthread_key_create(&ring.on_thread_end, ring_handle_thread_end))) {
+        free(owners);
+        return false;
+    }
+    ring.segments = (uint8_t *)file + file->header_size;
+    ring.segment_count = file->segment_count;
+    ring.owners = owners;
+    atomic_store(&ring.next, 0);
+    atomic_store(&ring.sequence, 0);
+    atomic_store(&ring.left_over, 0);
+    ring.file = file;
+    fork_on_child(ring_stop_in_child);
+    atomic_store(&trace_on, true);
+    return true;
+}

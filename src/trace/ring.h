@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The segments of the mapped trace file, and which thread writes to which of them. */
+#ifndef TRACE_RING_H
+#define TRACE_RING_H
+
+#include <stdbool.h>
+
+#include "trace/format.h"
+
+/*
+ * Makes trace_append record into this file. To be called once in a process, and once more in a child of fork. Returns
+ * false if out of memory or of keys for threads.
+ */
+bool ring_start(struct trace_file_header *file);
+
+#endif

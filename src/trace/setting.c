@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Parses the value of ONDK_TRACE: see setting.h. The last comma of the value separates the name and the size. */
+#include "trace/setting.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Parses "64", "64M" or "1G". */
+static bool setting_parse_size(const char *text, uint32_t *mib)
+{
+    uint64_t number = 0;
+
+    if (*text < '0' || *text > '9')
+        return false;
+    for (; *text >= '0' && *text <= '9'; text++) {
+        number = number * 10 + (uint64_t)(*text - '0');
+        if (number > TRACE_MAX_MIB)
+            return false;
+    }
+    if (*text == 'G')
+        number *= 1024;
+    if (*text == 'G' || *text == 'M')
+        text++;
+    *mib = (uint32_t)number;
+    return !*text && number >= TRACE_MIN_MIB && number <= TRACE_MAX_MIB;
+}
+
+/* Appends `len` bytes to the path. Returns false if they do not fit. */
+static bool setting_append(struct trace_setting *s, size_t *used, const char *bytes, size_t len)
+{
+    if (len >= sizeof s->path - *used)
+        return false;
+    memcpy(s->path + *used, bytes, len);
+    *used += len;
+    s->path[*used] = '\0';
+    return true;
+}
+
+static bool setting_expand_name(const char *name, size_t len, struct trace_setting *s)
+{
+    size_t used = 0;
+    char pid[16];
+
+    for (size_t i = 0; i < len; i++) {
+        if (name[i] != '%') {
+            if (!setting_append(s, &used, &name[i], 1))
+                return false;
+            continue;
+        }
+        i++;
+        if (i == len || (name[i] != 'p' && name[i] != '%'))
+            return false;
+        s->has_pid = s->has_pid || name[i] == 'p';
+        snprintf(pid, sizeof pid, "%d", (int)getpid());
+        if (!setting_append(s, &used, name[i] == 'p' ? pid : "%", name[i] == 'p' ? strlen(pid) : 1))
+            return false;
+    }
+    return used > 0;
+}
+
+bool trace_setting_parse(const char *text, struct trace_setting *setting)
+{
+    const char *comma = strrchr(text, ',');
+    size_t len = comma ? (size_t)(comma - text) : strlen(text);
+
+    *setting = (struct trace_setting){ .mib = TRACE_STANDARD_MIB };
+    if (comma && !setting_parse_size(comma + 1, &setting->mib))
+        return false;
+    return setting_expand_name(text, len, setting);
+}

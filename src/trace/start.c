@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Begins the trace of this process: see trace_start. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fork.h"
+#include "trace/file.h"
+#include "trace/ring.h"
+#include "trace/setting.h"
+#include "trace/trace.h"
+
+/* Returns true for the first caller in this process. */
+static bool start_claim(bool *is_child)
+{
+    static _Atomic uint64_t claimed; /* 1 + the generation of the process that has begun */
+    uint64_t now = (uint64_t)fork_generation() + 1, before = atomic_exchange(&claimed, now);
+
+    *is_child = before != 0 && before != now;
+    return before != now;
+}
+
+bool trace_start(char problem[TRACE_MAX_PROBLEM])
+{
+    const char *text = secure_getenv("ONDK_TRACE");
+    struct trace_file_header *file;
+    struct trace_setting setting;
+    bool is_child;
+
+    if (!text || !start_claim(&is_child) || !trace_setting_parse(text, &setting))
+        return true; /* ondk_config_check_environment reports a wrong value */
+    if (is_child && !setting.has_pid)
+        return true; /* the file belongs to the parent */
+    file = trace_file_create(&setting, problem, TRACE_MAX_PROBLEM);
+    if (!file)
+        return false;
+    if (ring_start(file))
+        return true;
+    snprintf(problem, TRACE_MAX_PROBLEM, "ONDK_TRACE: nothing is traced, because memory ran out");
+    return false;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records events into a trace file, if ONDK_TRACE asks for one. The invariant: an event takes no lock, allocates
+ * nothing and makes no system call, except for the thread's first event. While tracing is off, a hook costs one branch,
+ * and its arguments are not evaluated. Any thread may record events, also one that holds a lock.
+ */
+#ifndef TRACE_TRACE_H
+#define TRACE_TRACE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/events.h"
+
+extern atomic_bool trace_on;
+
+static inline bool trace_is_on(void)
+{
+    return __builtin_expect(atomic_load_explicit(&trace_on, memory_order_relaxed), 0);
+}
+
+/*
+ * Records an event about the connection with this number (0: none). The other arguments initialise the event's fields:
+ *   TRACE(adapter_close, 0, .object = (uintptr_t)adapter);
+ */
+#define TRACE(event, number, ...)                                                                                      \
+    do {                                                                                                               \
+        if (trace_is_on()) {                                                                                           \
+            const struct trace_fields_##event trace_fields = { __VA_ARGS__ };                                          \
+            trace_append(TRACE_TYPE_##event, (number), &trace_fields, sizeof trace_fields);                            \
+        }                                                                                                              \
+    } while (0)
+
+enum { TRACE_MAX_FIELDS = 1024 };
+
+/* Records an event. `size` is at most TRACE_MAX_FIELDS. Does nothing while tracing is off. */
+void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size);
+
+/* Fills a field of the kind text16. */
+struct trace_text16 trace_text16(const char *text);
+
+enum { TRACE_MAX_PROBLEM = 4500 };
+/*
+ * Begins to record if ONDK_TRACE asks for it and this process does not record yet. Returns false if that fails, and
+ * writes the reason to `problem`. Repeated calls do nothing and return true. A child of fork records nothing until its
+ * first call, which begins a file of the child's own.
+ */
+bool trace_start(char problem[TRACE_MAX_PROBLEM]);
+
+#endif
