@@ -205,6 +205,7 @@ NDK_QP *connector_call_use_qp(const struct connector_call *call, NDK_QP *qp)
     proxy_unlock_all();
     if (before)
         proxy_unref(before);
+    queue_set_link(q, call->moved && call->event == PHASE_CONNECT ? QUEUE_CONNECTING : QUEUE_LINKED);
     if (first && call->moved && verify_on()) {
         proxy_set_report_object(&q->p);
         report_breach(&verify_rules[RULE_QUEUE_PAIR_REUSED], call->routine, (uintptr_t)qp, NdkObjectTypeQp,
@@ -259,12 +260,22 @@ static void connector_on_disconnected(struct proxy *p, NTSTATUS status, void *su
         connector_end_qp(p);
 }
 
+static void connector_link_qp(struct connector *c)
+{
+    proxy_lock_all();
+    if (c->qp)
+        queue_set_link((struct queue *)c->qp, QUEUE_LINKED);
+    proxy_unlock_all();
+}
+
 void connector_call_begin_async(struct connector_call *call, NDK_FN_REQUEST_COMPLETION done, void *context)
 {
     async_call_completed *on_completed = call->event == PHASE_CONNECT      ? connector_on_connected
                                          : call->event == PHASE_DISCONNECT ? connector_on_disconnected
                                                                            : connector_on_established;
 
+    if (call->event == PHASE_COMPLETE)
+        connector_link_qp((struct connector *)call->p);
     call->async = async_call_begin(call->p, call->routine, done, context, on_completed);
     if (call->moved || call->verdict == PHASE_WRONG_IF_REFUSED)
         async_call_set_subject(call->async, call->p);

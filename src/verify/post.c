@@ -5,6 +5,7 @@
 #include "verify/inline_data.h"
 #include "verify/limits.h"
 #include "verify/post.h"
+#include "verify/post_check.h"
 #include "verify/stall.h"
 
 /* A list that is longer than the queue allows is not read, because the provider refuses the request. */
@@ -27,11 +28,15 @@ void queue_begin_post(struct queue *q, int use, struct post *post)
     limits_check_post(q, use, post);
     inline_data_check(&q->p, post);
     posted_begin(&q->posted[use], post);
+    post_check_slots(q, use, post);
     if (use == QUEUE_INITIATE)
         stall_begin();
 }
 
 NTSTATUS queue_end_post(struct queue *q, int use, struct post *post, NTSTATUS status)
 {
-    return posted_end(&q->posted[use], post, status);
+    status = posted_end(&q->posted[use], post, status);
+    post_check_cq(q, use, post);
+    post_check_connected(q, use, post, status);
+    return status;
 }

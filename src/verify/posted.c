@@ -161,6 +161,26 @@ static void record_fill(struct posted_record *record, const struct posted *poste
     memcpy(record->sge, post->sgl, record->sges * sizeof record->sge[0]);
 }
 
+/* Requires the lock. */
+static void posted_uncount(struct posted *posted, struct posted_record *record)
+{
+    if (!record->counted)
+        return;
+    record->counted = false;
+    atomic_fetch_sub(posted->users, 1);
+    if (record_is_silent(record))
+        atomic_fetch_sub(&posted->counted_silent, 1);
+}
+
+/* Requires the lock. */
+static void posted_count(struct posted *posted, struct posted_record *record, struct post *post)
+{
+    record->counted = true;
+    post->users = atomic_fetch_add(posted->users, 1) + 1;
+    if (record_is_silent(record))
+        atomic_fetch_add(&posted->counted_silent, 1);
+}
+
 /* Removes a record from the outstanding ones and frees it. Requires the lock. */
 static void posted_remove(struct posted *posted, struct posted_record *record)
 {
@@ -168,9 +188,7 @@ static void posted_remove(struct posted *posted, struct posted_record *record)
     TAILQ_INSERT_HEAD(&posted->free, record, list);
     posted->count--;
     posted->silent -= record_is_silent(record);
-    if (record->counted)
-        atomic_fetch_sub(posted->users, 1);
-    record->counted = false;
+    posted_uncount(posted, record);
     record->routine = NULL;
 }
 
@@ -218,8 +236,8 @@ void posted_begin(struct posted *posted, struct post *post)
     spin_lock(&posted->lock);
     posted->posts++;
     posted_update_chain(posted, post);
-    post->before = posted->count;
-    post->silent_before = posted->silent;
+    post->before = posted->ended ? 0 : posted->count;
+    post->silent_before = posted->ended ? 0 : posted->silent;
     record = posted->retired ? NULL : posted_unused_record(posted);
     if (record) {
         record_fill(record, posted, post);
@@ -309,8 +327,7 @@ NTSTATUS posted_end(struct posted *posted, struct post *post, NTSTATUS status)
             posted_remove(posted, record);
             idle = posted_detach_if_idle(posted);
         } else if (posted->users && !posted->ended) {
-            record->counted = true;
-            post->users = atomic_fetch_add(posted->users, 1) + 1;
+            posted_count(posted, record, post);
         }
     }
     spin_unlock(&posted->lock);
@@ -329,10 +346,36 @@ void posted_set_ended(struct posted *posted)
         if (!record_is_silent(record))
             continue;
         record->done = true;
-        if (record->counted)
-            atomic_fetch_sub(posted->users, 1);
-        record->counted = false;
+        posted_uncount(posted, record);
     }
+    spin_unlock(&posted->lock);
+}
+
+void posted_uncount_silent(struct posted *posted)
+{
+    struct posted_record *record;
+
+    if (atomic_load_explicit(&posted->counted_silent, memory_order_relaxed) == 0)
+        return;
+    spin_lock(&posted->lock);
+    /* The newest first, because all silent requests before one that is not counted are not counted either. */
+    TAILQ_FOREACH_REVERSE (record, &posted->outstanding, posted_list, list) {
+        if (atomic_load(&posted->counted_silent) == 0)
+            break;
+        if (record_is_silent(record))
+            posted_uncount(posted, record);
+    }
+    spin_unlock(&posted->lock);
+}
+
+void posted_uncount_all(struct posted *posted)
+{
+    struct posted_record *record;
+
+    spin_lock(&posted->lock);
+    posted->ended = true;
+    TAILQ_FOREACH (record, &posted->outstanding, list)
+        posted_uncount(posted, record);
     spin_unlock(&posted->lock);
 }
 

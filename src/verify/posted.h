@@ -58,9 +58,10 @@ struct posted_chain {
 
 /* The records of one queue. The lock guards everything after it. */
 struct posted {
-    UINT32 privileged; /* the privileged token */
-    ULONG room;        /* how many SGEs of a request are recorded */
-    atomic_int *users; /* counts the requests of all queues that share a completion queue; may be NULL */
+    UINT32 privileged;          /* the privileged token */
+    ULONG room;                 /* how many SGEs of a request are recorded */
+    atomic_int *users;          /* counts the requests of all queues that share a completion queue; may be NULL */
+    atomic_uint counted_silent; /* how many silent requests are counted there; changes under the lock */
     struct spin lock;
     struct posted_chunk *chunks;    /* the newest first */
     struct posted_list outstanding; /* in the order of their posts */
@@ -86,9 +87,10 @@ struct post {
     ULONG page_count;
     uint64_t length; /* of all SGEs, in bytes */
     /* Set by posted_begin. */
-    void *passed;                   /* the RequestContext for the provider */
-    uint64_t place;                 /* 0: not recorded */
-    unsigned before, silent_before; /* requests that were outstanding before: all, and silent ones */
+    void *passed;   /* the RequestContext for the provider */
+    uint64_t place; /* 0: not recorded */
+    /* Requests that were outstanding before: all, and silent ones. Both are 0 after a flush or disconnect. */
+    unsigned before, silent_before;
     /* Set by posted_end. */
     int users; /* the value of *posted->users with this request; 0 if it is not counted */
 };
@@ -118,6 +120,13 @@ bool posted_complete(struct posted *posted, void **context);
 void posted_set_ended(struct posted *posted);
 /* Returns the place of the request whose result has this RequestContext of the provider; 0 if it has no record. */
 uint64_t posted_place(struct posted *posted, void *context);
+/*
+ * Called when the peer has sent something: it may have received the silent requests before, so that they are not counted
+ * any more in *posted->users.
+ */
+void posted_uncount_silent(struct posted *posted);
+/* Called before the queue is closed: none of its requests is counted any more in *posted->users. */
+void posted_uncount_all(struct posted *posted);
 /* Called when the queue is closed. Frees all records as soon as none of them is outstanding. */
 void posted_retire(struct posted *posted);
 /* Frees all records of a queue that is closed: no result can come any more. */

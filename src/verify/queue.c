@@ -37,6 +37,14 @@ const char *queue_find_logical_use(struct proxy *p, uint64_t first, uint64_t siz
     return routine ? routine : posted_find_logical_use(&q->posted[QUEUE_INITIATE], first, size, at);
 }
 
+void queue_set_link(struct queue *qp, int link)
+{
+    int before = atomic_load(&qp->link);
+
+    while (before < link && !atomic_compare_exchange_weak(&qp->link, &before, link))
+        ;
+}
+
 void queue_set_flushed(struct queue *qp)
 {
     for (int use = 0; use < QUEUE_USES; use++)
@@ -106,9 +114,12 @@ void queue_translate_result(PVOID *qp_context, PVOID *request_context)
     struct queue *qp = *qp_context;
 
     *qp_context = qp->p.context;
-    if (!posted_complete(&qp->posted[QUEUE_RECEIVE], request_context) &&
-        !posted_complete(&qp->posted[QUEUE_INITIATE], request_context) && qp->srq)
+    if (!posted_complete(&qp->posted[QUEUE_RECEIVE], request_context)) {
+        if (posted_complete(&qp->posted[QUEUE_INITIATE], request_context) || !qp->srq)
+            return;
         (void)posted_complete(&qp->srq->posted[QUEUE_RECEIVE], request_context);
+    }
+    posted_uncount_silent(&qp->posted[QUEUE_INITIATE]);
 }
 
 /*
@@ -139,6 +150,14 @@ void queue_poll_end(struct queue *cq, uint64_t closed, bool emptied)
 }
 
 /* ---- lifetime ---- */
+
+static void queue_on_closing(struct proxy *p)
+{
+    struct queue *q = (struct queue *)p;
+
+    for (int use = 0; use < QUEUE_USES; use++)
+        posted_uncount_all(&q->posted[use]);
+}
 
 static void queue_end_posting(struct proxy *p)
 {
@@ -198,6 +217,7 @@ struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, const str
     if (!q)
         return NULL;
     q->p.on_end = type == NdkObjectTypeCq ? queue_end_cq : queue_end_posting;
+    q->p.on_closing = type == NdkObjectTypeCq ? NULL : queue_on_closing;
     q->p.on_free = queue_free;
     queue_init_exclusive(q);
     if (type != NdkObjectTypeCq) {

@@ -11,6 +11,11 @@
 
 /* The queues of a queue pair, and what it uses a completion queue for. A shared receive queue is QUEUE_RECEIVE. */
 enum { QUEUE_RECEIVE, QUEUE_INITIATE, QUEUE_USES };
+enum {
+    QUEUE_UNLINKED,   /* neither connected nor accepted */
+    QUEUE_CONNECTING, /* NdkConnect was called */
+    QUEUE_LINKED,     /* NdkCompleteConnect or NdkAccept was called: the queue pair may be connected */
+};
 enum { QUEUE_POLL, QUEUE_MODERATE }; /* the calls on a completion queue that are made one at a time */
 
 /* The limits that a consumer gave when it created a queue. */
@@ -22,7 +27,7 @@ struct queue {
     struct proxy p;
     struct posted posted[QUEUE_USES]; /* of a queue pair or a shared receive queue */
     struct queue_size size[QUEUE_USES];
-    /* Of a queue pair or a shared receive queue: posts to each queue. Of a completion queue: QUEUE_POLL, QUEUE_MODERATE. */
+    /* The calls that are made one at a time: posts to each queue; in a completion queue, QUEUE_POLL and QUEUE_MODERATE. */
     struct exclusive exclusive[QUEUE_USES];
     atomic_uint depth; /* only of a completion queue or a shared receive queue, which can change it */
     /* Only a queue pair uses these. */
@@ -30,6 +35,7 @@ struct queue {
     struct queue *srq;
     struct queue *cq[QUEUE_USES];   /* its completion queues; NULL: none */
     struct queue *next[QUEUE_USES]; /* links in `pairs` of its completion queues */
+    atomic_int link;                /* QUEUE_UNLINKED...: how far the establishment of its connection is; only grows */
     const void *connected_by; /* the connector that established a connection first, or NULL; under the proxies' lock */
     atomic_bool disconnected;
     uint64_t stalled_place; /* initiator requests up to this place are reported; under the lock of posted requests */
@@ -65,6 +71,8 @@ void queue_poll_end(struct queue *cq, uint64_t closed, bool emptied);
 
 /* Called when the queue pair's connection has ended for good: none of its requests is outstanding any more. */
 void queue_set_disconnected(struct proxy *qp);
+/* Called when a connector uses the queue pair. `link` is QUEUE_CONNECTING or QUEUE_LINKED. */
+void queue_set_link(struct queue *qp, int link);
 /* Called after NdkFlush: every request that was posted before has completed. */
 void queue_set_flushed(struct queue *qp);
 

@@ -250,12 +250,49 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "A bitwise OR of flags which specifies the operations that are allowed. The following flags are "
                     "supported:",
         .advice = "Check the flag against the page. NDK_MR_FLAG_ and NDK_OP_FLAG_ have different values." },
+    /* Only before the establishment: later the peer may end the connection at any time. */
+    [RULE_POST_UNCONNECTED] = { .name = "post-unconnected", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "Initiator requests are posted after NdkAccept or NdkCompleteConnect has completed. Receives may be "
+                "earlier.",
+        .page = "nc-ndkpi-ndk_fn_send",
+        .sentence = "The queue pair (QP) is not connected.",
+        .advice = "Post the first request from the completion of NdkAccept or NdkCompleteConnect." },
+    /* follows from */
+    [RULE_RECEIVE_WITH_SRQ] = { .name = "receive-with-srq", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "The receives of a queue pair with a shared receive queue are posted there, not with NdkReceive.",
+        .page = "nc-ndkpi-ndk_fn_create_qp_with_srq",
+        .sentence = "A pointer to an NDK shared receive queue (SRQ) object (NDK_SRQ) to post receive requests.",
+        .advice = "Post the receive with NdkSrqReceive." },
     [RULE_DEFER_OPEN] = { .name = "defer-open", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A chain of requests with NDK_OP_FLAG_DEFER ends with a request without it.",
         .page = "ndkpi-deferred-processing-scheme",
         .sentence = "The consumer guarantees that, in the absence of an inline failure, all initiator request "
                     "chains will be terminated by an initiator request that does not set the NDK_OP_FLAG_DEFER flag.",
         .advice = "Post the last request of the chain without NDK_OP_FLAG_DEFER, else none of them may start." },
+    /* follows from */
+    [RULE_SILENT_ONLY] = { .name = "silent-only", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "Among as many requests as the queue is deep, at least one is signalled: only its result frees "
+                "their slots.",
+        .page = "nc-ndkpi-ndk_fn_send",
+        .sentence = "Indicates the successful completion of this request does not generate a completion event in "
+                    "the outbound completion queue.",
+        .advice = "Post every n-th request without NDK_OP_FLAG_SILENT_SUCCESS, with n at most half of the depth." },
+    /* follows from: a result that was not polled keeps its request's slot */
+    [RULE_QUEUE_SLOTS] = { .name = "queue-slots", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "At most as many requests are outstanding as the queue is deep, counting results that were not "
+                "polled.",
+        .page = "nc-ndkpi-ndk_fn_create_qp",
+        .sentence = "The maximum number of initiator requests that can be outstanding over the QP.",
+        .advice = "Count free slots: use one for each post, and free it when NdkGetCqResults reports the request." },
+    /* follows from */
+    [RULE_CQ_OVERFLOW] = { .name = "cq-overflow", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "At most as many requests are outstanding, silent ones included, as their completion queue can hold.",
+        .page = "nc-ndkpi-ndk_fn_cq_notification_callback",
+        .sentence = "Indicates more completions than that maximum that the CQ can hold were attempted to be queued "
+                    "on the CQ and the CQ is unusable. All of the associated queue pairs (QPs) are also unusable. "
+                    "No future completions will be reported. A STATUS_BUFFER_OVERFLOW error usually indicates a "
+                    "programming error.",
+        .advice = "Create the completion queue for the sum of the queues' depths, or limit what is outstanding." },
     [RULE_CQ_UNATTENDED] = { .name = "cq-unattended", .kind = RULE_ADVICE,
         .text = "A completion queue is polled or armed while initiator requests are outstanding.",
         .page = "nc-ndkpi-ndk_fn_create_cq",

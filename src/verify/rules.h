@@ -44,7 +44,12 @@ enum verify_rule {
     RULE_INLINE_LIMIT,              /* p1 queue pair or adapter, p2 bytes, p3 limit */
     RULE_TRANSFER_LENGTH,           /* p1 queue pair or SRQ, p2 bytes, p3 limit */
     RULE_FLAGS_UNKNOWN,             /* p1 object, p2 flags, p3 flags that the call does not support */
+    RULE_POST_UNCONNECTED,          /* p1 queue pair, p2 status of the call */
+    RULE_RECEIVE_WITH_SRQ,          /* p1 queue pair, p2 shared receive queue */
     RULE_DEFER_OPEN,         /* p1 queue pair, p2 number of deferred requests, p3 RequestContext of the last one */
+    RULE_SILENT_ONLY,        /* p1 queue pair, p2 number of silent requests, p3 depth */
+    RULE_QUEUE_SLOTS,        /* p1 queue pair, p2 number of requests, p3 depth */
+    RULE_CQ_OVERFLOW,        /* p1 completion queue, p2 number of outstanding requests, p3 depth */
     RULE_CQ_UNATTENDED,      /* p1 completion queue, p2 number of requests, p3 age of the oldest in ms */
     RULE_LAM_RELEASED,       /* mapping released while a posted request uses it: p1 mapping, p2 logical address */
     RULE_LAM_RELEASED_TWICE, /* p1 mapping, p2 1 if the mapping was built before */

@@ -17,7 +17,7 @@
  *   proxy.h                      the base of all proxies; each type of object has a file
  *   call.h                       the consumer's calls and callbacks that are in progress
  *   exclusive.h, argument.h      calls that are made one at a time; missing and wrong arguments
- *   limits.h                     requests and queues that exceed a limit
+ *   limits.h, post_check.h       requests and queues that exceed a limit; posts at a wrong time, or too many
  *   async_call.h, pending.h      calls that complete by a callback, and their contexts
  *   queue.h, posted.h            queues, and the records of posted requests
  *   tokens.h, region.h           tokens of memory, regions and windows, and the requests that make and end tokens

@@ -114,7 +114,7 @@ static void test_mdl_unlocked(void **state)
 
 /* ---- inline data ---- */
 
-/* Posts inline data at DISPATCH_LEVEL. The queue pair is not connected, so the provider refuses the request. */
+/* Posts inline data at DISPATCH_LEVEL. The queue pair is disconnected, so the provider refuses the request. */
 static struct report *send_inline(const UCHAR *data)
 {
     NDK_SGE sge = { .VirtualAddress = (PVOID)data, .Length = INLINE };
@@ -135,6 +135,8 @@ static void test_inline_paged(void **state)
 
     (void)state;
     open_all();
+    establish();
+    disconnect();
     report_says(send_inline(paged), "inline-paged in NdkSend", "is in paged memory, and the IRQL is 2");
     report_is_empty(send_inline(on_stack));
     report_is_empty(send_inline(near.buffer)); /* nonpaged pool */

@@ -69,6 +69,76 @@ static void test_limits_of_requests(void **state)
     IoFreeMdl(mdl);
 }
 
+/* ---- queues ---- */
+
+/* Posts DEPTH requests, which have completed in the provider before one more is posted. */
+static void post_one_too_many(ULONG flags)
+{
+    for (int i = 0; i < DEPTH; i++)
+        assert_int_equal(far.qp->Dispatch->NdkReceive(far.qp, NULL, NULL, 0), STATUS_SUCCESS);
+    for (int i = 0; i < DEPTH; i++)
+        assert_int_equal(post_send(NULL, 0, flags), STATUS_SUCCESS);
+    for (int i = 0; i < DEPTH; i++)
+        (void)next_result(&far);
+    assert_int_equal(far.qp->Dispatch->NdkReceive(far.qp, NULL, NULL, 0), STATUS_SUCCESS);
+    (void)post_send(NULL, 0, flags);
+}
+
+static void test_silent_only(void **state)
+{
+    struct report *r = report_start();
+
+    (void)state;
+    post_one_too_many(NDK_OP_FLAG_SILENT_SUCCESS);
+    report_is(r, "silent-only in NdkSend");
+}
+
+static void test_queue_slots(void **state)
+{
+    struct report *r = report_start();
+
+    (void)state;
+    post_one_too_many(0);
+    report_is(r, "queue-slots in NdkSend");
+}
+
+/* The completion queue holds fewer results than the queue pair has receives. */
+static void test_cq_overflow(void **state)
+{
+    struct report *r = report_start();
+    NDK_CQ *cq;
+    NDK_QP *qp;
+
+    (void)state;
+    MADE(NDK_CQ, cq, adapter->Dispatch->NdkCreateCq(adapter, 2, cq_notified, NULL, NULL, create_done, &c_, &inline_));
+    MADE(NDK_QP, qp, pd->Dispatch->NdkCreateQp(pd, cq, cq, NULL, DEPTH, DEPTH, 1, 1, 0, create_done, &c_, &inline_));
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(qp->Dispatch->NdkReceive(qp, NULL, NULL, 0), STATUS_SUCCESS);
+    report_is(r, "cq-overflow in NdkReceive");
+    r = report_start();
+    assert_int_equal(qp->Dispatch->NdkSend(qp, NULL, NULL, 0, 0), STATUS_CONNECTION_INVALID);
+    report_is(r, "post-unconnected in NdkSend");
+    close_object(qp);
+    close_object(cq);
+}
+
+static void test_receive_with_srq(void **state)
+{
+    struct report *r = report_start();
+    NDK_SRQ *srq;
+    NDK_QP *qp;
+
+    (void)state;
+    MADE(NDK_SRQ, srq, pd->Dispatch->NdkCreateSrq(pd, 1, 1, 0, NULL, NULL, NULL, create_done, &c_, &inline_));
+    MADE(NDK_QP, qp,
+         pd->Dispatch->NdkCreateQpWithSrq(pd, near.cq, near.cq, srq, NULL, 1, 1, 0, create_done, &c_, &inline_));
+    assert_int_equal(srq->Dispatch->NdkSrqReceive(srq, NULL, NULL, 0), STATUS_SUCCESS);
+    (void)qp->Dispatch->NdkReceive(qp, NULL, NULL, 0);
+    report_is(r, "receive-with-srq in NdkReceive");
+    close_object(qp);
+    close_object(srq);
+}
+
 static int start(void **state)
 {
     ondk_config_t config;
@@ -96,6 +166,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_queue_depth, start, stop),
         cmocka_unit_test_setup_teardown(test_limits_of_requests, start, stop),
+        cmocka_unit_test_setup_teardown(test_silent_only, start, stop),
+        cmocka_unit_test_setup_teardown(test_queue_slots, start, stop),
+        cmocka_unit_test_setup_teardown(test_cq_overflow, start, stop),
+        cmocka_unit_test_setup_teardown(test_receive_with_srq, start, stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
