@@ -82,8 +82,8 @@ static bool rping_fail_without_result(struct rping *r, const char *step)
 }
 
 /*
- * Waits for the result of the request `id`. Sends are silent: they have results only on failure. Returns false if a
- * request failed, the peer has disconnected, or no result arrived in time.
+ * Waits for the result of the request `id`, and skips those of sends that succeeded. Returns false if a request failed,
+ * the peer has disconnected, or no result arrived in time.
  */
 static bool rping_wait_result(struct rping *r, uintptr_t id, const char *step, uint64_t ms)
 {
@@ -102,7 +102,8 @@ static bool rping_wait_result(struct rping *r, uintptr_t id, const char *step, u
     return true;
 }
 
-static bool rping_send_message(struct rping *r, const struct consumer_region *about, uint32_t size)
+/* A silent send has a result only if it fails. */
+static bool rping_send_message(struct rping *r, const struct consumer_region *about, uint32_t size, ULONG flags)
 {
     struct message m = { htobe64((uintptr_t)about->memory), htobe32(about->remote_token), htobe32(size) };
     NDK_SGE sge = consumer_region_sge(&r->messages, SEND_AT, RPING_MESSAGE);
@@ -110,7 +111,7 @@ static bool rping_send_message(struct rping *r, const struct consumer_region *ab
     NTSTATUS status;
 
     memcpy(r->messages.memory + SEND_AT, &m, sizeof m);
-    status = qp->Dispatch->NdkSend(qp, (PVOID)(uintptr_t)ID_SEND, &sge, 1, NDK_OP_FLAG_SILENT_SUCCESS);
+    status = qp->Dispatch->NdkSend(qp, (PVOID)(uintptr_t)ID_SEND, &sge, 1, flags);
     return NT_SUCCESS(status) || rping_fail(r, "NdkSend", status);
 }
 
@@ -161,8 +162,10 @@ enum rping_end rping_client_ping(struct rping *r, uint32_t size)
     rping_fill(r->source.memory, size, r->pings);
     memset(r->sink.memory, 0, size);
     start = monotonic_ns();
-    if (!rping_send_message(r, &r->source, size) || !rping_receive_message(r, &answer, r->step_ms) ||
-        !rping_send_message(r, &r->sink, size) || !rping_receive_message(r, &answer, r->step_ms))
+    /* The first send is signalled: its result frees the slots of the silent sends before it. */
+    if (!rping_send_message(r, &r->source, size, 0) || !rping_receive_message(r, &answer, r->step_ms) ||
+        !rping_send_message(r, &r->sink, size, NDK_OP_FLAG_SILENT_SUCCESS) ||
+        !rping_receive_message(r, &answer, r->step_ms))
         return rping_end_of_failure(r);
     r->time_us = (double)(monotonic_ns() - start) / 1e3;
     if (memcmp(r->source.memory, r->sink.memory, size) != 0)
@@ -222,10 +225,11 @@ static bool rping_server_ping(struct rping *r, const struct message *from)
         return false;
     if (r->verbose)
         rping_print_data("server ping data", r->source.memory, from->size);
-    if (!rping_send_message(r, &r->source, from->size) || !rping_receive_message(r, &to, r->step_ms))
+    if (!rping_send_message(r, &r->source, from->size, NDK_OP_FLAG_SILENT_SUCCESS) ||
+        !rping_receive_message(r, &to, r->step_ms))
         return false;
     if (!rping_write_sink(r, &to, from->size < to.size ? from->size : to.size) ||
-        !rping_send_message(r, &r->source, from->size))
+        !rping_send_message(r, &r->source, from->size, NDK_OP_FLAG_SILENT_SUCCESS))
         return false;
     r->pings++;
     r->bytes += 2 * (uint64_t)from->size;
