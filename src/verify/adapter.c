@@ -10,6 +10,7 @@
 #include "verify/objects_left.h"
 #include "verify/proxy.h"
 #include "verify/queue.h"
+#include "verify/source.h"
 #include "verify/stall.h"
 
 struct adapter {
@@ -34,6 +35,7 @@ static void adapter_on_lam_built(struct proxy *p, NTSTATUS status, void *lam)
 {
     if (!NT_SUCCESS(status))
         return;
+    source_set_unknown_writers();
     mapping_add(p, lam);
     logical_add(proxy_logical_pages(p), lam);
 }
@@ -42,6 +44,7 @@ static void adapter_on_lam_built(struct proxy *p, NTSTATUS status, void *lam)
 static NTSTATUS adapter_end_unseen_build(struct proxy *p, NTSTATUS status, void *lam)
 {
     if (status == STATUS_PENDING) {
+        source_set_unknown_writers();
         logical_set_incomplete(proxy_logical_pages(p));
         mapping_set_unseen();
     } else {

@@ -17,7 +17,7 @@ static ULONG verify_cq_get_results(NDK_CQ *pub, NDK_RESULT results[], ULONG coun
     uint64_t closed = queue_poll_begin(cq);
     ULONG got = ((NDK_CQ *)cq->p.real)->Dispatch->NdkGetCqResults(cq->p.real, results, count);
     for (ULONG i = 0; i < got; i++)
-        queue_translate_result(&results[i].QPContext, &results[i].RequestContext);
+        queue_translate_result(&results[i].QPContext, &results[i].RequestContext, results[i].Status, "NdkGetCqResults");
     queue_poll_end(cq, closed, got < count);
     return got;
 }
@@ -35,7 +35,8 @@ static ULONG verify_cq_get_results_ex(NDK_CQ *pub, NDK_RESULT_EX results[], ULON
     ULONG got = ((NDK_CQ *)cq->p.real)->Dispatch->NdkGetCqResultsEx(cq->p.real, results, count);
     tokens_process_results(results, got);
     for (ULONG i = 0; i < got; i++)
-        queue_translate_result(&results[i].QPContext, &results[i].RequestContext);
+        queue_translate_result(&results[i].QPContext, &results[i].RequestContext, results[i].Status,
+                               "NdkGetCqResultsEx");
     queue_poll_end(cq, closed, got < count);
     return got;
 }

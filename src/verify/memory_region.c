@@ -10,11 +10,13 @@
 #include "verify/mdl_chain.h"
 #include "verify/mdl_locked.h"
 #include "verify/region.h"
+#include "verify/source.h"
 
 /* ---- memory regions ---- */
 
 static void mr_clear_mdls(struct proxy *mr)
 {
+    source_end_region((struct region *)mr);
     proxy_lock_all();
     mr->mdl_count = 0;
     mr->memory.size = 0;
@@ -141,6 +143,10 @@ static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG f
     limits_check_registration(p, flags);
     mr_check_registration(p, mdl, length);
     mdl_check_locked(p, "NdkRegisterMr", mdl, length);
+    if (flags & NDK_MR_FLAG_ALLOW_REMOTE_WRITE & ~NDK_MR_FLAG_ALLOW_LOCAL_WRITE)
+        source_set_remote_write((struct region *)p);
+    if (!verify_on())
+        source_set_unknown_writers();
     now.watches = verify_on() && mr_set_mdls(p, mdl, length);
     later = malloc(sizeof *later);
     if (later)
@@ -331,6 +337,11 @@ static void mr_free(struct proxy *p)
     mr_unlock(p);
 }
 
+static void mr_end(struct proxy *p)
+{
+    source_end_region((struct region *)p);
+}
+
 static struct proxy *mr_create(struct proxy *parent, bool fast)
 {
     struct proxy *p;
@@ -342,6 +353,7 @@ static struct proxy *mr_create(struct proxy *parent, bool fast)
         tokens_unreserve(&((struct protection_domain *)parent)->tokens);
         return NULL;
     }
+    p->on_end = mr_end;
     p->on_free = mr_free;
     p->on_closing = region_on_closing;
     ((struct region *)p)->fast = fast;

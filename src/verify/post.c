@@ -27,6 +27,8 @@ void queue_begin_post(struct queue *q, int use, struct post *post)
         post_set_length(q, use, post);
     limits_check_post(q, use, post);
     inline_data_check(&q->p, post);
+    if (post->is_source && !(post->flags & NDK_OP_FLAG_INLINE))
+        source_set(&post->source, post->sgl, post->sges);
     posted_begin(&q->posted[use], post);
     post_check_slots(q, use, post);
     if (use == QUEUE_INITIATE)

@@ -150,7 +150,8 @@ static void record_fill(struct posted_record *record, const struct posted *poste
     record->place = posted->posts;
     record->posted_ms = posted_now_ms();
     record->flags = post->flags;
-    record->counted = record->done = false;
+    record->counted = record->done = record->reported = false;
+    record->source = post->source;
     record->length = post->length;
     record->sges = 0;
     if (post->pages)
@@ -299,6 +300,53 @@ bool posted_complete(struct posted *posted, void **context)
     return record != NULL;
 }
 
+/* Returns false if the request's buffers need no check. Requires the lock. */
+static bool posted_copy_record(const struct posted *posted, const struct posted_record *record,
+                               struct posted_copy *copy)
+{
+    if (posted->ended || record->done || record->reported)
+        return false;
+    *copy = (struct posted_copy){ .routine = record->routine, .by = record->by, .source = record->source };
+    for (ULONG i = 0; i < record->sges; i++) {
+        if (record->sge[i].Length == 0)
+            continue;
+        if (copy->sges < SOURCE_MAX_SGES && record->sge[i].MemoryRegionToken != posted->privileged)
+            copy->sge[copy->sges++] = record->sge[i];
+        else
+            copy->source.has_sum = false;
+    }
+    return true;
+}
+
+bool posted_copy_silent_before(struct posted *posted, void *context, struct posted_copy *copy)
+{
+    struct posted_record *record, *before = NULL;
+    bool copied = false;
+
+    spin_lock(&posted->lock);
+    record = posted_record_of(posted, context);
+    if (record && record->routine)
+        before = TAILQ_PREV(record, posted_list, list);
+    if (before && record_is_silent(before) && posted_copy_record(posted, before, copy)) {
+        posted_remove(posted, before);
+        copied = true;
+    }
+    spin_unlock(&posted->lock);
+    return copied;
+}
+
+bool posted_copy_completed(struct posted *posted, void *context, struct posted_copy *copy)
+{
+    const struct posted_record *record;
+    bool copied;
+
+    spin_lock(&posted->lock);
+    record = posted_record_of(posted, context);
+    copied = record && record->routine && posted_copy_record(posted, record, copy);
+    spin_unlock(&posted->lock);
+    return copied;
+}
+
 uint64_t posted_place(struct posted *posted, void *context)
 {
     const struct posted_record *record;
@@ -410,7 +458,7 @@ void posted_drop(struct posted *posted)
 
 bool posted_find(struct posted *posted, posted_match *match, void *context)
 {
-    const struct posted_record *record;
+    struct posted_record *record;
 
     spin_lock(&posted->lock);
     TAILQ_FOREACH (record, &posted->outstanding, list)
@@ -444,7 +492,7 @@ static bool use_set(struct verify_use *use, enum verify_rule rule, const struct 
 }
 
 /* A silent request needs its context only if it fails. */
-static bool record_find_use(void *context, const struct posted *posted, const struct posted_record *record)
+static bool record_find_use(void *context, const struct posted *posted, struct posted_record *record)
 {
     const struct use_search *s = context;
 
@@ -455,9 +503,11 @@ static bool record_find_use(void *context, const struct posted *posted, const st
         const NDK_SGE *sge = &record->sge[i];
 
         if (sge->Length && sge->MemoryRegionToken != posted->privileged &&
-            ranges_overlap((uintptr_t)sge->VirtualAddress, sge->Length, (uintptr_t)s->start, s->size))
+            ranges_overlap((uintptr_t)sge->VirtualAddress, sge->Length, (uintptr_t)s->start, s->size)) {
+            record->reported = true;
             return use_set(s->use, RULE_BUFFER_FREED, record, sge->VirtualAddress,
                            "buffer of a posted request that has not completed");
+        }
     }
     return false;
 }
@@ -486,7 +536,7 @@ struct logical_search {
     uint64_t at;
 };
 
-static bool record_find_logical(void *context, const struct posted *posted, const struct posted_record *record)
+static bool record_find_logical(void *context, const struct posted *posted, struct posted_record *record)
 {
     struct logical_search *s = context;
 

@@ -23,6 +23,7 @@
 #include <ndk/ndkpi.h>
 
 #include "base/spin.h"
+#include "verify/source.h"
 #include "verify/verify.h"
 
 struct posted_chunk;
@@ -38,6 +39,8 @@ struct posted_record {
     ULONG flags;                     /* NDK_OP_FLAG_ */
     bool counted;                    /* in posted->users */
     bool done;                       /* a silent request that has ended, but may still have a result */
+    bool reported;                   /* a buffer was reported as freed */
+    struct source source;            /* of a send or write */
     ULONG sges;                      /* the number of recorded SGEs */
     NDK_SGE sge[];                   /* with the privileged token, the SGE has a logical address */
 };
@@ -85,7 +88,9 @@ struct post {
     ULONG flags;
     const NDK_LOGICAL_ADDRESS *pages; /* of NdkFastRegister, which has no SGEs */
     ULONG page_count;
-    uint64_t length; /* of all SGEs, in bytes */
+    uint64_t length;      /* of all SGEs, in bytes */
+    bool is_source;       /* the request sends the SGEs' data */
+    struct source source; /* if is_source, and the request is not inline */
     /* Set by posted_begin. */
     void *passed;   /* the RequestContext for the provider */
     uint64_t place; /* 0: not recorded */
@@ -108,6 +113,22 @@ void posted_begin(struct posted *posted, struct post *post);
  * record, because no result will come. Returns `status`.
  */
 NTSTATUS posted_end(struct posted *posted, struct post *post, NTSTATUS status);
+/* A copy of a completed request: its first SGEs, and the members of its record that the checks of buffers use. */
+struct posted_copy {
+    const char *routine;
+    const void *by;
+    struct source source;
+    ULONG sges;
+    NDK_SGE sge[SOURCE_MAX_SGES]; /* without those that have the privileged token */
+};
+
+/*
+ * Copies the newest silent request before the one with this RequestContext of the provider, and frees its record.
+ * Returns false if there is none, or if its buffers need no check.
+ */
+bool posted_copy_silent_before(struct posted *posted, void *context, struct posted_copy *copy);
+/* Copies the request with this RequestContext. Returns false if it has no record, or if its buffers need no check. */
+bool posted_copy_completed(struct posted *posted, void *context, struct posted_copy *copy);
 /*
  * Replaces a record by the consumer's context and frees it, with the silent requests before it. Returns false if
  * *context is not a record of this queue.
@@ -139,7 +160,7 @@ uint64_t posted_now_ms(void);
  * Calls match for each outstanding request that is not done, in the order of the posts, until it returns true. Returns
  * whether it did. The lock is held meanwhile.
  */
-typedef bool posted_match(void *context, const struct posted *posted, const struct posted_record *record);
+typedef bool posted_match(void *context, const struct posted *posted, struct posted_record *record);
 bool posted_find(struct posted *posted, posted_match *match, void *context);
 
 /* Finds an outstanding request that uses memory in [start, start + size). Returns false if there is none. */

@@ -493,6 +493,18 @@ static struct proxy *proxy_find_region(const void *start, size_t size, struct ve
     return p;
 }
 
+bool proxy_set_memory_reported(const void *start, size_t size)
+{
+    struct proxy *p = NULL;
+    bool found = false;
+
+    spin_lock(&list_lock);
+    while ((p = proxy_next_watched(p)))
+        found = region_memory_set_reported(&p->memory, start, size) || found;
+    spin_unlock(&list_lock);
+    return found;
+}
+
 struct proxy *proxy_next_watched(struct proxy *p)
 {
     p = p ? TAILQ_NEXT(p, list) : TAILQ_FIRST(&open_list);
@@ -501,6 +513,7 @@ struct proxy *proxy_next_watched(struct proxy *p)
 
 bool verify_find_use(const void *start, size_t size, struct verify_use *use)
 {
+    struct verify_use of_region;
     struct proxy *p = NULL;
 
     if (pending_find_use(start, size, use))
@@ -510,6 +523,8 @@ bool verify_find_use(const void *start, size_t size, struct verify_use *use)
         ;
     if (!p) /* last, because the memory of a region contains buffers of requests */
         p = proxy_find_region(start, size, use);
+    else if (use->rule == &verify_rules[RULE_BUFFER_FREED])
+        (void)proxy_find_region(start, size, &of_region); /* that region's memory is reported with the buffer */
     if (p) {
         use->owner_type = proxy_type_name(p);
         use->owner = p;

@@ -171,6 +171,11 @@ struct proxy *proxy_next_watched(struct proxy *p);
 struct proxy *proxy_next_open(const struct proxy *p);
 /* Returns the open proxy at this address with a reference, or NULL if it is closed. */
 struct proxy *proxy_find_open(const void *pub);
+/*
+ * Marks the regions that contain this buffer, so that their memory is not reported as freed again. Returns false if no
+ * registered region contains it.
+ */
+bool proxy_set_memory_reported(const void *start, size_t size);
 /* Marks the region as watched. Must be called before MDLs are stored in the region. Requires the lock. */
 void proxy_watch(struct proxy *p);
 /* Copies at most `room` of the open objects. Returns how many objects are open. */

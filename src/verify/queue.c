@@ -2,6 +2,7 @@
 /* The code that completion queues, shared receive queues and queue pairs share: see queue.h. */
 #include <string.h>
 
+#include "verify/completed.h"
 #include "verify/queue.h"
 #include "verify/region.h"
 
@@ -109,11 +110,22 @@ uint64_t queue_poll_begin(struct queue *cq)
     return atomic_load(&closed_pairs);
 }
 
-void queue_translate_result(PVOID *qp_context, PVOID *request_context)
+/* Checks the buffers of a request that has succeeded. */
+static void queue_check_completed(struct queue *qp, void *context, const char *routine)
+{
+    completed_check(qp, &qp->posted[QUEUE_RECEIVE], context, routine);
+    completed_check(qp, &qp->posted[QUEUE_INITIATE], context, routine);
+    if (qp->srq)
+        completed_check(qp->srq, &qp->srq->posted[QUEUE_RECEIVE], context, routine);
+}
+
+void queue_translate_result(PVOID *qp_context, PVOID *request_context, NTSTATUS status, const char *routine)
 {
     struct queue *qp = *qp_context;
 
     *qp_context = qp->p.context;
+    if (NT_SUCCESS(status))
+        queue_check_completed(qp, *request_context, routine);
     if (!posted_complete(&qp->posted[QUEUE_RECEIVE], request_context)) {
         if (posted_complete(&qp->posted[QUEUE_INITIATE], request_context) || !qp->srq)
             return;

@@ -66,7 +66,8 @@ void queue_add_pair(struct queue *cq, struct queue *qp, int use);
  * than the consumer asked for.
  */
 uint64_t queue_poll_begin(struct queue *cq);
-void queue_translate_result(PVOID *qp_context, PVOID *request_context);
+/* `status` is the result's, `routine` the poll's name. */
+void queue_translate_result(PVOID *qp_context, PVOID *request_context, NTSTATUS status, const char *routine);
 void queue_poll_end(struct queue *cq, uint64_t closed, bool emptied);
 
 /* Called when the queue pair's connection has ended for good: none of its requests is outstanding any more. */

@@ -32,6 +32,7 @@ static NTSTATUS verify_qp_send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, U
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    post.is_source = true;
     tokens_check_post(called, "NdkSend", sgl, sges, flags, SGE_SOURCE);
     queue_begin_post(qp, QUEUE_INITIATE, &post);
     return queue_end_post(qp, QUEUE_INITIATE, &post, real->Dispatch->NdkSend(real, post.passed, sgl, sges, flags));
@@ -44,6 +45,7 @@ static NTSTATUS verify_qp_send_and_invalidate(NDK_QP *pub, PVOID context, CONST 
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    post.is_source = true;
     tokens_check_post(called, "NdkSendAndInvalidate", sgl, sges, flags, SGE_SOURCE);
     argument_check_version(called, "NdkSendAndInvalidate", ARGUMENT_NDKPI_1_2, "the entry");
     queue_begin_post(qp, QUEUE_INITIATE, &post);
@@ -82,6 +84,7 @@ static NTSTATUS verify_qp_write(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, 
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    post.is_source = true;
     tokens_check_write(called, sgl, sges, token, flags);
     queue_begin_post(qp, QUEUE_INITIATE, &post);
     return queue_end_post(qp, QUEUE_INITIATE, &post,

@@ -3,6 +3,7 @@
 #include "base/range.h"
 #include "verify/logical.h"
 #include "verify/region.h"
+#include "verify/source.h"
 
 enum { REMOTE_WRITE_ONLY = NDK_OP_FLAG_ALLOW_REMOTE_WRITE & ~NDK_OP_FLAG_ALLOW_LOCAL_WRITE };
 
@@ -332,13 +333,15 @@ static void bind_check(const struct bind *b)
     }
 }
 
-void region_begin_bind(const struct proxy *mr, struct proxy *mw, const void *address, SIZE_T length, ULONG flags)
+void region_begin_bind(struct proxy *mr, struct proxy *mw, const void *address, SIZE_T length, ULONG flags)
 {
     struct bind b = { .mr = mr, .mw = mw, .address = (uintptr_t)address, .length = length, .flags = flags };
     bool known;
 
     if (mw) /* before the post, because another thread may take its result and read the token before it returns */
         atomic_store(&((struct window *)mw)->was_bound, true);
+    if (mr && flags & REMOTE_WRITE_ONLY)
+        source_set_remote_write((struct region *)mr);
     if (!mr || !mw || !verify_on())
         return;
     region_lock((const struct region *)mr);

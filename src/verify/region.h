@@ -12,6 +12,10 @@ struct region {
     struct proxy p;
     bool fast;         /* created for fast registration */
     atomic_int asking; /* calls of region_ask in progress: the close waits for them */
+    /* For source.h: how others can write to the memory. */
+    atomic_bool has_remote_write; /* by a token of the region, or by a window */
+    /* All buffers of receives and reads lie between two addresses: the end, and the bitwise inverse of the start. */
+    _Atomic uintptr_t sinks_end, sinks_inverted_start;
     /* The lock of the protection domain's tokens guards the members below. */
     bool unsure;           /* a call's end was not seen, so nothing is known about the region */
     bool was_registered;   /* by NdkRegisterMr, at least once */
@@ -71,6 +75,6 @@ void region_end_fast_register(const struct fast_registration *f, const struct pr
 uint64_t region_begin_invalidate(struct proxy *mr_or_mw);
 void region_end_invalidate(struct proxy *mr_or_mw, const struct proxy *qp, uint64_t place, uint64_t number,
                            NTSTATUS status);
-void region_begin_bind(const struct proxy *mr, struct proxy *mw, const void *address, SIZE_T length, ULONG flags);
+void region_begin_bind(struct proxy *mr, struct proxy *mw, const void *address, SIZE_T length, ULONG flags);
 
 #endif

@@ -44,6 +44,16 @@ bool region_memory_find_use(struct region_memory *m, const void *start, size_t s
     return true;
 }
 
+bool region_memory_set_reported(struct region_memory *m, const void *start, size_t size)
+{
+    size_t offset = (size_t)((uintptr_t)start - (uintptr_t)m->start);
+
+    if (offset > m->size || size > m->size - offset || !m->size)
+        return false;
+    m->reported = true;
+    return true;
+}
+
 void region_memory_check(struct proxy *mr, const char *routine)
 {
     struct region_memory found;

@@ -28,6 +28,8 @@ struct region_memory {
 void region_memory_set(struct region_memory *m, const MDL *mdl, SIZE_T length, const struct stack *by);
 /* Returns true, and describes the use, if the memory overlaps [start, start + size). Requires the proxies' lock. */
 bool region_memory_find_use(struct region_memory *m, const void *start, size_t size, struct verify_use *use);
+/* Marks the memory as reported if it contains [start, start + size). Returns whether it does. Requires the lock. */
+bool region_memory_set_reported(struct region_memory *m, const void *start, size_t size);
 /* Reports memory that the host knows to be freed. Must be called before the registration ends. */
 void region_memory_check(struct proxy *mr, const char *routine);
 

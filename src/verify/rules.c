@@ -120,6 +120,12 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "This ensures the pages cannot be freed and reallocated while a device driver (or hardware) is "
                     "still using them.",
         .advice = "Deregister, invalidate or close the region, wait for the completion, then free the memory." },
+    [RULE_SOURCE_CHANGED] = { .name = "source-changed", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "The data of a send or write does not change between its post and its completion. Checked with the "
+                "option full.",
+        .page = "nc-ndkpi-ndk_fn_write",
+        .sentence = "An array of SGE structures (NDK_SGE) that represent the buffers holding the data to write.",
+        .advice = "Use the buffer again when NdkGetCqResults reports the request, or send it inline." },
     [RULE_INLINE_PAGED] = { .name = "inline-paged", .bug_check = IRQL_NOT_LESS_OR_EQUAL,
         .text = "Inline data is in memory that stays resident during the call: at DISPATCH_LEVEL not in paged pool.",
         .page = "ns-ndkpi-_ndk_sge",

@@ -25,6 +25,7 @@ enum verify_rule {
     RULE_MDL_FREED,                 /* MDL freed while a region is registered with it */
     RULE_BUFFER_FREED,              /* memory freed that a posted request uses: p1 memory, p2 buffer */
     RULE_REGION_FREED,              /* p1 memory, p2 what is in use, p3 region */
+    RULE_SOURCE_CHANGED,            /* p1 first buffer, p2 queue pair, p3 number of SGEs */
     RULE_INLINE_PAGED,              /* p1 buffer, p2 IRQL, p3 queue pair */
     RULE_CLOSE_DURING_CALL,         /* p1 object, p2 type, p3 ID of the thread inside */
     RULE_CLOSED_TWICE,              /* p1 object, p2 type */

@@ -9,6 +9,7 @@
 #include "verify/logical.h"
 #include "verify/queue.h"
 #include "verify/region.h"
+#include "verify/source.h"
 #include "verify/tokens.h"
 
 enum { FIRST_BUCKETS = 64, MAX_CHECKED_SGES = 256 };
@@ -259,6 +260,8 @@ static void tokens_check_sge(const struct token_table *t, const struct check *ch
     LIST_FOREACH (token, tokens_bucket(t, sge->MemoryRegionToken), link) {
         if (token->value != sge->MemoryRegionToken)
             continue;
+        if (check->use != SGE_SOURCE)
+            source_add_sink(token->region, sge);
         enum verify_rule rule = token_check(token, check, sge);
         if (rule == ACCEPTED) {
             v->rule = ACCEPTED;
@@ -267,6 +270,8 @@ static void tokens_check_sge(const struct token_table *t, const struct check *ch
         if (!v->region || rule != RULE_TOKEN_UNKNOWN)
             verdict_set(v, rule, token);
     }
+    if (!v->region && check->use != SGE_SOURCE)
+        source_set_unknown_writers();
 }
 
 /* Checks an SGE with the privileged token. */
@@ -367,6 +372,8 @@ void tokens_check_post(const struct proxy *queue, const char *routine, const NDK
     ULONG max = q->size[use == SGE_RECEIVE ? QUEUE_RECEIVE : QUEUE_INITIATE].sges, i;
     struct verdict v;
 
+    if (!verify_on() && use != SGE_SOURCE)
+        source_set_unknown_writers();
     /* The provider refuses a list that is too long. Such a list may have fewer elements than `sges`. */
     if (!verify_on() || !sgl || sges > max || flags & NDK_OP_FLAG_INLINE)
         return;

@@ -117,3 +117,69 @@ CASE(region_on_a_dead_stack, 0)
     kit_side_close(&side);
     CHECK_BREACHES("");
 }
+
+/* ---- buffers of requests ---- */
+
+static struct kit_pair pair;
+
+static void send_from(void *buffer, NDK_MR *mr)
+{
+    NDK_SGE sge = { .VirtualAddress = buffer,
+                    .Length = BYTES,
+                    .MemoryRegionToken = mr->Dispatch->NdkGetLocalTokenFromMr(mr) };
+
+    CHECK_STATUS(kit_post_receive(&pair.passive, 1, 0, BYTES), STATUS_SUCCESS);
+    CHECK_STATUS(pair.active.qp->Dispatch->NdkSend(pair.active.qp, NULL, &sge, 1, 0), STATUS_SUCCESS);
+    CHECK_STATUS(kit_result(&pair.passive).Status, STATUS_SUCCESS);
+}
+
+static void open_pair(void)
+{
+    breaches_begin();
+    kit_pair_open(&pair);
+    side = pair.active; /* for register_memory */
+}
+
+static void close_pair(NDK_MR *mr)
+{
+    CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
+    kit_pair_close(&pair);
+    CHECK_BREACHES("");
+}
+
+/* One report is enough for a buffer and the region around it. */
+CASE(buffer_freed, 0)
+{
+    char *memory = calloc(1, BYTES);
+    NDK_MR *mr;
+    MDL mdl;
+
+    open_pair();
+    mr = register_memory(memory, &mdl);
+    send_from(memory, mr);
+    free(memory);
+    CHECK_BREACHES("buffer-freed-in-use in free");
+    CHECK_STATUS(kit_result(&pair.active).Status, STATUS_SUCCESS);
+    close_pair(mr);
+}
+
+CASE(buffer_on_a_dead_stack, 0)
+{
+    NDK_MR *mr;
+    MDL mdl;
+
+    open_pair();
+    {
+        char memory[BYTES];
+
+        memset(memory, 0, sizeof memory);
+        mr = register_memory(memory, &mdl);
+        send_from(memory, mr);
+        CHECK_STATUS(kit_result(&pair.active).Status, STATUS_SUCCESS);
+        CHECK_BREACHES("");
+        send_from(memory, mr);
+    }
+    CHECK_STATUS(kit_result(&pair.active).Status, STATUS_SUCCESS);
+    CHECK_BREACHES("buffer-freed-in-use in NdkGetCqResultsEx");
+    close_pair(mr);
+}

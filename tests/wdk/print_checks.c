@@ -67,6 +67,8 @@ int main(void)
          "| an MDL freed while a region is registered with it | when it is freed | `mdl-freed-in-use` |\n"
          "| a logical address mapping released while a posted request uses it, one of its buffers or first "
          "runs of pages, whose result was not polled | at NdkReleaseLAM | `ndk-lam-released` |\n"
+         "| the data of a send or write changed between post and completion, with `--verify stop,full` | when the "
+         "result is taken | `source-changed` |\n"
          "| inline data in paged pool that no MDL has locked, at DISPATCH_LEVEL | at the post; the block is found by "
          "its start, or anywhere in special pool | `inline-paged` |\n"
          "| a context on the stack of a function that has returned | at the thread's next NDK call, or when the "
