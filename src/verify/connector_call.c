@@ -12,6 +12,7 @@
 #include "verify/address.h"
 #include "verify/buffer.h"
 #include "verify/connector_call.h"
+#include "verify/disconnect_check.h"
 #include "verify/queue.h"
 #include "verify/stall.h"
 
@@ -284,6 +285,26 @@ void connector_call_begin_async(struct connector_call *call, NDK_FN_REQUEST_COMP
         connector_set_phase((struct connector *)call->p, PHASE_UNKNOWN);
         proxy_unlock_all();
     }
+}
+
+/* ---- disconnects ---- */
+
+void connector_call_check_rest(const struct connector_call *call)
+{
+    const struct connector *c = (const struct connector *)call->p;
+    struct proxy *qp;
+
+    if (call->before != PHASE_ESTABLISHED || !verify_on())
+        return;
+    proxy_lock_all();
+    qp = c->qp;
+    if (qp)
+        proxy_ref(qp);
+    proxy_unlock_all();
+    if (!qp)
+        return;
+    disconnect_check((struct queue *)qp);
+    proxy_unref(qp);
 }
 
 /* ---- private data ---- */

@@ -223,6 +223,12 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "complete consumer A's NdDisconnect request only when [...] A graceful disconnect notification "
                     "is received from B (which leads to successful completion of consumer A's NdDisconnect)",
         .advice = "Call NdkDisconnect when the disconnect event comes, then close connector and queue pair." },
+    [RULE_DISCONNECT_OUTSTANDING] = { .name = "disconnect-outstanding", .kind = RULE_ADVICE,
+        .text = "NdkDisconnect is called after all initiator requests have completed, else it may not be graceful.",
+        .page = "networkdirect-disconnect-scheme",
+        .sentence = "A consumer should typically call NdDisconnect only after it gets completions for all work "
+                    "requests it posted to the initiator queue.",
+        .advice = "Poll the results of all initiator requests first. Posted receives may stay." },
     [RULE_QUEUE_DEPTH] = { .name = "queue-depth", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "The depth of a queue is within the limit that the adapter reports.",
         .page = "nc-ndkpi-ndk_fn_create_qp",

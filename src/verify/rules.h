@@ -40,6 +40,7 @@ enum verify_rule {
     RULE_REQUEST_UNANSWERED,        /* p1 connector, p2 listener, p3 age in ms */
     RULE_CONNECT_UNCOMPLETED,       /* p1 connector, p2 age in ms */
     RULE_DISCONNECT_IGNORED,        /* p1 connector, p2 age in ms */
+    RULE_DISCONNECT_OUTSTANDING,    /* p1 queue pair, p2 number of initiator requests */
     RULE_QUEUE_DEPTH,               /* p1 adapter, p2 depth, p3 limit */
     RULE_SGE_LIMIT,                 /* p1 queue pair, SRQ or adapter, p2 number, p3 limit */
     RULE_INLINE_LIMIT,              /* p1 queue pair or adapter, p2 bytes, p3 limit */
