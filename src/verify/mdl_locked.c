@@ -34,3 +34,17 @@ void mdl_check_locked(const struct proxy *p, const char *routine, const MDL *mdl
     if (unlocked)
         mdl_report_unlocked(p, routine, unlocked, mdl_flags(unlocked));
 }
+
+void mdl_check_pending(const struct proxy *p, const char *routine, const MDL *mdl)
+{
+    struct pending call;
+    const MDL *used;
+
+    if (!mdl || !verify_on() || !pending_find_mdl(mdl, &call, &used))
+        return;
+    proxy_set_report_object(p);
+    report_add_stack("the pending request was made by", &call.by);
+    report_breach(&verify_rules[RULE_MDL_USED_PENDING], routine, (uintptr_t)used, (uintptr_t)call.object.proxy, 0, 0,
+                  "MDL %p is used by %s of %s %p, which is pending", (const void *)used, call.routine, call.object.type,
+                  call.object.proxy);
+}

@@ -143,6 +143,7 @@ static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG f
     limits_check_registration(p, flags);
     mr_check_registration(p, mdl, length);
     mdl_check_locked(p, "NdkRegisterMr", mdl, length);
+    mdl_check_pending(p, "NdkRegisterMr", mdl);
     if (flags & NDK_MR_FLAG_ALLOW_REMOTE_WRITE & ~NDK_MR_FLAG_ALLOW_LOCAL_WRITE)
         source_set_remote_write((struct region *)p);
     if (!verify_on())
@@ -153,6 +154,7 @@ static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG f
         *later = now;
     c = later ? async_call_begin(p, "NdkRegisterMr", done, context, mr_on_registered_later) : NULL;
     async_call_set_subject(c, later);
+    async_call_set_mdls(c, mdl);
     status = real->Dispatch->NdkRegisterMr(real, mdl, length, flags, async_call_routine(c, done),
                                            async_call_context(c, context));
     if (c)

@@ -400,6 +400,11 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "An MDL or chain of MDLs that represent a virtually contiguous memory region from the starting "
                     "virtual address up to the number of bytes specified in the Length parameter.",
         .advice = "Register each contiguous part as a region of its own." },
+    [RULE_MDL_USED_PENDING] = { .name = "mdl-used-pending", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "An MDL chain is not used elsewhere while NdkRegisterMr or NdkBuildLAM with it is pending.",
+        .page = "nc-ndkpi-ndk_fn_register_mr",
+        .sentence = "The NDK consumer must not use the MDL chain while the registration request is pending.",
+        .advice = "Wait for the completion before you pass the chain to another call, change, unlock or free it." },
     [RULE_MR_LENGTH] = { .name = "mr-length", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A registration or mapping is not longer than its MDL chain.",
         .page = "nc-ndkpi-ndk_fn_register_mr",

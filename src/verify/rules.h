@@ -67,6 +67,7 @@ enum verify_rule {
     RULE_MR_UNREGISTERED,          /* p1 region */
     RULE_MDL_UNLOCKED,             /* p1 0xe, p2 MDL, p3 its flags */
     RULE_MDL_GAP,                  /* p1 MDL, p2 expected address, p3 address */
+    RULE_MDL_USED_PENDING,         /* p1 MDL, p2 object of the pending call */
     RULE_MR_LENGTH,                /* p1 MDL, p2 length, p3 bytes of the MDL chain */
     RULE_REGISTRATION_SIZE,        /* p1 region, p2 length, p3 limit */
     RULE_FAST_REGISTER_STATE,      /* p1 region */
