@@ -133,7 +133,8 @@ static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG f
     struct mr_registration now = { .memory = { .base = mdl_address(mdl),
                                                .length = length,
                                                .local_write = flags & NDK_MR_FLAG_ALLOW_LOCAL_WRITE,
-                                               .read_sink = flags & NDK_MR_FLAG_RDMA_READ_SINK } },
+                                               .read_sink = flags & NDK_MR_FLAG_RDMA_READ_SINK,
+                                               .read_only = verify_on() && mdl_is_read_only(mdl, length) } },
                            *later;
     struct async_call *c;
     NTSTATUS status;

@@ -394,6 +394,12 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "The NDK consumer must pass an MDL or chain of MDLs that represent virtually contiguous memory "
                     "region that is pinned in physical memory.",
         .advice = "Call MmProbeAndLockPages, or MmBuildMdlForNonPagedPool, for each MDL of the chain first." },
+    [RULE_MDL_READ_ONLY] = { .name = "mdl-read-only", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "Memory that a receive or a read fills is not locked for reading only.",
+        .page = "nf-wdm-mmprobeandlockpages",
+        .sentence = "IoReadAccess indicates that the driver can examine the contents of the buffer but cannot change "
+                    "the contents.",
+        .advice = "Pass IoWriteAccess or IoModifyAccess to MmProbeAndLockPages." },
     [RULE_MDL_GAP] = { .name = "mdl-gap", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "The MDLs of a chain describe one virtually contiguous range.",
         .page = "nc-ndkpi-ndk_fn_register_mr",

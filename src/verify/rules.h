@@ -66,6 +66,7 @@ enum verify_rule {
     RULE_MR_KIND,                  /* p1 region, p2 1 for a fast-register region */
     RULE_MR_UNREGISTERED,          /* p1 region */
     RULE_MDL_UNLOCKED,             /* p1 0xe, p2 MDL, p3 its flags */
+    RULE_MDL_READ_ONLY,            /* p1 queue pair or SRQ, p2 SGE, p3 token, p4 region */
     RULE_MDL_GAP,                  /* p1 MDL, p2 expected address, p3 address */
     RULE_MDL_USED_PENDING,         /* p1 MDL, p2 object of the pending call */
     RULE_MR_LENGTH,                /* p1 MDL, p2 length, p3 bytes of the MDL chain */
