@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "openndk/adapter.h"
 #include "verify/address.h"
 #include "verify/buffer.h"
 #include "verify/connector_call.h"
@@ -117,7 +118,7 @@ static void connector_call_check(const struct connector_call *call, bool refused
     }
     enum verify_rule rule = call->event == PHASE_GET_DATA ? RULE_CONNECTION_DATA_PHASE : RULE_CONNECTOR_PHASE;
     report_breach(&verify_rules[rule], call->routine, (uintptr_t)c, call->before, (uint32_t)status, 0,
-                  "%s (the provider returned 0x%08x)", phase_text(call->before), (unsigned)status);
+                  "%s (the provider returned %s)", phase_text(call->before), ondk_status_name(status));
 }
 
 NTSTATUS connector_call_end(struct connector_call *call, NTSTATUS status)

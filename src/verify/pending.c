@@ -46,6 +46,7 @@ void pending_begin(struct pending *p, const struct pending_object *object, const
     p->thread = p->stack_end ? verify_this_thread() : 0;
     p->reported = false;
     p->caller = verify_this_thread();
+    p->callback = callback_current();
     p->since_ns = owner_clock(NULL);
     p->stalled = false;
     p->mdl_count = 0;

@@ -34,7 +34,8 @@ struct pending {
     int thread;          /* ID of the calling thread if the context is on its stack, else 0 */
     uintptr_t stack_end; /* the end of that stack */
     bool reported;
-    int caller; /* ID of the calling thread */
+    int caller;           /* ID of the calling thread */
+    const char *callback; /* the callback that the call was made in, or NULL */
     uint64_t since_ns;
     bool stalled; /* pending_copy_stalled has copied the call */
     const struct _MDL *mdls[PENDING_MAX_MDLS];
