@@ -262,6 +262,7 @@ static bool ndkrun_is_clean(const struct options *o, struct summary *s)
 
     s->leaks = leaks;
     s->broken = broken;
+    ondk_verify_write_repeats();
     if (leaks)
         fprintf(out, "ndkrun: %u thing%s left\n", leaks, leaks == 1 ? " was" : "s were");
     if (broken)
