@@ -404,6 +404,12 @@ size_t iw_startup_rx_want(struct iw_startup *s, uint8_t **at)
     return s->in_need - s->in_len;
 }
 
+const uint8_t *iw_startup_rx_frame(const struct iw_startup *s, size_t *len)
+{
+    *len = s->in_len;
+    return s->frame;
+}
+
 enum iw_startup_event iw_startup_rx_done(struct iw_startup *s, size_t n)
 {
     if (n == 0)

@@ -85,6 +85,8 @@ void iw_startup_free(struct iw_startup *s);
  * the connection, because they are a protocol error.
  */
 size_t iw_startup_rx_want(struct iw_startup *s, uint8_t **at);
+/* Returns the part of the peer's frame that rx_done has been called for, and sets *len to its size. */
+const uint8_t *iw_startup_rx_frame(const struct iw_startup *s, size_t *len);
 enum iw_startup_event iw_startup_rx_done(struct iw_startup *s, size_t n);
 size_t iw_startup_tx_want(struct iw_startup *s, const uint8_t **at);
 enum iw_startup_event iw_startup_tx_done(struct iw_startup *s, size_t n);

@@ -3,7 +3,9 @@
  * All events, with their fields. The invariant: a number never changes its event, and a new field is added at the end
  * of its event's list. Readers know neither this file nor its version, because each trace file contains the schema.
  *
- * EVENT(number, name): the event's fields are TRACE_FIELDS_name, a list of F(kind, name). TRACE_KINDS lists the kinds.
+ * EVENT(number, name): the event's fields are TRACE_FIELDS_name. TRACE_KINDS lists the kinds of fields.
+ *   F(kind, name)          a field
+ *   N(kind, name, names)   a field whose values have names: one of TRACE_NAMES
  */
 #ifndef TRACE_EVENTS_H
 #define TRACE_EVENTS_H
@@ -24,7 +26,21 @@
     K(ns, uint64_t)     /* a duration */                                                                               \
     K(status, uint32_t) /* an NTSTATUS */                                                                              \
     K(addr, struct trace_addr)                                                                                         \
-    K(text16, struct trace_text16)
+    K(text16, struct trace_text16)                                                                                     \
+    K(bytes, uint16_t) /* the number of bytes behind the fields; only the last field may have this kind */
+
+/* A layer that has the names of a list registers them with trace_set_names. */
+#define TRACE_NAMES(N)                                                                                                 \
+    N(role)                                                                                                            \
+    N(state)                                                                                                           \
+    N(event)                                                                                                           \
+    N(reason)                                                                                                          \
+    N(phase)                                                                                                           \
+    N(outcome)                                                                                                         \
+    N(terminate)                                                                                                       \
+    N(mpa_frame)                                                                                                       \
+    N(ready_forms)                                                                                                     \
+    N(direction)
 
 struct trace_addr {
     uint8_t family; /* 4 or 6; 0: no address */
@@ -42,12 +58,72 @@ struct trace_text16 {
 #define TRACE_EVENTS(EVENT)                                                                                            \
     EVENT(1, thread)                                                                                                   \
     EVENT(2, adapter)                                                                                                  \
-    EVENT(3, adapter_close)
+    EVENT(3, adapter_close)                                                                                            \
+    EVENT(10, listening)                                                                                               \
+    EVENT(11, refused)                                                                                                 \
+    EVENT(12, connection)                                                                                              \
+    EVENT(13, connector)                                                                                               \
+    EVENT(14, state)                                                                                                   \
+    EVENT(15, outcome)                                                                                                 \
+    EVENT(16, mpa_sent)                                                                                                \
+    EVENT(17, mpa_received)                                                                                            \
+    EVENT(18, stream)                                                                                                  \
+    EVENT(19, terminate)                                                                                               \
+    EVENT(20, limit)                                                                                                   \
+    EVENT(21, limit_expired)                                                                                           \
+    EVENT(22, stall_limit)                                                                                             \
+    EVENT(23, stall_expired)                                                                                           \
+    EVENT(24, nudge)                                                                                                   \
+    EVENT(25, blocked)                                                                                                 \
+    EVENT(26, unblocked)
 
 /* The thread of the events that follow in the segment. */
-#define TRACE_FIELDS_thread(F) F(u32, thread) F(text16, name)
-#define TRACE_FIELDS_adapter(F) F(ptr, object) F(u32, interface) F(text16, name) F(u16, major) F(u16, minor)
-#define TRACE_FIELDS_adapter_close(F) F(ptr, object)
+#define TRACE_FIELDS_thread(F, N) F(u32, thread) F(text16, name)
+#define TRACE_FIELDS_adapter(F, N) F(ptr, object) F(u32, interface) F(text16, name) F(u16, major) F(u16, minor)
+#define TRACE_FIELDS_adapter_close(F, N) F(ptr, object)
+/* NdkListen has ended. The object is the listener. */
+#define TRACE_FIELDS_listening(F, N) F(ptr, object) F(u32, interface) F(addr, local) N(u16, why, reason)
+/* A peer that got no connection. */
+#define TRACE_FIELDS_refused(F, N) F(addr, local) F(addr, remote) N(u16, why, reason)
+/* A connection begins: NdkConnect, or a peer was accepted. The object is the connector, 0 if there is none yet. */
+#define TRACE_FIELDS_connection(F, N) N(u8, role, role) F(ptr, object) F(u32, interface) F(addr, local) F(addr, remote)
+/* The consumer gets a connector for the peer's request. */
+#define TRACE_FIELDS_connector(F, N) F(ptr, object)
+/* A step of the connection's state machine (docs/states.md). */
+#define TRACE_FIELDS_state(F, N) N(u8, from, state) N(u8, event, event) N(u8, to, state) N(u16, why, reason)
+/* The connection was established, has ended or has failed. */
+#define TRACE_FIELDS_outcome(F, N)                                                                                     \
+    N(u8, outcome, outcome) N(u8, phase, phase) N(u16, why, reason) N(u32, terminate, terminate)
+/* A start-up frame. `data_size` is the size of the private data; `bytes` is the whole frame. */
+#define TRACE_FIELDS_mpa(F, N)                                                                                         \
+    N(u8, frame, mpa_frame)                                                                                            \
+    F(u8, revision)                                                                                                    \
+    F(u8, crc)                                                                                                         \
+    F(u8, markers)                                                                                                     \
+    F(u8, enhanced)                                                                                                    \
+    F(u16, ird)                                                                                                        \
+    F(u16, ord)                                                                                                        \
+    N(u8, ready, ready_forms)                                                                                          \
+    F(u16, data_size)                                                                                                  \
+    F(bytes, bytes)
+#define TRACE_FIELDS_mpa_sent(F, N) TRACE_FIELDS_mpa(F, N)
+#define TRACE_FIELDS_mpa_received(F, N) TRACE_FIELDS_mpa(F, N)
+/* FPDUs may follow: what the two sides have agreed on. */
+#define TRACE_FIELDS_stream(F, N)                                                                                      \
+    F(u8, revision) F(u8, crc) F(u16, ird) F(u16, ord) N(u8, ready, ready_forms) F(u32, max_segment)
+#define TRACE_FIELDS_terminate(F, N)                                                                                   \
+    N(u8, direction, direction) F(u8, layer) F(u8, type) F(x8, code) N(u32, name, terminate)
+/* A time limit of a state. */
+#define TRACE_FIELDS_limit(F, N) N(u8, state, state) F(u32, ms)
+#define TRACE_FIELDS_limit_expired(F, N) N(u8, state, state) N(u16, why, reason)
+/* The peer has begun an FPDU or a message. */
+#define TRACE_FIELDS_stall_limit(F, N) F(u32, ms)
+#define TRACE_FIELDS_stall_expired(F, N) N(u16, why, reason)
+/* A zero-length write, because the peer is silent. */
+#define TRACE_FIELDS_nudge(F, N) F(u8, nudges_left)
+/* TCP accepted `sent` of `wanted` bytes, and later has room again. */
+#define TRACE_FIELDS_blocked(F, N) F(u32, wanted) F(u32, sent)
+#define TRACE_FIELDS_unblocked(F, N) N(u8, state, state)
 
 #define TRACE_DEFINE_KIND(kind, type) typedef type trace_kind_##kind;
 TRACE_KINDS(TRACE_DEFINE_KIND)
@@ -57,13 +133,19 @@ TRACE_KINDS(TRACE_DEFINE_KIND)
 enum { TRACE_EVENTS(TRACE_DEFINE_TYPE) };
 #undef TRACE_DEFINE_TYPE
 
+#define TRACE_DEFINE_NAMES(name) TRACE_NAMES_##name,
+enum trace_names { TRACE_NAMES(TRACE_DEFINE_NAMES) TRACE_NAMES_COUNT };
+#undef TRACE_DEFINE_NAMES
+
 #define TRACE_DEFINE_FIELD(kind, name) trace_kind_##kind name;
+#define TRACE_DEFINE_NAMED(kind, name, names) trace_kind_##kind name;
 #define TRACE_DEFINE_EVENT(number, name)                                                                               \
     struct trace_fields_##name {                                                                                       \
-        TRACE_FIELDS_##name(TRACE_DEFINE_FIELD)                                                                        \
+        TRACE_FIELDS_##name(TRACE_DEFINE_FIELD, TRACE_DEFINE_NAMED)                                                    \
     } __attribute__((packed));
 TRACE_EVENTS(TRACE_DEFINE_EVENT)
 #undef TRACE_DEFINE_EVENT
 #undef TRACE_DEFINE_FIELD
+#undef TRACE_DEFINE_NAMED
 
 #endif

@@ -5,10 +5,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "trace/events.h"
+#include "trace/trace.h"
 
 struct schema_field {
-    const char *kind, *name;
+    const char *kind, *name, *names; /* names: NULL if the values have none */
 };
 
 struct schema_event {
@@ -18,15 +18,25 @@ struct schema_event {
     size_t n_fields;
 };
 
-#define SCHEMA_FIELD(kind, name) { #kind, #name },
+#define SCHEMA_FIELD(kind, name) { #kind, #name, NULL },
+#define SCHEMA_NAMED(kind, name, names) { #kind, #name, #names },
 #define SCHEMA_FIELDS(number, name)                                                                                    \
-    static const struct schema_field name##_fields[] = { TRACE_FIELDS_##name(SCHEMA_FIELD) };
+    static const struct schema_field name##_fields[] = { TRACE_FIELDS_##name(SCHEMA_FIELD, SCHEMA_NAMED) };
+#define SCHEMA_NAMES(name) #name,
 #define SCHEMA_EVENT(number, name) { number, #name, name##_fields, sizeof name##_fields / sizeof name##_fields[0] },
 
 /* clang-format off */
 TRACE_EVENTS(SCHEMA_FIELDS)
 static const struct schema_event schema_events[] = { TRACE_EVENTS(SCHEMA_EVENT) };
+static const char *const schema_lists[TRACE_NAMES_COUNT] = { TRACE_NAMES(SCHEMA_NAMES) };
 /* clang-format on */
+
+static trace_next_name schema_next_names[TRACE_NAMES_COUNT];
+
+void trace_set_names(enum trace_names list, trace_next_name next)
+{
+    schema_next_names[list] = next;
+}
 
 struct schema_text {
     char *text;
@@ -49,7 +59,30 @@ static void schema_add_event(struct schema_text *t, const struct schema_event *e
 {
     schema_add(t, "event %u %s", e->number, e->name);
     for (size_t i = 0; i < e->n_fields; i++)
-        schema_add(t, " %s:%s", e->fields[i].name, e->fields[i].kind);
+        schema_add(t, " %s:%s%s%s", e->fields[i].name, e->fields[i].kind, e->fields[i].names ? ":" : "",
+                   e->fields[i].names ? e->fields[i].names : "");
+    schema_add(t, "\n");
+}
+
+/* Adds a name. A space in it becomes a hyphen, because spaces separate the words of a line. */
+static void schema_add_name(struct schema_text *t, unsigned value, const char *name)
+{
+    schema_add(t, " %u=", value);
+    for (; *name; name++)
+        schema_add(t, "%c", *name == ' ' ? '-' : *name);
+}
+
+static void schema_add_names(struct schema_text *t, enum trace_names list)
+{
+    trace_next_name next = schema_next_names[list];
+    const char *name;
+    unsigned value;
+
+    if (!next)
+        return;
+    schema_add(t, "names %s", schema_lists[list]);
+    for (unsigned i = 0; (name = next(i, &value)) != NULL; i++)
+        schema_add_name(t, value, name);
     schema_add(t, "\n");
 }
 
@@ -57,6 +90,8 @@ size_t schema_print(char *text, size_t room)
 {
     struct schema_text t = { text, room, 0 };
 
+    for (unsigned i = 0; i < TRACE_NAMES_COUNT; i++)
+        schema_add_names(&t, (enum trace_names)i);
     for (size_t i = 0; i < sizeof schema_events / sizeof schema_events[0]; i++)
         schema_add_event(&t, &schema_events[i]);
     return t.used;

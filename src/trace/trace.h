@@ -41,6 +41,14 @@ void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size);
 /* Fills a field of the kind text16. */
 struct trace_text16 trace_text16(const char *text);
 
+/*
+ * Returns the name with this index, which counts from 0, and sets *value to the value that has the name. Returns NULL
+ * after the last name.
+ */
+typedef const char *(*trace_next_name)(unsigned index, unsigned *value);
+/* Registers the names of a list. To be called by a constructor, so that the schema of each trace has the names. */
+void trace_set_names(enum trace_names list, trace_next_name next);
+
 enum { TRACE_MAX_PROBLEM = 4500 };
 /*
  * Begins to record if ONDK_TRACE asks for it and this process does not record yet. Returns false if that fails, and

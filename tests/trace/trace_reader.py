@@ -7,7 +7,7 @@ import struct
 HEADER = struct.Struct("<8s8IQQQ64s64s32s")
 HEADER_NAMES = ("magic", "byte_order", "version", "header_size", "segment_size", "segment_count", "schema_offset",
                 "schema_size", "pid", "realtime_ns", "monotonic_ns", "lost", "program", "host", "library")
-SIZES = {"u8": 1, "x8": 1, "u16": 2, "x16": 2, "u32": 4, "x32": 4, "status": 4, "u64": 8, "x64": 8, "ptr": 8, "ns": 8,
+SIZES = {"bytes": 2, "u8": 1, "x8": 1, "u16": 2, "x16": 2, "u32": 4, "x32": 4, "status": 4, "u64": 8, "x64": 8, "ptr": 8, "ns": 8,
          "addr": 24, "text16": 16}
 
 
@@ -36,12 +36,16 @@ def text_of(data):
 
 
 def parse_schema(text):
-    """Returns {number: (name, [(field, kind)])}."""
-    events = {}
+    """Returns {number: (name, [(field, kind, {value: name})])}."""
+    events, names = {}, {}
     for line in text.splitlines():
         words = line.split(" ")
-        if words[0] == "event":
-            events[int(words[1])] = (words[2], [tuple(w.split(":")) for w in words[3:]])
+        if words[0] == "names":
+            pairs = [word.split("=") for word in words[2:]]
+            names[words[1]] = {int(value): name for value, name in pairs}
+        elif words[0] == "event":
+            fields = [(word.split(":") + [""])[:3] for word in words[3:]]
+            events[int(words[1])] = (words[2], [(name, kind, names.get(of, {})) for name, kind, of in fields])
     return events
 
 
@@ -58,12 +62,15 @@ def parse_field(kind, data):
 
 def parse_fields(fields, data):
     values, at = {}, 0
-    for name, kind in fields:
+    for name, kind, names in fields:
         size = SIZES.get(kind)
         if size is None or at + size > len(data):
             break  # a newer kind, or a file of an older version without this field
-        values[name] = parse_field(kind, data[at:at + size])
+        value = parse_field(kind, data[at:at + size])
         at += size
+        if kind == "bytes":
+            value = data[at:at + value]
+        values[name] = names.get(value, value) if names else value
     return values
 
 

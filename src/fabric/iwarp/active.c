@@ -4,6 +4,7 @@
  * happened, and do not change the connection's state.
  */
 #include "fabric/iwarp/conn_phase.h"
+#include "fabric/iwarp/conn_trace.h"
 #include "fabric/iwarp/endpoint.h"
 #include "fabric/iwarp/reason.h"
 
@@ -62,6 +63,8 @@ static enum fabric_reason active_open_tcp(struct fabric_conn *c)
     error = net->connect(c->fabric->net, s, c->reservation, &c->remote, &request, &sent, &c->socket);
     if (error)
         return iwarp_reason_connect(error);
+    if (sent)
+        conn_trace_frame(c, true, at, request.iov_len);
     (void)iw_startup_tx_done(c->startup, sent);
     conn_socket_opened(c);
     conn_ref(c);
@@ -78,6 +81,7 @@ struct conn_outcome active_connect(struct fabric_conn *c)
     if (c->state == CONN_IDLE) {
         c->remote = c->connect_remote;
         why = active_reserve_address(c);
+        conn_trace_begin(c);
         if (why == FABRIC_OK)
             why = active_create_startup(c);
         if (why == FABRIC_OK)

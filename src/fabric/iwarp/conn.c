@@ -34,6 +34,7 @@
  * shard meanwhile, it runs there and queues itself on the new shard.
  */
 #include "fabric/iwarp/conn_phase.h"
+#include "fabric/iwarp/conn_trace.h"
 #include "fabric/iwarp/endpoint.h"
 #include "fabric/iwarp/listener.h"
 #include "fabric/iwarp/reason.h"
@@ -126,6 +127,7 @@ static void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_
         return;
     if (c->streams && why != FABRIC_OK && (event == CONN_LOST || event == CONN_FAULT || event == CONN_NOTICE))
         why = iwarp_qp_first_cause(c->qp, why);
+    conn_trace_step(c, event, cell->next, why);
     conn_set_state(c, cell->next, why);
     report_step(c, from, event, why);
     conn_effects(c, cell->effects, why);
@@ -191,6 +193,8 @@ static void conn_on_socket(struct net_socket *socket, unsigned events)
     if (events & NET_READ)
         c->readable = true;
     if (events & NET_WRITE) {
+        if (c->blocked)
+            TRACE(unblocked, c->number, .state = (uint8_t)c->state);
         c->blocked = false;
         stream_resize(c);
     }
@@ -211,6 +215,7 @@ static void conn_on_limit(struct shard_timer *timer)
         c->readable = true; /* so that linger_hang_up reads all input before the socket is closed */
         linger_hang_up(c);
     }
+    TRACE(limit_expired, c->number, .state = (uint8_t)c->state, .why = (uint16_t)limit_reason(c));
     conn_step(c, CONN_LOST, limit_reason(c));
     conn_unref(c);
 }
@@ -243,8 +248,10 @@ static void conn_on_stall(struct shard_timer *timer)
     conn_ref(c);
     conn_read_pending(c);
     why = liveness_check(c, &since);
-    if (why != FABRIC_OK)
+    if (why != FABRIC_OK) {
+        TRACE(stall_expired, c->number, .why = (uint16_t)why);
         conn_step(c, CONN_LOST, why);
+    }
     liveness_received(c);
     conn_unref(c);
 }
@@ -253,6 +260,8 @@ static void conn_on_stall(struct shard_timer *timer)
 
 void conn_adopted(struct fabric_conn *c)
 {
+    conn_set_number(c);
+    conn_trace_begin(c);
     conn_socket_opened(c);
     c->readable = true;
     limit_start(c);
@@ -474,6 +483,7 @@ int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events,
 
     if (!c)
         return ENOMEM;
+    conn_set_number(c);
     c->active = true;
     c->events = events;
     c->owner = owner;

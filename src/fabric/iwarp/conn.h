@@ -61,6 +61,7 @@ enum conn_signal {
 
 struct fabric_conn {
     struct iwarp_fabric *fabric;
+    uint32_t number;  /* unique in the process, for the trace */
     atomic_uint refs; /* conn_object.c lists what has a reference */
     struct spin lock; /* guards ops, their arguments, scheduled, posted_to; held while home or state is written */
     unsigned ops;
@@ -160,8 +161,9 @@ const struct iw_qp_events *stream_events(void);
 
 /* conn_object.c */
 struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
-void conn_ref(struct fabric_conn *c);   /* any thread */
-void conn_unref(struct fabric_conn *c); /* any thread, but only the owner may release the last reference */
+void conn_set_number(struct fabric_conn *c); /* to be called when c belongs to a connector or has a peer */
+void conn_ref(struct fabric_conn *c);        /* any thread */
+void conn_unref(struct fabric_conn *c);      /* any thread, but only the owner may release the last reference */
 /* conn_socket_opened adds c to its home shard's list of connections with a socket. conn_socket_closed removes c. */
 void conn_socket_opened(struct fabric_conn *c);
 void conn_socket_closed(struct fabric_conn *c);

@@ -5,6 +5,7 @@
  * conn_state_has_limit returns true.
  */
 #include "fabric/iwarp/conn_phase.h"
+#include "trace/trace.h"
 
 enum {
     FIRST_CHECK_DIVISOR = 16, /* a disconnect's progress is first measured after a sixteenth of its limit */
@@ -77,6 +78,7 @@ static bool limit_is_disconnect(const struct fabric_conn *c)
 
 static void limit_set_timer(struct fabric_conn *c, uint32_t ms)
 {
+    TRACE(limit, c->number, .state = (uint8_t)c->state, .ms = ms);
     shard_timer_set(c->home->shard, &c->timer, shard_now(c->home->shard) + ms * UINT64_C(1000000));
 }
 

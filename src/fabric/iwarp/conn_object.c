@@ -31,6 +31,13 @@ struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home,
     return c;
 }
 
+void conn_set_number(struct fabric_conn *c)
+{
+    static _Atomic uint32_t last;
+
+    c->number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
 void conn_ref(struct fabric_conn *c)
 {
     atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);

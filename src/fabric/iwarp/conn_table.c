@@ -267,7 +267,7 @@ const char *conn_state_name(enum conn_state s)
     return s < CONN_STATES ? state_names[s] : "?";
 }
 
-static const char *conn_event_name(enum conn_event e)
+const char *conn_event_name(enum conn_event e)
 {
     return e < CONN_EVENTS ? event_names[e] : "?";
 }

@@ -96,6 +96,7 @@ struct conn_cell {
 
 const struct conn_cell *conn_table_cell(enum conn_state state, enum conn_event event);
 const char *conn_state_name(enum conn_state s);
+const char *conn_event_name(enum conn_event e);
 
 bool conn_state_has_socket(enum conn_state s);
 /*

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fabric/iwarp/conn_phase.h"
+#include "fabric/iwarp/conn_trace.h"
 #include "fabric/iwarp/reason.h"
 
 struct conn_outcome handshake_send(struct fabric_conn *c, enum iw_startup_event *event)
@@ -23,8 +24,10 @@ struct conn_outcome handshake_send(struct fabric_conn *c, enum iw_startup_event 
             c->blocked = true;
         if (n < 0 && n != -EAGAIN)
             return (struct conn_outcome){ CONN_LOST, iwarp_reason_stream((int)-n) };
-        if (n > 0)
+        if (n > 0) {
+            conn_trace_frame(c, true, at, iov.iov_len);
             *event = iw_startup_tx_done(c->startup, (size_t)n);
+        }
     }
     return conn_nothing;
 }
@@ -64,7 +67,8 @@ static ssize_t handshake_read(struct fabric_conn *c, uint8_t *at, size_t want)
 
 struct conn_outcome handshake_receive(struct fabric_conn *c, enum iw_startup_event *event)
 {
-    size_t want;
+    const uint8_t *frame;
+    size_t want, received;
     uint8_t *at;
     ssize_t n;
 
@@ -75,6 +79,8 @@ struct conn_outcome handshake_receive(struct fabric_conn *c, enum iw_startup_eve
             return conn_nothing;
         if (n <= 0)
             return (struct conn_outcome){ CONN_LOST, n == 0 ? FABRIC_PEER_GAVE_UP : iwarp_reason_stream((int)-n) };
+        frame = iw_startup_rx_frame(c->startup, &received);
+        conn_trace_frame(c, false, frame, received + (size_t)n);
         *event = iw_startup_rx_done(c->startup, (size_t)n);
     }
     return conn_nothing;

@@ -6,10 +6,18 @@
  * times. The transport then reports the remaining input again.
  */
 #include "fabric/iwarp/conn_phase.h"
+#include "fabric/iwarp/conn_trace.h"
 
 #include <errno.h>
 
 enum { MAX_READS = 16 }; /* in one turn */
+
+/* Handles that `sent` bytes of a start-up frame, from `at` on, were sent. */
+static void linger_frame_sent(struct fabric_conn *c, const uint8_t *at, size_t sent)
+{
+    conn_trace_frame(c, true, at, iw_startup_tx_want(c->startup, &at));
+    (void)iw_startup_tx_done(c->startup, sent);
+}
 
 /* Returns true if everything has been sent. Sets *broken if the socket failed. */
 static bool linger_send(struct fabric_conn *c, bool *broken)
@@ -37,7 +45,7 @@ static bool linger_send(struct fabric_conn *c, bool *broken)
         if (c->streams)
             iw_qp_tx_done(c->qp->iw, c->home->scratch, sent > 0 ? (size_t)sent : 0);
         else if (sent > 0)
-            (void)iw_startup_tx_done(c->startup, (size_t)sent);
+            linger_frame_sent(c, at, (size_t)sent);
         if (*broken)
             return false;
     }

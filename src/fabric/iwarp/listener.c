@@ -13,6 +13,7 @@
  * listener. The connections and the other shard use the listener's shard, which may be freed after `closed`.
  */
 #include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/conn_trace.h"
 #include "fabric/iwarp/listener.h"
 #include "fabric/iwarp/reason.h"
 #include "fabric/iwarp/report.h"
@@ -315,6 +316,7 @@ static void listener_listen_now(struct fabric_listener *l)
     spin_unlock(&l->lock);
     if (!l->listening)
         why = listener_start(l, &local);
+    conn_trace_listening(l, &local, why);
     l->events->listening(l->owner, why, &local);
 }
 

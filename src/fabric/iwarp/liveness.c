@@ -14,6 +14,8 @@
 
 #include <stddef.h>
 
+#include "trace/trace.h"
+
 enum {
     MIN_SHARED_PROGRESS = 4 * 1024, /* bytes; less than IWARP_MIN_PROGRESS, because srq_stall_ms is a short time */
 };
@@ -22,6 +24,7 @@ static void liveness_arm(struct fabric_conn *c)
 {
     struct shard *s = c->home->shard;
 
+    TRACE(stall_limit, c->number, .ms = c->fabric->config.stall_ms);
     iw_qp_rx_mark(c->qp->iw, &c->mark);
     shard_timer_set(s, &c->stall, shard_now(s) + c->fabric->config.stall_ms * UINT64_C(1000000));
 }

@@ -8,6 +8,7 @@
 #include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/listener.h"
 #include "fabric/iwarp/reason.h"
+#include "trace/trace.h"
 
 static struct conn_outcome passive_admit(struct fabric_conn *c)
 {
@@ -76,6 +77,7 @@ void passive_report_request(struct fabric_conn *c)
     peer.private_data = iw_startup_private(c->startup, &peer.private_len);
     conn_ref(c); /* the handle's reference */
     c->owner = l->events->request(l->owner, c, &peer);
+    TRACE(connector, c->number, .object = (uintptr_t)c->owner);
     if (c->owner)
         listener_finished(l, c); /* if the request was refused, c stays in the listener's list until c ends */
 }

@@ -4,6 +4,7 @@
  * connection, is reported exactly once. The report belongs to the step after which the connection can no longer be
  * established or used. Sending a last Terminate or reject after that step is not reported.
  */
+#include "fabric/iwarp/conn_trace.h"
 #include "fabric/iwarp/report.h"
 
 static const enum fabric_phase report_phases[CONN_STATES] = {
@@ -77,6 +78,8 @@ void report_step(struct fabric_conn *c, enum conn_state from, enum conn_event ev
     } else {
         return;
     }
+    TRACE(outcome, c->number, .outcome = (uint8_t)report.outcome, .phase = (uint8_t)report.phase,
+          .why = (uint16_t)report.why, .terminate = report.terminate);
     report_send(c->fabric, &report);
 }
 
@@ -92,5 +95,6 @@ void report_refused(struct iwarp_fabric *f, const struct addr *local, const stru
 
     if (remote)
         report.remote = *remote;
+    conn_trace_refused(local, remote, why);
     report_send(f, &report);
 }

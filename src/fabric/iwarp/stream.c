@@ -7,6 +7,7 @@
  * remains, the queue pair's task `transmit` is posted again (doorbell_defer_to_poll).
  */
 #include "fabric/iwarp/conn_phase.h"
+#include "fabric/iwarp/conn_trace.h"
 #include "fabric/iwarp/qp.h"
 #include "fabric/iwarp/reason.h"
 
@@ -75,8 +76,10 @@ static void stream_on_ended(struct iw_qp *iw, enum iw_end why, enum wire_error e
 {
     struct fabric_conn *c = stream_conn(iw);
 
-    if (error != WIRE_OK)
+    if (error != WIRE_OK) {
         c->terminate = (uint16_t)error;
+        conn_trace_terminate(c, why != IW_END_PEER_TERMINATE, c->terminate);
+    }
     iwarp_qp_set_reason(c->qp, iwarp_qp_first_cause(c->qp, iwarp_reason_end(why)), c->terminate);
     c->signals |= SIGNAL_ENDED;
     c->end = why;
@@ -188,6 +191,8 @@ void stream_start(struct fabric_conn *c)
     c->sent_all = false;
     c->terminate = FABRIC_NO_TERMINATE;
     iwarp_qp_set_reason(c->qp, FABRIC_OK, FABRIC_NO_TERMINATE);
+    TRACE(stream, c->number, .revision = c->result.revision, .crc = s.crc, .ird = s.ird, .ord = s.ord,
+          .ready = (uint8_t)c->result.rtr, .max_segment = (uint32_t)s.max_segment);
     iw_qp_start(c->qp->iw, &s);
     iw_qp_counters(c->qp->iw, &c->counted);
     c->at_start = c->counted;
@@ -206,6 +211,7 @@ void stream_terminate(struct fabric_conn *c, enum wire_error error)
     uint8_t fpdu[IW_TERMINATE_FPDU];
     struct iovec iov = { fpdu, iw_terminate_frame(c->result.crc, error, fpdu) };
 
+    conn_trace_terminate(c, true, (uint16_t)error);
     (void)c->fabric->net->ops->send(&c->socket, &iov, 1);
 }
 
@@ -393,6 +399,8 @@ static bool stream_handle_write(struct fabric_conn *c, ssize_t sent, size_t want
         return !c->sent_all && c->signals == 0;
     }
     c->blocked = sent >= 0 || sent == -EAGAIN;
+    if (c->blocked)
+        TRACE(blocked, c->number, .wanted = (uint32_t)wanted, .sent = sent > 0 ? (uint32_t)sent : 0);
     if (!c->blocked && c->signals == 0)
         *out = (struct conn_outcome){ CONN_LOST, iwarp_reason_stream((int)-sent) };
     return false;
@@ -423,6 +431,7 @@ bool stream_is_silent(const struct fabric_conn *c)
 void stream_nudge(struct fabric_conn *c)
 {
     c->nudges_left--;
+    TRACE(nudge, c->number, .nudges_left = (uint8_t)c->nudges_left);
     if (c->sent_all && iw_qp_tx_is_clean(c->qp->iw)) {
         iw_qp_send_rtr(c->qp->iw, MPA_RTR_WRITE);
         c->sent_all = false;

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events of connections in the trace (src/trace) that need more than one line. The invariant: while tracing is off,
+ * each hook costs one branch. The caller is the owner of the connection's or the listener's shard.
+ */
+#ifndef FABRIC_IWARP_CONN_TRACE_H
+#define FABRIC_IWARP_CONN_TRACE_H
+
+#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/listener.h"
+#include "trace/trace.h"
+
+void conn_trace_listening_now(const struct fabric_listener *l, const struct addr *local, enum fabric_reason why);
+void conn_trace_refused_now(const struct addr *local, const struct addr *remote, enum fabric_reason why);
+void conn_trace_begin_now(const struct fabric_conn *c);
+void conn_trace_frame_now(const struct fabric_conn *c, bool is_sent, const uint8_t *bytes, size_t len);
+void conn_trace_terminate_now(const struct fabric_conn *c, bool is_sent, uint16_t code);
+
+static inline void conn_trace_listening(const struct fabric_listener *l, const struct addr *local,
+                                        enum fabric_reason why)
+{
+    if (trace_is_on())
+        conn_trace_listening_now(l, local, why);
+}
+
+/* remote: NULL if the peer is not known. */
+static inline void conn_trace_refused(const struct addr *local, const struct addr *remote, enum fabric_reason why)
+{
+    if (trace_is_on())
+        conn_trace_refused_now(local, remote, why);
+}
+
+/* To be called when c->local and c->remote are set, for each attempt of a connector to connect. */
+static inline void conn_trace_begin(const struct fabric_conn *c)
+{
+    if (trace_is_on())
+        conn_trace_begin_now(c);
+}
+
+/* To be called before the step. NOT_CONNECTING is no reason of a step: it means that the connection has not ended. */
+static inline void conn_trace_step(const struct fabric_conn *c, enum conn_event event, enum conn_state next,
+                                   enum fabric_reason why)
+{
+    TRACE(state, c->number, .from = (uint8_t)c->state, .event = (uint8_t)event, .to = (uint8_t)next,
+          .why = why == FABRIC_NOT_CONNECTING ? FABRIC_OK : (uint16_t)why);
+}
+
+/* Records a start-up frame if `bytes` are a whole one, or are no frame. Does nothing if they are a part of a frame. */
+static inline void conn_trace_frame(const struct fabric_conn *c, bool is_sent, const uint8_t *bytes, size_t len)
+{
+    if (trace_is_on())
+        conn_trace_frame_now(c, is_sent, bytes, len);
+}
+
+static inline void conn_trace_terminate(const struct fabric_conn *c, bool is_sent, uint16_t code)
+{
+    if (trace_is_on())
+        conn_trace_terminate_now(c, is_sent, code);
+}
+
+#endif
