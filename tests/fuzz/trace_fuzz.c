@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads any bytes as a trace file, behind a valid header if the input's first byte is odd, and prints all of its
+ * events. The reader accesses no memory beyond what it has allocated, and ends.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ndktrace/trace_file.h"
+#include "ndktrace/value.h"
+
+enum { HEADER = 224, SCHEMA = 256, SEGMENT = 128 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int memfd_create(const char *name, unsigned flags);
+
+static void require(bool ok)
+{
+    if (!ok)
+        abort();
+}
+
+static void put32(uint8_t *at, uint32_t value)
+{
+    memcpy(at, &value, sizeof value);
+}
+
+/* The input begins with the schema, and continues with segments. */
+static void write_header(int file)
+{
+    uint8_t header[HEADER] = "ONDKTRCE";
+
+    put32(header + 8, 0x01020304);
+    put32(header + 12, 1);
+    put32(header + 16, HEADER + SCHEMA);
+    put32(header + 20, SEGMENT);
+    put32(header + 24, 8);
+    put32(header + 28, HEADER);
+    put32(header + 32, SCHEMA);
+    require(write(file, header, sizeof header) == (ssize_t)sizeof header);
+}
+
+static void print(const struct trace_records *records)
+{
+    for (size_t i = 0; i < records->count; i++) {
+        const struct trace_record *r = &records->records[i];
+        struct value_cursor c = { 0 };
+        char text[VALUE_MAX_TEXT], *hex;
+        struct value v;
+
+        while (value_next(r, &c, &v)) {
+            require(strlen(value_text(&v, text)) < sizeof text);
+            hex = malloc(2 * v.size + 1);
+            require(hex != NULL);
+            value_hex(&v, hex);
+            free(hex);
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct trace_records records = { 0 };
+    struct trace_file trace;
+    int file = memfd_create("trace", 0);
+    char error[256];
+
+    require(file >= 0);
+    if (size && data[0] & 1)
+        write_header(file);
+    require(!size || write(file, data + 1, size - 1) == (ssize_t)size - 1);
+    if (!trace_file_open_fd(&trace, file, error, sizeof error))
+        return 0;
+    require(trace_file_read(&trace, &records) && trace_file_read(&trace, &records));
+    trace_records_sort(&records);
+    print(&records);
+    trace_records_free(&records);
+    trace_file_close(&trace);
+    return 0;
+}

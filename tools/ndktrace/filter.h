@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Which events `ndktrace show` prints. */
+#ifndef NDKTRACE_FILTER_H
+#define NDKTRACE_FILTER_H
+
+#include "trace_file.h"
+
+enum { FILTER_MAX = 64 }; /* entries of a list */
+
+struct filter {
+    size_t n_connections, n_threads, n_events, n_values;
+    uint32_t connections[FILTER_MAX], threads[FILTER_MAX];
+    const char *events[FILTER_MAX], *values[FILTER_MAX]; /* names */
+    uint64_t object;                                     /* 0: any */
+    bool has_since, has_until;
+    double since, until; /* seconds since the beginning of the trace */
+    /* The connections that belong to `object`, as filter_learn has found them. */
+    size_t n_tied, tied_room;
+    struct filter_tied {
+        const struct trace_file *file;
+        uint32_t id;
+    } * tied;
+};
+
+/* Finds the connections of the object. To be called with all records, before filter_accepts. False: out of memory. */
+bool filter_learn(struct filter *f, const struct trace_records *records);
+/* `seconds`: the record's time since the beginning of the trace. */
+bool filter_accepts(const struct filter *f, const struct trace_record *r, double seconds);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* ndktrace's command line: see options.h. */
+#include "options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "number.h"
+
+/* ---- values ---- */
+
+/* Parses a list of numbers. Returns NULL or what is wrong. */
+static const char *options_parse_numbers(const char *value, uint32_t *list, size_t *n)
+{
+    static const char expected[] = "a list of numbers is expected, for example 1,2";
+    char word[16];
+
+    do {
+        size_t len = strcspn(value, ",");
+
+        if (*n == FILTER_MAX)
+            return "at most 64 numbers are expected";
+        if (len >= sizeof word)
+            return expected;
+        memcpy(word, value, len);
+        word[len] = '\0';
+        if (!number_parse(word, 0, UINT32_MAX, &list[(*n)++]))
+            return expected;
+        value += len + (value[len] == ',');
+    } while (*value);
+    return NULL;
+}
+
+/* Cuts a list of words at its commas. Returns NULL or what is wrong. */
+static const char *options_parse_words(const char *value, const char **list, size_t *n)
+{
+    char *copy = strdup(value); /* lives until the program ends */
+
+    for (char *word = copy ? strtok(copy, ",") : NULL; word; word = strtok(NULL, ",")) {
+        if (*n == FILTER_MAX)
+            return "at most 64 words are expected";
+        list[(*n)++] = word;
+    }
+    return *n ? NULL : "a list of words is expected, for example state,outcome";
+}
+
+static const char *options_set_connections(void *options, const char *value)
+{
+    struct filter *f = &((struct options *)options)->filter;
+
+    return options_parse_numbers(value, f->connections, &f->n_connections);
+}
+
+static const char *options_set_threads(void *options, const char *value)
+{
+    struct filter *f = &((struct options *)options)->filter;
+
+    return options_parse_numbers(value, f->threads, &f->n_threads);
+}
+
+static const char *options_set_events(void *options, const char *value)
+{
+    struct filter *f = &((struct options *)options)->filter;
+
+    return options_parse_words(value, f->events, &f->n_events);
+}
+
+static const char *options_set_values(void *options, const char *value)
+{
+    struct filter *f = &((struct options *)options)->filter;
+
+    return options_parse_words(value, f->values, &f->n_values);
+}
+
+static const char *options_set_object(void *options, const char *value)
+{
+    struct filter *f = &((struct options *)options)->filter;
+    char *end;
+
+    errno = 0;
+    f->object = strtoull(value, &end, 16);
+    return errno || *end || !f->object ? "the address of an object is expected, for example 0x55d0c2a14e50" : NULL;
+}
+
+static const char *options_set_since(void *options, const char *value)
+{
+    struct filter *f = &((struct options *)options)->filter;
+
+    f->has_since = true;
+    return number_parse_duration(value, 0, 1e9, &f->since) ? NULL : "a time is expected, for example 1.5 or 20ms";
+}
+
+static const char *options_set_until(void *options, const char *value)
+{
+    struct filter *f = &((struct options *)options)->filter;
+
+    f->has_until = true;
+    return number_parse_duration(value, 0, 1e9, &f->until) ? NULL : "a time is expected, for example 1.5 or 20ms";
+}
+
+/* The first word is the command. */
+static const char *options_add_argument(void *options, const char *word)
+{
+    struct options *o = options;
+
+    if (o->command == COMMAND_NONE) {
+        o->command = strcmp(word, "run") == 0 ? COMMAND_RUN : strcmp(word, "show") == 0 ? COMMAND_SHOW : COMMAND_NONE;
+        return o->command == COMMAND_NONE ? "the command is expected: run or show" : NULL;
+    }
+    if (o->n_arguments == OPTIONS_MAX_ARGUMENTS)
+        return "there are more than 4096 arguments";
+    o->arguments[o->n_arguments++] = (char *)(uintptr_t)word;
+    return NULL;
+}
+
+/* ---- the command line ---- */
+
+#define AT(field) .at = offsetof(struct options, field)
+
+static const struct command_option known_options[] = {
+    { NULL, NULL, "run: records a program and its children", .kind = 0 },
+    { "-o, --output", "FILE", "the name of the trace file; %p becomes the process ID", COMMAND_TEXT, AT(output),
+      .standard = "ndktrace.%p" },
+    { "--size", "MIB", "the file's size, which limits how far back it goes", COMMAND_NUMBER, AT(size_mib), 1, 2048,
+      "16" },
+    { NULL, NULL, "show: which events; without one of these: all", .kind = 0 },
+    { "-c, --connection", "NUMBERS", "those of these connections", .kind = COMMAND_CALL,
+      .set = options_set_connections },
+    { "-O, --object", "POINTER", "those of an NDK object, and of its connections", .kind = COMMAND_CALL,
+      .set = options_set_object },
+    { "-t, --thread", "NUMBERS", "those that these threads recorded", .kind = COMMAND_CALL,
+      .set = options_set_threads },
+    { "-e, --event", "NAMES", "those with these names, for example state,outcome", .kind = COMMAND_CALL,
+      .set = options_set_events },
+    { "--value", "VALUES", "those with one of these values in a field, for example refused or ESTABLISHED",
+      .kind = COMMAND_CALL, .set = options_set_values },
+    { "--since", "SECONDS", "those from this time on, after the beginning of the trace", .kind = COMMAND_CALL,
+      .set = options_set_since },
+    { "--until", "SECONDS", "those until this time", .kind = COMMAND_CALL, .set = options_set_until },
+    { NULL, NULL, "show: output", .kind = 0 },
+    { "-v, --verbose", NULL, "also fields that are ok or none, and the bytes of frames", COMMAND_FLAG,
+      AT(style.verbose) },
+    { "-f, --follow", NULL, "continue with new events until Ctrl-C", COMMAND_FLAG, AT(follow) },
+    { "-j, --json", NULL, "one JSON object on a line for each event", COMMAND_FLAG, AT(style.json) },
+};
+
+static const char *const usage[] = { "run [OPTION]... -- PROGRAM [ARGUMENT]...", "show [OPTION]... FILE...", NULL };
+
+static const struct command_status statuses[] = {
+    { COMMAND_OK, "everything that the files have was shown; run: the program's exit status, or 128 and the number of "
+                  "the signal that ended it" },
+    { COMMAND_FAILED, "a file does not exist, cannot be read, or is no trace file" },
+    { COMMAND_USAGE, "wrong usage" },
+    { COMMAND_LOST, "the output could not be written completely" },
+    { 126, "run: the program cannot be executed" },
+    { 127, "run: the program was not found" },
+    { COMMAND_INTERRUPTED, "Ctrl-C ended --follow" },
+    { 0, NULL },
+};
+
+static const struct command command = {
+    .name = "ndktrace",
+    .summary = "ndktrace records what the NDK connections of a program do, and shows it: states, start-up frames, time "
+               "limits, and why a connection failed. A file may be shown while its process runs, after the process "
+               "was killed, and if the file is truncated or damaged.",
+    .usage = usage,
+    .options = known_options,
+    .n_options = sizeof known_options / sizeof known_options[0],
+    .add_argument = options_add_argument,
+    .statuses = statuses,
+    .notes = "The -- is needed if an argument of the program begins with a hyphen. Without ndktrace,\n"
+             "ONDK_TRACE=FILE in its environment makes a program record. docs/trace.md explains the\n"
+             "events.\n",
+};
+
+int options_parse(struct options *o, int argc, char **argv)
+{
+    int code;
+
+    *o = (struct options){ .output = "ndktrace.%p", .size_mib = 16 };
+    code = command_parse(&command, o, argc, argv);
+    if (code >= 0)
+        return code;
+    if (o->command == COMMAND_NONE)
+        return command_usage_error(&command, "the command is expected: run or show");
+    if (!o->n_arguments)
+        return command_usage_error(&command, o->command == COMMAND_RUN ? "a program is expected" : "a file is expected");
+    if (strlen(o->output) >= PATH_MAX)
+        return command_usage_error(&command, "--output: the name is too long");
+    return -1;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of ndktrace: a command, options, and the command's arguments. */
+#ifndef NDKTRACE_OPTIONS_H
+#define NDKTRACE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "filter.h"
+#include "print_events.h"
+
+enum { OPTIONS_MAX_ARGUMENTS = 4096 };
+
+enum options_command { COMMAND_NONE, COMMAND_RUN, COMMAND_SHOW };
+
+struct options {
+    enum options_command command;
+    /* run */
+    const char *output;
+    uint32_t size_mib;
+    /* show */
+    struct filter filter;
+    struct print_style style;
+    bool follow;
+    size_t n_arguments;
+    char *arguments[OPTIONS_MAX_ARGUMENTS + 1]; /* without the command; a NULL follows the last one */
+};
+
+/* Parses the command line. Returns -1 if the tool may go on, otherwise the exit code. */
+int options_parse(struct options *o, int argc, char **argv);
+
+#endif

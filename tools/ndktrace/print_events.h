@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints events: one line of text, or one JSON object, for each. */
+#ifndef NDKTRACE_PRINT_EVENTS_H
+#define NDKTRACE_PRINT_EVENTS_H
+
+#include <stdio.h>
+
+#include "trace_file.h"
+
+struct print_style {
+    bool json;
+    bool has_process; /* several files: lines have the process ID */
+    bool verbose;     /* also fields whose value is ok or none, and bytes */
+};
+
+/* Prints what a file is, and what the reader had to skip, as lines that begin with #. */
+void print_file(FILE *out, const struct trace_file *f);
+void print_skipped(FILE *out, const struct trace_file *f);
+void print_columns(FILE *out, const struct print_style *style);
+/* Returns false if out of memory. The caller checks the stream for write errors. */
+bool print_event(FILE *out, const struct print_style *style, const struct trace_record *r, double seconds);
+
+#endif

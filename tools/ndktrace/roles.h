@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* The commands of ndktrace. Each returns the exit code. */
+#ifndef NDKTRACE_ROLES_H
+#define NDKTRACE_ROLES_H
+
+#include "options.h"
+
+int run_program(const struct options *o);
+int show_files(struct options *o);
+
+#endif

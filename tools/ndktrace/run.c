@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ndktrace run: runs a program with ONDK_TRACE, then names the files that it has written. The program keeps standard
+ * streams, signals and terminal; Ctrl-C is for the program.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "roles.h"
+
+enum { RUN_NOT_EXECUTABLE = 126, RUN_NOT_FOUND = 127 };
+
+/* ---- the files ---- */
+
+/* Is `name` the expansion of `pattern`, whose %p stands for digits and %% for %? */
+static bool run_name_matches(const char *pattern, const char *name)
+{
+    for (; *pattern; pattern++) {
+        if (*pattern == '%' && pattern[1] == 'p') {
+            size_t digits = strspn(name, "0123456789");
+
+            if (digits == 0)
+                return false;
+            name += digits;
+            pattern++;
+            continue;
+        }
+        pattern += *pattern == '%' && pattern[1] == '%';
+        if (*name++ != *pattern)
+            return false;
+    }
+    return !*name;
+}
+
+static bool run_is_new_trace(int directory, const char *name, const struct timespec *began)
+{
+    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    char magic[8] = "";
+    struct stat now;
+    bool is_new;
+
+    if (fd < 0)
+        return false;
+    is_new = fstat(fd, &now) == 0 && S_ISREG(now.st_mode) &&
+             (now.st_ctim.tv_sec > began->tv_sec ||
+              (now.st_ctim.tv_sec == began->tv_sec && now.st_ctim.tv_nsec >= began->tv_nsec)) &&
+             read(fd, magic, sizeof magic) == (ssize_t)sizeof magic && memcmp(magic, "ONDKTRCE", sizeof magic) == 0;
+    close(fd);
+    return is_new;
+}
+
+/* Prints a line for each trace file that was written since `began`. */
+static void run_print_files(const char *pattern, const struct timespec *began)
+{
+    const char *slash = strrchr(pattern, '/'), *base = slash ? slash + 1 : pattern;
+    char directory[PATH_MAX];
+    struct dirent *entry;
+    unsigned n = 0;
+    DIR *d;
+
+    snprintf(directory, sizeof directory, "%.*s", slash ? (int)(base - pattern) : 2, slash ? pattern : "./");
+    d = opendir(directory);
+    while (d && (entry = readdir(d))) {
+        if (!run_name_matches(base, entry->d_name) || !run_is_new_trace(dirfd(d), entry->d_name, began))
+            continue;
+        fprintf(stderr, "ndktrace: ndktrace show %s%s\n", slash ? directory : "", entry->d_name);
+        n++;
+    }
+    if (d)
+        closedir(d);
+    if (!n)
+        fprintf(stderr, "ndktrace: nothing was traced: the program has not opened an NDK adapter with this library, or "
+                        "has reported why the file cannot be created\n");
+}
+
+/* ---- the program ---- */
+
+static int run_execute(const struct options *o, const char *setting)
+{
+    int error;
+
+    signal(SIGPIPE, SIG_DFL); /* command_parse ignores it */
+    signal(SIGINT, SIG_DFL);
+    signal(SIGQUIT, SIG_DFL);
+    if (setenv("ONDK_TRACE", setting, 1) == 0)
+        (void)execvp(o->arguments[0], o->arguments);
+    error = errno;
+    fprintf(stderr, "ndktrace: %s: %s\n", o->arguments[0], strerror(error));
+    return error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
+}
+
+static int run_child(const struct options *o, const char *setting)
+{
+    int status = 0;
+    pid_t child;
+
+    signal(SIGINT, SIG_IGN); /* the terminal sends these to the program, too */
+    signal(SIGQUIT, SIG_IGN);
+    child = fork();
+    if (child == 0)
+        _exit(run_execute(o, setting));
+    if (child < 0) {
+        fprintf(stderr, "ndktrace: %s\n", strerror(errno));
+        return COMMAND_FAILED;
+    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int run_program(const struct options *o)
+{
+    char setting[PATH_MAX + 32];
+    struct timespec began;
+    int code;
+
+    snprintf(setting, sizeof setting, "%s,%u", o->output, (unsigned)o->size_mib);
+    (void)clock_gettime(CLOCK_REALTIME_COARSE, &began); /* the clock of file systems */
+    code = run_child(o, setting);
+    if (code != RUN_NOT_FOUND && code != RUN_NOT_EXECUTABLE)
+        run_print_files(o->output, &began);
+    return code;
+}

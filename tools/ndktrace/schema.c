@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* Parses schemas: see schema.h. */
+#include "schema.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_WORDS = 4096 }; /* of a line; more are ignored */
+
+static const struct schema_known_kind {
+    const char *name;
+    enum schema_kind kind;
+    size_t size;
+} known_kinds[] = {
+    { "u8", KIND_UNSIGNED, 1 },  { "u16", KIND_UNSIGNED, 2 }, { "u32", KIND_UNSIGNED, 4 }, { "u64", KIND_UNSIGNED, 8 },
+    { "x8", KIND_HEX, 1 },       { "x16", KIND_HEX, 2 },      { "x32", KIND_HEX, 4 },      { "x64", KIND_HEX, 8 },
+    { "ptr", KIND_HEX, 8 },      { "ns", KIND_UNSIGNED, 8 },  { "status", KIND_HEX, 4 },   { "addr", KIND_ADDR, 24 },
+    { "text16", KIND_TEXT, 16 }, { "bytes", KIND_BYTES, 2 },
+};
+
+/* Cuts the next word off. Returns NULL at the end of the line. */
+static char *schema_next_word(char **line)
+{
+    char *word = *line;
+
+    if (!word || !*word)
+        return NULL;
+    *line = strchr(word, ' ');
+    if (*line)
+        *(*line)++ = '\0';
+    return word;
+}
+
+static bool schema_parse_number(const char *text, uint32_t *number)
+{
+    uint64_t value = 0;
+
+    if (!*text)
+        return false;
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        value = value * 10 + (uint64_t)(*text - '0');
+        if (value > UINT32_MAX)
+            return false;
+    }
+    *number = (uint32_t)value;
+    return true;
+}
+
+static size_t schema_count_words(const char *line)
+{
+    size_t n = 0;
+
+    for (; line && *line && n < MAX_WORDS; n++) {
+        line = strchr(line, ' ');
+        line = line ? line + 1 : NULL;
+    }
+    return n;
+}
+
+/* Returns an array with one element more, or NULL if out of memory. The new element is 0. */
+static void *schema_grow(void *array, size_t count, size_t size)
+{
+    char *grown = realloc(array, (count + 1) * size);
+
+    if (grown)
+        memset(grown + count * size, 0, size);
+    return grown;
+}
+
+/* ---- lines ---- */
+
+/* Parses "names LIST VALUE=NAME ...", of which "names" has been read. Returns false if out of memory. */
+static bool schema_parse_names(struct schema *s, char *line)
+{
+    char *list = schema_next_word(&line), *word;
+    size_t room = schema_count_words(line);
+    struct schema_names *lists;
+
+    if (!list)
+        return true;
+    lists = schema_grow(s->lists, s->n_lists, sizeof *lists);
+    if (!lists)
+        return false;
+    s->lists = lists;
+    struct schema_names *n = &lists[s->n_lists];
+    n->names = calloc(room + 1, sizeof *n->names);
+    if (!n->names)
+        return false;
+    n->list = list;
+    s->n_lists++;
+    while ((word = schema_next_word(&line)) && n->count < room) {
+        char *equals = strchr(word, '=');
+
+        if (!equals)
+            continue;
+        *equals = '\0';
+        n->names[n->count].name = equals + 1;
+        n->count += schema_parse_number(word, &n->names[n->count].value);
+    }
+    return true;
+}
+
+/* Parses "NAME:KIND" or "NAME:KIND:LIST". */
+static void schema_parse_field(const struct schema *s, char *word, struct schema_field *f)
+{
+    char *kind = strchr(word, ':'), *list = kind ? strchr(kind + 1, ':') : NULL;
+
+    *f = (struct schema_field){ .name = word, .kind = KIND_UNKNOWN };
+    if (!kind)
+        return;
+    *kind++ = '\0';
+    if (list)
+        *list++ = '\0';
+    f->is_pointer = strcmp(kind, "ptr") == 0;
+    for (size_t i = 0; i < sizeof known_kinds / sizeof known_kinds[0]; i++) {
+        if (strcmp(known_kinds[i].name, kind) == 0) {
+            f->kind = known_kinds[i].kind;
+            f->size = known_kinds[i].size;
+        }
+    }
+    for (size_t i = 0; list && i < s->n_lists; i++)
+        if (strcmp(s->lists[i].list, list) == 0)
+            f->names = &s->lists[i];
+}
+
+/* Parses "event NUMBER NAME FIELD ...", of which "event" has been read. Returns false if out of memory. */
+static bool schema_parse_event(struct schema *s, char *line)
+{
+    char *number = schema_next_word(&line), *name = schema_next_word(&line), *word;
+    size_t room = schema_count_words(line);
+    struct schema_event *events, *e;
+    uint32_t parsed;
+
+    if (!number || !name || !schema_parse_number(number, &parsed))
+        return true;
+    events = schema_grow(s->events, s->n_events, sizeof *events);
+    if (!events)
+        return false;
+    s->events = events;
+    e = &events[s->n_events];
+    e->fields = calloc(room + 1, sizeof *e->fields);
+    if (!e->fields)
+        return false;
+    e->number = parsed;
+    e->name = name;
+    s->n_events++;
+    while (e->n_fields < room && (word = schema_next_word(&line)))
+        schema_parse_field(s, word, &e->fields[e->n_fields++]);
+    return true;
+}
+
+/* Events refer to lists of names, so lists are parsed first. */
+static bool schema_parse_lines(struct schema *s, char *text, const char *first, bool (*parse)(struct schema *, char *))
+{
+    char *next;
+
+    for (char *line = text; line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        if (strncmp(line, first, strlen(first)) == 0 && !parse(s, line + strlen(first)))
+            return false;
+    }
+    return true;
+}
+
+bool schema_parse(struct schema *s, const char *text, size_t size)
+{
+    *s = (struct schema){ .text = malloc(2 * (size + 1)) };
+    if (!s->text)
+        return false;
+    /* Two copies, because each pass cuts its lines into words. */
+    memcpy(s->text, text, size);
+    s->text[size] = '\0';
+    memcpy(s->text + size + 1, s->text, size + 1);
+    if (schema_parse_lines(s, s->text, "names ", schema_parse_names) &&
+        schema_parse_lines(s, s->text + size + 1, "event ", schema_parse_event))
+        return true;
+    schema_free(s);
+    return false;
+}
+
+void schema_free(struct schema *s)
+{
+    for (size_t i = 0; i < s->n_events; i++)
+        free(s->events[i].fields);
+    for (size_t i = 0; i < s->n_lists; i++)
+        free(s->lists[i].names);
+    free(s->events);
+    free(s->lists);
+    free(s->text);
+    *s = (struct schema){ 0 };
+}
+
+const struct schema_event *schema_find(const struct schema *s, uint32_t number)
+{
+    for (size_t i = 0; i < s->n_events; i++)
+        if (s->events[i].number == number)
+            return &s->events[i];
+    return NULL;
+}
+
+const char *schema_name_of(const struct schema_names *names, uint64_t value)
+{
+    for (size_t i = 0; names && i < names->count; i++)
+        if (names->names[i].value == value)
+            return names->names[i].name;
+    return NULL;
+}

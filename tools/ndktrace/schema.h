@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A trace file's schema: which events there are, and their fields. docs/trace-format.md specifies its text. The
+ * invariant: no text makes the parser fail, except if memory runs out; lines that it does not understand are skipped.
+ */
+#ifndef NDKTRACE_SCHEMA_H
+#define NDKTRACE_SCHEMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum schema_kind { KIND_UNSIGNED, KIND_HEX, KIND_ADDR, KIND_TEXT, KIND_BYTES, KIND_UNKNOWN };
+
+struct schema_names {
+    const char *list;
+    size_t count;
+    struct schema_name {
+        uint32_t value;
+        const char *name;
+    } * names;
+};
+
+struct schema_field {
+    const char *name;
+    enum schema_kind kind;
+    bool is_pointer;                  /* the address of an object */
+    size_t size;                      /* in the event; of KIND_BYTES: of the length in front of the bytes */
+    const struct schema_names *names; /* NULL: the values have no names */
+};
+
+struct schema_event {
+    uint32_t number;
+    const char *name;
+    size_t n_fields;
+    struct schema_field *fields;
+};
+
+struct schema {
+    char *text; /* all names point into it */
+    size_t n_events, n_lists;
+    struct schema_event *events;
+    struct schema_names *lists;
+};
+
+/* Copies and parses `size` bytes. Returns false if out of memory. */
+bool schema_parse(struct schema *s, const char *text, size_t size);
+void schema_free(struct schema *s);
+/* Returns the event with this number, or NULL. */
+const struct schema_event *schema_find(const struct schema *s, uint32_t number);
+/* Returns the value's name, or NULL if it has none. */
+const char *schema_name_of(const struct schema_names *names, uint64_t value);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads a trace file (docs/trace-format.md), also while a process writes to it. The invariant: the file is only read
+ * with pread, so no content and no truncation of the file can end the reader. All offsets are checked.
+ */
+#ifndef NDKTRACE_TRACE_FILE_H
+#define NDKTRACE_TRACE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema.h"
+
+enum { TRACE_FILE_THREAD_NAME = 17 };
+
+struct trace_record {
+    const struct trace_file *file;
+    const struct schema_event *event; /* NULL: the schema does not have the event */
+    uint64_t time_ns;                 /* CLOCK_MONOTONIC of the file's host */
+    uint32_t id, thread, number;
+    uint32_t size; /* of the fields with padding */
+    const uint8_t *fields;
+    size_t order; /* of the record in the file, for equal times */
+};
+
+struct trace_records {
+    size_t count, room;
+    struct trace_record *records;
+    size_t n_copies;
+    uint8_t **copies; /* the memory of the fields */
+};
+
+struct trace_segment_state {
+    uint64_t sequence; /* 0: nothing has been read */
+    uint32_t used;     /* the bytes of events that have been read */
+    uint32_t thread;
+    bool is_damaged; /* reported in trace_file.damaged */
+};
+
+struct trace_file {
+    int fd;
+    const char *path;
+    char program[65], host[65], library[33];
+    uint32_t pid, segment_size, segment_count, header_size;
+    uint64_t realtime_ns, monotonic_ns, lost;
+    struct schema schema;
+    struct trace_segment_state *states; /* one for each segment */
+    uint8_t *copy;                      /* room for a segment */
+    size_t damaged;                     /* segments whose rest was skipped */
+    size_t missing;                     /* segments that the file is too short for */
+};
+
+/* Opens a file and reads its header. Returns false, and writes the reason to `error`, if it is no trace file. */
+bool trace_file_open(struct trace_file *f, const char *path, char *error, size_t room);
+/* Does the same with an open file, which trace_file_close closes. */
+bool trace_file_open_fd(struct trace_file *f, int fd, char *error, size_t room);
+void trace_file_close(struct trace_file *f);
+/*
+ * Appends the events that were recorded since the last call, in no order. Returns false if out of memory. Their fields
+ * are valid until trace_records_free.
+ */
+bool trace_file_read(struct trace_file *f, struct trace_records *out);
+/* Sorts by the time of day. */
+void trace_records_sort(struct trace_records *r);
+void trace_records_free(struct trace_records *r);
+
+/* The time of day in nanoseconds. The clocks of two hosts may differ. */
+static inline uint64_t trace_record_realtime(const struct trace_record *r)
+{
+    return r->time_ns - r->file->monotonic_ns + r->file->realtime_ns;
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The values of an event's fields. */
+#ifndef NDKTRACE_VALUE_H
+#define NDKTRACE_VALUE_H
+
+#include "trace_file.h"
+
+struct value {
+    const struct schema_field *field;
+    uint64_t number;      /* of the kinds UNSIGNED and HEX */
+    const char *name;     /* the number's name, or NULL */
+    const uint8_t *bytes; /* of the other kinds */
+    size_t size;
+};
+
+/* A place in an event's fields. Begin with { 0 }. */
+struct value_cursor {
+    size_t index, at;
+};
+
+/* Reads the next value. Returns false after the last one that the event has. */
+bool value_next(const struct trace_record *r, struct value_cursor *c, struct value *v);
+/* Reads the value of the field with this name. Returns false if the event does not have it. */
+bool value_find(const struct trace_record *r, const char *name, struct value *v);
+
+enum { VALUE_MAX_TEXT = 160 };
+/* Writes the value as text shows it, and returns `text`. Bytes are shown by their number. */
+const char *value_text(const struct value *v, char text[VALUE_MAX_TEXT]);
+/* Writes the bytes as hexadecimal digits to `text`, which has room for 2 * v->size + 1 bytes. */
+void value_hex(const struct value *v, char *text);
+
+#endif
