@@ -57,8 +57,9 @@ pid_t bench_fork(int *control, unsigned seconds);
 void bench_send(int control, const void *message, size_t size);
 bool bench_receive(int control, void *message, size_t size); /* returns false if the other process has ended */
 /*
- * Answers the other process's requests for this process's usage, until the other process closes the control socket.
- * bench_answer_usage_once answers one request, and returns false if the other process has closed the socket.
+ * Answers the other process's requests for this process's CPU time and memory, until the other process closes the
+ * control socket. bench_answer_usage_once answers one request, and returns false if the other process has closed the
+ * socket.
  */
 void bench_answer_usage(int control);
 bool bench_answer_usage_once(int control);

@@ -35,7 +35,8 @@ struct crowd {
 };
 
 void crowd_begin(struct crowd *c);
-void crowd_answered(struct member *m); /* handles an answer to m: before the deadline, sends the next message */
+/* Handles an answer to m. Sends the next message, unless the deadline has passed. */
+void crowd_answered(struct member *m);
 bool crowd_is_over(struct crowd *c);
 
 /* The server answers each message until the other process closes the control socket. */

@@ -144,7 +144,10 @@ static void link_write_value(struct link *l, uint8_t value)
     l->ops->post(l, LINK_WRITE, false);
 }
 
-/* Exchanges writes with the peer, one at a time. The last byte of a write has a new value, or END in the last one. */
+/*
+ * Exchanges writes with the peer, one at a time. The last byte of each write differs from the last byte of this
+ * end's previous write. In the final write, the last byte is END.
+ */
 static void drive_write_pong(struct link *l, struct run *r)
 {
     bool passive = !strcmp(r->job->test, "passive") && !l->client, last = false;

@@ -107,7 +107,7 @@ static struct bench_usage servers_usage(const struct servers *o)
     return sum;
 }
 
-/* Returns the CPU time of all processes in microseconds for each connection. */
+/* Returns the CPU time of all processes together in microseconds, divided by the number of connections. */
 static double many_cpu_us(const struct bench_usage before[2], const struct bench_usage after[2], unsigned count)
 {
     double seconds = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures memory requests, and queues that many queue pairs share. Prints one line of JSON.
+ * Measures requests that manage memory, or a CQ or SRQ that many queue pairs share. Prints one line of JSON.
  *   memory fast-register <pages> <seconds>   pairs of FastRegister and Invalidate, with adjacent pages
  *   memory scattered <pages> <seconds>       pairs of FastRegister and Invalidate, with pages in reverse order
  *   memory bind <bytes> <seconds>            pairs of Bind and Invalidate

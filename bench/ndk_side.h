@@ -87,7 +87,10 @@ void ndk_side_run(struct ndk_side *s, struct load *l);
 
 /* Server: listens on automatic ports and stores them in network byte order. */
 void ndk_side_listen(struct ndk_side *s, uint16_t *ports);
-/* Serves, and answers requests for this process's usage, until the other process closes the control socket. */
+/*
+ * Server: serves connections until the other process closes the control socket. Meanwhile answers that process's
+ * requests for this process's CPU time and memory.
+ */
 void ndk_side_serve(struct ndk_side *s, int control);
 
 NDK_QP *ndk_side_qp(struct ndk_side *s, void *context, unsigned depth);

@@ -162,7 +162,7 @@ static void bench_wait_asleep(uint32_t kind)
 {
     while ((atomic_load(&o.word) & OWNER_SLEEP_MASK) != kind)
         (void)poll(NULL, 0, 1);
-    (void)poll(NULL, 0, 1); /* the thread has changed o.word, but may not sleep in the kernel yet */
+    (void)poll(NULL, 0, 1); /* the thread has changed o.word, but perhaps does not sleep in the kernel yet */
 }
 
 static void bench_handover(void)

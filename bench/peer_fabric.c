@@ -237,8 +237,8 @@ static void fabric_link_post(struct link *l, enum link_op op, bool more)
 }
 
 /*
- * The server polls until the client has received the last answer and closes the control socket. The objects are not
- * closed here: the end of the process closes them.
+ * The client closes the control socket after it has received the last answer. The server polls until then. The objects
+ * are not closed here: the end of the process closes them.
  */
 static void fabric_link_close(struct link *l, int control)
 {

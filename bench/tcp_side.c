@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bare TCP with the exchanges of an NDK establishment: see tcp_side.h. */
+/* Bare TCP that opens and closes connections in the same steps as NDK: see tcp_side.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bare TCP with the exchanges of an NDK establishment: bind to a port in 49152-65535, connect, accept, request, reply,
- * one byte instead of the ready-to-receive message, both half-closes, close. The tcp_side functions handle many
- * connections at a time, with epoll and one thread at each end. The tcp_blocking functions handle one connection at a
- * time, with blocking calls.
+ * Bare TCP that opens and closes connections in the same steps as NDK: bind to a port in 49152-65535, connect, accept,
+ * request, reply, one byte instead of the ready-to-receive message, both half-closes, close. The tcp_side functions
+ * handle many connections at a time, with epoll and one thread at each end. The tcp_blocking functions handle one
+ * connection at a time, with blocking calls.
  */
 #ifndef BENCH_TCP_SIDE_H
 #define BENCH_TCP_SIDE_H
@@ -24,8 +24,9 @@ void tcp_side_listen(struct tcp_side *s, uint16_t *port);
 void tcp_side_serve(struct tcp_side *s, int control); /* serves until the other process closes `control` */
 void tcp_side_connect_to(struct tcp_side *s, uint16_t port);
 /*
- * Makes tcp_backend reserve each local address by the name of a Unix socket. tcp_backend then also sends the request
- * before it waits in epoll.
+ * Makes tcp_backend reserve each local port, as the provider does: tcp_backend binds a Unix socket to a name that
+ * contains the port. Only one process can bind a socket to this name. tcp_backend then also sends the request before
+ * it waits in epoll.
  */
 void tcp_side_own(struct tcp_side *s);
 extern const struct load_backend tcp_backend; /* the load's `context` must be the tcp_side */

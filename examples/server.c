@@ -8,7 +8,7 @@
  * Each client has a queue pair, a completion queue, a ring of receives, and a thread that sleeps until something
  * happens. So a client that is slow, dies or breaks the protocol affects no other client. The protocol allows a client
  * messages of at most LINE_SIZE bytes, and at most RING messages that have no answer yet. A further message would find
- * no receive, which ends the connection. The functions that this program shares with first.c are the same there.
+ * no receive, which ends the connection. Some functions are copies of functions in first.c.
  */
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -178,7 +178,7 @@ static void close_object(struct end *end, NDK_FN_CLOSE_OBJECT close_function, ND
     finish(end, close_function(object, on_closed, end));
 }
 
-/* Creates a client's objects. At any time each line is used by one request: a receive, or the send of the answer. */
+/* Creates a client's objects. One request at a time uses each of end->lines: a receive, or the send of the answer. */
 static bool open_end(struct end *end)
 {
     NTSTATUS status;

@@ -2,7 +2,7 @@
 /*
  * --provider, and the options that configure the provider. A tool parses these options into an ondk_config_t,
  * whichever provider the tool uses. OpenNDK then gets the whole configuration. Another provider gets only the settings
- * that options give, one by one, by the names that ndkconform/provider.h lists.
+ * for which an option was given. Each of these is set by its name, which ndkconform/provider.h lists.
  */
 #ifndef TOOLS_PROVIDER_OPTIONS_H
 #define TOOLS_PROVIDER_OPTIONS_H

@@ -335,8 +335,9 @@ typedef enum ondk_verify_memory {
 /* The values of ondk_verify_host_t's mdl_state. */
 typedef enum ondk_verify_mdl {
     ONDK_VERIFY_MDL_UNKNOWN,
-    ONDK_VERIFY_MDL_LOCKED,   /* locked, or built for nonpaged memory */
-    ONDK_VERIFY_MDL_UNLOCKED, /* neither */
+    ONDK_VERIFY_MDL_LOCKED,    /* locked, or built for nonpaged memory */
+    ONDK_VERIFY_MDL_UNLOCKED,  /* neither */
+    ONDK_VERIFY_MDL_READ_ONLY, /* locked by MmProbeAndLockPages with IoReadAccess */
 } ondk_verify_mdl_t;
 
 /*

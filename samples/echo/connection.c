@@ -20,15 +20,16 @@
  *
  *   ConnectionAccept      queued by EchoConnectEvent. Creates queue pair and buffer, calls NdkAccept.
  *   ConnectionDisconnect  queued when both references are released: one by ConnectionEnd, one after NdkAccept has
- *                         returned. Calls NdkDisconnect if NdkAccept has succeeded. Does not wait for the client.
- *   ConnectionClose       queued when NdkDisconnect completes. Closes and frees the connection.
+ *                         returned. If NdkAccept has succeeded, calls NdkDisconnect. Does not wait for the client.
+ *   ConnectionClose       queued when NdkDisconnect completes. If NdkAccept has not succeeded, queued by
+ *                         ConnectionDisconnect at once. Closes and frees the connection.
  *
  * ConnectionClose waits for each step before the next one:
  *
  *   1. NdkCloseConnector cancels NdkAccept if that is pending. When the close has completed, no callback with the
  *      connection as context runs or will run.
- *   2. The results so far are read. NdkDisconnect has flushed the queue pair. An adapter may discard unread results
- *      when the queue pair is closed, and the slots of these results would be lost.
+ *   2. The results so far are read. If NdkDisconnect was called, it has flushed the queue pair. An adapter may discard
+ *      unread results when the queue pair is closed, and the slots of these results would be lost.
  *   3. NdkCloseQp ends the remaining requests. When the close has completed, no request uses a buffer.
  *   4. The last results are read. No result refers to the connection any more.
  *   5. The buffer and the connection are freed, and Service->Alive is released.

@@ -66,11 +66,13 @@ static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T leng
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     mdl_check_chain(p, "NdkBuildLAM", mdl, length);
+    mdl_check_pending(p, "NdkBuildLAM", mdl);
     unlocked = verify_on() ? mdl_find_unlocked(mdl, length) : NULL;
     flags = unlocked ? mdl_flags(unlocked) : 0; /* before the call, because its completion may free the MDL */
     if (done)                                   /* optional only here */
         c = async_call_begin(p, "NdkBuildLAM", done, context, adapter_on_lam_built);
     async_call_set_subject(c, lam);
+    async_call_set_mdls(c, mdl);
     status = real->Dispatch->NdkBuildLAM(real, mdl, length, async_call_routine(c, done), async_call_context(c, context),
                                          lam, size, fbo);
     if (unlocked && status != STATUS_BUFFER_TOO_SMALL) /* which only asks for the size */

@@ -34,6 +34,12 @@ void async_call_set_subject(struct async_call *c, void *subject)
         c->subject = subject;
 }
 
+void async_call_set_mdls(struct async_call *c, const MDL *mdl)
+{
+    if (c)
+        pending_set_mdls(&c->pending, mdl);
+}
+
 static void async_call_on_completion(PVOID context, NTSTATUS status)
 {
     struct async_call *c = context;

@@ -18,6 +18,8 @@ struct async_call *async_call_begin(struct proxy *p, const char *routine, NDK_FN
                                     async_call_completed *on_completed);
 /* Sets what the call is about, for on_completed. c may be NULL. Must be called before the provider's function. */
 void async_call_set_subject(struct async_call *c, void *subject);
+/* Sets the MDL chain that the call uses. c may be NULL. Must be called before the provider's function. */
+void async_call_set_mdls(struct async_call *c, const MDL *mdl);
 /* Return the routine and the context to pass to the provider. `done` and `context` are the consumer's. */
 NDK_FN_REQUEST_COMPLETION async_call_routine(const struct async_call *c, NDK_FN_REQUEST_COMPLETION done);
 void *async_call_context(struct async_call *c, void *context);

@@ -229,6 +229,7 @@ static NTSTATUS verify_connector_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_C
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     connector_call_begin(&call, p, "NdkDisconnect", PHASE_DISCONNECT);
+    connector_call_check_rest(&call);
     connector_call_begin_async(&call, done, context);
     return connector_call_end(&call, real->Dispatch->NdkDisconnect(real, async_call_routine(call.async, done),
                                                                    async_call_context(call.async, context)));

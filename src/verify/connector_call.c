@@ -9,9 +9,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "openndk/adapter.h"
 #include "verify/address.h"
 #include "verify/buffer.h"
 #include "verify/connector_call.h"
+#include "verify/disconnect_check.h"
 #include "verify/queue.h"
 #include "verify/stall.h"
 
@@ -116,7 +118,7 @@ static void connector_call_check(const struct connector_call *call, bool refused
     }
     enum verify_rule rule = call->event == PHASE_GET_DATA ? RULE_CONNECTION_DATA_PHASE : RULE_CONNECTOR_PHASE;
     report_breach(&verify_rules[rule], call->routine, (uintptr_t)c, call->before, (uint32_t)status, 0,
-                  "%s (the provider returned 0x%08x)", phase_text(call->before), (unsigned)status);
+                  "%s (the provider returned %s)", phase_text(call->before), ondk_status_name(status));
 }
 
 NTSTATUS connector_call_end(struct connector_call *call, NTSTATUS status)
@@ -284,6 +286,26 @@ void connector_call_begin_async(struct connector_call *call, NDK_FN_REQUEST_COMP
         connector_set_phase((struct connector *)call->p, PHASE_UNKNOWN);
         proxy_unlock_all();
     }
+}
+
+/* ---- disconnects ---- */
+
+void connector_call_check_rest(const struct connector_call *call)
+{
+    const struct connector *c = (const struct connector *)call->p;
+    struct proxy *qp;
+
+    if (call->before != PHASE_ESTABLISHED || !verify_on())
+        return;
+    proxy_lock_all();
+    qp = c->qp;
+    if (qp)
+        proxy_ref(qp);
+    proxy_unlock_all();
+    if (!qp)
+        return;
+    disconnect_check((struct queue *)qp);
+    proxy_unref(qp);
 }
 
 /* ---- private data ---- */

@@ -44,6 +44,8 @@ struct connector_call {
 };
 
 void connector_call_begin(struct connector_call *call, struct proxy *p, const char *routine, enum phase_event event);
+/* Checks that nothing is outstanding when the consumer itself ends the connection. */
+void connector_call_check_rest(const struct connector_call *call);
 /* Checks private data that is sent. `limit` is the adapter's, or 0 if the provider has not reported it. */
 void connector_call_check_data(const struct connector_call *call, const void *data, ULONG length, ULONG limit);
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* MDLs whose memory is neither locked nor nonpaged: see mdl_locked.h. */
+/* MDLs whose memory is neither locked nor nonpaged, or locked for reading only: see mdl_locked.h. */
 #include <stdint.h>
 
 #include "verify/mdl_locked.h"
@@ -33,4 +33,31 @@ void mdl_check_locked(const struct proxy *p, const char *routine, const MDL *mdl
 
     if (unlocked)
         mdl_report_unlocked(p, routine, unlocked, mdl_flags(unlocked));
+}
+
+void mdl_check_pending(const struct proxy *p, const char *routine, const MDL *mdl)
+{
+    struct pending call;
+    const MDL *used;
+
+    if (!mdl || !verify_on() || !pending_find_mdl(mdl, &call, &used))
+        return;
+    proxy_set_report_object(p);
+    report_add_stack("the pending request was made by", &call.by);
+    report_breach(&verify_rules[RULE_MDL_USED_PENDING], routine, (uintptr_t)used, (uintptr_t)call.object.proxy, 0, 0,
+                  "MDL %p is used by %s of %s %p, which is pending", (const void *)used, call.routine, call.object.type,
+                  call.object.proxy);
+}
+
+bool mdl_is_read_only(const MDL *mdl, SIZE_T length)
+{
+    const ondk_verify_host_t *host = verify_host();
+    SIZE_T found = 0;
+
+    for (int i = 0; i < MAX_CHAIN && mdl && found < length; i++, mdl = mdl->Next) {
+        if (host->mdl_state(mdl) != ONDK_VERIFY_MDL_READ_ONLY)
+            return false;
+        found += mdl->ByteCount;
+    }
+    return found > 0;
 }

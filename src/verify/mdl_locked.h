@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The check that the memory of an MDL chain is locked or nonpaged. */
+/* Checks of an MDL chain: its memory is locked or nonpaged, may be written, and is used by no pending call. */
 #ifndef VERIFY_MDL_LOCKED_H
 #define VERIFY_MDL_LOCKED_H
 
@@ -14,6 +14,10 @@ static inline unsigned mdl_flags(const MDL *mdl)
 const MDL *mdl_find_unlocked(const MDL *mdl, SIZE_T length);
 /* Reports such an MDL of a call on p. The MDL itself is not read. */
 void mdl_report_unlocked(const struct proxy *p, const char *routine, const MDL *mdl, unsigned flags);
+/* Reports a chain whose MDLs a pending call of this thread uses. */
+void mdl_check_pending(const struct proxy *p, const char *routine, const MDL *mdl);
 void mdl_check_locked(const struct proxy *p, const char *routine, const MDL *mdl, SIZE_T length);
+/* Returns true if MmProbeAndLockPages has locked each MDL of those that describe `length` bytes for reading only. */
+bool mdl_is_read_only(const MDL *mdl, SIZE_T length);
 
 #endif

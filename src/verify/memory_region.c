@@ -133,7 +133,8 @@ static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG f
     struct mr_registration now = { .memory = { .base = mdl_address(mdl),
                                                .length = length,
                                                .local_write = flags & NDK_MR_FLAG_ALLOW_LOCAL_WRITE,
-                                               .read_sink = flags & NDK_MR_FLAG_RDMA_READ_SINK } },
+                                               .read_sink = flags & NDK_MR_FLAG_RDMA_READ_SINK,
+                                               .read_only = verify_on() && mdl_is_read_only(mdl, length) } },
                            *later;
     struct async_call *c;
     NTSTATUS status;
@@ -143,6 +144,7 @@ static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG f
     limits_check_registration(p, flags);
     mr_check_registration(p, mdl, length);
     mdl_check_locked(p, "NdkRegisterMr", mdl, length);
+    mdl_check_pending(p, "NdkRegisterMr", mdl);
     if (flags & NDK_MR_FLAG_ALLOW_REMOTE_WRITE & ~NDK_MR_FLAG_ALLOW_LOCAL_WRITE)
         source_set_remote_write((struct region *)p);
     if (!verify_on())
@@ -153,6 +155,7 @@ static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG f
         *later = now;
     c = later ? async_call_begin(p, "NdkRegisterMr", done, context, mr_on_registered_later) : NULL;
     async_call_set_subject(c, later);
+    async_call_set_mdls(c, mdl);
     status = real->Dispatch->NdkRegisterMr(real, mdl, length, flags, async_call_routine(c, done),
                                            async_call_context(c, context));
     if (c)

@@ -46,8 +46,10 @@ void pending_begin(struct pending *p, const struct pending_object *object, const
     p->thread = p->stack_end ? verify_this_thread() : 0;
     p->reported = false;
     p->caller = verify_this_thread();
+    p->callback = callback_current();
     p->since_ns = owner_clock(NULL);
     p->stalled = false;
+    p->mdl_count = 0;
     stack_capture_call(&p->by, by);
     p->by.entry = routine;
     if (p->thread)
@@ -56,6 +58,16 @@ void pending_begin(struct pending *p, const struct pending_object *object, const
     TAILQ_INSERT_TAIL(pending_list_of(p), p, list);
     spin_unlock(&list_lock);
     stall_begin();
+}
+
+void pending_set_mdls(struct pending *p, const MDL *mdl)
+{
+    if (!p->routine)
+        return;
+    spin_lock(&list_lock);
+    for (; mdl && p->mdl_count < PENDING_MAX_MDLS; mdl = mdl->Next)
+        p->mdls[p->mdl_count++] = mdl;
+    spin_unlock(&list_lock);
 }
 
 void pending_remove(struct pending *p)
@@ -166,24 +178,79 @@ void pending_check_stack(const char *routine, const void *frame)
         pending_report_dead(&found, found.routine, routine);
 }
 
+/* Returns an MDL of the call in [start, start + size), or NULL. Requires the lock. */
+static const MDL *pending_find_mdl_in(const struct pending *p, const void *start, size_t size)
+{
+    for (unsigned i = 0; i < p->mdl_count; i++)
+        if ((uintptr_t)p->mdls[i] - (uintptr_t)start < size)
+            return p->mdls[i];
+    return NULL;
+}
+
+/* Returns the call of this list that uses the memory, or NULL, and describes the use. Requires the lock. */
+static const struct pending *pending_find_use_of(const struct pending_list *list, const void *start, size_t size,
+                                                 struct verify_use *use)
+{
+    const struct pending *p;
+    const MDL *mdl = NULL;
+
+    TAILQ_FOREACH (p, list, list) {
+        if ((uintptr_t)p->context - (uintptr_t)start < size && !p->thread)
+            break;
+        mdl = pending_find_mdl_in(p, start, size);
+        if (mdl)
+            break;
+    }
+    if (!p)
+        return NULL;
+    use->rule = &verify_rules[mdl ? RULE_MDL_USED_PENDING : RULE_CONTEXT_FREED];
+    use->object = mdl ? mdl : p->context;
+    use->what = mdl ? "MDL of a pending request" : "context of a pending request";
+    use->routine = p->routine;
+    use->owner_type = p->object.type;
+    use->owner = p->object.proxy;
+    use->by = p->by;
+    return p;
+}
+
 /* Searches only contexts that are not on a stack, because no call frees the memory of a stack. */
 bool pending_find_use(const void *start, size_t size, struct verify_use *use)
 {
-    struct pending *p;
+    const struct pending *p;
 
     spin_lock(&list_lock);
-    TAILQ_FOREACH (p, &elsewhere, list)
-        if ((uintptr_t)p->context - (uintptr_t)start < size)
+    p = pending_find_use_of(&elsewhere, start, size, use);
+    if (!p)
+        p = pending_find_use_of(&on_stacks, start, size, use);
+    spin_unlock(&list_lock);
+    return p != NULL;
+}
+
+/* Returns this thread's call of the list that uses the MDL, or NULL. Requires the lock. */
+static const struct pending *pending_find_mdl_of(const struct pending_list *list, const MDL *mdl)
+{
+    const struct pending *p;
+
+    TAILQ_FOREACH (p, list, list)
+        if (p->caller == verify_this_thread() && pending_find_mdl_in(p, mdl, 1))
             break;
-    if (p) {
-        use->rule = &verify_rules[RULE_CONTEXT_FREED];
-        use->object = p->context;
-        use->what = "context of a pending request";
-        use->routine = p->routine;
-        use->owner_type = p->object.type;
-        use->owner = p->object.proxy;
-        use->by = p->by;
+    return p;
+}
+
+bool pending_find_mdl(const MDL *chain, struct pending *found, const MDL **used)
+{
+    const struct pending *p = NULL;
+    const MDL *mdl = chain;
+
+    spin_lock(&list_lock);
+    for (int i = 0; i < PENDING_MAX_MDLS && mdl && !p; i++, mdl = mdl->Next) {
+        p = pending_find_mdl_of(&elsewhere, mdl);
+        if (!p)
+            p = pending_find_mdl_of(&on_stacks, mdl);
+        *used = mdl;
     }
+    if (p)
+        *found = *p;
     spin_unlock(&list_lock);
     return p != NULL;
 }

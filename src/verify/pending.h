@@ -23,6 +23,8 @@ struct pending_object {
     const void *proxy, *adapter;
 };
 
+enum { PENDING_MAX_MDLS = 8 }; /* only the first MDLs of a call's chain are watched */
+
 /* Embedded in the struct that represents the call. */
 struct pending {
     TAILQ_ENTRY(pending) list;
@@ -32,9 +34,12 @@ struct pending {
     int thread;          /* ID of the calling thread if the context is on its stack, else 0 */
     uintptr_t stack_end; /* the end of that stack */
     bool reported;
-    int caller; /* ID of the calling thread */
+    int caller;           /* ID of the calling thread */
+    const char *callback; /* the callback that the call was made in, or NULL */
     uint64_t since_ns;
     bool stalled; /* pending_copy_stalled has copied the call */
+    const struct _MDL *mdls[PENDING_MAX_MDLS];
+    unsigned mdl_count;
     struct stack by;
 };
 
@@ -46,6 +51,13 @@ void pending_guard_fork(void);
  */
 void pending_begin(struct pending *p, const struct pending_object *object, const char *routine, const void *context,
                    const void *by);
+/* Stores the MDL chain that the call uses. Must be called after pending_begin, before the provider's function. */
+void pending_set_mdls(struct pending *p, const struct _MDL *mdl);
+/*
+ * Finds a call that uses an MDL of the chain, and that this thread has made, so that the call has returned. Returns
+ * false if there is none. *found receives a copy of the call, and *used the MDL.
+ */
+bool pending_find_mdl(const struct _MDL *chain, struct pending *found, const struct _MDL **used);
 /* Removes a call that completed inline. */
 void pending_remove(struct pending *p);
 /*
@@ -63,7 +75,7 @@ void pending_check_stack(const char *routine, const void *frame);
  * beginning of the oldest other call that was not copied; UINT64_MAX: none. Returns how many calls were copied.
  */
 unsigned pending_copy_stalled(uint64_t before, struct pending *out, unsigned room, uint64_t *oldest);
-/* Finds a pending call whose context is in [start, start + size). See verify_find_use. */
+/* Finds a pending call whose context or MDL is in [start, start + size). See verify_find_use. */
 bool pending_find_use(const void *start, size_t size, struct verify_use *use);
 /* Copies at most `room` of the pending calls. Returns how many calls are pending. */
 unsigned pending_copy(struct verify_open *out, unsigned room);

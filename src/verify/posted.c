@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "verify/call.h"
 #include "verify/posted.h"
 #include "verify/rules.h"
 
@@ -223,6 +224,7 @@ static void posted_update_chain(struct posted *posted, const struct post *post)
     posted->chain.by = post->by;
     posted->chain.context = post->context;
     posted->chain.posted_ms = posted_now_ms();
+    posted->chain.thread = verify_this_thread();
 }
 
 void posted_begin(struct posted *posted, struct post *post)
@@ -424,6 +426,20 @@ void posted_uncount_all(struct posted *posted)
     posted->ended = true;
     TAILQ_FOREACH (record, &posted->outstanding, list)
         posted_uncount(posted, record);
+    spin_unlock(&posted->lock);
+}
+
+void posted_get_rest(struct posted *posted, struct posted_rest *rest)
+{
+    memset(rest, 0, sizeof *rest);
+    spin_lock(&posted->lock);
+    if (!posted->ended) {
+        rest->signalled = posted->count - posted->silent;
+        rest->deferred = atomic_load_explicit(&posted->chain.count, memory_order_relaxed);
+        rest->routine = posted->chain.routine;
+        rest->context = posted->chain.context;
+        rest->thread = posted->chain.thread;
+    }
     spin_unlock(&posted->lock);
 }
 

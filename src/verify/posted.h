@@ -57,6 +57,7 @@ struct posted_chain {
     const void *by;
     void *context;
     uint64_t posted_ms;
+    int thread;
 };
 
 /* The records of one queue. The lock guards everything after it. */
@@ -152,6 +153,17 @@ void posted_uncount_all(struct posted *posted);
 void posted_retire(struct posted *posted);
 /* Frees all records of a queue that is closed: no result can come any more. */
 void posted_drop(struct posted *posted);
+
+/* The signalled requests that are outstanding, and the open chain. */
+struct posted_rest {
+    unsigned signalled;
+    unsigned deferred; /* 0: no chain is open */
+    const char *routine;
+    void *context;
+    int thread;
+};
+/* Sets *rest, to nothing after a flush or disconnect. */
+void posted_get_rest(struct posted *posted, struct posted_rest *rest);
 
 /* Returns a time that is cheap to read. */
 uint64_t posted_now_ms(void);

@@ -126,6 +126,8 @@ void queue_translate_result(PVOID *qp_context, PVOID *request_context, NTSTATUS 
     *qp_context = qp->p.context;
     if (NT_SUCCESS(status))
         queue_check_completed(qp, *request_context, routine);
+    else
+        atomic_store(&qp->failed, true);
     if (!posted_complete(&qp->posted[QUEUE_RECEIVE], request_context)) {
         if (posted_complete(&qp->posted[QUEUE_INITIATE], request_context) || !qp->srq)
             return;

@@ -223,6 +223,12 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "complete consumer A's NdDisconnect request only when [...] A graceful disconnect notification "
                     "is received from B (which leads to successful completion of consumer A's NdDisconnect)",
         .advice = "Call NdkDisconnect when the disconnect event comes, then close connector and queue pair." },
+    [RULE_DISCONNECT_OUTSTANDING] = { .name = "disconnect-outstanding", .kind = RULE_ADVICE,
+        .text = "NdkDisconnect is called after all initiator requests have completed, else it may not be graceful.",
+        .page = "networkdirect-disconnect-scheme",
+        .sentence = "A consumer should typically call NdDisconnect only after it gets completions for all work "
+                    "requests it posted to the initiator queue.",
+        .advice = "Poll the results of all initiator requests first. Posted receives may stay." },
     [RULE_QUEUE_DEPTH] = { .name = "queue-depth", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "The depth of a queue is within the limit that the adapter reports.",
         .page = "nc-ndkpi-ndk_fn_create_qp",
@@ -388,12 +394,23 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "The NDK consumer must pass an MDL or chain of MDLs that represent virtually contiguous memory "
                     "region that is pinned in physical memory.",
         .advice = "Call MmProbeAndLockPages, or MmBuildMdlForNonPagedPool, for each MDL of the chain first." },
+    [RULE_MDL_READ_ONLY] = { .name = "mdl-read-only", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "Memory that a receive or a read fills is not locked for reading only.",
+        .page = "nf-wdm-mmprobeandlockpages",
+        .sentence = "IoReadAccess indicates that the driver can examine the contents of the buffer but cannot change "
+                    "the contents.",
+        .advice = "Pass IoWriteAccess or IoModifyAccess to MmProbeAndLockPages." },
     [RULE_MDL_GAP] = { .name = "mdl-gap", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "The MDLs of a chain describe one virtually contiguous range.",
         .page = "nc-ndkpi-ndk_fn_register_mr",
         .sentence = "An MDL or chain of MDLs that represent a virtually contiguous memory region from the starting "
                     "virtual address up to the number of bytes specified in the Length parameter.",
         .advice = "Register each contiguous part as a region of its own." },
+    [RULE_MDL_USED_PENDING] = { .name = "mdl-used-pending", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "An MDL chain is not used elsewhere while NdkRegisterMr or NdkBuildLAM with it is pending.",
+        .page = "nc-ndkpi-ndk_fn_register_mr",
+        .sentence = "The NDK consumer must not use the MDL chain while the registration request is pending.",
+        .advice = "Wait for the completion before you pass the chain to another call, change, unlock or free it." },
     [RULE_MR_LENGTH] = { .name = "mr-length", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A registration or mapping is not longer than its MDL chain.",
         .page = "nc-ndkpi-ndk_fn_register_mr",

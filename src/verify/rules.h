@@ -40,6 +40,7 @@ enum verify_rule {
     RULE_REQUEST_UNANSWERED,        /* p1 connector, p2 listener, p3 age in ms */
     RULE_CONNECT_UNCOMPLETED,       /* p1 connector, p2 age in ms */
     RULE_DISCONNECT_IGNORED,        /* p1 connector, p2 age in ms */
+    RULE_DISCONNECT_OUTSTANDING,    /* p1 queue pair, p2 number of initiator requests */
     RULE_QUEUE_DEPTH,               /* p1 adapter, p2 depth, p3 limit */
     RULE_SGE_LIMIT,                 /* p1 queue pair, SRQ or adapter, p2 number, p3 limit */
     RULE_INLINE_LIMIT,              /* p1 queue pair or adapter, p2 bytes, p3 limit */
@@ -65,7 +66,9 @@ enum verify_rule {
     RULE_MR_KIND,                  /* p1 region, p2 1 for a fast-register region */
     RULE_MR_UNREGISTERED,          /* p1 region */
     RULE_MDL_UNLOCKED,             /* p1 0xe, p2 MDL, p3 its flags */
+    RULE_MDL_READ_ONLY,            /* p1 queue pair or SRQ, p2 SGE, p3 token, p4 region */
     RULE_MDL_GAP,                  /* p1 MDL, p2 expected address, p3 address */
+    RULE_MDL_USED_PENDING,         /* p1 MDL, p2 object of the pending call */
     RULE_MR_LENGTH,                /* p1 MDL, p2 length, p3 bytes of the MDL chain */
     RULE_REGISTRATION_SIZE,        /* p1 region, p2 length, p3 limit */
     RULE_FAST_REGISTER_STATE,      /* p1 region */

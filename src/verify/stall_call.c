@@ -9,12 +9,13 @@
 
 #include "verify/connector_peer.h"
 #include "verify/pending.h"
+#include "verify/queue.h"
 #include "verify/rules.h"
 #include "verify/stall.h"
 
-enum { CALLS_AT_ONCE = 16, MAX_PEER = 384, MAX_THREAD = 96 };
+enum { CALLS_AT_ONCE = 16, MAX_PEER = 384, MAX_SUCCESSORS = 256, MAX_THREAD = 128 };
 
-/* What a call waits for. A prefix of the routine's name selects the entry. */
+/* The reason why a call waits. A prefix of the routine's name selects the entry. */
 static const struct {
     const char *prefix, *reason;
 } call_reasons[] = {
@@ -24,7 +25,7 @@ static const struct {
     { "NdkAccept", "the peer's consumer has not called NdkCompleteConnect" },
     { "NdkCompleteConnect", "the provider has not completed the establishment" },
     { "NdkDisconnect", "the peer's consumer has neither called NdkDisconnect nor closed its connector" },
-    { "NdkClose", "a callback of the object has not returned, or an object that was created from it is open" },
+    { "NdkClose", "an object that needs it is open, or a callback of it has not returned" },
     { "Ndk", "the provider has not completed the call" },
 };
 
@@ -37,10 +38,12 @@ static const char *call_reason(const char *routine)
     return call_reasons[i].reason;
 }
 
-/* Writes the state of a thread: "thread 12 (name), which called, waits". */
-static const char *call_describe_thread(int thread, char text[MAX_THREAD])
+/* Writes the state of the calling thread: "thread 12 (name), which called in NdkConnectEventCallback, waits". */
+static const char *call_describe_thread(const struct pending *call, char text[MAX_THREAD])
 {
+    const char *in = call->callback ? " in " : "", *callback = call->callback ? call->callback : "";
     char path[64], stat[256], *name, *end;
+    int thread = call->caller;
     ssize_t length = -1;
     int fd;
 
@@ -55,11 +58,41 @@ static const char *call_describe_thread(int thread, char text[MAX_THREAD])
     name = strchr(stat, '(');
     end = strrchr(stat, ')');
     if (!name || !end || end < name || !end[1])
-        snprintf(text, MAX_THREAD, "thread %d, which called, has ended", thread);
+        snprintf(text, MAX_THREAD, "thread %d, which called%s%s, has ended", thread, in, callback);
     else
-        snprintf(text, MAX_THREAD, "thread %d %.*s, which called, %s", thread, (int)(end + 1 - name), name,
-                 end[2] == 'R' ? "runs" : "waits");
+        snprintf(text, MAX_THREAD, "thread %d %.*s, which called%s%s, %s", thread, (int)(end + 1 - name), name, in,
+                 callback, end[2] == 'R' ? "runs" : "waits");
     return text;
+}
+
+/* Returns whether a close of p waits for the close of q. */
+static bool call_is_successor(const struct proxy *p, const struct proxy *q)
+{
+    const struct queue *qp = (const struct queue *)q;
+
+    if (p->type == NdkObjectTypePd)
+        return q->parent == p;
+    return q->type == NdkObjectTypeQp &&
+           (qp->cq[QUEUE_RECEIVE] == (const struct queue *)p || qp->cq[QUEUE_INITIATE] == (const struct queue *)p ||
+            qp->srq == (const struct queue *)p);
+}
+
+/* Writes the objects that p's close waits for: "; open: NDK_QP 0x12". Writes nothing if there is none. */
+static void call_describe_successors(const struct proxy *p, char text[MAX_SUCCESSORS])
+{
+    size_t n = 0;
+
+    text[0] = 0;
+    if (!p || atomic_load(&p->state) == PROXY_OPEN)
+        return;
+    proxy_lock_all();
+    for (const struct proxy *q = proxy_next_open(NULL); q; q = proxy_next_open(q)) {
+        if (!call_is_successor(p, q) || n >= MAX_SUCCESSORS - 1)
+            continue;
+        n += (size_t)snprintf(text + n, MAX_SUCCESSORS - n, "%s%s %p", n ? ", " : "; open: ", proxy_type_name(q),
+                              (const void *)q);
+    }
+    proxy_unlock_all();
 }
 
 /*
@@ -80,6 +113,9 @@ static void call_describe_peer(const struct proxy *p, char text[MAX_PEER])
     else if (peer.phase == PHASE_REQUESTED)
         way = ". This is a deadlock if the program waits for NdkConnect before it calls NdkAccept: call NdkAccept as "
               "soon as the request has come";
+    else if (peer.phase == PHASE_PEER_GONE)
+        way = ". This is a deadlock if the program waits for NdkDisconnect of one end before it calls it for the "
+              "other one: call NdkDisconnect as soon as the disconnect event has come";
     if (peer.count == 1)
         snprintf(text, MAX_PEER, "; the peer's connector %p is in this process: %s%s", peer.connector,
                  phase_text(peer.phase), way);
@@ -92,16 +128,17 @@ static void call_report(const struct pending *call, uint64_t now)
 {
     struct proxy *p = proxy_find_open(call->object.proxy);
     unsigned long long waited_ms = (now - call->since_ns) / STALL_NS_PER_MS;
-    char thread[MAX_THREAD], peer[MAX_PEER];
+    char thread[MAX_THREAD], peer[MAX_PEER], successors[MAX_SUCCESSORS];
 
     if (p)
         proxy_set_report_object(p);
     else
         report_set_object(&(struct report_object){ call->object.proxy, call->object.type, NULL, { NULL } });
     call_describe_peer(p, peer);
+    call_describe_successors(p, successors);
     report_breach_at(&(struct breach){ .rule = &verify_rules[RULE_STALL], .routine = call->routine }, &call->by,
-                     "has not completed for %llu ms: %s; %s%s", waited_ms, call_reason(call->routine),
-                     call_describe_thread(call->caller, thread), peer);
+                     "has not completed for %llu ms: %s%s; %s%s", waited_ms, call_reason(call->routine), successors,
+                     call_describe_thread(call, thread), peer);
     if (p)
         proxy_unref(p);
 }

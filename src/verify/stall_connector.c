@@ -10,7 +10,7 @@
 
 enum { CONNECTORS_AT_ONCE = 16 };
 
-/* What the consumer owes in a phase. */
+/* The call that the consumer owes in a phase. */
 static const struct {
     enum phase phase;
     enum verify_rule rule;

@@ -235,6 +235,8 @@ static enum verify_rule token_check(const struct token *t, const struct check *c
         return RULE_SGE_RANGE;
     if (check->use != SGE_SOURCE && !m->local_write && !(check->use == SGE_READ && m->read_sink))
         return RULE_LOCAL_WRITE_RIGHT;
+    if (check->use != SGE_SOURCE && m->read_only)
+        return RULE_MDL_READ_ONLY;
     return check->use == SGE_READ && check->needs_sink && !m->read_sink ? RULE_READ_SINK_RIGHT : ACCEPTED;
 }
 
@@ -319,6 +321,15 @@ static void report_right(const struct check *check, ULONG i, const NDK_SGE *sge,
                   i, sge->MemoryRegionToken, (const void *)v->region, right);
 }
 
+static void report_read_only(const struct check *check, ULONG i, const NDK_SGE *sge, const struct verdict *v)
+{
+    report_add_stack("the region was created by", &v->created_by);
+    report_breach(&verify_rules[RULE_MDL_READ_ONLY], check->routine, (uintptr_t)check->queue, i, sge->MemoryRegionToken,
+                  (uintptr_t)v->region,
+                  "SGE %u is filled, but the memory of its NDK_MR %p was locked with IoReadAccess", i,
+                  (const void *)v->region);
+}
+
 static void report_sge(const struct check *check, ULONG i, const NDK_SGE *sge, const struct verdict *v)
 {
     proxy_set_report_object(check->queue);
@@ -328,6 +339,9 @@ static void report_sge(const struct check *check, ULONG i, const NDK_SGE *sge, c
         break;
     case RULE_SGE_RANGE:
         report_range(check, i, sge, v);
+        break;
+    case RULE_MDL_READ_ONLY:
+        report_read_only(check, i, sge, v);
         break;
     case RULE_PRIVILEGED_TOKEN_VIRTUAL:
         report_breach(&verify_rules[v->rule], check->routine, (uintptr_t)check->queue, i,

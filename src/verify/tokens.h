@@ -24,6 +24,7 @@ struct region;
 struct registration {
     uint64_t base, length;
     bool local_write, read_sink;
+    bool read_only; /* the consumer has locked the memory for reading only */
 };
 
 enum token_state {

@@ -150,7 +150,8 @@ def profiles():
         code, out, err = run(options, "--address", address(), "--profile", "minimal")
         check(f"no private data, {options}", code == 5 and "supports 0 bytes of private data" in out, (code, out, err))
     pair("moderation where there is none", ("-e", "--moderation", "8,100", "--profile", "narrow"), codes=(1, 1),
-         client_says=("NdkControlCqInterruptModeration failed: STATUS_NOT_SUPPORTED",))
+         client_says=("NdkControlCqInterruptModeration failed: STATUS_NOT_SUPPORTED",),
+         server_says=("waiting for the client's queue pairs failed: STATUS_CONNECTION_ABORTED",))
 
 
 def peers_that_do_not_fit():

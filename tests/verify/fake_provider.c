@@ -46,8 +46,10 @@ static NTSTATUS fake_request(const void *object, NDK_FN_REQUEST_COMPLETION done,
 {
     NTSTATUS status = fake.pend ? STATUS_PENDING : STATUS_SUCCESS;
 
-    fake.requested = done;
-    fake.completion_context = context;
+    if (fake.pend) {
+        fake.requested = done;
+        fake.completion_context = context;
+    }
     fake_call(object);
     return status;
 }
@@ -217,8 +219,41 @@ static VOID fake_privileged_token(NDK_PD *pd, UINT32 *token)
     *token = 0xffffffff;
 }
 
+static NTSTATUS fake_register_mr(NDK_MR *mr, MDL *mdl, SIZE_T length, ULONG flags, NDK_FN_REQUEST_COMPLETION done,
+                                 PVOID context)
+{
+    (void)mdl, (void)length, (void)flags;
+    return fake_request(mr, done, context);
+}
+
+static NTSTATUS fake_deregister_mr(NDK_MR *mr, NDK_FN_REQUEST_COMPLETION done, PVOID context)
+{
+    return fake_request(mr, done, context);
+}
+
+static UINT32 fake_token(NDK_MR *mr)
+{
+    (void)mr;
+    return 1;
+}
+
+static const NDK_MR_DISPATCH mr_dispatch = {
+    .NdkCloseMr = fake_close,
+    .NdkRegisterMr = fake_register_mr,
+    .NdkDeregisterMr = fake_deregister_mr,
+    .NdkGetLocalTokenFromMr = fake_token,
+    .NdkGetRemoteTokenFromMr = fake_token,
+};
+
+static NTSTATUS fake_create_mr(NDK_PD *pd, BOOLEAN fast, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_MR **out)
+{
+    (void)fast;
+    return fake_create(pd, &fake.mr, out, done, context);
+}
+
 static const NDK_PD_DISPATCH pd_dispatch = {
     .NdkClosePd = fake_close,
+    .NdkCreateMr = fake_create_mr,
     .NdkCreateQp = fake_create_qp,
     .NdkCreateSrq = fake_create_srq,
     .NdkGetPrivilegedMemoryRegionToken = fake_privileged_token,
@@ -330,6 +365,7 @@ struct fake_provider *fake_provider_init(void)
         .endpoint = { .Header = { .Version = version, .ObjectType = NdkObjectTypeSharedEndpoint },
                       .Dispatch = &endpoint_dispatch },
         .pd = { .Header = { .Version = version, .ObjectType = NdkObjectTypePd }, .Dispatch = &pd_dispatch },
+        .mr = { .Header = { .Version = version, .ObjectType = NdkObjectTypeMr }, .Dispatch = &mr_dispatch },
         .qp = { .Header = { .Version = version, .ObjectType = NdkObjectTypeQp }, .Dispatch = &qp_dispatch },
         .listener = { .Header = { .Version = version, .ObjectType = NdkObjectTypeListener },
                       .Dispatch = &listener_dispatch },

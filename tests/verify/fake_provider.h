@@ -12,6 +12,7 @@ struct fake_provider {
     NDK_CQ cq;
     NDK_SHARED_ENDPOINT endpoint;
     NDK_PD pd;
+    NDK_MR mr;
     NDK_QP qp;
     NDK_SRQ srq;
     NDK_LISTENER listener;

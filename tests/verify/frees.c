@@ -163,6 +163,30 @@ CASE(buffer_freed, 0)
     close_pair(mr);
 }
 
+CASE(buffer_of_a_silent_deferred_request_freed, 0)
+{
+    char *memory = calloc(1, BYTES);
+    NDK_SGE sge = { .VirtualAddress = memory, .Length = BYTES };
+    NDK_MR *mr;
+    MDL mdl;
+
+    open_pair();
+    mr = register_memory(memory, &mdl);
+    sge.MemoryRegionToken = mr->Dispatch->NdkGetLocalTokenFromMr(mr);
+    for (uintptr_t i = 1; i <= 2; i++)
+        CHECK_STATUS(kit_post_receive(&pair.passive, i, 0, BYTES), STATUS_SUCCESS);
+    CHECK_STATUS(pair.active.qp->Dispatch->NdkSend(pair.active.qp, NULL, &sge, 1,
+                                                   NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_DEFER),
+                 STATUS_SUCCESS);
+    CHECK_STATUS(kit_post_send(&pair.active, 1, 0, 0), STATUS_SUCCESS);
+    for (int i = 0; i < 2; i++)
+        CHECK_STATUS(kit_result(&pair.passive).Status, STATUS_SUCCESS);
+    free(memory);
+    CHECK_BREACHES("buffer-freed-in-use in free");
+    CHECK_STATUS(kit_result(&pair.active).Status, STATUS_SUCCESS);
+    close_pair(mr);
+}
+
 CASE(buffer_on_a_dead_stack, 0)
 {
     NDK_MR *mr;

@@ -203,6 +203,33 @@ CASE(lam_released_twice, 0)
     CHECK_BREACHES("");
 }
 
+CASE(lam_released_while_in_use, 0)
+{
+    union mapping m;
+    const NDK_LOGICAL_ADDRESS *pages = m.lam.AdapterPageArray;
+    NDK_SGE sge = { .Length = 16 };
+
+    open_side();
+    side.pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(side.pd, &sge.MemoryRegionToken);
+    for (int flushed = 0; flushed < 2; flushed++) {
+        CHECK_STATUS(build(&m, sizeof m, true), STATUS_SUCCESS);
+        sge.LogicalAddress = pages[PAGES - 1];
+        CHECK_STATUS(side.qp->Dispatch->NdkReceive(side.qp, NULL, &sge, 1), STATUS_SUCCESS);
+        if (flushed) {
+            side.qp->Dispatch->NdkFlush(side.qp);
+            CHECK_STATUS(kit_result(&side).Status, STATUS_CANCELLED);
+        }
+        release(&m);
+        CHECK_BREACHES(flushed ? "" : "ndk-lam-released in NdkReleaseLAM");
+        if (!flushed) {
+            side.qp->Dispatch->NdkFlush(side.qp);
+            CHECK_STATUS(kit_result(&side).Status, STATUS_CANCELLED);
+        }
+    }
+    kit_side_close(&side);
+    CHECK_BREACHES("");
+}
+
 CASE(lam_changed, 0)
 {
     union mapping m;

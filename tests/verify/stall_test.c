@@ -18,10 +18,14 @@ static const uint64_t hour = (uint64_t)HOUR_MS * STALL_NS_PER_MS;
 static struct fake_provider *fake;
 static NDK_ADAPTER *adapter;
 
-static void ignore_notification(PVOID context, NTSTATUS status)
+static void (*in_notification)(void); /* NULL: a notification does nothing */
+
+static void on_notification(PVOID context, NTSTATUS status)
 {
     (void)context;
     (void)status;
+    if (in_notification)
+        in_notification();
 }
 
 static void ignore_close(PVOID context)
@@ -61,7 +65,7 @@ static void close_adapter(void)
 
 static NTSTATUS create_cq(NDK_CQ **cq)
 {
-    return adapter->Dispatch->NdkCreateCq(adapter, 8, ignore_notification, NULL, NULL, created, cq, cq);
+    return adapter->Dispatch->NdkCreateCq(adapter, 8, on_notification, NULL, NULL, created, cq, cq);
 }
 
 static NTSTATUS close_cq(NDK_CQ *cq)
@@ -240,7 +244,7 @@ static void close_other_adapter(void)
     NDK_CQ *cq = NULL;
 
     fake->pend = false;
-    assert_int_equal(other->Dispatch->NdkCreateCq(other, 8, ignore_notification, NULL, NULL, created, &cq, &cq),
+    assert_int_equal(other->Dispatch->NdkCreateCq(other, 8, on_notification, NULL, NULL, created, &cq, &cq),
                      STATUS_SUCCESS);
     assert_null(verify_close(other, "CloseOther"));
 }
@@ -263,6 +267,56 @@ static void test_closing(void **state)
     fake_provider_complete(fake, STATUS_SUCCESS);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(new_breaches(), 1); /* of the other adapter */
+}
+
+static NDK_CQ *used_cq;
+
+static void close_used_cq(void)
+{
+    assert_int_equal(close_cq(used_cq), STATUS_PENDING);
+}
+
+/* Examines, and checks the only report: the close of an object of this type waits for the queue pair. */
+static void assert_waits_for(const NDK_QP *qp, const char *routine, const char *thread)
+{
+    char words[128];
+
+    (void)stall_examine(owner_clock(NULL) + hour);
+    assert_int_equal(new_advices(), 1);
+    advices_before++;
+    assert_int_equal(occurrences(routine), 1);
+    assert_int_equal(occurrences(thread), 1);
+    (void)snprintf(words, sizeof words,
+                   "an object that needs it is open, or a callback of it has not returned; "
+                   "open: NDK_QP %p; thread ",
+                   (const void *)qp);
+    assert_true(occurrences(words) > 0);
+}
+
+/* The close of an object waits for another object, which the report names, and was called in a callback. */
+static void test_close_of_used(void **state)
+{
+    static NDK_PD *pd;
+    static NDK_QP *qp;
+
+    (void)state;
+    assert_int_equal(create_cq(&used_cq), STATUS_SUCCESS);
+    assert_int_equal(adapter->Dispatch->NdkCreatePd(adapter, created, &pd, &pd), STATUS_SUCCESS);
+    assert_int_equal(pd->Dispatch->NdkCreateQp(pd, used_cq, used_cq, NULL, 8, 8, 1, 1, 0, created, &qp, &qp),
+                     STATUS_SUCCESS);
+    fake->pend = true;
+    assert_int_equal(pd->Dispatch->NdkClosePd(&pd->Header, ignore_close, NULL), STATUS_PENDING);
+    assert_waits_for(qp, "stall in NdkClosePd", "), which called, ");
+    fake_provider_complete(fake, STATUS_SUCCESS);
+    in_notification = close_used_cq;
+    fake->notify(fake->notify_context, STATUS_SUCCESS);
+    in_notification = NULL;
+    assert_waits_for(qp, "stall in NdkCloseCq", "), which called in NdkCqNotificationCallback, ");
+    fake_provider_complete(fake, STATUS_SUCCESS);
+    fake->pend = false;
+    assert_int_equal(qp->Dispatch->NdkCloseQp(&qp->Header, ignore_close, NULL), STATUS_SUCCESS);
+    close_adapter();
+    assert_int_equal(new_breaches(), 0);
 }
 
 /* ---- fork ---- */
@@ -310,6 +364,7 @@ int main(void)
         STALL_TEST(test_pending_call),   STALL_TEST(test_idle),         STALL_TEST(test_off),
         STALL_TEST(test_doctor),         STALL_TEST(test_objects_left), STALL_TEST(test_objects_left_stop),
         STALL_TEST(test_closed_in_time), STALL_TEST(test_closing),      STALL_TEST(test_fork),
+        STALL_TEST(test_close_of_used),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

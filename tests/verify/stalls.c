@@ -196,7 +196,8 @@ CASE(disconnect_ignored, 0)
                                                                          &disconnect);
     kit_wait_count(&p.passive.disconnected, 1);
     check_stalls("stall in NdkDisconnect; disconnect-ignored in NdkDisconnectEventCallback",
-                 "is in this process: the peer has ended the connection");
+                 "is in this process: the peer has ended the connection. This is a deadlock if the program waits for "
+                 "NdkDisconnect of one end before it calls it for the other one");
     CHECK_STATUS(kit_disconnect(&p.passive), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&disconnect, disconnecting), STATUS_SUCCESS);
     kit_pair_close(&p);

@@ -407,6 +407,44 @@ CASE(region_without_local_write_in_a_shared_queue, 0)
     CHECK_BREACHES("");
 }
 
+/* ---- mdl-read-only ---- */
+
+static uint32_t mdl_state_of_all;
+
+static uint32_t host_mdl_state(const MDL *mdl)
+{
+    (void)mdl;
+    return mdl_state_of_all;
+}
+
+CASE(region_locked_for_reading, 0)
+{
+    const ondk_verify_host_t host = { .size = sizeof host, .mdl_state = host_mdl_state };
+    struct data_region r;
+    NDK_SGE sge;
+
+    CHECK_STATUS(ondk_verify_set_host(&host), STATUS_SUCCESS);
+    mdl_state_of_all = ONDK_VERIFY_MDL_READ_ONLY;
+    open_pair();
+    data_region_open(&r, p.active.pd, 0, LENGTH, NDK_MR_FLAG_ALLOW_LOCAL_WRITE);
+    sge = data_sge(&r, 0, LENGTH);
+    CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, LENGTH), STATUS_SUCCESS);
+    CHECK_BREACHES(
+        "mdl-read-only in NdkReceive"); /* all regions are locked for reading, also that of the passive end */
+    CHECK_STATUS(send_with(sge, 0), STATUS_SUCCESS);
+    CHECK_STATUS(kit_result(&p.active).Status, STATUS_SUCCESS);
+    CHECK_BREACHES("");
+    CHECK_STATUS(data_read(&p.active, 1, &sge, (uintptr_t)p.passive.memory, p.passive.remote_token), STATUS_SUCCESS);
+    CHECK_STATUS(kit_result(&p.active).Status, STATUS_SUCCESS);
+    CHECK_BREACHES("mdl-read-only in NdkRead");
+    mdl_state_of_all = ONDK_VERIFY_MDL_LOCKED;
+    CHECK_STATUS(data_deregister(r.mr), STATUS_SUCCESS);
+    CHECK_STATUS(data_register(r.mr, &r.mdl, LENGTH, NDK_MR_FLAG_ALLOW_LOCAL_WRITE), STATUS_SUCCESS);
+    CHECK_STATUS(receive(data_sge(&r, 0, LENGTH)), STATUS_SUCCESS);
+    data_region_close(&r);
+    close_pair();
+}
+
 /* ---- read-sink-right ---- */
 
 static NDK_ADAPTER_DISPATCH no_flag;

@@ -16,7 +16,7 @@
 #include "ndkpi.h"
 
 #include "report.h"
-#include "verify/two_calls.h"
+#include "verify/mdl_pending.h"
 #include "wdk/ndk/verify_host.h"
 
 static int start_objects(void **state)
@@ -100,6 +100,29 @@ static void test_unsupported(void **state)
     fake_setting.flags = FAKE_FLAGS;
 }
 
+/* ---- an MDL of a pending call ---- */
+
+static void test_mdl_used_pending(void **state)
+{
+    struct report *r;
+
+    (void)state;
+    close_objects();
+    open_region();
+    assert_int_equal(call_register(&first_mdl, true), STATUS_PENDING);
+    r = report_start();
+    assert_int_equal(call_build(&first_mdl, false), STATUS_SUCCESS);
+    report_says(r, "mdl-used-pending in NdkBuildLAM", "is used by NdkRegisterMr of NDK_MR 0x");
+    call_release();
+    r = report_start();
+    fake_provider_complete(fake, STATUS_SUCCESS);
+    assert_int_equal(call_build(&first_mdl, false), STATUS_SUCCESS);
+    call_release();
+    call_deregister();
+    close_object(mr);
+    report_is_empty(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +130,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_legal, start_objects, stop_objects),
         cmocka_unit_test_setup_teardown(test_close_during_call, start_objects, stop_objects),
         cmocka_unit_test_setup_teardown(test_unsupported, start_objects, stop_objects),
+        cmocka_unit_test_setup_teardown(test_mdl_used_pending, start_objects, stop_objects),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

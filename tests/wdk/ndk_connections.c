@@ -43,7 +43,8 @@ static void test_connector_phase(void **state)
     (void)state;
     open_all();
     assert_int_equal(complete_connect(), STATUS_CONNECTION_INVALID);
-    report_says(r, "connector-phase in NdkCompleteConnect", "NdkConnect has not been called");
+    report_says(r, "connector-phase in NdkCompleteConnect",
+                "NdkConnect has not been called (the provider returned STATUS_CONNECTION_INVALID)");
     r = report_start();
     call_init(&c);
     NTSTATUS connecting = start_connect(request_done, &c);

@@ -112,6 +112,78 @@ static void test_mdl_unlocked(void **state)
     close_all();
 }
 
+/* Posts a receive into the region. The provider accepts it before the queue pair is connected. */
+static struct report *receive_into(NDK_MR *mr)
+{
+    NDK_SGE sge = { .VirtualAddress = near.buffer, .Length = BYTES };
+    struct report *r = report_start();
+
+    sge.MemoryRegionToken = mr->Dispatch->NdkGetLocalTokenFromMr(mr);
+    assert_int_equal(near.qp->Dispatch->NdkReceive(near.qp, NULL, &sge, 1), STATUS_SUCCESS);
+    return r;
+}
+
+static void register_to_write(NDK_MR *mr, PMDL mdl)
+{
+    struct call c;
+
+    call_init(&c);
+    assert_int_equal(
+        finish(&c, mr->Dispatch->NdkRegisterMr(mr, mdl, BYTES, NDK_MR_FLAG_ALLOW_LOCAL_WRITE, request_done, &c)),
+        STATUS_SUCCESS);
+}
+
+/* Registers memory that the MDL of MmAllocatePagesForMdl describes, and receives into it. */
+static void receive_into_pages(NDK_MR *mr)
+{
+    const PHYSICAL_ADDRESS none = { .QuadPart = 0 }, all = { .QuadPart = -1 };
+    PMDL mdl = MmAllocatePagesForMdl(none, all, none, PAGE_SIZE);
+    NDK_SGE sge = { .Length = BYTES };
+    struct report *r;
+
+    assert_non_null(mdl);
+    register_to_write(mr, mdl);
+    sge.VirtualAddress = MmGetMdlVirtualAddress(mdl);
+    sge.MemoryRegionToken = mr->Dispatch->NdkGetLocalTokenFromMr(mr);
+    r = report_start();
+    assert_int_equal(near.qp->Dispatch->NdkReceive(near.qp, NULL, &sge, 1), STATUS_SUCCESS);
+    near.qp->Dispatch->NdkFlush(near.qp);
+    report_is_empty(r);
+    deregister_only(mr);
+    MmFreePagesFromMdl(mdl);
+    ExFreePool(mdl);
+}
+
+static void test_mdl_read_only(void **state)
+{
+    struct report *r;
+    NDK_MR *mr;
+    PMDL mdl;
+
+    (void)state;
+    open_all();
+    MADE(NDK_MR, mr, pd->Dispatch->NdkCreateMr(pd, FALSE, create_done, &c_, &inline_));
+    mdl = IoAllocateMdl(near.buffer, BYTES, FALSE, FALSE, NULL);
+    MmProbeAndLockPages(mdl, KernelMode, IoReadAccess);
+    r = report_start();
+    register_to_write(mr, mdl); /* the right alone is legal: a send may use the region */
+    report_is_empty(r);
+    report_says(receive_into(mr), "mdl-read-only in NdkReceive", "was locked with IoReadAccess");
+    near.qp->Dispatch->NdkFlush(near.qp);
+    deregister_only(mr);
+    MmUnlockPages(mdl);
+    MmProbeAndLockPages(mdl, KernelMode, IoWriteAccess);
+    register_to_write(mr, mdl);
+    report_is_empty(receive_into(mr));
+    near.qp->Dispatch->NdkFlush(near.qp);
+    deregister_only(mr);
+    MmUnlockPages(mdl);
+    IoFreeMdl(mdl);
+    receive_into_pages(mr);
+    close_object(mr);
+    close_all();
+}
+
 /* ---- inline data ---- */
 
 /* Posts inline data at DISPATCH_LEVEL. The queue pair is disconnected, so the provider refuses the request. */
@@ -201,8 +273,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_region_freed), cmocka_unit_test(test_region_freed_after_its_end),
-        cmocka_unit_test(test_mdl_unlocked), cmocka_unit_test(test_inline_paged),
-        cmocka_unit_test(test_lam_rules),
+        cmocka_unit_test(test_mdl_unlocked), cmocka_unit_test(test_mdl_read_only),
+        cmocka_unit_test(test_inline_paged), cmocka_unit_test(test_lam_rules),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

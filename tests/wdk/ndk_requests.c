@@ -139,6 +139,34 @@ static void test_receive_with_srq(void **state)
     close_object(srq);
 }
 
+/* ---- disconnects ---- */
+
+static void test_disconnect_outstanding(void **state)
+{
+    struct report *r = report_start();
+    uint32_t advices = ondk_verify_advices();
+
+    (void)state;
+    assert_int_equal(far.qp->Dispatch->NdkReceive(far.qp, NULL, NULL, 0), STATUS_SUCCESS);
+    assert_int_equal(post_send(NULL, 0, 0), STATUS_SUCCESS);
+    disconnect();
+    assert_int_equal(ondk_verify_advices(), advices + 1);
+    fflush(r->out);
+    assert_non_null(strstr(r->text, "*** NDK advice: disconnect-outstanding in NdkDisconnect"));
+    report_is_empty(r);
+}
+
+static void test_defer_open(void **state)
+{
+    struct report *r = report_start();
+
+    (void)state;
+    assert_int_equal(far.qp->Dispatch->NdkReceive(far.qp, NULL, NULL, 0), STATUS_SUCCESS);
+    assert_int_equal(post_send(NULL, 0, NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
+    disconnect();
+    report_is(r, "defer-open in NdkDisconnect");
+}
+
 static int start(void **state)
 {
     ondk_config_t config;
@@ -152,13 +180,18 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int stop_disconnected(void **state)
 {
     (void)state;
-    disconnect();
     close_all();
     assert_int_equal(ondk_configure(NULL), 0);
     return 0;
+}
+
+static int stop(void **state)
+{
+    disconnect();
+    return stop_disconnected(state);
 }
 
 int main(void)
@@ -170,6 +203,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_queue_slots, start, stop),
         cmocka_unit_test_setup_teardown(test_cq_overflow, start, stop),
         cmocka_unit_test_setup_teardown(test_receive_with_srq, start, stop),
+        cmocka_unit_test_setup_teardown(test_disconnect_outstanding, start, stop_disconnected),
+        cmocka_unit_test_setup_teardown(test_defer_open, start, stop_disconnected),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

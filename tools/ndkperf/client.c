@@ -241,7 +241,10 @@ bool client_check_clock(struct client *c, uint64_t now)
     return c->o->interval <= 0 || client_check_interval(c, now);
 }
 
-/* Ends a lap (a window of messages on each queue pair) after its last completion. Sets *done if the run ends. */
+/*
+ * Ends a lap (one window of messages on each queue pair) after the lap's last completion. Without --check, called only
+ * at the end of the run. *done receives whether the run ends.
+ */
 static bool client_end_lap(struct client *c, bool *done)
 {
     const struct order lap = { .kind = ORDER_LAP };

@@ -156,7 +156,7 @@ struct html_runs {
     size_t count;
 };
 
-/* A number plotted as a curve. `name` is a member of the row, or of the row's object `part` if `part` is not NULL. */
+/* A number plotted as a curve: row[name], or row[part][name] if `part` is not NULL. */
 struct html_member {
     const char *label, *part, *name;
     double unit;

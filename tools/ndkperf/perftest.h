@@ -30,8 +30,8 @@ struct perftest_test {
     const char *name;
     enum perftest_verb verb;
     bool latency;
-    unsigned addresses_before; /* further exchanges of addresses after the data QP is connected */
-    bool reports_after;        /* the tools exchange addresses, then reports, after the data */
+    unsigned addresses_before; /* number of further exchanges of addresses after the data QP is connected */
+    bool reports_after;        /* after the data, the tools exchange addresses and then their reports */
     bool addresses_after;      /* the tools exchange addresses as the last step */
 };
 

@@ -15,11 +15,11 @@ void pump_begin(struct session *s, uint64_t count, uint32_t burst, bool corrupt)
 /* Returns the kind of request that transfers a message. Only TEST_MIXED has requests of several kinds. */
 enum id pump_request_kind(enum test test, uint64_t message);
 /*
- * Posts as many requests as the queue pairs' windows allow. Sets *done to whether the run, or with --check the lap,
- * has ended: no request is left to post, and all posted requests have completed.
+ * Posts as many requests as the queue pairs' windows allow. *done receives whether no request is left to post and all
+ * posted requests have completed. With --check this ends the lap, otherwise the run.
  */
 bool pump_post(struct session *s, bool *done);
-/* Returns whether another lap (with --check, a window on each queue pair) follows. If not, the run is done. */
+/* Returns whether another lap follows. Only runs with --check have laps. If no lap follows, the run is done. */
 bool pump_has_next_lap(const struct session *s);
 void pump_begin_lap(struct session *s);
 /* Returns the number of posted messages of all queue pairs. */

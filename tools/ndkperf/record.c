@@ -15,7 +15,7 @@
 #include "provider_options.h"
 
 static json_t *record;
-static json_t *series; /* the intervals of the size that is being measured */
+static json_t *series; /* the intervals (--interval) so far for the current message size */
 
 void record_describe(const struct session *s, struct connection *at)
 {
@@ -67,8 +67,9 @@ static json_t *record_rate(const struct rate *r, uint32_t size, bool peak)
 }
 
 /*
- * Sets the client's rate. With --bidirectional, sets the sum of both ends' rates instead, and each end's rate in the
- * members "client" and "server". If has_server is false, the sum's rates and "server" are null.
+ * Sets the client's rate. With --bidirectional, sets the total of both ends instead, and adds each end's rate as the
+ * members "client" and "server". If has_server is false, "messages_per_second", "bytes_per_second" and "server" are
+ * null.
  */
 static void record_set_rates(const struct session *s, json_t *object, uint32_t size, const struct rate ends[2],
                              bool has_server, bool peak)

@@ -23,7 +23,8 @@ struct server {
     struct outcome outcome;
     struct meter meter;
     uint64_t cpu_from, flushes, messages;
-    uint64_t pumped_at; /* time when this end's last request of the run (--check: of the lap) completed; 0: not yet */
+    /* When this end's last request of the run completed, or 0. With --check: the last request of the current lap. */
+    uint64_t pumped_at;
     uint64_t live_at;
     double live_traffic, run_traffic; /* server_traffic() at the last live line, and at the start of the run */
     uint32_t turn;                    /* write latency: the queue pair on which the client writes next */

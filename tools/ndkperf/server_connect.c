@@ -79,14 +79,14 @@ static enum answer_code server_check_hello(struct session *s, const struct hello
 
 /*
  * Waits for the next connection request until the time `until` of monotonic_ms (0: no limit). Returns NULL if no
- * request arrives in time, or after an interrupt.
+ * request arrives in time, after an interrupt, or if the accepted client has disconnected.
  */
 static NDK_CONNECTOR *server_next_request(struct session *s, int64_t until)
 {
     NDK_CONNECTOR *k = NULL;
 
     progress_begin("waiting for a client");
-    while (!k && !interrupt_received()) {
+    while (!k && !interrupt_received() && !consumer_is_disconnected(&s->control)) {
         int64_t left = until ? until - monotonic_ms() : STEP_MS;
         if (left <= 0)
             break;
@@ -146,6 +146,9 @@ static bool server_accept_lane(struct session *s, uint32_t number)
         c->connector = server_next_request(s, until);
         if (!c->connector && interrupt_received())
             return session_set_failed(s, NDKPERF_INTERRUPTED);
+        if (!c->connector && consumer_is_disconnected(&s->control))
+            return session_fail(s, "waiting for the client's queue pairs", STATUS_CONNECTION_ABORTED,
+                                s->control.disconnect_reason);
         if (!c->connector)
             return session_fail(s, "waiting for the client's queue pairs", STATUS_IO_TIMEOUT, 0);
         if (server_get_hello(c, &h) && h.version == WIRE_VERSION && h.session == number && h.index == l->index)

@@ -55,9 +55,9 @@ struct answer {
 };
 
 /*
- * ORDER_LAP and ORDER_SAMPLE are for runs in both directions. A run with HELLO_CHECK consists of laps. In a lap each
- * lane transfers one window of messages, which are verified before the next lap. ORDER_LAP begins the next lap.
- * ORDER_SAMPLE requests the server's progress.
+ * The client sends ORDER_SAMPLE and ORDER_LAP only in runs in both directions. ORDER_SAMPLE requests the server's
+ * progress. ORDER_LAP begins the server's next lap. Only runs with HELLO_CHECK have laps: in a lap each lane transfers
+ * one window of messages, which are verified before the next lap.
  */
 enum order_kind { ORDER_RUN = 1, ORDER_FLUSH, ORDER_END, ORDER_LAP, ORDER_SAMPLE };
 enum { ORDER_LATENCY = 1, ORDER_CORRUPT = 2, ORDER_WARMUP = 4 };

@@ -33,7 +33,7 @@ static bool options_parse_hex(const char *text, uint8_t *bytes, uint32_t room, u
     return true;
 }
 
-/* Parses a list such as "zero,write", and stores the bit ONDK_RTR_ of each word. */
+/* Parses a list such as "zero,write", and stores the ONDK_RTR_... bits that the words of the list name. */
 static const char *options_set_rtr(void *at, const char *value)
 {
     static const char expected[] = "none or a list of zero, write and read is expected, for example write,read";

@@ -59,7 +59,7 @@ static bool call_set_handler_stack(char *start, size_t size)
 static void *call_run(void *argument)
 {
     struct call *c = argument;
-    char handlers[HANDLER_STACK]; /* not damaged by an overflow, which happens at the stack's other end */
+    char handlers[HANDLER_STACK]; /* the fault handlers' stack, far from the end where the thread's stack overflows */
     bool has_own = call_set_handler_stack(handlers, sizeof handlers);
 
     pthread_mutex_lock(&lock);

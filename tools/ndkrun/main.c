@@ -262,6 +262,7 @@ static bool ndkrun_is_clean(const struct options *o, struct summary *s)
 
     s->leaks = leaks;
     s->broken = broken;
+    ondk_verify_write_repeats();
     if (leaks)
         fprintf(out, "ndkrun: %u thing%s left\n", leaks, leaks == 1 ? " was" : "s were");
     if (broken)
@@ -324,8 +325,8 @@ int main(int argc, char **argv)
         return NDKRUN_USAGE;
     /*
      * If verification is on, ndkrun itself reports a close that hangs, with the stacks that created the objects.
-     * Therefore the provider's report is turned off. The variable must be set after reexec_prepare: if reexec_prepare
-     * executes ndkrun again, the new ndkrun reads the user's setting in ndkrun_report_ms.
+     * Therefore the provider's report is turned off. The variable must be set after reexec_prepare, which may execute
+     * ndkrun again. Otherwise the new ndkrun would inherit the 0, and ndkrun_report_ms would return the 0.
      */
     if (o.verify.mode != ONDK_VERIFY_OFF && setenv("ONDK_CLOSE_REPORT_MS", "0", 0))
         return NDKRUN_USAGE;

@@ -7,10 +7,10 @@
 #include <stddef.h>
 
 /*
- * Writes "function at file:line" to text for an offset in a loaded module, which is named by the last part of its
- * path. If the function is inlined, one line follows for each function that contains the inlined code, the outermost
- * function last. Returns false if no addr2line is installed, or if addr2line finds nothing. The caller must serialize
- * the calls.
+ * Finds the source line of an offset in a loaded module, and writes "function at file:line" to `text`. `module` is the
+ * last part of the module's path. If the function is inlined, one line follows for each function that contains the
+ * inlined code, the outermost function last. Returns false if no addr2line is installed, or if addr2line finds
+ * nothing. The caller must serialize the calls.
  */
 bool symbol_find(const char *module, unsigned long offset, char *text, size_t room);
 

@@ -25,7 +25,7 @@ static bool address_is_host(const struct sockaddr_storage *a, const struct socka
            0;
 }
 
-/* Returns whether the member, an address as text from the process, matches the option --address. */
+/* Returns whether the member matches the option --address. The member is an address as text, from the process. */
 static bool filter_has_address(const struct options *o, const json_t *object, const char *member)
 {
     const char *text = json_string_value(json_object_get(object, member));
@@ -109,8 +109,8 @@ static bool filter_by_use(const void *used, const json_t *object)
 }
 
 /*
- * Keeps the list's objects that an object of `users` uses. A user uses an object if the user's member `first` or
- * `second` equals the object's member `key`.
+ * Removes from the list each object to which no entry of `users` refers. An entry refers to an object if the entry's
+ * member `first` or `second` equals the object's member `key`.
  */
 static bool filter_used_by(json_t *list, const char *key, const json_t *users, const char *first, const char *second)
 {

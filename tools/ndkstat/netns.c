@@ -360,8 +360,8 @@ static size_t search_sockets_left(const struct search *s, uid_t uid)
 }
 
 /*
- * If this user is root, replaces the names by those that sock_diag reports. The reported names have user ids, which
- * are valid in ndkstat's user namespace.
+ * If this user is root, replaces n->names by the names that sock_diag reports. These have the user ids of the sockets,
+ * as ndkstat's user namespace has them. The names from /proc have no user ids.
  */
 static void netns_read_users(struct netns *n, int netlink)
 {

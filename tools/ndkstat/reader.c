@@ -35,11 +35,12 @@ enum {
     MAX_OWN_BYTES = 256 << 20, /* the most bytes in the answers of all processes of this user */
     MAX_USER_BYTES = 16 << 20, /* the most bytes in the answers of all processes of one other user */
     MAX_FOREIGN_BYTES = 64 << 20,
-    MAX_USER_PEERS = 128, /* the most processes of one other user that are read */
+    MAX_USER_PEERS = 128, /* for each other user, at most this number of processes is read */
     MAX_USERS = 256,
     MAX_MESSAGES = 10,
-    SLICE_MS = 100,      /* the interval between checks for Ctrl-C */
-    BYTES_PER_VALUE = 8, /* an answer with fewer bytes for each value is refused: it would need much memory */
+    SLICE_MS = 100, /* the interval between checks for Ctrl-C */
+    /* An answer with fewer bytes per value is refused, because its many values would need much memory when parsed. */
+    BYTES_PER_VALUE = 8,
 };
 
 enum peer_state { PEER_CONNECTING, PEER_READING, PEER_READ, PEER_GONE, PEER_FOREIGN, PEER_FAILED };
@@ -150,7 +151,10 @@ static bool peer_admit(struct round *r, struct peer *p, uid_t uid)
     return p->state == PEER_CONNECTING;
 }
 
-/* Checks that the name has the id of the listening process, and decides whether to read the process. Sets p->state. */
+/*
+ * Checks that the process id in the socket's name is the id of the process that listens on the socket. Decides whether
+ * to read that process. Sets p->state.
+ */
 static void peer_identify(struct round *r, struct peer *p)
 {
     struct ucred who;
@@ -405,8 +409,8 @@ static bool round_collect(struct round *r, struct snapshots *s)
 }
 
 /*
- * Returns whether a name may belong to the requested process `pid` (0: any process). A name contains the process's id
- * in its own PID namespace, which is `inside`.
+ * Returns whether a name may belong to the requested process `pid` (0: any process). `inside` is the id of this
+ * process in the process's own PID namespace. A name with either id may belong to the process.
  */
 static bool reader_is_wanted(const struct name *name, long pid, long inside)
 {
@@ -429,7 +433,10 @@ static void round_add_peers(struct round *r, const struct name *names, size_t co
     }
 }
 
-/* Reads all processes with these names and in these namespaces. Returns false if out of memory. */
+/*
+ * Reads the processes in `names`, which are in this network namespace, and the processes of the network namespaces in
+ * `others`. If r->pid is not 0, reads only that process. Returns false if out of memory.
+ */
 static bool round_read(struct round *r, struct snapshots *s, const struct name *names, size_t n_names,
                        struct netns *others, size_t n_others)
 {

@@ -44,7 +44,10 @@ struct column {
     bool is_rate; /* shows the change per second if there is an earlier reading */
 };
 
-/* A list whose objects are rows. */
+/*
+ * A list in an adapter's JSON object. `member` is the list's name. Each object of the list becomes a row of the type
+ * `type`. If `member` is NULL, the adapter itself is the row.
+ */
 struct list {
     const char *type, *member;
 };
@@ -72,18 +75,21 @@ struct member_entry {
     const json_t *object;
 };
 
-/* An index of an array's objects by a member that identifies them. Linear searches of a long array would be slow. */
+/* An index of an array's objects by a member that is a number. Linear searches of a long array would be slow. */
 struct member_index {
-    struct member_entry *entries; /* in the order of the numbers */
+    struct member_entry *entries; /* sorted by `number` */
     size_t count;
 };
 
-/* Builds the index of an array, which may be NULL. If out of memory, returns false, and the index is empty. */
+/*
+ * Builds the index of an array by the member `key`. `array` may be NULL. If out of memory, returns false, and the
+ * index is empty.
+ */
 bool member_index_init(struct member_index *index, const json_t *array, const char *key);
 void member_index_fini(struct member_index *index);
 /*
- * Returns the object whose identifying member is `number`, or NULL. Returns each object only once, so that comparing
- * two readings takes linear time even if a process gives one number to all objects.
+ * Returns the object whose indexed member is `number`, or NULL. A second call with the same number returns NULL.
+ * Therefore comparing two readings takes linear time, even if a process reports the same number for all its objects.
  */
 const json_t *member_index_find(struct member_index *index, unsigned long long number);
 

@@ -34,7 +34,7 @@ extern POBJECT_TYPE const registry_key_type;
 void registry_lock(void);
 void registry_unlock(void);
 
-/* Selects which missing keys of its path registry_open creates: none, only the last one, or all. */
+/* What registry_open does if keys of the path are missing: creates none, only the last one, or all of them. */
 enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL };
 
 /*
@@ -56,7 +56,7 @@ NTSTATUS registry_remove(struct registry_key *key);
  * Replaces each %NAME% in the text by its value in `environment`. The environment is a list of terminated NAME=value
  * strings with an empty string at its end. If `environment` is NULL, uses the system's environment. An unknown %NAME%
  * remains. Returns a terminated copy, which the caller frees with free(), or NULL if out of memory. *expanded receives
- * the length in units.
+ * the copy's length in WCHARs, without the terminator.
  */
 WCHAR *registry_expand(const WCHAR *text, size_t units, const WCHAR *environment, size_t *expanded);
 

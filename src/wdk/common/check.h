@@ -58,7 +58,7 @@ enum check_rule {
     CHECK_WORK_ITEM_QUEUED, /* a work item is queued again while it is in the queue: p1 item */
     CHECK_WSK_CLOSED_USED,  /* a socket used after WskCloseSocket: p1 socket */
     CHECK_WSK_INDICATION,   /* list p1 released but not retained, or socket p1 closed with p2 bytes retained */
-    CHECK_SRB_COMPLETED,    /* SRB p2 is completed with status pending (p1 0x1004), or was not started (p1 0x1003) */
+    CHECK_SRB_COMPLETED,    /* SRB p2 is completed, but is not started (p1 0x1003) or has status pending (p1 0x1004) */
     CHECK_RULES             /* the number of rules */
 };
 

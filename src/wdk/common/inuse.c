@@ -63,7 +63,7 @@ static void inuse_match(void *context, enum live_kind kind, const void *thing, c
 
 /*
  * Finds a use of the memory and describes it in *found. If `objects` is true, finds only kernel objects that must not
- * be initialized again. Returns false if there is no such use.
+ * be initialized again while they are in use. Returns false if there is no such use.
  */
 static bool inuse_search(const void *start, size_t size, bool objects, struct inuse_found *found)
 {

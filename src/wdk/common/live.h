@@ -77,8 +77,8 @@ void live_add_foreign_source(live_walk *walk);
 /* Prints each thing that the driver has not released. Returns their number. */
 uint32_t live_report(FILE *out);
 /*
- * Like live_report for things whose stack has a frame in the module at [start, start + size). Finds none while checks
- * are off, because no stacks are stored then.
+ * Like live_report, but reports only things whose stack has a frame in the module at [start, start + size). Finds none
+ * while checks are off, because no stacks are stored then.
  */
 uint32_t live_report_of(FILE *out, const void *start, uint64_t size);
 

@@ -33,9 +33,9 @@ void worker_call_run(const struct worker_call *c);
 bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *context) PRIVATE_EXPORT(worker_queue);
 
 /*
- * Registers a routine of the kernel's own work items. At most four routines can be registered. Such a routine calls
- * the driver, then signals a thread that waits for the end of that call, and then returns. live.h does not report the
- * routine as running, because its work after the signal does not concern the driver. Idempotent.
+ * Registers a routine of the kernel's own work items, so that live.h does not report the routine as running. Such a
+ * routine calls the driver, then signals a thread that waits for the end of that call, and then returns. The routine's
+ * work after the signal does not concern the driver. At most four routines can be registered. Idempotent.
  */
 void worker_add_own_routine(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worker_add_own_routine);
 

@@ -197,8 +197,9 @@ static int driver_explain_dlopen(const char *path, const char *message)
 }
 
 /*
- * `message` is dlerror's. If it is about a model's library that was not found, loads that library from the directory
- * of this library. The dynamic loader does not search this directory. Returns true if the library was loaded.
+ * If `message` of dlerror is about a driver model's library that was not found, loads the model's library from the
+ * directory of the kernel's library. The dynamic loader does not search that directory for a driver's libraries.
+ * Returns true if the model's library was loaded.
  */
 static bool driver_load_model_library(const char *message)
 {

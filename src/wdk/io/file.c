@@ -83,8 +83,8 @@ static void file_convert_slashes(char *text)
 }
 
 /*
- * Returns the host's name, which the caller frees: C/a/b for \??\C:\a\b, SystemRoot/a for \SystemRoot\a. Returns NULL
- * if `name` does not name a file, or if out of memory.
+ * Returns the file's path on the host, relative to file_root: C/a/b for \??\C:\a\b, SystemRoot/a for \SystemRoot\a.
+ * The caller frees the path. Returns NULL if `name` does not name a file, or if out of memory.
  */
 static char *file_host_name(PCUNICODE_STRING name)
 {
@@ -92,7 +92,7 @@ static char *file_host_name(PCUNICODE_STRING name)
     char *text, *at;
     bool drive, system;
 
-    if (text_length(name->Buffer, sizeof(WCHAR), units) < units) /* a zero in the name would end the host's name */
+    if (text_length(name->Buffer, sizeof(WCHAR), units) < units) /* a zero in the name would end the path */
         return NULL;
     text = text_narrow_copy(name->Buffer, units);
     if (!text)
@@ -118,8 +118,8 @@ static char *file_host_name(PCUNICODE_STRING name)
 }
 
 /*
- * Returns the name below an open directory, which the caller frees: a/b for a\b, and "." for the directory itself.
- * Returns NULL if the name is invalid, or if out of memory.
+ * Returns the file's path relative to an open directory: a/b for a\b, and "." for the directory itself. The caller
+ * frees the path. Returns NULL if the name is invalid, or if out of memory.
  */
 static char *file_relative_name(PCUNICODE_STRING name)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I/O requests, and how the kernel itself sends them. A block precedes each IRP that this kernel allocates. An IRP
- * belongs to its owner until it is completed through all of its locations or freed. The IRP's memory remains allocated
- * as long as the block has a reference.
+ * I/O requests, and how the kernel itself sends them. A block precedes each IRP that this kernel allocates. The code
+ * that has allocated an IRP owns the IRP until all stack locations of the IRP are completed, or until the IRP is
+ * freed. The IRP's memory remains allocated as long as the block has a reference.
  */
 #ifndef ONDK_WDK_IRP_H
 #define ONDK_WDK_IRP_H
@@ -19,7 +19,7 @@ enum irp_from { IRP_FROM_KERNEL, IRP_FROM_USER };
 
 struct irp_block {
     bool system;              /* the completion frees the IRP; otherwise IoFreeIrp does */
-    bool completed;           /* the IRP is completed through all locations, and `result` is valid */
+    bool completed;           /* all stack locations of the IRP are completed, and `result` is valid */
     bool completing;          /* the output is being copied to the sender's buffer, so that the sender must wait */
     bool abandoned;           /* irp_send has returned before the completion: the sender's buffers must not be used */
     atomic_int references;    /* the owner's reference, and the sender's while the sender waits */
@@ -36,7 +36,7 @@ struct irp_block {
     UCHAR major;
     ULONG code;            /* the control code, if the request is a device control */
     int64_t sent_at;       /* the time of clock_interrupt when the request was sent */
-    struct stack released; /* the stack of IoCompleteRequest or IoFreeIrp, while checks are on */
+    struct stack released; /* call stack of IoCompleteRequest or IoFreeIrp; stored only while checks are on */
 };
 
 /*

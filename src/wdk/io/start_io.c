@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * StartIo: see wdm/startio.h. With DeferredStartIo, StartIo is not called while another StartIo call for the same
- * device runs. The thread of the last running call makes the deferred calls.
+ * StartIo: see wdm/startio.h. With DeferredStartIo, a call of IoStartNextPacket does not call StartIo while StartIo
+ * runs for the same device. The thread that runs StartIo calls StartIo for the next packet later, when the running
+ * call has returned.
  */
 #include "wdm.h"
 

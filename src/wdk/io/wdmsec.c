@@ -10,7 +10,7 @@
 #define DESCRIPTOR(name, literal) const UNICODE_STRING name = RTL_CONSTANT_STRING(literal)
 
 /*
- * P means protected, A allow. GA, GR, GW and GX mean all rights, read, write and execute. SY means the system, BA
+ * P means protected, A allow. GA means all rights, GR read, GW write, GX execute. SY means the system, BA
  * administrators, WD everyone, RC restricted code.
  */
 DESCRIPTOR(SDDL_DEVOBJ_KERNEL_ONLY, L"D:P");

@@ -36,7 +36,10 @@ static inline int64_t clock_after(int64_t moment, int64_t units)
     return moment > INT64_MAX - units ? INT64_MAX : moment + units;
 }
 
-/* Returns the length of a relative time, which is negative. -INT64_MIN would overflow. */
+/*
+ * Converts a relative time, which is a negative number, to its positive length. Returns INT64_MAX for INT64_MIN,
+ * because -INT64_MIN would overflow.
+ */
 static inline int64_t clock_relative(int64_t negative)
 {
     return negative == INT64_MIN ? INT64_MAX : -negative;

@@ -7,9 +7,9 @@
 #include "wdk/ke/wait.h"
 
 /*
- * Queues a DPC and adds the threads to wake to *wake. `by` is the stack of the driver's call, or NULL for a DPC of the
- * kernel itself. Returns false if the DPC is queued already. The caller holds the dispatcher's lock. After
- * dispatch_unlock the caller must call dpc_start_threads.
+ * Queues a DPC. Adds to *wake the threads that dispatch_unlock must wake. `by` is the stack of the driver's call, or
+ * NULL for a DPC of the kernel itself. Returns false if the DPC is queued already. The caller holds the dispatcher's
+ * lock. After dispatch_unlock the caller must call dpc_start_threads.
  */
 bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const struct stack *by, struct wake_list *wake);
 

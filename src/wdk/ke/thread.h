@@ -24,9 +24,9 @@ enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };
 struct lock_kind {
     const char *name; /* the name in reports, for example "KSPIN_LOCK" */
     /*
-     * Returns true if the calling thread does not hold the lock any more, or if the lock was deleted. NULL if only the
-     * holder may release locks of this kind. A release by another thread leaves the lock in the list of the former
-     * holder.
+     * NULL if only the holder may release locks of this kind. Otherwise another thread may have released a lock that
+     * is still in the former holder's list `held`. is_released returns true if the calling thread does not hold the
+     * lock any more, or if the lock was deleted.
      */
     bool (*is_released)(const void *lock);
 };
@@ -50,7 +50,7 @@ enum thread_kind { THREAD_OTHER, THREAD_DRIVERS, THREAD_WORKER };
 struct kernel_thread {
     DISPATCHER_HEADER header; /* first: a PKTHREAD points at it; signalled when the thread has ended */
     KIRQL irql;
-    /* The thread's present wait. The dispatcher's lock protects the members from wait_ended to mutants. */
+    /* The thread's present wait. The dispatcher's lock guards the members from wait_ended to mutants. */
     atomic_uint woken; /* WOKEN_...; the futex that the thread sleeps on */
     bool wait_ended, wait_all;
     NTSTATUS wait_status;
@@ -71,7 +71,7 @@ struct kernel_thread {
     enum thread_kind kind;   /* set when the thread begins */
     bool system;             /* made by PsCreateSystemThread */
     GROUP_AFFINITY affinity; /* the driver's choice; Mask 0: none */
-    atomic_uint pulls;       /* the number of threads that have bound this thread to their processor for a moment */
+    atomic_uint pulls;       /* how many threads bind this thread to their processor while they wake it (wait.c) */
     atomic_uint id;          /* the host's ID of the thread; 0: the thread has not begun */
     PKSTART_ROUTINE start;
     PVOID context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locked pages: see locked_pages.h. The table has room for the ranges of MAX_RANGES MDLs. While more MDLs are locked,
- * every page may be locked.
+ * Locked pages: see locked_pages.h. The table has room for the ranges of MAX_RANGES MDLs. While a locked MDL is
+ * missing from the table, locked_pages_may_contain returns true for every address.
  */
 #include <stdint.h>
 

@@ -25,7 +25,7 @@ enum {
     NOT_COUNTED = 0xffff,    /* `index` of a block that is not counted for a tag */
     MIN_PAGE_BLOCK = 1024,   /* malloc often places a block of this size or more across two pages */
     OWN_RUN = 0xfffe,        /* `shift` of a block that begins at the second page of a run (pool_pages.h) */
-    OWN_PAGE = 0xffff        /* `shift` of a block that shares a page (pool_pages.h) with its header */
+    OWN_PAGE = 0xffff        /* `shift` of a block that lies in a single page (pool_pages.h), behind its header */
 };
 
 static const size_t MAX_SIZE = (size_t)1 << 39; /* small enough that adding a header and guards cannot overflow */

@@ -40,8 +40,8 @@ uint32_t pool_report_of(FILE *out, const void *start, uint64_t size);
 
 enum pool_state { POOL_UNKNOWN, POOL_ALLOCATED, POOL_ALLOCATED_PAGED, POOL_FREED };
 /*
- * Returns the state of the block that contains the address. The state is not known while checks are off, and long after
- * a free. A block that was not placed in special pool is found only by its start.
+ * Returns the state of the block that contains the address. Returns POOL_UNKNOWN while checks are off, and for a block
+ * that was freed long ago. A block that was not placed in special pool is found only by its start.
  */
 enum pool_state pool_state_at(const void *address);
 /* Returns whether the address lies in a block of paged pool. Always false while checks are off. */

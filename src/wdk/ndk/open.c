@@ -42,7 +42,7 @@ NTSTATUS ndk_adapter_give(NDK_ADAPTER *provider, const char *routine, NDK_ADAPTE
         *out = provider;
         return STATUS_SUCCESS;
     }
-    ndk_verify_host_start(); /* lists the wrapped adapter when the driver is unloaded */
+    ndk_verify_host_start(); /* from now on, the driver's unload reports a wrapped adapter that is still open */
     wrapped = verify_wrap(provider, routine);
     if (!wrapped)
         return STATUS_INSUFFICIENT_RESOURCES;

@@ -14,8 +14,8 @@
 
 /*
  * Passes the provider's adapter, which the caller has opened, to the driver. Sets *out to the adapter or its proxy.
- * `routine` is the driver's call. If out of memory, returns STATUS_INSUFFICIENT_RESOURCES, and the caller keeps the
- * provider's adapter.
+ * `routine` is the name of the function that the driver has called, for reports. If out of memory, returns
+ * STATUS_INSUFFICIENT_RESOURCES, and the caller keeps the provider's adapter.
  */
 NTSTATUS ndk_adapter_give(NDK_ADAPTER *provider, const char *routine, NDK_ADAPTER **out);
 
@@ -25,8 +25,8 @@ NTSTATUS ndk_adapter_give(NDK_ADAPTER *provider, const char *routine, NDK_ADAPTE
  */
 NTSTATUS ndk_adapter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **out);
 /*
- * Reports `routine`, which closes the adapter, if the IRQL is too high. Does nothing in a callback of the adapter,
- * because verify_close then reports the close.
+ * Called before a close of the adapter. Reports the call if the IRQL is too high. `routine` is the name of the closing
+ * function. Does nothing in a callback of the adapter, because verify_close then reports the close.
  */
 void ndk_adapter_check_close_irql(const char *routine, const NDK_ADAPTER *adapter);
 /*

@@ -77,7 +77,28 @@ static uint32_t host_memory_state(const void *address)
     }
 }
 
-/* The members that are not set have defaults. The defaults suit threads of the C library and Windows' MDLs. */
+/* MmProbeAndLockPages locks for reading only if it does not set MDL_WRITE_OPERATION. */
+static bool host_mdl_is_read_only(const MDL *mdl)
+{
+    const unsigned others = MDL_WRITE_OPERATION | MDL_SOURCE_IS_NONPAGED_POOL | MDL_PARTIAL | MDL_IO_PAGE_READ |
+                            MDL_IO_SPACE;
+    unsigned flags = (unsigned short)mdl->MdlFlags;
+
+    return flags & MDL_PAGES_LOCKED && !(flags & others) && locked_pages_may_contain(MmGetMdlVirtualAddress(mdl)) &&
+           !live_has(LIVE_MDL, mdl->StartVa); /* memory of MmAllocatePagesForMdl, which may be written */
+}
+
+static uint32_t host_mdl_state(const MDL *mdl)
+{
+    const unsigned locked = MDL_PAGES_LOCKED | MDL_SOURCE_IS_NONPAGED_POOL | MDL_PARTIAL | MDL_IO_PAGE_READ |
+                            MDL_IO_SPACE;
+
+    if (host_mdl_is_read_only(mdl))
+        return ONDK_VERIFY_MDL_READ_ONLY;
+    return (unsigned)mdl->MdlFlags & locked ? ONDK_VERIFY_MDL_LOCKED : ONDK_VERIFY_MDL_UNLOCKED;
+}
+
+/* The members that are not set have defaults. The defaults suit threads of the C library. */
 static const ondk_verify_host_t kernel_host = {
     .size = sizeof kernel_host,
     .irql = host_irql,
@@ -86,6 +107,7 @@ static const ondk_verify_host_t kernel_host = {
     .address_to_provider = host_address_to_provider,
     .address_to_consumer = host_address_to_consumer,
     .memory_state = host_memory_state,
+    .mdl_state = host_mdl_state,
 };
 
 static bool host_find_use(const void *start, size_t size, struct inuse_found *out)

@@ -35,8 +35,9 @@ bool netio_host_interfaces(struct netio_interface **all, size_t *count);
 bool netio_host_addresses(struct netio_address **all, size_t *count);
 
 /*
- * A route of the host to `to`. netio_host_route chooses the source address if `source` has zeros. It sets `source`,
- * `via` (the gateway), `index` and `metric`. `via` has zeros if `to` is on link.
+ * The host's route to the address `to`. netio_host_route sets `via`, `index` and `metric`. If all bytes of `source`
+ * are 0, netio_host_route also chooses the source address. `via` is the gateway. All bytes of `via` are 0 if `to` is
+ * on link.
  */
 struct netio_route {
     struct netio_address to, source;

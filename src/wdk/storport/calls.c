@@ -156,8 +156,8 @@ ULONG StorPortGetOriginalMdl(PVOID HwDeviceExtension, PSCSI_REQUEST_BLOCK Srb, P
 /* ---- Units ------------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns the unit's extension if an INQUIRY has found the unit, or if a request to the unit is started. Otherwise
- * returns NULL.
+ * Returns the unit's extension if an INQUIRY has found the unit, or if the miniport has a request to the unit that is
+ * not yet completed. Otherwise returns NULL.
  */
 PVOID StorPortGetLogicalUnit(PVOID HwDeviceExtension, UCHAR PathId, UCHAR TargetId, UCHAR Lun)
 {

@@ -173,7 +173,8 @@ static VOID wdf_work_run(PVOID context)
     w->unfinished--;
     pthread_cond_broadcast(&finished);
     pthread_mutex_unlock(&lock);
-    if (is_deleted) /* otherwise another thread may have freed the item */
+    /* If the callback has deleted the item, this thread has a reference. Otherwise the item may be freed already. */
+    if (is_deleted)
         wdf_object_unref(&w->object);
     pthread_mutex_lock(&lock);
     root->callbacks--;

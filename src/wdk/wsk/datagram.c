@@ -261,8 +261,8 @@ static struct wsk_datagram *wsk_datagram_receive_one(struct wsk_socket *s, int *
 }
 
 /*
- * Receives up to MAX_LIST datagrams with the same flags, because an event passes one set of flags for its whole list. A
- * datagram with other flags goes to `refused` and begins the next list.
+ * Receives up to MAX_LIST datagrams with the same flags, because an event passes one set of flags for its whole list.
+ * A datagram with other flags ends the list, and is stored in `refused`. The next list begins with this datagram.
  */
 static struct wsk_datagram *wsk_datagram_receive_list(struct wsk_socket *s, int *error)
 {

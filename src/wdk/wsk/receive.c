@@ -87,8 +87,8 @@ static bool wsk_receive_is_complete(const struct wsk_request *r)
 }
 
 /*
- * Receives for the request, and completes the request if it is done. Returns false if there is no data, or after a FIN
- * or an error: the caller must then stop.
+ * Receives for the request, and completes the request if it is done. Returns false if the caller must stop: there is
+ * no data now, or this call has received a FIN or an error.
  */
 static bool wsk_receive_serve_request(struct wsk_socket *s, struct wsk_request *r)
 {

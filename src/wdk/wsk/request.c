@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests of Winsock Kernel's sockets: how an IRP is posted to the socket thread, completed and cancelled. The cancel
- * routine only queues the post `cancel` to the socket thread. When `cancel` runs, the socket thread decides whether
- * the request can still be cancelled. A request whose cancel routine has run is not freed before `cancel` runs.
+ * Requests of Winsock Kernel's sockets: how an IRP is posted to the socket thread, completed and cancelled. An IRP's
+ * cancel routine cancels nothing itself: it only queues the request's member `cancel`, a wsk_post, to the socket
+ * thread. When `cancel` runs, the socket thread decides whether the request can still be cancelled. If the cancel
+ * routine has run, the request is not freed before `cancel` has run.
  */
 #include <stdlib.h>
 #include <string.h>

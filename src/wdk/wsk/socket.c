@@ -267,7 +267,7 @@ void wsk_socket_close(struct wsk_socket *s)
         wsk_socket_check_retained(s);
         wsk_thread_unwatch(s);
         wsk_host_close(s->fd,
-                       s->stream && !s->fin_sent); /* after a FIN the host still sends the data that it has accepted */
+                       s->stream && !s->fin_sent); /* resets a stream unless the host may still send data and a FIN */
         link_remove(&s->pump_again);
         wsk_socket_cancel_all(s);
         s->pending--;

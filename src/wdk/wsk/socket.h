@@ -111,7 +111,7 @@ struct wsk_socket {
  */
 struct wsk_socket *wsk_socket_new(struct wsk_client *client, ULONG category, ADDRESS_FAMILY family, bool stream, int fd,
                                   NTSTATUS *status);
-/* Any thread: posts the close of a socket that the driver does not have. */
+/* Any thread: posts the close of a socket that the driver has not received, or has refused in WskAcceptEvent. */
 void wsk_socket_abandon(struct wsk_socket *s);
 /*
  * Socket thread: closes the host's socket and cancels the pending requests. Frees the socket as soon as no request is
@@ -216,8 +216,8 @@ NTSTATUS wsk_request_post(struct wsk_request *r);
  */
 struct wsk_request *wsk_request_alloc(struct wsk_socket *s, enum wsk_operation operation, PIRP irp);
 /*
- * Socket thread: completes the IRP and frees the request. If the IRP's cancel routine has run, the post `cancel` does
- * this later. Frees a closing socket if this was the socket's last request.
+ * Socket thread: completes the IRP and frees the request. If the IRP's cancel routine has run, the queued wsk_post
+ * r->cancel completes and frees them later. Frees a closing socket if this was the socket's last request.
  */
 void wsk_request_finish(struct wsk_request *r, NTSTATUS status, ULONG_PTR information);
 /*
@@ -241,7 +241,7 @@ bool wsk_socket_is_usable(const char *routine, PWSK_SOCKET handle);
  */
 NTSTATUS wsk_indication_remove(PWSK_SOCKET handle, void *list, const char *event);
 
-/* ---- Kinds of requests; only the socket thread calls these. ---- */
+/* ---- The functions of each kind of request; only the socket thread calls these functions. ---- */
 
 void wsk_request_start(struct wsk_request *r); /* start.c */
 void wsk_request_cancel(struct wsk_request *r);

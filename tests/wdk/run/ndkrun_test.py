@@ -119,6 +119,9 @@ def leftovers():
                       'driver rule broken: unload-outstanding', '1 rule was broken'],
                       '--run-for', 0, '--verify', 'report', driver(f'leaves_{kind}'))
         check(f'leaves a {kind}: and nothing else', len(re.findall('^left: (?!pool, tag)', text, re.M)) == 1, text)
+    expect('a repeated report is counted before the summary', 1,
+           r'\*\*\* reported again: pool-wrong-tag in ExFreePoolWithTag: 3 times at (.*\n)+ndkrun: 3 rules were broken',
+           '--run-for', 0, '--verify', 'report', driver('repeats'))
     expect('a leftover stops the program', -signal.SIGABRT, 'bug check 0xCE', '--run-for', 0, driver('leaves_device'))
     expect('without checks it is told all the same', 1, ['left: device object', '1 thing was left'], '--run-for', 0,
            '--verify', 'off', driver('leaves_device'))
