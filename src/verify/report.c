@@ -24,6 +24,7 @@ enum { MAX_MESSAGE = 1024, MAX_JUNIT_PATH = 4096 };
 atomic_int verify_mode = VERIFY_OFF;
 
 static atomic_uint breach_count, advice_count;
+static atomic_bool line_open; /* the last other text on the output had no line end */
 static _Atomic(struct rule_table *) tables = &verify_rule_table;
 
 static pthread_mutex_t output_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -138,6 +139,23 @@ FILE *report_output(void)
     return out;
 }
 
+void report_set_line_open(bool open)
+{
+    atomic_store(&line_open, open);
+}
+
+bool report_is_line_open(void)
+{
+    return atomic_load(&line_open);
+}
+
+/* Ends the line of another text, so that a report begins on a line of its own. The caller has locked the output. */
+static void report_end_line(FILE *locked)
+{
+    if (atomic_exchange(&line_open, false))
+        fputc('\n', locked);
+}
+
 /* Returns where reports go. The caller has locked the output, and passes what report_lock has returned. */
 static FILE *report_stream(FILE *locked)
 {
@@ -232,7 +250,10 @@ void report_add_stack(const char *title, const struct stack *s)
 
 FILE *report_begin(void)
 {
-    return report_lock();
+    FILE *out = report_lock();
+
+    report_end_line(out);
+    return out;
 }
 
 void report_end(FILE *out, const void *by, const char *entry)
@@ -289,6 +310,8 @@ static void report_write(struct report *r, bool stops)
     reporting_process = getpid();
     r->repeat = repeated ? repeated->count : 0;
     if (stops || (repeated && repeated->written < max_written)) {
+        if (!report_file_path())
+            report_end_line(out);
         if (output_format == REPORT_JSON)
             report_print_json(out, r);
         else

@@ -166,6 +166,9 @@ void report_set_printer(report_printer *printer) PRIVATE_EXPORT(report_set_print
  */
 void report_set_output(FILE *out) PRIVATE_EXPORT(report_set_output);
 FILE *report_output(void) PRIVATE_EXPORT(report_output);
+/* A line is open after a text of the host, for example of a driver, without a line end. The next report ends it first. */
+void report_set_line_open(bool open) PRIVATE_EXPORT(report_set_line_open);
+bool report_is_line_open(void) PRIVATE_EXPORT(report_is_line_open);
 
 /*
  * Print a report of another form, for example a bug check. report_begin locks the output and returns it. report_end

@@ -73,6 +73,19 @@ static void test_lines(void **state)
     assert_int_equal(fronts, 4);
 }
 
+static void test_report_after_open_line(void **state)
+{
+    int zero = 0;
+
+    (void)state;
+    DbgPrint("no line end");
+    NT_ASSERT(zero == 1);
+    DbgPrint("next\n");
+    fflush(out);
+    assert_non_null(strstr(text, " IRQL 0] no line end\n*** driver rule broken: assertion"));
+    assert_non_null(strstr(text, " IRQL 0] next\n"));
+}
+
 static void test_filter(void **state)
 {
     (void)state;
@@ -176,8 +189,8 @@ static void test_stops(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { WITH_OUTPUT(test_lines), WITH_OUTPUT(test_filter), WITH_OUTPUT(test_assert),
-                                        WITH_OUTPUT(test_stops) };
+    const struct CMUnitTest tests[] = { WITH_OUTPUT(test_lines), WITH_OUTPUT(test_report_after_open_line),
+                                        WITH_OUTPUT(test_filter), WITH_OUTPUT(test_assert), WITH_OUTPUT(test_stops) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,6 @@ enum { COMPONENTS = 256, TEXT_SHORT = 512 };
 #endif
 
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
-static bool in_line; /* the last text had no line end */
 
 /* A mask for each component. If a bit is set, texts of that level are not printed. */
 static atomic_uint hidden[COMPONENTS];
@@ -51,10 +50,10 @@ static void debug_print_text(const char *text, size_t length)
         const char *end = memchr(text, '\n', length);
         size_t n = end ? (size_t)(end - text) + 1 : length;
 
-        if (!in_line)
+        if (!report_is_line_open())
             debug_print_prefix(out);
         fwrite(text, 1, n, out);
-        in_line = !end;
+        report_set_line_open(!end);
         text += n;
         length -= n;
     }
