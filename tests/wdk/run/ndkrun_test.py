@@ -458,11 +458,11 @@ PROVIDER_FAULTS = {
         'asan': ['AddressSanitizer: stack-overflow'],
         'tsan': ['ThreadSanitizer: stack-overflow'],
     },
+    # The rule about the region stops the driver before the peer writes.
     'PlaceInFreedPool': {
-        '': ['driver rule broken: pool-use-after-free', 'tag Fult: written to after it was freed', 'freed by',
-             r'#\d+ \S+ at \S+/src/iwarp/\S+ \(libopenndk'],
-        'asan': ['AddressSanitizer: heap-use-after-free', 'WRITE of size', 'src/iwarp/', 'freed by'],
-        'tsan': ['driver rule broken: pool-use-after-free', 'tag Fult: written to after it was freed'],
+        '': ['driver rule broken: region-freed-in-use', 'in use since', 'NdkRegisterMr called by', 'allocated by'],
+        'asan': ['driver rule broken: region-freed-in-use'],
+        'tsan': ['driver rule broken: region-freed-in-use', 'in use since', 'NdkRegisterMr called by'],
     },
 }
 

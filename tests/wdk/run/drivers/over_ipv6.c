@@ -138,6 +138,7 @@ static NTSTATUS Listen(SOCKADDR_IN6 *Address)
 static NTSTATUS Connect(const SOCKADDR_IN6 *To)
 {
     NDK_CONNECTOR *c;
+    PVOID events[] = { &Asked, &Client.Done }; /* Done: the connect has failed */
     SOCKADDR_IN6 from = *To;
     NTSTATUS status = Wait(&Client, Adapter->Dispatch->NdkCreateConnector(Adapter, Created, &Client, &Client.Connector),
                            &Client.Connector), accepted;
@@ -150,7 +151,11 @@ static NTSTATUS Connect(const SOCKADDR_IN6 *To)
                                      NULL, 0, Completed, &Client);
     if (!NT_SUCCESS(status))
         return status;
-    KeWaitForSingleObject(&Asked, Executive, KernelMode, FALSE, NULL);
+    if (KeWaitForMultipleObjects(RTL_NUMBER_OF(events), events, WaitAny, Executive, KernelMode, FALSE, NULL, NULL) !=
+        STATUS_WAIT_0) {
+        DbgPrint("ipv6: NdkConnect: 0x%08X, and the listener has no request\n", Client.Status);
+        return NT_SUCCESS(Client.Status) ? STATUS_UNSUCCESSFUL : Client.Status;
+    }
     accepted = Server.Connector->Dispatch->NdkAccept(Server.Connector, Server.Qp, 0, 0, NULL, 0, Disconnected, &Over,
                                                      Completed, &Server);
     if (NT_SUCCESS(status = Wait(&Client, status, NULL)))
