@@ -14,10 +14,12 @@
  * The priorities of the constructors that install fork handlers. Before a fork, the handlers run in the reverse order
  * of their installation.
  *
- * FORK_FIRST is for fork.c's handler, which excludes changes. It runs last, when the other handlers have acquired
- * their locks. If it ran earlier, the forking thread could wait for a lock whose holder waits to begin a change.
+ * FORK_FIRST is for fork.c's handler, which waits until no thread is in a change (see fork_change_begin). From then
+ * on, no change can begin until the fork is over. This handler is installed first, so it runs last, when the other
+ * handlers have acquired their locks. If it ran earlier, the forking thread could wait for a lock whose holder waits
+ * to begin a change.
  *
- * FORK_NEXT is for the library's handlers that acquire such a lock.
+ * FORK_NEXT is for the library's handlers that acquire a lock whose holder may begin a change.
  */
 enum { FORK_FIRST = 101, FORK_NEXT };
 
@@ -34,8 +36,8 @@ void fork_change_end(void);
  */
 void fork_guard(struct spin *lock);
 /*
- * Makes each later child call `run` before fork returns in the child. `run` may call only async-signal-safe functions.
- * Idempotent.
+ * Makes every child that is forked from now on call `run` before fork returns in the child. `run` may call only
+ * async-signal-safe functions. Idempotent.
  */
 void fork_on_child(void (*run)(void));
 

@@ -33,7 +33,7 @@ enum { LIBRARY_THREAD_HANDLER_BYTES = 64 << 10 };
 struct library_thread {
     void *(*routine)(void *argument);
     void *argument, *result;
-    char *mapping; /* a guard page, then the handlers' stack; NULL if the library has set no such stack */
+    char *mapping; /* a guard page, then the thread's stack for signal handlers; NULL if the library has set none */
     size_t mapping_size;
 };
 

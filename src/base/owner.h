@@ -18,17 +18,19 @@
  *                    LEASED on the futex, until the lease must be renewed;            woken by ops->futex_wake
  *                    TOKEN  on the futex, until the owner releases the token;         woken by ops->futex_wake
  *
- *   event \ SLEEP       AWAKE                     WATCH                 LEASED                TOKEN
- *   owner_wake          WAKE                      WAKE, AWAKE, call     WAKE, AWAKE, call     WAKE
- *   release             free                      free                  free                  stays OWNED, AWAKE, call
- *   release_to_thread   free, WAKE                free, WAKE, AWAKE, call (both)              stays OWNED, AWAKE, call
- *   lease_begin         LEASE                     LEASE, AWAKE, call    nothing (renews)      LEASE
- *   lease_end           no LEASE                  nothing               no LEASE, AWAKE, call no LEASE
- *   sleep_begin         WATCH, unless WAKE, LEASE -                     -                     -
- *   lease_wait          LEASED, unless WAKE or no LEASE, or too late    -                     -
- *   thread_acquire      OWNED; TOKEN if it is owned                     -                     -
- *   A cell has the changes of the word: "free" clears OWNED, "no LEASE" clears LEASE, any other name is set. "-" cannot
- *   happen. "call" is one system call, which the thread whose compare-exchange made SLEEP AWAKE makes afterwards.
+ *   event \ SLEEP       AWAKE        WATCH                     LEASED                    TOKEN
+ *   owner_wake          WAKE         WAKE, AWAKE, call         WAKE, AWAKE, call         WAKE
+ *   release             free         free                      free                      stays OWNED, AWAKE, call
+ *   release_to_thread   free, WAKE   free, WAKE, AWAKE, call   free, WAKE, AWAKE, call   stays OWNED, AWAKE, call
+ *   lease_begin         LEASE        LEASE, AWAKE, call        nothing (renews)          LEASE
+ *   lease_end           no LEASE     nothing (invariant 3)     no LEASE, AWAKE, call     no LEASE
+ *   A cell has the changes of the word: "free" clears OWNED, "no LEASE" clears LEASE, any other name is set. "call" is
+ *   one system call, which the thread whose compare-exchange made SLEEP AWAKE makes afterwards.
+ *
+ *   The thread itself makes the changes below. Before each of them, SLEEP is AWAKE.
+ *   sleep_begin         if WAKE is set: clears WAKE. If only LEASE is set: nothing. Otherwise: WATCH
+ *   lease_wait          if WAKE is set: clears WAKE. If LEASE is not set, or too late: nothing. Otherwise: LEASED
+ *   thread_acquire      if OWNED is set: TOKEN. Otherwise: OWNED, and clears WAKE
  *
  * Invariants, which the interleaving explorer (tests/owner) checks after every step:
  *   1. DOORBELL implies OWNED: a thread that rings has either acquired the token, or there is an owner that cannot
@@ -40,13 +42,13 @@
  *      deadline or an event; then the thread's next sleep ends early once. The call is never omitted.
  *
  * Memory order. Every decision is one compare-exchange of this word, with acquire and release. The exchange is made
- * even if it does not change the word. If a producer that finds DOORBELL or WAKE set only read the word, its work could
- * still be in its store buffer while the owner clears the bit and checks. Exchanges of one word have one order, so no
- * sequentially consistent fence is needed. The futex is a second word, `wake_count`, because the owner word changes
- * with every poll. A sleeper reads `wake_count` (acquire) before the word. A waker increments it (release) after the
- * word has changed. So a sleeper that has seen the old word cannot have seen the new count. Accesses to `renewed`
- * are relaxed: a late or stale value ends a lease one check too early or too late, and the thread that ends the lease
- * checks again with the token held.
+ * even if it does not change the word. Suppose that a producer found DOORBELL or WAKE already set, and made no
+ * exchange. The producer's work could then still be in its store buffer while the owner clears the bit and checks.
+ * Exchanges of one word have one order, so no sequentially consistent fence is needed. The futex is a second word,
+ * `wake_count`, because the owner word changes with every poll. A sleeper reads `wake_count` (acquire) before the
+ * word. A waker increments it (release) after the word has changed. So a sleeper that has seen the old word cannot
+ * have seen the new count. Accesses to `renewed` are relaxed: a late or stale value ends a lease one check too early
+ * or too late, and the thread that ends the lease checks again with the token held.
  *
  * Rules of use:
  *   - Publish work first, then call owner_acquire_or_ring. If it returns true, drive the shard, then call
@@ -59,9 +61,9 @@
  *     OWNER_SLEEP_GO it sleeps, then calls owner_sleep_end. After OWNER_SLEEP_WOKEN it checks again. After
  *     OWNER_SLEEP_IN_LEASE it calls owner_lease_wait.
  *   - The poller acquires the token. If there is a lease, the poller calls owner_lease_renew. Otherwise it calls
- *     owner_lease_begin, and the sockets may leave the epoll set. A poll that did not get the token may renew too. The
- *     thread, with the token held, may begin a lease for a poller that keeps polling. To end a lease, acquire the token
- *     (or ring and let the owner do it), add the sockets to the epoll set, and call owner_lease_end.
+ *     owner_lease_begin, and may then remove the sockets from the epoll set. A poll that did not get the token may
+ *     renew too. The thread, with the token held, may begin a lease for a poller that keeps polling. To end a lease,
+ *     acquire the token (or ring and let the owner do it), add the sockets to the epoll set, and call owner_lease_end.
  *   - A producer whose work may wait for the poller publishes the work, then calls owner_publish_lazy. If that returns
  *     false, the producer calls owner_acquire_or_ring as for any other work. Any thread that ends a lease checks the
  *     published work afterwards.
@@ -96,7 +98,7 @@
 /* A deadline that never comes. */
 #define OWNER_NEVER UINT64_MAX
 
-/* The system calls of the protocol. Deadlines and `now` are nanoseconds of one monotonic clock. */
+/* The system calls that these functions make. Deadlines and `now` are nanoseconds of one monotonic clock. */
 struct owner_ops {
     void (*wake)(void *ctx); /* ends the thread's present or next wait for its sockets, by an eventfd */
     void (*futex_wait)(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline);

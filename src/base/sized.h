@@ -28,8 +28,8 @@ static inline void sized_write_entry(void *theirs, size_t index, size_t their_si
 }
 
 /*
- * Copies the caller's struct over ours. Fields that the caller's struct lacks keep their values. If a field that only
- * the caller's struct has is not zero, returns false and changes nothing.
+ * Copies the caller's struct over ours. Fields that the caller's struct lacks keep their values. Returns false and
+ * changes nothing if the caller's struct is longer than ours and one of the additional bytes is not zero.
  */
 static inline bool sized_read(void *ours, size_t our_size, const void *theirs, size_t their_size)
 {

@@ -13,7 +13,7 @@
  * ready() may close its socket and others.
  *
  * Each local address (host and port) of a listener, a connecting socket or a shared endpoint belongs to a reservation.
- * A reserved address is reserved for every OpenNDK process in the network namespace.
+ * While an address is reserved, no OpenNDK process in the network namespace can reserve the same address again.
  */
 #ifndef ENGINE_NET_H
 #define ENGINE_NET_H
@@ -75,16 +75,21 @@ struct net_ops {
     /*
      * Token held. Calls ready() of at most `max` ready sockets, in the order in which they became ready. A socket that
      * is still ready after its call goes to the end of the list. May also call ready(READ) of a few sockets that are
-     * not known to be readable. These sockets count as served only if one of them had input. Returns how many sockets
-     * were served. *more receives whether further sockets are ready. If `leased` is true, a consumer has the polling
-     * lease, and no thread waits for the sockets. The backend may then stop watching them until `watch` is called.
+     * not known to be readable. If at least one of these few had input, all of them count as served. Otherwise none of
+     * them does. Returns how many sockets were served. *more receives whether further sockets are ready. If `leased`
+     * is true, a consumer has the polling lease, and no thread waits for the sockets. The backend may then stop
+     * watching them until `watch` is called.
      */
     int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *more);
     /*
-     * Token held. Makes a ready socket end the wait of the shard's thread again. Called before the polling lease ends.
+     * Token held. Called before the polling lease ends. After this call, a ready socket ends the wait of the shard's
+     * thread, as it does without a lease.
      */
     void (*watch)(struct net *net, void *poller);
-    /* The shard's thread, without the token. Waits for a ready socket, wake, or the deadline (executor's clock). */
+    /*
+     * Called by the shard's thread without the token. Waits until a socket is ready, `wake` is called, or the deadline
+     * has passed. `now` and `deadline` are times of the executor's clock.
+     */
     void (*wait)(struct net *net, void *poller, uint64_t now, uint64_t deadline);
     /* Any thread. Ends the present wait of the shard's thread. If the thread is not waiting, ends its next wait. */
     void (*wake)(struct net *net, void *poller);
@@ -159,8 +164,8 @@ struct net_ops {
      */
     void (*set_readable)(struct net_socket *socket);
     /*
-     * If `on` is true, stops reporting input and waiting peers, which then stay in the kernel. If `on` is false,
-     * reports them again.
+     * If `on` is true, stops reporting input, or peers that wait to be accepted. The input and the peers stay in the
+     * kernel. If `on` is false, reports them again.
      */
     void (*pause_read)(struct net_socket *socket, bool on);
     size_t (*max_segment)(struct net_socket *socket); /* the current effective maximum segment size */

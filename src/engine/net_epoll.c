@@ -44,8 +44,8 @@ enum {
     MAX_DIRECT = 2,       /* the most connections that are read directly */
     MAX_DIRECT_TURNS = 8, /* turns with direct reads between two calls of epoll_wait */
     /*
-     * The number of turns with direct reads, under a polling lease, after which the connections leave the epoll set.
-     * Afterwards, the number of such turns between two calls of epoll_wait.
+     * Under a polling lease, the connections leave the epoll set after this many turns with direct reads. From then
+     * on, epoll_wait is called once after this many turns with direct reads.
      */
     LEASED_TURNS = 64,
     WATCH_RETRY_NS = 1000000, /* longest sleep while a direct connection may be missing in the epoll set */
@@ -58,11 +58,11 @@ struct poller {
     unsigned n_ready;
     struct net_socket *direct[MAX_DIRECT]; /* connections to read directly */
     unsigned n_direct, n_connections;
-    unsigned direct_turns;      /* turns with direct reads that remain until the next epoll_wait */
-    unsigned leased_turns;      /* turns with direct reads in a row under a polling lease */
+    unsigned direct_turns;      /* how many more turns may read directly before the next epoll_wait */
+    unsigned leased_turns;      /* consecutive turns that have read directly under a polling lease */
     unsigned n_reads;           /* reads that returned data or the end of the stream */
     atomic_bool some_unwatched; /* some of the direct connections may not be in the epoll set */
-    atomic_bool has_slept;      /* the thread has waited since the last epoll_wait */
+    atomic_bool has_slept;      /* net_wait has run after the last call of epoll_wait */
 };
 
 /* ---- the poller ---- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports that a network interface was removed, by netlink's link group. The netlink socket belongs to the network
- * namespace in which it was opened, so an interface that moves to another namespace is reported as deleted too. The
- * invariant: if netlink messages were lost, the interface's index is looked up. So a removal is missed only if another
- * interface has that index at the lookup.
+ * Listens to netlink's link group and reports that a network interface was removed. The netlink socket belongs to the
+ * network namespace in which it was opened, so an interface that moves to another namespace is reported as deleted
+ * too. The invariant: if netlink messages were lost, the interface's index is looked up. So a removal is missed only
+ * if another interface has that index at the lookup.
  */
 #include <errno.h>
 #include <linux/netlink.h>

@@ -133,7 +133,7 @@ static int listener_handle_accept_error(struct net_socket *listener, int err)
         else
             net_reset_accept_queue(listener);
     } else if (err != EAGAIN && err != EINVAL) {
-        return err; /* the error concerns one connection; other connections may wait */
+        return err; /* one connection failed; others may wait, so the listener stays readable */
     }
     listener_clear_readable(listener);
     return err == EINVAL ? EAGAIN : err;

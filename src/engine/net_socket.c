@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel's TCP sockets behind net.h: their life, sending, receiving and options. net_epoll.c finds out which
- * sockets are ready. The invariant: SOCKET_READABLE is cleared only if a later arrival makes a new edge in the epoll
- * set.
+ * sockets are ready. The invariant: SOCKET_READABLE is cleared only when the next input to arrive is certain to cause
+ * a new edge in the epoll set.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -105,8 +105,9 @@ static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
 }
 
 /*
- * Returns true if the failed system call can be repeated. *touched is true if this function has already touched the
- * memory for that call.
+ * Called after a system call has failed. Returns true if the call can be repeated: after each EINTR, and after the
+ * first EFAULT. After the first EFAULT, touches the memory (see socket_touch_memory) and sets *touched. The caller
+ * clears *touched before the first try.
  */
 static bool socket_may_repeat(const struct iovec *iov, int iovcnt, bool write, bool *touched)
 {

@@ -16,10 +16,11 @@
  * also be bound later with SO_REUSEPORT.
  *
  * Port 0 selects one of the dynamic ports. Each host address has three kinds of bitmaps of these ports. `own` has the
- * ports that this process has reserved. `foreign` has the ports that others were found to use. It is cleared after up
- * to two seconds; meanwhile a nearly full range costs no more than an empty range. `used` has the ports that this
- * process has used or found used, for as long as remains may exist. By `used`, a fresh port (a port without remains) is
- * found without system calls.
+ * ports that this process has reserved. `foreign` has the ports that other processes were found to use. A search skips
+ * these ports without a system call, so it takes no longer in a nearly full range than in an empty one. `foreign` is
+ * cleared after at most two seconds, because the other processes may have released the ports. `used` has the ports
+ * that this process has used or found used, for as long as remains may exist. With `used`, a search finds a fresh port
+ * (a port without remains) without a system call.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -57,9 +58,9 @@ struct port_range {
     struct addr host; /* port 0 */
     uint64_t own[N_WORDS];
     uint64_t foreign[N_WORDS];
-    uint64_t used[2][N_WORDS]; /* ports that had connections or remains: [0] in this period, [1] in the period before */
+    uint64_t used[2][N_WORDS]; /* ports where remains may exist: [0] in this period, [1] in the previous period */
     time_t foreign_since, used_since;
-    unsigned max_skips, n_skips; /* max_skips claims in a row skip the fresh ports; n_skips counts them */
+    unsigned max_skips, n_skips; /* n_skips counts, up to max_skips, the claims since the last try of a fresh port */
 };
 
 struct net_reservation {
@@ -68,7 +69,7 @@ struct net_reservation {
     atomic_uint refs;
     struct port_range *range;
     int name_fd;
-    bool reuses;       /* tcp_fd has SO_REUSEADDR; read only by reservation_claim, after a failed try */
+    bool reuses;       /* tcp_fd has SO_REUSEADDR; valid only until reservation_claim has succeeded */
     atomic_int tcp_fd; /* bound to `local`; passed to the connection or listener, but a shared endpoint keeps it */
 };
 
@@ -211,8 +212,8 @@ static bool port_range_tries_fresh(struct port_range *range)
 }
 
 /*
- * Sets how many claims try no fresh port from now on: 0 if this claim found a fresh port, otherwise about twice as many
- * as before.
+ * Sets how many of the next claims skip the search for a fresh port: none if this claim found a fresh port, otherwise
+ * about twice as many as before.
  */
 static void port_range_report_fresh(struct port_range *range, bool found)
 {
@@ -439,7 +440,7 @@ void reservation_unref(struct net_reservation *r)
 {
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
         return;
-    reservation_close_sockets(r); /* the TCP socket first, so that the next owner of the name can bind */
+    reservation_close_sockets(r); /* the TCP socket before the name, so that the name's next owner can bind the port */
     port_range_release(r->range, addr_port(&r->local), false);
     free(r);
 }

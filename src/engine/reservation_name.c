@@ -6,6 +6,8 @@
  *   openndk/tcp/ADDRESS SCATTER             the address's name: a process that binds it owns the address
  *   openndk/tcp/ADDRESS SCATTER 2/RANDOM    a further name of version 2 of these rules
  *
+ * SCATTER is computed from ADDRESS. It spreads the names over the kernel's lists of names (see name_make).
+ *
  * Any user can bind any name. So a process that cannot bind the address's name lists all names of the address. A name
  * counts only if
  *   - it belongs to this user, or to root, or
@@ -110,10 +112,10 @@ static socklen_t name_make_further(struct sockaddr_un *name, socklen_t len)
 struct tcp_users {
     uid_t uids[MAX_USERS];
     unsigned count;
-    bool more;      /* there are more users than `uids` has room for */
-    bool shows_own; /* the kernel listed own_inode, so the kernel also lists sockets that are only bound */
-    uint32_t own_inode;
-    uint32_t inode; /* the inode of a socket of user uids[0] */
+    bool more;          /* there are more users than `uids` has room for */
+    bool shows_own;     /* the kernel listed own_inode: it also lists sockets that are only bound */
+    uint32_t own_inode; /* the inode of the caller's own socket, which is only bound; 0: none */
+    uint32_t inode;     /* the inode of a socket of user uids[0] */
 };
 
 static bool tcp_users_have(const struct tcp_users *t, uid_t uid)
@@ -161,19 +163,19 @@ static bool port_is_privileged(uint16_t port)
 
 struct name_search {
     const struct sockaddr_un *name; /* the address's name */
-    const struct sockaddr_un *own;  /* this process's further name, which does not count, or NULL */
+    const struct sockaddr_un *own;  /* this process's further name, which the search ignores; or NULL */
     socklen_t name_len, own_len;
     struct tcp_users tcp;
     bool shows_all; /* `tcp` is complete: a user who is not in `tcp` has no socket at the address */
-    /* found: a name counts by the rules at the top of this file. The other members describe the first such name. */
+    /* found: a name counts (see the top of this file). The other members below describe the first such name. */
     bool found, has_uid;
     uid_t uid;
     uint32_t inode;
 };
 
 /*
- * Returns true if `path` is a name of the address that another process has bound. The path of an abstract name begins
- * with a zero byte.
+ * Returns true if `path` is the address's name or a further name of the address, but not s->own. The path of an
+ * abstract name begins with a zero byte.
  */
 static bool name_search_matches(const struct name_search *s, const char *path, size_t len)
 {
@@ -185,7 +187,10 @@ static bool name_search_matches(const struct name_search *s, const char *path, s
     return !s->own || len != own || memcmp(path, s->own->sun_path, len) != 0;
 }
 
-/* Returns true if a name that this user has bound counts as a reservation of the address. */
+/*
+ * Returns true if a name of the address counts as a reservation. `uid` is the user who has bound the name. If has_uid
+ * is false, the kernel does not report that user.
+ */
 static bool name_search_counts(const struct name_search *s, bool has_uid, uid_t uid)
 {
     bool has_socket = !s->shows_all || tcp_users_have(&s->tcp, uid);
@@ -238,9 +243,9 @@ static bool name_search_run(struct name_search *s)
 }
 
 /*
- * Returns true if another process has bound a name of the address that counts as a reservation. Also returns true if
- * the kernel does not report sockets or names. tcp_fd is bound to the address. `exclusive` means that the kernel had
- * no other socket at the address when tcp_fd was bound.
+ * Returns true if another process has bound a name of the address, and this name counts as a reservation. Also returns
+ * true if the kernel does not report sockets or names. tcp_fd is bound to the address. `exclusive` means that the
+ * kernel had no other socket at the address when tcp_fd was bound.
  */
 static bool name_search_finds_owner(const struct addr *local, int tcp_fd, bool exclusive, struct name_search *s)
 {

@@ -34,7 +34,8 @@ enum {
     MAX_THREAD_ROUNDS = 16,   /* rounds of work in the thread's turn, before it delivers callbacks */
     MAX_CALLS = 64,           /* callbacks between two turns */
     DEFAULT_SOCKET_BATCH = 8, /* small, so that the sockets' data is still cached when the callbacks run */
-    MIN_LEASE_POLLS = 4,      /* polls in a row that begin a lease; > 1: a consumer polls once before each NdkArmCq */
+    /* A lease begins after this many polls in a row. One is too few: a consumer polls once before each NdkArmCq. */
+    MIN_LEASE_POLLS = 4,
     MAX_POLL_GAP_NS = 200000, /* after a longer gap between two polls, the count of polls in a row restarts */
     TOKEN_SPINS = 200,
 };
@@ -345,8 +346,8 @@ void shard_renew_lease(struct shard *s)
 /*
  * Begins a lease for a consumer whose polls did not get the token because the shard's thread is always busy. Without a
  * lease the two threads would only wait for each other, especially on one processor. shard_sleep resets the count of
- * missed polls, because a sleeping thread leaves the token free. After shard_watch no lease begins, because a consumer
- * that calls NdkArmCq stops polling.
+ * missed polls, because a sleeping thread leaves the token free. If shard_watch was called since the thread's last
+ * turn, no lease begins: NdkArmCq calls shard_watch, and a consumer that arms a CQ stops polling.
  */
 static void shard_lease_to_poller(struct shard *s)
 {

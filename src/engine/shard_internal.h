@@ -46,7 +46,7 @@ struct shard {
     unsigned polls_in_row;    /* polls in quick succession since the last shard_watch */
     uint64_t last_poll;       /* the time of the last poll that got the token */
     bool was_watched;         /* shard_watch was called since the thread's last turn */
-    bool has_calls;           /* the owner has queued callbacks; its release makes the thread run them */
+    bool has_calls;           /* callbacks are queued; when the owner releases the token, the thread runs them */
     bool sockets_ready;       /* some sockets are ready and not served yet */
 
     /* Only the shard's thread accesses the fields of this group. */

@@ -179,8 +179,8 @@ enum sock_diag sock_diag_at(const struct addr *local)
         struct diag_request q = diag_request_make(families[i], local, NLM_F_DUMP, ~(1u << TCP_LISTEN | BOUND_ONLY));
 
         /*
-         * An error for the address's own family counts as remains. Any other error is ignored, because a kernel
-         * without IPv6 returns an error for AF_INET6.
+         * If the search in the address's own family fails, the result is SOCK_DIAG_REMAINS. If the search in the other
+         * family fails, the failure is ignored, because a kernel without IPv6 returns an error for AF_INET6.
          */
         if (connection_search_run(&q, &search) && families[i] == local->sa.sa_family)
             return SOCK_DIAG_REMAINS;

@@ -68,7 +68,10 @@ static inline bool task_list_run_first(struct task_list *list)
     if (!task)
         return false;
     list->first = atomic_load_explicit(&task->next, memory_order_relaxed);
-    /* An exchange, not a store: run must see what the last poster wrote before its exchange of `queued`. */
+    /*
+     * An exchange, not a store: task->run must see everything that the last poster wrote before that poster exchanged
+     * `queued`.
+     */
     (void)atomic_exchange_explicit(&task->queued, 0, memory_order_acq_rel);
     task->run(task);
     return true;

@@ -43,8 +43,8 @@ struct fabric_config {
     uint32_t keepalive_interval_ms; /* between two probes */
     uint32_t unacked_ms;            /* how long data or probes may stay unacknowledged; 0: TCP's own limits */
     /* Listeners. */
-    uint32_t backlog;        /* the most connection requests of a listener that may wait for the consumer's answer */
-    uint32_t max_unfinished; /* the most connections in the process whose request is incomplete; 0: automatic */
+    uint32_t backlog;        /* limit on a listener's connection requests that wait for the consumer's answer */
+    uint32_t max_unfinished; /* limit on the process's connections without a complete request; 0: automatic */
     /* Limits that fabric_info reports. */
     uint16_t max_private;
     uint16_t max_inbound_reads, max_outbound_reads;

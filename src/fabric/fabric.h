@@ -324,7 +324,7 @@ struct fabric_qp_info {
 struct fabric_listener_info {
     uint32_t backlog, waiting; /* requests that wait for the consumer: `waiting` is their number, `backlog` its limit */
     uint32_t abandoned;        /* requests that the consumer has not answered, and whose peer has left */
-    uint32_t max_unfinished;   /* the most connections in the process whose request is incomplete; 0: not listening */
+    uint32_t max_unfinished;   /* limit on the process's connections without a complete request; 0: not listening */
     bool is_paused;
 };
 
@@ -484,8 +484,8 @@ struct fabric_ops {
     enum fabric_reason (*conn_reject)(struct fabric_conn *c, const void *private_data, size_t len);
     void (*conn_disconnect)(struct fabric_conn *c);
     /*
-     * Ends the step in progress, whose event has the reason LOCAL_CLOSE. The event `closed` follows. May be called
-     * once, in any state. No other call for the connection may be in progress or follow.
+     * Cancels the step in progress, if there is one: the step's event then reports LOCAL_CLOSE. The last event is
+     * `closed`. May be called once, in any state. No other call for the connection may be in progress or follow.
      */
     void (*conn_close)(struct fabric_conn *c);
 

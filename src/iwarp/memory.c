@@ -10,8 +10,10 @@
  *
  *   state      word             what ends the state
  *   free       DEAD, 0          slot_publish stores the next generation, with or without PREPARED
- *   prepared   PREPARED, 0..n   mem_activate clears PREPARED; mem_discard, mem_revoke or mem_group_kill set DEAD
- *   alive      0..n             mem_invalidate, mem_activate, mem_revoke or mem_group_kill set DEAD
+ *   prepared   PREPARED, 0..n   mem_activate clears PREPARED; mem_discard, mem_revoke or mem_group_kill sets DEAD;
+ *                               mem_activate sets DEAD if a newer one was activated, or if a window's region has ended
+ *   alive      0..n             mem_invalidate, mem_revoke or mem_group_kill sets DEAD; mem_activate of another
+ *                               registration of the group sets DEAD
  *   draining   DEAD, n > 0      the thread that brings the count to 0 frees the slot
  *
  * A lookup protects the slot by one compare-exchange, which requires the right generation and neither DEAD nor

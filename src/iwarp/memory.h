@@ -45,7 +45,7 @@ struct mem_group {
     LIST_HEAD(, mem_region) regions; /* the newest is first */
     uint64_t newest_number;          /* the number of the newest registration; the first one has the number 1 */
     uint64_t activated_number;       /* the highest number of a registration that is or was alive */
-    uint32_t activated_stag;         /* the STag of the registration activated_number; 0: none yet */
+    uint32_t activated_stag;         /* the STag of the registration whose number is activated_number; 0: none yet */
     uint32_t newest_stag;            /* the STag of the newest registration, or the reserved STag; 0: neither exists */
     struct mem_region *reserved;     /* the slot of the first registration, see mem_group_reserve; or NULL */
     unsigned refs;                   /* the number of registrations, and of windows that are bound to one of them */
@@ -157,7 +157,7 @@ int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *dom
 void mem_discard(struct mem_table *t, const void *domain, uint32_t stag);
 /* The results of mem_activate. */
 enum mem_activation {
-    MEM_DONE, /* `stag` is alive, or has died because a newer registration was activated before */
+    MEM_DONE, /* `stag` is alive now; or it was killed, because a newer registration had been activated already */
     MEM_GONE, /* `stag` was not prepared, or was a window whose region is not alive; nothing was activated */
     MEM_BUSY, /* only if `wait` is false: another registration would have to die; nothing has changed */
 };

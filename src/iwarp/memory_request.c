@@ -406,8 +406,9 @@ static bool pages_are_valid(const struct rdma_pages *p)
 
 /*
  * Returns how many pages are contiguous from the page `first` on. Pages from the index `used` on do not count. Sets
- * *at to the beginning of the page `first`. Returns 0 if that page's address is not aligned, or if a byte of the range
- * in these pages is not mapped. Bytes of the pages outside of the range need not be mapped.
+ * *at to the beginning of the page `first`. Returns 0 if that page's address is not aligned, or if a registered byte
+ * of these pages is not mapped. The registered bytes are p->len bytes from the offset p->offset of page 0 on. Any
+ * other byte of a page need not be mapped.
  */
 static uint64_t pages_find_run(struct mem_table *t, const struct rdma_pages *p, uint64_t first, uint64_t used,
                                uint8_t **at)

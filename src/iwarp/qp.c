@@ -266,7 +266,10 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes)
                                   memory_order_relaxed);
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
         queue_prefetch(q, tail + 1);
-        /* Stores `deferred` after the tail. So if iw_qp_ring finds `deferred` set, the owner then reads this tail. */
+        /*
+         * `deferred` is stored after the tail, with release, and iw_qp_ring reads `deferred` with acquire. So if
+         * iw_qp_ring finds `deferred` set, the owner that transmits next reads this tail or a newer one.
+         */
         if (r->flags & RDMA_FLAG_DEFER)
             atomic_store_explicit(&q->deferred, true, memory_order_release);
     }

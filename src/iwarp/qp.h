@@ -80,9 +80,9 @@ struct iw_srq_state {
 void iw_srq_get_state(struct iw_srq *srq, struct iw_srq_state *s);
 
 /*
- * Upcalls, which the owner's calls of rx_*, tx_*, flush and stop make. An upcall may post requests, but may make no
- * other call. An upcall must not wait, because its thread may protect memory, and another thread may wait for the end
- * of that protection.
+ * Upcalls. They run inside the owner's calls of rx_*, tx_*, flush and stop. An upcall may post requests, but may make
+ * no other call. An upcall must not wait, because its thread may protect memory, and another thread may wait for the
+ * end of that protection.
  */
 struct iw_qp_events {
     /* Reports that n > 0 requests of one queue have completed, in order. The upcall may modify the array. */
@@ -135,8 +135,8 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c); /* NULL: no memory */
 void iw_qp_destroy(struct iw_qp *qp);
 void *iw_qp_owner(const struct iw_qp *qp);
 /*
- * Returns why the stream ended, if requests complete because it ended. Otherwise returns IW_END_NONE. To be called in
- * `complete`.
+ * To be called in the upcall `complete`. If the requests complete because the stream ended, returns why the stream
+ * ended. Otherwise returns IW_END_NONE.
  */
 enum iw_end iw_qp_end(const struct iw_qp *qp);
 
@@ -158,7 +158,7 @@ enum iw_end iw_qp_end(const struct iw_qp *qp);
  *   EINVAL      too many SGEs, a sum above 4 GiB - 1 or the inline size, SGEs that change during the call, or a receive
  *               although receives come from a shared queue
  *   EFAULT      an SGE is not inside its region, or the region lacks the right
- *   ENOTCONN    an initiator request, but no stream runs (or see post_after_first_fpdu)
+ *   ENOTCONN    an initiator request, but no stream runs, or post_after_first_fpdu is set and no FPDU has arrived
  *   EOPNOTSUPP  a read although ORD is 0
  * After the post of an initiator request the caller must make the owner call tx_want. With RDMA_FLAG_DEFER, this call
  * of tx_want may wait until the caller posts a request without the flag, or calls iw_qp_ring.
@@ -226,8 +226,8 @@ struct iw_rx_mark {
     bool in_fpdu, in_send, in_write, in_read; /* an FPDU, a send, a write, a response to a read is unfinished */
 };
 /*
- * The results of iw_rx_compare. Writes have no numbers. So two marks in writes count as marks in the same write, and
- * all bytes received in between count as bytes of that write.
+ * The results of iw_rx_compare, which compares two marks. An RDMA Write carries no message number. So if both marks
+ * are in a Write, they count as marks in the same Write, and all bytes received between the marks count as its bytes.
  */
 enum iw_rx_stall {
     IW_RX_GOES_ON,

@@ -19,10 +19,11 @@
  *   head                 tx.next                tail
  *    | in flight or done  | queued               |
  *
- * Requests from head to tx.next have been passed to the transport, or carried out. A request that is done stays in the
- * queue while an earlier read is in flight. A request from tx.next on is ENTRY_QUEUED, except for local requests that
- * were carried out when an earlier batch was framed. The invariant: requests complete in order, so if head differs from
- * tx.next, the request at head is the oldest read in flight.
+ * Requests from head to tx.next have been passed to the transport, or carried out. A request other than a read is done
+ * when the transport has taken it, so only reads are in flight. A request that is done stays in the queue while an
+ * earlier read is in flight. A request from tx.next on is ENTRY_QUEUED, except for local requests that were carried
+ * out when an earlier batch was framed. The invariant: requests complete in order, so if head differs from tx.next,
+ * the request at head is the oldest read in flight.
  *
  * A lookup protects memory until the lookup is released (memory.h). The end of a registration waits for the release.
  */
@@ -53,11 +54,12 @@ enum {
     ARENA_SIZE = 800 * 1024, /* bytes for a batch's headers, trailers and copied payload; 12 FPDUs of 64 KiB fit */
     MAX_BATCH_FPDUS = 64,
     MAX_BATCH_BYTES = 1024 * 1024, /* bytes; a batch that has reached this size gets no further FPDU */
-    MIN_EARLY = 24 * 1024,         /* a message's first batch ends at this size in bytes, if as many bytes are left */
-    MAX_COPY = 512,                /* a piece of payload up to this size is copied: an iovec entry would cost more */
-    MAX_SPARE_BUFFERS = 8,         /* the most free buffers that a scratch stores */
-    MAX_SPARE_STAGES = 2,          /* the most stages that a scratch stores in addition to the stage in use */
-    MAX_COMPLETIONS = 16,          /* the most completions in one upcall */
+    /* A message's first batch ends when it has MIN_EARLY bytes, if at least MIN_EARLY bytes of the message remain. */
+    MIN_EARLY = 24 * 1024,
+    MAX_COPY = 512,        /* a piece of payload up to this size is copied: an iovec entry would cost more */
+    MAX_SPARE_BUFFERS = 8, /* the most free buffers that a scratch stores */
+    MAX_SPARE_STAGES = 2,  /* the most stages that a scratch stores in addition to the stage in use */
+    MAX_COMPLETIONS = 16,  /* the most completions in one upcall */
     TERMINATE_FPDU = IW_TERMINATE_FPDU,
 };
 
@@ -98,7 +100,10 @@ struct queue {
 
 enum tx_kind { TX_NONE, TX_REQUEST, TX_RESPONSE, TX_RTR };
 
-/* The state of sending. A batch advances a copy of the state, and stores that copy after each FPDU (tx_fpdu.after). */
+/*
+ * The state of sending. A batch advances a copy of the state. Each FPDU of the batch has, in tx_fpdu.after, the state
+ * that becomes valid when the FPDU has been sent.
+ */
 struct tx_state {
     uint8_t kind;       /* enum tx_kind: the message in progress */
     uint8_t rtr;        /* enum mpa_rtr: the ready-to-receive message that is still to be sent */
@@ -161,7 +166,7 @@ struct iw_qp {
     uint32_t sink_base;
 
     bool running;    /* a stream was started, and has neither ended nor been stopped */
-    enum iw_end end; /* the reason of the stream's end while the end completes requests, otherwise IW_END_NONE */
+    enum iw_end end; /* why the stream ended, while requests complete for this reason; otherwise IW_END_NONE */
     bool crc, awaits_first_fpdu;
     uint16_t ird, ord;         /* the stream's limits */
     uint16_t max_ird, max_ord; /* the queue pair's limits */
@@ -299,7 +304,7 @@ enum wire_error pieces_add_region(const struct iw_qp *qp, struct pieces *p, uint
                                   unsigned access, unsigned max);
 /* Returns the SGE with the request's byte `offset`, which must exist. Sets *within to that byte's offset in the SGE. */
 const struct rdma_sge *entry_find_sge(const struct entry *e, uint32_t offset, uint32_t *within);
-/* Checks all SGEs. `posted` means that the caller is a post, for which prepared registrations are valid too. */
+/* Checks all SGEs. If `posted` is true, the request is just being posted: prepared registrations are valid too. */
 enum wire_error sges_check(const struct iw_qp *qp, const struct rdma_sge *sges, uint32_t count, unsigned access,
                            bool posted);
 

@@ -11,10 +11,10 @@
  * A turn processes at most as many FPDUs as iw_qp_rx_set_limit allows. If staged bytes remain, the queue pair becomes
  * the owner of the staging area, and the next turns process those bytes.
  *
- * The invariant: validation of a segment changes nothing, and placement writes only to protected memory. A valid
- * segment can fail later for two reasons only: the contents of a Read Request are not valid, or the STag of a send
- * with invalidate has ended since the validation. A fault ends the stream, and the Terminate contains the segment's
- * header.
+ * The invariant: validation of a segment changes nothing. Placement writes only to memory that a lookup protects
+ * (memory.h), so that the end of the registration waits for the placement. A valid segment can fail later for two
+ * reasons only: the contents of a Read Request are not valid, or the STag of a send with invalidate has ended since
+ * the validation. A fault ends the stream, and the Terminate contains the segment's header.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -179,7 +179,10 @@ static enum wire_error segment_place(const struct iw_qp *qp, struct iw_scratch *
 
 /* The end of a segment */
 
-/* Invalidates the send's STag. The caller has placed the whole message, and must protect no memory. */
+/*
+ * Invalidates the send's STag. The caller has placed the whole message. It must have released all its lookups, because
+ * mem_revoke waits until nothing protects the memory.
+ */
 static enum wire_error segment_finish_invalidate(const struct iw_qp *qp, const struct ddp_header *h, struct entry *e)
 {
     enum wire_error error = mem_revoke(qp->memory, qp->domain, h->stag, true);

@@ -18,8 +18,8 @@
  *
  * startup_classify_request and startup_classify_reply turn a frame into an input of the table. Only startup_step
  * writes the state. A step cannot fail. After a step, startup_step checks the invariants:
- *   1. Only states that read request bytes from the caller, and never bytes beyond the end of the frame.
- *   2. Only states that write return bytes to send. No state both reads and writes.
+ *   1. Bytes are requested from the caller only in a state that reads, and never beyond the end of the frame.
+ *   2. Bytes to send are returned only in a state that writes. No state both reads and writes.
  *   3. After agreement the revision is at most 2 and the limits are at most the adapter's. With peer-to-peer, which
  *      needs revision 2, exactly one ready-to-receive form is selected; otherwise none.
  *   4. The reply that the initiator has read has the bit R in REJECTED, and does not have it in AGREED.
@@ -70,7 +70,7 @@ struct machine {
     const char *const *inputs;
     const struct cell *cells; /* a row of input_count cells for each state; row 0 is not used */
     unsigned state_count, input_count;
-    unsigned bad, sent; /* the numbers of the inputs "bad" and "sent" */
+    unsigned bad, sent; /* this machine's inputs "bad" and "sent", as indices of `inputs` */
 };
 
 struct iw_startup {

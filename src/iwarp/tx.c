@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sending. tx_want frames a batch of FPDUs with a copy of the state of sending. tx_done commits what has been sent.
+ * Sending. tx_want frames a batch of FPDUs. It advances only a copy of the state of sending. tx_done commits what has
+ * been sent:
  *
  *   tx_want   header, payload, trailer; header, payload, trailer; ...     headers, trailers and copies are in the arena
- *   tx_done   |<-------- sent --------->|                                 whole FPDUs: their state is committed
- *                              |<------>|<-- the rest -->|                a half-sent FPDU: committed too, because
- *                                                                         its rest is copied to the queue pair
+ *   tx_done   |<--- sent whole --->|                                      whole FPDUs: their state is committed
+ *                                   |<-- sent -->|                        a half-sent FPDU: its state is committed,
+ *                                                |<- the rest ->|         because the rest is copied to the queue pair
  *
  * The invariant: registered memory is accessed only between want and done. The consumer's inline data is accessed only
  * during the post. So after a flush or an invalidation, the rest of a half-sent FPDU can still be sent, unchanged. A
@@ -474,8 +475,8 @@ static void message_fail(struct iw_qp *qp, const struct tx_state *t, enum wire_e
 }
 
 /*
- * Fills the batch with FPDUs. Returns false if no FPDU was framed, because the next message failed. Then the
- * state of sending has changed.
+ * Fills the batch with FPDUs. Returns false if the next message failed before any FPDU was framed. The failure has
+ * changed the state of sending, so the caller must begin the batch again.
  */
 static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
 {

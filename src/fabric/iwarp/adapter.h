@@ -25,7 +25,10 @@ enum {
     IWARP_SINK_SIZE = 16384, /* bytes in one read of input that is discarded */
 };
 
-/* Counts that the shard's owner writes and any thread reads. Exception: any thread adds to COUNT_CQ_ERRORS. */
+/*
+ * The kinds of a shard's counters. The shard's owner writes a counter, and any thread reads it. Exception: any thread
+ * adds to COUNT_CQ_ERRORS.
+ */
 enum iwarp_count_kind {
     COUNT_CONNECTS,
     COUNT_ACCEPTS,

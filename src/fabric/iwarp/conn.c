@@ -3,11 +3,12 @@
  * Drives connections. Invariant: only this file changes a connection's state (by a step in conn_table.c's table), and
  * every call from outside enters here. The other files of the list return what happened (struct conn_outcome).
  *
- *   file            members that it owns                    calls                       returns
- *   conn.c          state, ops, home, readable, blocked     all below, the listener     to the provider
+ *   file            members that it writes                  calls                       returns
+ *   conn.c          state, ops, home, readable, blocked,    all below, the listener     a reason, to the provider
+ *                   ended
  *   conn_table.c    nothing                                 nothing                     the cell of state and event
- *   conn_effects.c  short_linger; ended (DO_FORGIVE),       stream, passive, limit,     nothing: no effect can fail
- *                   result (DO_ANSWER); frees reservation   consumer's events, net
+ *   conn_effects.c  short_linger; also ended, result and    stream, passive, limit,     nothing: no effect can fail
+ *                   reservation, each in one effect         consumer's events, net
  *   conn_object.c   refs, has_socket, shard_link            listener, `closed`          nothing
  *   conn_limit.c    timer, measured, progress               net                         whether a limit has passed, why
  *   active.c        local, remote, reservation, result      handshake, net              an outcome
@@ -18,6 +19,8 @@
  *   linger.c        shut                                    net, stream                 CONN_LOST when finished
  *   liveness.c      stall, mark                             queue pair's core           why input has stalled
  *   report.c        nothing                                 the fabric's observer       nothing
+ *
+ * conn_effects.c sets `ended` in DO_FORGIVE, sets `result` in DO_ANSWER, and frees `reservation` in DO_FREE_ADDRESS.
  *
  * In a step, state and event select a cell of the table, and the new state is set. If the connection began or ended,
  * the observer gets a report. Then the effects are carried out in their order, and the invariants are checked.

@@ -83,10 +83,11 @@ static void limit_set_timer(struct fabric_conn *c, uint32_t ms)
 }
 
 /*
- * Returns true if the limit begins again. `moved` is the number of bytes that the disconnect has moved during the last
- * limit. At least IWARP_MIN_PROGRESS bytes are required, so that a peer that acknowledges a few bytes now and then
- * cannot delay the disconnect for ever. If the peer's TCP has acknowledged everything, one byte is enough. `moved` can
- * be negative, because this side's half-close counts as an unacknowledged byte.
+ * Returns true if the disconnect has made enough progress for its time limit to start again. `moved` is the number of
+ * bytes that the disconnect has moved since the time limit last started. At least IWARP_MIN_PROGRESS bytes are
+ * required, so that a peer that acknowledges a few bytes now and then cannot delay the disconnect for ever. If the
+ * peer's TCP has acknowledged everything, one byte is enough. `moved` can be negative, because this side's half-close
+ * counts as an unacknowledged byte.
  */
 static bool limit_has_progressed(struct fabric_conn *c, int64_t moved)
 {

@@ -11,7 +11,7 @@
 
 #include "fabric/iwarp/conn.h"
 
-/* An event of the connection's table, and its reason. */
+/* An event for the state table (conn_table.c), and the reason of the event. */
 struct conn_outcome {
     enum conn_event event; /* or CONN_NOTHING */
     enum fabric_reason why;

@@ -15,11 +15,11 @@ enum conn_state {
     CONN_IDLE, /* connect may be called, also after a failed connect */
     CONN_TCP_CONNECTING,
     CONN_REQUEST_SENT, /* sends the MPA request, then waits for the reply */
-    CONN_REPLIED,      /* the peer accepted; waits for complete */
+    CONN_REPLIED,      /* the peer accepted; waits until the consumer calls conn_complete */
     CONN_COMPLETING,   /* sends ready-to-receive, or waits for its answer */
     /* passive side, which accepts */
     CONN_WAIT_REQUEST, /* accepted by the listener; waits for the MPA request */
-    CONN_REQUESTED,    /* the consumer has the request; waits for accept or reject */
+    CONN_REQUESTED,    /* the consumer has the request; waits until it calls conn_accept or conn_reject */
     CONN_REPLYING,     /* sends the MPA reply */
     CONN_WAIT_RTR,     /* waits for ready-to-receive */
     /* both roles */
@@ -29,7 +29,7 @@ enum conn_state {
     CONN_PEER_CLOSED, /* the peer half-closed first; requests are not flushed before disconnect */
     CONN_CLOSING,     /* disconnect after the peer's half-close: sends what was posted before disconnect */
     CONN_LINGERING,   /* ended; sends the last frame (Terminate, reject), then waits for the peer's end of stream */
-    CONN_DEAD,        /* ended, no socket; waits for close */
+    CONN_DEAD,        /* ended, no socket; waits until the consumer calls conn_close */
     CONN_LAST_WORDS,  /* as CONN_LINGERING, but close was called, or no consumer has the connection */
     CONN_CLOSED,
     CONN_STATES
@@ -66,7 +66,7 @@ enum conn_effect {
     DO_REFUSE = 1 << 1,       /* make an MPA reply that rejects, unless start-up has made one */
     DO_STREAM = 1 << 2,       /* bind the queue pair to the socket */
     DO_TERMINATE = 1 << 3,    /* send a Terminate, because the reply is unfit; no queue pair is bound yet */
-    DO_SHUT = 1 << 4,         /* half-close the socket, which is this side's notice */
+    DO_SHUT = 1 << 4,         /* half-close the socket, which tells the peer that this side disconnects */
     DO_STOP_FLUSHED = 1 << 5, /* complete all requests of the queue pair as cancelled */
     DO_STOP_LOST = 1 << 6,    /* complete all requests of the queue pair as lost */
     DO_CLOSE_TCP = 1 << 7,

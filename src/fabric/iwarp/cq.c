@@ -24,7 +24,7 @@ struct fabric_cq {
     _Atomic(struct iwarp_shard *) home; /* NULL until iwarp_cq_set_home; written with the lock held */
     struct fabric_cq_config config;
     atomic_bool overflowed;  /* written with the lock held */
-    atomic_uint polls_left;  /* the poll that decrements this to 0 drives the home shard; 0: no request waits */
+    atomic_uint polls_left;  /* how many polls until one drives the shard for waiting requests; 0: none waits */
     atomic_uint empty_polls; /* polls that drove the shard and still found nothing */
     atomic_uint count;       /* completions in the ring; changed only with the lock held */
     struct spin lock;        /* guards everything below */
@@ -32,23 +32,24 @@ struct fabric_cq {
     uint32_t depth, head;
     enum fabric_arm armed;
     /*
-     * Completions are numbered from 1. Each of these members is the number of the last completion of its kind.
-     * `notified` is the number of the last completion that was pushed before the last notification began.
+     * Completions are numbered from 1. Each of these members is the number of a completion, or 0 for none. In this
+     * order: the newest one that was pushed, the newest one that was popped, the newest one when the last notification
+     * began, the newest one that was solicited, and the newest one that failed.
      */
     uint64_t pushed, popped, notified, solicited, failed;
     uint32_t interval_us, moderation_count; /* no moderation if interval_us is 0 or the count < 2 */
     uint32_t min_interval_us;               /* a minimum for interval_us */
-    bool is_delayed;                        /* an arm is met, and moderation delays the notification */
+    bool is_delayed;                        /* a notification is due, but moderation delays it */
     uint64_t delays;                        /* the number of delays that have begun */
-    uint64_t delayed_from;                  /* the last delay counts only completions with greater numbers */
+    uint64_t delayed_from; /* for the last delay, moderation_count counts completions after this number */
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
     struct delivery delivery;
     struct task update_timer;
     /* Only the thread that has the home shard's token uses these: */
     struct shard_timer timer;
-    uint64_t timer_delay;       /* the number of the delay that the timer ends, a value of `delays` */
-    uint64_t timer_since;       /* the time at which the interval of the delay timer_delay began */
+    uint64_t timer_delay;       /* which delay the timer ends: the value that `delays` had at its beginning */
+    uint64_t timer_since;       /* the time at which the interval of that delay began */
     uint32_t timer_interval_us; /* the interval for which the timer was last set */
 };
 
@@ -154,7 +155,10 @@ static bool cq_delay_is_over(struct fabric_cq *cq)
 /* A set of actions, which cq_run_actions carries out after the lock has been released. */
 enum { CQ_NOTIFY = 1, CQ_UPDATE_TIMER = 2 };
 
-/* If the arm is met, disarms the queue and begins a delay. If the delay is over, ends it. Returns the actions. */
+/*
+ * If the event for which the queue is armed has occurred, disarms the queue and begins the moderation delay. If the
+ * delay is over, ends the delay. Returns the actions that the caller must carry out after it has released the lock.
+ */
 static unsigned cq_update_arm(struct fabric_cq *cq)
 {
     unsigned actions = 0;
@@ -303,9 +307,10 @@ static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
 }
 
 /*
- * Returns true if this poll, which has read `found` completions, must drive the shard. A poll that has read none must.
- * The last poll that polls_left allows must too, because waiting requests must not wait for a further poll. Any other
- * poll does not: its consumer usually posts a request next, which is then transmitted with the waiting requests.
+ * Returns true if this poll, which has read `found` completions, must drive the shard. A poll that has read none must
+ * drive the shard. The last poll that polls_left allows must also drive the shard, because waiting requests must not
+ * wait for a further poll. Any other poll does not drive the shard: its consumer usually posts a request next, which
+ * is then transmitted with the waiting requests.
  */
 static bool cq_poll_drives(struct fabric_cq *cq, int found)
 {

@@ -52,9 +52,9 @@ bool iwarp_cq_has_overflowed(const struct fabric_cq *cq);
 uint32_t iwarp_cq_unread(const struct fabric_cq *cq);      /* completions not polled yet */
 unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq); /* polls that drove the shard and found nothing */
 /*
- * Makes a later poll of the queue drive the home shard, which then transmits the waiting requests. The next poll that
- * finds nothing drives it, but at the latest the max_polls-th poll. Does nothing if an earlier call still waits for
- * its poll.
+ * Makes a later poll of the queue drive the home shard, which then transmits the waiting requests. The first poll that
+ * finds the queue empty drives the shard. If none of the next max_polls polls finds the queue empty, the last of them
+ * drives the shard. Does nothing if the poll that an earlier call requested has not come yet.
  */
 void iwarp_cq_defer_to_poll(struct fabric_cq *cq, unsigned max_polls);
 

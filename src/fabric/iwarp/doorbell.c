@@ -10,8 +10,8 @@
 
 enum {
     MIN_UNREAD = 2,           /* a consumer with this many unread completions is busy, and will poll again */
-    MAX_POLLS = 4,            /* polls of a CQ while requests wait; the last of them drives the shard in any case */
-    MIN_WINDOW = 32,          /* a consumer that posts this many requests for one transmission will do so again */
+    MAX_POLLS = 4,            /* while requests wait, the last of this many polls of a CQ must drive the shard */
+    MIN_WINDOW = 32,          /* after one transmission of this many requests, the consumer probably posts as many */
     MAX_UNSENT = 64,          /* the most requests that one system call sends */
     MAX_WAIT_NS = 20000,      /* after this wait a request is overdue; the duration of a few system calls */
     MAX_REQUEST_BYTES = 4096, /* a larger request is worth a system call of its own */
@@ -77,8 +77,9 @@ static bool doorbell_fills_window(struct fabric_qp *qp, const struct doorbell_po
 
 /*
  * Returns true for a read if more requests are in flight than are waiting, and the waiting reads ask for at most
- * MAX_READ_BYTES. Only a read, or a request behind a read, is in flight for long: any other request completes as soon
- * as TCP has taken it. So the consumer will poll for a read's completion.
+ * MAX_READ_BYTES. A request that is not a read completes as soon as TCP has taken it, unless it is behind a read. So
+ * the requests in flight are reads and requests behind reads. The consumer will soon poll for their completions, and
+ * that poll can transmit the waiting reads.
  */
 static bool doorbell_follows_reads(struct fabric_qp *qp, const struct doorbell_post *post)
 {
@@ -122,10 +123,10 @@ bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post)
 }
 
 /*
- * Lets the transmission wait for a poll of either CQ, because the consumer may poll either. If a consumer has the
- * polling lease (engine/shard.h), the MAX_POLLS-th poll drives the shard at the latest. Without a lease,
- * shard_post_lazy does not let the transmission wait. The next poll still drives the shard, so that the consumer's
- * polls can begin a lease.
+ * If a consumer has the polling lease (engine/shard.h), the transmission waits for a poll, and the MAX_POLLS-th poll
+ * drives the shard at the latest. Without a lease, shard_post_lazy does not let the transmission wait. In that case
+ * too, the next poll drives the shard, because only a poll that drives the shard can begin a lease. The consumer may
+ * poll either CQ, so a poll of either CQ counts.
  */
 void doorbell_defer_to_poll(struct fabric_qp *qp)
 {

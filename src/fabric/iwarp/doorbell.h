@@ -26,10 +26,13 @@ struct doorbell {
     /* Values at the last transmission: */
     atomic_uint posted;          /* the value of iw_qp_posted at the last transmission */
     _Atomic uint64_t read_bytes; /* the value of iw_qp_read_bytes at the last transmission */
-    /* 1 + the initiator CQ's empty polls at the last transmission, or 0 if it had fewer than MIN_WINDOW requests */
+    /*
+     * 1 + the result of iwarp_cq_empty_polls for the initiator CQ at the last transmission. 0: the last transmission
+     * had fewer than MIN_WINDOW requests.
+     */
     atomic_uint window_polls;
     /* Since the last transmission: */
-    atomic_uint n_waiting;          /* posted requests that wait because of a rule */
+    atomic_uint n_waiting;          /* posted requests whose rule has the verdict WAIT (doorbell.c) */
     _Atomic uint64_t waiting_since; /* the time when the first waiting request was posted, in nanoseconds */
 };
 
@@ -37,7 +40,7 @@ struct doorbell {
 bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post);
 /* Leaves transmission to the consumer's polls. If the consumer does not poll, the shard transmits. Any thread. */
 void doorbell_defer_to_poll(struct fabric_qp *qp);
-/* Records, for the rules, what has been posted. The owner calls this just before the transmission. */
+/* Updates the counts in struct doorbell, which the rules read. The owner calls this just before each transmission. */
 void doorbell_note_transmission(struct fabric_qp *qp);
 /* Prints the rules as a Markdown table. */
 void doorbell_print_table(FILE *out);

@@ -6,8 +6,9 @@
  * limits their number and chooses which one is dropped to make room for another.
  *
  * Requests that the consumer has not answered are counted in two groups: live ones, and abandoned ones, whose peer has
- * left. Each group may be as large as the backlog; further abandoned requests count as live. So a listener has at most
- * twice the backlog of unanswered requests, and peers that leave do not take the places of those that wait.
+ * left. Each group has as many places as the backlog. If the abandoned group has no free place, a further abandoned
+ * request takes a place of the live group. So a listener has at most twice as many unanswered requests as its backlog.
+ * Peers that leave do not take the places of peers that wait, until the abandoned group is full.
  *
  * Invariant: `closed` is reported only when no unfinished connection remains and no other shard is about to resume the
  * listener. The connections and the other shard use the listener's shard, which may be freed after `closed`.

@@ -18,7 +18,7 @@ struct fabric_listener {
     void *owner;
     atomic_uint refs;            /* held by the handle, the queued task, waits_for_drop, and each accepted connection */
     atomic_uint live, abandoned; /* unanswered requests; `abandoned`: the peer has left; `live`: all others */
-    /* Guards ops, scheduled and requested. Also held while listening or paused is written, and during listen_pause. */
+    /* Guards ops, scheduled, requested. Also required to write `listening` or `paused`, and during listen_pause. */
     struct spin lock;
     atomic_bool paused;
     unsigned ops;

@@ -181,7 +181,7 @@ enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate)
     *terminate = (uint16_t)refuses;
     if (why != FABRIC_OK || !qp_queue_has_overflowed(qp))
         return why;
-    *terminate = FABRIC_NO_TERMINATE; /* the overflow is about to end the connection */
+    *terminate = FABRIC_NO_TERMINATE; /* the overflow has not ended the connection yet, so there is no Terminate */
     return FABRIC_CQ_OVERFLOW;
 }
 

@@ -35,7 +35,10 @@ static enum fabric_outcome report_outcome(enum conn_state from, enum conn_event 
 {
     bool rejects = event == CONN_REFUSE || event == CONN_REJECT || event == CONN_CLOSE;
 
-    /* Any failure is FAILED, even if a later disconnect succeeds because the peer had half-closed (DO_FORGIVE). */
+    /*
+     * If an established connection fails, the outcome is FAILED. This is so even if the peer had half-closed before
+     * the failure, and a later disconnect therefore succeeds (DO_FORGIVE).
+     */
     if (conn_state_is_active(from))
         return why == FABRIC_OK ? FABRIC_OUTCOME_ENDED : FABRIC_OUTCOME_FAILED;
     return rejects && (from == CONN_WAIT_REQUEST || from == CONN_REQUESTED) ? FABRIC_OUTCOME_REFUSED

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared receive queues, on top of the protocol core's. Each queue has a home shard. That shard notifies the consumer
- * when the queue runs low, and limits how many receives partial messages occupy.
+ * Shared receive queues, built on those of the protocol core (iwarp/srq.c). Each queue has a home shard. That shard
+ * notifies the consumer when the queue runs low. It also limits the number of receives that partial messages occupy.
  *
  * If a message is partial when a receive turn ends, its queue pair is inserted at the end of a list. Partial messages
  * may occupy a share of all receives (posted or occupied). If they occupy more, the home shard checks the first queue
@@ -105,8 +105,9 @@ static void partial_remove(struct fabric_srq *srq, struct srq_partial *partial)
 
 /*
  * Inserts a partial message at the end of the list. Does nothing if a check of the message is queued or running,
- * because partial_check inserts it afterwards. If the queue is crowded, posts `watch`, unless `watch` or the timer is
- * active. If partial_check is the caller (was_checked), posts `watch` even then.
+ * because partial_check inserts it afterwards. If the queue is crowded, posts `watch`, unless `watch` is queued
+ * already. If was_checked is false, an armed timer suffices, and `watch` is not posted. was_checked is true if
+ * partial_check is the caller.
  */
 static void partial_insert(struct fabric_srq *srq, struct srq_partial *partial, uint64_t now, bool was_checked)
 {

@@ -21,10 +21,11 @@ struct srq_partial {
     TAILQ_ENTRY(srq_partial) link;
     uint64_t since; /* time of insertion; the SRQ's lock guards `since`, link, is_listed and is_checked */
     bool is_listed;
-    bool is_checked;        /* `check` is queued or running */
-    bool is_partial;        /* the message was partial at the last update; only the owner uses it */
-    bool has_moved;         /* the inserted message has ended, so no check is needed; only the owner uses it */
-    struct iw_rx_mark mark; /* the input's position when the message was inserted; only the owner uses it */
+    bool is_checked; /* `check` is queued or running */
+    /* Only the owner uses the next three members. */
+    bool is_partial;        /* the message was partial at the last update */
+    bool has_moved;         /* the message has ended since its insertion into the list, so it needs no check */
+    struct iw_rx_mark mark; /* the input's position when the message was inserted */
     struct task check;
 };
 
@@ -41,7 +42,7 @@ struct fabric_srq {
     struct spin lock;                   /* guards everything below */
     TAILQ_HEAD(, srq_partial) partials; /* the most recent insertion is last */
     uint32_t partial_count;
-    uint32_t receives;       /* the maximum number of posted receives plus partial messages in the last stall_ns */
+    uint32_t receives;       /* the highest sum of posted receives and partial messages in the last stall_ns */
     uint64_t receives_since; /* when `receives` was counted */
     bool is_watched;         /* `watch` is queued, or `timer` is armed */
     bool is_queued;          /* `watch` is queued */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moves bytes between a connection's socket and its queue pair. The invariant: the queue pair's upcalls take no step
- * of the connection, because the queue pair is in use while they run. They queue completions and set signals;
- * stream_next_event turns the signals into events afterwards.
- * The loops of reads and of writes are bounded. If input remains, the socket is reported as readable again. If output
- * remains, the queue pair's task `transmit` is posted again (doorbell_defer_to_poll).
+ * Moves bytes between a connection's socket and its queue pair. The invariant: the queue pair's upcalls do not change
+ * the connection's state, because the queue pair is in use while they run. The upcalls only queue completions and set
+ * signals. Afterwards, stream_next_event turns the signals into events.
+ *
+ * The loops of socket reads and of socket writes are bounded. If input remains, the socket is reported as readable
+ * again. If output remains, the queue pair's task `transmit` is posted again (doorbell_defer_to_poll).
  */
 #include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/conn_trace.h"
@@ -451,7 +452,10 @@ static bool stream_is_drained(const struct fabric_conn *c)
     return iw_qp_initiator_is_idle(iw) || (c->state == CONN_CLOSING && c->sent_all && iw_qp_tx_is_clean(iw));
 }
 
-/* Returns the event that is due because everything that it waits for has been sent, or CONN_NOTHING. */
+/*
+ * If the state waits only for bytes to be sent, and all of them have been sent, returns the event that ends the state.
+ * Otherwise returns CONN_NOTHING.
+ */
 static struct conn_outcome stream_progress(const struct fabric_conn *c)
 {
     const struct iw_startup_result *r = &c->result;
@@ -482,7 +486,7 @@ static struct conn_outcome stream_end_write_turn(struct fabric_conn *c)
     return out.event == CONN_NOTHING ? stream_progress(c) : out;
 }
 
-/* Runs one turn of writes, bounded by their number and bytes. */
+/* Runs one turn of writes to the socket. The number of writes and the number of bytes are limited. */
 struct conn_outcome stream_send(struct fabric_conn *c)
 {
     bool more = !c->blocked && c->state != CONN_NOTICE_SENT;

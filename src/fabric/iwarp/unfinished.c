@@ -22,8 +22,8 @@
  * a task on its shard drops it (conn_request_drop). The victim's reference on its listener keeps the listener and the
  * shard until the task has run. In both cases the victim's socket is read first: a peer whose request has arrived is
  * not dropped. A listener without descriptors that waits for such a task pauses its socket, and continues when the
- * task has run (listener.c). No spare descriptor is needed: the next accept uses the descriptor of the dropped
- * victim. Without a victim the waiting peers are refused, which takes no descriptor.
+ * task has run (listener.c). No spare descriptor is needed: the next accept uses the descriptor of the dropped victim.
+ * If there is no victim, the listener resets the peers that wait to be accepted, which needs no descriptor.
  */
 #include "fabric/iwarp/unfinished.h"
 
