@@ -16,7 +16,7 @@
 enum {
     LINK_AREA = (1 << 20) + 4096, /* bytes of each of the three areas of the link's memory */
     LINK_BYTES = 3 * LINK_AREA,
-    LINK_SMALL = 64,     /* the size of messages in measurements of writes and reads */
+    LINK_SMALL = 64,     /* in tests of writes or reads: the size of the few messages that are sent */
     LINK_RECEIVES = 256, /* the maximum number of posted receives, because libfabric's tcp allows no more */
     LINK_WINDOW = 256,   /* the maximum number of requests in flight */
 };
@@ -107,6 +107,6 @@ int drive(const struct job *j, const struct link_ops *ops);
 /* Measures bare TCP (data_tcp.c) as drive() measures a link. */
 int drive_tcp(const struct job *j);
 
-extern const struct link_ops floor_ops; /* defined in data_floor.c, which measures only the wire format */
+extern const struct link_ops floor_ops; /* data_floor.c: a link with only the minimal cost of the wire format */
 
 #endif

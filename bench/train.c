@@ -31,7 +31,10 @@ static struct pairs pairs;
 static sem_t over;
 static atomic_bool ending; /* set before the disconnects: from then on requests may be flushed */
 
-/* One end's numbers of completions. The request context of a receive is the end; that of another request is NULL. */
+/*
+ * One end's numbers of completions: `received` counts receives, `done` counts all other requests. The request context
+ * of a receive is the end. The request context of every other request is NULL.
+ */
 struct counts {
     unsigned long received, done;
 };

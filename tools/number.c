@@ -49,7 +49,10 @@ static const char *number_parse_digits(const char *text, double *number)
     len += text[len] == '.';
     len += strspn(text + len, "0123456789");
     *number = strtod(text, &end);
-    /* strtod reads more if there is an exponent or an "x", and less if it expects another decimal point. */
+    /*
+     * strtod reads more than these `len` characters if an exponent or an "x" follows. strtod reads fewer characters if
+     * the locale's decimal point is not ".".
+     */
     return len > 0 && end == text + len ? end : NULL;
 }
 

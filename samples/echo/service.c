@@ -7,12 +7,13 @@
  * use by a request of the connection that received into it. Service->Lock guards the slots. Results are read, and
  * answers are posted, with the lock held. That is allowed, because a provider calls no callback inside a post.
  *
- * All clients share the slots, so a client that sends faster than the service answers can leave the others without
- * receives. A service for clients that do not trust each other gives each queue pair receives of its own.
+ * All clients share the slots. A client that sends faster than the service can answer may use up all slots. Then no
+ * receive is posted for the other clients. If the clients do not trust each other, each queue pair should have its own
+ * receive queue.
  *
  * EchoServiceStop ends the connections and waits until the last one is closed. Then it closes the other objects, each
- * before the objects that it depends on. A notification may still run at that time. If CqClosing is set, it does not
- * use the completion queue.
+ * before the objects that it depends on. A notification may still run at that time. If CqClosing is set, the
+ * notification does not use the completion queue.
  */
 #include "echo.h"
 

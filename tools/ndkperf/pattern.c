@@ -8,7 +8,8 @@
 
 #include "monotonic.h"
 
-static const uint64_t WRITTEN_NS = 1000000000; /* how long written_differs waits for a message's earlier bytes */
+/* The longest time that written_differs waits for the bytes in front of a message's last byte. */
+static const uint64_t WRITTEN_NS = 1000000000;
 
 static uint64_t pattern_word(uint32_t lane, uint64_t message, uint32_t word)
 {

@@ -21,7 +21,7 @@
 
 enum {
     ADDRESS_SIZE = 56,
-    OWN_SPREAD = 4096,  /* the area in which perftest places small messages: a page */
+    OWN_SPREAD = 4096,  /* what this end announces as its area of small messages: a page, as perftest does */
     CONNECT_TRIES = 50, /* attempts, because a server may announce the data connection before it listens */
     TRY_MS = 100,
     SLEEP_MS = 200, /* the longest sleep between two checks for Ctrl-C */
@@ -201,7 +201,10 @@ static bool control_exchange(struct perftest *p, const void *mine, void *theirs,
     return control_send(p, mine, size) && control_receive(p, theirs, size);
 }
 
-/* Exchanges version, area of small messages, cache line size and MTU. The MTU is a text, which iWARP does not use. */
+/*
+ * Exchanges the version, the size of the memory area in which an end places small messages, the cache line size and
+ * the MTU. The MTU is sent as text. iWARP does not use the MTU.
+ */
 static bool session_exchange_settings(struct perftest *p)
 {
     char mine[16] = "5.96\0" OWN_MARK, theirs[16], mtu[2];

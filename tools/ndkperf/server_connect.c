@@ -78,8 +78,8 @@ static enum answer_code server_check_hello(struct session *s, const struct hello
 }
 
 /*
- * Waits for the next connection request until the time `until` of monotonic_ms (0: no limit). Returns NULL if no
- * request arrives in time, after an interrupt, or if the accepted client has disconnected.
+ * Waits for the next connection request. If `until` is not 0, the wait ends when monotonic_ms() reaches `until`.
+ * Returns NULL if no request arrives in time, after an interrupt, or if the accepted client has disconnected.
  */
 static NDK_CONNECTOR *server_next_request(struct session *s, int64_t until)
 {

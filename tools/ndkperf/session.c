@@ -108,7 +108,10 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The most credits in flight. A window of 7 can have 7, because a credit then permits 7 / 4 = 1 message. */
+/*
+ * The most credits in flight with any window. A window of 7 reaches this number, because a credit then permits
+ * 7 / 4 = 1 message. With a larger window a credit permits more messages, so fewer credits are in flight.
+ */
 enum { MAX_CREDITS = 7 };
 
 /*
@@ -122,7 +125,10 @@ static uint32_t session_spare(uint32_t window, bool both)
 
 uint64_t session_max_size(const NDK_ADAPTER_INFO *info, bool both)
 {
-    /* With a window of 1 and --check a queue pair needs memory for each receive, one target and one source. */
+    /*
+     * With a window of 1 and --check, a queue pair needs memory for 1 + spare receives, for one target, and for one
+     * source.
+     */
     uint32_t messages = 1 + session_spare(1, both) + 2;
 
     return min_u64(info->MaxTransferLength, info->MaxRegistrationSize / messages);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts ndkrun again in its environment: see reexec.h. */
+/* Starts ndkrun again if a run needs a network namespace or a preloaded sanitizer runtime: see reexec.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

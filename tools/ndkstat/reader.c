@@ -30,10 +30,11 @@
 #include "process.h"
 
 enum {
-    ALL_MS = 5000,             /* time to read all processes */
-    RETRY_MS = 10,             /* time between attempts to connect to a process that has too many readers */
-    MAX_OWN_BYTES = 256 << 20, /* the most bytes in the answers of all processes of this user */
-    MAX_USER_BYTES = 16 << 20, /* the most bytes in the answers of all processes of one other user */
+    ALL_MS = 5000, /* time to read all processes */
+    RETRY_MS = 10, /* time between attempts to connect to a process that has too many readers */
+    /* The most bytes that are read from all processes of: this user, each other user, all other users together. */
+    MAX_OWN_BYTES = 256 << 20,
+    MAX_USER_BYTES = 16 << 20,
     MAX_FOREIGN_BYTES = 64 << 20,
     MAX_USER_PEERS = 128, /* for each other user, at most this number of processes is read */
     MAX_USERS = 256,

@@ -23,7 +23,7 @@ enum column_source {
     IN_OBJECT,
     IN_OBJECT_COUNTERS,
     CELL_MODE,  /* always "User" */
-    CELL_TYPE,  /* the type of the row's list */
+    CELL_TYPE,  /* the type of the row: see struct list */
     CELL_PID,   /* the process id; for another user's process also the user */
     CELL_NETNS, /* the name or the inode of the network namespace */
 };

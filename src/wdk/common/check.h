@@ -72,8 +72,8 @@ __attribute__((format(printf, 7, 8))) void check_failed(enum check_rule rule, co
     PRIVATE_EXPORT(check_failed);
 
 /*
- * Prints a bug check and calls abort(), even while checks are off. Called for KeBugCheckEx, and for a bug check that
- * belongs to no rule.
+ * Prints a bug check and calls abort(), even while checks are off. Called for KeBugCheckEx, and after an error that
+ * does not permit the driver to continue, for example an exception without a handler.
  */
 __attribute__((noreturn)) void check_bug(uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4)
     PRIVATE_EXPORT(check_bug);

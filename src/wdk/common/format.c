@@ -167,8 +167,8 @@ static size_t format_count_wide(const struct spec *spec, const WCHAR *text)
 }
 
 /*
- * Returns whether the argument is wide. Without a size, the arguments of %c and %s have the width of the format's
- * text, and those of %C and %S have the other width.
+ * Returns whether the argument has wide characters. Without a size prefix, the arguments of %c and %s have characters
+ * of the format's own type (narrow or wide), and those of %C and %S have characters of the other type.
  */
 static bool format_is_wide(const struct sink *s, const struct spec *spec)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * printf as in Windows' kernel: long has 32 bits, wide characters have 16.
- *   d i u o x X      32 bits without a size, with l and with I32; 8 with hh; 16 with h; 64 with ll, I64, I, z, j, t
- *   c C s S          c and s have the format's width, C and S the other width; h means narrow, l and w mean wide.
- *                    A null pointer prints as (null)
+ *   d i u o x X      32 bits without a size prefix, with l or with I32; 8 with hh; 16 with h; 64 with ll, I64, I, z, j
+ *                    or t
+ *   c C s S          c and s take characters of the format's own type (narrow or wide), C and S those of the other
+ *                    type. With h all four take narrow characters, with l or w wide characters. A null pointer prints
+ *                    as (null)
  *   Z wZ             ANSI_STRING *, UNICODE_STRING *
  *   p                16 digits in upper case
  *   e E f F g G a A  double
- * %n writes nothing. Width, precision, * and the flags - + space # 0 are as in C.
+ * %n writes nothing. Field width, precision, * and the flags - + space # 0 are as in C.
  */
 #ifndef ONDK_WDK_FORMAT_H
 #define ONDK_WDK_FORMAT_H

@@ -71,7 +71,10 @@ typedef void live_on_entry(void *context, enum live_kind kind, const void *thing
 typedef void live_walk(live_on_entry *visit, void *context);
 void live_add_source(live_walk *walk);
 void live_walk_sources(live_on_entry *visit, void *context);
-/* Like live_add_source, for things that never lie in the driver's memory. inuse.h does not search these things. */
+/*
+ * Like live_add_source, for things that never lie in the driver's memory. Therefore inuse.h does not look for these
+ * things in memory that is freed.
+ */
 void live_add_foreign_source(live_walk *walk);
 
 /* Prints each thing that the driver has not released. Returns their number. */

@@ -177,7 +177,7 @@ static NTSTATUS file_make_directory(int below, char *name, ULONG disposition)
     int parent, result, error;
 
     if (!base && below < 0)
-        return STATUS_SUCCESS; /* a drive is not created; opening a drive that does not exist fails */
+        return STATUS_SUCCESS; /* a drive is never created; if it does not exist, the caller's open fails */
     if (base)
         *base = 0;
     parent = file_open_beneath(below, base ? name : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);

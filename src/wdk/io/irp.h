@@ -35,7 +35,7 @@ struct irp_block {
     unsigned thread;   /* the host's ID of the thread that sends the request */
     UCHAR major;
     ULONG code;            /* the control code, if the request is a device control */
-    int64_t sent_at;       /* the time of clock_interrupt when the request was sent */
+    int64_t sent_at;       /* the value of clock_interrupt() when the request was sent */
     struct stack released; /* call stack of IoCompleteRequest or IoFreeIrp; stored only while checks are on */
 };
 

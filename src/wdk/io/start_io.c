@@ -141,7 +141,7 @@ VOID IoStartPacket(PDEVICE_OBJECT DeviceObject, PIRP Irp, PULONG Key, PDRIVER_CA
     (void)irql_set(before);
 }
 
-/* Calls start_io_next at DISPATCH_LEVEL. The routines that start_io_next calls would report a lower IRQL. */
+/* Calls start_io_next at DISPATCH_LEVEL, because KeRemoveDeviceQueue reports a lower IRQL as misuse. */
 static void start_io_next_raised(PDEVICE_OBJECT device, unsigned flags, ULONG key)
 {
     KIRQL before = irql_set(DISPATCH_LEVEL);

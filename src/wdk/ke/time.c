@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks. The performance counter is the interrupt time without sleep, at Windows' usual frequency of 10 MHz. */
+/*
+ * Clocks. The performance counter does not include the time that the machine has slept. Its frequency is 10 MHz, as
+ * is usual on Windows.
+ */
 #include <time.h>
 
 #include "wdm.h"

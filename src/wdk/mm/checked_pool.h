@@ -83,9 +83,14 @@ bool checked_pool_find(const void *address, struct pool_block *copy);
  */
 bool checked_pool_find_freed(const void *address, struct pool_block *copy);
 
-/* Prints the live counted blocks with their stacks, and reports quarantined blocks that were written to. */
+/*
+ * Prints the blocks that the driver has not freed, with the stacks that allocated them. Omits blocks that are not
+ * counted for a tag. Also reports quarantined blocks that were written to.
+ */
 void checked_pool_report(FILE *out);
-/* Like checked_pool_report for the blocks that code in [start, start + size) allocated. Returns their number. */
+/*
+ * Like checked_pool_report, but prints only blocks that code in [start, start + size) allocated. Returns their number.
+ */
 uint32_t checked_pool_report_of(FILE *out, const void *start, uint64_t size);
 
 /*

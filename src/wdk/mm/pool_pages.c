@@ -70,7 +70,7 @@ static __attribute__((noinline)) struct magazine *magazine_create(void)
 
     pthread_once(&once, magazine_init_key);
     if (!m || pthread_setspecific(thread_exit_key, m))
-        abort(); /* out of memory for some hundred bytes at a thread's first page */
+        abort(); /* out of memory, although a magazine needs only a few hundred bytes */
     return magazine = m;
 }
 

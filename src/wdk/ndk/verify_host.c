@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel's functions that the verify layer calls. They concern the IRQL, locks after a callback, mapped addresses
- * and pool. live.h receives the layer's objects and calls, so that unload reports those that have not ended. inuse.h
- * receives the memory that these objects and calls use, and reports memory that is freed too early.
+ * and pool.
+ *
+ * Two other functions search the verify layer. live.h calls host_walk_open, so that an unload reports the NDK objects
+ * and calls that have not ended. inuse.h calls host_find_use, so that the kernel reports memory that is freed while an
+ * NDK object or call uses it.
  */
 #include <pthread.h>
 #include <string.h>

@@ -15,7 +15,10 @@
 #include "wdk/ke/thread.h"
 #include "wdk/netio/netio.h"
 
-/* Allocates a table: `front` bytes and count rows of `row` bytes. `table` points at the caller's table pointer. */
+/*
+ * Allocates a table of `front` bytes, followed by `count` rows of `row` bytes each. `table` points at a pointer, which
+ * receives the table's address.
+ */
 static NTSTATUS netio_table_alloc(size_t front, size_t row, size_t count, void *table)
 {
     void *memory = calloc(1, front + row * (count ? count : 1));

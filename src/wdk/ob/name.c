@@ -190,8 +190,9 @@ static WCHAR *name_follow(const struct name *link, const WCHAR *text)
 }
 
 /*
- * Copies `text`, the path behind the object's name, to *rest. `text` is in upper case. No link has replaced the last
- * `unchanged` units of `name`. If the path lies within these units, copies it from there to preserve its case.
+ * Stores a copy of the path behind the object's name in *rest. `text` is this path in upper case. `name` is the name
+ * that the driver passed, in the driver's case. No link has replaced the last `unchanged` units of `name`. If the path
+ * lies within these units, copies the path from `name`, otherwise from `text`. Returns false if out of memory.
  */
 static bool name_copy_rest(UNICODE_STRING *rest, PCUNICODE_STRING name, const WCHAR *text, size_t unchanged)
 {

@@ -70,7 +70,10 @@ static NTSTATUS strsafe_begin(struct strsafe_out *o, ULONG flags)
     return o->length < o->cap ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
 
-/* Returns the status for a destination without space, which is success if there is nothing to write. */
+/*
+ * Returns the status for a destination of size 0. The status is a success if `nothing` is true: there is nothing to
+ * write.
+ */
 static NTSTATUS strsafe_status_without_buffer(const struct strsafe_out *o, bool nothing)
 {
     return nothing ? STATUS_SUCCESS : o->start ? STATUS_BUFFER_OVERFLOW : STATUS_INVALID_PARAMETER;

@@ -219,7 +219,10 @@ struct port_request *port_find(struct port_adapter *a, const void *srb)
     return NULL;
 }
 
-/* Records the stack of the completion, which a report of a second completion prints. Requires the lock. */
+/*
+ * Records the stack of this completion while checks are on. If the SRB is completed a second time, the report prints
+ * that stack. Requires the lock.
+ */
 static void port_record_completion(struct port_adapter *a, const void *srb, const void *by)
 {
     if (!check_on())
@@ -343,7 +346,10 @@ static bool port_matches_address(const struct port_request *r, UCHAR path, UCHAR
            (lun == SP_UNTAGGED || lun == r->call.lun);
 }
 
-/* Completes only the requests that are started when the call begins, not those that a completion starts. */
+/*
+ * Completes only requests that were started before this call. A completion may start further requests, which this
+ * function does not complete.
+ */
 void port_complete_all(struct port_adapter *a, const UCHAR address[3], UCHAR status, const void *by)
 {
     LIST_ENTRY completing;

@@ -303,9 +303,7 @@ static void wdf_object_clean(struct wdf_object *o)
     wdf_object_call_cleanups(o);
 }
 
-/*
- * Drops the reference that each object has had since its creation, first for all objects below, then for the object.
- */
+/* Each object has one reference from its creation. Drops this reference of all objects below `o`, then that of `o`. */
 static void wdf_object_release(struct wdf_object *o)
 {
     struct wdf_object *child;

@@ -283,8 +283,8 @@ static struct wsk_datagram *wsk_datagram_receive_list(struct wsk_socket *s, int 
 }
 
 /*
- * Removes the first datagrams with the same flags from `refused`. Initializes each indication again, because the
- * driver may have changed the indication before the driver refused the datagram.
+ * Removes the first datagram of `refused`, and the datagrams directly behind it that have the same flags. Initializes
+ * each indication again, because the driver may have changed the indication before the driver refused the datagram.
  */
 static struct wsk_datagram *wsk_datagram_pop_refused(struct wsk_socket *s)
 {

@@ -23,7 +23,8 @@ enum { MAX_INDICATIONS = 16 }; /* after so many indications the thread serves ot
 
 struct wsk_receive_part {
     WSK_DATA_INDICATION indication;
-    SIZE_T bytes; /* in the first part, the size of the whole indication; the driver may change Buffer.Length */
+    /* In the first part: the size of the whole indication. Stored, because the driver may change Buffer.Length. */
+    SIZE_T bytes;
     MDL mdl;
     PFN_NUMBER frames[(PART_SIZE + HEADERS_SIZE) / PAGE_SIZE + 2];
     UCHAR data[HEADERS_SIZE + PART_SIZE];

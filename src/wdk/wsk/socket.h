@@ -76,7 +76,7 @@ struct wsk_socket {
     ULONG running;       /* the event that is being called, or 0 */
     LIST_ENTRY disables; /* WSK_DISABLE requests that wait until the running event has returned */
     bool pump_posted;
-    bool no_delay; /* the driver's TCP_NODELAY; the host's option is changed under the lock too */
+    bool no_delay; /* the driver's TCP_NODELAY; `lock` is also held while the host's option is changed */
     struct wsk_post pump_post;
     struct wsk_address fixed_remote, send_to; /* of datagram sockets */
     bool has_fixed_remote, has_send_to;
@@ -171,7 +171,10 @@ enum { WSK_MAX_PARTS = 1024 }; /* the host's IOV_MAX */
 
 /* Maps every MDL of the buffer. Returns false if the MDLs are shorter than the buffer or cannot be mapped. */
 bool wsk_cursor_set(struct wsk_cursor *c, const WSK_BUF *buffer);
-/* Writes the remaining bytes, or as many as fit, to parts as addresses and lengths. Returns the number of parts. */
+/*
+ * Fills `parts` with the addresses and lengths of the remaining bytes. Stops after WSK_MAX_PARTS parts. Returns the
+ * number of parts.
+ */
 int wsk_cursor_parts(const struct wsk_cursor *c, struct iovec parts[WSK_MAX_PARTS]);
 /* Like wsk_cursor_set, for a datagram: also returns false if the buffer needs more than WSK_MAX_PARTS parts. */
 bool wsk_cursor_set_whole(struct wsk_cursor *c, const WSK_BUF *buffer);
@@ -184,8 +187,12 @@ struct wsk_request {
     struct wsk_socket *connected; /* the connection that the driver receives with the completed IRP, or NULL */
     PIRP irp;
     enum wsk_operation operation;
-    bool armed;    /* the IRP has a cancel routine, or that routine has run and has queued `cancel` */
-    bool finished; /* status and information are set; `cancel` completes and frees the request */
+    bool armed; /* the IRP has a cancel routine, or that routine has run and has queued `cancel` */
+    /*
+     * `status` and `information` are set, but the cancel routine has run and has queued `cancel`. When `cancel` runs,
+     * the socket thread completes the IRP and frees the request.
+     */
+    bool finished;
     NTSTATUS status;
     ULONG_PTR information;
     ULONG flags;
