@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Pending calls and their contexts: see pending.h. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fork.h"
@@ -93,32 +95,50 @@ static void pending_report_dead(const struct pending *p, const char *routine, co
 
 static bool pending_thread_ended(int thread)
 {
-    char path[64];
-
-    snprintf(path, sizeof path, "/proc/self/task/%d", thread);
-    return access(path, F_OK) != 0 && access("/proc/self/task", F_OK) == 0;
+    return syscall(SYS_tgkill, getpid(), thread, 0) && errno == ESRCH;
 }
 
-/*
- * Returns the stack pointer of another thread, which Linux shows in /proc while the thread waits. Returns 0 if it is not
- * known, because the thread runs, and UINTPTR_MAX if the thread has ended.
- */
-static uintptr_t pending_thread_sp(int thread)
+/* Returns false if /proc belongs to an outer PID namespace, where other numbers name the threads. */
+static bool pending_proc_is_own(void)
 {
-    char path[64], text[256], *sp;
+    char self[32], pid[32];
+    ssize_t length = readlink("/proc/self", self, sizeof self - 1);
+
+    if (length < 0)
+        return false;
+    self[length] = 0;
+    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    return !strcmp(self, pid);
+}
+
+/* Reads the text that Linux shows about a thread: "number arguments... sp pc" while it waits, else "running". */
+static bool pending_read_thread(int thread, char *text, size_t room)
+{
+    char path[64];
     ssize_t length;
     int fd;
 
     snprintf(path, sizeof path, "/proc/self/task/%d/syscall", thread);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return pending_thread_ended(thread) ? UINTPTR_MAX : 0;
-    length = read(fd, text, sizeof text - 1);
+        return false;
+    length = read(fd, text, room - 1);
     close(fd);
     if (length <= 0)
-        return 0;
+        return false;
     text[length] = 0;
-    /* `text` is "number arguments... sp pc", or "running". */
+    return true;
+}
+
+/* Returns the stack pointer of another thread. Returns 0 if it is not known, UINTPTR_MAX if the thread has ended. */
+static uintptr_t pending_thread_sp(int thread)
+{
+    char text[256], *sp;
+
+    if (pending_thread_ended(thread))
+        return UINTPTR_MAX;
+    if (!pending_proc_is_own() || !pending_read_thread(thread, text, sizeof text))
+        return 0;
     sp = strrchr(text, ' ');
     if (!sp)
         return 0;
