@@ -381,7 +381,10 @@ struct _NDK_SRQ {
 
 /* ---- Queue pair -------------------------------------------------------------------------------------------------- */
 
-/* Flags of requests. An "initiator" request is every request except a receive. */
+/*
+ * Flags of requests. Each comment begins with the requests that accept the flag. An "initiator" request is every
+ * request except a receive.
+ */
 #define NDK_OP_FLAG_SILENT_SUCCESS             0x00000001 /* initiator: has a completion only if it fails */
 #define NDK_OP_FLAG_READ_FENCE                 0x00000002 /* initiator: start when all reads before it are done */
 #define NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT     0x00000004 /* sends: satisfies the peer's NDK_CQ_NOTIFY_SOLICITED */
@@ -391,7 +394,7 @@ struct _NDK_SRQ {
 #define NDK_OP_FLAG_INLINE                     0x00000040 /* send, write: data is copied before the call returns */
 #define NDK_OP_FLAG_RDMA_READ_SINK             0x00000080 /* fast register: the memory may be a read's target */
 #define NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE 0x00000100 /* read: invalidate the token of the first SGE afterwards */
-#define NDK_OP_FLAG_DEFER                      0x00000200 /* initiator: may wait for a later post without DEFER */
+#define NDK_OP_FLAG_DEFER                      0x00000200 /* initiator: the request may wait for one without DEFER */
 
 /*
  * Posts. The functions from NDK_FN_SEND to NDK_FN_INVALIDATE, and NDK_FN_SRQ_RECEIVE, never pend. With STATUS_SUCCESS
@@ -502,8 +505,8 @@ typedef NTSTATUS (*NDK_FN_BIND)(
  *   STATUS_ACCESS_VIOLATION      Flags has remote rights, but the region was not initialized for remote access; or a
  *                                page is not mapped (OpenNDK)
  *   STATUS_INVALID_PARAMETER     more pages than NdkInitializeFastRegisterMr set, a length of 0 or beyond the pages, a
- *                                wrong BaseVirtualAddress, a region of another PD, null, or remote write without local
- *                                write (OpenNDK)
+ *                                wrong BaseVirtualAddress, a null region or AdapterPageArray, a region of another PD,
+ *                                or remote write without local write (OpenNDK)
  *   STATUS_INVALID_DEVICE_STATE  the region is not initialized for fast registration, or is being closed (OpenNDK)
  *   STATUS_NOT_SUPPORTED         the adapter's FRMRPageCount is 0 (OpenNDK)
  * The completion can have this status:
@@ -517,7 +520,8 @@ typedef NTSTATUS (*NDK_FN_FAST_REGISTER)(
 /*
  * Ends the access that a fast registration or a bind granted. pNdkMrOrMw is the header of the region or window.
  *   STATUS_CONNECTION_INVALID    the QP is not connected
- *   STATUS_INVALID_PARAMETER     null, a region that is not for fast registration, or an object of another PD (OpenNDK)
+ *   STATUS_INVALID_PARAMETER     pNdkMrOrMw is null, a region that is not for fast registration, or of another PD
+ *                                (OpenNDK)
  *   STATUS_INVALID_DEVICE_STATE  nothing has ever been registered or bound, or the object is being closed (OpenNDK)
  *   STATUS_NOT_SUPPORTED         the adapter has neither fast registration nor windows (OpenNDK)
  * The completion can have this status:
@@ -897,7 +901,7 @@ typedef NTSTATUS (*NDK_FN_CREATE_CONNECTOR)(
     _In_ NDK_ADAPTER *pNdkAdapter, _In_ NDK_FN_CREATE_COMPLETION CreateCompletion, _In_opt_ PVOID RequestContext,
     _Outptr_ NDK_CONNECTOR **ppNdkConnector);
 
-/* Creates a listener; ConnectEvent is called for each request once NdkListen has succeeded. */
+/* Creates a listener. After NdkListen has succeeded, ConnectEvent is called for each request. */
 typedef NTSTATUS (*NDK_FN_CREATE_LISTENER)(
     _In_ NDK_ADAPTER *pNdkAdapter, _In_ NDK_FN_CONNECT_EVENT_CALLBACK ConnectEvent, _In_opt_ PVOID ConnectEventContext,
     _In_ NDK_FN_CREATE_COMPLETION CreateCompletion, _In_opt_ PVOID RequestContext,

@@ -46,7 +46,7 @@ struct ndkconform_provider {
  * of openndk/config.h, from max_private to read_local_invalidate, under the names of these fields. The value
  * 0xffffffff means the provider's own limit.
  *   connect_ms     the time limit of NdkConnect at the transport level
- *   request_ms     the time limit of a listener from the transport's connection to the whole request
+ *   request_ms     the time in which a peer of a listener must send its whole request, once the transport is connected
  *   reply_ms       the time limit of NdkConnect from the request to the reply
  *   establish_ms   the time limit of NdkAccept and of NdkCompleteConnect
  *   disconnect_ms  the time limit of NdkDisconnect
@@ -63,7 +63,8 @@ struct ndkconform_provider {
  *   [srq_stall_ms] as stall_ms, while unfinished messages occupy many receives of a shared receive queue
  *   [unacked_ms]   the time in which the peer's host must acknowledge what was sent
  *   [max_fpdu]     iWARP: the maximum size of an FPDU in bytes
- *   [nudge_ms]     0: the provider sends nothing that the consumer has not requested
+ *   [nudge_ms]     the time without data from the peer after which the provider sends an empty write; 0: the provider
+ *                  sends nothing that the consumer has not requested
  *   [shards]       the number of threads that deliver completions
  *   [breaches]     1: the process continues after the consumer has broken a rule of the interface
  *   [max_srq_depth] [fast_register_pages] [max_window_kib] [cq_resize] [cq_moderation]

@@ -38,7 +38,7 @@ extern "C" {
 #define ONDK_RTR_WRITE 2u     /* an RDMA write without data */
 #define ONDK_RTR_READ 4u      /* an RDMA read without data */
 
-/* The value of a limit that means the provider's own limit. */
+/* If the field of a limit has this value, the provider's own limit applies. */
 #define ONDK_UNLIMITED 0xffffffffu
 
 /*

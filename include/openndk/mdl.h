@@ -23,7 +23,7 @@ extern "C" {
  * the provider uses them. A chain can be registered if each buffer begins where the one before it ends.
  *
  * SGEs use StartVa + ByteOffset as the address of the buffer. StartVa is the start of the page in which the buffer
- * begins. The provider accesses the buffer at MappedSystemVa. The function sets both addresses to the address of the
+ * begins. The provider accesses the buffer at MappedSystemVa. The function sets MappedSystemVa to the address of the
  * buffer. A program may change MappedSystemVa to another mapping of the same memory.
  * Context: any thread, any IRQL.
  * Example:

@@ -101,7 +101,7 @@ typedef struct ondk_listener {
     uint32_t owner_pid;
     /* The listener's id. */
     uint32_t id;
-    /* The number of connectors from peers' requests that the consumer has not closed. */
+    /* The number of connectors that peers' requests have created and that the consumer has not closed. */
     uint32_t connections;
     /*
      * The number of connection requests that the consumer has neither accepted nor rejected, and the maximum of that
@@ -247,7 +247,7 @@ typedef struct ondk_queue_pair {
     uint32_t pd, receive_cq, initiator_cq, srq;
     /* How many requests each queue can hold; receive_depth is 0 with a shared receive queue. */
     uint32_t receive_depth, initiator_depth;
-    /* The maximum number of SGEs of a receive, of SGEs of any other request, and of inline bytes of a request. */
+    /* Limits of one request: the SGEs of a receive, the SGEs of any other request, the inline bytes of a request. */
     uint32_t receive_sges, initiator_sges, inline_size;
     /* How many posted requests have not completed. */
     uint32_t receives, initiators;
@@ -382,11 +382,11 @@ static inline uint32_t ondk_adapter_memory_windows(NDK_ADAPTER *adapter_, ondk_m
     return ondk_adapter_memory_windows_sized(adapter_, entries_, capacity_, sizeof(*entries_));
 }
 
-/* A connection that failed, or a peer that this side refused. One entry counts the repetitions of one failure. */
+/* A connection that failed, or a peer that this side refused. One entry counts all equal failures. */
 typedef struct ondk_failure {
     /*
-     * The addresses of the newest repetition. If no local port was chosen, the port of local is 0. If the peer was
-     * refused before its address was known, the family of foreign is 0.
+     * The addresses of the newest failure in this entry. If no local port was chosen, the port of local is 0. If the
+     * peer was refused before its address was known, the family of foreign is 0.
      */
     struct sockaddr_storage local, foreign;
     /*
@@ -408,7 +408,7 @@ typedef struct ondk_failure {
     NTSTATUS status;
     /* The reason (openndk/reason.h). ondk_reason_name, ondk_reason_text and ondk_reason_advice explain it. */
     uint32_t reason;
-    /* The times of the first and of the last repetition: CLOCK_REALTIME in nanoseconds. */
+    /* The times of the first and of the last failure in this entry: CLOCK_REALTIME in nanoseconds. */
     uint64_t first_time_ns, last_time_ns;
     /*
      * How often the failure happened; at least 1. If no descriptor or memory is left, all peers that wait at a listener
@@ -425,9 +425,10 @@ typedef struct ondk_failure {
  *   capacity  the number of entries that fit
  * The process has 32 entries for connections that it initiated, and 32 for those that peers initiated. Two failures
  * share an entry if adapter, role, phase, status, reason and local address are equal. The initiating side also
- * compares the foreign address and port. The accepting side also compares the local port and the source. A source is
- * an IPv4 address or an IPv6 /64. If there is no free entry, the source that has most entries loses its oldest entry.
- * So a peer that fails in a loop does not remove the failures of others. A child of fork begins with an empty list.
+ * compares the foreign address and port. The accepting side also compares the local port and the source. The source
+ * of a failure is the peer's IPv4 address, or the /64 of the peer's IPv6 address. If all 32 entries are in use, the
+ * source with the most entries loses its oldest entry. So a peer that fails in a loop does not remove the failures of
+ * others. A child of fork begins with an empty list.
  * The list is a snapshot of one instant.
  * Returns the number of failures, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
@@ -456,8 +457,8 @@ static inline uint32_t ondk_adapter_failures(NDK_ADAPTER *adapter_, ondk_failure
  *   text            receives at most size bytes, including the terminating 0; may be NULL if size is 0
  *   size            the size of text in bytes
  * The text is for a person to read after STATUS_SHARING_VIOLATION. Examples are "process 4711 (ndkping) of user 1000,
- * by OpenNDK" and, for another program's TCP socket, "a process that cannot be seen from here of user 0". The text may
- * be out of date when the call returns.
+ * by OpenNDK" and, for another program's TCP socket, "process 812 (sshd) of user 0". If the caller cannot see the
+ * process, the text has only the process's user. The text may be out of date when the call returns.
  * Returns the length of the whole text without the terminating 0. Returns 0 if no process holds the address or the
  * kernel does not report it.
  * Context: PASSIVE_LEVEL; reads the lists of sockets and processes.

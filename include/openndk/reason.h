@@ -138,12 +138,12 @@ ONDK_API uint32_t ondk_connector_reason(NDK_CONNECTOR *connector);
  */
 ONDK_API const char *ondk_reason_name(uint32_t code);
 /*
- * Returns what happened.
+ * Explains a reason code: what happened.
  * Returns a sentence. Never NULL. The text is valid until the calling thread's next call.
  */
 ONDK_API const char *ondk_reason_text(uint32_t code);
 /*
- * Returns what to check.
+ * Gives advice on a reason code: what a person should check.
  * Returns a sentence in static storage. Never NULL.
  */
 ONDK_API const char *ondk_reason_advice(uint32_t code);

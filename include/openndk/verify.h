@@ -3,9 +3,9 @@
  * Verification: reports a consumer's mistakes, by rule, in front of any NDK provider. docs/verify.md lists the rules.
  *
  * A program that opens its adapters with ondk_open_adapter needs none of these functions. The environment variable
- * ONDK_VERIFY sets the mode of verification in any program: off, report or stop. Options may follow the mode, each
- * after a comma: see ondk_verify_configure_text. Without the variable, the mode is off in plain programs, and stop
- * under ndkrun. A program that gets adapters from another provider wraps them with ondk_verify_wrap.
+ * ONDK_VERIFY sets the mode of verification in any program: "off", "report" or "stop". Options may follow the mode,
+ * each after a comma: see ondk_verify_configure_text. If the variable is not set, the mode is "off" in plain programs
+ * and "stop" under ndkrun. A program that gets adapters from another provider wraps them with ondk_verify_wrap.
  *
  * While verification is off, the consumer holds the provider's own objects. While it is on, the consumer holds objects
  * of the verifier, which check each call and then call the provider.
@@ -87,8 +87,8 @@ static inline void ondk_verify_config_init(ondk_verify_config_t *config_)
 /*
  * Changes the settings of verification, and overrides ONDK_VERIFY.
  *   config  copied; ondk_verify_config_init has initialized it
- * Adapters that are open stay as they are: an adapter that was opened while verification was off is never verified, and
- * one that was opened while it was on stays wrapped. A change of the mode applies to all wrapped adapters at once.
+ * An adapter that is opened while verification is on is wrapped, and stays wrapped. An adapter that is opened while
+ * verification is off is never verified. A change of the mode applies to all wrapped adapters at once.
  * Returns
  *   STATUS_SUCCESS            0: the settings are in force
  *   STATUS_INVALID_PARAMETER  negative, and nothing changes: the mode is unknown, a flag is neither 0 nor 1, or a field
@@ -136,7 +136,7 @@ ONDK_API int32_t ondk_verify_configure_text(const char *text);
 
 /*
  * Changes the mode and keeps the other settings.
- *   mode  the action from now on
+ *   mode  what the verifier does from now on when a consumer breaks a rule
  * Context: any thread.
  * See also: ondk_verify_configure
  */
@@ -158,7 +158,8 @@ ONDK_API uint32_t ondk_verify_breaches(void);
 
 /*
  * Counts the advices that have been reported so far.
- * Returns the number, as ondk_verify_breaches does. An advice is no breach.
+ * Returns the number for all adapters and drivers of the process. Advices that were not written are included. Advices
+ * are not breaches, so ondk_verify_breaches does not count them.
  * Context: any thread.
  * See also: ondk_verify_breaches
  */
@@ -166,7 +167,7 @@ ONDK_API uint32_t ondk_verify_advices(void);
 
 /* A rule, and how often it was reported. The texts are constant and valid for ever. */
 typedef struct ondk_verify_rule {
-    /* The table of the rule: "ndk", or "kernel" for the rules of a driver's kernel. */
+    /* The table of the rule: "ndk" for rules about NDK, "kernel" for rules about other routines that drivers call. */
     const char *layer;
     /* The name in reports, for example "ndk-closed-used". */
     const char *name;
@@ -174,7 +175,7 @@ typedef struct ondk_verify_rule {
     const char *text;
     /* The name of Microsoft's page that states the duty; NULL: none. */
     const char *page;
-    /* The sentence of that page, verbatim; NULL: none. */
+    /* The sentence of that page that states the duty, verbatim; NULL: none. */
     const char *sentence;
     /* The way to fulfil the duty; NULL: none. */
     const char *advice;
@@ -202,7 +203,7 @@ static inline uint32_t ondk_verify_rules(ondk_verify_rule_t *rules_, uint32_t ca
     return ondk_verify_rules_sized(rules_, capacity_, sizeof(*rules_));
 }
 
-/* A report, as the callback receives it. All pointers but `object` are valid until the callback returns. */
+/* A report, as the callback receives it. All strings are valid until the callback returns. */
 typedef struct ondk_verify_report {
     /* The number of bytes that the library has filled. */
     uint32_t size;
@@ -214,7 +215,7 @@ typedef struct ondk_verify_report {
     const char *text;
     /* The name of Microsoft's page; NULL: none. */
     const char *page;
-    /* The page's sentence; NULL: none. */
+    /* The sentence of that page that states the duty; NULL: none. */
     const char *sentence;
     /* The way to fulfil the duty; NULL: none. */
     const char *advice;
@@ -222,7 +223,7 @@ typedef struct ondk_verify_report {
     const char *routine;
     /* The message: what the consumer did. */
     const char *message;
-    /* The object of the report, which may be closed; NULL: none. The pointer is the one that the consumer has. */
+    /* The consumer's pointer to the object of the report; NULL: none. The object may be closed and freed. */
     const void *object;
     /* "NDK_QP"; NULL if object is NULL. */
     const char *object_type;
@@ -254,8 +255,8 @@ ONDK_API void ondk_verify_set_callback(ondk_verify_callback_t callback, void *co
  * Sets the stream for reports.
  *   out  the stream, which the caller keeps open until the process ends or another stream is set; NULL: standard error,
  *        which is the default
- * After the call, the reports that max_written (ondk_verify_config_t) limits are counted from 0 again. If ONDK_VERIFY
- * or ondk_verify_configure_text names a file, reports go there instead.
+ * For the new stream, the number of written reports, which max_written (ondk_verify_config_t) limits, begins at 0
+ * again. If ONDK_VERIFY or ondk_verify_configure_text names a file, reports go to the file instead.
  * Context: any thread.
  * See also: ondk_verify_configure_text
  */
@@ -311,11 +312,13 @@ ONDK_API int32_t ondk_verify_wrap(struct _NDK_ADAPTER *provider, struct _NDK_ADA
 /*
  * Ends the verification of an adapter, so that the caller can close the provider's adapter.
  *   adapter  from ondk_verify_wrap; invalid after the call
- * The call blocks until the consumer has closed every object of the adapter, and reports objects that nobody closes.
- * Returns the provider's adapter, or `adapter` itself if it is not wrapped. Returns NULL if nobody closed an object of
- * the adapter; the provider's adapter must then stay open for the rest of the process. Returns NULL if the call is
- * made in a callback of the adapter; the adapter then stays wrapped. Returns NULL if `adapter` was unwrapped before.
- * Each of these mistakes is reported.
+ * The call blocks until the consumer has closed every object of the adapter. If stall_ms (ondk_verify_config_t) pass
+ * and no object is closed, the call reports the open objects. If stall_ms pass once more and no object is closed, the
+ * call gives up.
+ * Returns the provider's adapter, or `adapter` itself if it is not wrapped. Returns NULL if the call has given up; the
+ * provider's adapter must then stay open for the rest of the process. Returns NULL if the call is made in a callback
+ * of the adapter; the adapter then stays wrapped. Returns NULL if `adapter` was unwrapped before. Each of these
+ * mistakes is reported.
  * Context: PASSIVE_LEVEL; blocks. Not from inside a callback of the same adapter.
  * See also: ondk_verify_wrap
  */
@@ -366,8 +369,9 @@ typedef struct ondk_verify_host {
      */
     int32_t (*stack_bounds)(uintptr_t *low, size_t *size);
     /*
-     * Converts the consumer's sockaddr to the provider's in `room`, which has 28 bytes. `length` is at most 28.
-     * Returns 0 if both are the same address, else 1. Default: 0.
+     * Converts the consumer's sockaddr to the provider's. `length` is at most 28. Returns 1 if `room`, which has 28
+     * bytes, has received the provider's sockaddr. Returns 0 if the provider can use the consumer's sockaddr
+     * unchanged. Default: 0.
      */
     int32_t (*address_to_provider)(const void *sockaddr, size_t length, void *room);
     /* Converts the provider's sockaddr to the consumer's, in place. Default: both use the same addresses. */
@@ -383,7 +387,8 @@ typedef struct ondk_verify_host {
 
 /*
  * Sets the host's functions for all adapters of the process.
- *   host  copied, with entries that may be NULL; NULL: the defaults
+ *   host  the functions, which are copied; an entry that is NULL has its default. If host itself is NULL, every entry
+ *         has its default
  * The kernel's library (libopenndk-wdk) sets its own table when a driver opens its first adapter.
  * Returns
  *   STATUS_SUCCESS                 0: the table is in force
@@ -410,9 +415,10 @@ ONDK_API int32_t ondk_verify_set_host(const ondk_verify_host_t *host);
  * Reports memory that is still in use by NDK: as context, buffer, region or MDL.
  *   start  the memory that the caller is about to free
  *   size   its size in bytes
- * For programs with an allocator of their own. The pool of drivers is checked without this call. So is memory that
- * free() frees, if the program is built with AddressSanitizer.
- * Context: any thread, with no lock held that a report needs.
+ * For programs with an allocator of their own. The library itself checks the pool of drivers. If the program is built
+ * with AddressSanitizer, the library itself also checks memory that free() frees.
+ * Context: any thread. The thread must not hold a lock that the writing of a report acquires, for example an
+ * allocator's lock.
  * See also: ondk_verify_set_host
  */
 ONDK_API void ondk_verify_check_free(const void *start, size_t size);

@@ -36,7 +36,7 @@ ONDK_API void ondk_wdk_set_output(FILE *out);
 ONDK_API bool ondk_wdk_map_interface(uint32_t driver_index, uint32_t host_index);
 
 /*
- * Maps an address that a driver has built in to an address of the host.
+ * Maps an address in a driver's code to an address of the host.
  *   driver_address  a numeric text, for example "10.0.0.1"
  *   host_address    a numeric text of the same family
  * If the driver connects or listens with driver_address, the library uses host_address instead. In addresses that the
@@ -57,11 +57,12 @@ typedef int32_t (*ondk_wdk_open_adapter_t)(uint16_t major, uint16_t minor, uint3
 typedef void (*ondk_wdk_close_adapter_t)(struct _NDK_ADAPTER *adapter);
 
 /*
- * Sets the NDK provider whose adapters drivers receive, for example that of a module (ndkconform/provider.h).
+ * Sets the NDK provider from which drivers get their adapters.
  *   open   opens adapters; all drivers that open an interface with the same version share one. NULL: OpenNDK, the default
  *   close  closes an adapter after all its objects were closed; NULL if open is NULL
- * The provider uses the host's AF_INET6. The verifier stands in front of the provider, also in mode ONDK_VERIFY_OFF, and
- * converts the addresses of drivers, which have Windows' AF_INET6.
+ * The provider can be that of a module (ndkconform/provider.h). The provider uses the host's AF_INET6. The verifier
+ * stands in front of the provider, also in mode ONDK_VERIFY_OFF, and converts the addresses of drivers, which have
+ * Windows' AF_INET6.
  * Context: before the first driver is loaded.
  * See also: ondk_wdk_load, ondk_verify_wrap
  */
@@ -302,8 +303,10 @@ ONDK_API int ondk_wdk_registry_set(const char *key, const char *name, uint32_t t
  *   key     as for ondk_wdk_registry_set
  *   name    the value's name
  *   type    1 text, 7 a list of texts
- *   text    the text; its final 0 is added. In a list each text ends with a 0, and the list's final 0 is added.
- *   length  the size of text in bytes, without the final 0 that is added
+ *   text    type 1: the text without its final 0. Type 7: the texts, each with its final 0, but without the 0 that
+ *           ends the list
+ *   length  the size of text in bytes
+ * The function adds the missing 0.
  * Returns 0. Returns -1 if the value could not be set; ondk_wdk_error then returns the reason.
  */
 ONDK_API int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type, const char *text,
@@ -348,10 +351,10 @@ ONDK_API const char *ondk_wdk_error(void);
 ONDK_API uint32_t ondk_wdk_report(FILE *out);
 /*
  * Prints the objects of one driver.
- *   path  the driver's path or service name, also while its DriverEntry or DriverUnload runs
+ *   path  the driver's path or service name
  *   out   receives the report
  * An object is the driver's if the call stack of its creation has a function of the driver. If only one driver is
- * loaded, or if checks are off, every object is printed.
+ * loaded, or if checks are off, every object is printed. The driver's DriverEntry or DriverUnload may be running.
  * Returns the number of printed objects.
  */
 ONDK_API uint32_t ondk_wdk_report_driver(const char *path, FILE *out);

@@ -48,8 +48,9 @@ NTKERNELAPI NTSTATUS ondk_strsafe_print(PVOID destination, SIZE_T cap, SIZE_T un
 NTKERNELAPI NTSTATUS ondk_strsafe_length(const VOID *text, SIZE_T unit, SIZE_T most, SIZE_T *length);
 
 /*
- * Defines the functions for one character type (A or W) and one unit of sizes. The unit is the byte in the Cb
- * functions and the character in the Cch functions. `scale` is the size of a character in that unit.
+ * Defines the Cb or the Cch functions for one character type (A or W). `unit` is the size of a character in bytes. Cb
+ * functions count `size`, `most` and *remaining in bytes, and `scale` is the size of a character. Cch functions count
+ * in characters, and `scale` is 1.
  */
 #define ONDK_STRSAFE_FAMILY(count, letter, type, unit, scale) \
     FORCEINLINE NTSTATUS RtlString##count##Copy##letter(type *dest, SIZE_T size, const type *source) \

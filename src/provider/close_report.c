@@ -4,9 +4,9 @@
  * for which the close waits, and describes the first few objects of each type. A thread of the adapter writes the
  * report, because the close may wait for any other thread.
  *
- * A queue has the pending closes, the oldest first (provider/live.h). A close leaves the queue when it ends or has
- * been reported. The thread sleeps until the first close is due. At most one close in close_report_ms wakes the
- * thread.
+ * The pending closes are in a queue, the oldest first (provider/live.h). A close leaves the queue when it ends or has
+ * been reported. The report of a close is due close_report_ms after the close has begun. The thread sleeps until the
+ * report of the first close is due. Closes that begin wake the thread at most once in every period of close_report_ms.
  *
  * The invariant: objects are copied while the lock of the adapter's lists is held. The copies are written to the log
  * after the lock has been released.
@@ -32,7 +32,7 @@
 
 enum {
     MAX_SHOWN = 4,   /* objects of one type that a report describes */
-    MAX_REPORTS = 4, /* reports that are written at once; further due closes are only counted */
+    MAX_REPORTS = 4, /* reports that one round writes; other closes that are due are only counted */
     MAX_WHERE = 3 * ADDR_TEXT,
     NS_PER_MS = 1000000,
     ROUND_NS = 1000000000, /* pause after reports, so that reports of leaked objects do not fill a disk soon */
@@ -202,7 +202,7 @@ static void report_print_head(FILE *out, const struct adapter *a, const struct c
     fprintf(out, " has waited %llu ms for ", (unsigned long long)r->waited_ms);
 }
 
-/* Returns what the close waits for if the report counts no objects, requests or callbacks. */
+/* Returns the text for a report whose counts are all 0: what the close may wait for instead. */
 static const char *report_rest(const struct close_report *r)
 {
     if (r->type == NdkObjectTypeAdapter)
@@ -318,7 +318,7 @@ static void reporter_round(struct adapter *a)
         ;
     if (count)
         log_line(ONDK_LOG_WARN, "%u more close%s waited as long", count, count == 1 ? " has" : "s have");
-    if (reported) /* otherwise the close that was due has ended */
+    if (reported) /* nothing is reported if the close that was due has ended before this round */
         a->reporter.earliest_ns = now + ROUND_NS;
 }
 

@@ -5,9 +5,9 @@
  * (fabric/fabric.h). It calls no routine of the program except the callback of ondk_log_set.
  *
  * The number of lines is limited, because peers could otherwise fill a disk. Each role and each level has limits of
- * its own. Peers are in groups, by a keyed hash of their IPv4 address or IPv6 /64. A group may have LIMIT_BURST lines
- * at once, and one further line every group_interval_ns. All groups together may have one further line every
- * shared_interval_ns. Lines beyond these limits are only counted.
+ * its own. Peers are in groups, by a keyed hash of their IPv4 address or IPv6 /64. A group may write LIMIT_BURST lines
+ * at once, and then one line every group_interval_ns. In addition, one line every shared_interval_ns may be written
+ * for the groups that have reached this limit, all such groups together. Lines beyond these limits are only counted.
  */
 #include "provider/connection_log.h"
 
@@ -29,15 +29,16 @@ enum { LIMIT_ROLES = 2, LIMIT_LEVELS = ONDK_LOG_DEBUG + 1 };
 static const uint64_t group_interval_ns = UINT64_C(60000000000), shared_interval_ns = UINT64_C(1000000000);
 
 /*
- * Each written line uses one interval. These times are the ends of the used intervals. limit_take refuses a line whose
- * interval would end more than `burst` intervals after the present.
+ * Each written line occupies one interval of a limit's time: the first interval from the present that is free. A time
+ * below is the end of the interval that was occupied last. limit_take refuses a line if its interval would end more
+ * than `burst` intervals after the present.
  */
 static _Atomic uint64_t limit_until[LIMIT_ROLES][LIMIT_LEVELS][LIMIT_GROUPS];
 static _Atomic uint64_t limit_shared_until[LIMIT_ROLES][LIMIT_LEVELS];
 
 /*
- * Returns the random key of the hash. The first line draws the key. A simulation writes no lines, so it draws no key,
- * and its sequence of random numbers does not change.
+ * Returns the random key of the hash. The key is drawn before the first line is written. A simulation writes no lines,
+ * so it draws no key, and its sequence of random numbers does not change.
  */
 static uint64_t limit_key(void)
 {

@@ -2,21 +2,35 @@
 /*
  * The connector's state machine.
  *
- *          connect               connect done             complete
- *   IDLE -----------> CONNECTING -----------> REPLIED ----------------> COMPLETING
- *    ^                 |      |                  | reject                |      |
- *    |<-- not started -'      | connect failed   |                       |      | establish done
- *    |                        v                  |     establish failed  |      |
- *    |  reporting             FAILING            v <---------------------'      v     peer ended
- *    '------------- FAILED <-- fabric closed   ENDED                       ESTABLISHED -----------> PEER_GONE
- *                                               ^ ^ ^                       ^       |                   |
- *               reject                          | | | establish failed      |       | disconnect        |
- *   REQUESTED ----------------------------------' | '---------- ACCEPTING --'       v                   |
- *      |   ^                                      |              ^  |          DISCONNECTING <----------'
- *      |   '--------------- not started ----------|--------------|--'               |       disconnect
- *      '--------------------- accept -------------|--------------'                  |
- *                                                 '------------- disconnect done ---'
- *   any phase -- close --> CLOSING
+ * This side connects:
+ *
+ *          connect               connect done            complete               establish done
+ *   IDLE -----------> CONNECTING -----------> REPLIED -----------> COMPLETING -----------------> ESTABLISHED
+ *    ^                 |      |                  |                      |
+ *    |<-- not started -'      | connect failed   | reject               | establish failed
+ *    |                        v                  v                      v
+ *    |                      FAILING            ENDED                  ENDED
+ *    |                        | fabric closed
+ *    |       reporting        v
+ *    '--------------------- FAILED
+ *
+ * A peer connects:
+ *
+ *               accept               establish done
+ *   REQUESTED -----------> ACCEPTING ---------------> ESTABLISHED
+ *    |     ^                |     |
+ *    |     '- not started --'     | establish failed
+ *    v                            v
+ *   ENDED (reject)              ENDED
+ *
+ * The connection ends:
+ *
+ *                  peer ended               disconnect                  disconnect done
+ *   ESTABLISHED ---------------> PEER_GONE ------------> DISCONNECTING -----------------> ENDED
+ *        |                                                 ^
+ *        '------------------- disconnect ------------------'
+ *
+ * Close leads from any phase to CLOSING.
  *
  * Invariants, which connector_check_table checks:
  *   1. A refused call and an impossible event do not change the phase.
@@ -25,11 +39,12 @@
  *   3. Only close leads out of ENDED: neither connector nor queue pair is connected again.
  *   4. The fabric's connection is ended once: by RETIRE in CONNECTING, or by close in any phase that has a living
  *      connection.
- *   5. A step out of a phase with a pending request completes the request, undoes the call, or leaves the request to
- *      FAILING or CLOSING (RETIRE, END_FABRIC).
+ *   5. If a request is pending, a step out of the phase has one of three effects. It completes the request. Or it
+ *      undoes the call that began the request. Or it leads to FAILING or CLOSING (RETIRE, END_FABRIC), where the
+ *      request completes later.
  *   6. The disconnect callback is queued only on the way from ESTABLISHED to PEER_GONE.
  *   7. IDLE is reached only when a failure is reported or a call did not start.
- *   8. A call starts something only in the phases where the diagram shows it.
+ *   8. A call starts something only in the phases where the diagrams show it.
  */
 #include "provider/connector_table.h"
 
@@ -58,7 +73,7 @@
  * The three lines of cells in each row:
  *   calls: connect, complete, accept, reject, disconnect, close
  *   events of the fabric: connect done or failed, establish done or failed, peer ended, disconnect done, fabric closed
- *   events of the connector itself: not started, reporting
+ *   events of the connector itself: not started (out of memory), reporting (a failed NdkConnect is about to complete)
  */
 /* clang-format off */
 static const struct connector_cell connector_table[CONNECTOR_PHASES][CONNECTOR_EVENTS] = {

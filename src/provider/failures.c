@@ -33,8 +33,8 @@ struct failure {
     uint64_t count; /* how often the failure happened; 0: the entry is not in use */
     uint64_t order; /* increases with each failure */
     struct failure_key key;
-    struct addr local, foreign, source; /* source: the IPv4 address, or the IPv6 /64 */
-    unsigned of_source;                 /* how many entries of this half have this source, this entry included */
+    struct addr local, foreign, source; /* source: the peer's IPv4 address or IPv6 /64 */
+    unsigned of_source;                 /* entries of the same half of the list that have this source, with this one */
     uint32_t if_index;
     uint64_t first_time_ns, last_time_ns;
 };
@@ -96,7 +96,10 @@ static struct failure *failure_choose(struct failure *half)
     return chosen;
 }
 
-/* Adds `change` to of_source of each entry of the source. Returns the number of these entries. Requires the lock. */
+/*
+ * Adds `change` to the member of_source of each entry that has this source. Returns the number of these entries.
+ * Requires the lock.
+ */
 static unsigned failure_count_source(struct failure *half, const struct addr *source, int change)
 {
     unsigned count = 0;

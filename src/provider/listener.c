@@ -2,15 +2,16 @@
 /*
  * The listener, and the arrival of connection requests.
  *
- *   phase       NdkListen                    listening OK   listening failed   before the failed call completes
+ *   phase       NdkListen                    listening OK   listening failed   reporting
  *   IDLE        STARTING                     -              -                  -
  *   STARTING    STATUS_INVALID_DEVICE_STATE  LISTENING      FAILED             -
  *   FAILED      STATUS_INVALID_DEVICE_STATE  -              -                  IDLE
  *   LISTENING   STATUS_INVALID_DEVICE_STATE  -              -                  -
  *
- * Close is not a phase. It closes the fabric's listener, which completes a pending NdkListen. Each request becomes a
- * connector, which NdkConnectEventCallback passes to the consumer. The invariant: when the consumer closes the
- * listener, each request that has not been passed to the consumer is refused.
+ * The event `reporting` occurs just before the completion routine of a failed NdkListen is called. Close is not a
+ * phase. It closes the fabric's listener, which completes a pending NdkListen. Each request becomes a connector, which
+ * NdkConnectEventCallback passes to the consumer. The invariant: when the consumer closes the listener, each request
+ * that has not been passed to the consumer is refused.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists of an adapter's objects, by type. An object is inserted when it has been made, and removed after its close
- * completion has returned. The invariant: an object is hidden before it ends, so objects that are not hidden may be
- * described while the lock is held.
+ * The lists of an adapter's objects, by type. An object is inserted when it has been made. It is hidden just before
+ * its type's destroy runs, and removed after its close completion has returned. The invariant: while the lock is held,
+ * an object that is not hidden is not destroyed, so its type's `describe` may be called.
  *
  * Order of locks: a thread takes the lock of the lists before the lock of an object, never after it.
  */
@@ -17,7 +17,7 @@
 
 struct object;
 
-/* An entry of the public list of one type. */
+/* One entry of any of the public lists. Each list has the objects of one type. */
 union live_entry {
     ondk_connection_t connection;
     ondk_listener_t listener;

@@ -114,8 +114,9 @@ static bool log_file_is_same(const struct log_descriptor *d, mode_t *mode)
 }
 
 /*
- * Opens the file again, because lost->fd now belongs to the program. If several threads do so at once, only the first
- * thread's descriptor is used. Returns false if *d is not usable.
+ * Opens the log's file again, because the program has closed lost->fd. The number lost->fd may now be the program's
+ * descriptor of another file. If several threads call this at once, only the first thread's descriptor is used.
+ * Returns false if *d is not usable.
  */
 static bool log_file_reopen(const struct log_descriptor *lost, struct log_descriptor *d)
 {

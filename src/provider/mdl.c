@@ -36,7 +36,7 @@ unsigned char *mdl_memory(const MDL *mdl)
     return (unsigned char *)mdl->StartVa + mdl->ByteOffset;
 }
 
-/* Does the descriptor begin at virtual address `index` and at `memory`, and end without a wrap-around? */
+/* Returns true if the virtual address is `index`, the memory is at `memory`, and neither range wraps around. */
 static bool mdl_begins_at(const MDL *mdl, uint64_t index, uintptr_t memory)
 {
     if (mdl_virtual_address(mdl) != index || (uintptr_t)mdl_memory(mdl) != memory)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creation, requests, close and end of NDK objects. The consumer's completion routines are called only here, and by the
- * routines that connector.c and listener.c pass to request_begin.
+ * Creation, requests, close and end of NDK objects. The consumer's completion routines are called only here, and by
+ * the routines that connector.c and listener.c pass to request_begin. If an object uses another object, for example a
+ * QP its PD, the first is the successor and the second its antecedent.
  *
  *   state      handle    references  what may happen
  *   MADE       held      handle      object_created, or object_unref(HANDLE) by a creator that gives up
@@ -9,7 +10,8 @@
  *   CLOSING    held      any         `closing` is set, cancel runs; from here on object_try_ref fails
  *   DRAINING   dropped   others      close has returned PENDING; references are only dropped
  *   RETIRING   dropped   none        retire has begun something that has not ended
- *   FINISHED   dropped   none        destroy, close completion, antecedents, memory
+ *   FINISHED   dropped   none        in this order: destroy runs, the close completion runs, the memory is freed,
+ *                                    the CHILD references on the antecedents are dropped
  *
  *   from       event                                    to         thread
  *   MADE       object_created                           OPEN       the creating thread

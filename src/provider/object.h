@@ -43,8 +43,8 @@ struct object_type {
     void (*cancel)(struct object *o);
     /*
      * Called by the thread that drops the last reference. Begins the work that must end before destroy. Returns true
-     * if there is no such work. Otherwise the type calls object_retired once, in any thread, perhaps inside this call.
-     * May be NULL.
+     * if there is no such work. Otherwise the type's code calls object_retired once, in any thread, perhaps inside
+     * this call. May be NULL.
      */
     bool (*retire)(struct object *o);
     /* Frees what the object owns, not the object. Runs in callback context or in the closing thread. May be NULL. */
@@ -69,7 +69,7 @@ struct object {
     atomic_uint refs;
     atomic_uint kinds[REF_KINDS]; /* only for reports and assertions */
     atomic_bool closing;
-    bool close_pended; /* close returned STATUS_PENDING; set before close drops the handle */
+    bool close_pended; /* set before close drops the handle; false again if close returns STATUS_SUCCESS */
     struct object *antecedents[MAX_ANTECEDENTS];
     unsigned antecedent_count;
     NDK_FN_CREATE_COMPLETION create_done;
@@ -81,7 +81,7 @@ struct object {
     uint32_t live_id; /* unique, from 1, among the adapter's objects of this type; constant after the insertion */
     bool live_inserted;
     bool live_retiring;             /* no reference is left: the fabric's object behind this one may not be accessed */
-    bool live_hidden;               /* the object is ending: only its struct object may be accessed */
+    bool live_hidden;               /* the object is ending: of the whole object, only this struct may be accessed */
     bool live_is_queued;            /* the object is in live.closes, the queue of pending closes */
     TAILQ_ENTRY(object) live_close; /* link in live.closes */
     uint64_t live_closed_ns;        /* when the close began */
@@ -107,7 +107,7 @@ bool object_is_closing(const struct object *o);
 uint32_t object_users(const struct object *o); /* the number of objects that depend on o */
 /* Returns `state`, or "closing" if the object is being closed. */
 const char *object_state(const struct object *o, const char *state);
-/* The type calls this when the work that its retire began has ended. */
+/* The code of the object's type calls this when the work that the type's `retire` began has ended. */
 void object_retired(struct object *o);
 
 /* Queues a callback on the object's shard. The caller has taken a reference, which the task drops. */

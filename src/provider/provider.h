@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations that the files of several object types share: the creating entries of dispatch tables, and the structs
- * of protection domains, completion queues, shared receive queues and queue pairs. The invariant: each struct begins
- * with its public struct, and its struct object follows, so a handle is also a pointer to the whole struct.
+ * Declarations that the files of several object types share: the entries of dispatch tables that create objects, and
+ * the structs of protection domains, completion queues, shared receive queues and queue pairs. The invariant: each
+ * struct begins with its public struct, and its struct object follows, so a handle is also a pointer to the whole
+ * struct.
  */
 #ifndef PROVIDER_PROVIDER_H
 #define PROVIDER_PROVIDER_H
@@ -16,7 +17,7 @@
 #include "provider/adapter.h"
 #include "provider/object.h"
 
-/* ---- Creating entries of the adapter's table ---- */
+/* ---- The entries of the adapter's dispatch table that create objects ---- */
 NTSTATUS cq_create(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, PVOID notify_context,
                    GROUP_AFFINITY *affinity, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_CQ **out);
 NTSTATUS pd_create(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_PD **out);
@@ -26,7 +27,7 @@ NTSTATUS connector_create(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, P
 NTSTATUS listener_create(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBACK event, PVOID event_context,
                          NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_LISTENER **out);
 
-/* ---- Creating entries of the protection domain's table ---- */
+/* ---- The entries of the protection domain's dispatch table that create objects ---- */
 NTSTATUS mr_create(NDK_PD *pd, BOOLEAN fast_register, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_MR **out);
 NTSTATUS mw_create(NDK_PD *pd, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_MW **out);
 NTSTATUS srq_create(NDK_PD *pd, ULONG depth, ULONG max_sge, ULONG threshold, NDK_FN_SRQ_NOTIFICATION_CALLBACK notify,

@@ -3,7 +3,8 @@
  * The entries of a queue pair's dispatch table, which convert NDK requests to the fabric's requests. The invariant: a
  * post that starts requests has a reference on the queue pair. The consumer may close the queue pair as soon as the
  * request has completed, even before the post returns. Posts of receives and of deferred requests need no reference,
- * because the fabric's qp_close waits for these posts. A post that fails starts the deferred requests before it.
+ * because the fabric's qp_close waits for these posts. If a post fails, the deferred requests that were posted before
+ * it are started.
  */
 #include <stddef.h>
 

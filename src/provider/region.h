@@ -23,7 +23,10 @@ struct region {
     struct fabric_mr *fabric;
 };
 
-/* Creates the fabric's handle of *obj. Returns 0 or ENOMEM. The caller initializes *obj, before or after this call. */
+/*
+ * Initializes *r as the region of *obj, and creates its handle in the fabric. Returns 0 or ENOMEM. The caller
+ * initializes *obj, before or after this call.
+ */
 int region_create(struct region *r, struct object *obj, struct pd *pd);
 /* Invalidates every token of the region and refuses new ones. Any thread. Idempotent. */
 void region_revoke(struct region *r);

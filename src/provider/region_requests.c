@@ -60,8 +60,8 @@ static void region_unref(struct region *r)
 /* ---- Making a token ---- */
 
 /*
- * The memory of a new token. For a region: the pages. For a window: [address, address + len) of the region that token
- * `of` names.
+ * The memory of a new token. For a region: the pages. For a window: [address, address + len) of a region, whose token
+ * is the member `of`.
  */
 struct token_source {
     struct region *region;

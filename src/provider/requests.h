@@ -25,13 +25,14 @@ unsigned request_flags(ULONG flags);
 NTSTATUS request_set_sges(struct rdma_request *r, const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max);
 
 /*
- * post_begin and post_end enclose the post of an initiator request. If the post failed, post_end starts the deferred
- * requests that were posted earlier. post_end returns `status`.
+ * post_begin and post_end enclose the post of an initiator request. A successful post without NDK_OP_FLAG_DEFER also
+ * starts the deferred requests that were posted earlier. If the post failed, post_end starts these requests. post_end
+ * returns `status`.
  */
 void post_begin(struct qp *qp);
 NTSTATUS post_end(struct qp *qp, NTSTATUS status);
 
-/* The entries for memory regions and windows (region_requests.c). */
+/* The entries of the queue pair's dispatch table for memory regions and windows (region_requests.c). */
 NTSTATUS region_fast_register(NDK_QP *qp, PVOID context, NDK_MR *mr, ULONG page_count,
                               CONST NDK_LOGICAL_ADDRESS *logical, ULONG fbo, SIZE_T length, PVOID base, ULONG flags);
 NTSTATUS region_bind(NDK_QP *qp, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID address, SIZE_T length, ULONG flags);

@@ -298,8 +298,8 @@ static void stat_server_in_child(void)
 }
 
 /*
- * Installs the fork handlers after those of fork.c, so that fork locks `lifetime` first. A thread that opens a socket
- * locks in the same order: `lifetime`, then the lock of base/fork.h.
+ * Installs the fork handlers after those of fork.c. Before a fork, handlers run in the reverse order of installation.
+ * So fork locks `lifetime` first, then the lock of base/fork.h. A thread that opens a socket locks in the same order.
  */
 __attribute__((constructor(FORK_NEXT))) static void stat_server_install_fork_handlers(void)
 {

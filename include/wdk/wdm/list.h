@@ -168,7 +168,7 @@ NTKERNELAPI VOID InitializeSListHead(_Out_ PSLIST_HEADER SListHead);
 NTKERNELAPI PSLIST_ENTRY InterlockedPushEntrySList(_Inout_ PSLIST_HEADER ListHead, _Inout_ PSLIST_ENTRY ListEntry);
 /* Returns NULL if the list is empty. */
 NTKERNELAPI PSLIST_ENTRY InterlockedPopEntrySList(_Inout_ PSLIST_HEADER ListHead);
-/* Removes all entries. Returns the newest entry. Next links it to the others. */
+/* Removes all entries. Returns the newest entry; the others follow through its member Next. */
 NTKERNELAPI PSLIST_ENTRY InterlockedFlushSList(_Inout_ PSLIST_HEADER ListHead);
 NTKERNELAPI USHORT QueryDepthSList(_In_ PSLIST_HEADER SListHead);
 /* The list must not change during the call. */

@@ -6,10 +6,10 @@
  *
  *   - An access through an invalid pointer raises no exception. The program ends there with SIGSEGV or SIGBUS.
  *   - A filter is called after the inner __finally handlers, not before. EXCEPTION_CONTINUE_EXECUTION is a bug check.
- *   - A __finally handler does not run if its body is left with return, goto, break or continue. Use __leave.
+ *   - If the __try body is left with return, goto, break or continue, its __finally handler does not run. Use __leave.
  *   - break and continue inside a __finally handler apply to the handler itself.
- *   - If clang compiles with optimization, a local variable that the body changes and that is not volatile may have its
- *     old value after an exception, as with C's setjmp. gcc keeps the new value.
+ *   - If clang compiles with optimization, a local variable that the __try body changes and that is not volatile may
+ *     have its old value after an exception, as with C's setjmp. gcc keeps the new value.
  */
 #ifndef ONDK_WDK_WDM_SEH_H
 #define ONDK_WDK_WDM_SEH_H

@@ -281,8 +281,8 @@ typedef struct _RTL_QUERY_REGISTRY_TABLE {
 
 /*
  * Environment is a list of terminated NAME=value strings with an empty string at the end. If it is NULL, the
- * %variables% of a REG_EXPAND_SZ have the system's values: SystemRoot and windir C:\Windows, SystemDrive C:. An unknown
- * variable is not replaced.
+ * %variables% of a REG_EXPAND_SZ have the system's values: SystemRoot=C:\Windows, windir=C:\Windows, SystemDrive=C:.
+ * An unknown variable is not replaced.
  */
 NTKERNELAPI NTSTATUS RtlQueryRegistryValues(_In_ ULONG RelativeTo, _In_ PCWSTR Path,
                                             _Inout_ PRTL_QUERY_REGISTRY_TABLE QueryTable, _In_opt_ PVOID Context,

@@ -192,7 +192,7 @@ ULONG data_drain(struct kit_side *s)
     return all;
 }
 
-/* Waits until a read has completed. `other` answers a read only after it has processed what s sent before. */
+/* Waits until `other` has processed what s has sent. Posts a read, which `other` answers only after that. */
 void data_wait_delivered(struct kit_side *s, const struct kit_side *other)
 {
     CHECK_STATUS(kit_post_read(s, 0, KIT_MEMORY - 8, 8, other, KIT_MEMORY - 8), STATUS_SUCCESS);

@@ -242,8 +242,8 @@ struct kit_config {
 };
 struct kit_config kit_config(void); /* every field is KIT_UNSET */
 /*
- * Changes the settings. Ignores optional settings that the provider lacks; provider.h has these settings in brackets.
- * If the provider lacks another setting that is to be changed, skips the case.
+ * Changes the settings. If the provider lacks a setting that is in brackets in provider.h, ignores that setting. If *c
+ * changes any other setting that the provider lacks, skips the case.
  */
 void kit_configure(const struct kit_config *c);
 /*

@@ -41,7 +41,7 @@ void kit_nft(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * fe80::9:1. The child's interface is `far`, which is up but has no address, so that the child's host does not answer.
  */
 void kit_cable(const struct kit_child *other);
-/* Adds 10.9.0.2/24, fd09::2/64 and fe80::9:2 to `far`, so that the child's host answers. */
+/* Adds 10.9.0.2/24, fd09::2/64 and fe80::9:2 to the child's interface `far`, so that the child's host answers. */
 void kit_add_far_address(const struct kit_child *other);
 /* Waits until an address of this host is usable. The kernel activates an IPv6 address some time after it was added. */
 void kit_wait_address(const char *address);

@@ -43,7 +43,7 @@ void peer_acceptor_ready(struct peer_acceptor *p, enum peer_form form);
 /* Closes the sockets and the side, but neither the endpoint nor an adapter that the caller has set. */
 void peer_acceptor_close(struct peer_acceptor *p);
 
-/* A connection that the case begins with a socket. The provider accepts it. */
+/* A connection that the case initiates with a TCP socket, and that the provider accepts. */
 struct peer_initiator {
     struct kit_side side;
     struct kit_listener listener;
