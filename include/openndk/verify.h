@@ -340,7 +340,7 @@ typedef enum ondk_verify_mdl {
     ONDK_VERIFY_MDL_UNKNOWN,
     ONDK_VERIFY_MDL_LOCKED,    /* locked, or built for nonpaged memory */
     ONDK_VERIFY_MDL_UNLOCKED,  /* neither */
-    ONDK_VERIFY_MDL_READ_ONLY, /* locked by MmProbeAndLockPages with IoReadAccess */
+    ONDK_VERIFY_MDL_READ_ONLY, /* locked with IoReadAccess */
 } ondk_verify_mdl_t;
 
 /*

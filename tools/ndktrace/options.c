@@ -187,7 +187,8 @@ int options_parse(struct options *o, int argc, char **argv)
     if (o->command == COMMAND_NONE)
         return command_usage_error(&command, "the command is expected: run or show");
     if (!o->n_arguments)
-        return command_usage_error(&command, o->command == COMMAND_RUN ? "a program is expected" : "a file is expected");
+        return command_usage_error(&command,
+                                   o->command == COMMAND_RUN ? "a program is expected" : "a file is expected");
     if (strlen(o->output) >= PATH_MAX)
         return command_usage_error(&command, "--output: the name is too long");
     return -1;
