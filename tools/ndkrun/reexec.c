@@ -74,6 +74,25 @@ static bool reexec_is_new_index(const struct options *o, uint32_t i)
 }
 
 /*
+ * Writes the commands that add the address. The kernel adds the local route of an IPv6 address in a work queue, possibly
+ * after `ip` has returned. Until then the address can be bound, but packets to it leave through the interface and are
+ * lost. Therefore `ip` adds a local route too, which exists when `ip` returns.
+ */
+static void reexec_write_address(const struct net_interface *n, FILE *ip)
+{
+    char link[16] = "lo"; /* the loopback interface has index 1 */
+
+    if (n->index != 1)
+        snprintf(link, sizeof link, "ndk%u", n->index);
+    if (!strchr(n->address, ':')) {
+        fprintf(ip, "addr add %s dev %s\n", n->address, link);
+        return;
+    }
+    fprintf(ip, "addr add %s dev %s nodad\n", n->address, link);
+    fprintf(ip, "route append local %.*s dev %s table local\n", (int)strcspn(n->address, "/"), n->address, link);
+}
+
+/*
  * Writes the commands for `ip`. The commands that create links come first. If the kernel does not support this kind of
  * link, `ip` fails before it has changed anything.
  */
@@ -90,14 +109,8 @@ static void reexec_write_commands(const struct options *o, const char *kind, FIL
         fprintf(ip, "\nlink set ndk%u up\n", index);
     }
     fprintf(ip, "link set lo up\n");
-    for (uint32_t i = 0; i < o->net_count; i++) {
-        const struct net_interface *n = &o->net[i];
-
-        if (n->index == 1)
-            fprintf(ip, "addr add %s dev lo\n", n->address);
-        else
-            fprintf(ip, "addr add %s dev ndk%u%s\n", n->address, n->index, strchr(n->address, ':') ? " nodad" : "");
-    }
+    for (uint32_t i = 0; i < o->net_count; i++)
+        reexec_write_address(&o->net[i], ip);
 }
 
 /* Runs `ip`. Its messages are shown only for veth, the last kind that is tried. */

@@ -103,6 +103,11 @@ def networks():
     expect('--map', 0, r'Tee 0x222000: STATUS_SUCCESS', '--run-for', 0, '--map', '12=lo', *asked[:2], driver('tee'))
     expect('--net and 600 more arguments', 0, 'tee.so is loaded', '--net', '12=192.168.1.1/24', *['--run-for', 0] * 300,
            driver('tee'))
+    path = os.environ['PATH']
+    os.environ['PATH'] = f'{pathlib.Path(__file__).parent}/late_route:{path}' # whose `ip` is run
+    expect('--net: an IPv6 address before the kernel has added its local route', 0, 'ipv6: connected', '--run-for', 0,
+           '--net', '12=fd00::1/64', driver('over_ipv6'))
+    os.environ['PATH'] = path
     code, text = ndkrun('--run-for', 0, *asked[:2], driver('tee'))
     check('without either the index is nobody', code == 4, (code, text))
 
