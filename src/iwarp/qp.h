@@ -79,6 +79,19 @@ struct iw_srq_state {
 };
 void iw_srq_get_state(struct iw_srq *srq, struct iw_srq_state *s);
 
+enum iw_frame_crc { IW_CRC_NONE, IW_CRC_GOOD, IW_CRC_BAD };
+
+/* An FPDU that was sent or received. All pointers are valid only during the upcall. */
+struct iw_frame {
+    bool is_sent;
+    enum iw_frame_crc crc;
+    uint32_t ulpdu; /* the length in the FPDU */
+    bool has_header;
+    struct ddp_header header; /* valid if has_header is true */
+    const uint8_t *bytes;     /* the ULPDU's first `len` bytes: the DDP header, or a whole control message */
+    size_t len;
+};
+
 /*
  * Upcalls. They run inside the owner's calls of rx_*, tx_*, flush and stop. An upcall may post requests, but may make
  * no other call. An upcall must not wait, because its thread may protect memory, and another thread may wait for the
@@ -97,6 +110,11 @@ struct iw_qp_events {
      * the rest of a half-sent FPDU, then the Terminate.
      */
     void (*ended)(struct iw_qp *qp, enum iw_end why, enum wire_error error);
+    /*
+     * May be NULL when the queue pair is created. Called for each FPDU: when the transport has taken at least a part of
+     * it; when it has arrived, or its header if its payload is placed as it arrives, and before it has any effect.
+     */
+    void (*frame)(struct iw_qp *qp, const struct iw_frame *f);
 };
 
 struct iw_qp_config {

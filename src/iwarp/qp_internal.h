@@ -168,6 +168,7 @@ struct iw_qp {
     bool running;    /* a stream was started, and has neither ended nor been stopped */
     enum iw_end end; /* why the stream ended, while requests complete for this reason; otherwise IW_END_NONE */
     bool crc, awaits_first_fpdu;
+    bool reports_frames;       /* events->frame is not NULL */
     uint16_t ird, ord;         /* the stream's limits */
     uint16_t max_ird, max_ord; /* the queue pair's limits */
     uint32_t max_ulpdu;
@@ -195,6 +196,7 @@ struct pieces {
 /* An FPDU of a batch. */
 struct tx_fpdu {
     size_t end;            /* the bytes of the batch's FPDUs up to and including this one */
+    const uint8_t *begin;  /* the FPDU's length and headers, in the arena */
     struct tx_state after; /* the state of sending when this FPDU has been sent */
 };
 
@@ -288,6 +290,17 @@ void entry_fail(struct entry *e, enum rdma_status status, enum wire_error error)
 bool entry_copy_sges(struct entry *e, const struct rdma_request *r, uint32_t length);
 /* Calls `ended`, closes the stream, and completes everything outstanding. Does nothing if no stream runs. */
 void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error);
+
+/* frame_report.c */
+void frame_report_now(struct iw_qp *qp, bool is_sent, enum iw_frame_crc crc, const uint8_t *bytes, size_t len,
+                      uint32_t ulpdu);
+/* The first `len` bytes of the ULPDU are at `bytes`; of a sent segment only the headers need to be there. */
+static inline void frame_report(struct iw_qp *qp, bool is_sent, enum iw_frame_crc crc, const uint8_t *bytes, size_t len,
+                                uint32_t ulpdu)
+{
+    if (__builtin_expect(qp->reports_frames, 0))
+        frame_report_now(qp, is_sent, crc, bytes, len, ulpdu);
+}
 
 /* place.c */
 void pieces_release(struct pieces *p);

@@ -301,9 +301,11 @@ static void rx_process_fpdu(struct iw_qp *qp, struct iw_scratch *s, const uint8_
     size_t size;
 
     if (qp->crc && !fpdu_crc_is_valid(fpdu, ulpdu)) {
+        frame_report(qp, false, IW_CRC_BAD, bytes, ulpdu, ulpdu);
         rx_fault_stream(qp, WIRE_MPA_CRC);
         return;
     }
+    frame_report(qp, false, qp->crc ? IW_CRC_GOOD : IW_CRC_NONE, bytes, ulpdu, ulpdu);
     if (ulpdu == 0) {
         rx_process_empty_fpdu(qp);
         return;
@@ -369,6 +371,7 @@ static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t
     g.payload = ulpdu - (uint32_t)size;
     if (!segment_is_placed(&g.header) && g.payload <= TERMINATE_MAX_PAYLOAD)
         return 0;
+    frame_report(qp, false, IW_CRC_NONE, bytes, avail, ulpdu);
     srq_supply(qp, &g.header);
     /* A control message of at most TERMINATE_MAX_PAYLOAD bytes is staged. A longer one fails the validation. */
     error = segment_validate(qp, &g.header, g.payload);

@@ -314,11 +314,12 @@ static void frame_put_headers(uint8_t *fpdu, struct tx_plan *p, size_t headers, 
     }
 }
 
-static void batch_add_fpdu(const struct iw_qp *qp, struct tx_batch *b, size_t ulpdu, uint32_t bytes, bool last)
+static void batch_add_fpdu(const struct iw_qp *qp, struct tx_batch *b, const uint8_t *fpdu, size_t ulpdu,
+                           uint32_t bytes, bool last)
 {
     tx_plan_advance(qp, &b->state, bytes, last);
     b->bytes += mpa_fpdu_size(ulpdu);
-    b->fpdu[b->fpdu_count++] = (struct tx_fpdu){ .end = b->bytes, .after = b->state };
+    b->fpdu[b->fpdu_count++] = (struct tx_fpdu){ .end = b->bytes, .begin = fpdu, .after = b->state };
 }
 
 /* Frames one FPDU with references to its payload. The FPDU is short if the iovec or the arena becomes full. */
@@ -352,7 +353,7 @@ static enum frame_result frame_pieces(struct iw_qp *qp, struct iw_scratch *s, st
         b->is_summed = false; /* the sum includes the headers that were just replaced */
     }
     frame_add_trailer(s, qp->crc, from, fpdu, headers + got);
-    batch_add_fpdu(qp, b, headers + got, got, p->h.last);
+    batch_add_fpdu(qp, b, fpdu, headers + got, got, p->h.last);
     return FRAMED;
 }
 
@@ -385,7 +386,7 @@ static enum frame_result frame_short(struct iw_qp *qp, struct iw_scratch *s, str
         return FULL;
     frame_put_headers(fpdu, p, headers, p->bytes_left);
     b->arena_used += fpdu_write_trailer(qp->crc, fpdu, MPA_FPDU_LENGTH + headers, ulpdu);
-    batch_add_fpdu(qp, b, ulpdu, p->bytes_left, true);
+    batch_add_fpdu(qp, b, fpdu, ulpdu, p->bytes_left, true);
     return FRAMED;
 }
 
@@ -542,6 +543,13 @@ static void rest_store(struct iw_qp *qp, struct iw_scratch *s, size_t skip, size
     }
 }
 
+static void fpdu_report_sent(struct iw_qp *qp, const uint8_t *fpdu)
+{
+    uint32_t ulpdu = (uint32_t)fpdu[0] << 8 | fpdu[1];
+
+    frame_report(qp, true, qp->crc ? IW_CRC_GOOD : IW_CRC_NONE, fpdu + MPA_FPDU_LENGTH, ulpdu, ulpdu);
+}
+
 static void batch_commit(struct iw_qp *qp, struct iw_scratch *s, size_t n)
 {
     struct tx_batch *b = &s->batch;
@@ -554,6 +562,8 @@ static void batch_commit(struct iw_qp *qp, struct iw_scratch *s, size_t n)
         return;
     if (b->fpdu[begun - 1].end > n)
         rest_store(qp, s, b->ahead_len + n, b->ahead_len + b->fpdu[begun - 1].end);
+    for (unsigned i = 0; qp->reports_frames && i < begun; i++)
+        fpdu_report_sent(qp, b->fpdu[i].begin);
     qp->tx = b->fpdu[begun - 1].after;
     counter_add(&qp->fpdus_sent, begun);
     for (; next != qp->tx.next; next++) {
@@ -582,8 +592,10 @@ static size_t batch_commit_ahead(struct iw_qp *qp, struct iw_scratch *s, size_t 
     }
     terminate = n - used < qp->terminate_len - qp->terminate_sent ? n - used : qp->terminate_len - qp->terminate_sent;
     qp->terminate_sent += (uint32_t)terminate;
-    if (terminate && qp->terminate_sent == qp->terminate_len)
+    if (terminate && qp->terminate_sent == qp->terminate_len) {
         counter_add(&qp->fpdus_sent, 1);
+        fpdu_report_sent(qp, qp->terminate);
+    }
     return n - used - terminate;
 }
 

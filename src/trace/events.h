@@ -40,7 +40,9 @@
     N(terminate)                                                                                                       \
     N(mpa_frame)                                                                                                       \
     N(ready_forms)                                                                                                     \
-    N(direction)
+    N(direction)                                                                                                       \
+    N(opcode)                                                                                                          \
+    N(crc)
 
 struct trace_addr {
     uint8_t family; /* 4 or 6; 0: no address */
@@ -75,7 +77,10 @@ struct trace_text16 {
     EVENT(23, stall_expired)                                                                                           \
     EVENT(24, nudge)                                                                                                   \
     EVENT(25, blocked)                                                                                                 \
-    EVENT(26, unblocked)
+    EVENT(26, unblocked)                                                                                               \
+    EVENT(30, tagged)                                                                                                  \
+    EVENT(31, untagged)                                                                                                \
+    EVENT(32, no_segment)
 
 /* The thread of the events that follow in the segment. */
 #define TRACE_FIELDS_thread(F, N) F(u32, thread) F(text16, name)
@@ -124,6 +129,32 @@ struct trace_text16 {
 /* TCP accepted `sent` of `wanted` bytes, and later has room again. */
 #define TRACE_FIELDS_blocked(F, N) F(u32, wanted) F(u32, sent)
 #define TRACE_FIELDS_unblocked(F, N) N(u8, state, state)
+
+/* FPDUs. `payload` is the size behind the DDP header, `control` the header's first two bytes. */
+#define TRACE_FIELDS_tagged(F, N)                                                                                      \
+    N(u8, direction, direction)                                                                                        \
+    N(u8, opcode, opcode)                                                                                              \
+    F(x32, stag)                                                                                                       \
+    F(x64, to)                                                                                                         \
+    F(u32, payload)                                                                                                    \
+    F(u8, last)                                                                                                        \
+    N(u8, crc, crc)                                                                                                    \
+    F(x16, control)
+/* `stag` is the one to invalidate. `bytes` are the contents of a Read Request or a Terminate. */
+#define TRACE_FIELDS_untagged(F, N)                                                                                    \
+    N(u8, direction, direction)                                                                                        \
+    N(u8, opcode, opcode)                                                                                              \
+    F(u32, queue)                                                                                                      \
+    F(u32, msn)                                                                                                        \
+    F(u32, offset)                                                                                                     \
+    F(u32, payload)                                                                                                    \
+    F(u8, last)                                                                                                        \
+    F(x32, stag)                                                                                                       \
+    N(u8, crc, crc)                                                                                                    \
+    F(x16, control)                                                                                                    \
+    F(bytes, bytes)
+/* An FPDU of this length without a DDP header: empty, as a form of ready-to-receive, or not valid. */
+#define TRACE_FIELDS_no_segment(F, N) N(u8, direction, direction) F(u32, length) N(u8, crc, crc)
 
 #define TRACE_DEFINE_KIND(kind, type) typedef type trace_kind_##kind;
 TRACE_KINDS(TRACE_DEFINE_KIND)

@@ -56,7 +56,10 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size)
 
 static void test_create(void **state)
 {
-    struct iw_qp_config c = { .receive_depth = 4, .initiator_depth = 4, .receive_sges = 2, .initiator_sges = 2 };
+    static const struct iw_qp_events none;
+    struct iw_qp_config c = {
+        .receive_depth = 4, .initiator_depth = 4, .receive_sges = 2, .initiator_sges = 2, .events = &none
+    };
     struct iw_scratch *s = NULL;
     struct iw_qp *qp = NULL;
     int n;

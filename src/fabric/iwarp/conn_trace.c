@@ -101,6 +101,74 @@ void conn_trace_frame_now(const struct fabric_conn *c, bool is_sent, const uint8
     trace_append(is_sent ? TRACE_TYPE_mpa_sent : TRACE_TYPE_mpa_received, c->number, &event, sizeof event.fields + len);
 }
 
+/* ---- FPDUs ---- */
+
+struct conn_trace_untagged {
+    struct trace_fields_untagged fields;
+    uint8_t bytes[TERMINATE_MAX_PAYLOAD];
+} __attribute__((packed));
+
+static uint16_t conn_trace_control(const struct iw_frame *f)
+{
+    return (uint16_t)(f->bytes[0] << 8 | f->bytes[1]);
+}
+
+static void conn_trace_tagged(const struct fabric_conn *c, const struct iw_frame *f)
+{
+    const struct ddp_header *h = &f->header;
+
+    TRACE(tagged, c->number, .direction = f->is_sent, .opcode = h->opcode, .last = h->last, .stag = h->stag,
+          .to = h->to, .payload = f->ulpdu - DDP_TAGGED_HEADER, .crc = (uint8_t)f->crc,
+          .control = conn_trace_control(f));
+}
+
+/* Records also the contents of Read Requests and Terminates. */
+static void conn_trace_untagged(const struct fabric_conn *c, const struct iw_frame *f)
+{
+    const struct ddp_header *h = &f->header;
+    size_t len = f->len > DDP_UNTAGGED_HEADER ? f->len - DDP_UNTAGGED_HEADER : 0;
+    struct conn_trace_untagged event = { .fields = { .direction = f->is_sent,
+                                                     .opcode = h->opcode,
+                                                     .last = h->last,
+                                                     .queue = h->queue,
+                                                     .msn = h->msn,
+                                                     .offset = h->mo,
+                                                     .stag = h->stag,
+                                                     .payload = f->ulpdu - DDP_UNTAGGED_HEADER,
+                                                     .crc = (uint8_t)f->crc,
+                                                     .control = conn_trace_control(f) } };
+
+    len = len < sizeof event.bytes ? len : sizeof event.bytes;
+    event.fields.bytes = (uint16_t)len;
+    if (len)
+        memcpy(event.bytes, f->bytes + DDP_UNTAGGED_HEADER, len);
+    trace_append(TRACE_TYPE_untagged, c->number, &event, sizeof event.fields + len);
+}
+
+void conn_trace_fpdu(const struct fabric_conn *c, const struct iw_frame *f)
+{
+    if (!f->has_header)
+        TRACE(no_segment, c->number, .direction = f->is_sent, .length = f->ulpdu, .crc = (uint8_t)f->crc);
+    else if (f->header.tagged)
+        conn_trace_tagged(c, f);
+    else
+        conn_trace_untagged(c, f);
+}
+
+void conn_trace_lone_terminate_now(const struct fabric_conn *c, const uint8_t *fpdu)
+{
+    uint32_t ulpdu = (uint32_t)fpdu[0] << 8 | fpdu[1];
+    struct iw_frame f = { .is_sent = true,
+                          .crc = c->result.crc ? IW_CRC_GOOD : IW_CRC_NONE,
+                          .ulpdu = ulpdu,
+                          .bytes = fpdu + MPA_FPDU_LENGTH,
+                          .len = ulpdu };
+    size_t size;
+
+    f.has_header = ddp_header_decode(&f.header, f.bytes, f.len, &size);
+    conn_trace_fpdu(c, &f);
+}
+
 /* ---- names ---- */
 
 static const char *names_get(const char *const *names, unsigned count, unsigned index, unsigned *value)
@@ -120,6 +188,9 @@ NAMES(role, "accepted", "initiated")
 NAMES(outcome, "established", "ended", "failed", "refused")
 NAMES(mpa_frame, "request", "accept", "reject", "invalid")
 NAMES(direction, "received", "sent")
+NAMES(opcode, "write", "read-request", "read-response", "send", "send-invalidate", "send-solicited",
+      "send-solicited-invalidate", "terminate")
+NAMES(crc, "not-used", "good", "bad")
 NAMES(ready_forms, "none", "empty-fpdu", "write", "empty-fpdu,write", "read", "empty-fpdu,read", "write,read",
       "empty-fpdu,write,read")
 _Static_assert(MPA_RTR_ZERO_FPDU == 1 && MPA_RTR_WRITE == 2 && MPA_RTR_READ == 4, "the order of the names");
@@ -174,4 +245,6 @@ __attribute__((constructor)) static void conn_trace_set_names(void)
     trace_set_names(TRACE_NAMES_mpa_frame, names_next_mpa_frame);
     trace_set_names(TRACE_NAMES_ready_forms, names_next_ready_forms);
     trace_set_names(TRACE_NAMES_direction, names_next_direction);
+    trace_set_names(TRACE_NAMES_opcode, names_next_opcode);
+    trace_set_names(TRACE_NAMES_crc, names_next_crc);
 }

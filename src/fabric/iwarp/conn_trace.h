@@ -52,6 +52,16 @@ static inline void conn_trace_frame(const struct fabric_conn *c, bool is_sent, c
         conn_trace_frame_now(c, is_sent, bytes, len);
 }
 
+/* Records an FPDU. */
+void conn_trace_fpdu(const struct fabric_conn *c, const struct iw_frame *f);
+/* Records the Terminate of a connection without a queue pair. */
+void conn_trace_lone_terminate_now(const struct fabric_conn *c, const uint8_t *fpdu);
+static inline void conn_trace_lone_terminate(const struct fabric_conn *c, const uint8_t *fpdu)
+{
+    if (trace_is_on())
+        conn_trace_lone_terminate_now(c, fpdu);
+}
+
 static inline void conn_trace_terminate(const struct fabric_conn *c, bool is_sent, uint16_t code)
 {
     if (trace_is_on())

@@ -86,16 +86,22 @@ static void stream_on_ended(struct iw_qp *iw, enum iw_end why, enum wire_error e
     c->end = why;
 }
 
+static void stream_on_frame(struct iw_qp *iw, const struct iw_frame *f)
+{
+    conn_trace_fpdu(stream_conn(iw), f);
+}
+
+#define STREAM_EVENTS                                                                                                  \
+    .complete = stream_on_complete, .first_fpdu = stream_on_first_fpdu, .rtr_answered = stream_on_rtr_answered,        \
+    .peer_closed = stream_on_peer_closed, .ended = stream_on_ended
+
+/* Tracing begins before the first queue pair is created, and does not end. */
 const struct iw_qp_events *stream_events(void)
 {
-    static const struct iw_qp_events events = {
-        .complete = stream_on_complete,
-        .first_fpdu = stream_on_first_fpdu,
-        .rtr_answered = stream_on_rtr_answered,
-        .peer_closed = stream_on_peer_closed,
-        .ended = stream_on_ended,
-    };
-    return &events;
+    static const struct iw_qp_events events = { STREAM_EVENTS };
+    static const struct iw_qp_events traced = { STREAM_EVENTS, .frame = stream_on_frame };
+
+    return trace_is_on() ? &traced : &events;
 }
 
 static enum fabric_reason stream_notice_reason(const struct fabric_conn *c)
@@ -213,6 +219,7 @@ void stream_terminate(struct fabric_conn *c, enum wire_error error)
     struct iovec iov = { fpdu, iw_terminate_frame(c->result.crc, error, fpdu) };
 
     conn_trace_terminate(c, true, (uint16_t)error);
+    conn_trace_lone_terminate(c, fpdu);
     (void)c->fabric->net->ops->send(&c->socket, &iov, 1);
 }
 

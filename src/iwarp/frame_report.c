@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Reports FPDUs to an owner that records them. The invariant: nothing here changes the queue pair. */
+#include "iwarp/qp_internal.h"
+
+void frame_report_now(struct iw_qp *qp, bool is_sent, enum iw_frame_crc crc, const uint8_t *bytes, size_t len,
+                      uint32_t ulpdu)
+{
+    struct iw_frame f = { .is_sent = is_sent, .crc = crc, .ulpdu = ulpdu, .bytes = bytes, .len = len };
+    size_t size;
+
+    f.has_header = ddp_header_decode(&f.header, bytes, len, &size);
+    /* Only control messages are contiguous: the payload of other segments may be elsewhere. */
+    if (f.has_header && (f.header.tagged || f.header.queue == DDP_QUEUE_SEND))
+        f.len = size;
+    else if (f.len > DDP_UNTAGGED_HEADER + TERMINATE_MAX_PAYLOAD)
+        f.len = DDP_UNTAGGED_HEADER + TERMINATE_MAX_PAYLOAD;
+    qp->events->frame(qp, &f);
+}
