@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads any bytes as a trace file, behind a valid header if the input's first byte is odd, and prints all of its
- * events. The reader accesses no memory beyond what it has allocated, and ends.
+ * Reads any bytes as a trace file, behind a valid header if the input's first byte is odd, prints all of its events, and
+ * makes packets of them. The reader accesses no memory beyond what it has allocated, and ends.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -10,10 +10,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "ndktrace/packets.h"
 #include "ndktrace/trace_file.h"
 #include "ndktrace/value.h"
 
-enum { HEADER = 224, SCHEMA = 256, SEGMENT = 128 };
+enum { HEADER = 224, SCHEMA = 640, SEGMENT = 256, ZEROS = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int memfd_create(const char *name, unsigned flags);
@@ -62,6 +63,18 @@ static void print(const struct trace_records *records)
     }
 }
 
+static void write_packets(const struct trace_records *records)
+{
+    static const struct filter all;
+    struct packets *p = packets_create(&all, ZEROS, records);
+    FILE *out = fopen("/dev/null", "w");
+
+    require(p && out);
+    packets_write(p, out);
+    fclose(out);
+    packets_destroy(p);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct trace_records records = { 0 };
@@ -78,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(trace_file_read(&trace, &records) && trace_file_read(&trace, &records));
     trace_records_sort(&records);
     print(&records);
+    write_packets(&records);
     trace_records_free(&records);
     trace_file_close(&trace);
     return 0;

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ndktrace: what it shows of connections that succeed and fail, its filters, and files that are damaged or in use.
+"""ndktrace: what it shows of connections that succeed and fail, its filters, files that are damaged or in use, captures.
 
 usage: ndktrace_test.py NDKTRACE NDKPING
 """
 import json
 import os
 import pathlib
+import re
+import shutil
 import signal
 import socket
 import struct
@@ -102,6 +104,8 @@ def test_success(path):
     check("merged by time", [e["time_ns"] for e in merged] == sorted(e["time_ns"] for e in ours + theirs))
     test_filters(file, ours, theirs, path / "server")
     test_text(file, path / "server", server.port)
+    test_frames(ours, theirs)
+    test_capture(file, path, ours)
     test_damage(file, path)
 
 
@@ -140,14 +144,84 @@ def test_text(file, server, port):
           out.splitlines()[2].split()[2] == "process", out[:400])
 
 
+def frames_of(events, direction):
+    """The FPDUs that were sent or received, without the fields that differ between the two ends."""
+    names = ("tagged", "untagged", "no_segment")
+    return [(e["event"], {**e["fields"], "direction": ""}) for e in events
+            if e["event"] in names and e["fields"]["direction"] == direction]
+
+
+def test_frames(ours, theirs):
+    check("each FPDU that one end sent, the other one received", frames_of(ours, "sent") == frames_of(theirs, "received")
+          and frames_of(ours, "received") == frames_of(theirs, "sent"), (ours, theirs))
+    sent = frames_of(ours, "sent")
+    check("ready-to-receive", sent[0] == ("no_segment", {"direction": "", "length": 0, "crc": "good"}), sent[0])
+    opcodes = [f["opcode"] for name, f in sent + frames_of(ours, "received") if name != "no_segment"]
+    check("opcodes", {"send", "write", "read-request", "read-response"} == set(opcodes), opcodes)
+    request = [f for _, f in frames_of(ours, "received") if f.get("opcode") == "read-request"]
+    check("the contents of a Read Request", len(bytes.fromhex(request[0]["bytes"])) == 28, request)
+
+
+def tshark(capture, *arguments):
+    code, out, err = run("tshark", "-r", capture, *arguments)
+    check(f"tshark {arguments}", code == 0, err)
+    return [line.split("\t") for line in out.splitlines()]
+
+
+def capture_of(file, path, *options):
+    code, _, err = run(NDKTRACE, "pcap", "-o", path / "out.pcapng", *options, file)
+    check("pcap", code == 0 and "wireshark" in err, err)
+    return path / "out.pcapng"
+
+
+# What Wireshark reports about MPA revision 2 (RFC 6581), which it does not know.
+KNOWN_EXPERTS = {"Res field is NOT set to zero as required by RFC 5044", "Rev field is NOT set to one as required by RFC 5044"}
+
+
+def test_capture(file, path, ours):
+    """tshark finds every frame of the trace, whole and where TCP had it."""
+    if not shutil.which("tshark"):
+        print("tshark is missing: captures are not tested")
+        return
+    capture = capture_of(file, path)
+    rows = tshark(capture, "-T", "fields", "-e", "_ws.col.Protocol", "-e", "iwarp_rdma.opcode", "-e", "tcp.seq", "-e",
+                  "tcp.len", "-e", "tcp.srcport", "-e", "frame.comment", "-e", "frame.interface_name")
+    opcodes = ["write", "read-request", "read-response", "send"]
+    expected = [opcodes.index(e["fields"]["opcode"]) for e in ours if "opcode" in e["fields"]]
+    check("opcodes in their order", [int(r[1], 16) for r in rows if r[1]] == expected, rows)
+    check("start-up frames", sum(r[0] == "MPA" for r in rows) == 3, rows)
+    following = {}
+    for _, _, sequence, size, port, _, _ in rows[3:]:
+        check("sequence numbers without a gap", int(sequence) == following.get(port, 1), rows)
+        following[port] = int(sequence) + int(size)
+    comments = [r[5] for r in rows if r[5]]
+    check("comments", comments[0] == "connection 1: established" and "local-disconnect" in comments[-1], comments)
+    check("interface", {r[6] for r in rows} == {"lo"}, rows)
+    experts = re.findall(r"^ +\d+ +\S+ +\S+  (.*)$", run("tshark", "-r", capture, "-q", "-z", "expert,warn")[1], re.M)
+    check("no other expert item", set(experts) == KNOWN_EXPERTS, experts)
+    details = run("tshark", "-r", capture, "-V")[1]
+    check("every CRC is good", details.count("(Good CRC32)") == len(expected) + 1 and "Bad CRC" not in details, expected)
+    cut = tshark(capture_of(file, path, "--zeros", "0"), "-T", "fields", "-e", "frame.len", "-e", "frame.cap_len")
+    whole = tshark(capture_of(file, path, "--zeros", "64K"), "-T", "fields", "-e", "frame.len")
+    check("without zeros: truncated, with their length", [c[0] for c in cut] == [w[0] for w in whole] and
+          sum(c[0] != c[1] for c in cut) == sum("opcode" in e["fields"] and e["fields"]["opcode"] != "read-request"
+                                                for e in ours), cut)
+    count = len(whole)
+    run(NDKTRACE, "pcap", "-o", path / "both.pcapng", file, path / "server")
+    check("of two ends, each packet once", len(tshark(path / "both.pcapng")) == count)
+    check("-c", not tshark(capture_of(file, path, "-c", "7")))
+    code, out, _ = run(NDKTRACE, "pcap", "-o", path / "none" / "x", file)
+    check("no such directory", code == 1 and not out)
+
+
 def test_damage(file, path):
     whole, cut = file.read_bytes(), path / "cut"
-    cut.write_bytes(whole[:4096 + 16 + 200])
+    head = struct.unpack_from("<I", whole, 16)[0]
+    cut.write_bytes(whole[:head + 16 + 200])
     code, out, _ = run(NDKTRACE, "show", cut)
     check("a truncated file: its beginning", code == 0 and "# the file is truncated: 256 of 256 segments" in out and
           "adapter" in out, out)
     broken = bytearray(whole)
-    head = struct.unpack_from("<I", whole, 16)[0]
     broken[head + 16 + 56:head + 16 + 100] = b"\xff" * 44
     cut.write_bytes(broken)
     code, out, _ = run(NDKTRACE, "show", cut)
@@ -163,6 +237,10 @@ def test_damage(file, path):
 def test_refused(path):
     code, _, _ = client(path / "refused", 50299)
     end = fields(show(path / "refused"), "outcome")
+    if shutil.which("tshark"):
+        rows = tshark(capture_of(path / "refused", path), "-T", "fields", "-e", "tcp.flags.reset", "-e", "frame.comment")
+        check("refused: SYN, RST", [r[0] in ("1", "True") for r in rows] == [False, True] and
+              "failed in phase connecting: refused" in rows[1][1], rows)
     check("no listener", code != 0 and end[0]["outcome"] == "failed" and end[0]["why"] == "refused" and
           end[0]["phase"] == "connecting", end)
 
@@ -189,6 +267,21 @@ def send_raw(port, data):
     with socket.create_connection(("127.0.0.1", port)) as peer:
         peer.sendall(data)
         read_to_end(peer)
+
+
+def test_long_transfer(path):
+    """Megabytes in one direction: Wireshark finds no retransmission, no gap and no frame outside of the window."""
+    if not shutil.which("tshark"):
+        return
+    server = Server(path / "server", "--count", "4", "--size", "4M")
+    client(path / "client", server.port, "--count", "4", "--size", "4M")
+    server.end()
+    capture = capture_of(path / "client", path, "--zeros", "0")
+    notes = re.findall(r"^ +\d+ +\S+ +TCP  (.*)$", run("tshark", "-r", capture, "-q", "-z", "expert,note")[1], re.M)
+    check("notes about TCP", all("connection closing" in note for note in notes), notes)
+    sums = [sum(int(size) for _, size in tshark(capture, "-Y", f"tcp.{end}port == {server.port}", "-T", "fields", "-e",
+                                                "frame.number", "-e", "tcp.len")) for end in ("src", "dst")]
+    check("all bytes of both directions", min(sums) > 4 * (4 << 20), sums)
 
 
 def test_bad_requests(path):
@@ -256,7 +349,7 @@ def test_run(path):
 
 ENVIRONMENT["ONDK_REQUEST_MS"] = "300"
 for name, test in list(globals().items()):
-    if name in ("test_filters", "test_text", "test_damage") or not name.startswith("test_"):
+    if name in ("test_filters", "test_text", "test_damage", "test_frames", "test_capture") or not name.startswith("test_"):
         continue
     with tempfile.TemporaryDirectory() as directory:
         test(pathlib.Path(directory))

@@ -75,6 +75,11 @@ static bool filter_has_value(const struct filter *f, const struct trace_record *
     return false;
 }
 
+bool filter_has_connection(const struct filter *f, uint32_t id)
+{
+    return filter_has_number(f->connections, f->n_connections, id);
+}
+
 bool filter_accepts(const struct filter *f, const struct trace_record *r, double seconds)
 {
     const char *name = r->event ? r->event->name : "";

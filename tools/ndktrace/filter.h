@@ -24,6 +24,7 @@ struct filter {
 
 /* Finds the connections of the object. To be called with all records, before filter_accepts. False: out of memory. */
 bool filter_learn(struct filter *f, const struct trace_records *records);
+bool filter_has_connection(const struct filter *f, uint32_t id);
 /* `seconds`: the record's time since the beginning of the trace. */
 bool filter_accepts(const struct filter *f, const struct trace_record *r, double seconds);
 

@@ -10,5 +10,14 @@ int main(int argc, char **argv)
 
     if (code >= 0)
         return code;
-    return o.command == COMMAND_RUN ? run_program(&o) : show_files(&o);
+    switch (o.command) {
+    case COMMAND_RUN:
+        return run_program(&o);
+    case COMMAND_PCAP:
+        return pcap_files(&o);
+    case COMMAND_SHOW:
+    case COMMAND_NONE:
+        break;
+    }
+    return show_files(&o);
 }

@@ -101,14 +101,26 @@ static const char *options_set_until(void *options, const char *value)
     return number_parse_duration(value, 0, 1e9, &f->until) ? NULL : "a time is expected, for example 1.5 or 20ms";
 }
 
+#define EXPECTED_COMMAND "the command is expected: run, show or pcap"
+
+static enum options_command options_find_command(const char *word)
+{
+    static const char *const commands[] = { [COMMAND_RUN] = "run", [COMMAND_SHOW] = "show", [COMMAND_PCAP] = "pcap" };
+
+    for (int i = COMMAND_RUN; i <= COMMAND_PCAP; i++)
+        if (strcmp(word, commands[i]) == 0)
+            return (enum options_command)i;
+    return COMMAND_NONE;
+}
+
 /* The first word is the command. */
 static const char *options_add_argument(void *options, const char *word)
 {
     struct options *o = options;
 
     if (o->command == COMMAND_NONE) {
-        o->command = strcmp(word, "run") == 0 ? COMMAND_RUN : strcmp(word, "show") == 0 ? COMMAND_SHOW : COMMAND_NONE;
-        return o->command == COMMAND_NONE ? "the command is expected: run or show" : NULL;
+        o->command = options_find_command(word);
+        return o->command == COMMAND_NONE ? EXPECTED_COMMAND : NULL;
     }
     if (o->n_arguments == OPTIONS_MAX_ARGUMENTS)
         return "there are more than 4096 arguments";
@@ -122,12 +134,19 @@ static const char *options_add_argument(void *options, const char *word)
 
 static const struct command_option known_options[] = {
     { NULL, NULL, "run: records a program and its children", .kind = 0 },
-    { "-o, --output", "FILE", "the name of the trace file; %p becomes the process ID", COMMAND_TEXT, AT(output),
-      .standard = "ndktrace.%p" },
+    { "-o, --output", "FILE",
+      "run: the trace file, ndktrace.%p without the option; %p becomes the process ID. pcap: "
+      "the capture, ndktrace.pcapng without the option; - is standard output",
+      COMMAND_TEXT, AT(output) },
     { "--size", "MIB", "the file's size, which limits how far back it goes", COMMAND_NUMBER, AT(size_mib), 1, 2048,
       "16" },
+    { NULL, NULL, "pcap: writes a capture for Wireshark", .kind = 0 },
+    { "--zeros", "BYTES",
+      "payloads are not recorded: FPDUs up to this size get zeros instead, so that Wireshark "
+      "dissects them; larger ones are truncated",
+      COMMAND_SIZE, AT(zeros), 0, 65536, "2K" },
     { NULL, NULL, "show: which events; without one of these: all", .kind = 0 },
-    { "-c, --connection", "NUMBERS", "those of these connections", .kind = COMMAND_CALL,
+    { "-c, --connection", "NUMBERS", "those of these connections; also for pcap", .kind = COMMAND_CALL,
       .set = options_set_connections },
     { "-O, --object", "POINTER", "those of an NDK object, and of its connections", .kind = COMMAND_CALL,
       .set = options_set_object },
@@ -147,7 +166,8 @@ static const struct command_option known_options[] = {
     { "-j, --json", NULL, "one JSON object on a line for each event", COMMAND_FLAG, AT(style.json) },
 };
 
-static const char *const usage[] = { "run [OPTION]... -- PROGRAM [ARGUMENT]...", "show [OPTION]... FILE...", NULL };
+static const char *const usage[] = { "run [OPTION]... -- PROGRAM [ARGUMENT]...", "show [OPTION]... FILE...",
+                                     "pcap [OPTION]... FILE...", NULL };
 
 static const struct command_status statuses[] = {
     { COMMAND_OK, "everything that the files have was shown; run: the program's exit status, or 128 and the number of "
@@ -163,8 +183,8 @@ static const struct command_status statuses[] = {
 
 static const struct command command = {
     .name = "ndktrace",
-    .summary = "ndktrace records what the NDK connections of a program do, and shows it: states, start-up frames, time "
-               "limits, and why a connection failed. A file may be shown while its process runs, after the process "
+    .summary = "ndktrace records what the NDK connections of a program do, and shows it: states, frames, time limits, "
+               "and why a connection failed. A file may be shown while its process runs, after the process "
                "was killed, and if the file is truncated or damaged.",
     .usage = usage,
     .options = known_options,
@@ -180,16 +200,20 @@ int options_parse(struct options *o, int argc, char **argv)
 {
     int code;
 
-    *o = (struct options){ .output = "ndktrace.%p", .size_mib = 16 };
+    *o = (struct options){ .size_mib = 16, .zeros = 2048 };
     code = command_parse(&command, o, argc, argv);
     if (code >= 0)
         return code;
     if (o->command == COMMAND_NONE)
-        return command_usage_error(&command, "the command is expected: run or show");
+        return command_usage_error(&command, EXPECTED_COMMAND);
     if (!o->n_arguments)
         return command_usage_error(&command,
                                    o->command == COMMAND_RUN ? "a program is expected" : "a file is expected");
-    if (strlen(o->output) >= PATH_MAX)
+    if (o->output && strlen(o->output) >= PATH_MAX)
         return command_usage_error(&command, "--output: the name is too long");
+    if (o->command == COMMAND_PCAP && o->n_arguments > PCAP_MAX_FILES)
+        return command_usage_error(&command, "there are more than 64 files");
+    if (!o->output)
+        o->output = o->command == COMMAND_PCAP ? "ndktrace.pcapng" : "ndktrace.%p";
     return -1;
 }

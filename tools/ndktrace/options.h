@@ -10,15 +10,17 @@
 #include "filter.h"
 #include "print_events.h"
 
-enum { OPTIONS_MAX_ARGUMENTS = 4096 };
+enum { OPTIONS_MAX_ARGUMENTS = 4096, PCAP_MAX_FILES = 64 };
 
-enum options_command { COMMAND_NONE, COMMAND_RUN, COMMAND_SHOW };
+enum options_command { COMMAND_NONE, COMMAND_RUN, COMMAND_SHOW, COMMAND_PCAP };
 
 struct options {
     enum options_command command;
+    const char *output; /* of run and pcap; NULL if the option was not given */
     /* run */
-    const char *output;
     uint32_t size_mib;
+    /* pcap */
+    uint32_t zeros;
     /* show */
     struct filter filter;
     struct print_style style;

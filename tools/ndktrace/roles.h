@@ -7,5 +7,6 @@
 
 int run_program(const struct options *o);
 int show_files(struct options *o);
+int pcap_files(struct options *o);
 
 #endif

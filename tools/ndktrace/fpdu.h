@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes the bytes of an FPDU from the fields of its event. */
+#ifndef NDKTRACE_FPDU_H
+#define NDKTRACE_FPDU_H
+
+#include "trace_file.h"
+
+enum { FPDU_MAX_SIZE = 65544 };
+
+struct fpdu {
+    bool is_sent;
+    uint32_t size;  /* of the FPDU */
+    uint32_t known; /* the bytes of it that the trace has, and that `bytes` begins with */
+    uint8_t bytes[FPDU_MAX_SIZE];
+};
+
+/*
+ * Returns false if the record is no FPDU, or lacks a field. If the FPDU has at most `max_filled` bytes, zeros replace a
+ * payload that the trace does not have.
+ */
+bool fpdu_make(const struct trace_record *r, uint32_t max_filled, struct fpdu *f);
+
+#endif

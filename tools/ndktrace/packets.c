@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes packets from events. The invariant: a connection's sequence numbers grow by exactly the bytes of its frames, so
+ * that a reader of the capture finds every frame where TCP had it. The packets of the TCP handshake are made when the
+ * connection sends or receives its first byte, at the latest.
+ *
+ * If a trace has both ends of a connection, only the initiator's events become packets.
+ */
+#include "packets.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow.h"
+#include "pcapng.h"
+#include "value.h"
+
+enum { MAX_COMMENT = 200 };
+
+struct packet {
+    uint64_t time_ns;
+    uint32_t interface, captured, original;
+    uint8_t *bytes;
+    char *comment;
+};
+
+/* An interface of a file. */
+struct packets_interface {
+    const struct trace_file *file;
+    uint64_t index;
+    char name[VALUE_MAX_TEXT];
+};
+
+struct packets {
+    size_t count, room, n_flows, n_interfaces, left_out;
+    struct packet *packets;
+    struct flow *flows;
+    struct packets_interface *interfaces;
+    uint32_t max_filled;
+    bool is_out_of_memory;
+};
+
+/* Returns the array with room for one element more, or NULL if out of memory. */
+static void *packets_grow(struct packets *p, void *array, size_t count, size_t size)
+{
+    void *grown = reallocarray(array, count + 1, size);
+
+    p->is_out_of_memory = p->is_out_of_memory || !grown;
+    return grown;
+}
+
+static void packets_add(struct packets *p, struct flow *f, uint64_t time_ns, const struct flow_packet *made)
+{
+    size_t room = p->room ? 2 * p->room : 1024;
+    struct packet *grown = p->packets;
+    uint8_t *bytes = malloc(made->captured);
+
+    if (p->count == p->room)
+        grown = reallocarray(p->packets, room, sizeof *grown);
+    if (!grown || !bytes) {
+        p->is_out_of_memory = true;
+        free(bytes);
+        return;
+    }
+    p->room = p->count == p->room ? room : p->room;
+    p->packets = grown;
+    memcpy(bytes, made->bytes, made->captured);
+    p->packets[p->count] = (struct packet){ .time_ns = time_ns,
+                                            .interface = f->interface,
+                                            .captured = made->captured,
+                                            .original = made->original,
+                                            .bytes = bytes };
+    f->last_packet = ++p->count;
+}
+
+/* ---- interfaces ---- */
+
+static struct packets_interface *packets_find_interface(struct packets *p, const struct trace_file *file,
+                                                        uint64_t index)
+{
+    for (size_t i = 0; i < p->n_interfaces; i++)
+        if (p->interfaces[i].file == file && p->interfaces[i].index == index)
+            return &p->interfaces[i];
+    return NULL;
+}
+
+/* Adds the interface if it is new. name: NULL if it is not known. Returns its number. */
+static uint32_t packets_add_interface(struct packets *p, const struct trace_file *file, uint64_t index,
+                                      const struct value *name)
+{
+    struct packets_interface *found = packets_find_interface(p, file, index), *grown;
+
+    if (!found) {
+        grown = packets_grow(p, p->interfaces, p->n_interfaces, sizeof *grown);
+        if (!grown)
+            return 0;
+        p->interfaces = grown;
+        found = &grown[p->n_interfaces++];
+        *found = (struct packets_interface){ .file = file, .index = index };
+        snprintf(found->name, sizeof found->name, "interface %" PRIu64, index);
+    }
+    if (name)
+        (void)value_text(name, found->name);
+    return (uint32_t)(found - p->interfaces);
+}
+
+/* ---- flows ---- */
+
+static struct flow *packets_find_flow(struct packets *p, const struct trace_record *r)
+{
+    for (size_t i = p->n_flows; i > 0; i--)
+        if (p->flows[i - 1].file == r->file && p->flows[i - 1].id == r->id)
+            return &p->flows[i - 1];
+    return NULL;
+}
+
+/* Is the other end of the connection in the trace, too? */
+static bool packets_has_other_end(const struct packets *p, const struct flow *f)
+{
+    for (size_t i = 0; i < p->n_flows; i++)
+        if (flow_is_other_end(&p->flows[i], f))
+            return true;
+    return false;
+}
+
+static void packets_begin_flow(struct packets *p, const struct trace_record *r)
+{
+    struct value interface = { 0 };
+    struct flow *grown, f;
+
+    if (!flow_begin(&f, r))
+        return;
+    (void)value_find(r, "interface", &interface);
+    f.max_filled = p->max_filled;
+    f.interface = packets_add_interface(p, r->file, interface.number, NULL);
+    f.is_duplicate = !f.is_initiator && packets_has_other_end(p, &f);
+    grown = packets_grow(p, p->flows, p->n_flows, sizeof *grown);
+    if (!grown)
+        return;
+    p->flows = grown;
+    grown[p->n_flows++] = f;
+}
+
+/* Attaches a comment to the connection's last packet: how the connection was established, or why it ended. */
+static void packets_comment(struct packets *p, const struct flow *f, const struct trace_record *r)
+{
+    char text[MAX_COMMENT], words[3][VALUE_MAX_TEXT] = { "", "", "" };
+    static const char *const names[] = { "outcome", "phase", "why" };
+    struct packet *packet;
+    struct value v;
+
+    if (!f->last_packet)
+        return;
+    for (unsigned i = 0; i < 3; i++)
+        if (value_find(r, names[i], &v))
+            (void)value_text(&v, words[i]);
+    packet = &p->packets[f->last_packet - 1];
+    if (strcmp(words[2], "ok") == 0)
+        snprintf(text, sizeof text, "connection %" PRIu32 ": %.40s", r->id, words[0]);
+    else
+        snprintf(text, sizeof text, "connection %" PRIu32 ": %.40s in phase %.40s: %.40s", r->id, words[0], words[1],
+                 words[2]);
+    free(packet->comment);
+    packet->comment = strdup(text);
+    p->is_out_of_memory = p->is_out_of_memory || !packet->comment;
+}
+
+/* ---- records ---- */
+
+static void packets_emit(void *context, struct flow *f, uint64_t time_ns, const struct flow_packet *made)
+{
+    packets_add(context, f, time_ns, made);
+}
+
+static void packets_handle(struct packets *p, const struct filter *filter, const struct trace_record *r)
+{
+    const char *event = r->event ? r->event->name : "";
+    struct value index, name;
+    struct flow *f;
+
+    if (strcmp(event, "adapter") == 0 && value_find(r, "interface", &index) && value_find(r, "name", &name))
+        (void)packets_add_interface(p, r->file, index.number, &name);
+    if (!r->id || !filter_has_connection(filter, r->id))
+        return;
+    if (strcmp(event, "connection") == 0)
+        packets_begin_flow(p, r);
+    f = packets_find_flow(p, r);
+    if (!f) {
+        f = packets_grow(p, p->flows, p->n_flows, sizeof *f);
+        if (!f)
+            return;
+        p->flows = f;
+        f = &f[p->n_flows++];
+        *f = (struct flow){ .file = r->file, .id = r->id, .is_duplicate = true };
+        p->left_out++;
+    }
+    if (f->is_duplicate)
+        return;
+    flow_handle(f, r, packets_emit, p);
+    if (strcmp(event, "outcome") == 0)
+        packets_comment(p, f, r);
+}
+
+struct packets *packets_create(const struct filter *filter, uint32_t max_filled, const struct trace_records *records)
+{
+    struct packets *p = calloc(1, sizeof *p);
+
+    if (p)
+        p->max_filled = max_filled;
+    for (size_t i = 0; p && !p->is_out_of_memory && i < records->count; i++)
+        packets_handle(p, filter, &records->records[i]);
+    if (p && p->is_out_of_memory) {
+        packets_destroy(p);
+        return NULL;
+    }
+    return p;
+}
+
+void packets_destroy(struct packets *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        free(p->packets[i].bytes);
+        free(p->packets[i].comment);
+    }
+    free(p->packets);
+    free(p->flows);
+    free(p->interfaces);
+    free(p);
+}
+
+size_t packets_count(const struct packets *p)
+{
+    return p->count;
+}
+
+size_t packets_left_out(const struct packets *p)
+{
+    return p->left_out;
+}
+
+void packets_write(const struct packets *p, FILE *out)
+{
+    char description[160];
+
+    pcapng_begin(out, "ndktrace (OpenNDK) " TOOL_VERSION);
+    for (size_t i = 0; i < p->n_interfaces; i++) {
+        const struct packets_interface *n = &p->interfaces[i];
+
+        snprintf(description, sizeof description, "%s, process %" PRIu32 " on %s", n->file->program, n->file->pid,
+                 n->file->host);
+        pcapng_add_interface(out, n->name, description);
+    }
+    for (size_t i = 0; i < p->count; i++) {
+        const struct packet *packet = &p->packets[i];
+
+        pcapng_add_packet(out, packet->interface, packet->time_ns, packet->bytes, packet->captured, packet->original,
+                          packet->comment);
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Packets of TCP connections, made from events: Ethernet, IP and TCP headers are synthetic, with the addresses and
+ * sequence numbers that the connection had, apart from the sequence numbers' beginning.
+ */
+#ifndef NDKTRACE_PACKETS_H
+#define NDKTRACE_PACKETS_H
+
+#include <stdio.h>
+
+#include "filter.h"
+#include "trace_file.h"
+
+struct packets;
+
+/*
+ * Makes the packets of the records, which are sorted. FPDUs of up to `max_filled` bytes get zeros as payload; larger
+ * ones are truncated. Returns NULL if out of memory.
+ */
+struct packets *packets_create(const struct filter *filter, uint32_t max_filled, const struct trace_records *records);
+void packets_destroy(struct packets *p);
+size_t packets_count(const struct packets *p);
+/* The number of connections that are left out, because the trace does not have their beginning. */
+size_t packets_left_out(const struct packets *p);
+/* Writes all packets as pcapng. The caller checks the stream for write errors. */
+void packets_write(const struct packets *p, FILE *out);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* ndktrace pcap: writes the connections of trace files as a capture for Wireshark. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "packets.h"
+#include "roles.h"
+
+static int pcap_fail(const char *path, const char *why)
+{
+    fprintf(stderr, "ndktrace: %s%s%s\n", path, *path ? ": " : "", why);
+    return COMMAND_FAILED;
+}
+
+/* Writes the packets to the file that --output names. */
+static int pcap_write(const struct options *o, const struct packets *p)
+{
+    bool to_stdout = strcmp(o->output, "-") == 0, ok;
+    FILE *out = to_stdout ? stdout : fopen(o->output, "we");
+
+    if (!out)
+        return pcap_fail(o->output, strerror(errno));
+    packets_write(p, out);
+    ok = fflush(out) == 0 && !ferror(out);
+    if (!to_stdout)
+        ok = fclose(out) == 0 && ok;
+    if (!ok) {
+        (void)pcap_fail(o->output, "not all of the output was written");
+        return COMMAND_LOST;
+    }
+    if (!to_stdout)
+        fprintf(stderr, "ndktrace: %s has %zu packets; read it with wireshark or tshark -r\n", o->output,
+                packets_count(p));
+    if (packets_left_out(p))
+        fprintf(stderr, "ndktrace: %zu connections are left out, because the trace does not have their beginning\n",
+                packets_left_out(p));
+    return COMMAND_OK;
+}
+
+int pcap_files(struct options *o)
+{
+    struct trace_records records = { 0 };
+    struct trace_file files[PCAP_MAX_FILES];
+    struct packets *p = NULL;
+    size_t opened = 0;
+    char error[256];
+    int code = COMMAND_OK;
+
+    while (code == COMMAND_OK && opened < o->n_arguments) {
+        if (!trace_file_open(&files[opened], o->arguments[opened], error, sizeof error))
+            code = pcap_fail(o->arguments[opened], error);
+        else if (!trace_file_read(&files[opened++], &records))
+            code = pcap_fail("", "out of memory");
+    }
+    if (code == COMMAND_OK) {
+        trace_records_sort(&records);
+        p = packets_create(&o->filter, o->zeros, &records);
+        code = p ? pcap_write(o, p) : pcap_fail("", "out of memory");
+    }
+    if (p)
+        packets_destroy(p);
+    trace_records_free(&records);
+    while (opened > 0)
+        trace_file_close(&files[--opened]);
+    return code;
+}
