@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Appends events to the segments of a mapped file. The invariant: a segment has at most one writer, the thread that has
- * set its `owned`. So an event needs plain stores only, and then one store with release order of `committed`.
+ * set its `owned`. So an event needs only plain stores, and then one release store to `committed`.
  *
  * A thread takes a segment over when it records its first event, and when its segment is full. Segments are taken in
  * turn, so the next one has the oldest events, unless a thread still owns it. A thread that ends leaves its segment to
@@ -106,7 +106,7 @@ static void ring_begin_segment(struct ring_writer *w)
     struct trace_segment *s = w->segment;
     uint64_t sequence = atomic_fetch_add_explicit(&ring.sequence, 1, memory_order_relaxed) + 1;
 
-    /* Sequentially consistent, so that no reader finds the old number behind a byte that is overwritten below. */
+    /* Sequentially consistent: a reader that has read a byte of a new event cannot read the old number afterwards. */
     (void)atomic_exchange(&s->sequence, 0);
     atomic_store(&s->committed, 0);
     atomic_store_explicit(&s->sequence, sequence, memory_order_release);

@@ -21,7 +21,10 @@ static inline PSOCKADDR address_to_provider(PSOCKADDR address, ULONG length, str
     return verify_host()->address_to_provider(address, length, room->bytes) ? (PSOCKADDR)(void *)room->bytes : address;
 }
 
-/* If the provider's call succeeded, converts the address of *length bytes that it wrote. Returns the call's status. */
+/*
+ * Called with the status of a provider's call. If the call succeeded, converts the socket address that the provider
+ * has stored. Returns `status`.
+ */
 static inline NTSTATUS address_to_consumer(NTSTATUS status, PSOCKADDR address, const ULONG *length)
 {
     if (NT_SUCCESS(status))
@@ -29,7 +32,10 @@ static inline NTSTATUS address_to_consumer(NTSTATUS status, PSOCKADDR address, c
     return status;
 }
 
-/* Writes for example "10.0.0.1:4420" or "[::1]:4420" for the provider's address; an empty text if it is neither. */
+/*
+ * Writes the provider's address as text, for example "10.0.0.1:4420" or "[::1]:4420". If the address is neither IPv4
+ * nor IPv6, writes an empty text.
+ */
 void address_print(char *text, size_t size, const void *address, size_t length);
 
 #endif

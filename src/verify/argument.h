@@ -11,15 +11,21 @@
 /* The versions of NDKPI in which entries and flags were added. */
 enum { ARGUMENT_NDKPI_1_2 = 1 << 16 | 2, ARGUMENT_NDKPI_2_1 = 2 << 16 | 1 };
 
-/* A call on p, or a create call of p's, has no completion routine. */
+/* Reports a call on p, or a create call of p's, without a completion routine. */
 void argument_check_completion(const struct proxy *p, const char *routine, bool is_given);
-/* A create call of p's has no routine for the events of the new object. */
+/* Reports a create call of p's without a routine for the events of the new object. */
 void argument_check_notification(const struct proxy *p, const char *routine, NDK_OBJECT_TYPE type, bool is_given);
-/* The close entry of the table for `entry` is called with p. Returns false if p is an adapter, which has no such entry. */
+/*
+ * Called when the close entry for objects of type `entry` was called with p. Reports p if it has another type. Returns
+ * false if p is an adapter, which has no close entry.
+ */
 bool argument_check_close(const struct proxy *p, const char *routine, NDK_OBJECT_TYPE entry);
-/* The entry, or the flag, is newer than p's adapter. p may be NULL. `what` is for example "the entry". */
+/*
+ * Reports an entry or a flag that is newer than p's adapter. `since` is the NDKPI version that added it. `what` is for
+ * example "the entry". p may be NULL.
+ */
 void argument_check_version(const struct proxy *p, const char *routine, uint32_t since, const char *what);
-/* The flags of a post to p. */
+/* Reports flags of a post to p that are newer than p's adapter. */
 void argument_check_flags(const struct proxy *p, const char *routine, ULONG flags);
 
 void argument_check_arm(const struct proxy *cq, ULONG type);

@@ -23,7 +23,7 @@ struct call {
     unsigned completions; /* of the object, when the call began: see call_set_completed */
     struct exclusive_visit visit;
     struct call *outer;
-    struct stack_call outer_stack; /* where the stacks of reports begin outside of this call */
+    struct stack_call outer_stack; /* of `outer`, or of a callback; call_end restores it */
 };
 
 /*

@@ -7,7 +7,9 @@
 
 /*
  * Checks the buffers of the request with this RequestContext of the provider, and those of the silent requests before
- * it. `posted` is the request's queue of q. Does nothing if another queue has the request. `routine` is the poll.
+ * it. `posted` is the initiator or the receive queue of q. Does nothing if the request was not posted to `posted`.
+ * `routine` is the name of the poll.
+ *
  * Called only if the request has succeeded, because a consumer may free the buffers of a connection that has ended.
  */
 void completed_check(const struct queue *q, struct posted *posted, void *context, const char *routine);

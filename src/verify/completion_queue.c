@@ -98,7 +98,10 @@ static const NDK_CQ_DISPATCH cq_dispatch = {
     .NdkGetCqResultsEx = verify_cq_get_results_ex,
 };
 
-/* A notification ends all calls of NdkArmCq before it, but it cannot be known which ones came after it. */
+/*
+ * A notification ends all earlier calls of NdkArmCq. How many of the counted calls were earlier is not known, so only
+ * one is subtracted. If the count was 0, it stays 0.
+ */
 static void cq_end_arm(struct queue *cq)
 {
     if (atomic_fetch_sub(&cq->arms, 1) <= 0)

@@ -12,8 +12,8 @@ struct connector_peer {
 };
 
 /*
- * Finds the connectors that can be the other end, by their addresses and phases. Returns false if there is none, or if
- * they are in different phases.
+ * Finds the connectors in this process that can be the other end of p's connection, by their addresses and phases.
+ * Returns false if there is none, or if the found connectors are not all in one phase.
  */
 bool connector_find_peer(const struct proxy *p, struct connector_peer *peer);
 

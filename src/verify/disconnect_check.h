@@ -6,9 +6,9 @@
 #include "verify/queue.h"
 
 /*
- * Checks the queue pair of a connection that the consumer is about to disconnect, although the peer has not. Not checked
- * are: silent requests, which may have ended; a queue pair whose failure the consumer has polled; a chain that another
- * thread may be posting.
+ * Called before the consumer disconnects an established connection that the peer has not ended. Reports an open chain
+ * or outstanding requests of the queue pair. Does not report: silent requests, which may have ended; a queue pair
+ * whose failure the consumer has polled; a chain that another thread may be posting.
  */
 void disconnect_check(struct queue *qp);
 

@@ -164,7 +164,10 @@ static bool reader_text(struct line_reader *r, char *name)
 
 /* ---- a unit's header and tables ---- */
 
-/* Reads a header. Returns false if the rest of the section cannot be read. A version that is not supported has no program. */
+/*
+ * Reads a unit's header. Returns false if the rest of the section cannot be read. If the unit's version is not
+ * supported, its program is left empty.
+ */
 static bool unit_read(struct line_reader *r, struct line_unit *u)
 {
     uint64_t length = reader_number(r, 4), header_length;

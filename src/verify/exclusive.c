@@ -6,7 +6,7 @@
 
 #define EXCLUSIVE_COUNT 0xffffull            /* the number of calls inside */
 #define EXCLUSIVE_MET (1ull << 16)           /* a later call has found another one inside */
-#define EXCLUSIVE_TAKEN (1ull << 17)         /* an earlier call has ended, and is the other one of the report */
+#define EXCLUSIVE_TAKEN (1ull << 17)         /* the earlier call of the report is chosen: it has ended */
 #define EXCLUSIVE_LATER_WRITTEN (1ull << 18) /* `later` is complete */
 #define EXCLUSIVE_EARLIER_WRITTEN (1ull << 19)
 #define EXCLUSIVE_RELEASABLE (1ull << 20) /* a call is inside that exclusive_release ends */

@@ -136,7 +136,10 @@ void verify_report_irql(const char *routine, int now, int max)
                   "IRQL is %d, at most %d is allowed", now, max);
 }
 
-/* Without an IRQL, a callback is taken for DISPATCH_LEVEL, at which a provider may run it. */
+/*
+ * Checks a call if the host does not report an IRQL. Inside a callback, DISPATCH_LEVEL is assumed, because a provider
+ * may run callbacks at that level.
+ */
 static void host_check_callback(const char *routine, int max)
 {
     const char *callback = max < VERIFY_DISPATCH_LEVEL ? callback_current() : NULL;

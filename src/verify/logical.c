@@ -68,7 +68,7 @@ static struct logical_bucket *logical_rehash(struct logical_pages *l, struct log
     l->buckets = buckets;
     l->bucket_count = count;
     LIST_FOREACH (m, &l->mappings, link)
-        for (ULONG i = 0; i < m->count; i++) /* the old links end with the old buckets */
+        for (ULONG i = 0; i < m->count; i++) /* the old links are not removed: the old buckets are freed */
             LIST_INSERT_HEAD(logical_bucket(l, m->pages[i].number), &m->pages[i], link);
     return old;
 }

@@ -12,7 +12,7 @@ static inline unsigned mdl_flags(const MDL *mdl)
 
 /* Returns the first MDL of those that describe `length` bytes whose memory may be paged, or NULL. */
 const MDL *mdl_find_unlocked(const MDL *mdl, SIZE_T length);
-/* Reports such an MDL of a call on p. The MDL itself is not read. */
+/* Reports an MDL that mdl_find_unlocked has found for a call on p. `flags` are its flags; *mdl is not read. */
 void mdl_report_unlocked(const struct proxy *p, const char *routine, const MDL *mdl, unsigned flags);
 /* Reports a chain whose MDLs a pending call of this thread uses. */
 void mdl_check_pending(const struct proxy *p, const char *routine, const MDL *mdl);

@@ -22,7 +22,7 @@ bool memory_is_freed(const void *start, size_t size);
 /* Returns true if memory_is_freed is cheap enough for every post, or if the expensive checks are on. */
 bool memory_can_ask_often(void);
 
-/* Lets AddressSanitizer report each free from now on, if it is in the process. Idempotent. */
+/* If AddressSanitizer is in the process, checks from now on whether freed memory is in use by NDK. Idempotent. */
 void memory_watch_frees(void);
 /* Enclose code that holds a lock which the check of a free needs: a free inside is not checked. */
 void memory_begin_lock(void);

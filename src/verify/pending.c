@@ -246,7 +246,7 @@ bool pending_find_use(const void *start, size_t size, struct verify_use *use)
     return p != NULL;
 }
 
-/* Returns this thread's call of the list that uses the MDL, or NULL. Requires the lock. */
+/* Returns the call in the list that this thread has made and that uses the MDL, or NULL. Requires the lock. */
 static const struct pending *pending_find_mdl_of(const struct pending_list *list, const MDL *mdl)
 {
     const struct pending *p;

@@ -54,8 +54,8 @@ void pending_begin(struct pending *p, const struct pending_object *object, const
 /* Stores the MDL chain that the call uses. Must be called after pending_begin, before the provider's function. */
 void pending_set_mdls(struct pending *p, const struct _MDL *mdl);
 /*
- * Finds a call that uses an MDL of the chain, and that this thread has made, so that the call has returned. Returns
- * false if there is none. *found receives a copy of the call, and *used the MDL.
+ * Finds a pending call that uses an MDL of the chain. Only calls of this thread are searched, because their functions
+ * have returned. Returns false if there is none. *found receives a copy of the call, and *used the MDL.
  */
 bool pending_find_mdl(const struct _MDL *chain, struct pending *found, const struct _MDL **used);
 /* Removes a call that completed inline. */

@@ -408,7 +408,7 @@ void posted_uncount_silent(struct posted *posted)
     if (atomic_load_explicit(&posted->counted_silent, memory_order_relaxed) == 0)
         return;
     spin_lock(&posted->lock);
-    /* The newest first, because all silent requests before one that is not counted are not counted either. */
+    /* The newest first: the counted silent requests are the newest ones, and the loop ends when none is left. */
     TAILQ_FOREACH_REVERSE (record, &posted->outstanding, posted_list, list) {
         if (atomic_load(&posted->counted_silent) == 0)
             break;

@@ -143,8 +143,8 @@ void posted_set_ended(struct posted *posted);
 /* Returns the place of the request whose result has this RequestContext of the provider; 0 if it has no record. */
 uint64_t posted_place(struct posted *posted, void *context);
 /*
- * Called when the peer has sent something: it may have received the silent requests before, so that they are not counted
- * any more in *posted->users.
+ * Called when the peer has sent something. The peer may have received all silent requests that were posted earlier, so
+ * these are not counted in *posted->users any more.
  */
 void posted_uncount_silent(struct posted *posted);
 /* Called before the queue is closed: none of its requests is counted any more in *posted->users. */
@@ -162,7 +162,7 @@ struct posted_rest {
     void *context;
     int thread;
 };
-/* Sets *rest, to nothing after a flush or disconnect. */
+/* Fills *rest. After a flush or disconnect, all its members are 0 or NULL. */
 void posted_get_rest(struct posted *posted, struct posted_rest *rest);
 
 /* Returns a time that is cheap to read. */

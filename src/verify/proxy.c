@@ -524,7 +524,7 @@ bool verify_find_use(const void *start, size_t size, struct verify_use *use)
     if (!p) /* last, because the memory of a region contains buffers of requests */
         p = proxy_find_region(start, size, use);
     else if (use->rule == &verify_rules[RULE_BUFFER_FREED])
-        (void)proxy_find_region(start, size, &of_region); /* that region's memory is reported with the buffer */
+        (void)proxy_find_region(start, size, &of_region); /* marks the buffer's region as reported, too */
     if (p) {
         use->owner_type = proxy_type_name(p);
         use->owner = p;

@@ -46,7 +46,7 @@ struct queue {
     struct queue *pairs[QUEUE_USES]; /* under the proxies' lock */
     atomic_uint polls;               /* polls of this queue in progress */
     _Atomic uint64_t swept;          /* queue pairs whose closed_as <= swept have left `pairs` */
-    atomic_int arms;                 /* calls of NdkArmCq, without those that were notified; more than 1 is possible */
+    atomic_int arms;                 /* calls of NdkArmCq minus notifications; may be more than 1: see cq_end_arm */
     _Atomic uint64_t polled_ms;      /* time of the latest poll: see posted_now_ms */
     atomic_int users;                /* requests of its queue pairs whose results were not polled, silent ones too */
 };

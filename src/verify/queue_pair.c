@@ -123,7 +123,7 @@ static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, 
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    /* An array of more pages than the region was initialized for may be shorter; the provider refuses the request. */
+    /* The provider refuses a count above the region's limit. `pages` may then be shorter, so it is not read. */
     if (region && pages && page_count <= atomic_load(&((struct proxy *)mr)->fast_pages)) {
         post.pages = pages;
         post.page_count = page_count;

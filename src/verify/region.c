@@ -39,7 +39,10 @@ bool region_ask(struct region *r, UINT32 *local, UINT32 *remote)
     return open;
 }
 
-/* A thread that asks either has increased `asking` before this, or reads that the region is not open any more. */
+/*
+ * Waits for the calls of region_ask that have increased `asking`. A later call reads that the region is not open any
+ * more, and does not call the provider.
+ */
 void region_on_closing(struct proxy *p)
 {
     while (atomic_load(&((struct region *)p)->asking) > 0)

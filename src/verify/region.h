@@ -14,7 +14,7 @@ struct region {
     atomic_int asking; /* calls of region_ask in progress: the close waits for them */
     /* For source.h: how others can write to the memory. */
     atomic_bool has_remote_write; /* by a token of the region, or by a window */
-    /* All buffers of receives and reads lie between two addresses: the end, and the bitwise inverse of the start. */
+    /* The range that contains all buffers of receives and reads. The start is stored as ~start: 0 means no buffer. */
     _Atomic uintptr_t sinks_end, sinks_inverted_start;
     /* The lock of the protection domain's tokens guards the members below. */
     bool unsure;           /* a call's end was not seen, so nothing is known about the region */
@@ -44,7 +44,10 @@ static inline struct proxy *proxy_of(void *pub, const void *real)
     return real ? pub : NULL;
 }
 
-/* Returns the tokens of the protection domain that created p: a region, a window, or a queue to which is posted. */
+/*
+ * Returns the tokens of the protection domain that created p. p must be a region, a window, a queue pair or a shared
+ * receive queue.
+ */
 struct token_table *region_table(const struct proxy *p);
 
 /*

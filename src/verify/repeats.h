@@ -32,7 +32,7 @@ struct repeated {
  */
 struct repeated *repeats_add(const struct breach *breach, const struct stack *call);
 
-/* Lets the next report of each place be written again, because the output is a new one. */
+/* Called when the output is a new one. The next report of each place is then written, even if it is a repeated one. */
 void repeats_start_output(void);
 
 /* Returns the place after `last`, or the first one if `last` is NULL. Returns NULL at the end. */

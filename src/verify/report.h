@@ -109,7 +109,7 @@ __attribute__((format(printf, 3, 4))) void report_breach_at(const struct breach 
 void report_set_object(const struct report_object *object) PRIVATE_EXPORT(report_set_object);
 /*
  * Adds a line to the history of the object of this thread's next report, behind the notes of report_set_object. A line
- * has at most 255 characters; more than REPORT_NOTES lines are left out.
+ * is cut after 255 characters. Lines after the first REPORT_NOTES of the history are left out.
  */
 __attribute__((format(printf, 1, 2))) void report_add_note(const char *format, ...);
 
@@ -161,8 +161,8 @@ void report_set_printer(report_printer *printer) PRIVATE_EXPORT(report_set_print
 
 /*
  * Sets the stream that reports go to; NULL means standard error. The caller owns the stream and must keep it open: at
- * the end of the process, the numbers of repeated reports are written to it. Reports that were written to the earlier
- * stream can be written again.
+ * the end of the process, the numbers of repeated reports are written to it. A breach that was reported on the earlier
+ * stream is reported on the new stream, too, if it occurs again.
  */
 void report_set_output(FILE *out) PRIVATE_EXPORT(report_set_output);
 FILE *report_output(void) PRIVATE_EXPORT(report_output);

@@ -160,7 +160,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "An NDK consumer will not call NdkCloseObject for an NDK_ADAPTER object (which is a blocking "
                     "call) from inside a consumer callback function.",
         .advice = "Signal a thread or queue a work item that closes the adapter." },
-    /* follows from, with: the adapter close is a blocking call */
+    /* The rule follows from the sentence, because the adapter close is a blocking call. */
     [RULE_OBJECTS_LEFT] = { .name = "objects-left", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Every object and mapping of an adapter is closed or released, else the adapter close waits for "
                 "ever.",
@@ -200,14 +200,14 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "If pPrivateData is NULL and *pPrivateDataLength is greater than zero, this is an invalid "
                     "request. A consumer must never do this.",
         .advice = "Pass the buffer, or set the length to zero." },
-    /* follows from */
+    /* The rule follows from the sentence. */
     [RULE_REQUEST_UNANSWERED] = { .name = "request-unanswered", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Each connection request is accepted, rejected, or ended by the close of its connector.",
         .page = "nc-ndkpi-ndk_fn_accept",
         .sentence = "The NdkConnectEventCallback function is used by the NDK provider to notify the consumer about "
                     "each incoming connection request.",
         .advice = "Call NdkAccept or NdkReject for each connector that the callback delivers, then close it." },
-    /* follows from */
+    /* The rule follows from the sentence. */
     [RULE_CONNECT_UNCOMPLETED] = { .name = "connect-uncompleted", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A connect that succeeded is completed, rejected, or ended by the close of its connector.",
         .page = "nc-ndkpi-ndk_fn_accept",
@@ -215,7 +215,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
                     "pending connection request.",
         .advice = "Call NdkCompleteConnect or NdkReject when NdkConnect has completed; the peer's NdkAccept waits "
                   "for it." },
-    /* follows from */
+    /* The rule follows from the sentence. */
     [RULE_DISCONNECT_IGNORED] = { .name = "disconnect-ignored", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A consumer answers a disconnect event with NdkDisconnect or a close; the peer's NdkDisconnect "
                 "waits for it.",
@@ -269,7 +269,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .page = "nc-ndkpi-ndk_fn_send",
         .sentence = "The queue pair (QP) is not connected.",
         .advice = "Post the first request from the completion of NdkAccept or NdkCompleteConnect." },
-    /* follows from */
+    /* The rule follows from the sentence. */
     [RULE_RECEIVE_WITH_SRQ] = { .name = "receive-with-srq", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "The receives of a queue pair with a shared receive queue are posted there, not with NdkReceive.",
         .page = "nc-ndkpi-ndk_fn_create_qp_with_srq",
@@ -281,7 +281,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "The consumer guarantees that, in the absence of an inline failure, all initiator request "
                     "chains will be terminated by an initiator request that does not set the NDK_OP_FLAG_DEFER flag.",
         .advice = "Post the last request of the chain without NDK_OP_FLAG_DEFER, else none of them may start." },
-    /* follows from */
+    /* The rule follows from the sentence. */
     [RULE_SILENT_ONLY] = { .name = "silent-only", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Among as many requests as the queue is deep, at least one is signalled: only its result frees "
                 "their slots.",
@@ -289,14 +289,14 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "Indicates the successful completion of this request does not generate a completion event in "
                     "the outbound completion queue.",
         .advice = "Post every n-th request without NDK_OP_FLAG_SILENT_SUCCESS, with n at most half of the depth." },
-    /* follows from: a result that was not polled keeps its request's slot */
+    /* The rule follows from the sentence, because a result that was not polled keeps its request's slot. */
     [RULE_QUEUE_SLOTS] = { .name = "queue-slots", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "At most as many requests are outstanding as the queue is deep, counting results that were not "
                 "polled.",
         .page = "nc-ndkpi-ndk_fn_create_qp",
         .sentence = "The maximum number of initiator requests that can be outstanding over the QP.",
         .advice = "Count free slots: use one for each post, and free it when NdkGetCqResults reports the request." },
-    /* follows from */
+    /* The rule follows from the sentence. */
     [RULE_CQ_OVERFLOW] = { .name = "cq-overflow", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "At most as many requests are outstanding, silent ones included, as their completion queue can hold.",
         .page = "nc-ndkpi-ndk_fn_cq_notification_callback",

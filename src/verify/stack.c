@@ -13,8 +13,10 @@
 #include "verify/stack.h"
 
 enum {
-    MAX_SKIPPED = 6,         /* frames above the return address that a caller of stack_capture names */
-    MAX_SKIPPED_IN_CALL = 16 /* frames above the return address of a consumer's call: a provider may have called back */
+    /* The most inner frames that stack_capture skips until it finds its argument `by`. */
+    MAX_SKIPPED = 6,
+    /* The same for stack_capture_call. The number is greater, because a provider that called back has frames, too. */
+    MAX_SKIPPED_IN_CALL = 16
 };
 
 static _Thread_local struct stack_call entered;

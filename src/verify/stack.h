@@ -87,8 +87,9 @@ void stack_get_frame(const struct stack *s, int i, struct stack_frame *frame);
 const char *stack_describe_frame(const struct stack_frame *frame, char *text, size_t size);
 
 /*
- * Prints a line for each frame: number, function + offset, file and line, module. Begins with stack_first_frame, and prints a line such
- * as "NdkCloseQp called by" first. If all frames belong to the library, prints all.
+ * Prints a line such as "NdkCloseQp called by" if the routine is known. Then prints a line for each frame, from
+ * stack_first_frame on: number, function + offset, file and line, module. If all frames belong to the library, prints
+ * all.
  */
 void stack_print(const struct stack *s, FILE *out, const char *indent) PRIVATE_EXPORT(stack_print);
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * Reports the calls that have been pending for `limit` nanoseconds at the time `now`. Returns when the oldest call that
- * was not reported began; UINT64_MAX if there is none.
+ * Reports the calls that have been pending for `limit` nanoseconds at the time `now`. Returns the start time of the
+ * oldest call that was not reported; UINT64_MAX if there is none.
  */
 uint64_t stall_examine_calls(uint64_t now, uint64_t limit);
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * Reports the connectors that have been in a phase that the consumer must end for `limit` nanoseconds at the time `now`.
- * Returns when the oldest such phase that was not reported began; UINT64_MAX if there is none.
+ * Reports the connectors whose present phase only the consumer can end, if the phase has lasted `limit` nanoseconds at
+ * the time `now`. Returns the start time of the oldest such phase that was not reported; UINT64_MAX if there is none.
  */
 uint64_t stall_examine_connectors(uint64_t now, uint64_t limit);
 

@@ -71,7 +71,7 @@ static void queue_collect_outstanding(struct queue *qp, uint64_t before, struct 
     }
 }
 
-/* Copies the requests that are due, of at most QUEUES_AT_ONCE queue pairs: see pending_take_stalled. */
+/* Copies the requests that are due, of at most QUEUES_AT_ONCE queue pairs: see pending_copy_stalled. */
 static unsigned queues_collect_late(uint64_t before, struct late *out, uint64_t *oldest)
 {
     unsigned n = 0;
@@ -101,7 +101,10 @@ static unsigned queues_collect_late(uint64_t before, struct late *out, uint64_t 
     return n;
 }
 
-/* A poll soon after the post may have been too early for the result. */
+/*
+ * Returns true if the queue is not armed, and was not polled in the second half of the request's age. An earlier poll
+ * may have been too early for the result.
+ */
 static bool cq_is_unattended(const struct queue *cq, const struct late *late, uint64_t age_ms)
 {
     return cq && atomic_load(&cq->arms) == 0 && atomic_load(&cq->polled_ms) < late->posted_ms + age_ms / 2;

@@ -8,8 +8,8 @@
 /*
  * Reports initiator requests that were posted at least `limit` nanoseconds before the time `now`. Each queue pair is
  * reported once for all its requests that are due. A silent request is reported only as the last one of an open chain
- * of deferred requests, because its success has no result. Returns when the oldest request that was not reported was
- * posted; UINT64_MAX if there is none.
+ * of deferred requests, because its success has no result. Returns the time of the post of the oldest request that was
+ * not reported; UINT64_MAX if there is none.
  */
 uint64_t stall_examine_requests(uint64_t now, uint64_t limit);
 

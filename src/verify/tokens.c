@@ -220,7 +220,7 @@ static bool token_is_invalid(const struct token *t, const struct check *check)
     return t->state == TOKEN_ENDED || t->state == TOKEN_EARLY;
 }
 
-/* Returns the rule that this entry of the SGE's token shows as broken, or ACCEPTED. */
+/* Returns the rule that the SGE breaks according to this entry of its token; ACCEPTED if it breaks none. */
 static enum verify_rule token_check(const struct token *t, const struct check *check, const NDK_SGE *sge)
 {
     const struct registration *m = &t->memory;
@@ -388,7 +388,7 @@ void tokens_check_post(const struct proxy *queue, const char *routine, const NDK
 
     if (!verify_on() && use != SGE_SOURCE)
         source_set_unknown_writers();
-    /* The provider refuses a list that is too long. Such a list may have fewer elements than `sges`. */
+    /* The provider refuses a count above the limit. `sgl` may then have fewer elements, so it is not read. */
     if (!verify_on() || !sgl || sges > max || flags & NDK_OP_FLAG_INLINE)
         return;
     struct check check = { .queue = queue,
@@ -460,7 +460,10 @@ static void tokens_check_remote(const struct proxy *qp, const char *routine, con
 
 /* ---- reads and writes ---- */
 
-/* A read invalidates its first SGE's token when it succeeds, which is not known yet. */
+/*
+ * Makes the tokens of the SGE's region unsure. The read that is about to be posted invalidates the SGE's token if it
+ * succeeds, which is not known yet.
+ */
 static void tokens_doubt_sink(const struct proxy *qp, const NDK_SGE *sge)
 {
     struct token_table *t = region_table(qp);
@@ -514,8 +517,9 @@ static void tokens_end_invalidated(const struct proxy *qp, UINT32 value)
 }
 
 /*
- * A request at this place of the queue pair's initiator queue has completed. If it succeeded, the tokens that it and
- * the requests before it have ended are over. If it failed, the queue pair has failed, and nothing is known.
+ * Called when the request at this place of the queue pair's initiator queue has completed. If it succeeded, the tokens
+ * that this request and earlier ones invalidate become TOKEN_ENDED. If it failed, the queue pair has failed, and the
+ * tokens that any of its requests invalidates become TOKEN_UNSURE.
  */
 static void tokens_end_posted(const struct queue *qp, uint64_t place, bool succeeded)
 {

@@ -60,7 +60,7 @@ struct token_table {
     unsigned bucket_count;        /* a power of two */
     unsigned region_count;
     UINT32 privileged;   /* the privileged token */
-    bool has_privileged; /* `privileged` is set: when the first queue is created */
+    bool has_privileged; /* true from the creation of the first queue on, which sets `privileged` */
 };
 
 void tokens_init(struct token_table *t);
@@ -98,8 +98,8 @@ void tokens_check_post(const struct proxy *queue, const char *routine, const NDK
 void tokens_check_read(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, UINT32 remote, ULONG flags);
 void tokens_check_write(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, UINT32 remote, ULONG flags);
 /*
- * Called when the consumer takes results, before their contexts are translated: ends the tokens that a peer has
- * invalidated, and those that the consumer's own requests have ended.
+ * Called when the consumer has polled results, before their contexts are translated. Ends the tokens that a peer has
+ * invalidated, and those that a completed request of the consumer has invalidated or replaced.
  */
 void tokens_process_results(const NDK_RESULT_EX *results, ULONG count);
 

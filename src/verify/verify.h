@@ -85,7 +85,10 @@ void verify_report_adapters_left(const char *routine, unsigned adapters) PRIVATE
 /* Returns after how many milliseconds a wait is reported; 0: never. */
 unsigned verify_stall_ms(void) PRIVATE_EXPORT(verify_stall_ms);
 
-/* Returns true if the calling thread is in a callback of the wrapped adapter, whose close verify_close would refuse. */
+/*
+ * Returns true if the calling thread is in a callback of the wrapped adapter. In a callback, verify_close leaves the
+ * adapter open.
+ */
 bool verify_is_in_callback(const NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_is_in_callback);
 
 /* Returns the provider's object behind a proxy, which may have any type. Returns any other pointer unchanged. */
