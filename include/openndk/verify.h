@@ -48,7 +48,7 @@ typedef struct ondk_verify_config {
     uint32_t size;
     /* An ondk_verify_mode_t. */
     uint32_t mode;
-    /* 1: also the checks that cost much, for example whether the source of a posted request changes. */
+    /* 1: also makes checks that cost much, for example whether the program changes data that a posted request sends. */
     uint32_t full;
     /* An ondk_verify_format_t. */
     uint32_t format;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The base types of Windows' kernel, with Windows' sizes: LONG has 32 bits, WCHAR has 16. Drivers are compiled with
- * -fshort-wchar, which ndk-cc and the CMake function set. One difference remains: plain `long` has 64 bits, as in the
- * host's compiler; LONG, ULONG and DWORD have 32.
+ * The base types of Windows' kernel, with Windows' sizes: LONG has 32 bits, WCHAR has 16. ndk-cc and the CMake function
+ * compile drivers with -fshort-wchar. One difference remains: plain `long` has 64 bits, as in the host's compiler.
  */
 #ifndef ONDK_WDK_NTDEF_H
 #define ONDK_WDK_NTDEF_H

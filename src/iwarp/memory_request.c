@@ -347,9 +347,9 @@ void mem_discard(struct mem_table *t, const void *domain, uint32_t stag)
 }
 
 /*
- * Reserves r again, and releases the caller's protection of r. This succeeds if r is the group's only registration so
- * far, no other thread protects r, and no window is bound to r. The next registration then has the same STag, so that a
- * peer that has received the STag sees no difference. Otherwise returns false and changes nothing.
+ * Reserves r again for the next registration, and releases the caller's protection of r. r keeps its STag, so an STag
+ * that was sent to a peer stays usable. Returns false and changes nothing if the group has had another registration,
+ * if another thread protects r, or if a window is bound to r.
  */
 static bool group_reserve_again(struct mem_group *g, struct mem_region *r)
 {

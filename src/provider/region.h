@@ -40,7 +40,8 @@ uint32_t region_newest_token(const struct region *r);
 /* Returns the newest token that is prepared or valid. If there is none, returns the last token that was valid, or 0. */
 uint32_t region_live_token(const struct region *r);
 /*
- * Returns the newest token for the consumer. If there is none, returns UINT32_MAX, because 0 is the privileged token.
+ * Returns the token that the consumer receives: the newest one that is prepared or valid, or UINT32_MAX if there is
+ * none. 0 would be the privileged token.
  */
 UINT32 region_ndk_token(const struct region *r);
 

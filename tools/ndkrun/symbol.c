@@ -188,7 +188,7 @@ static bool symbol_read_answer(int fd, char *text, size_t room)
     if (!symbol_read_line(fd, function, sizeof function) || strncmp(function, "0x", 2))
         return false;
     while (symbol_read_line(fd, function, sizeof function) && symbol_read_line(fd, place, sizeof place)) {
-        /* `function` has the first line of the answer to AFTER_LAST, `place` the second. The third line follows. */
+        /* The answer to AFTER_LAST has three lines: `function`, `place`, and one that is not read yet. */
         if (!strcmp(function, AFTER_LAST))
             return symbol_read_line(fd, place, sizeof place);
         if (strncmp(place, "??", 2) && strcmp(function, "??"))

@@ -361,8 +361,8 @@ static size_t search_sockets_left(const struct search *s, uid_t uid)
 }
 
 /*
- * If this user is root, replaces n->names by the names that sock_diag reports. These have the user ids of the sockets,
- * as ndkstat's user namespace has them. The names from /proc have no user ids.
+ * If this user is root, replaces n->names by the names that sock_diag reports. Each of these names has the user id of
+ * its socket, as a number of ndkstat's user namespace. The names from /proc have no user ids.
  */
 static void netns_read_users(struct netns *n, int netlink)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I/O requests, and how the kernel itself sends them. A block precedes each IRP that this kernel allocates. The code
- * that has allocated an IRP owns the IRP until all stack locations of the IRP are completed, or until the IRP is
- * freed. The IRP's memory remains allocated as long as the block has a reference.
+ * I/O requests, and how the kernel itself sends them. The code that has allocated an IRP owns it until all its stack
+ * locations are completed, or until the IRP is freed. A counted block precedes each IRP: the memory of the IRP remains
+ * allocated until the last reference on the block is released, even after the IRP is freed.
  */
 #ifndef ONDK_WDK_IRP_H
 #define ONDK_WDK_IRP_H

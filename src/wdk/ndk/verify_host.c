@@ -80,7 +80,7 @@ static uint32_t host_memory_state(const void *address)
     }
 }
 
-/* MmProbeAndLockPages locks for reading only if it does not set MDL_WRITE_OPERATION. */
+/* If the pages were locked with read access only, MDL_WRITE_OPERATION is not set. */
 static bool host_mdl_is_read_only(const MDL *mdl)
 {
     const unsigned others = MDL_WRITE_OPERATION | MDL_SOURCE_IS_NONPAGED_POOL | MDL_PARTIAL | MDL_IO_PAGE_READ |
