@@ -29,7 +29,7 @@
     K(text16, struct trace_text16)                                                                                     \
     K(bytes, uint16_t) /* the number of bytes behind the fields; only the last field may have this kind */
 
-/* A layer that has the names of a list registers them with trace_set_names. */
+/* The lists of names for values of fields. The layer that has the names of a list sets them with trace_set_names. */
 #define TRACE_NAMES(N)                                                                                                 \
     N(role)                                                                                                            \
     N(state)                                                                                                           \
@@ -126,7 +126,7 @@ struct trace_text16 {
 #define TRACE_FIELDS_stall_expired(F, N) N(u16, why, reason)
 /* A zero-length write, because the peer is silent. */
 #define TRACE_FIELDS_nudge(F, N) F(u8, nudges_left)
-/* TCP accepted `sent` of `wanted` bytes, and later has room again. */
+/* blocked: TCP accepted only `sent` of `wanted` bytes. unblocked: TCP has room again. */
 #define TRACE_FIELDS_blocked(F, N) F(u32, wanted) F(u32, sent)
 #define TRACE_FIELDS_unblocked(F, N) N(u8, state, state)
 

@@ -117,7 +117,7 @@ static void file_fill_header(struct trace_file_header *h, size_t header_size, si
     file_copy_text(h->program, sizeof h->program, program_invocation_short_name);
     file_copy_text(h->library, sizeof h->library, OPENNDK_VERSION_STRING);
     (void)schema_print((char *)(h + 1), schema_size + 1);
-    memcpy(h->magic, TRACE_MAGIC, sizeof h->magic); /* last: before, the file is no trace file */
+    memcpy(h->magic, TRACE_MAGIC, sizeof h->magic); /* written last: until then, this is no trace file */
 }
 
 /* Gives the file its size and maps it. Returns NULL and sets *problem if that fails. */

@@ -79,7 +79,10 @@ static bool ring_try_own(uint32_t index)
                                                    memory_order_relaxed);
 }
 
-/* Gives the writer's segment back. `has_ended`: the thread has ended, so the rest of the segment is not used yet. */
+/*
+ * Ends the thread's ownership of the writer's segment. If the thread has ended (`has_ended`), the rest of the segment
+ * is left to the next thread that needs a segment.
+ */
 static void ring_release(struct ring_writer *w, bool has_ended)
 {
     struct ring_owner *owner = &ring.owners[w->index];

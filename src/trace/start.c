@@ -15,7 +15,7 @@
 /* Returns true for the first caller in this process. */
 static bool start_claim(bool *is_child)
 {
-    static _Atomic uint64_t claimed; /* 1 + the generation of the process that has begun */
+    static _Atomic uint64_t claimed; /* 1 + fork_generation of the process that has claimed the start; 0: none */
     uint64_t now = (uint64_t)fork_generation() + 1, before = atomic_exchange(&claimed, now);
 
     *is_child = before != 0 && before != now;

@@ -75,7 +75,7 @@ static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T leng
     async_call_set_mdls(c, mdl);
     status = real->Dispatch->NdkBuildLAM(real, mdl, length, async_call_routine(c, done), async_call_context(c, context),
                                          lam, size, fbo);
-    if (unlocked && status != STATUS_BUFFER_TOO_SMALL) /* which only asks for the size */
+    if (unlocked && status != STATUS_BUFFER_TOO_SMALL) /* that status: only the size was asked for */
         mdl_report_unlocked(p, "NdkBuildLAM", unlocked, flags);
     return c ? async_call_end(c, status) : adapter_end_unseen_build(p, status, lam);
 }
@@ -209,7 +209,10 @@ bool verify_is_wrapped(const NDK_ADAPTER *adapter)
     return proxy_exists(adapter);
 }
 
-/* Returns true, and reports, if the calling thread is in a callback of the adapter, for whose end the close would wait. */
+/*
+ * If the calling thread is in a callback of the adapter, reports this and returns true. The adapter's close would wait
+ * for the end of the callback.
+ */
 static bool adapter_check_callback(const struct proxy *p, const char *routine)
 {
     const char *callback = verify_on() ? callback_of(p) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks of a call's arguments and entry: see argument.h. */
+/* Checks of a call's arguments, and of the dispatch table's entry that was called: see argument.h. */
 #include "verify/argument.h"
 
 void argument_check_completion(const struct proxy *p, const char *routine, bool is_given)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks of a call's arguments and entry. Each reports a broken rule and does nothing else: the provider receives the
- * call as the consumer made it, and answers it.
+ * Checks of a call's arguments, and of the dispatch table's entry that was called. Each check reports a broken rule
+ * and does nothing else: the provider receives the call as the consumer made it, and answers it.
  */
 #ifndef VERIFY_ARGUMENT_H
 #define VERIFY_ARGUMENT_H

@@ -44,9 +44,8 @@ void call_end(struct call *c);
 struct call *call_current(void);
 
 /*
- * Called before a callback of the consumer that concerns p runs: the completion routine of an asynchronous call on p, or
- * a notification. From then on the consumer may close p, although the function that caused the callback may not have
- * returned.
+ * Called before a callback about p: the completion routine of an asynchronous call on p, or a notification. From then
+ * on the consumer may close p, although the function that caused the callback may not have returned.
  */
 void call_set_completed(struct proxy *p);
 

@@ -178,8 +178,8 @@ static NTSTATUS verify_connector_reject(NDK_CONNECTOR *pub, CONST PVOID data, UL
 }
 
 /*
- * After NdkAccept, the page of NdkGetConnectionData forbids the call. The page of NdkAccept names it as the way to the
- * effective read limits, so a call for the limits alone is legal there.
+ * Microsoft's page of NdkGetConnectionData forbids this call after NdkAccept. But the page of NdkAccept names the call
+ * as the way to the effective read limits. So after NdkAccept, a call that gets only the limits is legal.
  */
 static NTSTATUS verify_connector_get_data(NDK_CONNECTOR *pub, ULONG *inbound, ULONG *outbound, PVOID data,
                                           ULONG *length)

@@ -39,7 +39,7 @@ struct connector_call {
     enum phase before;
     enum phase_verdict verdict;
     bool moved;               /* the call itself has changed the phase */
-    unsigned steps;           /* of the connector, after the call has changed the phase */
+    unsigned steps;           /* the connector's `steps` after this call has changed the phase */
     struct async_call *async; /* NULL if the call is not asynchronous or has no completion routine */
 };
 

@@ -12,7 +12,7 @@ static bool peer_is_same_text(const char *a, const char *b)
 
 /*
  * Returns whether the two ends of one connection can be in these phases, and one of them can wait for the other. The
- * consumer's phases of both ends may differ for a moment: such a moment is no stall.
+ * two ends do not change their phases at the same moment. Pairs of phases that exist only in between are no stall.
  */
 static bool peer_fits_phase(enum phase active, enum phase passive)
 {

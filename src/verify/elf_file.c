@@ -42,7 +42,10 @@ static size_t elf_mapped_size(const struct elf_file *file)
     return 0;
 }
 
-/* Compares the file's beginning, which contains the headers and mostly the build ID, with the memory. */
+/*
+ * Returns true if the memory has the same beginning as the file. The beginning contains the headers, and usually the
+ * build ID.
+ */
 static bool elf_is_loaded(const struct elf_file *file, const char *loaded)
 {
     size_t size = elf_mapped_size(file), length;

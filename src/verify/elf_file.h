@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of a loaded program or library. It is read, not mapped, because an access to the mapping of a file that is cut
- * off raises SIGBUS. Nothing is allocated, because a report may come from a signal handler.
+ * The file of a loaded program or library. The file is read, not mapped: if a mapped file is truncated, an access to
+ * the mapping raises SIGBUS. Nothing is allocated, because a report may come from a signal handler.
  */
 #ifndef VERIFY_ELF_FILE_H
 #define VERIFY_ELF_FILE_H

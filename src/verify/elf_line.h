@@ -18,8 +18,8 @@ struct elf_line {
 };
 
 /*
- * Finds the line of an address. path, loaded and address are as for elf_symbol_find. Returns false if the file has no
- * debug information about the address, or only compressed one, or if more than 16 MiB would have to be read.
+ * Finds the line of an address. path, loaded and address are as for elf_symbol_find. Returns false if the file's
+ * .debug_line section is missing, compressed, larger than 16 MiB, or without a line for the address.
  */
 bool elf_line_find(const char *path, const void *loaded, uintptr_t address, struct elf_line *line);
 

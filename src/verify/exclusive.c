@@ -9,7 +9,7 @@
 #define EXCLUSIVE_TAKEN (1ull << 17)         /* the earlier call of the report is chosen: it has ended */
 #define EXCLUSIVE_LATER_WRITTEN (1ull << 18) /* `later` is complete */
 #define EXCLUSIVE_EARLIER_WRITTEN (1ull << 19)
-#define EXCLUSIVE_RELEASABLE (1ull << 20) /* a call is inside that exclusive_release ends */
+#define EXCLUSIVE_RELEASABLE (1ull << 20) /* exclusive_release can end one of the calls inside */
 #define EXCLUSIVE_BREACH (EXCLUSIVE_MET | EXCLUSIVE_TAKEN | EXCLUSIVE_LATER_WRITTEN | EXCLUSIVE_EARLIER_WRITTEN)
 #define EXCLUSIVE_NUMBER (1ull << 32)
 

@@ -13,7 +13,7 @@ void limits_check_cq(const struct proxy *p, const char *routine, ULONG depth);
 void limits_check_srq(const struct proxy *p, const char *routine, ULONG depth, ULONG sges);
 void limits_check_qp(const struct proxy *p, const char *routine, const struct queue_size *sizes, ULONG inline_size);
 
-/* Checks a post to the queue `use` of q. */
+/* Checks a post to q's initiator queue (`use` is QUEUE_INITIATE) or receive queue. */
 void limits_check_post(const struct queue *q, int use, const struct post *post);
 
 /* Checks the flags of NdkRegisterMr. */

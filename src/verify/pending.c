@@ -149,8 +149,9 @@ static uintptr_t pending_thread_sp(int thread)
 
 /*
  * Returns true if the function that had the call's context as a variable has returned. `frame` is a stack frame of the
- * calling thread. The stack pointer of another thread is read twice, and has to be in the context's stack: a thread can
- * also run on a signal's stack, which says nothing about the context.
+ * calling thread. The stack pointer of another thread counts only if it is in the stack that contains the context,
+ * because the thread may run on a signal's stack. That stack pointer is read twice, and each value must show that the
+ * function has returned.
  */
 static bool pending_context_is_dead(const struct pending *p, const void *frame)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Records of posted requests: see posted.h. Records are allocated with the queue, so that a post never allocates. The
- * memory of a record is touched only when the record is used, and a record that was used is used again first.
+ * memory of a record is not touched before its first use. A new request takes a record that was used before, if one is
+ * free.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -233,7 +234,7 @@ void posted_begin(struct posted *posted, struct post *post)
 
     post->passed = post->context;
     if (!verify_on()) {
-        atomic_store_explicit(&posted->chain.count, 0, memory_order_relaxed); /* the end of the chain may come now */
+        atomic_store_explicit(&posted->chain.count, 0, memory_order_relaxed); /* the chain may end without a record */
         return;
     }
     spin_lock(&posted->lock);

@@ -79,7 +79,7 @@ struct posted {
     bool retired; /* the queue is closed */
 };
 
-/* A post, as the consumer calls it. */
+/* A post: the consumer's call and its arguments, then what posted_begin and posted_end set. */
 struct post {
     const char *routine;
     void *context;
@@ -124,15 +124,15 @@ struct posted_copy {
 };
 
 /*
- * Copies the newest silent request before the one with this RequestContext of the provider, and frees its record.
- * Returns false if there is none, or if its buffers need no check.
+ * If the request just before the one with this RequestContext of the provider is silent, copies that silent request
+ * and frees its record. Returns false if there is no such silent request, or if its buffers need no check.
  */
 bool posted_copy_silent_before(struct posted *posted, void *context, struct posted_copy *copy);
 /* Copies the request with this RequestContext. Returns false if it has no record, or if its buffers need no check. */
 bool posted_copy_completed(struct posted *posted, void *context, struct posted_copy *copy);
 /*
- * Replaces a record by the consumer's context and frees it, with the silent requests before it. Returns false if
- * *context is not a record of this queue.
+ * Replaces *context, a record of this queue, by the consumer's context. Frees the record and the records of the silent
+ * requests just before it. Returns false if *context is not a record of this queue.
  */
 bool posted_complete(struct posted *posted, void **context);
 /*

@@ -76,7 +76,10 @@ void queue_add_pair(struct queue *cq, struct queue *qp, int use)
     proxy_unlock_all();
 }
 
-/* The completion queue has no more results of a queue pair that is closed. */
+/*
+ * Frees the records of the closed queue pairs in the list, and releases the completion queue's references to the queue
+ * pairs. The completion queue must have no more results of them.
+ */
 static void queue_unref_pairs(struct queue *first, int use)
 {
     for (struct queue *qp = first, *next; qp; qp = next) {

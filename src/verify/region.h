@@ -6,7 +6,7 @@
 #include "verify/proxy.h"
 #include "verify/tokens.h"
 
-enum { REGION_TOKENS = 6 }; /* each registration has a local and a remote token, which may be the same */
+enum { REGION_TOKENS = 6 }; /* of three registrations: each has a local and a remote token, which may be the same */
 
 struct region {
     struct proxy p;

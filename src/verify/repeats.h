@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the reports of each place: the same rule, routine and address of the consumer's call. Nothing is allocated.
- * The caller has locked the output in all functions.
+ * Counts the reports of each place. A place is a rule, a routine and the address of the consumer's call. Nothing is
+ * allocated. All functions require that the caller has locked the output.
  */
 #ifndef VERIFY_REPEATS_H
 #define VERIFY_REPEATS_H

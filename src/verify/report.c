@@ -24,7 +24,7 @@ enum { MAX_MESSAGE = 1024, MAX_JUNIT_PATH = 4096 };
 atomic_int verify_mode = VERIFY_OFF;
 
 static atomic_uint breach_count, advice_count;
-static atomic_bool line_open; /* the last other text on the output had no line end */
+static atomic_bool line_open; /* the host's last text on the output had no line end */
 static _Atomic(struct rule_table *) tables = &verify_rule_table;
 
 static pthread_mutex_t output_lock = PTHREAD_MUTEX_INITIALIZER;

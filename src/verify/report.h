@@ -166,7 +166,10 @@ void report_set_printer(report_printer *printer) PRIVATE_EXPORT(report_set_print
  */
 void report_set_output(FILE *out) PRIVATE_EXPORT(report_set_output);
 FILE *report_output(void) PRIVATE_EXPORT(report_output);
-/* A line is open after a text of the host, for example of a driver, without a line end. The next report ends it first. */
+/*
+ * Called when the host, for example a driver, has written text to the output. `open` is true if the text has no line
+ * end. The next report then ends the line first.
+ */
 void report_set_line_open(bool open) PRIVATE_EXPORT(report_set_line_open);
 bool report_is_line_open(void) PRIVATE_EXPORT(report_is_line_open);
 

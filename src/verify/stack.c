@@ -158,7 +158,7 @@ static bool stack_is_library(const Dl_info *info)
     return stack_starts_with(module, "libopenndk") || stack_starts_with(module, "libc.so");
 }
 
-/* Returns stack_first_frame of a stack that may begin with frames of the library. */
+/* The part of stack_first_frame for a stack that may begin with frames of the library. Sets *entry if it skips any. */
 static int stack_skip_library(const struct stack *s, const char **entry)
 {
     const char *exported = NULL;

@@ -51,7 +51,7 @@ void stack_capture(struct stack *s, const void *by) PRIVATE_EXPORT(stack_capture
 
 /*
  * Captures the calling thread's stack, beginning with the return address of the consumer's call that the thread is in,
- * and sets `entry` to that routine. If the thread is in no call, does what stack_capture does.
+ * and sets s->entry to the called routine. If the thread is in no call, does what stack_capture does.
  */
 void stack_capture_call(struct stack *s, const void *by);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tokens of a protection domain: see tokens.h. A token that the provider gives to a second region while the first
- * region's entry still exists has two entries. A request is accepted if one entry of its token accepts it.
+ * The tokens of a protection domain: see tokens.h. If the provider gives a token to a second region while the first
+ * region still has an entry for it, the token has two entries. A request is accepted if one entry of its token accepts
+ * it.
  */
 #include <stdlib.h>
 

@@ -33,7 +33,7 @@ enum token_state {
     TOKEN_VALID,  /* the region is registered, or its NdkFastRegister is posted */
     TOKEN_ENDING, /* a posted request ends it: later initiator requests of the same queue pair fail */
     TOKEN_ENDED,  /* the registration has ended */
-    TOKEN_UNSURE, /* valid or not: accepted */
+    TOKEN_UNSURE, /* may be valid or not: requests that use it are accepted */
 };
 
 struct token {
