@@ -113,7 +113,7 @@ struct trace_text16 {
     F(bytes, bytes)
 #define TRACE_FIELDS_mpa_sent(F, N) TRACE_FIELDS_mpa(F, N)
 #define TRACE_FIELDS_mpa_received(F, N) TRACE_FIELDS_mpa(F, N)
-/* FPDUs may follow: what the two sides have agreed on. */
+/* The negotiation is complete, and FPDUs may follow. The fields are what the two sides have agreed on. */
 #define TRACE_FIELDS_stream(F, N)                                                                                      \
     F(u8, revision) F(u8, crc) F(u16, ird) F(u16, ord) N(u8, ready, ready_forms) F(u32, max_segment)
 #define TRACE_FIELDS_terminate(F, N)                                                                                   \
@@ -121,7 +121,7 @@ struct trace_text16 {
 /* A time limit of a state. */
 #define TRACE_FIELDS_limit(F, N) N(u8, state, state) F(u32, ms)
 #define TRACE_FIELDS_limit_expired(F, N) N(u8, state, state) N(u16, why, reason)
-/* The peer has begun an FPDU or a message. */
+/* The peer has begun an FPDU or a message. The connection ends if the peer does not continue for `ms`. */
 #define TRACE_FIELDS_stall_limit(F, N) F(u32, ms)
 #define TRACE_FIELDS_stall_expired(F, N) N(u16, why, reason)
 /* A zero-length write, because the peer is silent. */

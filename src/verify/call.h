@@ -17,10 +17,10 @@
 struct proxy;
 
 struct call {
-    struct proxy *p;      /* the object that is called; NULL if it is NULL or closed */
+    struct proxy *p;      /* the called object's proxy; NULL if the consumer passed NULL or a closed object */
     const char *routine;  /* "NdkSend" */
     const void *by;       /* the return address in the consumer */
-    unsigned completions; /* of the object, when the call began: see call_set_completed */
+    unsigned completions; /* the value of p->completions when the call began: see call_set_completed */
     struct exclusive_visit visit;
     struct call *outer;
     struct stack_call outer_stack; /* of `outer`, or of a callback; call_end restores it */
@@ -50,15 +50,15 @@ struct call *call_current(void);
 void call_set_completed(struct proxy *p);
 
 /*
- * Enclose a callback into the consumer. `name` is the type of the callback, for example "NdkConnectEventCallback".
- * `adapter` is the adapter of the object that the callback concerns.
+ * A callback of the consumer, which runs between callback_begin and callback_end. `name` is the type of the callback,
+ * for example "NdkConnectEventCallback". `adapter` is the adapter of the object that the callback concerns.
  */
 struct callback {
     const char *name;
     const struct proxy *adapter;
-    uint64_t mark; /* of the host's callback_begin */
+    uint64_t mark; /* what the host's callback_begin returned; for the host's callback_end */
     const struct callback *outer;
-    struct stack_call stack; /* where the stacks of reports begin outside of this callback */
+    struct stack_call stack; /* of the outer call; callback_end restores it */
 };
 void callback_begin(struct callback *c, const struct proxy *adapter, const char *name);
 void callback_end(struct callback *c, const void *routine);

@@ -46,14 +46,14 @@ struct connector_call {
 void connector_call_begin(struct connector_call *call, struct proxy *p, const char *routine, enum phase_event event);
 /* Checks that nothing is outstanding when the consumer itself ends the connection. */
 void connector_call_check_rest(const struct connector_call *call);
-/* Checks private data that is sent. `limit` is the adapter's, or 0 if the provider has not reported it. */
+/* Checks private data that is sent. `limit` is the adapter's limit, or 0 if the provider has not reported it. */
 void connector_call_check_data(const struct connector_call *call, const void *data, ULONG length, ULONG limit);
 /*
  * Checks the queue pair of a connect or accept, and stores it if the call is legal. Returns the provider's queue pair,
  * or NULL if qp is NULL or closed.
  */
 NDK_QP *connector_call_use_qp(const struct connector_call *call, NDK_QP *qp);
-/* Stores the destination of a connect, for reports. `address` is the provider's. */
+/* Stores the destination of a connect, for reports. `address` has the provider's format. */
 void connector_call_set_destination(const struct connector_call *call, const void *address, size_t length);
 /* Begins the asynchronous part of a connect, complete, accept or disconnect. Sets call->async. */
 void connector_call_begin_async(struct connector_call *call, NDK_FN_REQUEST_COMPLETION done, void *context);

@@ -22,11 +22,13 @@
  *        '-----------> PEER_GONE -----'
  *                                disconnect
  *
- * Results that arrive in another order than the calls are accepted, because a provider may accept a call before it has
- * called the callback of the call before. The table follows them as far as ESTABLISHED, PEER_GONE, ENDED and ABANDONED.
+ * A provider may accept a call before the callback of the previous call has run. Results may therefore arrive in
+ * another order than the calls, and every order is legal. The table follows such results as far as ESTABLISHED,
+ * PEER_GONE, ENDED and ABANDONED.
  *
- * What Microsoft's pages leave open is legal here: another NdkConnect on an ABANDONED connector, and NdkDisconnect at any
- * time once the connection was established, because the peer can end it at the same moment.
+ * Two calls are legal here because Microsoft's pages leave them open. One is another NdkConnect on an ABANDONED
+ * connector. The other is NdkDisconnect at any time after the connection was established: the peer can end it at the
+ * same moment.
  */
 #include "verify/connector_phase.h"
 

@@ -50,8 +50,12 @@ enum phase_event {
 enum phase_verdict {
     PHASE_LEGAL, /* also the verdict on results */
     PHASE_WRONG,
-    PHASE_WRONG_IF_REFUSED, /* legal if the pending call has succeeded in the provider, before its callback */
-    PHASE_WRONG_REUSE,      /* a new connection, but the connector has had one */
+    /*
+     * The callback of an earlier call has not run. The new call is wrong if the provider refuses it. It is legal if
+     * the provider accepts it, because the earlier call has then succeeded in the provider.
+     */
+    PHASE_WRONG_IF_REFUSED,
+    PHASE_WRONG_REUSE, /* the call begins a new connection, but the connector has had one */
 };
 
 struct phase_cell {

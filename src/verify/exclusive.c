@@ -56,7 +56,7 @@ void exclusive_begin(struct exclusive *e, bool can_release)
     c->visit = visit;
 }
 
-/* Reports the two calls. The calling thread has made the one that is not `other`. */
+/* Reports c, which the calling thread has made, and the call `other` of another thread. */
 static void exclusive_report(struct exclusive *e, const struct call *c, const struct exclusive_side *other)
 {
     if (verify_on()) {
@@ -111,7 +111,7 @@ void exclusive_release(struct exclusive *e)
 {
     uint64_t old = atomic_load(&e->word);
 
-    /* While a breach is about to be reported, the call stays inside: it may be the earlier one. */
+    /* While a breach is about to be reported, the call stays inside: it may be the earlier call of the breach. */
     while (old & EXCLUSIVE_RELEASABLE && !(old & EXCLUSIVE_MET))
         if (atomic_compare_exchange_weak(&e->word, &old, (old & ~EXCLUSIVE_RELEASABLE) - 1))
             break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that a consumer must make one at a time, for example the posts to one queue. Only atomics are used: two threads
- * that call at once also reach the provider at once. The report has the stacks of both calls. Each of the two captures
- * its stack when it ends, and the call that ends last reports.
+ * Calls that a consumer must make one at a time, for example the posts to one queue. No lock is used, because two
+ * calls that are made at once must also reach the provider at once. The report has the stacks of both calls. Each call
+ * captures its stack when it ends, and the call that ends last reports.
  *
  * `word` changes atomically and has:
  *
@@ -46,16 +46,16 @@ struct exclusive_visit {
 
 void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what);
 /*
- * Enters with the thread's innermost call, which leaves when it ends. A call that runs inside another one of the same
- * thread, because the provider has called back, does not enter again. `can_release` is true for a call that
- * exclusive_release ends.
+ * Enters *e with the calling thread's innermost call. That call leaves *e when it ends. If an outer call of the thread
+ * is inside *e, the innermost call does not enter, because it was made in a callback of the provider. `can_release` is
+ * true for a call that exclusive_release makes leave before it ends.
  */
 void exclusive_begin(struct exclusive *e, bool can_release);
 /* Called when the call ends. */
 void exclusive_end(struct call *c);
 /*
- * A notification is about to run, because of which the consumer may call again: from now on, the call that has asked for
- * the notification counts as returned.
+ * Called before a notification, in which the consumer may call again. From now on, the call that has requested the
+ * notification counts as returned.
  */
 void exclusive_release(struct exclusive *e);
 

@@ -47,10 +47,10 @@ void limits_check_qp(const struct proxy *p, const char *routine, const struct qu
 
 /* ---- posts ---- */
 
-/* Every initiator request has these flags. */
+/* Every initiator request may have these flags. */
 #define REQUEST_FLAGS (NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_READ_FENCE | NDK_OP_FLAG_DEFER)
 
-/* The other flags of a routine. NDK_OP_FLAG_INLINE of NdkWrite is in the page of NdkCreateQp. */
+/* The other flags that a routine may have. NdkCreateQp's page documents NDK_OP_FLAG_INLINE for NdkWrite. */
 static const struct {
     const char *routine;
     ULONG flags;

@@ -16,8 +16,8 @@ enum { POLL_MS = 10, MAX_LIST = 512 };
 
 struct left {
     const struct proxy *adapter;
-    unsigned objects;         /* that are left */
-    unsigned open;            /* objects that are not closed, with those that are left */
+    unsigned objects;         /* how many objects are left */
+    unsigned open;            /* how many objects are not closed, including those that are left */
     struct verify_open first; /* the first object that is left */
     char list[MAX_LIST];      /* "NDK_CQ 0x1234, NDK_PD 0x5678" */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The wait of an adapter's close for the adapter's objects and mappings. */
+/* An adapter's close waits until the adapter's objects and mappings are closed. */
 #ifndef VERIFY_OBJECTS_LEFT_H
 #define VERIFY_OBJECTS_LEFT_H
 

@@ -71,8 +71,9 @@ void pending_complete(struct pending *p, const void *frame);
  */
 void pending_check_stack(const char *routine, const void *frame);
 /*
- * Copies calls that began at `before` or earlier, at most `room` of them, and each call only once. *oldest receives the
- * beginning of the oldest other call that was not copied; UINT64_MAX: none. Returns how many calls were copied.
+ * Copies at most `room` calls that began at `before` or earlier. A call that was copied once is not copied again.
+ * Returns how many calls were copied. *oldest receives the time at which the oldest call that was never copied began.
+ * If every call was copied, *oldest receives UINT64_MAX.
  */
 unsigned pending_copy_stalled(uint64_t before, struct pending *out, unsigned room, uint64_t *oldest);
 /* Finds a pending call whose context or MDL is in [start, start + size). See verify_find_use. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules about the state of a queue when a request is posted. A slot of a queue is free again when the consumer has the
- * result of its request, because hardware frees it no earlier; the slot of a silent request, with the next result. A
- * provider that frees slots earlier accepts more. Shared receive queues are excepted, because their notification asks for
- * more receives before the results of the used ones are polled.
+ * Rules about the state of a queue when a request is posted. A request uses a slot of the queue until the consumer has
+ * polled the request's result, because hardware frees the slot no earlier. A silent request uses its slot until the
+ * consumer has polled the next result. A provider that frees slots earlier accepts more requests. Shared receive
+ * queues are not checked: their notification asks for more receives before the results of the used ones are polled.
  */
 #ifndef VERIFY_POST_CHECK_H
 #define VERIFY_POST_CHECK_H

@@ -16,7 +16,7 @@ enum {
     MAX_RECORDS = 65536,  /* of one queue */
     MAX_BYTES = 16 << 20, /* of the records of one queue */
     SPARE_RECORDS = 16,   /* for a consumer that posts more than its queue can hold */
-    MIN_ROOM = 4,         /* SGEs; the pages of an NdkFastRegister use them, too */
+    MIN_ROOM = 4,         /* the fewest SGEs that a record can store, also for the pages of NdkFastRegister */
 };
 
 struct posted_chunk {

@@ -65,7 +65,7 @@ struct posted {
     UINT32 privileged;          /* the privileged token */
     ULONG room;                 /* how many SGEs of a request are recorded */
     atomic_int *users;          /* counts the requests of all queues that share a completion queue; may be NULL */
-    atomic_uint counted_silent; /* how many silent requests are counted there; changes under the lock */
+    atomic_uint counted_silent; /* how many silent requests of this queue *users counts; changes under the lock */
     struct spin lock;
     struct posted_chunk *chunks;    /* the newest first */
     struct posted_list outstanding; /* in the order of their posts */
@@ -136,8 +136,8 @@ bool posted_copy_completed(struct posted *posted, void *context, struct posted_c
  */
 bool posted_complete(struct posted *posted, void **context);
 /*
- * Called after a flush or disconnect: the silent requests are done, although the failed ones still have results. Later
- * requests are not counted.
+ * Called when a flush or disconnect has ended every request. Marks the silent requests as done, because only those
+ * that failed can still have a result. Requests that are posted later are not counted in *posted->users.
  */
 void posted_set_ended(struct posted *posted);
 /* Returns the place of the request whose result has this RequestContext of the provider; 0 if it has no record. */

@@ -66,10 +66,10 @@ void queue_add_pair(struct queue *cq, struct queue *qp, int use)
 {
     if (!cq)
         return;
-    proxy_ref(&cq->p); /* until the queue pair is freed; the completion queue's close drops its queue pairs */
+    proxy_ref(&cq->p); /* for qp->cq, until the queue pair is freed */
     qp->cq[use] = cq;
     qp->posted[use].users = &cq->users;
-    proxy_ref(&qp->p);
+    proxy_ref(&qp->p); /* for cq->pairs, until a poll or the completion queue's close removes the queue pair */
     proxy_lock_all();
     qp->next[use] = cq->pairs[use];
     cq->pairs[use] = qp;

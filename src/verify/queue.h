@@ -9,7 +9,7 @@
 #include "verify/posted.h"
 #include "verify/proxy.h"
 
-/* The queues of a queue pair, and what it uses a completion queue for. A shared receive queue is QUEUE_RECEIVE. */
+/* Index the queues of a queue pair, and their completion queues. A shared receive queue has only QUEUE_RECEIVE. */
 enum { QUEUE_RECEIVE, QUEUE_INITIATE, QUEUE_USES };
 enum {
     QUEUE_UNLINKED,   /* neither connected nor accepted */
@@ -52,8 +52,8 @@ struct queue {
 };
 
 /*
- * Returns a proxy for a queue that is about to be created from `parent`, or NULL if out of memory. sizes[QUEUE_USES] is
- * NULL for a completion queue.
+ * Returns a proxy for a queue that is about to be created from `parent`, or NULL if out of memory. `sizes` has
+ * QUEUE_USES elements. It is NULL for a completion queue.
  */
 struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, const struct queue_size *sizes,
                            struct proxy *parent);

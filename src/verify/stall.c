@@ -84,7 +84,10 @@ static void doctor_sleep(struct doctor *d)
     (void)gate_wait(&d->wake, UINT64_MAX);
     if (!examines)
         return;
-    /* A request that begins now is not due before this sleep ends: requests one by one wake the doctor only seldom. */
+    /*
+     * A request that begins now cannot become due before this sleep ends, so it need not wake the doctor. A consumer
+     * with one request at a time thus seldom wakes the doctor.
+     */
     atomic_store(&d->wake.open, 0);
     if (!atomic_load(&d->ends))
         (void)gate_wait(&d->wake, owner_clock(NULL) + (uint64_t)stall_limit_ms() * STALL_NS_PER_MS);

@@ -28,8 +28,8 @@ extern atomic_bool stall_sleeps;
 void stall_wake(void);
 
 /*
- * Must be called after something that can stall has been inserted where stall_examine finds it. Both must hold the same
- * lock: the inserting thread then sees stall_sleeps, or stall_examine finds what was inserted.
+ * Must be called after an object that can stall was inserted where stall_examine searches. The insertion and the
+ * search must hold the same lock. Without that lock, the doctor could miss the object and sleep without a deadline.
  */
 static inline void stall_begin(void)
 {
@@ -43,7 +43,10 @@ static inline void stall_begin(void)
  */
 uint64_t stall_examine(uint64_t now);
 
-/* Returns true for a time from before the latest fork, if the process is its child: what began then is the parent's. */
+/*
+ * In a child of fork, returns true if `since` is before the fork: what began then belongs to the parent. Otherwise
+ * returns false.
+ */
 bool stall_is_inherited(uint64_t since);
 
 #endif

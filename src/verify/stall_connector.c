@@ -43,7 +43,10 @@ static int connector_owes(const struct connector *c)
     return -1;
 }
 
-/* Copies connectors that owe a call since `before` or earlier: see pending_copy_stalled. */
+/*
+ * Copies the connectors whose consumer has owed a call since the time `before`, or since an earlier time. *oldest is
+ * set as by pending_copy_stalled.
+ */
 static unsigned connectors_copy_owing(uint64_t before, struct owing *out, uint64_t *oldest)
 {
     unsigned n = 0;

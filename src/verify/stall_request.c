@@ -15,10 +15,10 @@ enum { QUEUES_AT_ONCE = 16 };
 /* The requests of a queue pair that are due. */
 struct late {
     struct queue *qp, *cq; /* each with a reference; cq may be NULL */
-    const char *routine;   /* of the oldest request, or of the latest request of the open chain */
+    const char *routine;   /* of the oldest late request; if has_open_chain, of the chain's latest request */
     const void *by, *context;
     uint64_t posted_ms;
-    unsigned count; /* of the requests, or of the chain's requests */
+    unsigned count; /* the number of late requests; if has_open_chain, of the chain's requests */
     bool has_open_chain;
 };
 
