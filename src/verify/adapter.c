@@ -15,7 +15,7 @@
 
 struct adapter {
     struct proxy p;
-    NDK_ADAPTER_INFO info; /* all zero except Version if the provider does not return it */
+    NDK_ADAPTER_INFO info; /* if has_info is false, Version is valid, and the rest is zero */
     struct logical_pages pages;
     unsigned generation; /* fork_generation of the process that wrapped the adapter */
     atomic_bool gave_up; /* the close has given up */

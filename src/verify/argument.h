@@ -11,9 +11,9 @@
 /* The versions of NDKPI in which entries and flags were added. */
 enum { ARGUMENT_NDKPI_1_2 = 1 << 16 | 2, ARGUMENT_NDKPI_2_1 = 2 << 16 | 1 };
 
-/* Reports a call on p, or a create call of p's, without a completion routine. */
+/* Reports a call on p without a completion routine. In a create call, p is the parent of the new object. */
 void argument_check_completion(const struct proxy *p, const char *routine, bool is_given);
-/* Reports a create call of p's without a routine for the events of the new object. */
+/* Reports a create call on p without a routine for the events of the new object, whose type is `type`. */
 void argument_check_notification(const struct proxy *p, const char *routine, NDK_OBJECT_TYPE type, bool is_given);
 /*
  * Called when the close entry for objects of type `entry` was called with p. Reports p if it has another type. Returns

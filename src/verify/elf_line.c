@@ -280,7 +280,10 @@ static void unit_read_entries(struct line_reader *r, const struct line_unit *u, 
     }
 }
 
-/* Stores the name of a file, which versions 2 to 4 count from 1. Returns false if the table lacks it. */
+/*
+ * Stores the name of file number `file`. DWARF 5 numbers the files from 0, versions 2 to 4 number them from 1. Returns
+ * false if the table has no such file.
+ */
 static bool unit_find_file(struct line_reader *r, const struct line_unit *u, uint64_t file, char *name)
 {
     name[0] = '\0';
@@ -308,7 +311,7 @@ static void state_init(struct line_state *s)
     *s = (struct line_state){ .now = { .file = 1, .line = 1 } };
 }
 
-/* Adds a row. Returns true if the row before it is the address's. */
+/* Called when the row s->now is complete. Returns true if the row before it, s->last, covers `address`. */
 static bool state_add_row(struct line_state *s, uint64_t address)
 {
     bool found = s->has_last && !s->is_dead && s->last.address <= address && address < s->now.address;

@@ -64,7 +64,10 @@ static void plain_address_to_consumer(void *sockaddr, size_t length)
     (void)length;
 }
 
-/* The memory manager locks the pages of a page read. The memory of devices is never paged. */
+/*
+ * MDL_IS_PAGE_READ counts as locked, because the memory manager locks the pages of a page read. MDL_IS_IO_SPACE counts
+ * as locked, because the memory of devices is never paged.
+ */
 static uint32_t plain_mdl_state(const MDL *mdl)
 {
     const unsigned locked = MDL_PAGES_LOCKED | MDL_SOURCE_IS_NONPAGED_POOL | MDL_IS_PARTIAL | MDL_IS_PAGE_READ |

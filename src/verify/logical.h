@@ -30,7 +30,10 @@ void logical_init(struct logical_pages *l);
 void logical_fini(struct logical_pages *l);
 /* Adds a mapping that NdkBuildLAM has built. */
 void logical_add(struct logical_pages *l, const NDK_LOGICAL_ADDRESS_MAPPING *lam);
-/* Called when a mapping's end was not seen, or its beginning: every address is accepted from now on. */
+/*
+ * Called when a mapping cannot be recorded: memory is short, or the completion of NdkBuildLAM cannot be seen. From now
+ * on every address is accepted.
+ */
 void logical_set_incomplete(struct logical_pages *l);
 /* Removes a mapping before NdkReleaseLAM. Does nothing if the mapping is not known. */
 void logical_remove(struct logical_pages *l, const NDK_LOGICAL_ADDRESS_MAPPING *lam);

@@ -87,14 +87,14 @@ void mapping_add(struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam)
     proxy_unlock_all();
 }
 
-/* Stores the release. Requires the proxies' lock. */
+/* Records the NdkReleaseLAM of a mapping. Requires the proxies' lock. */
 static void mapping_store_release(const struct mapping *m, const NDK_LOGICAL_ADDRESS_MAPPING *lam,
                                   const struct stack *by)
 {
     released[released_count++ % MAX_RELEASED] = (struct released){ m->adapter, lam, *by };
 }
 
-/* Copies the latest release of the structure. Returns false if there is none. */
+/* Copies the record of the latest NdkReleaseLAM of this structure. Returns false if there is none. */
 static bool mapping_copy_release(const struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam,
                                  struct released *copy)
 {

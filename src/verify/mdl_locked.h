@@ -10,14 +10,14 @@ static inline unsigned mdl_flags(const MDL *mdl)
     return (unsigned short)mdl->MdlFlags;
 }
 
-/* Returns the first MDL of those that describe `length` bytes whose memory may be paged, or NULL. */
+/* Examines the MDLs of the first `length` bytes. Returns the first MDL whose memory may be paged, or NULL. */
 const MDL *mdl_find_unlocked(const MDL *mdl, SIZE_T length);
 /* Reports an MDL that mdl_find_unlocked has found for a call on p. `flags` are its flags; *mdl is not read. */
 void mdl_report_unlocked(const struct proxy *p, const char *routine, const MDL *mdl, unsigned flags);
 /* Reports a chain whose MDLs a pending call of this thread uses. */
 void mdl_check_pending(const struct proxy *p, const char *routine, const MDL *mdl);
 void mdl_check_locked(const struct proxy *p, const char *routine, const MDL *mdl, SIZE_T length);
-/* Returns true if MmProbeAndLockPages has locked each MDL of those that describe `length` bytes for reading only. */
+/* Examines the MDLs of the first `length` bytes. Returns true if each MDL was locked with IoReadAccess. */
 bool mdl_is_read_only(const MDL *mdl, SIZE_T length);
 
 #endif

@@ -44,8 +44,9 @@ static bool memory_is_mapped(const void *address)
 }
 
 /*
- * `address` is poisoned. It is dead memory if it was freed, and not if it lies between two allocations. Not instrumented,
- * because the sanitizer's marks of memory have no marks themselves.
+ * Returns true if a poisoned address is memory of the heap that was freed, or of a stack frame or scope that has
+ * ended. Returns false for a gap between two allocations. The function is not instrumented, because it reads the
+ * sanitizer's marks of memory, which have no marks themselves.
  */
 __attribute__((no_sanitize_address)) static bool asan_is_dead(void *address)
 {
@@ -98,7 +99,10 @@ bool memory_is_freed(const void *start, size_t size)
 
 /* ---- Frees ------------------------------------------------------------------------------------------------------- */
 
-/* On this thread: locks held that verify_find_use needs, and checks of a free in progress. */
+/*
+ * While this is not 0, a free on this thread is not checked. Counts the held locks that verify_find_use needs, and the
+ * checks in progress.
+ */
 static _Thread_local unsigned unchecked;
 
 void memory_begin_lock(void)

@@ -64,7 +64,7 @@ static void mr_set_unsure(struct proxy *mr)
 /* A registration in progress. */
 struct mr_registration {
     struct registration memory;
-    bool watches; /* the region's MDLs are those of this registration */
+    bool watches; /* the region has the MDLs of this registration, which are watched: see mr_set_mdls */
 };
 
 static void mr_on_registered(struct proxy *mr, NTSTATUS status, void *subject)
@@ -280,8 +280,9 @@ static void mr_check_token(const struct proxy *p, const char *routine)
 }
 
 /*
- * Records a token that the consumer has read, if it is not known. An NdkFastRegister that another thread is posting may
- * have made it, so it is accepted. The token of a region that was never registered names nothing.
+ * Records a token that the consumer has read, unless the token is known. If the region was registered, or if an
+ * NdkFastRegister is being posted, the token is TOKEN_UNSURE, because another thread's NdkFastRegister may have made
+ * it. If the region is only initialized, the token is TOKEN_EARLY. Any other token is not recorded.
  */
 static void mr_record_token(struct proxy *p, UINT32 value)
 {

@@ -119,7 +119,7 @@ void proxy_check_still_open(const struct call *c);
 /* NdkQueryExtension of every type. */
 NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION version, NDK_EXTENSION_INTERFACE *out);
 
-/* Calls a routine of the consumer between callback_begin and callback_end, which have `adapter` and `name`. */
+/* Calls a routine of the consumer between callback_begin, which receives `adapter` and `name`, and callback_end. */
 #define PROXY_CALLBACK(adapter, name, routine, ...)                                                                    \
     do {                                                                                                               \
         struct callback callback_;                                                                                     \

@@ -289,7 +289,10 @@ void region_end_invalidate(struct proxy *mr_or_mw, const struct proxy *qp, uint6
 
 /* ---- NdkBind ---- */
 
-/* Sets the memory of the region's newest registration. Returns false if it is not known. Requires the lock. */
+/*
+ * Sets *memory to the memory and rights of the region's newest registration. Returns false if they are not known.
+ * Requires the lock.
+ */
 static bool region_get_memory(const struct region *r, struct registration *memory)
 {
     for (int i = 0; i < REGION_TOKENS; i++)

@@ -61,8 +61,9 @@ void region_on_closing(struct proxy *p);
 /* ---- NdkFastRegister, NdkInvalidate and NdkBind ---- */
 
 /*
- * Each _begin checks the request and must be called before the post; each _end must be called after it, with the post's
- * status and its place in the initiator queue of qp. A region or window is the proxy of the consumer's argument. It is NULL if the argument is NULL or closed.
+ * Each _begin checks the request, and must be called before the post. Each _end must be called after the post, with
+ * the post's status and the request's place in the initiator queue of qp. The parameters for regions and windows are
+ * the proxies of the consumer's arguments. Such a parameter is NULL if the argument is NULL or closed.
  */
 struct fast_registration {
     struct region *region;

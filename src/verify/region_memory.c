@@ -15,7 +15,7 @@ static const char *mdl_memory_of(const MDL *mdl)
     return is_mapped ? mdl->MappedSystemVa : (const char *)mdl->StartVa + mdl->ByteOffset;
 }
 
-/* The provider accepts only a chain that is contiguous. The memory of another chain is watched up to the first gap. */
+/* The provider accepts only a contiguous chain. If a chain has gaps, its memory is watched up to the first gap. */
 void region_memory_set(struct region_memory *m, const MDL *mdl, SIZE_T length, const struct stack *by)
 {
     const char *start = mdl ? mdl_memory_of(mdl) : NULL;

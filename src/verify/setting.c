@@ -42,7 +42,10 @@ static void setting_apply(const struct verify_setting *setting)
     verify_set_mode((enum verify_mode)setting->mode);
 }
 
-/* A file that is not named is none: the text of ONDK_VERIFY, or of ondk_verify_configure_text, decides about all. */
+/*
+ * Applies the report format and the files of a text: of ONDK_VERIFY, or of ondk_verify_configure_text. If the text
+ * does not name a file, the file of an earlier text is no longer written.
+ */
 static void setting_apply_files(const struct verify_setting *setting)
 {
     const struct verify_file *output = &setting->output, *junit = &setting->junit;
@@ -84,7 +87,7 @@ void ondk_verify_config_init_sized(ondk_verify_config_t *config, size_t size)
     sized_write(config, size, &now, sizeof(now));
 }
 
-/* Returns true for a size that some version of the struct may have, which has at least the mode. */
+/* Returns true if some version of the struct may have this size. Each version contains `mode`. */
 static bool setting_size_is_valid(const ondk_verify_config_t *config)
 {
     return config->size > offsetof(ondk_verify_config_t, mode) && config->size <= MAX_CONFIG_SIZE &&

@@ -33,9 +33,9 @@ bool source_has_changed(const struct source *source, const NDK_SGE *sgl, ULONG s
  */
 bool source_is_consumers(const struct source *source, const NDK_SGE *sgl, ULONG sges);
 
-/* ---- Who else writes to memory ---- */
+/* ---- Others that write to the data ---- */
 
-/* Called if memory may be written by NDK that no region shows, for example by logical address. Ends all reports. */
+/* Called if NDK may write to memory that no known region contains. From now on, changed data is not reported. */
 void source_set_unknown_writers(void);
 /* Called for the SGE of a receive or read that has the region's token. */
 void source_add_sink(struct region *region, const NDK_SGE *sge);

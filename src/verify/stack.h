@@ -50,8 +50,8 @@ struct stack_call stack_entered(void);
 void stack_capture(struct stack *s, const void *by) PRIVATE_EXPORT(stack_capture);
 
 /*
- * Captures the calling thread's stack, beginning with the return address of the consumer's call that the thread is in,
- * and sets s->entry to the called routine. If the thread is in no call, does what stack_capture does.
+ * Captures the calling thread's stack. If the thread is in a call of the consumer, the stack begins with that call's
+ * return address, and s->entry is the routine that was called. Otherwise does what stack_capture does.
  */
 void stack_capture_call(struct stack *s, const void *by);
 

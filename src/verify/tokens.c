@@ -451,7 +451,10 @@ static void tokens_check_remote(const struct proxy *qp, const char *routine, con
     spin_lock(&t->lock);
     privileged = t->has_privileged && t->privileged == token;
     spin_unlock(&t->lock);
-    /* The token of a request without data is not used. A peer's region may have the value by chance. */
+    /*
+     * A request without data does not use the token. A region or window of this process may have the same token by
+     * chance, and the consumer may mean that one.
+     */
     if (!privileged || sges_length(sgl, sges) == 0 || tokens_any_contains(token))
         return;
     proxy_set_report_object(qp);

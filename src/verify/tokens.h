@@ -77,12 +77,15 @@ void tokens_set(struct region *region, UINT32 value, enum token_state state, con
 /* Returns the region's entry of the token, or NULL. */
 struct token *tokens_find(struct region *region, UINT32 value);
 /*
- * Ends the region's tokens of registrations up to `number`: they become TOKEN_ENDED, or, if qp is not NULL,
- * TOKEN_ENDING until the result of the request is polled. `place` is the request's place in the initiator queue of qp.
- * `end` is for example "NdkDeregisterMr has ended".
+ * Ends the region's tokens of registrations up to `number`. If qp is NULL, the tokens become TOKEN_ENDED. Otherwise a
+ * request of qp ends them, and they are TOKEN_ENDING until the result of this request is polled. `place` is the place
+ * of this request in the initiator queue of qp. `end` is for example "NdkDeregisterMr has ended".
  */
 void tokens_end(struct region *region, uint64_t number, const struct proxy *qp, uint64_t place, const char *end);
-/* Makes the region's tokens unsure, also those that have ended. */
+/*
+ * Sets all tokens of the region to TOKEN_UNSURE, also those that have ended. Their use is no longer reported, because
+ * they may be valid.
+ */
 void tokens_doubt(struct region *region);
 /* Removes all entries of the region from the table, and undoes tokens_reserve. */
 void tokens_remove(struct region *region);

@@ -73,7 +73,7 @@ bool verify_is_wrapped(const NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_is_wrap
  */
 NDK_ADAPTER *verify_close(NDK_ADAPTER *adapter, const char *routine) PRIVATE_EXPORT(verify_close);
 
-/* Returns true once after a verify_close of the wrapped adapter that gave up. */
+/* Returns true in the first call after a verify_close that gave up on the wrapped adapter, otherwise false. */
 bool verify_close_gave_up(NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_close_gave_up);
 
 /*
