@@ -51,8 +51,8 @@ enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_he
 }
 
 /*
- * Invalidates the sink's token if the read has RDMA_FLAG_READ_INVALIDATE. The caller has placed the response, and must
- * protect no memory.
+ * Invalidates the sink's token if the read has RDMA_FLAG_READ_INVALIDATE. The caller has placed the response, and has
+ * released its protections of memory, because the invalidation waits until nobody protects the sink.
  */
 static enum wire_error reads_invalidate_sink(const struct iw_qp *qp, const struct entry *e)
 {

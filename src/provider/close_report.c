@@ -318,11 +318,11 @@ static void reporter_round(struct adapter *a)
         ;
     if (count)
         log_line(ONDK_LOG_WARN, "%u more close%s waited as long", count, count == 1 ? " has" : "s have");
-    if (reported) /* nothing is reported if the close that was due has ended before this round */
+    if (reported) /* false if the overdue close has ended before this round */
         a->reporter.earliest_ns = now + ROUND_NS;
 }
 
-/* Waits until a close is due. Returns false if `order` is no longer ORDER_RUN. */
+/* Waits until a close has been pending long enough to be reported. Returns false if `order` is no longer ORDER_RUN. */
 static bool reporter_wait(struct adapter *a)
 {
     struct close_reporter *reporter = &a->reporter;

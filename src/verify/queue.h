@@ -40,7 +40,7 @@ struct queue {
     atomic_bool disconnected;
     atomic_bool failed;     /* the result of a request that failed was polled */
     uint64_t stalled_place; /* initiator requests up to this place are reported; under the lock of posted requests */
-    uint64_t stalled_chain; /* place of the last request of the chain that is reported; under the same lock */
+    uint64_t stalled_chain; /* the last request of a chain that was reported, by its place; under the same lock */
     uint64_t closed_as;     /* number in the order of closes, from 1; 0: not closed; under the proxies' lock */
     /* Only a completion queue uses these. */
     struct queue *pairs[QUEUE_USES]; /* under the proxies' lock */

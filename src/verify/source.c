@@ -20,7 +20,7 @@ enum {
 };
 
 static atomic_bool has_unknown_writers;
-static atomic_uint writers_ended; /* regions to which others could write, and whose registration has ended */
+static atomic_uint writers_ended; /* how many registrations of writable regions have ended */
 
 void source_set_unknown_writers(void)
 {

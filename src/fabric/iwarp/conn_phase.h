@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The parts of a connection's life, which conn.c drives. Invariant: these functions do not call conn.c. They return
- * what happened, and conn.c takes the step. The caller is always the owner.
+ * what happened, and conn.c then changes the connection's state. The caller always has the shard's token.
  */
 #ifndef FABRIC_IWARP_CONN_PHASE_H
 #define FABRIC_IWARP_CONN_PHASE_H

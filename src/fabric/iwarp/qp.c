@@ -87,7 +87,10 @@ static bool qp_claim_overflow(void *owner)
     return true;
 }
 
-/* Only enqueues the task. If the shard's work ran here, it could wait for memory that this thread has in use. */
+/*
+ * Only enqueues the task. A task that ran here could wait until nobody protects some memory, and this thread may protect
+ * that memory itself.
+ */
 static void qp_on_overflow(void *owner)
 {
     struct fabric_qp *qp = owner;
