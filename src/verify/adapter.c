@@ -7,6 +7,7 @@
 #include "verify/mapping.h"
 #include "verify/mdl_locked.h"
 #include "verify/memory.h"
+#include "verify/net_namespace.h"
 #include "verify/objects_left.h"
 #include "verify/proxy.h"
 #include "verify/queue.h"
@@ -194,6 +195,7 @@ NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine)
     if (!((struct adapter *)p)->has_info)
         *info = (NDK_ADAPTER_INFO){ .Version = provider->Header.Version };
     memory_watch_frees();
+    net_namespace_note();
     logical_init(proxy_logical_pages(p));
     p->on_free = adapter_free;
     p->created_by.entry = routine;

@@ -5,6 +5,9 @@
 #ifndef VERIFY_ADDRESS_H
 #define VERIFY_ADDRESS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include <ndk/ndkpi.h>
 
 #include "verify/host.h"
@@ -31,6 +34,18 @@ static inline NTSTATUS address_to_consumer(NTSTATUS status, PSOCKADDR address, c
         verify_host()->address_to_consumer(address, *length);
     return status;
 }
+
+/* An address that can be compared. */
+struct address_key {
+    uint16_t family; /* 0: no address */
+    uint16_t port;
+    uint32_t scope;
+    uint8_t host[16];
+};
+/* Sets *key to the provider's address; to no address if that is neither IPv4 nor IPv6, or lacks its host or port. */
+void address_key_set(struct address_key *key, const void *address, size_t length);
+/* Returns whether a and b are the same address, and not both none. */
+bool address_key_equal(const struct address_key *a, const struct address_key *b);
 
 /*
  * Writes the provider's address as text, for example "10.0.0.1:4420" or "[::1]:4420". If the address is neither IPv4

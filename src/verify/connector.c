@@ -4,6 +4,7 @@
 #include "verify/argument.h"
 #include "verify/buffer.h"
 #include "verify/connector_call.h"
+#include "verify/connector_peer.h"
 
 static NTSTATUS verify_connector_connect(NDK_CONNECTOR *pub, NDK_QP *qp, CONST PSOCKADDR source, ULONG source_length,
                                          CONST PSOCKADDR destination, ULONG destination_length, ULONG inbound,
@@ -60,6 +61,23 @@ static NTSTATUS verify_connector_connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, 
                                          async_call_context(call.async, context)));
 }
 
+bool connector_ask_addresses(struct proxy *p)
+{
+    NDK_CONNECTOR *real = p->real;
+    struct mapped_address address;
+    PSOCKADDR at = (PSOCKADDR)(void *)address.bytes;
+    ULONG length = sizeof address.bytes;
+    bool has_peer = verify_on() && NT_SUCCESS(real->Dispatch->NdkGetPeerAddress(real, at, &length));
+
+    if (has_peer)
+        connector_set_peer(p, at, length);
+    length = sizeof address.bytes;
+    if (!verify_on() || !NT_SUCCESS(real->Dispatch->NdkGetLocalAddress(real, at, &length)))
+        return false;
+    connector_set_local(p, at, length);
+    return has_peer;
+}
+
 static NTSTATUS connector_complete_connect(struct proxy *p, const char *routine, struct disconnect_event event,
                                            NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
@@ -73,6 +91,8 @@ static NTSTATUS connector_complete_connect(struct proxy *p, const char *routine,
     if (!connector_add_event(p, event, &added))
         return STATUS_INSUFFICIENT_RESOURCES;
     connector_call_begin(&call, p, routine, PHASE_COMPLETE);
+    if (call.moved && connector_ask_addresses(p))
+        connector_pair((struct connector *)p);
     connector_call_begin_async(&call, done, context);
     NDK_FN_REQUEST_COMPLETION real_done = async_call_routine(call.async, done);
     void *real_context = async_call_context(call.async, context);

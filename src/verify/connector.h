@@ -11,6 +11,11 @@ struct proxy *connector_proxy_create(struct proxy *parent);
 void connector_set_peer(struct proxy *p, const void *address, size_t length);
 /* Stores this end's address, which the provider has returned. */
 void connector_set_local(struct proxy *p, const void *address, size_t length);
+/*
+ * Asks the provider for both addresses and stores them. Returns true if it has returned both. Must be called only while
+ * the consumer cannot close the connector.
+ */
+bool connector_ask_addresses(struct proxy *p);
 
 enum { CONNECTOR_PEER_TEXT = 64 };
 

@@ -10,12 +10,16 @@
 #include <time.h>
 
 #include "openndk/adapter.h"
-#include "verify/address.h"
 #include "verify/buffer.h"
 #include "verify/connector_call.h"
+#include "verify/connector_peer.h"
 #include "verify/disconnect_check.h"
+#include "verify/messages.h"
+#include "verify/net_namespace.h"
 #include "verify/queue.h"
 #include "verify/stall.h"
+
+static _Atomic uint64_t connections_begun; /* calls of NdkConnect, and connect events */
 
 /* ---- phases ---- */
 
@@ -53,24 +57,30 @@ void connector_get_state(const struct proxy *p, struct connector_state *state)
     proxy_unlock_all();
 }
 
-static void connector_set_address(char stored[CONNECTOR_PEER_TEXT], const void *address, size_t length)
+static void connector_set_address(char stored[CONNECTOR_PEER_TEXT], struct address_key *key, const void *address,
+                                  size_t length)
 {
     char text[CONNECTOR_PEER_TEXT];
 
     address_print(text, sizeof text, address, length);
     proxy_lock_all();
     memcpy(stored, text, sizeof text);
+    address_key_set(key, address, length);
     proxy_unlock_all();
 }
 
 void connector_set_peer(struct proxy *p, const void *address, size_t length)
 {
-    connector_set_address(((struct connector *)p)->state.peer, address, length);
+    struct connector *c = (struct connector *)p;
+
+    connector_set_address(c->state.peer, &c->peer, address, length);
 }
 
 void connector_set_local(struct proxy *p, const void *address, size_t length)
 {
-    connector_set_address(((struct connector *)p)->state.local, address, length);
+    struct connector *c = (struct connector *)p;
+
+    connector_set_address(c->state.local, &c->local, address, length);
 }
 
 void connector_call_set_destination(const struct connector_call *call, const void *address, size_t length)
@@ -79,12 +89,28 @@ void connector_call_set_destination(const struct connector_call *call, const voi
         connector_set_peer(call->p, address, length);
 }
 
+/*
+ * Called when the connection ends or could not be established. A consumer that has seen this may post requests that the
+ * peer never receives. Requires the proxies' lock.
+ */
+static void connector_end_messages(struct connector *c)
+{
+    bool is_early = c->state.phase == PHASE_IDLE || c->state.phase == PHASE_CONNECTING ||
+                    c->state.phase == PHASE_FAILED || c->state.phase == PHASE_REPLIED ||
+                    c->state.phase == PHASE_REQUESTED;
+
+    if (c->qp && !is_early) /* otherwise the queue pair may be another connector's by now */
+        messages_set_over((struct queue *)c->qp);
+}
+
 /* ---- calls that depend on the phase ---- */
 
 void connector_call_begin(struct connector_call *call, struct proxy *p, const char *routine, enum phase_event event)
 {
     struct connector *c = (struct connector *)p;
 
+    if (event == PHASE_CONNECT)
+        net_namespace_note();
     proxy_lock_all();
     struct phase_cell cell = phase_cell(c->state.phase, event);
     *call = (struct connector_call){ .p = p,
@@ -93,6 +119,10 @@ void connector_call_begin(struct connector_call *call, struct proxy *p, const ch
                                      .before = c->state.phase,
                                      .verdict = cell.verdict,
                                      .moved = cell.next != c->state.phase };
+    if (event == PHASE_CONNECT)
+        c->began = atomic_fetch_add(&connections_begun, 1) + 1;
+    else if (event == PHASE_DISCONNECT)
+        connector_end_messages(c);
     connector_set_phase(c, cell.next);
     call->steps = c->steps;
     proxy_unlock_all();
@@ -146,6 +176,7 @@ static void connector_on_peer_ended(struct connector *c)
     call_set_completed(&c->p);
     proxy_lock_all();
     c->state.peer_ended = true;
+    connector_end_messages(c);
     connector_set_phase(c, phase_cell(c->state.phase, PHASE_PEER_ENDED).next);
     proxy_unlock_all();
     stall_begin();
@@ -242,10 +273,10 @@ static void connector_on_established(struct proxy *p, NTSTATUS status, void *sub
 
     if (subject)
         connector_handle(c, NT_SUCCESS(status) ? PHASE_ESTABLISH_DONE : PHASE_ESTABLISH_FAILED);
-    if (!NT_SUCCESS(status))
-        return;
     proxy_lock_all();
-    if (c->qp && !((struct queue *)c->qp)->connected_by)
+    if (!NT_SUCCESS(status))
+        connector_end_messages(c);
+    else if (c->qp && !((struct queue *)c->qp)->connected_by)
         ((struct queue *)c->qp)->connected_by = c;
     proxy_unlock_all();
 }
@@ -322,6 +353,17 @@ void connector_call_check_data(const struct connector_call *call, const void *da
 
 /* ---- lifetime and reports ---- */
 
+/* Called before the provider's close. */
+static void connector_on_closing(struct proxy *p)
+{
+    struct connector *c = (struct connector *)p;
+
+    proxy_lock_all();
+    connector_end_messages(c);
+    connector_remove_passive(c);
+    proxy_unlock_all();
+}
+
 static void connector_free(struct proxy *p)
 {
     struct connector *c = (struct connector *)p;
@@ -351,11 +393,13 @@ static void connector_add_notes(const struct proxy *p)
 void connector_init(struct connector *c, struct proxy *parent)
 {
     c->p.add_notes = connector_add_notes;
+    c->p.on_closing = connector_on_closing;
     c->p.on_end = connector_end_qp;
     c->p.on_free = connector_free;
     c->state.since_ns = connector_now_ns();
     if (parent->type == NdkObjectTypeListener) {
         c->state.phase = PHASE_REQUESTED;
         c->state.listener = parent;
+        c->began = atomic_fetch_add(&connections_begun, 1) + 1;
     }
 }

@@ -6,6 +6,7 @@
 #ifndef VERIFY_CONNECTOR_CALL_H
 #define VERIFY_CONNECTOR_CALL_H
 
+#include "verify/address.h"
 #include "verify/async_call.h"
 #include "verify/connector.h"
 
@@ -25,6 +26,10 @@ struct connector {
     struct disconnect_event *events;
     struct proxy *qp; /* queue pair of the last connect or accept, or NULL */
     struct connector_state state;
+    struct address_key local, peer; /* this end's address and the peer's, if the provider has returned them */
+    uint64_t began;                 /* number of the latest NdkConnect or connect event, in their order */
+    bool is_passive;                /* in the list of connector_add_passive */
+    LIST_ENTRY(connector) passive;
     unsigned steps;         /* changes of the phase */
     bool is_stall_reported; /* in this phase: see stall_connector.h */
 };

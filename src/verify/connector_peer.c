@@ -4,6 +4,8 @@
 
 #include "verify/connector_call.h"
 #include "verify/connector_peer.h"
+#include "verify/messages.h"
+#include "verify/net_namespace.h"
 
 static bool peer_is_same_text(const char *a, const char *b)
 {
@@ -52,4 +54,61 @@ bool connector_find_peer(const struct proxy *p, struct connector_peer *peer)
     }
     proxy_unlock_all();
     return peer->count > 0 && is_one_phase;
+}
+
+/* ---- exact pairs ---- */
+
+enum { BUCKETS = 256 };
+
+/* The open connectors of connect events, by the ports of both ends. Under the proxies' lock. */
+static LIST_HEAD(, connector) passive_ends[BUCKETS];
+
+/* Returns the same for both ends of a connection. */
+static unsigned passive_bucket(const struct connector *c)
+{
+    unsigned ports = (unsigned)(c->local.port ^ c->peer.port);
+
+    return (ports ^ ports >> 8) % BUCKETS;
+}
+
+void connector_add_passive(struct connector *c)
+{
+    proxy_lock_all();
+    c->is_passive = true;
+    LIST_INSERT_HEAD(&passive_ends[passive_bucket(c)], c, passive);
+    proxy_unlock_all();
+}
+
+void connector_remove_passive(struct connector *c)
+{
+    if (!c->is_passive)
+        return;
+    c->is_passive = false;
+    LIST_REMOVE(c, passive);
+}
+
+/* Returns whether `passive`, which has the addresses of the other end, was requested and accepted during this connect. */
+static bool pair_is_sure(const struct connector *active, const struct connector *passive)
+{
+    enum phase phase = passive->state.phase;
+
+    return passive->began > active->began && (phase == PHASE_ACCEPTING || phase == PHASE_ESTABLISHED) && active->qp &&
+           passive->qp && net_namespace_is_single();
+}
+
+void connector_pair(struct connector *active)
+{
+    struct connector *passive = NULL, *c;
+    unsigned count = 0;
+
+    proxy_lock_all();
+    LIST_FOREACH (c, &passive_ends[passive_bucket(active)], passive) {
+        if (!address_key_equal(&active->local, &c->peer) || !address_key_equal(&active->peer, &c->local))
+            continue;
+        passive = c;
+        count++;
+    }
+    if (count == 1 && pair_is_sure(active, passive))
+        messages_pair((struct queue *)active->qp, (struct queue *)passive->qp);
+    proxy_unlock_all();
 }

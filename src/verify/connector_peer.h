@@ -5,6 +5,8 @@
 
 #include "verify/connector.h"
 
+struct connector;
+
 struct connector_peer {
     const void *connector;
     enum phase phase;
@@ -16,5 +18,14 @@ struct connector_peer {
  * Returns false if there is none, or if the found connectors are not all in one phase.
  */
 bool connector_find_peer(const struct proxy *p, struct connector_peer *peer);
+/*
+ * Called when the connecting end is about to complete its connection, and its addresses are known. If exactly one
+ * connector is the other end, the messages of their queue pairs are compared from then on: see messages.h.
+ */
+void connector_pair(struct connector *active);
+/* Makes the connector of a connect event, whose addresses are known, an end that connector_pair can find. */
+void connector_add_passive(struct connector *c);
+/* Called before the connector is closed. Requires the proxies' lock. */
+void connector_remove_passive(struct connector *c);
 
 #endif

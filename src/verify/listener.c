@@ -4,7 +4,8 @@
 #include "verify/argument.h"
 #include "verify/async_call.h"
 #include "verify/buffer.h"
-#include "verify/connector.h"
+#include "verify/connector_peer.h"
+#include "verify/net_namespace.h"
 #include "verify/stall.h"
 
 /* ---- listeners ---- */
@@ -20,6 +21,7 @@ static NTSTATUS verify_listener_listen(NDK_LISTENER *pub, CONST PSOCKADDR addres
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     buffer_check(p, "NdkListen", address, length, "address");
+    net_namespace_note();
     c = async_call_begin(p, "NdkListen", done, context, NULL);
     return async_call_end(c, real->Dispatch->NdkListen(real, address_to_provider(address, length, &at), length,
                                                        async_call_routine(c, done), async_call_context(c, context)));
@@ -56,20 +58,6 @@ static void listener_ignore_close(PVOID context)
     (void)context;
 }
 
-/* Stores both addresses in the proxy of a connector that the consumer does not have yet, and so cannot close. */
-static void listener_set_addresses(struct proxy *p, NDK_CONNECTOR *real)
-{
-    struct mapped_address address;
-    PSOCKADDR at = (PSOCKADDR)(void *)address.bytes;
-    ULONG length = sizeof address.bytes;
-
-    if (verify_on() && NT_SUCCESS(real->Dispatch->NdkGetPeerAddress(real, at, &length)))
-        connector_set_peer(p, at, length);
-    length = sizeof address.bytes;
-    if (verify_on() && NT_SUCCESS(real->Dispatch->NdkGetLocalAddress(real, at, &length)))
-        connector_set_local(p, at, length);
-}
-
 static void listener_on_connect_event(PVOID listener, NDK_CONNECTOR *real)
 {
     struct proxy *l = listener, *p = connector_proxy_create(l);
@@ -79,7 +67,8 @@ static void listener_on_connect_event(PVOID listener, NDK_CONNECTOR *real)
         return;
     }
     proxy_set_real(p, real);
-    listener_set_addresses(p, real);
+    if (connector_ask_addresses(p)) /* the consumer does not have the connector yet, and so cannot close it */
+        connector_add_passive((struct connector *)p);
     proxy_insert(p);
     stall_begin();
     call_set_completed(l);

@@ -4,6 +4,7 @@
 #include "verify/buffer.h"
 #include "verify/inline_data.h"
 #include "verify/limits.h"
+#include "verify/messages.h"
 #include "verify/post.h"
 #include "verify/post_check.h"
 #include "verify/stall.h"
@@ -29,6 +30,7 @@ void queue_begin_post(struct queue *q, int use, struct post *post)
     inline_data_check(&q->p, post);
     if (post->is_source && !(post->flags & NDK_OP_FLAG_INLINE))
         source_set(&post->source, post->sgl, post->sges);
+    messages_begin_post(q, use, post);
     posted_begin(&q->posted[use], post);
     post_check_slots(q, use, post);
     if (use == QUEUE_INITIATE)
@@ -40,5 +42,6 @@ NTSTATUS queue_end_post(struct queue *q, int use, struct post *post, NTSTATUS st
     status = posted_end(&q->posted[use], post, status);
     post_check_cq(q, use, post);
     post_check_connected(q, use, post, status);
+    messages_end_post(q, post, status);
     return status;
 }

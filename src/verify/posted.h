@@ -90,8 +90,10 @@ struct post {
     const NDK_LOGICAL_ADDRESS *pages; /* of NdkFastRegister, which has no SGEs */
     ULONG page_count;
     uint64_t length;      /* of all SGEs, in bytes */
+    bool is_send;         /* the request needs a receive at the peer */
     bool is_source;       /* the request sends the SGEs' data */
     struct source source; /* if is_source, and the request is not inline */
+    bool needs_receive;   /* a send whose receive is compared with the peer's: see messages.h */
     /* Set by posted_begin. */
     void *passed;   /* the RequestContext for the provider */
     uint64_t place; /* 0: not recorded */

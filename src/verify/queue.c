@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "verify/completed.h"
+#include "verify/messages.h"
 #include "verify/queue.h"
 #include "verify/region.h"
 
@@ -127,10 +128,12 @@ void queue_translate_result(PVOID *qp_context, PVOID *request_context, NTSTATUS 
     struct queue *qp = *qp_context;
 
     *qp_context = qp->p.context;
-    if (NT_SUCCESS(status))
+    if (NT_SUCCESS(status)) {
         queue_check_completed(qp, *request_context, routine);
-    else
+    } else {
         atomic_store(&qp->failed, true);
+        messages_set_over(qp);
+    }
     if (!posted_complete(&qp->posted[QUEUE_RECEIVE], request_context)) {
         if (posted_complete(&qp->posted[QUEUE_INITIATE], request_context) || !qp->srq)
             return;
@@ -172,6 +175,7 @@ static void queue_on_closing(struct proxy *p)
 {
     struct queue *q = (struct queue *)p;
 
+    messages_set_over(q);
     for (int use = 0; use < QUEUE_USES; use++)
         posted_uncount_all(&q->posted[use]);
 }
@@ -212,6 +216,7 @@ static void queue_free(struct proxy *p)
     }
     if (q->srq)
         proxy_unref(&q->srq->p);
+    messages_release(q);
 }
 
 static void queue_init_exclusive(struct queue *q)
@@ -237,6 +242,8 @@ struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, const str
     q->p.on_closing = type == NdkObjectTypeCq ? NULL : queue_on_closing;
     q->p.on_free = queue_free;
     queue_init_exclusive(q);
+    if (type == NdkObjectTypeQp)
+        q->messages = messages_create(q);
     if (type != NdkObjectTypeCq) {
         NDK_PD *pd = parent->real;
 

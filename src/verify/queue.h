@@ -23,6 +23,8 @@ struct queue_size {
     ULONG depth, sges;
 };
 
+struct messages;
+
 struct queue {
     struct proxy p;
     struct posted posted[QUEUE_USES]; /* of a queue pair or a shared receive queue */
@@ -33,9 +35,11 @@ struct queue {
     /* Only a queue pair uses these. */
     ULONG inline_size;
     struct queue *srq;
-    struct queue *cq[QUEUE_USES];   /* its completion queues; NULL: none */
-    struct queue *next[QUEUE_USES]; /* links in `pairs` of its completion queues */
-    atomic_int link;                /* QUEUE_UNLINKED...: how far the establishment of its connection is; only grows */
+    struct messages *messages;                /* see messages.h; NULL if out of memory */
+    _Atomic(struct messages *) peer_messages; /* NULL if the peer is not known; set at most once */
+    struct queue *cq[QUEUE_USES];             /* its completion queues; NULL: none */
+    struct queue *next[QUEUE_USES];           /* links in `pairs` of its completion queues */
+    atomic_int link;          /* QUEUE_UNLINKED...: how far the establishment of its connection is; only grows */
     const void *connected_by; /* the connector that established a connection first, or NULL; under the proxies' lock */
     atomic_bool disconnected;
     atomic_bool failed;     /* the result of a request that failed was polled */

@@ -3,6 +3,7 @@
 #include "verify/argument.h"
 #include "verify/queue.h"
 #include "verify/limits.h"
+#include "verify/messages.h"
 #include "verify/post.h"
 #include "verify/region.h"
 
@@ -13,6 +14,7 @@ static VOID verify_qp_flush(NDK_QP *pub)
 
     if (!real)
         return;
+    messages_set_over((struct queue *)p);
     real->Dispatch->NdkFlush(real);
     queue_set_flushed((struct queue *)p);
 }
@@ -32,7 +34,7 @@ static NTSTATUS verify_qp_send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, U
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    post.is_source = true;
+    post.is_source = post.is_send = true;
     tokens_check_post(called, "NdkSend", sgl, sges, flags, SGE_SOURCE);
     queue_begin_post(qp, QUEUE_INITIATE, &post);
     return queue_end_post(qp, QUEUE_INITIATE, &post, real->Dispatch->NdkSend(real, post.passed, sgl, sges, flags));
@@ -45,7 +47,7 @@ static NTSTATUS verify_qp_send_and_invalidate(NDK_QP *pub, PVOID context, CONST 
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    post.is_source = true;
+    post.is_source = post.is_send = true;
     tokens_check_post(called, "NdkSendAndInvalidate", sgl, sges, flags, SGE_SOURCE);
     argument_check_version(called, "NdkSendAndInvalidate", ARGUMENT_NDKPI_1_2, "the entry");
     queue_begin_post(qp, QUEUE_INITIATE, &post);

@@ -281,6 +281,12 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "The consumer guarantees that, in the absence of an inline failure, all initiator request "
                     "chains will be terminated by an initiator request that does not set the NDK_OP_FLAG_DEFER flag.",
         .advice = "Post the last request of the chain without NDK_OP_FLAG_DEFER, else none of them may start." },
+    /* Advice, because no page demands it: InfiniBand repeats the message until there is a receive. */
+    [RULE_RECEIVE_MISSING] = { .name = "receive-missing", .kind = RULE_ADVICE,
+        .text = "A message finds a posted receive at the peer. Checked if the peer is in the same process.",
+        .page = "nc-ndkpi-ndk_fn_receive",
+        .sentence = "An array of SGE structures (NDK_SGE) that represent the buffers to receive incoming data.",
+        .advice = "Post receives before the peer can send, and agree on credits. Without one, iWARP ends the connection." },
     /* The rule follows from the sentence. */
     [RULE_SILENT_ONLY] = { .name = "silent-only", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Among as many requests as the queue is deep, at least one is signalled: only its result frees "

@@ -49,6 +49,7 @@ enum verify_rule {
     RULE_POST_UNCONNECTED,          /* p1 queue pair, p2 status of the call */
     RULE_RECEIVE_WITH_SRQ,          /* p1 queue pair, p2 shared receive queue */
     RULE_DEFER_OPEN,         /* p1 queue pair, p2 number of deferred requests, p3 RequestContext of the last one */
+    RULE_RECEIVE_MISSING,    /* p1 queue pair, p2 queue pair of the peer, p3 number of the message, p4 of receives */
     RULE_SILENT_ONLY,        /* p1 queue pair, p2 number of silent requests, p3 depth */
     RULE_QUEUE_SLOTS,        /* p1 queue pair, p2 number of requests, p3 depth */
     RULE_CQ_OVERFLOW,        /* p1 completion queue, p2 number of outstanding requests, p3 depth */

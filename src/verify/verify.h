@@ -19,6 +19,7 @@
  *   exclusive.h, argument.h      calls that are made one at a time; missing and wrong arguments
  *   limits.h, post_check.h       requests and queues that exceed a limit; posts at a wrong time, or too many
  *   disconnect_check.h           requests that are outstanding at a disconnect
+ *   messages.h, net_namespace.h  sends without a receive at a peer in this process
  *   async_call.h, pending.h      calls that complete by a callback, and their contexts
  *   queue.h, posted.h            queues, and the records of posted requests
  *   tokens.h, region.h           tokens of memory, regions and windows, and the requests that make and end tokens

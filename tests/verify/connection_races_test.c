@@ -22,6 +22,7 @@ static struct {
     NDK_CONNECTOR connector;
     NTSTATUS answer;           /* of the next call other than NdkConnect */
     bool connect_is_completed; /* during the next call other than NdkConnect */
+    bool is_open;              /* the consumer is in NdkCompleteConnect, and cannot be closing the connector */
     NDK_FN_REQUEST_COMPLETION done[PENDING_CALLS];
     void *context[PENDING_CALLS];
 } fake;
@@ -91,6 +92,14 @@ static NTSTATUS fake_get_data(NDK_CONNECTOR *c, ULONG *inbound, ULONG *outbound,
     return fake_answer(NULL, NULL);
 }
 
+/* The consumers here never ask for an address, and a layer may ask only while the consumer is in a call. */
+static NTSTATUS fake_get_address(NDK_CONNECTOR *c, PSOCKADDR address, ULONG *length)
+{
+    (void)c, (void)address, (void)length;
+    assert_true(fake.is_open);
+    return STATUS_NOT_SUPPORTED;
+}
+
 static NTSTATUS fake_close(NDK_OBJECT_HEADER *object, NDK_FN_CLOSE_COMPLETION done, PVOID context)
 {
     (void)object, (void)done, (void)context;
@@ -112,13 +121,15 @@ static NTSTATUS fake_query_info(NDK_ADAPTER *adapter, NDK_ADAPTER_INFO *info, UL
 
 static const NDK_ADAPTER_DISPATCH adapter_dispatch = { .NdkQueryAdapterInfo = fake_query_info,
                                                        .NdkCreateConnector = fake_create };
-/* It lacks what only a layer could call, for example NdkGetLocalAddress: the consumer may close the connector meanwhile. */
+/* It lacks what only a layer could call outside of the consumer's calls. */
 static const NDK_CONNECTOR_DISPATCH connector_dispatch = {
     .NdkCloseConnector = fake_close,
     .NdkConnect = fake_connect,
     .NdkCompleteConnect = fake_complete_connect,
     .NdkReject = fake_reject,
     .NdkGetConnectionData = fake_get_data,
+    .NdkGetLocalAddress = fake_get_address,
+    .NdkGetPeerAddress = fake_get_address,
     .NdkDisconnect = fake_disconnect,
 };
 
@@ -142,8 +153,13 @@ static void start_connect(void)
 
 static NTSTATUS complete_connect(NTSTATUS answer)
 {
+    NTSTATUS status;
+
     fake.answer = answer;
-    return connector->Dispatch->NdkCompleteConnect(connector, NULL, NULL, on_done, NULL);
+    fake.is_open = true;
+    status = connector->Dispatch->NdkCompleteConnect(connector, NULL, NULL, on_done, NULL);
+    fake.is_open = false;
+    return status;
 }
 
 static NTSTATUS disconnect(NTSTATUS answer)

@@ -188,6 +188,7 @@ CASE(token_after_an_invalidation, 0)
     CHECK_BREACHES("");
     CHECK_STATUS(receive(kit_sge(&p.active, 0, LENGTH)), STATUS_SUCCESS);
     CHECK_BREACHES("");
+    CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, LENGTH), STATUS_SUCCESS);
     (void)send_with(sge, 0);
     CHECK_BREACHES("token-unknown in NdkSend");
     fast_region_close(&r);

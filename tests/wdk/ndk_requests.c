@@ -139,6 +139,23 @@ static void test_receive_with_srq(void **state)
     close_object(srq);
 }
 
+/* The rule is an advice, and only one is given for a connection. */
+static void test_receive_missing(void **state)
+{
+    struct report *r = report_start();
+    uint32_t advices = ondk_verify_advices();
+
+    (void)state;
+    assert_int_equal(far.qp->Dispatch->NdkReceive(far.qp, NULL, NULL, 0), STATUS_SUCCESS);
+    assert_int_equal(post_send(NULL, 0, NDK_OP_FLAG_SILENT_SUCCESS), STATUS_SUCCESS);
+    assert_int_equal(ondk_verify_advices(), advices);
+    assert_int_equal(post_send(NULL, 0, NDK_OP_FLAG_SILENT_SUCCESS), STATUS_SUCCESS);
+    assert_int_equal(ondk_verify_advices(), advices + 1);
+    fflush(r->out);
+    assert_non_null(strstr(r->text, "*** NDK advice: receive-missing in NdkSend: this is message 2"));
+    report_is_empty(r);
+}
+
 /* ---- disconnects ---- */
 
 static void test_disconnect_outstanding(void **state)
@@ -188,6 +205,15 @@ static int stop_disconnected(void **state)
     return 0;
 }
 
+/* The provider has ended the connection, or is about to. */
+static int stop_lost(void **state)
+{
+    close_object(near.connector);
+    close_object(far.connector);
+    near.connector = far.connector = NULL;
+    return stop_disconnected(state);
+}
+
 static int stop(void **state)
 {
     disconnect();
@@ -203,6 +229,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_queue_slots, start, stop),
         cmocka_unit_test_setup_teardown(test_cq_overflow, start, stop),
         cmocka_unit_test_setup_teardown(test_receive_with_srq, start, stop),
+        cmocka_unit_test_setup_teardown(test_receive_missing, start, stop_lost),
         cmocka_unit_test_setup_teardown(test_disconnect_outstanding, start, stop_disconnected),
         cmocka_unit_test_setup_teardown(test_defer_open, start, stop_disconnected),
     };
