@@ -250,6 +250,8 @@ void posted_begin(struct posted *posted, struct post *post)
         posted->silent += record_is_silent(record);
         post->passed = record;
         post->place = record->place;
+        if (posted->users && !posted->ended)
+            posted_count(posted, record, post);
     }
     spin_unlock(&posted->lock);
 }
@@ -367,19 +369,17 @@ NTSTATUS posted_end(struct posted *posted, struct post *post, NTSTATUS status)
     struct posted_record *record = post->passed;
     struct posted_chunk *idle = NULL;
 
-    if (!NT_SUCCESS(status))
-        atomic_store_explicit(&posted->chain.count, 0, memory_order_relaxed);
+    if (NT_SUCCESS(status))
+        return status;
+    atomic_store_explicit(&posted->chain.count, 0, memory_order_relaxed);
+    post->users = 0;
     if (!post->place)
         return status;
     spin_lock(&posted->lock);
-    /* The request may have completed already, and its record may have been used again or freed. */
+    /* The record may be freed already if the queue was closed meanwhile. */
     if (posted_record_of(posted, record) && record->routine && record->place == post->place) {
-        if (!NT_SUCCESS(status)) {
-            posted_remove(posted, record);
-            idle = posted_detach_if_idle(posted);
-        } else if (posted->users && !posted->ended) {
-            posted_count(posted, record, post);
-        }
+        posted_remove(posted, record);
+        idle = posted_detach_if_idle(posted);
     }
     spin_unlock(&posted->lock);
     posted_free_chunks(idle);

@@ -99,8 +99,7 @@ struct post {
     uint64_t place; /* 0: not recorded */
     /* Requests that were outstanding before: all, and silent ones. Both are 0 after a flush or disconnect. */
     unsigned before, silent_before;
-    /* Set by posted_end. */
-    int users; /* the value of *posted->users with this request; 0 if it is not counted */
+    int users; /* the value of *posted->users with this request; 0 if it is not counted, or if the post has failed */
 };
 
 /* Allocates records for a queue with room for `depth` requests of up to `sges` SGEs. */
@@ -109,7 +108,10 @@ void posted_fini(struct posted *posted);
 /* Allocates more records for a greater depth. */
 void posted_reserve(struct posted *posted, size_t depth);
 
-/* Records a request before it is posted, and sets post->passed. Allocates nothing. */
+/*
+ * Records a request before it is posted, counts it in *posted->users, and sets post->passed. Allocates nothing. The
+ * request must be counted before the post: afterwards, the consumer may already have the peer's answer.
+ */
 void posted_begin(struct posted *posted, struct post *post);
 /*
  * Must be called after the provider's function for the post, which returned `status`. If the post failed, frees the
