@@ -161,6 +161,7 @@ static void record_fill(struct posted_record *record, const struct posted *poste
     if (!post->sgl || post->flags & NDK_OP_FLAG_INLINE)
         return;
     record->sges = post->sges < posted->room ? post->sges : posted->room;
+    record->source.has_sum = post->source.has_sum && record->sges == post->sges;
     memcpy(record->sge, post->sgl, record->sges * sizeof record->sge[0]);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of posted requests, in an order of calls that depends on threads otherwise. */
+/* The records of posted requests, where a provider of the tests cannot bring about the order of calls or the depth. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "openndk/verify.h"
 #include "verify/posted.h"
 
-enum { DEPTH = 4 };
+enum { DEPTH = 4, MAX_DEPTH = 65535, SGES = SOURCE_MAX_SGES };
 
 static struct posted posted;
 static atomic_int users;
@@ -61,6 +61,28 @@ static void test_refused(void **state)
     assert_int_equal(users, 0);
 }
 
+/* The records of a deep queue have room for only a part of the SGEs, so the data of the others is not known. */
+static void test_more_sges_than_recorded(void **state)
+{
+    NDK_SGE sgl[SGES];
+    struct post post = { .routine = "NdkSend", .sgl = sgl, .sges = SGES, .source = { .has_sum = true } }, few = post;
+    struct posted_copy copy;
+
+    (void)state;
+    for (int i = 0; i < SGES; i++)
+        sgl[i] = (NDK_SGE){ .VirtualAddress = &sgl[i], .Length = 1, .MemoryRegionToken = 1 };
+    posted_init(&posted, 0, MAX_DEPTH, SGES);
+    assert_true(posted.room < SGES);
+    few.sges = posted.room;
+    posted_begin(&posted, &few);
+    posted_begin(&posted, &post);
+    assert_true(posted_copy_completed(&posted, few.passed, &copy));
+    assert_true(copy.source.has_sum);
+    assert_true(posted_copy_completed(&posted, post.passed, &copy));
+    assert_int_equal(copy.sges, posted.room);
+    assert_false(copy.source.has_sum);
+}
+
 #define POSTED_TEST(function) cmocka_unit_test_setup_teardown(function, posted_setup, posted_teardown)
 
 int main(void)
@@ -68,6 +90,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         POSTED_TEST(test_answered_before_the_post_returns),
         POSTED_TEST(test_refused),
+        POSTED_TEST(test_more_sges_than_recorded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
