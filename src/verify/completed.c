@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The buffers of completed requests: see completed.h. No lock is held while the host is asked about memory. */
+/*
+ * The buffers of completed requests: see completed.h. No lock is held while the memory is examined. Meanwhile another
+ * thread may end the connection and then free or change the buffers. So each finding counts only if the queue has not
+ * ended after it.
+ */
 #include "verify/completed.h"
 #include "verify/memory.h"
 #include "verify/setting.h"
@@ -19,12 +23,13 @@ static void completed_report_freed(const struct posted_copy *request, const NDK_
 }
 
 /* Returns true if a buffer of the request is freed. Only memory of a registered region is known to be a buffer. */
-static bool completed_check_freed(const struct posted_copy *request, const char *routine, const struct queue *q)
+static bool completed_check_freed(const struct posted_copy *request, const char *routine, const struct queue *q,
+                                  struct posted *posted)
 {
     for (ULONG i = 0; i < request->sges; i++) {
         const NDK_SGE *sge = &request->sge[i];
 
-        if (!memory_is_freed(sge->VirtualAddress, sge->Length) ||
+        if (!memory_is_freed(sge->VirtualAddress, sge->Length) || posted_has_ended(posted) ||
             !proxy_set_memory_reported(sge->VirtualAddress, sge->Length))
             continue;
         completed_report_freed(request, sge, routine, q);
@@ -33,12 +38,13 @@ static bool completed_check_freed(const struct posted_copy *request, const char 
     return false;
 }
 
-static void completed_check_source(const struct posted_copy *request, const char *routine, const struct queue *q)
+static void completed_check_source(const struct posted_copy *request, const char *routine, const struct queue *q,
+                                   struct posted *posted)
 {
     struct stack by = { .depth = 1, .entry = request->routine };
 
     if (!source_has_changed(&request->source, request->sge, request->sges) ||
-        !source_is_consumers(&request->source, request->sge, request->sges))
+        !source_is_consumers(&request->source, request->sge, request->sges) || posted_has_ended(posted))
         return;
     by.frames[0] = (void *)(uintptr_t)request->by;
     proxy_set_report_object(&q->p);
@@ -48,10 +54,11 @@ static void completed_check_source(const struct posted_copy *request, const char
                   request->routine, request->sges, request->sge[0].VirtualAddress);
 }
 
-static void completed_check_copy(const struct posted_copy *request, const char *routine, const struct queue *q)
+static void completed_check_copy(const struct posted_copy *request, const char *routine, const struct queue *q,
+                                 struct posted *posted)
 {
-    if (!completed_check_freed(request, routine, q))
-        completed_check_source(request, routine, q);
+    if (!completed_check_freed(request, routine, q, posted))
+        completed_check_source(request, routine, q, posted);
 }
 
 void completed_check(const struct queue *q, struct posted *posted, void *context, const char *routine)
@@ -61,7 +68,7 @@ void completed_check(const struct queue *q, struct posted *posted, void *context
     if (!verify_on() || !memory_can_ask_often() || atomic_load(&q->disconnected))
         return;
     while (posted_copy_silent_before(posted, context, &request))
-        completed_check_copy(&request, routine, q);
+        completed_check_copy(&request, routine, q, posted);
     if (posted_copy_completed(posted, context, &request))
-        completed_check_copy(&request, routine, q);
+        completed_check_copy(&request, routine, q, posted);
 }

@@ -324,6 +324,16 @@ static bool posted_copy_record(const struct posted *posted, const struct posted_
     return true;
 }
 
+bool posted_has_ended(struct posted *posted)
+{
+    bool ended;
+
+    spin_lock(&posted->lock);
+    ended = posted->ended;
+    spin_unlock(&posted->lock);
+    return ended;
+}
+
 bool posted_copy_silent_before(struct posted *posted, void *context, struct posted_copy *copy)
 {
     struct posted_record *record, *before = NULL;

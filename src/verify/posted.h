@@ -132,6 +132,8 @@ struct posted_copy {
  * and frees its record. Returns false if there is no such silent request, or if its buffers need no check.
  */
 bool posted_copy_silent_before(struct posted *posted, void *context, struct posted_copy *copy);
+/* Returns true after a flush or disconnect, and from the queue's close on: the consumer may then free all buffers. */
+bool posted_has_ended(struct posted *posted);
 /* Copies the request with this RequestContext. Returns false if it has no record, or if its buffers need no check. */
 bool posted_copy_completed(struct posted *posted, void *context, struct posted_copy *copy);
 /*

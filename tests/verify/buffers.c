@@ -260,6 +260,35 @@ CASE(source_of_silent_requests_changed, 0)
     CHECK_BREACHES("");
 }
 
+/* Changes the page after a flush, as another thread may do while a result is polled. */
+static uint32_t flush_and_change(const void *address)
+{
+    if (pair.active.qp && address == page.memory) {
+        pair.active.qp->Dispatch->NdkFlush(pair.active.qp);
+        page.memory[0]++;
+    }
+    return ONDK_VERIFY_MEMORY_ALIVE;
+}
+
+CASE(source_changed_after_a_flush, 0)
+{
+    const ondk_verify_host_t host = { .size = sizeof host, .memory_state = flush_and_change };
+    NDK_SGE sge;
+
+    breaches_begin_full();
+    open_pair();
+    page_map(0);
+    sge = page_sge(0, BYTES);
+    CHECK_STATUS(post(&sge, 1, 0), STATUS_SUCCESS);
+    wait_arrived();
+    CHECK_STATUS(ondk_verify_set_host(&host), STATUS_SUCCESS);
+    expect_result("");
+    CHECK_STATUS(ondk_verify_set_host(NULL), STATUS_SUCCESS);
+    page_close();
+    kit_pair_close(&pair);
+    CHECK_BREACHES("");
+}
+
 /* Without the option full nothing is summed. */
 CASE(source_changed_unseen, 0)
 {
