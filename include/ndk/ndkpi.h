@@ -426,7 +426,7 @@ typedef VOID (*NDK_FN_FLUSH)(_In_ NDK_QP *pNdkQp);
  * Sends the SGEs' bytes as one message, which consumes one receive at the peer. The message may be empty. With
  * NDK_OP_FLAG_INLINE the bytes are copied before the call returns. Inline data may have any number of SGEs, and their
  * tokens are ignored. The number of its bytes is limited by the QP's inline size. A message that the peer does not
- * accept ends the connection; the send may have completed before.
+ * accept ends the connection. The send may have completed before the connection ends.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  *   STATUS_INVALID_PARAMETER   inline data longer than the QP's inline size (OpenNDK)
  */
@@ -471,7 +471,7 @@ typedef NTSTATUS (*NDK_FN_READ)(
 /*
  * Writes the SGEs' bytes to RemoteAddress in the peer's region or window of RemoteToken. The peer's consumer is not
  * notified. The bytes are in place when the peer has received a send that was posted later. An invalid token, a range
- * outside the region, or a missing right ends the connection; the write may have completed before.
+ * outside the region, or a missing right ends the connection. The write may have completed before the connection ends.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  *   STATUS_INVALID_PARAMETER   inline data longer than the QP's inline size (OpenNDK)
  */

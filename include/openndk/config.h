@@ -254,8 +254,8 @@ ONDK_API uint32_t ondk_config_check_environment(void);
  * values that ondk_config_init sets, the environment included.
  * Returns
  *   STATUS_SUCCESS            0: the configuration is set
- *   STATUS_INVALID_PARAMETER  negative, and nothing changes: a value is out of range, a field that this library lacks
- *                             is not 0, or size is below 8, above 4096, or not a multiple of 4
+ *   STATUS_INVALID_PARAMETER  negative, and nothing changes: a value is out of range, a field that only newer
+ *                             libraries have is not 0, or size is below 8, above 4096, or not a multiple of 4
  * Context: any thread.
  * See also: ondk_config_init, ondk_config_profile, ondk_open_adapter, ondk_open_adapter_with
  */

@@ -46,9 +46,9 @@ typedef void (*ondk_log_callback)(void *context, uint32_t level, const char *tex
  *
  * Several threads may call the callback at once, up to DISPATCH_LEVEL. The library calls the callback inside any
  * function that the program calls, and on its own threads. These threads do not serve connections until the callback
- * returns, so the callback must return soon. It may acquire a lock that the program never holds while it calls the
- * library. It may call the ondk_status_ and ondk_reason_ functions, and no other function of the library or of NDK.
- * Lines that the callback's own calls cause are left out.
+ * returns, so the callback must return soon. The callback must not acquire a lock that the program holds during any
+ * call of the library. The callback may call the ondk_status_ and ondk_reason_ functions, and no other function of the
+ * library or of NDK. Lines that the callback's own calls cause are left out.
  * Returns
  *   STATUS_SUCCESS               0: the level and the callback are set
  *   STATUS_INVALID_PARAMETER     negative, and nothing changes: the level does not exist

@@ -92,7 +92,7 @@ static inline void ondk_verify_config_init(ondk_verify_config_t *config_)
  * Returns
  *   STATUS_SUCCESS            0: the settings are in force
  *   STATUS_INVALID_PARAMETER  negative, and nothing changes: the mode is unknown, a flag is neither 0 nor 1, or a field
- *                             that this library lacks is not 0
+ *                             that only newer libraries have is not 0
  * Context: any thread.
  * Example:
  *
@@ -225,7 +225,7 @@ typedef struct ondk_verify_report {
     const char *message;
     /* The consumer's pointer to the object of the report; NULL: none. The object may be closed and freed. */
     const void *object;
-    /* "NDK_QP"; NULL if object is NULL. */
+    /* The type of the object, for example "NDK_QP"; NULL if object is NULL. */
     const char *object_type;
     /* The time of the report, in nanoseconds since 1970. */
     uint64_t time_ns;

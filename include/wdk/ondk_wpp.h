@@ -52,7 +52,7 @@ static inline const char *ondk_wpp_conversion(const char *name, size_t length)
     return "%p";
 }
 
-/* Writes at most room bytes, with the terminator; longer text is truncated. */
+/* Writes at most `room` bytes, including the terminator. Truncates longer text. */
 static inline void ondk_wpp_format(char *out, size_t room, const char *level, const char *function, const char *format)
 {
     const char *const heads[] = { "[", level, "] ", function, ": " };

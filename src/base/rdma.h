@@ -41,7 +41,10 @@ enum rdma_flags {
     RDMA_FLAG_DEFER = 64,           /* transmission may wait until a request without this flag is posted */
 };
 
-/* Has the layout of Windows' NDK_SGE, and may alias one, so that a consumer's list is copied only once. */
+/*
+ * Has the layout of Windows' NDK_SGE. Because of may_alias, a consumer's list of NDK_SGE can be read as an array of
+ * this type, and need not be converted before a request copies the list.
+ */
 struct rdma_sge {
     uint64_t address;
     uint32_t length;

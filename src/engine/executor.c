@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executor of real threads, one for each shard. The thread runs the shard's turns. After an event the thread spins
+ * The executor that gives each shard a thread. The thread runs the shard's turns. After an event the thread spins
  * for a while, because waking a sleeping thread takes longer than most peers need to answer. Then it sleeps. While a
  * consumer polls, the thread does not spin. The invariant: a thread that stops has run all queued work and callbacks.
  */

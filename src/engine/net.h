@@ -82,8 +82,8 @@ struct net_ops {
      */
     int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *more);
     /*
-     * Token held. Called before the polling lease ends. After this call, a ready socket ends the wait of the shard's
-     * thread, as it does without a lease.
+     * Token held. Called before a consumer's polling lease ends. During the lease, only `poll` needs to find the ready
+     * sockets. After this call, a ready socket again ends the wait of the shard's thread.
      */
     void (*watch)(struct net *net, void *poller);
     /*

@@ -45,7 +45,7 @@ enum {
     MAX_DIRECT_TURNS = 8, /* turns with direct reads between two calls of epoll_wait */
     /*
      * Under a polling lease, the connections leave the epoll set after this many turns with direct reads. From then
-     * on, epoll_wait is called once after this many turns with direct reads.
+     * on, there are also this many turns with direct reads between two calls of epoll_wait.
      */
     LEASED_TURNS = 64,
     WATCH_RETRY_NS = 1000000, /* longest sleep while a direct connection may be missing in the epoll set */
@@ -62,7 +62,7 @@ struct poller {
     unsigned leased_turns;      /* consecutive turns that have read directly under a polling lease */
     unsigned n_reads;           /* reads that returned data or the end of the stream */
     atomic_bool some_unwatched; /* some of the direct connections may not be in the epoll set */
-    atomic_bool has_slept;      /* net_wait has run after the last call of epoll_wait */
+    atomic_bool has_slept;      /* net_wait has been called since the last call of epoll_wait */
 };
 
 /* ---- the poller ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Listening sockets: accepting, pausing, and resetting the peers that wait. The invariant: after any number of threads
- * have paused, resumed or reset a listener, the socket listens exactly if the last listen_pause resumed it.
+ * have paused, resumed or reset a listener, the socket listens exactly if the last net_listen_pause resumed it.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

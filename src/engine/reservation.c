@@ -440,7 +440,8 @@ void reservation_unref(struct net_reservation *r)
 {
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
         return;
-    reservation_close_sockets(r); /* the TCP socket before the name, so that the name's next owner can bind the port */
+    /* Closes the TCP socket before the name: the port must be free as soon as another process can get the name. */
+    reservation_close_sockets(r);
     port_range_release(r->range, addr_port(&r->local), false);
     free(r);
 }

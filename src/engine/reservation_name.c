@@ -113,7 +113,7 @@ struct tcp_users {
     uid_t uids[MAX_USERS];
     unsigned count;
     bool more;          /* there are more users than `uids` has room for */
-    bool shows_own;     /* the kernel listed own_inode: it also lists sockets that are only bound */
+    bool shows_own;     /* the kernel listed own_inode, so it also lists sockets that are only bound */
     uint32_t own_inode; /* the inode of the caller's own socket, which is only bound; 0: none */
     uint32_t inode;     /* the inode of a socket of user uids[0] */
 };
@@ -167,7 +167,7 @@ struct name_search {
     socklen_t name_len, own_len;
     struct tcp_users tcp;
     bool shows_all; /* `tcp` is complete: a user who is not in `tcp` has no socket at the address */
-    /* found: a name counts (see the top of this file). The other members below describe the first such name. */
+    /* found: at least one name counts by the rules at the top of this file. The members below describe the first. */
     bool found, has_uid;
     uid_t uid;
     uint32_t inode;

@@ -244,8 +244,8 @@ static unsigned shard_queue_once(struct shard *s, struct task *task, unsigned ho
 }
 
 /*
- * If the token is free and the task is not queued, this thread runs one round of the queued work, and then the task.
- * In all other cases, and if work remains after the round, the task is queued.
+ * If the token is free and the task is not queued, this thread runs one round of the queued work. If no work remains,
+ * this thread then runs the task. In all other cases the task is queued.
  */
 void shard_post_once(struct shard *s, struct task *task)
 {
@@ -267,10 +267,11 @@ void shard_post_once(struct shard *s, struct task *task)
 }
 
 /*
- * Another thread may call shard_post_once for the same task at the same time, and find the task queued but not urgent.
- * Then the task must not wait. Both functions access the owner word after they have set their bits. If this function
- * accesses the word first, shard_post_once drives the shard and runs the task. If shard_post_once accesses the word
- * first, this function reads URGENT, or the task has run already.
+ * While this function runs, another thread may call shard_post_once for the same task, which then must not wait for a
+ * poll. shard_post_once may find that the task is already queued, and only set URGENT. Each function first sets its
+ * bit in task->queued, then accesses the owner word. If this function accesses the word first, shard_post_once drives
+ * the shard, which runs the task. If shard_post_once accesses the word first, this function reads URGENT, or the task
+ * has already run.
  */
 bool shard_post_lazy(struct shard *s, struct task *task)
 {

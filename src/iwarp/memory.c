@@ -501,7 +501,7 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
 
 /*
  * Looks up the memory of a request's own SGE. If stag is 0, `to` is a logical address, so a mapping is looked up: the
- * upper half of `to` is the mapping's STag. The domain of every mapping is the table.
+ * upper half of `to` is the mapping's STag. A mapping belongs to no protection domain; its `domain` is the table.
  */
 enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                   unsigned access, bool with_prepared, struct mem_ref *ref)

@@ -290,13 +290,14 @@ void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c);
  * completely, an incoming read when its Read Request has been accepted.
  */
 enum iw_message { IW_OUT_SEND, IW_OUT_WRITE, IW_OUT_READ, IW_IN_SEND, IW_IN_WRITE, IW_IN_READ, IW_MESSAGES };
-/* A snapshot for an observer. Any thread; the values may be a moment old. Takes the locks of posters for a moment. */
+/* A snapshot for an observer. The values may be a moment old. */
 struct iw_qp_state {
     struct iw_counters counters;
     uint64_t messages[IW_MESSAGES];
     uint32_t initiators, receives; /* requests posted that have not completed */
     bool is_open;                  /* initiator requests are accepted */
 };
+/* Any thread. Acquires, for a moment, the locks that posts acquire. */
 void iw_qp_get_state(struct iw_qp *qp, struct iw_qp_state *s);
 
 #endif

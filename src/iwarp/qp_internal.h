@@ -49,8 +49,8 @@ enum {
     SHORT_STAGE_SIZE = 2048, /* replaces STAGE_SIZE for a large FPDU without CRC, so that less of it is copied */
     MIN_LARGE_FPDU = 8192,   /* bytes; an FPDU of at least this size counts as large */
     MAX_SHORT_FPDUS = 4,     /* after so many short FPDUs in a row, no large FPDU is expected */
-    MAX_PARTIAL = 128,       /* bytes of an incomplete FPDU that the queue pair stores without a buffer */
-    MAX_SMALL_REST = 256,    /* bytes of the rest of a half-sent FPDU that the queue pair stores without a buffer */
+    MAX_PARTIAL = 128,       /* bytes of an incomplete FPDU for which the queue pair itself has room */
+    MAX_SMALL_REST = 256,    /* bytes of a half-sent FPDU's rest for which the queue pair itself has room */
     ARENA_SIZE = 800 * 1024, /* bytes for a batch's headers, trailers and copied payload; 12 FPDUs of 64 KiB fit */
     MAX_BATCH_FPDUS = 64,
     MAX_BATCH_BYTES = 1024 * 1024, /* bytes; a batch that has reached this size gets no further FPDU */
@@ -77,10 +77,10 @@ struct entry {
     uint32_t length;    /* the sum of all SGEs */
     uint32_t received;  /* bytes of the received message, or of a read's response; if ENTRY_FAILED: enum wire_error */
     uint32_t sink_stag; /* reads: the STag that the response must have */
-    uint32_t stag;      /* local requests: rdma_request.token; receives: the STag that the send invalidated */
+    uint32_t stag;      /* of a local request: rdma_request.token; of a receive: the STag that the send invalidated */
     uint32_t sge_count;
     uint8_t opcode, flags, state, status;
-    bool invalidated;       /* receives: the send has invalidated `stag` */
+    bool invalidated;       /* of a receive: the peer's send has invalidated `stag` */
     struct rdma_sge sges[]; /* with RDMA_FLAG_INLINE: contains the data itself */
 };
 
@@ -166,7 +166,7 @@ struct iw_qp {
     uint32_t sink_base;
 
     bool running;    /* a stream was started, and has neither ended nor been stopped */
-    enum iw_end end; /* why the stream ended, while requests complete for this reason; otherwise IW_END_NONE */
+    enum iw_end end; /* why the stream ended, while its end completes requests; at other times IW_END_NONE */
     bool crc, awaits_first_fpdu;
     bool reports_frames;       /* events->frame is not NULL */
     uint16_t ird, ord;         /* the stream's limits */
@@ -206,7 +206,7 @@ struct tx_batch {
     unsigned fpdu_count, iov_count, iov_limit, ref_count;
     size_t bytes;        /* the sum of the FPDUs' sizes */
     bool begins_message; /* the first FPDU begins a message, and no rest of a half-sent FPDU precedes it */
-    size_t ahead_len;    /* bytes ahead of the FPDUs: the rest of a half-sent FPDU, a Terminate */
+    size_t ahead_len;    /* bytes ahead of the FPDUs: the rest of a half-sent FPDU, then a Terminate */
     size_t arena_used;
     uint32_t max_ulpdu;
     uint8_t *source; /* the bytes of the current SGE or piece of memory that are not framed yet */
@@ -328,14 +328,14 @@ enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_he
 void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_check_request(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload);
-/* Ends the stream with a Terminate for the Read Request at the position `response`, which cannot be answered. */
+/* Ends the stream with a Terminate about a Read Request that cannot be answered, number `response` of qp->inbound. */
 void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error);
 
 /* srq.c */
 uint32_t srq_sges(const struct iw_srq *srq);
 /*
- * Moves the oldest receive of the shared receive queue to rq, if the queue pair uses one and `h` begins a send. Does
- * nothing if the shared queue is empty. Must be called before `h` is validated.
+ * If `h` begins a send, moves the oldest receive of the queue pair's shared receive queue to qp->rq. Does nothing if
+ * there is no shared receive queue, or if that queue is empty. Must be called before `h` is validated.
  */
 void srq_supply(struct iw_qp *qp, const struct ddp_header *h);
 

@@ -373,7 +373,7 @@ static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t
         return 0;
     frame_report(qp, false, IW_CRC_NONE, bytes, avail, ulpdu);
     srq_supply(qp, &g.header);
-    /* A control message of at most TERMINATE_MAX_PAYLOAD bytes is staged. A longer one fails the validation. */
+    /* A control message that gets here has more than TERMINATE_MAX_PAYLOAD bytes. segment_validate refuses it. */
     error = segment_validate(qp, &g.header, g.payload);
     if (error == WIRE_OK)
         error = segment_check_destination(qp, s, &g);

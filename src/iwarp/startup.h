@@ -40,8 +40,8 @@ enum iw_startup_event {
     IW_STARTUP_REJECTED, /* initiator: the peer rejected; its private data is valid */
     /*
      * The frame is invalid. The initiator closes. The responder closes at once if key, length or revision are wrong.
-     * If the request has markers, flag S without limits, too much private data or no common form, the responder first
-     * sends a reject (tx_want).
+     * The responder first sends a reject (tx_want) if the request has markers, flag S without limits, too much private
+     * data, or no form of ready-to-receive that this side accepts.
      */
     IW_STARTUP_MALFORMED,
     /* After each of the next two events, the initiator sends a Terminate (with CRC if result.crc is set) and closes. */

@@ -32,6 +32,9 @@
  *
  * Close leads from any phase to CLOSING.
  *
+ * Two effects are named below (connector_table.h): RETIRE ends the fabric's connection of an NdkConnect that has
+ * failed. END_FABRIC ends the fabric's connection when the connector is closed.
+ *
  * Invariants, which connector_check_table checks:
  *   1. A refused call and an impossible event do not change the phase.
  *   2. Close leads from every phase to CLOSING. Nothing leads out of CLOSING, and every event of the fabric is possible

@@ -15,7 +15,8 @@
  * close stays pending until the access has ended and no window is bound to the region.
  *
  * The invariant: the call that makes the region BUSY owns the registration. A close that finds the region BUSY does
- * not touch the registration; retire ends it after the other call.
+ * not touch the registration, because another call owns it. mr_retire runs after that call has ended, and then ends
+ * the registration if there still is one.
  */
 #include <errno.h>
 #include <stdatomic.h>

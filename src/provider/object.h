@@ -81,7 +81,7 @@ struct object {
     uint32_t live_id; /* unique, from 1, among the adapter's objects of this type; constant after the insertion */
     bool live_inserted;
     bool live_retiring;             /* no reference is left: the fabric's object behind this one may not be accessed */
-    bool live_hidden;               /* the object is ending: of the whole object, only this struct may be accessed */
+    bool live_hidden;               /* the object is ending: only its struct object may be accessed */
     bool live_is_queued;            /* the object is in live.closes, the queue of pending closes */
     TAILQ_ENTRY(object) live_close; /* link in live.closes */
     uint64_t live_closed_ns;        /* when the close began */

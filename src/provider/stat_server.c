@@ -241,7 +241,7 @@ static bool stat_server_bind_name(int listener)
     return false;
 }
 
-/* Starts the server, if it can. Requires server.lifetime. */
+/* Starts the server, if it can. The caller must hold the lock server.lifetime. */
 static void stat_server_start(void)
 {
     int s = descriptors_socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
@@ -263,7 +263,7 @@ static void stat_server_start(void)
     server.socket = s;
 }
 
-/* Stops the server, and waits until its thread has ended. Requires server.lifetime. */
+/* Stops the server, and waits until its thread has ended. The caller must hold the lock server.lifetime. */
 static void stat_server_stop(void)
 {
     atomic_store(&server.stopping, true);

@@ -41,7 +41,7 @@ static struct {
     uint32_t segment_count;
     struct ring_owner *owners;   /* one for each segment */
     _Atomic uint64_t next;       /* the number of segments that were tried; the next one is next % segment_count */
-    _Atomic uint64_t sequence;   /* of the segment that was taken over last */
+    _Atomic uint64_t sequence;   /* the sequence number of the segment that was acquired last */
     _Atomic uint32_t left_over;  /* 1 + the index of a segment with room, whose thread has ended; 0: none */
     pthread_key_t on_thread_end; /* its destructor gives the segment back */
 } ring;

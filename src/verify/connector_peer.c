@@ -26,8 +26,9 @@ static bool peer_fits_phase(enum phase active, enum phase passive)
 }
 
 /*
- * Returns whether `passive` can be the accepting end of the connection that `active` makes. The connecting end's
- * address is not asked for, because its consumer may close the connector at any moment.
+ * Returns whether `passive` can be the accepting end of the connection that `active` makes. active->local may be
+ * empty, and then any address of the connecting end fits. The library does not query this address, because the
+ * consumer may close the connector at any moment.
  */
 static bool peer_fits(const struct connector_state *active, const struct connector_state *passive)
 {

@@ -218,7 +218,7 @@ static void unit_read_name_at(struct line_reader *r, const char *section_name, u
     r->failed = r->failed || text.failed;
 }
 
-/* Reads or skips a value. Stores a text in `name`, unless it is NULL. */
+/* Reads a value of the form. If the value is a text and `name` is not NULL, copies the text to `name`. */
 static void unit_read_form(struct line_reader *r, const struct line_unit *u, uint64_t form, char *name)
 {
     uint64_t offset;

@@ -4,9 +4,9 @@
 #include "verify/exclusive.h"
 #include "verify/proxy.h"
 
-#define EXCLUSIVE_COUNT 0xffffull            /* the number of calls inside */
-#define EXCLUSIVE_MET (1ull << 16)           /* a later call has found another one inside */
-#define EXCLUSIVE_TAKEN (1ull << 17)         /* the earlier call of the report is chosen: it has ended */
+#define EXCLUSIVE_COUNT 0xffffull    /* the number of calls inside */
+#define EXCLUSIVE_MET (1ull << 16)   /* a later call has found another one inside */
+#define EXCLUSIVE_TAKEN (1ull << 17) /* the report has its earlier call: the first one to end after the breach */
 #define EXCLUSIVE_LATER_WRITTEN (1ull << 18) /* `later` is complete */
 #define EXCLUSIVE_EARLIER_WRITTEN (1ull << 19)
 #define EXCLUSIVE_RELEASABLE (1ull << 20) /* exclusive_release can end one of the calls inside */
@@ -111,7 +111,7 @@ void exclusive_release(struct exclusive *e)
 {
     uint64_t old = atomic_load(&e->word);
 
-    /* While a breach is about to be reported, the call stays inside: it may be the earlier call of the breach. */
+    /* If a breach is about to be reported, the call is not released: it may be the earlier call of the breach. */
     while (old & EXCLUSIVE_RELEASABLE && !(old & EXCLUSIVE_MET))
         if (atomic_compare_exchange_weak(&e->word, &old, (old & ~EXCLUSIVE_RELEASABLE) - 1))
             break;

@@ -14,7 +14,7 @@ static inline unsigned mdl_flags(const MDL *mdl)
 const MDL *mdl_find_unlocked(const MDL *mdl, SIZE_T length);
 /* Reports an MDL that mdl_find_unlocked has found for a call on p. `flags` are its flags; *mdl is not read. */
 void mdl_report_unlocked(const struct proxy *p, const char *routine, const MDL *mdl, unsigned flags);
-/* Reports a chain whose MDLs a pending call of this thread uses. */
+/* Reports the chain if a pending call of this thread uses one of the chain's MDLs. */
 void mdl_check_pending(const struct proxy *p, const char *routine, const MDL *mdl);
 void mdl_check_locked(const struct proxy *p, const char *routine, const MDL *mdl, SIZE_T length);
 /* Examines the MDLs of the first `length` bytes. Returns true if each MDL was locked with IoReadAccess. */

@@ -26,7 +26,7 @@ extern const char *__asan_locate_address(void *address, char *name, size_t name_
     __attribute__((weak));
 extern void __asan_get_shadow_mapping(size_t *scale, size_t *offset) __attribute__((weak));
 
-/* The sanitizer's marks of stack memory whose function, or whose variable's scope, has ended. */
+/* The sanitizer marks stack memory with these values after the function has returned, or after the scope has ended. */
 enum { ASAN_AFTER_RETURN = 0xf5, ASAN_AFTER_SCOPE = 0xf8 };
 
 static bool asan_is_here(void)
@@ -46,7 +46,7 @@ static bool memory_is_mapped(const void *address)
 /*
  * Returns true if a poisoned address is memory of the heap that was freed, or of a stack frame or scope that has
  * ended. Returns false for a gap between two allocations. The function is not instrumented, because it reads the
- * sanitizer's marks of memory, which have no marks themselves.
+ * sanitizer's shadow memory. Shadow memory contains the marks, and has no marks of its own.
  */
 __attribute__((no_sanitize_address)) static bool asan_is_dead(void *address)
 {

@@ -282,7 +282,7 @@ static void mr_check_token(const struct proxy *p, const char *routine)
 /*
  * Records a token that the consumer has read, unless the token is known. If the region was registered, or if an
  * NdkFastRegister is being posted, the token is TOKEN_UNSURE, because another thread's NdkFastRegister may have made
- * it. If the region is only initialized, the token is TOKEN_EARLY. Any other token is not recorded.
+ * it. If the region is only initialized, the token is TOKEN_EARLY. In any other case, the token is not recorded.
  */
 static void mr_record_token(struct proxy *p, UINT32 value)
 {

@@ -54,8 +54,9 @@ void pending_begin(struct pending *p, const struct pending_object *object, const
 /* Stores the MDL chain that the call uses. Must be called after pending_begin, before the provider's function. */
 void pending_set_mdls(struct pending *p, const struct _MDL *mdl);
 /*
- * Finds a pending call that uses an MDL of the chain. Only calls of this thread are searched, because their functions
- * have returned. Returns false if there is none. *found receives a copy of the call, and *used the MDL.
+ * Finds a pending call that uses an MDL of the chain. Searches only the calls that this thread made, because their
+ * functions have returned. A function that another thread called may still be running. Returns false if there is no
+ * such call. *found receives a copy of the call, and *used the MDL.
  */
 bool pending_find_mdl(const struct _MDL *chain, struct pending *found, const struct _MDL **used);
 /* Removes a call that completed inline. */

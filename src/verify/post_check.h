@@ -10,7 +10,9 @@
 
 #include "verify/queue.h"
 
-/* Each checks a post to q's initiator queue (`use` is QUEUE_INITIATE) or receive queue. Called after posted_begin. */
+/* These functions check a post to q's initiator queue (`use` is QUEUE_INITIATE) or receive queue. */
+
+/* Called after posted_begin. */
 void post_check_slots(const struct queue *q, int use, const struct post *post);
 /* Called after posted_end. */
 void post_check_cq(const struct queue *q, int use, const struct post *post);

@@ -77,7 +77,7 @@ void posted_fini(struct posted *posted)
     posted_free_chunks(posted->chunks);
 }
 
-/* Puts the unused records of the newest chunk into the free list, then adds the chunk. Requires the lock. */
+/* Puts the unused records of the chunk in use into the free list, then adds `chunk` for use. Requires the lock. */
 static void posted_add_chunk(struct posted *posted, struct posted_chunk *chunk)
 {
     while (posted->chunks && posted->used < posted->chunks->count) {

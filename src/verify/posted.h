@@ -142,8 +142,8 @@ bool posted_copy_completed(struct posted *posted, void *context, struct posted_c
  */
 bool posted_complete(struct posted *posted, void **context);
 /*
- * Called when a flush or disconnect has ended every request. Marks the silent requests as done, because only those
- * that failed can still have a result. Requests that are posted later are not counted in *posted->users.
+ * Called when a flush or disconnect has ended every request. Marks the silent requests as done, because a
+ * silent request has a result only if it failed. Requests that are posted later are not counted in *posted->users.
  */
 void posted_set_ended(struct posted *posted);
 /* Returns the place of the request whose result has this RequestContext of the provider; 0 if it has no record. */

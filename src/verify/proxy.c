@@ -521,7 +521,7 @@ bool verify_find_use(const void *start, size_t size, struct verify_use *use)
     spin_lock(&list_lock);
     while ((p = proxy_next_watched(p)) && !proxy_find_use(p, start, size, use))
         ;
-    if (!p) /* last, because the memory of a region contains buffers of requests */
+    if (!p) /* Regions come last: if a request uses a buffer in a region, the request is what is reported. */
         p = proxy_find_region(start, size, use);
     else if (use->rule == &verify_rules[RULE_BUFFER_FREED])
         (void)proxy_find_region(start, size, &of_region); /* marks the buffer's region as reported, too */

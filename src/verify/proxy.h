@@ -60,10 +60,10 @@ struct proxy {
         NDK_FN_CONNECT_EVENT_CALLBACK connect;
     } notify;
     void *context;                   /* context of the callback in `notify`; of a queue pair, the QPContext */
-    const MDL *mdls[PROXY_MAX_MDLS]; /* in a region: the registered MDLs; under the proxies' lock */
+    const MDL *mdls[PROXY_MAX_MDLS]; /* of a region: the registered MDLs; guarded by the proxies' lock */
     unsigned mdl_count;
-    struct region_memory memory; /* in a region */
-    atomic_uint fast_pages;      /* in a region: the page count of the last NdkInitializeFastRegisterMr */
+    struct region_memory memory; /* of a region */
+    atomic_uint fast_pages;      /* of a region: the page count of the last NdkInitializeFastRegisterMr */
 };
 
 /* Returns for example "NDK_QP". */
@@ -160,7 +160,10 @@ bool proxy_exists(const void *pub);
  */
 void proxy_lock_all(void);
 void proxy_unlock_all(void);
-/* From now on, fork acquires the proxies' lock, so that a child finds it released. */
+/*
+ * From now on, each fork acquires the proxies' lock before it copies the process. Parent and child then release the
+ * lock. So a child never finds the lock held by a thread that it does not have.
+ */
 void proxy_guard_fork(void);
 /*
  * Returns the next watched open proxy after p, or the first watched open proxy if p is NULL. Returns NULL at the end.
@@ -172,8 +175,8 @@ struct proxy *proxy_next_open(const struct proxy *p);
 /* Returns the open proxy at this address with a reference, or NULL if it is closed. */
 struct proxy *proxy_find_open(const void *pub);
 /*
- * Marks the regions that contain this buffer, so that their memory is not reported as freed again. Returns false if no
- * registered region contains it.
+ * Marks the regions that contain this buffer as reported. After that, the freeing of their memory is not reported a
+ * second time. Returns false if no registered region contains the buffer.
  */
 bool proxy_set_memory_reported(const void *start, size_t size);
 /* Marks the region as watched. Must be called before MDLs are stored in the region. Requires the lock. */

@@ -29,7 +29,10 @@ struct queue {
     struct proxy p;
     struct posted posted[QUEUE_USES]; /* of a queue pair or a shared receive queue */
     struct queue_size size[QUEUE_USES];
-    /* The calls that are made one at a time: posts to each queue; in a completion queue, QUEUE_POLL and QUEUE_MODERATE. */
+    /*
+     * Checks that the consumer makes calls of one kind one at a time. In a queue pair or shared receive queue: posts
+     * to each queue. In a completion queue: polls (QUEUE_POLL), and calls that set the moderation (QUEUE_MODERATE).
+     */
     struct exclusive exclusive[QUEUE_USES];
     atomic_uint depth; /* only of a completion queue or a shared receive queue, which can change it */
     /* Only a queue pair uses these. */

@@ -230,7 +230,7 @@ static void report_invalidated_twice(const struct region *r, const struct token 
                   ended->end);
 }
 
-/* Returns the number of the region's newest registration. Sets *wrong if it was never registered by a request. */
+/* Returns the number of the region's newest registration. Sets *wrong if no request has ever registered the region. */
 static uint64_t region_check_invalidate(const struct region *r, bool *wrong)
 {
     struct token ended = { .state = TOKEN_UNUSED };
@@ -344,7 +344,7 @@ void region_begin_bind(struct proxy *mr, struct proxy *mw, const void *address, 
     struct bind b = { .mr = mr, .mw = mw, .address = (uintptr_t)address, .length = length, .flags = flags };
     bool known;
 
-    if (mw) /* before the post, because another thread may take its result and read the token before it returns */
+    if (mw) /* set before the post: another thread may read the token before NdkBind has returned */
         atomic_store(&((struct window *)mw)->was_bound, true);
     if (mr && flags & REMOTE_WRITE_ONLY)
         source_set_remote_write((struct region *)mr);

@@ -22,8 +22,8 @@ struct repeated {
     char first_message[MAX_FIRST_MESSAGE]; /* the message of the first report, cut off at the end */
     uint32_t count;                        /* all reports */
     uint32_t written;                      /* the reports that were written to the present output */
-    uint32_t listed;                       /* the value of `count` when a report or a count was last written */
-    uint32_t output;                       /* the output that `written` is about */
+    uint32_t listed;                       /* the value of `count` that was last written, in a report or at the end */
+    uint32_t output;                       /* the number of the output to which those reports were written */
 };
 
 /*

@@ -301,7 +301,10 @@ static void report_move_next(struct report *r)
     next.object = (struct report_object){ .object = NULL };
 }
 
-/* Counts the report. Writes it unless it was written often enough, or its place cannot be stored. */
+/*
+ * Counts the report. If `stops` is true, writes the report in any case. Otherwise writes the report only if its place
+ * in the program has an entry in the table, and fewer than max_written reports of that place have been written.
+ */
 static void report_write(struct report *r, bool stops)
 {
     FILE *out = report_stream(report_lock());

@@ -149,8 +149,9 @@ void report_write_repeats(void);
 bool report_set_junit(const char *name, size_t length);
 
 /*
- * Sets the file that reports and numbers of repeats are appended to, in place of the stream; NULL: none. Other texts
- * still go to the stream. The name has `length` bytes. Returns false if it is too long or memory is out.
+ * Sets the file to which reports and numbers of repeats are appended. If `name` is NULL, reports and numbers go to the
+ * stream. Other texts always go to the stream. The name has `length` bytes. Returns false if the name is too long, or
+ * if out of memory.
  */
 bool report_set_file(const char *name, size_t length);
 
@@ -174,9 +175,9 @@ void report_set_line_open(bool open) PRIVATE_EXPORT(report_set_line_open);
 bool report_is_line_open(void) PRIVATE_EXPORT(report_is_line_open);
 
 /*
- * Print a report of another form, for example a bug check. report_begin locks the output and returns it. report_end
- * prints the stacks from the return address `by` on, flushes and unlocks. `entry` is the routine that the consumer
- * called, or NULL if that routine is not known.
+ * For a report that is no breach, for example a bug check. report_begin locks the output and returns it. The caller
+ * prints the report. report_end prints the stacks, from the return address `by` on. Then report_end flushes and
+ * unlocks the output. `entry` is the routine that the consumer called, or NULL if that routine is not known.
  */
 FILE *report_begin(void) PRIVATE_EXPORT(report_begin);
 void report_end(FILE *out, const void *by, const char *entry) PRIVATE_EXPORT(report_end);

@@ -200,14 +200,14 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "If pPrivateData is NULL and *pPrivateDataLength is greater than zero, this is an invalid "
                     "request. A consumer must never do this.",
         .advice = "Pass the buffer, or set the length to zero." },
-    /* The rule follows from the sentence. */
+    /* This rule is a conclusion from .sentence, not a quotation. */
     [RULE_REQUEST_UNANSWERED] = { .name = "request-unanswered", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Each connection request is accepted, rejected, or ended by the close of its connector.",
         .page = "nc-ndkpi-ndk_fn_accept",
         .sentence = "The NdkConnectEventCallback function is used by the NDK provider to notify the consumer about "
                     "each incoming connection request.",
         .advice = "Call NdkAccept or NdkReject for each connector that the callback delivers, then close it." },
-    /* The rule follows from the sentence. */
+    /* This rule is a conclusion from .sentence, not a quotation. */
     [RULE_CONNECT_UNCOMPLETED] = { .name = "connect-uncompleted", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A connect that succeeded is completed, rejected, or ended by the close of its connector.",
         .page = "nc-ndkpi-ndk_fn_accept",
@@ -215,7 +215,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
                     "pending connection request.",
         .advice = "Call NdkCompleteConnect or NdkReject when NdkConnect has completed; the peer's NdkAccept waits "
                   "for it." },
-    /* The rule follows from the sentence. */
+    /* This rule is a conclusion from .sentence, not a quotation. */
     [RULE_DISCONNECT_IGNORED] = { .name = "disconnect-ignored", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A consumer answers a disconnect event with NdkDisconnect or a close; the peer's NdkDisconnect "
                 "waits for it.",
@@ -269,7 +269,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .page = "nc-ndkpi-ndk_fn_send",
         .sentence = "The queue pair (QP) is not connected.",
         .advice = "Post the first request from the completion of NdkAccept or NdkCompleteConnect." },
-    /* The rule follows from the sentence. */
+    /* This rule is a conclusion from .sentence, not a quotation. */
     [RULE_RECEIVE_WITH_SRQ] = { .name = "receive-with-srq", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "The receives of a queue pair with a shared receive queue are posted there, not with NdkReceive.",
         .page = "nc-ndkpi-ndk_fn_create_qp_with_srq",
@@ -287,7 +287,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .page = "nc-ndkpi-ndk_fn_receive",
         .sentence = "An array of SGE structures (NDK_SGE) that represent the buffers to receive incoming data.",
         .advice = "Post receives before the peer can send, and agree on credits. Without one, iWARP ends the connection." },
-    /* The rule follows from the sentence. */
+    /* This rule is a conclusion from .sentence, not a quotation. */
     [RULE_SILENT_ONLY] = { .name = "silent-only", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Among as many requests as the queue is deep, at least one is signalled: only its result frees "
                 "their slots.",
@@ -302,7 +302,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .page = "nc-ndkpi-ndk_fn_create_qp",
         .sentence = "The maximum number of initiator requests that can be outstanding over the QP.",
         .advice = "Count free slots: use one for each post, and free it when NdkGetCqResults reports the request." },
-    /* The rule follows from the sentence. */
+    /* This rule is a conclusion from .sentence, not a quotation. */
     [RULE_CQ_OVERFLOW] = { .name = "cq-overflow", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "At most as many requests are outstanding, silent ones included, as their completion queue can hold.",
         .page = "nc-ndkpi-ndk_fn_cq_notification_callback",

@@ -9,7 +9,7 @@
 
 enum verify_rule {
     RULE_CQ_CONCURRENT,             /* p1 completion queue, p2 ID of the other thread */
-    RULE_QUEUE_CONCURRENT,          /* p1 queue pair or SRQ, p2 ID of the other thread, p3 1 for the receive queue */
+    RULE_QUEUE_CONCURRENT,          /* p1 queue pair or SRQ, p2 other thread's ID, p3 is 1 for the receive queue */
     RULE_MODERATION_CONCURRENT,     /* p1 completion queue, p2 ID of the other thread */
     RULE_COMPLETION_MISSING,        /* p1 object */
     RULE_NOTIFICATION_MISSING,      /* p1 adapter, p2 type of the object to create */
@@ -55,7 +55,7 @@ enum verify_rule {
     RULE_CQ_OVERFLOW,        /* p1 completion queue, p2 number of outstanding requests, p3 depth */
     RULE_CQ_UNATTENDED,      /* p1 completion queue, p2 number of requests, p3 age of the oldest in ms */
     RULE_LAM_RELEASED,       /* mapping released while a posted request uses it: p1 mapping, p2 logical address */
-    RULE_LAM_RELEASED_TWICE, /* p1 mapping, p2 1 if the mapping was built before */
+    RULE_LAM_RELEASED_TWICE, /* p1 mapping, p2 is 1 if it was built and released earlier, 0 if it was never built */
     RULE_LAM_CHANGED,        /* p1 mapping, p2 AdapterContext, p3 the provider's value */
     RULE_READ_SINK_RIGHT,    /* p1 queue pair, p2 SGE, p3 token, p4 region, or 0 for the privileged token */
     RULE_LOCAL_WRITE_RIGHT,  /* p1 queue pair or SRQ, p2 SGE, p3 token, p4 region */
@@ -64,9 +64,9 @@ enum verify_rule {
     RULE_TOKEN_EARLY,              /* p1 region or window */
     RULE_TOKEN_UNKNOWN,            /* p1 queue pair or SRQ, p2 SGE, p3 token, p4 region that had the token, or 0 */
     RULE_SGE_RANGE,                /* p1 queue pair or SRQ, p2 SGE, p3 address, p4 region */
-    RULE_MR_KIND,                  /* p1 region, p2 1 for a fast-register region */
+    RULE_MR_KIND,                  /* p1 region, p2 is 1 if the region is for fast registration */
     RULE_MR_UNREGISTERED,          /* p1 region */
-    RULE_MDL_UNLOCKED,             /* p1 0xe, p2 MDL, p3 its flags */
+    RULE_MDL_UNLOCKED,             /* p1 is always 0xe, p2 MDL, p3 its flags */
     RULE_MDL_READ_ONLY,            /* p1 queue pair or SRQ, p2 SGE, p3 token, p4 region */
     RULE_MDL_GAP,                  /* p1 MDL, p2 expected address, p3 address */
     RULE_MDL_USED_PENDING,         /* p1 MDL, p2 object of the pending call */
@@ -78,7 +78,7 @@ enum verify_rule {
     RULE_FAST_REGISTER_BASE,       /* p1 region, p2 base address, p3 first byte offset */
     RULE_FAST_REGISTER_ADDRESS,    /* p1 region, p2 index of the page, p3 its logical address */
     RULE_FAST_REGISTER_RIGHT,      /* p1 region, p2 flags */
-    RULE_INVALIDATE_KIND,          /* p1 object, p2 type, p3 1 for a region of NdkRegisterMr */
+    RULE_INVALIDATE_KIND,          /* p1 object, p2 type, p3 is 1 if the object is a region of NdkRegisterMr */
     RULE_INVALIDATE_TWICE,         /* p1 region or window, p2 token */
     RULE_WINDOW_RANGE,             /* p1 window, p2 region, p3 address, p4 length */
     RULE_WINDOW_SIZE,              /* p1 window, p2 length, p3 limit */

@@ -12,13 +12,13 @@
 
 #include <ndk/ndkpi.h>
 
-enum { SOURCE_MAX_SGES = 16 }; /* a request with more SGEs has no sum */
+enum { SOURCE_MAX_SGES = 16 }; /* no checksum is computed for a request with more SGEs */
 
 struct region;
 
 /* The data of a request at its post. */
 struct source {
-    uint64_t sum;
+    uint64_t sum;   /* a checksum of the data, valid if has_sum is true */
     unsigned ended; /* the value of source_writers_ended at the post */
     bool has_sum;
 };

@@ -21,8 +21,9 @@ struct stack {
 };
 
 /*
- * The call of the consumer that the calling thread is in. Stacks begin at its return address. So the library's frames
- * are left out even if the library is linked statically, where no module's name distinguishes them.
+ * The consumer's call of the library in which this thread is. Stacks that are recorded during the call begin at the
+ * call's return address. So the library's frames are left out even if the library is linked statically, where no
+ * module's name distinguishes them.
  */
 struct stack_call {
     const void *by; /* the return address; NULL: none is known */
@@ -79,8 +80,8 @@ struct stack_frame {
     struct elf_line line; /* its line is 0: unknown */
 };
 /*
- * Names also functions that the program does not export, if the program is not stripped. Sets the line if the program
- * has debug information.
+ * Sets *frame to frame i of s. If the program is not stripped, functions that it does not export have a name, too.
+ * Sets the line if the program has debug information.
  */
 void stack_get_frame(const struct stack *s, int i, struct stack_frame *frame);
 /* Writes "function+0x12 at file.c:34 (module+0x1234)" and returns `text`. */

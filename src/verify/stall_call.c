@@ -38,7 +38,10 @@ static const char *call_reason(const char *routine)
     return call_reasons[i].reason;
 }
 
-/* Writes the state of the calling thread: "thread 12 (name), which called in NdkConnectEventCallback, waits". */
+/*
+ * Writes the state of the thread that made the pending call: "thread 12 (name), which called in
+ * NdkConnectEventCallback, waits".
+ */
 static const char *call_describe_thread(const struct pending *call, char text[MAX_THREAD])
 {
     const char *in = call->callback ? " in " : "", *callback = call->callback ? call->callback : "";

@@ -60,7 +60,7 @@ struct token_table {
     unsigned bucket_count;        /* a power of two */
     unsigned region_count;
     UINT32 privileged;   /* the privileged token */
-    bool has_privileged; /* true from the creation of the first queue on, which sets `privileged` */
+    bool has_privileged; /* `privileged` is set, because a queue has been created */
 };
 
 void tokens_init(struct token_table *t);

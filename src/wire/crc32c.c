@@ -29,7 +29,10 @@
 
 #ifdef __x86_64__
 
-/* Data longer than MAX_SHORT has at least two blocks of FOLD_SIZE, so at least one block is folded. */
+/*
+ * Data longer than MAX_SHORT has at least two blocks of FOLD_SIZE. crc32c_fold folds each block into the next one, so
+ * it folds at least once.
+ */
 enum { VECTOR_SIZE = 32, VECTORS = 4, FOLD_SIZE = VECTORS * VECTOR_SIZE, MAX_SHORT = 2 * FOLD_SIZE - 1 };
 
 #define TARGET_SSE42 __attribute__((target("sse4.2")))

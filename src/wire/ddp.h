@@ -54,8 +54,8 @@ bool ddp_header_decode(struct ddp_header *h, const uint8_t *bytes, size_t len, s
 size_t ddp_header_encode(const struct ddp_header *h, uint8_t *bytes, size_t size);
 /*
  * Writes the beginning of an FPDU: MPA's length field for a ULPDU of this size, then the DDP header. Returns the size
- * of both. Stores eight bytes at a time, because the checksum loads eight bytes at a time. A load that is larger than
- * the store before it must wait until the store has left the processor's store buffer.
+ * of both. Stores eight bytes at a time, because the checksum loads eight bytes at a time. If the stores were smaller
+ * than the loads, each load would wait until the stores have left the processor's store buffer.
  */
 enum { DDP_MAX_FPDU_BEGIN = 20 };
 size_t ddp_fpdu_begin(const struct ddp_header *h, size_t ulpdu, uint8_t fpdu[DDP_MAX_FPDU_BEGIN]);

@@ -77,7 +77,10 @@ struct terminate {
  * size, or 0 if the payload does not fit, the error is WIRE_OK, or header_len fits none of the three forms of header.
  */
 size_t terminate_encode(const struct terminate *t, uint8_t *bytes, size_t size);
-/* Returns false if the payload is shorter than its bits M, D and R require. Any 16-bit code may become t->error. */
+/*
+ * Returns false if the payload is shorter than its bits M, D and R require. Sets t->error to the payload's 16-bit
+ * code, which may be a value that enum wire_error does not list.
+ */
 bool terminate_decode(struct terminate *t, const uint8_t *bytes, size_t len);
 
 /* Returns a text, never NULL. All unknown codes have the same text. */

@@ -18,7 +18,7 @@ struct client {
     uint64_t live_at;
     uint64_t interval_at, interval_messages; /* start of the interval, and number of messages before it */
     uint64_t server_messages, server_ns;     /* from the server's last answer to ORDER_SAMPLE */
-    uint64_t server_laps;                    /* number of the server's messages verified so far on each queue pair */
+    uint64_t server_laps;                    /* each queue pair has verified this many of the server's messages */
     uint64_t flushes;                        /* flushes (flow.h) requested from the server since the start */
     unsigned step, steps;                    /* number of the current size, and number of sizes */
     bool warmup;

@@ -25,9 +25,9 @@
 
 enum { COMPARE_WORSE = 1, JSON_FORMAT = 1 };
 
-/* A value that is compared. */
+/* A value that is compared: member `name` of the result, or of the result's object `part` if `part` is not NULL. */
 struct measure {
-    const char *label, *part, *name; /* `name` is a member of the result, or, if part is set, of its object `part` */
+    const char *label, *part, *name;
     double unit;
     bool is_rate; /* more is better */
     bool decides; /* the exit code depends on this value */

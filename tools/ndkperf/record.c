@@ -67,9 +67,9 @@ static json_t *record_rate(const struct rate *r, uint32_t size, bool peak)
 }
 
 /*
- * Sets the client's rate. With --bidirectional, sets the total of both ends instead, and adds each end's rate as the
- * members "client" and "server". If has_server is false, "messages_per_second", "bytes_per_second" and "server" are
- * null.
+ * Without --bidirectional, sets the client's rate. With --bidirectional, sets the total of both ends, and adds each
+ * end's rate as the members "client" and "server". The total and "server" are null if the server's rate is not known
+ * (has_server is false).
  */
 static void record_set_rates(const struct session *s, json_t *object, uint32_t size, const struct rate ends[2],
                              bool has_server, bool peak)

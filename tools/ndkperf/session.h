@@ -34,7 +34,7 @@ struct lane {
     uint32_t uncredited;          /* messages received since the last credit */
     uint32_t owed;                /* answers that wait until an earlier answer has completed */
     uint64_t answered, confirmed; /* answers posted and completed since the start */
-    uint64_t flushes;             /* flushes (empty last messages: flow.h) received since the start */
+    uint64_t flushes;             /* flushes received since the start; flow.h describes a flush */
 };
 
 /* The requests of a bandwidth run that this end posts: see pump.h. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkping's two roles, and the output about a connection that they share. */
+/* ndkping's two roles, client and server, and what each of them prints about its connection. */
 #ifndef NDKPING_ROLES_H
 #define NDKPING_ROLES_H
 

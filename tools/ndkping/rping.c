@@ -82,8 +82,8 @@ static bool rping_fail_without_result(struct rping *r, const char *step)
 }
 
 /*
- * Waits for the result of the request `id`, and skips those of sends that succeeded. Returns false if a request failed,
- * the peer has disconnected, or no result arrived in time.
+ * Waits for the result of the request `id`, and skips the results of sends that succeeded. Returns false if a request
+ * failed, the peer has disconnected, or no result arrived in time.
  */
 static bool rping_wait_result(struct rping *r, uintptr_t id, const char *step, uint64_t ms)
 {
@@ -162,7 +162,7 @@ enum rping_end rping_client_ping(struct rping *r, uint32_t size)
     rping_fill(r->source.memory, size, r->pings);
     memset(r->sink.memory, 0, size);
     start = monotonic_ns();
-    /* The first send is signalled: its result frees the slots of the silent sends before it. */
+    /* This send is signalled: its result frees the slots of the silent sends of earlier pings. */
     if (!rping_send_message(r, &r->source, size, 0) || !rping_receive_message(r, &answer, r->step_ms) ||
         !rping_send_message(r, &r->sink, size, NDK_OP_FLAG_SILENT_SUCCESS) ||
         !rping_receive_message(r, &answer, r->step_ms))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ndkping's server: listens, and serves each client on a thread of its own with a PD, CQ and QP of its own on the
- * listener's adapter. The invariant: only a client's thread opens and closes the client's objects. Ctrl-C cancels the
- * consumers of all clients in the list.
+ * listener's adapter. The invariant: only a client's thread opens and closes the client's objects. Ctrl-C only cancels
+ * the waits of the listener and of the open clients in `clients`.
  */
 #include <pthread.h>
 #include <stdio.h>

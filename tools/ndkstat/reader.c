@@ -30,13 +30,12 @@
 #include "process.h"
 
 enum {
-    ALL_MS = 5000, /* time to read all processes */
-    RETRY_MS = 10, /* time between attempts to connect to a process that has too many readers */
-    /* The most bytes that are read from all processes of: this user, each other user, all other users together. */
-    MAX_OWN_BYTES = 256 << 20,
-    MAX_USER_BYTES = 16 << 20,
-    MAX_FOREIGN_BYTES = 64 << 20,
-    MAX_USER_PEERS = 128, /* for each other user, at most this number of processes is read */
+    ALL_MS = 5000,                /* time to read all processes */
+    RETRY_MS = 10,                /* time between attempts to connect to a process that has too many readers */
+    MAX_OWN_BYTES = 256 << 20,    /* read at most from all processes of this user together */
+    MAX_USER_BYTES = 16 << 20,    /* read at most from all processes of one other user together */
+    MAX_FOREIGN_BYTES = 64 << 20, /* read at most from all processes of all other users together */
+    MAX_USER_PEERS = 128,         /* for each other user, at most this number of processes is read */
     MAX_USERS = 256,
     MAX_MESSAGES = 10,
     SLICE_MS = 100, /* the interval between checks for Ctrl-C */
@@ -410,8 +409,9 @@ static bool round_collect(struct round *r, struct snapshots *s)
 }
 
 /*
- * Returns whether a name may belong to the requested process `pid` (0: any process). `inside` is the id of this
- * process in the process's own PID namespace. A name with either id may belong to the process.
+ * Returns whether a name may belong to the requested process. `pid` is the id of that process; 0: any process.
+ * `inside` is the id that the requested process has in its own PID namespace. A name with either id may belong to that
+ * process.
  */
 static bool reader_is_wanted(const struct name *name, long pid, long inside)
 {

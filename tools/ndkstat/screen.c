@@ -102,7 +102,7 @@ bool screen_open(void)
     mode.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     mode.c_cc[VMIN] = 0;
     mode.c_cc[VTIME] = 0;
-    mode.c_cc[VSUSP] = _POSIX_VDISABLE; /* Ctrl-Z arrives as a key, so that the terminal is restored first */
+    mode.c_cc[VSUSP] = _POSIX_VDISABLE; /* Ctrl-Z arrives as a key: ndkstat restores the terminal, then stops itself */
     mode.c_cc[VQUIT] = _POSIX_VDISABLE;
     screen_read_size();
     pthread_mutex_lock(&screen.lock);

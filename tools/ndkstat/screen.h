@@ -20,7 +20,7 @@ bool screen_open(void);
 void screen_close(void); /* may be called by any thread, and several times */
 /*
  * Shows the lines of `text`, which must be printable, until the user presses a key that ends the display, or until
- * the time has passed. Meanwhile scrolls and redraws. `messages` has lines about what was not read.
+ * the time has passed. Meanwhile scrolls and redraws. `messages` has lines about processes that were not read.
  */
 enum screen_event screen_show(const char *title, const char *text, const char *messages, double seconds);
 

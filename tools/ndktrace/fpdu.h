@@ -9,8 +9,8 @@ enum { FPDU_MAX_SIZE = 65544 };
 
 struct fpdu {
     bool is_sent;
-    uint32_t size;  /* of the FPDU */
-    uint32_t known; /* the bytes of it that the trace has, and that `bytes` begins with */
+    uint32_t size;  /* the FPDU's size */
+    uint32_t known; /* the FPDU's first `known` bytes are in `bytes`; the trace lacks the others */
     uint8_t bytes[FPDU_MAX_SIZE];
 };
 

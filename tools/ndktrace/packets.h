@@ -14,8 +14,9 @@
 struct packets;
 
 /*
- * Makes the packets of the records, which are sorted. FPDUs of up to `max_filled` bytes get zeros as payload; larger
- * ones are truncated. Returns NULL if out of memory.
+ * Makes the packets of the records, which are sorted. The trace does not have every payload. In an FPDU of up to
+ * `max_filled` bytes, zeros stand for a missing payload. A larger FPDU without its payload is truncated. Returns NULL
+ * if out of memory.
  */
 struct packets *packets_create(const struct filter *filter, uint32_t max_filled, const struct trace_records *records);
 void packets_destroy(struct packets *p);

@@ -10,7 +10,7 @@
 struct print_style {
     bool json;
     bool has_process; /* several files: lines have the process ID */
-    bool verbose;     /* also fields whose value is ok or none, and bytes */
+    bool verbose;     /* also prints fields of raw bytes, and fields whose value is ok or none */
 };
 
 /* Prints what a file is, and what the reader had to skip, as lines that begin with #. */

@@ -19,7 +19,7 @@ struct trace_record {
     const struct schema_event *event; /* NULL: the schema does not have the event */
     uint64_t time_ns;                 /* CLOCK_MONOTONIC of the file's host */
     uint32_t id, thread, number;
-    uint32_t size; /* of the fields with padding */
+    uint32_t size; /* of `fields`, including padding */
     const uint8_t *fields;
     size_t order; /* of the record in the file, for equal times */
 };

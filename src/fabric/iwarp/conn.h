@@ -151,8 +151,8 @@ void conn_transmit(struct fabric_conn *c);
 /* Queue pairs call this. Ends the connection if it is established or being established. */
 void conn_abort(struct fabric_conn *c, enum fabric_reason why);
 /*
- * Shared receive queues call this. Reads the input that waits in the socket. Then ends c if a send that was partial at
- * the mark `since` is still partial, and too few of its bytes have arrived since then.
+ * Shared receive queues call this. Reads the input that waits in the socket. Then ends c if the peer's send was
+ * incomplete at the mark `since` and still is, and too few bytes of the send have arrived after the mark.
  */
 void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since);
 

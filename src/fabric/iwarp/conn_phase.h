@@ -55,8 +55,8 @@ void stream_terminate(struct fabric_conn *c, enum wire_error error);
 void stream_resize(struct fabric_conn *c);              /* to be called when the segment size may have changed */
 struct conn_outcome stream_pump(struct fabric_conn *c); /* receives, then sends */
 struct conn_outcome stream_send(struct fabric_conn *c); /* only sends */
-bool stream_is_silent(const struct fabric_conn *c);     /* may the peer need a nudge? */
-void stream_nudge(struct fabric_conn *c);
+bool stream_is_silent(const struct fabric_conn *c);     /* true: the peer has sent nothing yet, so a nudge may help */
+void stream_nudge(struct fabric_conn *c);               /* queues an empty write: the peer then reads its socket */
 void stream_end_input(struct fabric_conn *c); /* stops reading; to be called when the end of stream has been read */
 /* Returns CONN_LOST if the peer has half-closed, and then reset the connection. No read reports such a reset. */
 struct conn_outcome stream_check_reset(struct fabric_conn *c);
@@ -79,7 +79,7 @@ static inline void liveness_received(struct fabric_conn *c)
 }
 /* If input has stalled since the mark, returns the reason to end the connection. Otherwise returns FABRIC_OK. */
 enum fabric_reason liveness_check(struct fabric_conn *c, const struct iw_rx_mark *since);
-/* Returns true if a send was partial at the mark `since`, and too few of its bytes have arrived after the mark. */
+/* Returns true if the peer's send was incomplete at the mark `since`, and too few of its bytes have arrived since. */
 bool liveness_send_stalls(struct fabric_conn *c, const struct iw_rx_mark *since);
 
 #endif

@@ -3,9 +3,9 @@
  * The connection machine of both roles as one table: state x event -> next state and effects.
  *
  *   active:   IDLE > TCP_CONNECTING > REQUEST_SENT > REPLIED > COMPLETING ---.
- *              ^________|_________________|  (a failed connect)               |
+ *              ^________|_________________|  (a failed connect)              |
  *   passive:  WAIT_REQUEST > REQUESTED > REPLYING > WAIT_RTR ----------------+> ESTABLISHED
- *                                            '--- (no ready-to-receive) -----'       |
+ *                                            '--- (no ready-to-receive) -----'
  *   end:      ESTABLISHED > DRAINING > NOTICE_SENT > DEAD         (this side half-closes first)
  *             ESTABLISHED > PEER_CLOSED > CLOSING > DEAD          (the peer first; DRAINING > CLOSING: both at once)
  *             any > LINGERING > DEAD                              (this side still sends a Terminate or a reject)

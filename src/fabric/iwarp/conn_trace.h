@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of connections in the trace (src/trace) that need more than one line. The invariant: while tracing is off,
- * each hook costs one branch. The caller is the owner of the connection's or the listener's shard.
+ * Functions that record events of connections and listeners in the trace (src/trace). An event that needs only one
+ * TRACE line in the caller has no function here. The invariant: while tracing is off, each call costs one branch. The
+ * caller is the owner of the connection's or the listener's shard.
  */
 #ifndef FABRIC_IWARP_CONN_TRACE_H
 #define FABRIC_IWARP_CONN_TRACE_H

@@ -24,7 +24,7 @@ struct fabric_cq {
     _Atomic(struct iwarp_shard *) home; /* NULL until iwarp_cq_set_home; written with the lock held */
     struct fabric_cq_config config;
     atomic_bool overflowed;  /* written with the lock held */
-    atomic_uint polls_left;  /* how many polls until one drives the shard for waiting requests; 0: none waits */
+    atomic_uint polls_left;  /* polls until a poll must drive the shard for waiting requests; 0: no request waits */
     atomic_uint empty_polls; /* polls that drove the shard and still found nothing */
     atomic_uint count;       /* completions in the ring; changed only with the lock held */
     struct spin lock;        /* guards everything below */
@@ -41,7 +41,7 @@ struct fabric_cq {
     uint32_t min_interval_us;               /* a minimum for interval_us */
     bool is_delayed;                        /* a notification is due, but moderation delays it */
     uint64_t delays;                        /* the number of delays that have begun */
-    uint64_t delayed_from; /* for the last delay, moderation_count counts completions after this number */
+    uint64_t delayed_from; /* set when a delay begins; moderation_count limits the completions with higher numbers */
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
     struct delivery delivery;
@@ -203,8 +203,9 @@ static void cq_deliver(struct delivery *d)
 /* ---- queueing ---- */
 
 /*
- * Copies to *claimed a user to which no overflow has been reported, and returns true. Returns false if there is none.
- * The reference that claim_overflow acquires keeps the user's owner valid after the lock is released.
+ * Finds a user to which no overflow has been reported, claims the user, and copies it to *claimed. Returns false if
+ * there is no such user. To claim a user, claim_overflow acquires a reference to the user's owner. The reference keeps
+ * the owner valid after the lock is released.
  */
 static bool cq_claim_user(struct fabric_cq *cq, struct cq_user *claimed)
 {
@@ -276,7 +277,7 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
     spin_unlock(&cq->lock);
     if (overflows)
         iwarp_count(cq_home(cq), COUNT_CQ_ERRORS, 1);
-    /* Only enqueues. If the home shard's work ran here, it could wait for memory that this thread has in use. */
+    /* Only enqueues: work that ran here could wait for memory that this thread is using, and so wait forever. */
     if (actions & CQ_UPDATE_TIMER)
         shard_enqueue(cq_home(cq)->shard, &cq->update_timer);
     cq_run_actions(cq, actions & ~(unsigned)CQ_UPDATE_TIMER);
@@ -356,8 +357,8 @@ void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
 /* ---- moderation ---- */
 
 /*
- * Called by the home shard's owner. Sets the timer for the current delay, or stops it. The first call for a delay
- * begins the delay's interval.
+ * Called by the home shard's owner. Sets the timer for the moderation delay that is in progress. Stops the timer if no
+ * delay with a time limit is in progress. The interval of a delay begins at the first call that sets the timer for it.
  */
 static void cq_run_update_timer(struct task *task)
 {

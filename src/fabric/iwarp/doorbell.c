@@ -11,7 +11,7 @@
 enum {
     MIN_UNREAD = 2,           /* a consumer with this many unread completions is busy, and will poll again */
     MAX_POLLS = 4,            /* while requests wait, the last of this many polls of a CQ must drive the shard */
-    MIN_WINDOW = 32,          /* after one transmission of this many requests, the consumer probably posts as many */
+    MIN_WINDOW = 32,          /* if one transmission had this many requests, the consumer is expected to post more */
     MAX_UNSENT = 64,          /* the most requests that one system call sends */
     MAX_WAIT_NS = 20000,      /* after this wait a request is overdue; the duration of a few system calls */
     MAX_REQUEST_BYTES = 4096, /* a larger request is worth a system call of its own */
@@ -124,9 +124,9 @@ bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post)
 
 /*
  * If a consumer has the polling lease (engine/shard.h), the transmission waits for a poll, and the MAX_POLLS-th poll
- * drives the shard at the latest. Without a lease, shard_post_lazy does not let the transmission wait. In that case
- * too, the next poll drives the shard, because only a poll that drives the shard can begin a lease. The consumer may
- * poll either CQ, so a poll of either CQ counts.
+ * drives the shard at the latest. Without a lease, the transmission does not wait for a poll. The next poll drives the
+ * shard nevertheless, because only a poll that drives the shard can begin a lease. The consumer may poll either CQ, so
+ * a poll of either CQ counts.
  */
 void doorbell_defer_to_poll(struct fabric_qp *qp)
 {

@@ -32,7 +32,7 @@ struct doorbell {
      */
     atomic_uint window_polls;
     /* Since the last transmission: */
-    atomic_uint n_waiting;          /* posted requests whose rule has the verdict WAIT (doorbell.c) */
+    atomic_uint n_waiting;          /* posted requests that a rule of doorbell.c lets wait */
     _Atomic uint64_t waiting_since; /* the time when the first waiting request was posted, in nanoseconds */
 };
 

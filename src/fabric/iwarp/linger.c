@@ -12,7 +12,7 @@
 
 enum { MAX_READS = 16 }; /* in one turn */
 
-/* Handles that `sent` bytes of a start-up frame, from `at` on, were sent. */
+/* Called after `sent` bytes of a start-up frame have been sent. The bytes begin at `at`. */
 static void linger_frame_sent(struct fabric_conn *c, const uint8_t *at, size_t sent)
 {
     conn_trace_frame(c, true, at, iw_startup_tx_want(c->startup, &at));

@@ -32,7 +32,7 @@ struct fabric_listener {
     bool waits_for_drop;         /* accepting is paused until another shard has dropped a connection */
     bool ending;                 /* the consumer has closed the listener, but `closed` has not been reported */
     struct addr local;           /* valid while listening */
-    unsigned limit;              /* the most unfinished connections in the process */
+    unsigned limit;              /* limit for the unfinished connections of the process */
     struct conn_list unfinished; /* the unfinished connections that this listener accepted */
 };
 

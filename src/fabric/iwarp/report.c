@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reports to the fabric's observer. The invariant: the end of each attempt to connect, and of each accepted TCP
- * connection, is reported exactly once. The report belongs to the step after which the connection can no longer be
+ * connection, is reported exactly once. The end is reported in the step after which the connection can no longer be
  * established or used. Sending a last Terminate or reject after that step is not reported.
  */
 #include "fabric/iwarp/conn_trace.h"

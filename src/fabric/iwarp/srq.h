@@ -55,7 +55,7 @@ void iwarp_srq_info(struct fabric_srq *srq, struct fabric_srq_info *info);
 struct shard *iwarp_srq_shard(struct fabric_srq *srq);
 void iwarp_srq_close(struct fabric_srq *srq, void (*done)(void *owner));
 void iwarp_srq_partial_init(struct srq_partial *partial);
-/* The owner of a queue pair calls this when the queue pair's message may have become partial or ended. */
+/* The owner of a queue pair calls this after it has received a part of a send, or the rest of a send. */
 void iwarp_srq_update(struct fabric_qp *qp);
 
 #endif

@@ -33,7 +33,7 @@ static struct fabric_conn *stream_conn(struct iw_qp *iw)
     return ((struct fabric_qp *)iw_qp_owner(iw))->conn;
 }
 
-/* Sets the reason of a failed request. After a stop or a flush, qp->stopped has the reason, not the protocol core. */
+/* Sets the reason of a failed request. After a stop or a flush, qp->stopped is the reason. */
 static void stream_set_reason(const struct fabric_qp *qp, struct rdma_completion *c)
 {
     enum iw_end end = iw_qp_end(qp->iw);
@@ -132,7 +132,7 @@ static struct conn_outcome stream_next_event(struct fabric_conn *c)
 
     c->signals = 0;
     if (!signals || !conn_state_streams(c->state))
-        return conn_nothing; /* no signal, or only the last frame is being sent */
+        return conn_nothing; /* no signal, or a state in which only the last frame is sent */
     if ((signals & SIGNAL_FIRST && c->state == CONN_WAIT_RTR) ||
         (signals & SIGNAL_ANSWERED && c->state == CONN_COMPLETING)) {
         c->signals = signals & (SIGNAL_ENDED | SIGNAL_CLOSED);

@@ -30,7 +30,7 @@ VOID ExQueueWorkItem(PWORK_QUEUE_ITEM WorkItem, WORK_QUEUE_TYPE QueueType)
         work_report_queued("ExQueueWorkItem", WorkItem);
 }
 
-/* Marks an item that is part of an IO_WORKITEM. Never called. */
+/* Never called. An item that has this WorkerRoutine is part of an IO_WORKITEM. */
 static VOID work_io_marker(PVOID parameter)
 {
     UNREFERENCED_PARAMETER(parameter);

@@ -25,7 +25,7 @@ enum {
     NOT_COUNTED = 0xffff,    /* `index` of a block that is not counted for a tag */
     MIN_PAGE_BLOCK = 1024,   /* smallest block with its own page, because malloc often places such blocks in two */
     OWN_RUN = 0xfffe,        /* `shift` of a block that begins at the second page of a run (pool_pages.h) */
-    OWN_PAGE = 0xffff        /* `shift` of a block that lies in a single page (pool_pages.h), behind its header */
+    OWN_PAGE = 0xffff        /* `shift` of a block in a single page (pool_pages.h), which begins with the header */
 };
 
 static const size_t MAX_SIZE = (size_t)1 << 39; /* small enough that adding a header and guards cannot overflow */

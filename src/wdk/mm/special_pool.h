@@ -44,7 +44,7 @@ bool special_open(const struct pool_block *block, bool zero);
 /* Undoes special_alloc after special_open has failed. */
 void special_free(struct pool_block *block);
 void special_close(struct pool_block *block);
-/* Lets special_alloc reuse the run of a freed block. */
+/* Lets special_alloc reuse the run of pages of a freed block. */
 void special_retire(struct pool_block *block);
 
 /*

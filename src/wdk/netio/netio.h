@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that the files that implement netioapi.h share. Rows and callbacks of the driver contain mapped indexes
+ * Functions shared by the files that implement netioapi.h. Rows and callbacks of the driver contain mapped indexes
  * (interface_map.h); struct netio_interface and struct netio_address contain the host's indexes.
  */
 #ifndef ONDK_WDK_NETIO_H

@@ -190,9 +190,12 @@ static WCHAR *name_follow(const struct name *link, const WCHAR *text)
 }
 
 /*
- * Stores a copy of the path behind the object's name in *rest. `text` is this path in upper case. `name` is the name
- * that the driver passed, in the driver's case. No link has replaced the last `unchanged` units of `name`. If the path
- * lies within these units, copies the path from `name`, otherwise from `text`. Returns false if out of memory.
+ * Stores a copy of the path that follows the object's name in *rest. Returns false if out of memory.
+ *   text       the path in upper case
+ *   name       the whole name as the driver passed it, which has the driver's case
+ *   unchanged  how many units at the end of `name` no link has replaced
+ * If the path has at most `unchanged` units, it is also the end of `name` and is copied from there, with the driver's
+ * case. Otherwise `text` is copied.
  */
 static bool name_copy_rest(UNICODE_STRING *rest, PCUNICODE_STRING name, const WCHAR *text, size_t unchanged)
 {

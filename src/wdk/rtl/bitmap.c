@@ -115,7 +115,8 @@ ULONG RtlNumberOfClearBits(PRTL_BITMAP BitMapHeader)
 }
 
 /*
- * Finds the first run of `count` bits that equal `of` and begins between `from` and `to`. The run may end after `to`.
+ * Finds the first run of `count` bits that have the value `of`. The run's first bit is between `from` and `to`. The
+ * run may end after `to`.
  */
 static ULONG rtl_bitmap_find_run_between(const RTL_BITMAP *map, ULONG from, ULONG to, ULONG count, bool of)
 {

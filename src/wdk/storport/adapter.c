@@ -308,7 +308,7 @@ static void port_adapter_free_resources(struct port_adapter *a)
 
 /*
  * Starts the miniport. Returns NULL, or the reason of the failure. After a failure the caller frees the devices and the
- * number.
+ * adapter's number.
  */
 static const char *port_adapter_start(struct port_adapter *a)
 {

@@ -154,7 +154,7 @@ static ssize_t wsk_datagram_receive(struct wsk_socket *s, struct wsk_request *r,
     return got;
 }
 
-/* Copies the first refused datagram into the request's buffer and frees it. Returns the number of bytes copied. */
+/* Copies the first refused datagram into the request's buffer, and frees the datagram. Returns the bytes copied. */
 static ssize_t wsk_datagram_receive_refused(struct wsk_socket *s, struct wsk_request *r, struct wsk_address *from)
 {
     struct wsk_datagram *d = s->refused;

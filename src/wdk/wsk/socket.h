@@ -189,8 +189,8 @@ struct wsk_request {
     enum wsk_operation operation;
     bool armed; /* the IRP has a cancel routine, or that routine has run and has queued `cancel` */
     /*
-     * `status` and `information` are set, but the cancel routine has run and has queued `cancel`. When `cancel` runs,
-     * the socket thread completes the IRP and frees the request.
+     * True: the request has ended with `status` and `information`, but the IRP is not completed, because the cancel
+     * routine has queued `cancel`. When `cancel` runs, the socket thread completes the IRP and frees the request.
      */
     bool finished;
     NTSTATUS status;
@@ -223,8 +223,9 @@ NTSTATUS wsk_request_post(struct wsk_request *r);
  */
 struct wsk_request *wsk_request_alloc(struct wsk_socket *s, enum wsk_operation operation, PIRP irp);
 /*
- * Socket thread: completes the IRP and frees the request. If the IRP's cancel routine has run, the queued wsk_post
- * r->cancel completes and frees them later. Frees a closing socket if this was the socket's last request.
+ * Called by the socket thread. Completes the IRP and frees the request. If the IRP's cancel routine has run, r->cancel
+ * is queued. In this case, r->cancel completes the IRP and frees the request later. Frees a closing socket if this was
+ * the socket's last request.
  */
 void wsk_request_finish(struct wsk_request *r, NTSTATUS status, ULONG_PTR information);
 /*

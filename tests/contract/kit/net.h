@@ -37,8 +37,9 @@ void kit_ip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void kit_ip_at(const struct kit_child *at, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void kit_nft(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /*
- * Connects the case's host with the child's. The case's interface is `near`, with 10.9.0.1/24, fd09::1/64 and
- * fe80::9:1. The child's interface is `far`, which is up but has no address, so that the child's host does not answer.
+ * Connects the case's host with the child's host by a virtual cable. The case's interface is `near`, with 10.9.0.1/24,
+ * fd09::1/64 and fe80::9:1. The child's interface is `far`, which is up but has no address, so that the child's host
+ * does not answer.
  */
 void kit_cable(const struct kit_child *other);
 /* Adds 10.9.0.2/24, fd09::2/64 and fe80::9:2 to the child's interface `far`, so that the child's host answers. */
@@ -47,7 +48,10 @@ void kit_add_far_address(const struct kit_child *other);
 void kit_wait_address(const char *address);
 /* Adds an address to lo, and waits until a socket that is bound to *from can reach it. The port of *from must be 0. */
 void kit_add_address(const char *address, const struct sockaddr_storage *from);
-/* Returns a host's address on the cable, in the case's family. `number`: 1 is the case's host, 2 the child's. */
+/*
+ * Returns the address of a host on the cable that kit_cable has made. `number` is 1 for the case's host, and 2 for the
+ * child's host. The address is of the case's address family.
+ */
 struct sockaddr_storage kit_cable_host(int number, unsigned short port);
 
 /* Binds a socket to every port of kit_host() from 49152 to 65535. Skips the case if the descriptor limit is too low. */
