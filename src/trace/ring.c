@@ -109,9 +109,13 @@ static void ring_begin_segment(struct ring_writer *w)
     struct trace_segment *s = w->segment;
     uint64_t sequence = atomic_fetch_add_explicit(&ring.sequence, 1, memory_order_relaxed) + 1;
 
-    /* Sequentially consistent: a reader that has read a byte of a new event cannot read the old number afterwards. */
-    (void)atomic_exchange(&s->sequence, 0);
-    atomic_store(&s->committed, 0);
+    atomic_store_explicit(&s->sequence, 0, memory_order_relaxed);
+    atomic_store_explicit(&s->committed, 0, memory_order_relaxed);
+    /*
+     * A reader that has read a byte of a new event cannot read the old number afterwards. This needs a fence, because
+     * no order of the stores above keeps the later plain stores of events behind them.
+     */
+    __sync_synchronize();
     atomic_store_explicit(&s->sequence, sequence, memory_order_release);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records events into a trace file, if ONDK_TRACE asks for one. The invariant: an event takes no lock, allocates
- * nothing and makes no system call, except for the thread's first event. While tracing is off, a hook costs one branch,
- * and its arguments are not evaluated. Any thread may record events, also one that holds a lock.
+ * Records events into a trace file, if ONDK_TRACE asks for one. The invariant: an event takes no lock, and makes no
+ * system call except when its thread begins a segment of 64 KiB. The thread's first event may allocate memory. While
+ * tracing is off, a hook costs one branch, and its arguments are not evaluated. Any thread may record events, also one
+ * that holds a lock, but a signal handler must not.
  */
 #ifndef TRACE_TRACE_H
 #define TRACE_TRACE_H
