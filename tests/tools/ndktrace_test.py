@@ -234,6 +234,33 @@ def test_damage(file, path):
     check("a directory", run(NDKTRACE, "show", path)[0] == 1)
 
 
+def trace_of(schema, events, program=b"program"):
+    """The bytes of a trace file with one segment. events: (number, connection, fields)."""
+    records = b""
+    for number, connection, data in events:
+        size = (16 + len(data) + 7) // 8 * 8
+        records += (struct.pack("<HHIQ", size, number, connection, len(records)) + data).ljust(size, b"\0")
+    head = b"ONDKTRCE" + struct.pack("<8I3Q", 0x01020304, 1, 224 + len(schema), 65536, 1, 224, len(schema), 7, 0, 0, 0)
+    head += program.ljust(64, b"\0") + b"host".ljust(64, b"\0") + b"1".ljust(32, b"\0")
+    return head + schema + (struct.pack("<QII", 1, len(records), 0) + records).ljust(65536, b"\0")
+
+
+def test_hostile(path):
+    """Files that somebody made: names that would control a terminal, and more of everything than the tool accepts."""
+    file = path / "hostile"
+    file.write_bytes(trace_of(b"names l 1=\x1b[2J\nevent 5 e\x1b]0;x\x07 n\xff\x9b:u8:l\n", [(5, 1, b"\1")], b"\x1b[31m"))
+    code, out, _ = run(NDKTRACE, "show", file)
+    check("no escape of a terminal", code == 0 and out.splitlines()[-1].split()[3:] == ["e?]0;x?", "n??=?[2J"] and
+          "\x1b" not in out, out)
+    check("JSON of these names", show(file)[0]["fields"] == {"n??": "?[2J"})
+    file.write_bytes(trace_of(b"".join(b"event %d e%d\n" % (i, i) for i in range(5, 2000)), [(5, 0, b""), (1999, 0, b"")]))
+    out = run(NDKTRACE, "show", file)[1].splitlines()
+    check("events beyond the limit have a number", [line.split()[3] for line in out[2:]] == ["e5", "event-1999"], out)
+    lists = b"".join(b"names l%d 1=one\n" % i for i in range(300))
+    file.write_bytes(trace_of(lists + b"event 5 e a:u8:l0 b:u8:l299\n", [(5, 0, b"\1\1")]))
+    check("lists beyond the limit: numbers", show(file)[0]["fields"] == {"a": "one", "b": 1})
+
+
 def test_refused(path):
     code, _, _ = client(path / "refused", 50299)
     end = fields(show(path / "refused"), "outcome")

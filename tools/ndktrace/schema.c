@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WORDS = 4096 }; /* of a line; more are ignored */
+/* More are ignored, so that a damaged file takes neither much time nor much memory. */
+enum { MAX_WORDS = 4096 /* of a line */, MAX_EVENTS = 1024, MAX_LISTS = 256 };
 
 static const struct schema_known_kind {
     const char *name;
@@ -78,7 +79,7 @@ static bool schema_parse_names(struct schema *s, char *line)
     size_t room = schema_count_words(line);
     struct schema_names *lists;
 
-    if (!list)
+    if (!list || s->n_lists == MAX_LISTS)
         return true;
     lists = schema_grow(s->lists, s->n_lists, sizeof *lists);
     if (!lists)
@@ -133,7 +134,7 @@ static bool schema_parse_event(struct schema *s, char *line)
     struct schema_event *events, *e;
     uint32_t parsed;
 
-    if (!number || !name || !schema_parse_number(number, &parsed))
+    if (!number || !name || !schema_parse_number(number, &parsed) || s->n_events == MAX_EVENTS)
         return true;
     events = schema_grow(s->events, s->n_events, sizeof *events);
     if (!events)
@@ -166,6 +167,14 @@ static bool schema_parse_lines(struct schema *s, char *text, const char *first, 
     return true;
 }
 
+/* Replaces all bytes that are not printable ASCII, because names are printed to terminals and as JSON. */
+static void schema_make_printable(char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (text[i] != '\n' && (text[i] < ' ' || text[i] > '~'))
+            text[i] = '?';
+}
+
 bool schema_parse(struct schema *s, const char *text, size_t size)
 {
     *s = (struct schema){ .text = malloc(2 * (size + 1)) };
@@ -173,6 +182,7 @@ bool schema_parse(struct schema *s, const char *text, size_t size)
         return false;
     /* Two copies, because each pass cuts its lines into words. */
     memcpy(s->text, text, size);
+    schema_make_printable(s->text, size);
     s->text[size] = '\0';
     memcpy(s->text + size + 1, s->text, size + 1);
     if (schema_parse_lines(s, s->text, "names ", schema_parse_names) &&

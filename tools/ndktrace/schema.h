@@ -37,7 +37,7 @@ struct schema_event {
 };
 
 struct schema {
-    char *text; /* all names point into it */
+    char *text; /* all names point into it; printable ASCII */
     size_t n_events, n_lists;
     struct schema_event *events;
     struct schema_names *lists;
