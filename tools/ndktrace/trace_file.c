@@ -218,27 +218,30 @@ static bool segment_parse(struct trace_file *f, struct trace_segment_state *stat
 }
 
 /*
- * Copies the segment to f->copy. Returns its number of bytes, or 0 if it has no events, is overwritten again and again,
- * or the file ends before it.
+ * Copies the segment's events to f->copy. Returns their number of bytes, or 0 if there are none after those that have
+ * been read, if the segment is overwritten again and again, or if the file ends before it.
  */
 static size_t segment_copy(struct trace_file *f, uint32_t index, uint64_t *sequence)
 {
+    const struct trace_segment_state *state = &f->states[index];
     uint64_t offset = f->header_size + (uint64_t)index * f->segment_size;
 
     for (int tries = 0; tries < MAX_TRIES; tries++) {
-        uint8_t again[8];
-        size_t got = trace_pread(f, f->copy, f->segment_size, offset);
-        uint32_t committed;
+        uint8_t header[SEGMENT_HEADER], again[8];
+        size_t size = f->segment_size - SEGMENT_HEADER;
 
-        if (got < SEGMENT_HEADER)
+        if (trace_pread(f, header, sizeof header, offset) != sizeof header)
             return 0;
-        *sequence = trace_get64(f->copy);
-        committed = trace_get32(f->copy + 8);
-        if (*sequence == 0)
+        *sequence = trace_get64(header);
+        if (trace_get32(header + 8) < size)
+            size = trace_get32(header + 8);
+        if (*sequence == 0 || (*sequence == state->sequence && size <= state->used))
             return 0;
-        __sync_synchronize(); /* the sequence number is read again after the bytes */
+        __sync_synchronize(); /* the events are read after their number of bytes */
+        size = trace_pread(f, f->copy, size, offset + SEGMENT_HEADER);
+        __sync_synchronize(); /* the sequence number is read again after the events */
         if (trace_pread(f, again, sizeof again, offset) == sizeof again && trace_get64(again) == *sequence)
-            return committed < got - SEGMENT_HEADER ? committed : got - SEGMENT_HEADER;
+            return size;
     }
     return 0;
 }
@@ -257,7 +260,7 @@ static bool segment_read(struct trace_file *f, uint32_t index, struct trace_reco
         *state = (struct trace_segment_state){ .sequence = sequence };
     if (size <= state->used || state->is_damaged)
         return true;
-    fresh = records_copy(out, f->copy + SEGMENT_HEADER + state->used, size - state->used);
+    fresh = records_copy(out, f->copy + state->used, size - state->used);
     ok = fresh && segment_parse(f, state, fresh, size - state->used, out);
     state->used = (uint32_t)size;
     f->damaged += state->is_damaged;

@@ -46,7 +46,7 @@ struct trace_file {
     uint64_t realtime_ns, monotonic_ns, lost;
     struct schema schema;
     struct trace_segment_state *states; /* one for each segment */
-    uint8_t *copy;                      /* room for a segment */
+    uint8_t *copy;                      /* room for a segment's events */
     size_t damaged;                     /* segments whose rest was skipped */
     size_t missing;                     /* segments that the file is too short for */
 };
