@@ -261,6 +261,24 @@ def test_hostile(path):
     check("lists beyond the limit: numbers", show(file)[0]["fields"] == {"a": "one", "b": 1})
 
 
+def test_capture_of_two_hosts(path):
+    """The clocks of two hosts differ: the accepting end's events seem to be first."""
+    server = Server(path / "server", "--count", "1")
+    client(path / "client", server.port)
+    server.end()
+    counts = [run(NDKTRACE, "pcap", "-o", path / "x", path / "client")[2].split()[3]]
+    late = bytearray((path / "client").read_bytes())
+    struct.pack_into("<Q", late, 40, struct.unpack_from("<Q", late, 40)[0] + 10**12)
+    (path / "late").write_bytes(late)
+    for first in ("late", "client"):
+        counts.append(run(NDKTRACE, "pcap", "-o", path / "x", path / "server", path / first)[2].split()[3])
+    check("the initiator's packets only", int(counts[0]) > 10 and len(set(counts)) == 1, counts)
+    before = (path / "client").read_bytes()
+    code, _, err = run(NDKTRACE, "pcap", "-o", path / "client", path / "server")
+    check("a trace file is not overwritten", code == 1 and "not overwritten" in err and
+          (path / "client").read_bytes() == before, err)
+
+
 def test_refused(path):
     code, _, _ = client(path / "refused", 50299)
     end = fields(show(path / "refused"), "outcome")

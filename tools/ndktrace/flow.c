@@ -188,15 +188,24 @@ bool flow_begin(struct flow *f, const struct trace_record *r)
     return flow_read_end(&f->local, r, "local", &f->is_v6) && flow_read_end(&f->remote, r, "remote", &f->is_v6);
 }
 
-static bool flow_same_end(const struct flow_end *a, const struct flow_end *b)
+static int flow_compare_end(const struct flow_end *a, const struct flow_end *b)
 {
-    return a->port == b->port && memcmp(a->host, b->host, sizeof a->host) == 0;
+    return a->port != b->port ? (int)a->port - (int)b->port : memcmp(a->host, b->host, sizeof a->host);
 }
 
-bool flow_is_other_end(const struct flow *a, const struct flow *b)
+int flow_compare_ends(const void *left, const void *right)
 {
-    return a->is_initiator != b->is_initiator && a->is_v6 == b->is_v6 && flow_same_end(&a->local, &b->remote) &&
-           flow_same_end(&a->remote, &b->local);
+    const struct flow *a = left, *b = right;
+    int order = (2 * a->is_initiator + a->is_v6) - (2 * b->is_initiator + b->is_v6);
+
+    if (order == 0)
+        order = flow_compare_end(&a->local, &b->local);
+    return order ? order : flow_compare_end(&a->remote, &b->remote);
+}
+
+struct flow flow_other_end(const struct flow *f)
+{
+    return (struct flow){ .is_initiator = !f->is_initiator, .is_v6 = f->is_v6, .local = f->remote, .remote = f->local };
 }
 
 static bool flow_value_is(const struct trace_record *r, const char *field, const char *name)

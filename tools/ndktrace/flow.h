@@ -35,8 +35,10 @@ typedef void (*flow_emit)(void *context, struct flow *f, uint64_t time_ns, const
 
 /* Begins a flow with the event `connection`. Returns false if the event lacks an address. */
 bool flow_begin(struct flow *f, const struct trace_record *r);
-/* Are these the two ends of one connection? */
-bool flow_is_other_end(const struct flow *a, const struct flow *b);
+/* Orders flows by their addresses and roles, as tsearch needs it. Returns 0 if they are equal. */
+int flow_compare_ends(const void *left, const void *right);
+/* Returns the addresses and the role of the same connection on its other end. */
+struct flow flow_other_end(const struct flow *f);
 /* Calls `emit` for each packet that the event makes. */
 void flow_handle(struct flow *f, const struct trace_record *r, flow_emit emit, void *context);
 

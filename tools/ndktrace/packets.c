@@ -6,14 +6,19 @@
  *
  * If a trace has both ends of a connection, only the initiator's events become packets.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "packets.h"
 
 #include <inttypes.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "flow.h"
 #include "pcapng.h"
+#include "printable.h"
 #include "value.h"
 
 enum { MAX_COMMENT = 200 };
@@ -33,9 +38,10 @@ struct packets_interface {
 };
 
 struct packets {
-    size_t count, room, n_flows, n_interfaces, left_out;
+    size_t count, room, n_interfaces, left_out;
     struct packet *packets;
-    struct flow *flows;
+    void *flows;      /* a tree (search.h) by file and connection number */
+    void *initiators; /* a tree of the flows whose end is the initiator, by addresses */
     struct packets_interface *interfaces;
     uint32_t max_filled;
     bool is_out_of_memory;
@@ -107,39 +113,72 @@ static uint32_t packets_add_interface(struct packets *p, const struct trace_file
 
 /* ---- flows ---- */
 
-static struct flow *packets_find_flow(struct packets *p, const struct trace_record *r)
+static int packets_compare_ids(const void *left, const void *right)
 {
-    for (size_t i = p->n_flows; i > 0; i--)
-        if (p->flows[i - 1].file == r->file && p->flows[i - 1].id == r->id)
-            return &p->flows[i - 1];
-    return NULL;
+    const struct flow *a = left, *b = right;
+
+    if (a->file != b->file)
+        return (uintptr_t)a->file < (uintptr_t)b->file ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Is the other end of the connection in the trace, too? */
-static bool packets_has_other_end(const struct packets *p, const struct flow *f)
+/* Returns the tree's equal flow, or a copy of *f that was inserted. Returns NULL if out of memory. */
+static struct flow *packets_insert_flow(struct packets *p, void **tree, const struct flow *f,
+                                        int (*compare)(const void *, const void *))
 {
-    for (size_t i = 0; i < p->n_flows; i++)
-        if (flow_is_other_end(&p->flows[i], f))
-            return true;
-    return false;
+    struct flow *copy = malloc(sizeof *copy), **node = NULL, *found = NULL;
+
+    if (copy) {
+        *copy = *f;
+        node = tsearch(copy, tree, compare);
+    }
+    if (node)
+        found = *node;
+    if (found != copy || !node)
+        free(copy);
+    p->is_out_of_memory = p->is_out_of_memory || !node;
+    return found;
 }
 
-static void packets_begin_flow(struct packets *p, const struct trace_record *r)
+static struct flow *packets_find_flow(const struct packets *p, const struct trace_record *r)
 {
+    struct flow key = { .file = r->file, .id = r->id };
+    struct flow *const *node = tfind(&key, &p->flows, packets_compare_ids);
+
+    return node ? *node : NULL;
+}
+
+/* Is the event the beginning of a connection that is to be shown? If so, initialises the flow. */
+static bool packets_is_beginning(const struct filter *filter, const struct trace_record *r, struct flow *f)
+{
+    return r->id && filter_has_connection(filter, r->id) && r->event && strcmp(r->event->name, "connection") == 0 &&
+           flow_begin(f, r);
+}
+
+/*
+ * Notes connections whose initiator's events are there. This precedes all other work on the records, because the clocks
+ * of two hosts differ, so the other end's events may be first.
+ */
+static void packets_note_initiator(struct packets *p, const struct filter *filter, const struct trace_record *r)
+{
+    struct flow f;
+
+    if (packets_is_beginning(filter, r, &f) && f.is_initiator)
+        (void)packets_insert_flow(p, &p->initiators, &f, flow_compare_ends);
+}
+
+static void packets_begin_flow(struct packets *p, const struct trace_record *r, struct flow *f)
+{
+    struct flow other = flow_other_end(f), *stored;
     struct value interface = { 0 };
-    struct flow *grown, f;
 
-    if (!flow_begin(&f, r))
-        return;
     (void)value_find(r, "interface", &interface);
-    f.max_filled = p->max_filled;
-    f.interface = packets_add_interface(p, r->file, interface.number, NULL);
-    f.is_duplicate = !f.is_initiator && packets_has_other_end(p, &f);
-    grown = packets_grow(p, p->flows, p->n_flows, sizeof *grown);
-    if (!grown)
-        return;
-    p->flows = grown;
-    grown[p->n_flows++] = f;
+    f->max_filled = p->max_filled;
+    f->interface = packets_add_interface(p, r->file, interface.number, NULL);
+    f->is_duplicate = !f->is_initiator && tfind(&other, &p->initiators, flow_compare_ends);
+    stored = packets_insert_flow(p, &p->flows, f, packets_compare_ids);
+    if (stored)
+        *stored = *f; /* a connector's next attempt to connect has the number of the last one */
 }
 
 /* Attaches a comment to the connection's last packet: how the connection was established, or why it ended. */
@@ -177,25 +216,21 @@ static void packets_handle(struct packets *p, const struct filter *filter, const
 {
     const char *event = r->event ? r->event->name : "";
     struct value index, name;
-    struct flow *f;
+    struct flow *f, begun;
 
     if (strcmp(event, "adapter") == 0 && value_find(r, "interface", &index) && value_find(r, "name", &name))
         (void)packets_add_interface(p, r->file, index.number, &name);
     if (!r->id || !filter_has_connection(filter, r->id))
         return;
-    if (strcmp(event, "connection") == 0)
-        packets_begin_flow(p, r);
+    if (packets_is_beginning(filter, r, &begun))
+        packets_begin_flow(p, r, &begun);
     f = packets_find_flow(p, r);
     if (!f) {
-        f = packets_grow(p, p->flows, p->n_flows, sizeof *f);
-        if (!f)
-            return;
-        p->flows = f;
-        f = &f[p->n_flows++];
-        *f = (struct flow){ .file = r->file, .id = r->id, .is_duplicate = true };
+        begun = (struct flow){ .file = r->file, .id = r->id, .is_duplicate = true };
+        f = packets_insert_flow(p, &p->flows, &begun, packets_compare_ids);
         p->left_out++;
     }
-    if (f->is_duplicate)
+    if (!f || f->is_duplicate)
         return;
     flow_handle(f, r, packets_emit, p);
     if (strcmp(event, "outcome") == 0)
@@ -208,6 +243,8 @@ struct packets *packets_create(const struct filter *filter, uint32_t max_filled,
 
     if (p)
         p->max_filled = max_filled;
+    for (size_t i = 0; p && !p->is_out_of_memory && i < records->count; i++)
+        packets_note_initiator(p, filter, &records->records[i]);
     for (size_t i = 0; p && !p->is_out_of_memory && i < records->count; i++)
         packets_handle(p, filter, &records->records[i]);
     if (p && p->is_out_of_memory) {
@@ -224,7 +261,8 @@ void packets_destroy(struct packets *p)
         free(p->packets[i].comment);
     }
     free(p->packets);
-    free(p->flows);
+    tdestroy(p->flows, free);
+    tdestroy(p->initiators, free);
     free(p->interfaces);
     free(p);
 }
@@ -241,14 +279,15 @@ size_t packets_left_out(const struct packets *p)
 
 void packets_write(const struct packets *p, FILE *out)
 {
-    char description[160];
+    char program[65], host[65], description[160];
 
     pcapng_begin(out, "ndktrace (OpenNDK) " TOOL_VERSION);
     for (size_t i = 0; i < p->n_interfaces; i++) {
         const struct packets_interface *n = &p->interfaces[i];
 
-        snprintf(description, sizeof description, "%s, process %" PRIu32 " on %s", n->file->program, n->file->pid,
-                 n->file->host);
+        (void)printable_copy(program, sizeof program, n->file->program, strlen(n->file->program));
+        (void)printable_copy(host, sizeof host, n->file->host, strlen(n->file->host));
+        snprintf(description, sizeof description, "%s, process %" PRIu32 " on %s", program, n->file->pid, host);
         pcapng_add_interface(out, n->name, description);
     }
     for (size_t i = 0; i < p->count; i++) {

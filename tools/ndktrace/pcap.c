@@ -16,12 +16,27 @@ static int pcap_fail(const char *path, const char *why)
     return COMMAND_FAILED;
 }
 
+/* Returns true if `path` names a trace file. The truncation of a trace file ends a process that records to it. */
+static bool pcap_is_trace(const char *path)
+{
+    struct trace_file f;
+    char error[256];
+
+    if (!trace_file_open(&f, path, error, sizeof error))
+        return false;
+    trace_file_close(&f);
+    return true;
+}
+
 /* Writes the packets to the file that --output names. */
 static int pcap_write(const struct options *o, const struct packets *p)
 {
     bool to_stdout = strcmp(o->output, "-") == 0, ok;
-    FILE *out = to_stdout ? stdout : fopen(o->output, "we");
+    FILE *out;
 
+    if (!to_stdout && pcap_is_trace(o->output))
+        return pcap_fail(o->output, "this is a trace file, and is not overwritten");
+    out = to_stdout ? stdout : fopen(o->output, "we");
     if (!out)
         return pcap_fail(o->output, strerror(errno));
     packets_write(p, out);
