@@ -28,7 +28,7 @@
 #include "openndk/version.h"
 #include "trace/schema.h"
 
-enum { FILE_PAGE = 4096, FILE_MIB = 1 << 20 };
+enum { FILE_PAGE = 4096, FILE_MIB = 1 << 20, FILE_MAX_TRIES = 100 };
 
 /* ---- the name ---- */
 
@@ -120,6 +120,18 @@ static void file_fill_header(struct trace_file_header *h, size_t header_size, si
     memcpy(h->magic, TRACE_MAGIC, sizeof h->magic); /* written last: until then, this is no trace file */
 }
 
+/* Allocates the file's space. Returns 0 or errno. A signal ends fallocate early, for example that of a profiler. */
+static int file_allocate(int fd, size_t size)
+{
+    for (int tries = 0; tries < FILE_MAX_TRIES; tries++) {
+        if (!fallocate(fd, 0, 0, (off_t)size))
+            return 0;
+        if (errno != EINTR)
+            return errno;
+    }
+    return EINTR;
+}
+
 /* Gives the file its size and maps it. Returns NULL and sets *problem if that fails. */
 static void *file_map(int fd, size_t size, const char **problem)
 {
@@ -129,8 +141,8 @@ static void *file_map(int fd, size_t size, const char **problem)
 
     if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < size)
         err = EFBIG; /* without this check the kernel would send SIGXFSZ */
-    if (!err && fallocate(fd, 0, 0, (off_t)size))
-        err = errno;
+    if (!err)
+        err = file_allocate(fd, size);
     if (!err)
         mapping = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (!err && mapping == MAP_FAILED)
