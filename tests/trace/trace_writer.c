@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records events as ONDK_TRACE says: trace_writer CASE [COUNT]. format_test.py runs it and reads the file. The events
+ * trace_writer CASE [COUNT] records events into the file of ONDK_TRACE, which format_test.py reads. The events
  * are those of adapters: `id` and `interface` count them, and `object` is the same for all events of a thread.
  */
 #include <fcntl.h>
