@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the cost of the checks on NDK calls. A driver with both ends makes the same calls with the provider's
- * objects (checks off) and with the proxies of src/verify in front of them (checks on). Checks off and on are measured
- * in turn, so that other load affects both. The results are medians of CPU time: of the calling thread if the call does
- * all the work, otherwise of the process.
+ * Measures the cost of the checks on NDK calls. A driver that has both ends of a connection makes the same calls with
+ * the provider's objects (checks off) and with the proxies of src/verify in front of them (checks on). Checks off and
+ * on are measured in turn, so that other load affects both. The results are medians of CPU time: of the calling thread
+ * if the call does all the work, otherwise of the process.
  */
 #include <sched.h>
 #include <stdbool.h>

@@ -32,7 +32,7 @@ enum {
     POLLS = 1000         /* polls of an empty queue before a thread sleeps */
 };
 
-/* The only message, in network byte order: a client's request, and the server's reply. */
+/* The format of every message, from the client and from the server. The numbers are in network byte order. */
 struct message {
     uint32_t what;    /* one of the enum below */
     uint32_t token;   /* grants the receiver of the message access to the sender's memory */

@@ -24,12 +24,14 @@
  *   release_to_thread   free, WAKE   free, WAKE, AWAKE, call   free, WAKE, AWAKE, call   stays OWNED, AWAKE, call
  *   lease_begin         LEASE        LEASE, AWAKE, call        nothing (renews)          LEASE
  *   lease_end           no LEASE     nothing (invariant 3)     no LEASE, AWAKE, call     no LEASE
- *   A cell has the changes of the word: "free" clears OWNED, "no LEASE" clears LEASE, any other name is set. "call" is
- *   one system call, which the thread whose compare-exchange made SLEEP AWAKE makes afterwards.
+ *   A cell has the changes of the word: "free" clears OWNED, "no LEASE" clears LEASE, any other name is set. "stays
+ *   OWNED" means that the token passes to the shard's own thread. "call" is one system call. The thread whose
+ *   compare-exchange set SLEEP to AWAKE makes this system call afterwards.
  *
  *   The thread itself makes the changes below. Before each of them, SLEEP is AWAKE.
  *   sleep_begin         if WAKE is set: clears WAKE. If only LEASE is set: nothing. Otherwise: WATCH
- *   lease_wait          if WAKE is set: clears WAKE. If LEASE is not set, or too late: nothing. Otherwise: LEASED
+ *   lease_wait          if WAKE is set: clears WAKE. If LEASE is not set, the lease has expired, or the deadline has
+ *                       passed: nothing. Otherwise: LEASED
  *   thread_acquire      if OWNED is set: TOKEN. Otherwise: OWNED, and clears WAKE
  *
  * Invariants, which the interleaving explorer (tests/owner) checks after every step:
@@ -46,9 +48,10 @@
  * exchange. The producer's work could then still be in its store buffer while the owner clears the bit and checks.
  * Exchanges of one word have one order, so no sequentially consistent fence is needed. The futex is a second word,
  * `wake_count`, because the owner word changes with every poll. A sleeper reads `wake_count` (acquire) before the
- * word. A waker increments it (release) after the word has changed. So a sleeper that has seen the old word cannot
- * have seen the new count. Accesses to `renewed` are relaxed: a late or stale value ends a lease one check too early
- * or too late, and the thread that ends the lease checks again with the token held.
+ * word. A waker increments `wake_count` (release) after the word has changed. So a sleeper that has seen the old word
+ * has also seen the old count. If the count is incremented before this sleeper waits on the futex, the wait returns at
+ * once. Accesses to `renewed` are relaxed: a late or stale value ends a lease one check too early or too late, and the
+ * thread that ends the lease checks again with the token held.
  *
  * Rules of use:
  *   - Publish work first, then call owner_acquire_or_ring. If it returns true, drive the shard, then call

@@ -61,11 +61,11 @@ enum net_use {
     NET_USE_LISTEN,
 };
 
-/* The limits after which a connection ends because its peer does not answer. 0: no limit, or the system's default. */
+/* The limits after which a connection ends because its peer does not answer. */
 struct net_liveness {
-    uint32_t idle_ms;     /* silence before the peer is probed; rounded up to seconds */
+    uint32_t idle_ms;     /* silence before the peer is probed; rounded up to seconds; 0: no probes */
     uint32_t interval_ms; /* from one probe to the next; rounded up to seconds */
-    uint32_t unacked_ms;  /* how long data or probes may stay unacknowledged; 0: until three probes are unanswered */
+    uint32_t unacked_ms;  /* how long data or probes may stay unacknowledged; 0: TCP's limit for data, three probes */
 };
 
 struct net_ops {

@@ -58,7 +58,7 @@ struct port_range {
     struct addr host; /* port 0 */
     uint64_t own[N_WORDS];
     uint64_t foreign[N_WORDS];
-    uint64_t used[2][N_WORDS]; /* ports where remains may exist: [0] in this period, [1] in the previous period */
+    uint64_t used[2][N_WORDS]; /* ports released in this period ([0]) or the one before ([1]): may be in TIME_WAIT */
     time_t foreign_since, used_since;
     unsigned max_skips, n_skips; /* n_skips counts, up to max_skips, the claims since the last try of a fresh port */
 };

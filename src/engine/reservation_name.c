@@ -188,8 +188,8 @@ static bool name_search_matches(const struct name_search *s, const char *path, s
 }
 
 /*
- * Returns true if a name of the address counts as a reservation. `uid` is the user who has bound the name. If has_uid
- * is false, the kernel does not report that user.
+ * Returns true if a name that a process has bound for the address counts as a reservation: see the top of this file.
+ * `uid` is the user who has bound the name. If has_uid is false, the kernel does not report that user.
  */
 static bool name_search_counts(const struct name_search *s, bool has_uid, uid_t uid)
 {

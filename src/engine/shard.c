@@ -384,7 +384,10 @@ void shard_watch(struct shard *s)
 
 /* ---- the shard's thread, or a simulation's ---- */
 
-/* Runs queued callbacks without the token. Does nothing inside a callback of this shard. Returns true if any ran. */
+/*
+ * Runs queued callbacks. The calling thread must not hold the token. Does nothing inside a callback of this shard.
+ * Returns true if any callback ran.
+ */
 static bool shard_deliver_calls(struct shard *s)
 {
     int ran = 0;

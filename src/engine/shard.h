@@ -91,13 +91,13 @@ uint64_t shard_clock(struct shard *s); /* always reads the clock, for turns that
 
 /*
  * Called by a consumer that polls an empty queue. If the token is free, drives the shard: serves a limited amount of
- * input, work and timers, but runs no callbacks. Otherwise only renews the lease or counts the poll. Any thread. Never
- * blocks.
+ * input, work and timers, but runs no callbacks. If the token is not free, only renews the polling lease or counts the
+ * poll. Any thread. Never blocks.
  *
- * Polls in quick succession begin the polling lease, and each poll renews it. If the polls do not get the token
- * because the shard's thread is always busy, that thread begins the lease. A poll from a callback begins no lease. The
- * lease ends after 1 ms without a poll, or by shard_watch. Until then the shard's thread does not wait for sockets,
- * but serves timers and callbacks.
+ * During the polling lease, the shard's thread does not wait for sockets, but serves timers and callbacks. Polls in
+ * quick succession begin the lease, and each poll renews it. If the polls do not get the token because the shard's
+ * thread is always busy, that thread begins the lease. A poll from a callback begins no lease. The lease ends after
+ * 1 ms without a poll, or by shard_watch.
  */
 void shard_poll(struct shard *s);
 /* Ends the polling lease, so that the shard's thread waits for sockets again. Called by NdkArmCq. */

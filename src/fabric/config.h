@@ -31,9 +31,10 @@ struct fabric_config {
     uint32_t request_ms; /* responder: from TCP's accept to a complete request */
     uint32_t reply_ms;   /* initiator: from the request to the reply */
     /*
-     * Initiator: from the call of conn_complete until the ready-to-receive message has been sent. If that message is a
-     * read, the limit includes the response. Responder: from the call of conn_accept until the reply has been sent. A
-     * second limit of equal length then runs until the ready-to-receive message has arrived.
+     * How long it may take to establish a connection. Initiator: the limit runs from the call of conn_complete until
+     * the ready-to-receive message has been sent. If that message is a read, the limit includes the response.
+     * Responder: the limit runs from the call of conn_accept until the reply has been sent. A second limit of equal
+     * length then runs until the ready-to-receive message has arrived.
      */
     uint32_t establish_ms;
     uint32_t disconnect_ms; /* how long a disconnect may run without progress */

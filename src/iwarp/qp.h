@@ -111,8 +111,10 @@ struct iw_qp_events {
      */
     void (*ended)(struct iw_qp *qp, enum iw_end why, enum wire_error error);
     /*
-     * May be NULL when the queue pair is created. Called for each FPDU: when the transport has taken at least a part of
-     * it; when it has arrived, or its header if its payload is placed as it arrives, and before it has any effect.
+     * Called once for each FPDU. A sent FPDU is reported when the transport has taken at least a part of it. A
+     * received FPDU is reported when it has arrived, before it has any effect. If its payload is placed as it arrives,
+     * it is reported when its header has arrived. If `frame` is NULL when the queue pair is created, no FPDU is
+     * reported.
      */
     void (*frame)(struct iw_qp *qp, const struct iw_frame *f);
 };

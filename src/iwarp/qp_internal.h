@@ -341,8 +341,8 @@ void srq_supply(struct iw_qp *qp, const struct ddp_header *h);
 
 /* terminate.c */
 /*
- * Queues a Terminate about a segment of ulpdu_len bytes. The first `len` bytes of the segment are at `ulpdu`. If
- * `ulpdu` is NULL, the Terminate is about no segment.
+ * Queues a Terminate for an error in a segment of ulpdu_len bytes. The first `len` bytes of the segment are at
+ * `ulpdu`. If `ulpdu` is NULL, the Terminate contains no segment's headers.
  */
 void terminate_queue(struct iw_qp *qp, enum wire_error error, const uint8_t *ulpdu, size_t len, uint32_t ulpdu_len);
 void terminate_received(struct iw_qp *qp, const uint8_t *payload, uint32_t len);

@@ -113,7 +113,7 @@ static struct entry *segment_entry(const struct iw_qp *qp, const struct rx_segme
 /* Faults */
 
 /*
- * Ends the stream with a Terminate about a segment. The first `len` bytes of the segment are at `ulpdu`.
+ * Ends the stream with a Terminate for an error in a segment. The first `len` bytes of the segment are at `ulpdu`.
  * WIRE_DDP_CATASTROPHIC means that the memory of this side's receive or read was not valid any more.
  */
 static void rx_fault_segment(struct iw_qp *qp, const struct rx_segment *g, enum wire_error error, const uint8_t *ulpdu,
@@ -125,7 +125,10 @@ static void rx_fault_segment(struct iw_qp *qp, const struct rx_segment *g, enum 
     stream_end(qp, error == WIRE_DDP_CATASTROPHIC ? IW_END_LOCAL_REQUEST : IW_END_LOCAL_ERROR, error);
 }
 
-/* Ends the stream with a Terminate about no segment, because the framing is wrong. */
+/*
+ * Ends the stream because of an error that concerns no valid segment, for example a wrong checksum. The Terminate
+ * contains no segment's headers.
+ */
 static void rx_fault_stream(struct iw_qp *qp, enum wire_error error)
 {
     terminate_queue(qp, error, NULL, 0, 0);

@@ -29,9 +29,9 @@ enum { LIMIT_ROLES = 2, LIMIT_LEVELS = ONDK_LOG_DEBUG + 1 };
 static const uint64_t group_interval_ns = UINT64_C(60000000000), shared_interval_ns = UINT64_C(1000000000);
 
 /*
- * Each written line occupies one interval of a limit's time: the first interval from the present that is free. A time
- * below is the end of the interval that was occupied last. limit_take refuses a line if its interval would end more
- * than `burst` intervals after the present.
+ * limit_until and limit_shared_until store when the latest interval of each limit ends. Each written line takes one
+ * interval of fixed length. The interval of a line begins when the latest interval ends, or now if the latest interval
+ * has ended. limit_take refuses a line if its interval would end more than `burst` intervals after now.
  */
 static _Atomic uint64_t limit_until[LIMIT_ROLES][LIMIT_LEVELS][LIMIT_GROUPS];
 static _Atomic uint64_t limit_shared_until[LIMIT_ROLES][LIMIT_LEVELS];

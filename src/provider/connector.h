@@ -45,7 +45,7 @@ struct connector_peer {
 struct connector {
     NDK_CONNECTOR pub;
     struct object obj;
-    struct spin lock; /* guards the members from phase to terminate; a leaf lock */
+    struct spin lock; /* guards the members from `phase` to `terminate`; a leaf lock */
     enum connector_phase phase;
     unsigned n_calls;         /* calls of the consumer between connector_enter and connector_exit */
     bool end_is_due;          /* set by close or a failed NdkConnect: the last connector_exit must call conn_close */
@@ -86,8 +86,8 @@ extern const struct fabric_conn_events connector_events; /* connector.c */
 /* Returns a connector in phase IDLE with its HANDLE reference, or NULL if out of memory. */
 struct connector *connector_new(struct adapter *adapter, struct shard *shard);
 /*
- * Returns a connector in phase REQUESTED, which depends on its listener, or NULL if out of memory. Called in an event of
- * the fabric.
+ * Returns a connector in phase REQUESTED, or NULL if out of memory. The connector depends on its listener. Called in
+ * an event of the fabric.
  */
 struct connector *connector_new_passive(struct listener *listener, struct object *listener_object,
                                         struct fabric_conn *conn, const struct fabric_peer *peer);
@@ -96,7 +96,7 @@ struct connector *connector_new_passive(struct listener *listener, struct object
 void connector_lock(struct connector *c);
 void connector_unlock(struct connector *c);
 /*
- * connector_enter and connector_exit enclose each call of the consumer that starts something. Until connector_exit,
+ * connector_enter and connector_exit enclose each call of the consumer that begins an operation. Until connector_exit,
  * neither the connector nor the fabric's connection is freed. The last connector_exit ends the connection, if close
  * or a failed NdkConnect has requested that.
  */

@@ -51,16 +51,16 @@ enum connector_event {
 
 enum connector_action {
     CONNECTOR_NOTHING,
-    /* For a call that is illegal in this phase. */
+    /* Actions for a call that is illegal in this phase: */
     CONNECTOR_REFUSE_STATE,   /* return STATUS_INVALID_DEVICE_STATE */
     CONNECTOR_REFUSE_INVALID, /* return STATUS_CONNECTION_INVALID */
-    /* For a call that starts something. */
+    /* Actions for a call that begins an operation: */
     CONNECTOR_START_CONNECT,
     CONNECTOR_START_COMPLETE,
     CONNECTOR_START_ACCEPT,
     CONNECTOR_START_REJECT,
     CONNECTOR_START_DISCONNECT,
-    /* For an event. */
+    /* Actions for an event: */
     CONNECTOR_REPORT_CONNECTED,       /* complete NdkConnect, which has succeeded */
     CONNECTOR_RETIRE,                 /* end the fabric's connection; NdkConnect, which has failed, completes later */
     CONNECTOR_REPORT_FAILED,          /* complete NdkConnect, which has failed */

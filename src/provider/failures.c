@@ -34,7 +34,7 @@ struct failure {
     uint64_t order; /* increases with each failure */
     struct failure_key key;
     struct addr local, foreign, source; /* source: the peer's IPv4 address or IPv6 /64 */
-    unsigned of_source;                 /* entries of the same half of the list that have this source, with this one */
+    unsigned of_source;                 /* number of entries in the same half with this source, including this entry */
     uint32_t if_index;
     uint64_t first_time_ns, last_time_ns;
 };
@@ -97,8 +97,8 @@ static struct failure *failure_choose(struct failure *half)
 }
 
 /*
- * Adds `change` to the member of_source of each entry that has this source. Returns the number of these entries.
- * Requires the lock.
+ * Adds `change` to `of_source` of each entry whose source is *source. Returns the number of these entries. Requires
+ * the lock.
  */
 static unsigned failure_count_source(struct failure *half, const struct addr *source, int change)
 {

@@ -37,7 +37,7 @@ enum { MAX_TEXT = 1024, MAX_PREFIX = 96, REMOVAL_POLL_NS = 200000, COUNT_INTERVA
 _Atomic uint32_t log_level = ONDK_LOG_WARN;
 
 static struct {
-    struct spin lock; /* guards the members up to running; a leaf lock */
+    struct spin lock; /* guards the members up to `running`; a leaf lock */
     ondk_log_callback callback;
     void *context;
     uint32_t level; /* equal to log_level */

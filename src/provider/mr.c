@@ -183,8 +183,8 @@ static bool mr_retire(struct object *o)
 /* ---- Fast registration ---- */
 
 /*
- * Sets how many pages later fast registrations may have, and whether they may have remote rights. Registrations that
- * exist or are queued are not affected. May be called again, also in parallel; the last call counts.
+ * Sets the page limit of future fast registrations, and whether they may have remote rights. Does not affect
+ * registrations that exist or are queued. May be called again, also in parallel; the last call counts.
  */
 static NTSTATUS mr_initialize_fast(struct mr *mr, ULONG pages, BOOLEAN remote)
 {

@@ -34,7 +34,7 @@ const char *callback_of(const struct proxy *adapter)
 
 static _Thread_local int thread_id; /* 0: not known yet */
 
-/* A child of fork has one thread, with another ID than the thread of the parent that it copies. */
+/* Called in a child of fork. The child's only thread is a copy of the thread that called fork, but has another ID. */
 static void call_forget_thread(void)
 {
     thread_id = 0;

@@ -74,7 +74,10 @@ void call_follow_fork(void);
 
 enum { CALL_HISTORY = 4 };
 
-/* The latest calls on an object. Written without a lock: an entry of two calls at once may mix the two. */
+/*
+ * The latest calls on an object. Written without a lock: if several threads call at once, an entry may have the
+ * routine of one call and the thread of another.
+ */
 struct call_history {
     atomic_uint count; /* of all calls */
     struct {

@@ -22,7 +22,10 @@ static void completed_report_freed(const struct posted_copy *request, const NDK_
                   sge->VirtualAddress);
 }
 
-/* Returns true if a buffer of the request is freed. Only memory of a registered region is known to be a buffer. */
+/*
+ * Reports the first buffer of the request that is freed, and returns true. Returns false if there is none. Memory
+ * outside of registered regions is not checked, because it may not be a buffer.
+ */
 static bool completed_check_freed(const struct posted_copy *request, const char *routine, const struct queue *q,
                                   struct posted *posted)
 {

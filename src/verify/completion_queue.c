@@ -99,8 +99,8 @@ static const NDK_CQ_DISPATCH cq_dispatch = {
 };
 
 /*
- * A notification ends all earlier calls of NdkArmCq. How many of the counted calls were earlier is not known, so only
- * one is subtracted. If the count was 0, it stays 0.
+ * A notification uses up the arming of all earlier calls of NdkArmCq. It is not known how many of the counted calls
+ * were earlier, so only one is subtracted. If the count was 0, it stays 0.
  */
 static void cq_end_arm(struct queue *cq)
 {

@@ -63,8 +63,8 @@ void connector_call_set_destination(const struct connector_call *call, const voi
 /* Begins the asynchronous part of a connect, complete, accept or disconnect. Sets call->async. */
 void connector_call_begin_async(struct connector_call *call, NDK_FN_REQUEST_COMPLETION done, void *context);
 /*
- * Must be called after the provider's function, which returned `status`. Ends the asynchronous part, too. Reports a call
- * that was wrong in the connector's phase. Returns `status`.
+ * Must be called after the provider's function, which returned `status`. Also ends the asynchronous part of the call,
+ * unless `status` is STATUS_PENDING. Reports a call that was wrong in the connector's phase. Returns `status`.
  */
 NTSTATUS connector_call_end(struct connector_call *call, NTSTATUS status);
 

@@ -22,9 +22,12 @@
  *        '-----------> PEER_GONE -----'
  *                                disconnect
  *
+ * The transitions of ABANDONED are: "reject done" in REPLIED or REQUESTED, and "establish failed" in COMPLETING or
+ * ACCEPTING, lead to ABANDONED. "connect" leads from ABANDONED to CONNECTING.
+ *
  * A provider may accept a call before the callback of the previous call has run. Results may therefore arrive in
- * another order than the calls, and every order is legal. The table follows such results as far as ESTABLISHED,
- * PEER_GONE, ENDED and ABANDONED.
+ * another order than the calls, and every order is legal. Such a result changes the phase only if it leads to
+ * ESTABLISHED, PEER_GONE, ENDED or ABANDONED.
  *
  * Two calls are legal here because Microsoft's pages leave them open. One is another NdkConnect on an ABANDONED
  * connector. The other is NdkDisconnect at any time after the connection was established: the peer can end it at the

@@ -41,14 +41,14 @@ struct exclusive_visit {
     struct exclusive *in; /* NULL: the call has entered none */
     bool is_later;        /* another call was inside: this is the later call of a breach */
     bool can_release;     /* see exclusive_release */
-    uint32_t seen;        /* the number of the breach that was about to be reported when the call entered; 0: none */
+    uint32_t seen;        /* the number of a breach that was not reported yet when the call entered; 0: none */
 };
 
 void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what);
 /*
- * Enters *e with the calling thread's innermost call. That call leaves *e when it ends. If an outer call of the thread
- * is inside *e, the innermost call does not enter, because it was made in a callback of the provider. `can_release` is
- * true for a call that exclusive_release makes leave before it ends.
+ * The calling thread's innermost call enters *e, and leaves *e when it ends. If an outer call of the thread is inside
+ * *e, the innermost call does not enter, because it was made in a callback of the provider. If `can_release` is true,
+ * exclusive_release may make the call leave *e before it ends.
  */
 void exclusive_begin(struct exclusive *e, bool can_release);
 /* Called when the call ends. */

@@ -43,7 +43,7 @@ static uint64_t mapping_sum_pages(const NDK_LOGICAL_ADDRESS *pages, ULONG count)
     return sum;
 }
 
-/* Returns the adapter's mapping in this structure, or NULL. Requires the proxies' lock. */
+/* Returns the mapping that the adapter has built in *lam, or NULL. Requires the proxies' lock. */
 static struct mapping *mapping_find(const struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam)
 {
     struct mapping *m;

@@ -217,7 +217,7 @@ static NTSTATUS verify_mr_deregister(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done
 
 /* ---- NdkInitializeFastRegisterMr ---- */
 
-/* The arguments of an initialization, in the size of a pointer. */
+/* Packs the arguments of an initialization into the value of one pointer. */
 static void *mr_pack_initialization(ULONG pages, bool remote)
 {
     return (void *)((uintptr_t)pages << 1 | remote);

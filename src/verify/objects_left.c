@@ -16,8 +16,8 @@ enum { POLL_MS = 10, MAX_LIST = 512 };
 
 struct left {
     const struct proxy *adapter;
-    unsigned objects;         /* how many objects are left */
-    unsigned open;            /* how many objects are not closed, including those that are left */
+    unsigned objects;         /* number of objects that are left: see the top of this file */
+    unsigned open;            /* number of open objects: those that are left, and all others */
     struct verify_open first; /* the first object that is left */
     char list[MAX_LIST];      /* "NDK_CQ 0x1234, NDK_PD 0x5678" */
 };

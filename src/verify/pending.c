@@ -148,10 +148,11 @@ static uintptr_t pending_thread_sp(int thread)
 }
 
 /*
- * Returns true if the function that had the call's context as a variable has returned. `frame` is a stack frame of the
- * calling thread. The stack pointer of another thread counts only if it is in the stack that contains the context,
- * because the thread may run on a signal's stack. That stack pointer is read twice, and each value must show that the
- * function has returned.
+ * Returns true if the call's context was a local variable of a function that has returned. If so, the stack pointer of
+ * the thread that made the call is above the context. If the calling thread made the call, `frame` is used in place of
+ * the stack pointer: it is the address of a stack frame of that thread. Otherwise the thread's stack pointer is read
+ * twice, and each value must be above the context. Each value must also be in the stack that contains the context,
+ * because the thread may run on a signal's stack. If the thread has ended, the function has returned.
  */
 static bool pending_context_is_dead(const struct pending *p, const void *frame)
 {

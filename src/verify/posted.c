@@ -16,7 +16,8 @@ enum {
     MAX_RECORDS = 65536,  /* of one queue */
     MAX_BYTES = 16 << 20, /* of the records of one queue */
     SPARE_RECORDS = 16,   /* for a consumer that posts more than its queue can hold */
-    MIN_ROOM = 4,         /* the fewest SGEs that a record can store, also for the pages of NdkFastRegister */
+    /* A record has room for this many SGEs even if requests have fewer, because NdkFastRegister's pages need room. */
+    MIN_ROOM = 4,
 };
 
 struct posted_chunk {
@@ -235,7 +236,8 @@ void posted_begin(struct posted *posted, struct post *post)
 
     post->passed = post->context;
     if (!verify_on()) {
-        atomic_store_explicit(&posted->chain.count, 0, memory_order_relaxed); /* the chain may end without a record */
+        /* This post is not recorded, but may be the one that ends the chain. So no chain counts as open. */
+        atomic_store_explicit(&posted->chain.count, 0, memory_order_relaxed);
         return;
     }
     spin_lock(&posted->lock);
@@ -519,7 +521,10 @@ static bool use_set(struct verify_use *use, enum verify_rule rule, const struct 
     return true;
 }
 
-/* A silent request needs its context only if it fails. */
+/*
+ * If the request uses the memory, describes the use in *s->use and returns true. Skips the context of a silent
+ * request, because that context is used only if the request fails.
+ */
 static bool record_find_use(void *context, const struct posted *posted, struct posted_record *record)
 {
     const struct use_search *s = context;

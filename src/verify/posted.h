@@ -99,7 +99,7 @@ struct post {
     uint64_t place; /* 0: not recorded */
     /* Requests that were outstanding before: all, and silent ones. Both are 0 after a flush or disconnect. */
     unsigned before, silent_before;
-    int users; /* the value of *posted->users with this request; 0 if it is not counted, or if the post has failed */
+    int users; /* *posted->users after this request was counted; 0 if it is not counted, or if the post has failed */
 };
 
 /* Allocates records for a queue with room for `depth` requests of up to `sges` SGEs. */
@@ -128,8 +128,9 @@ struct posted_copy {
 };
 
 /*
- * If the request just before the one with this RequestContext of the provider is silent, copies that silent request
- * and frees its record. Returns false if there is no such silent request, or if its buffers need no check.
+ * `context` is the RequestContext that the provider returned for a completed request. If the request just before the
+ * completed one is silent, copies that silent request and frees its record. Returns false if there is no such silent
+ * request, or if its buffers need no check.
  */
 bool posted_copy_silent_before(struct posted *posted, void *context, struct posted_copy *copy);
 /* Returns true after a flush or disconnect, and from the queue's close on: the consumer may then free all buffers. */

@@ -59,7 +59,7 @@ struct proxy {
         NDK_FN_SRQ_NOTIFICATION_CALLBACK srq;
         NDK_FN_CONNECT_EVENT_CALLBACK connect;
     } notify;
-    void *context;                   /* context of the callback in `notify`; of a queue pair, the QPContext */
+    void *context;                   /* the context of the callback in `notify`; in a queue pair: the QPContext */
     const MDL *mdls[PROXY_MAX_MDLS]; /* of a region: the registered MDLs; guarded by the proxies' lock */
     unsigned mdl_count;
     struct region_memory memory; /* of a region */

@@ -14,7 +14,7 @@ struct region {
     atomic_int asking; /* calls of region_ask in progress: the close waits for them */
     /* For source.h: how others can write to the memory. */
     atomic_bool has_remote_write; /* by a token of the region, or by a window */
-    /* The range that contains all buffers of receives and reads. The start is stored as ~start: 0 means no buffer. */
+    /* The range that contains all buffers of receives and reads. sinks_inverted_start is ~start; 0 means no buffer. */
     _Atomic uintptr_t sinks_end, sinks_inverted_start;
     /* The lock of the protection domain's tokens guards the members below. */
     bool unsure;           /* a call's end was not seen, so nothing is known about the region */
@@ -38,7 +38,10 @@ struct protection_domain {
     struct token_table tokens;
 };
 
-/* Returns the proxy of an argument whose provider's object is `real`: NULL if real is NULL. */
+/*
+ * Returns the proxy `pub`, which is an argument of the consumer. Returns NULL if `real`, the provider's object of that
+ * argument, is NULL.
+ */
 static inline struct proxy *proxy_of(void *pub, const void *real)
 {
     return real ? pub : NULL;

@@ -284,7 +284,7 @@ static void report_move_notes(struct report *r)
     next.note_count = 0;
 }
 
-/* Moves what the thread has set for its next report to *r. */
+/* Moves the object, notes and stacks that were set for this thread's next report from `next` to *r. */
 static void report_move_next(struct report *r)
 {
     const struct stack *created_by;

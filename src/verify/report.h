@@ -86,9 +86,9 @@ struct breach {
 
 /*
  * Reports a broken rule with the stack of the consumer's call: formats the message, writes the report, counts it, and
- * calls the callback. A report of the same rule, routine and place may be counted only: see report_set_max_written. In
- * mode VERIFY_STOP the function does not return, unless the rule is an advice. The caller must hold no lock that
- * writing or the callback needs. Allocates nothing.
+ * calls the callback. If the same rule was reported before for the same routine and place, the function may count the
+ * breach without writing a report: see report_set_max_written. In mode VERIFY_STOP the function does not return,
+ * unless the rule is an advice. The caller must hold no lock that writing or the callback needs. Allocates nothing.
  */
 __attribute__((format(printf, 7, 8))) void report_breach(const struct rule *rule, const char *routine, uint64_t p1,
                                                          uint64_t p2, uint64_t p3, uint64_t p4, const char *format, ...)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of reports. It is opened for each write, because a program may close descriptors that are not its own, as
- * daemons do: an own descriptor could then refer to another file. The stream has a buffer of its own, because a report
- * may come from a signal handler, where nothing can be allocated.
+ * The file of reports. It is opened for each write, because a program may close descriptors that it has not opened, as
+ * daemons do. A descriptor that stayed open between two writes could then refer to another file. The stream has a
+ * buffer of its own, because a report may come from a signal handler, where nothing can be allocated.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

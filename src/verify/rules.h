@@ -20,10 +20,10 @@ enum verify_rule {
     RULE_MODERATION_UNSUPPORTED,    /* p1 completion queue, p2 AdapterFlags */
     RULE_RESIZE_UNSUPPORTED,        /* p1 completion queue, p2 AdapterFlags */
     RULE_IRQL_TOO_HIGH,             /* p1 IRQL now, p2 highest allowed */
-    RULE_CONTEXT_FREED,             /* memory freed that a pending call or a posted request uses */
+    RULE_CONTEXT_FREED,             /* memory freed while a pending call or a posted request uses it */
     RULE_CONTEXT_ON_DEAD_STACK,     /* a pending call's context is in a stack frame that has returned: p1 context */
     RULE_MDL_FREED,                 /* MDL freed while a region is registered with it */
-    RULE_BUFFER_FREED,              /* memory freed that a posted request uses: p1 memory, p2 buffer */
+    RULE_BUFFER_FREED,              /* memory freed while a posted request uses it: p1 memory, p2 buffer */
     RULE_REGION_FREED,              /* p1 memory, p2 what is in use, p3 region */
     RULE_SOURCE_CHANGED,            /* p1 first buffer, p2 queue pair, p3 number of SGEs */
     RULE_INLINE_PAGED,              /* p1 buffer, p2 IRQL, p3 queue pair */

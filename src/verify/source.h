@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data of posted sends and writes, which must not change until the request has completed. In mode full a sum of the
- * data is stored at the post and compared at the completion. A peer or another request may change the data, too, so a
- * difference is reported only if no region lets them write there.
+ * The data of posted sends and writes, which must not change until the request has completed. In the verify mode
+ * `full`, a checksum of the data is stored at the post and compared at the completion. A peer or another request may
+ * change the data, too, so a difference is reported only if no region lets them write there.
  */
 #ifndef VERIFY_SOURCE_H
 #define VERIFY_SOURCE_H

@@ -3,8 +3,8 @@
  * Stalls: calls, requests and events that wait for longer than stall_ms. A thread of the process, the doctor, reports
  * each stall once, with what it waits for. The doctor exists while an adapter is wrapped.
  *
- * The doctor sleeps until something can have become a stall, and without a deadline while nothing waits. So what begins
- * to wait must call stall_begin. The times are those of owner_clock.
+ * The doctor sleeps until the earliest time at which a wait can become a stall. While nothing waits, the doctor sleeps
+ * without a deadline. Therefore stall_begin must be called whenever a wait begins. The times are those of owner_clock.
  */
 #ifndef VERIFY_STALL_H
 #define VERIFY_STALL_H
@@ -29,7 +29,8 @@ void stall_wake(void);
 
 /*
  * Must be called after an object that can stall was inserted where stall_examine searches. The insertion and the
- * search must hold the same lock. Without that lock, the doctor could miss the object and sleep without a deadline.
+ * search must hold the same lock. Without that lock, the doctor, which calls stall_examine, could miss the object and
+ * sleep without a deadline.
  */
 static inline void stall_begin(void)
 {
@@ -38,8 +39,8 @@ static inline void stall_begin(void)
 }
 
 /*
- * Reports everything that is a stall at the time `now`. Returns when the next stall can be due; UINT64_MAX if nothing
- * waits. The doctor calls this with owner_clock's time.
+ * Reports everything that is a stall at the time `now`. Returns the time at which the next stall can be due, or
+ * UINT64_MAX if nothing waits. The doctor calls this with owner_clock's time.
  */
 uint64_t stall_examine(uint64_t now);
 

@@ -12,13 +12,14 @@
 
 enum { QUEUES_AT_ONCE = 16 };
 
-/* The requests of a queue pair that are due. */
+/* A queue pair's requests to report: if has_open_chain, all requests of the open chain, else those that are due. */
 struct late {
     struct queue *qp, *cq; /* each with a reference; cq may be NULL */
-    const char *routine;   /* of the oldest late request; if has_open_chain, of the chain's latest request */
+    /* Describe one of these requests: of an open chain, the latest one; otherwise the oldest one. */
+    const char *routine;
     const void *by, *context;
     uint64_t posted_ms;
-    unsigned count; /* the number of late requests; if has_open_chain, of the chain's requests */
+    unsigned count; /* number of these requests */
     bool has_open_chain;
 };
 

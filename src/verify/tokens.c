@@ -498,7 +498,10 @@ void tokens_check_write(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, 
 
 /* ---- results ---- */
 
-/* The peer has invalidated the token. If it is reused, the result may be about an earlier registration. */
+/*
+ * Called when the peer has invalidated the token. If an earlier registration of the region had the same token, the
+ * completion that reports the invalidation may be about that earlier registration.
+ */
 static void tokens_end_registration(const struct token *token)
 {
     if (token->reused)

@@ -68,7 +68,9 @@ struct rdmap_read_request {
     uint64_t source_to;
 };
 
-/* Decodes the payload of a Read Request. Returns false if `len` is not RDMAP_READ_REQUEST. */
+/*
+ * Decodes the payload of a Read Request. Returns false if `len` is not the size of that payload, RDMAP_READ_REQUEST.
+ */
 bool rdmap_read_decode(struct rdmap_read_request *r, const uint8_t *bytes, size_t len);
 size_t rdmap_read_encode(const struct rdmap_read_request *r, uint8_t *bytes, size_t size);
 /* Writes a Read Request's FPDU without the checksum, in stores of eight bytes. h must be untagged. */

@@ -22,14 +22,14 @@ bool flow_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t 
 bool flow_on_completed(struct session *s, struct lane *l, enum id id, uint32_t slot);
 
 /*
- * Sends a flush (an empty last message) on each queue pair. In a run of sends in both directions, does nothing,
- * because each end then counts the received messages instead.
+ * Sends a flush on each queue pair: an empty message after the last message. In a run of sends in both directions,
+ * does nothing, because each end then counts the received messages instead.
  */
 bool flow_flush(struct session *s);
 /*
- * Returns whether all messages of the peer have arrived. An end that posts sends receives no flushes, because an empty
- * message is a credit for this end. Therefore its queue pairs together must have received `messages` messages. Any
- * other end must have received `flushes` flushes on each queue pair since the start.
+ * Returns whether all messages of the peer have arrived. If this end posts sends, its queue pairs together must have
+ * received `messages` messages. Such an end receives no flushes, because an empty message that it receives is a
+ * credit. If this end posts no sends, it must have received `flushes` flushes on each queue pair since the start.
  */
 bool flow_has_arrived(const struct session *s, uint64_t flushes, uint64_t messages);
 /* Verifies the peer's writes: on each queue pair, the messages with the numbers `first` to `first` + `count` - 1. */

@@ -11,7 +11,7 @@
 
 /*
  * Returns a stream that writes to standard error line by line, or NULL if out of memory. `awaited` is the text that
- * output_has_match searches, or NULL.
+ * the stream looks for in each line: see output_has_match. `awaited` may be NULL.
  */
 FILE *output_open(const char *awaited);
 /* Returns true if a line with the awaited text was written. May be called by any thread. */

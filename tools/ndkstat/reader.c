@@ -51,7 +51,7 @@ struct peer {
     enum peer_state state;
     int fd;
     struct user *user; /* the user of the peer's process; NULL until the user is known */
-    long pid;          /* first the id in the name, later the id that the kernel has reported */
+    long pid;          /* the process's id: first from the name of its socket, later as the kernel has reported it */
     char *text;
     size_t size, room;
     json_t *json;

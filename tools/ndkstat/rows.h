@@ -88,8 +88,8 @@ struct member_index {
 bool member_index_init(struct member_index *index, const json_t *array, const char *key);
 void member_index_fini(struct member_index *index);
 /*
- * Returns the object whose indexed member is `number`, or NULL. Each number is found once: a second call with it returns
- * NULL. So a process that reports one number for all its objects does not make a comparison slow.
+ * Returns the object whose indexed member is `number`, or NULL. Each number is found once: a second call with the same
+ * number returns NULL. So each object is compared only once, even if a process reports one number for all its objects.
  */
 const json_t *member_index_find(struct member_index *index, unsigned long long number);
 

@@ -248,7 +248,7 @@ static bool view_print_objects(FILE *out, const struct options *o, const json_t 
         title, member, IN_ADAPTER_COUNTERS, member, NUMBER, ALWAYS, is_rate                                            \
     }
 
-/* counters_print_block prints each counter on a line after its title. In CSV each counter is a column. */
+/* counters_print_block prints a line for each counter: its title, then its value. In CSV each counter is a column. */
 static const struct column counter_columns[] = {
     OBJECT_COLUMNS,
     { "Interface", "if_name", IN_ADAPTER, "if_name", TEXT, ALWAYS, false },
@@ -298,7 +298,10 @@ static void counters_print_block(FILE *out, const struct row *r)
     }
 }
 
-/* Prints a process's blocks. `before`: the process in the earlier reading, or NULL. Returns false if out of memory. */
+/*
+ * Prints a block of counters for each adapter of a process. `before`: the process in the earlier reading, or NULL.
+ * Returns false if out of memory.
+ */
 static bool counters_print_process(FILE *out, const json_t *process, const json_t *before)
 {
     struct row r = { .process = process, .ns = rows_time_between(process, before) };

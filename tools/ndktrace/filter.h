@@ -22,7 +22,7 @@ struct filter {
     } * tied;
 };
 
-/* Finds the connections of the object. To be called with all records, before filter_accepts. False: out of memory. */
+/* Finds the connections of f->object. To be called with all records, before filter_accepts. False: out of memory. */
 bool filter_learn(struct filter *f, const struct trace_records *records);
 bool filter_has_connection(const struct filter *f, uint32_t id);
 /* `seconds`: the record's time since the beginning of the trace. */

@@ -24,7 +24,10 @@ bool value_next(const struct trace_record *r, struct value_cursor *c, struct val
 bool value_find(const struct trace_record *r, const char *name, struct value *v);
 
 enum { VALUE_MAX_TEXT = 160 };
-/* Writes the value as text shows it, and returns `text`. Bytes are shown by their number. */
+/*
+ * Writes the value in readable form to `text`, and returns `text`. Writes only the number of bytes of a KIND_BYTES
+ * value.
+ */
 const char *value_text(const struct value *v, char text[VALUE_MAX_TEXT]);
 /* Writes the bytes as hexadecimal digits to `text`, which has room for 2 * v->size + 1 bytes. */
 void value_hex(const struct value *v, char *text);

@@ -46,7 +46,7 @@ static inline void conn_trace_step(const struct fabric_conn *c, enum conn_event 
           .why = why == FABRIC_NOT_CONNECTING ? FABRIC_OK : (uint16_t)why);
 }
 
-/* Records a start-up frame if `bytes` are a whole one, or are no frame. Does nothing if they are a part of a frame. */
+/* Records `bytes` as a start-up frame, even if the frame is not valid. Does nothing for a part of a frame. */
 static inline void conn_trace_frame(const struct fabric_conn *c, bool is_sent, const uint8_t *bytes, size_t len)
 {
     if (trace_is_on())

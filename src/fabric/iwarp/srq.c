@@ -151,7 +151,10 @@ void iwarp_srq_update(struct fabric_qp *qp)
     partial_update(qp, false);
 }
 
-/* Runs on qp's shard. Ends the connection if its message has stalled. Otherwise inserts the partial message again. */
+/*
+ * Runs on qp's shard. Ends the connection if its message has stalled. Otherwise inserts the message into the list of
+ * partial messages again, if it is still partial.
+ */
 static void partial_check(struct task *task)
 {
     struct fabric_qp *qp = partial_qp((struct srq_partial *)((char *)task - offsetof(struct srq_partial, check)));
@@ -162,7 +165,7 @@ static void partial_check(struct task *task)
     spin_lock(&srq->lock);
     qp->partial.is_checked = false;
     spin_unlock(&srq->lock);
-    qp->partial.is_partial = false; /* so that partial_update inserts it again, after srq_next_stalled removed it */
+    qp->partial.is_partial = false; /* srq_next_stalled has removed the message: partial_update inserts it again */
     partial_update(qp, true);
     iwarp_qp_unref(qp);
 }

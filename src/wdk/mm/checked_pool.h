@@ -84,8 +84,8 @@ bool checked_pool_find(const void *address, struct pool_block *copy);
 bool checked_pool_find_freed(const void *address, struct pool_block *copy);
 
 /*
- * Prints the blocks that the driver has not freed, with the stacks that allocated them. Omits blocks that are not
- * counted for a tag. Also reports quarantined blocks that were written to.
+ * Prints the blocks that the driver has not freed, with the stacks that allocated them. Omits blocks of pool_alloc,
+ * for example MDLs, because they are not counted for a tag. Also reports quarantined blocks that were written to.
  */
 void checked_pool_report(FILE *out);
 /*

@@ -120,7 +120,10 @@ static struct spin runs_lock;
 static struct spare *spare_runs[MAX_POOL_RUN_PAGES + 1]; /* lists of free runs, by number of pages */
 static char *unused, *unused_end;                        /* the rest of the newest chunk */
 
-/* Maps a chunk of resident memory for runs. Requests huge pages, which become resident ten times as fast. */
+/*
+ * Maps a chunk of resident memory, from which runs of pages are allocated. Requests huge pages, because they become
+ * resident ten times as fast.
+ */
 static char *chunk_create(void)
 {
     char *at = mmap(NULL, CHUNK + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,

@@ -257,8 +257,9 @@ void special_free(struct pool_block *block)
 }
 
 /*
- * Makes the pages of a freed block inaccessible. If special_open_page has made a page of the run accessible, makes the
- * whole run inaccessible.
+ * Makes the pages of a freed block inaccessible. The other pages of the block's run are inaccessible already, unless
+ * special_open_page has opened one of them. So if special_open_page has opened a page of the run, makes the whole run
+ * inaccessible.
  */
 void special_close(struct pool_block *block)
 {

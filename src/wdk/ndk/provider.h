@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The NDK provider of drivers: OpenNDK's, or the foreign one of ondk_wdk_set_provider. The invariant: no adapter or
- * object of a foreign provider is passed to a function of include/openndk.
+ * The NDK provider that drivers use: OpenNDK's, or a foreign one that ondk_wdk_set_provider has set. The invariant: no
+ * adapter or object of a foreign provider is passed to a function of include/openndk.
  */
 #ifndef WDK_NDK_PROVIDER_H
 #define WDK_NDK_PROVIDER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's functions that the verify layer calls. They concern the IRQL, locks after a callback, mapped addresses
- * and pool.
+ * The kernel's functions that the verify layer calls. They return the IRQL, report locks that are still held after a
+ * callback, convert addresses, and return the state of pool memory and MDLs.
  *
  * Two other functions search the verify layer. live.h calls host_walk_open, so that an unload reports the NDK objects
  * and calls that have not ended. inuse.h calls host_find_use, so that the kernel reports memory that is freed while an

@@ -19,7 +19,7 @@
 enum { WINDOWS_SOCKET = 0xffff, REUSE = 0x0004, EXCLUSIVE = ~REUSE, TYPE = 0x1008 };
 
 enum form {
-    NUMBER,     /* 32 bits; on Windows a boolean may be one byte */
+    NUMBER,     /* 32 bits; a driver may pass a boolean as one byte */
     MEMBERSHIP, /* the interface is an address for IPv4, an index for IPv6 */
     FRAGMENT,   /* Windows has a boolean, the host a mode */
     INDEX,      /* an interface index */

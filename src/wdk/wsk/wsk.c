@@ -215,8 +215,8 @@ static BOOLEAN wsk_client_only_has_adapters(const struct wsk_client *c)
 }
 
 /*
- * Waits until the client is idle. If for verify_stall_ms() only open adapters have kept the client from being idle,
- * reports the adapters. If they are still open after the same time again, returns nevertheless.
+ * Waits until the client is idle. If only open adapters have kept the client from being idle for verify_stall_ms(),
+ * reports the adapters. If the same adapters then stay open for verify_stall_ms() once more, returns nevertheless.
  */
 static void wsk_client_wait_until_idle(struct wsk_client *c)
 {
