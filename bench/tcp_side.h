@@ -24,9 +24,9 @@ void tcp_side_listen(struct tcp_side *s, uint16_t *port);
 void tcp_side_serve(struct tcp_side *s, int control); /* serves until the other process closes `control` */
 void tcp_side_connect_to(struct tcp_side *s, uint16_t port);
 /*
- * Makes tcp_backend reserve each local port, as the provider does: tcp_backend binds a Unix socket to a name that
- * contains the port. Only one process can bind a socket to this name. tcp_backend then also sends the request before
- * it waits in epoll.
+ * Makes tcp_backend do two things that the provider does. First, it reserves each local port: it binds a Unix socket
+ * to a name that contains the port, and only one process can bind a socket to this name. Second, it sends the request
+ * at once, before it waits in epoll.
  */
 void tcp_side_own(struct tcp_side *s);
 extern const struct load_backend tcp_backend; /* the load's `context` must be the tcp_side */

@@ -178,7 +178,10 @@ static void close_object(struct end *end, NDK_FN_CLOSE_OBJECT close_function, ND
     finish(end, close_function(object, on_closed, end));
 }
 
-/* Creates a client's objects. One request at a time uses each of end->lines: a receive, or the send of the answer. */
+/*
+ * Creates a client's objects. Each of end->lines belongs to one request at a time: a receive, or the send of the
+ * answer.
+ */
 static bool open_end(struct end *end)
 {
     NTSTATUS status;

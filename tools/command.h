@@ -34,9 +34,13 @@ enum command_kind {
 
 struct command_option {
     const char *names; /* all spellings: "-s, --size, -ts". NULL: `text` is a heading for the options that follow */
-    const char *value; /* the value's name in --help, or all values of a choice, "off|on". NULL: no value is possible.
-                          Brackets, "[SECONDS]": the value is optional; only for COMMAND_CALL */
-    const char *text;  /* what the option does */
+    /*
+     * The value as --help prints it: a name, for example "SECONDS", or the values of a choice, for example "off|on".
+     * If it is in brackets, for example "[SECONDS]", the value is optional. Only COMMAND_CALL allows an optional
+     * value. NULL: the option has no value.
+     */
+    const char *value;
+    const char *text; /* what the option does */
     enum command_kind kind;
     size_t at;
     double low, high;     /* the least and greatest number, size or time. --help prints them unless high is 0 */

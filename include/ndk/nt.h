@@ -133,8 +133,8 @@ typedef struct _GROUP_AFFINITY {
 /*
  * Memory descriptor list: describes the ByteCount bytes at StartVa + ByteOffset. StartVa is the start of the page that
  * has the first byte. Next links the descriptors of a chain. On Windows the page frame numbers follow the structure,
- * and Size counts them. If MDL_MAPPED_TO_SYSTEM_VA or MDL_SOURCE_IS_NONPAGED_POOL is set, MappedSystemVa is another
- * address of the same memory.
+ * and Size is the size of the structure and the numbers in bytes. If MDL_MAPPED_TO_SYSTEM_VA or
+ * MDL_SOURCE_IS_NONPAGED_POOL is set, MappedSystemVa is another address of the same memory.
  */
 struct _EPROCESS;
 

@@ -43,8 +43,8 @@ struct ndkconform_provider {
  *
  * A tool refuses an option if the provider does not support the option's settings. --timeout sets connect_ms,
  * reply_ms, establish_ms and disconnect_ms. --crc, --rtr and --mpa-rev set one setting each. --profile sets the limits
- * of openndk/config.h, from max_private to read_local_invalidate, under the names of these fields. The value
- * 0xffffffff means the provider's own limit.
+ * of ondk_config_t (openndk/config.h), from max_private to read_local_invalidate. Each of these settings has the name
+ * of its field. The value 0xffffffff means the provider's own limit.
  *   connect_ms     the time limit of NdkConnect at the transport level
  *   request_ms     the time in which a peer of a listener must send its whole request, once the transport is connected
  *   reply_ms       the time limit of NdkConnect from the request to the reply

@@ -34,7 +34,9 @@
  *   4. The last results are read. No result refers to the connection any more.
  *   5. The buffer and the connection are freed, and Service->Alive is released.
  *
- *   caller                        at              uses
+ * Each function runs at the given IRQL, with Service->Lock held if the table has "Lock", and uses:
+ *
+ *   function                      IRQL            uses
  *   EchoConnectEvent              <= DISPATCH     the connector, until it has queued the work item or refused
  *   ConnectionAccepted            <= DISPATCH     state, posts with Lock held
  *   ConnectionDisconnected        <= DISPATCH     state

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The set of the provider's own descriptors: sockets, event sets and trace files. None has the number of a standard
- * stream, 0 to 2. exec closes all of them. The invariant: in a child of fork, no descriptor of the set refers to the
- * parent's file. The fork handler replaces each descriptor by a socket that is not connected. If the handler closed the
- * descriptors, an inherited object that is used by mistake could access a file that the child opened later.
+ * The set of the provider's own descriptors: sockets, event sets and trace files. No descriptor of the set has the
+ * number of a standard stream, 0 to 2. exec closes all descriptors of the set. The invariant: in a child of fork, no
+ * descriptor of the set refers to the parent's file. The fork handler replaces each descriptor by a socket that is not
+ * connected. If the handler closed the descriptors, an inherited object that is used by mistake could access a file
+ * that the child opened later.
  *
  * Each function that opens a descriptor returns the descriptor, or -1 with errno. Any thread may call the functions.
  */

@@ -3,8 +3,8 @@
  * Mutual exclusion between forks and changes. A change is what a thread does between fork_change_begin and
  * fork_change_end (fork.h). `forks` counts the threads that fork, and `changes` counts the threads that are in a
  * change. A forking thread increments `forks` and then waits until `changes` is 0. A changing thread increments
- * `changes`. If `forks` is not 0 then, the changing thread decrements `changes` again and waits. The invariant: these
- * accesses are sequentially consistent, so at least one of the two threads sees the other's count.
+ * `changes` and then reads `forks`. If `forks` is not 0, the changing thread decrements `changes` again and waits. The
+ * invariant: these accesses are sequentially consistent, so at least one of the two threads sees the other's count.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -81,7 +81,8 @@ bool owner_acquire_or_ring(struct owner *o)
 
 /*
  * Returns the word after a release. If the shard's thread waits for the token, the thread gets the token without
- * competing. Otherwise a poller that polls again within nanoseconds could keep the token from the thread for ever.
+ * competing. If the thread had to compete, a poller that polls again within nanoseconds could keep the token from the
+ * thread for ever.
  */
 static uint32_t owner_word_released(uint32_t w)
 {

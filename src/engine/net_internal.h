@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations that the files of the kernel's backend share. The invariant: a function that implements a member of
- * net_ops follows the rules of that member in net.h.
+ * Declarations that the files of the backend for the host kernel's sockets share. The invariant: a function that
+ * implements a member of net_ops follows the rules of that member in net.h.
  */
 #ifndef ENGINE_NET_INTERNAL_H
 #define ENGINE_NET_INTERNAL_H

@@ -60,7 +60,7 @@ struct port_range {
     uint64_t foreign[N_WORDS];
     uint64_t used[2][N_WORDS]; /* ports released in this period ([0]) or the one before ([1]): may be in TIME_WAIT */
     time_t foreign_since, used_since;
-    unsigned max_skips, n_skips; /* n_skips counts, up to max_skips, the claims since the last try of a fresh port */
+    unsigned max_skips, n_skips; /* n_skips: claims since the last try of a fresh port; at most max_skips */
 };
 
 struct net_reservation {
@@ -320,7 +320,7 @@ static int reservation_claim_port(struct net_reservation *r, const struct addr *
 {
     int err = reservation_claim(r, CLAIM_CHECKED);
 
-    /* Tries once more, because remains may have disappeared between bind and sock_diag. */
+    /* Tries once more, because remains of a closed connection may have disappeared between bind and sock_diag. */
     if (err == EADDRINUSE)
         err = reservation_claim(r, CLAIM_CHECKED);
     if (err == EADDRINUSE && r->use == NET_USE_CONNECT && peer && sock_diag_connected(&r->local, peer))

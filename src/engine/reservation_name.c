@@ -95,8 +95,8 @@ static socklen_t name_make(const struct addr *a, struct sockaddr_un *name)
 }
 
 /*
- * Appends a random suffix to an address's name, so that it becomes a further name of the address. Returns the new
- * length.
+ * Appends a random suffix to an address's name. The result is a further name of the same address. Returns the length
+ * of the result.
  */
 static socklen_t name_make_further(struct sockaddr_un *name, socklen_t len)
 {
@@ -163,7 +163,7 @@ static bool port_is_privileged(uint16_t port)
 
 struct name_search {
     const struct sockaddr_un *name; /* the address's name */
-    const struct sockaddr_un *own;  /* this process's further name, which the search ignores; or NULL */
+    const struct sockaddr_un *own;  /* the further name that this process tries, which the search ignores; or NULL */
     socklen_t name_len, own_len;
     struct tcp_users tcp;
     bool shows_all; /* `tcp` is complete: a user who is not in `tcp` has no socket at the address */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Drives a shard. base/owner.h decides which thread may drive it. The functions take these steps:
+ * Drives a shard. base/owner.h decides which thread may drive it. The functions take the steps of the table below. To
+ * acquire and to release means the shard's token. "Acquire or ring" rings the doorbell and returns if another thread
+ * has the token. "Release to the thread" gives the token to the shard's thread.
  *
- *   shard_turn        acquire (waits) . sockets, work, timers . release . callbacks
- *   shard_post        push . acquire or ring . work . release, or release to the thread
- *   shard_post_once   try to acquire . work, the task . release, or release to the thread
+ *   shard_turn        acquire (waits) -> sockets, work, timers -> release -> callbacks
+ *   shard_post        push -> acquire or ring -> work -> release, or release to the thread
+ *   shard_post_once   try to acquire -> work, the task -> release, or release to the thread
  *                     if the token is not free, as shard_post
- *   shard_post_lazy   push . if no consumer has the polling lease, the other steps of shard_post
- *   shard_poll        try to acquire . lease . sockets, work, timers . release, or release to the thread
+ *   shard_post_lazy   push -> if no consumer has the polling lease, the other steps of shard_post
+ *   shard_poll        try to acquire -> lease -> sockets, work, timers -> release, or release to the thread
  *
  * The invariant: no queued task is forgotten. An owner runs the queue again if its release reports that the doorbell
  * was rung. An owner that is not the shard's thread releases to that thread if something is left to do: callbacks, more

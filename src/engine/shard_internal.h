@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fields of a shard, for shard.c and timer.c only. The invariant: only the threads that a heading names access the
- * fields below that heading.
+ * The fields of a shard, for shard.c and timer.c only. A comment at the start of each group of fields states which
+ * threads access the group. The invariant: no other thread accesses the group.
  */
 #ifndef ENGINE_SHARD_INTERNAL_H
 #define ENGINE_SHARD_INTERNAL_H

@@ -366,7 +366,10 @@ struct fabric_ops {
      */
     void (*cq_moderate)(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
     void (*cq_info)(struct fabric_cq *cq, struct fabric_cq_info *info);
-    /* Returns the shard that calls `notify`. If the queue has no affinity, its first queue pair changes that shard. */
+    /*
+     * Returns the shard that calls `notify`. If the queue has no affinity, the result may be another shard after the
+     * queue's first queue pair was created.
+     */
     struct shard *(*cq_shard)(struct fabric_cq *cq);
     /*
      * Frees the queue when no delivery is queued or running. Then the owner of the queue's shard calls done. No queue

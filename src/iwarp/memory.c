@@ -8,10 +8,13 @@
  *   bit  30      PREPARED: only a queued request uses the registration (memory_request.c)
  *   bits 29..0   the number of protections: lookups that have not been released
  *
+ * The registrations of one region or window are a group (struct mem_group).
+ *
  *   state      word             what ends the state
  *   free       DEAD, 0          slot_publish stores the next generation, with or without PREPARED
  *   prepared   PREPARED, 0..n   mem_activate clears PREPARED; mem_discard, mem_revoke or mem_group_kill sets DEAD;
- *                               mem_activate sets DEAD if a newer one was activated, or if a window's region has ended
+ *                               mem_activate sets DEAD if a newer registration of the group was activated before, or
+ *                               if the region of a window has ended
  *   alive      0..n             mem_invalidate, mem_revoke or mem_group_kill sets DEAD; mem_activate of another
  *                               registration of the group sets DEAD
  *   draining   DEAD, n > 0      the thread that brings the count to 0 frees the slot

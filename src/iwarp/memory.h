@@ -218,10 +218,10 @@ enum wire_error mem_lookup_local(struct mem_table *t, const void *domain, uint32
 /* Returns what mem_lookup_local would return if all prepared registrations were alive. */
 enum wire_error mem_check(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                           unsigned access);
-/* Returns what mem_lookup_local would return, but protects nothing. */
+/* Returns what mem_lookup_local would return. Does not protect the memory, which may be invalidated at any time. */
 enum wire_error mem_check_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                 unsigned access);
-/* Returns what mem_lookup would return, but protects nothing. */
+/* Returns what mem_lookup would return. Does not protect the memory. */
 enum wire_error mem_check_peer(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                unsigned access);
 

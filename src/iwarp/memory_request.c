@@ -12,9 +12,10 @@
  * mem_check, which also finds a prepared registration. A lookup does not. A window has a reference on its region's
  * group until the window is freed.
  *
- * A thread that ends a registration waits until no other thread protects the memory. Invariant: a thread that waits
- * protects only the registration that it ends, and a thread that does not wait protects memory only during one system
- * call, which does not block. So the wait is short and ends.
+ * A thread that uses memory protects its registration meanwhile (memory.c). A thread that ends a registration waits
+ * until no other thread protects the registration. The invariant has two parts. While a thread waits, it protects no
+ * other registration. A thread that does not wait protects a registration only during one system call, which does not
+ * block. So the wait is short and ends.
  */
 #include "iwarp/memory.h"
 
@@ -405,10 +406,10 @@ static bool pages_are_valid(const struct rdma_pages *p)
 }
 
 /*
- * Returns how many pages are contiguous from the page `first` on. Pages from the index `used` on do not count. Sets
- * *at to the beginning of the page `first`. Returns 0 if that page's address is not aligned, or if a registered byte
- * of these pages is not mapped. The registered bytes are p->len bytes from the offset p->offset of page 0 on. Any
- * other byte of a page need not be mapped.
+ * Returns how many pages lie at consecutive addresses, beginning with the page `first`. Counts only pages whose index
+ * is less than `used`. Sets *at to the address of the page `first`. Returns 0 if that address is not aligned, or if a
+ * registered byte of the counted pages is not mapped. The registered bytes are p->len bytes. They begin at the offset
+ * p->offset of page 0. Any other byte of a page need not be mapped.
  */
 static uint64_t pages_find_run(struct mem_table *t, const struct rdma_pages *p, uint64_t first, uint64_t used,
                                uint8_t **at)

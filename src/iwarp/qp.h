@@ -213,10 +213,10 @@ int iw_qp_rx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
 void iw_qp_rx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 void iw_qp_rx_eof(struct iw_qp *qp);
 /*
- * Begins a turn of receiving. Until the next turn, rx_done and rx_resume process at most fpdus + 1 valid FPDUs. Bytes
- * that were received but not processed stay with the queue pair. While iw_qp_rx_has_staged returns true, the owner
- * must call rx_resume, not rx_want or rx_eof. There is no limit before the first turn, or if there is no memory for
- * another staging area.
+ * Begins a turn of receiving. Until the next turn, rx_done and rx_resume process at most fpdus + 1 valid FPDUs. The
+ * other received bytes stay in the staging area. The queue pair then owns that area, and the shard gets another one.
+ * While iw_qp_rx_has_staged returns true, the owner must call rx_resume, not rx_want or rx_eof. There is no limit
+ * before the first turn, or if there is no memory for the shard's other staging area.
  */
 void iw_qp_rx_set_limit(struct iw_qp *qp, unsigned fpdus);
 bool iw_qp_rx_is_at_limit(const struct iw_qp *qp);

@@ -93,7 +93,7 @@ enum iw_startup_event iw_startup_tx_done(struct iw_startup *s, size_t n);
 
 /*
  * The responder calls iw_startup_accept or iw_startup_reject once, after IW_STARTUP_REQUEST. iw_startup_accept caps
- * the consumer's limits. The result is valid afterwards.
+ * the consumer's limits. After either call, iw_startup_result returns a valid result.
  */
 void iw_startup_accept(struct iw_startup *s, uint16_t ird, uint16_t ord, const void *private_data, size_t len);
 void iw_startup_reject(struct iw_startup *s, const void *private_data, size_t len);

@@ -32,7 +32,7 @@
 
 enum {
     MAX_SHOWN = 4,   /* objects of one type that a report describes */
-    MAX_REPORTS = 4, /* reports that one round writes; other closes that are due are only counted */
+    MAX_REPORTS = 4, /* closes that one round reports; if more closes are due, it only counts them */
     MAX_WHERE = 3 * ADDR_TEXT,
     NS_PER_MS = 1000000,
     ROUND_NS = 1000000000, /* pause after reports, so that reports of leaked objects do not fill a disk soon */
@@ -275,7 +275,7 @@ static uint64_t reporter_due_ns(const struct adapter *a, const struct object *o)
     return o->live_closed_ns + (uint64_t)a->config.close_report_ms * NS_PER_MS;
 }
 
-/* Prepares *r for report_write of the close of o. Requires the lock of the adapter's lists. */
+/* Fills *r, so that report_write can report the close of o. Requires the lock of the adapter's lists. */
 static void reporter_examine(struct adapter *a, struct object *o, uint64_t now, struct close_report *r)
 {
     a->live.examined = o;

@@ -23,9 +23,9 @@ struct close_reporter {
     struct gate wake;    /* opened after `order` has changed, and when a close begins while `sleeps` is set */
     struct gate ended;   /* opened by the thread as its last action */
     /*
-     * Before this time, each sleep of the thread ends at this time at the latest, even if no close is pending. A close
-     * that begins before this time is reported after this time, because it must first be pending for close_report_ms.
-     * So the close need not wake the thread. After this time, the thread sleeps without a deadline until a close wakes
+     * Until this time, the thread's sleep has a deadline, which is rest_until_ns. A close that begins before
+     * rest_until_ns need not wake the thread. Such a close is reported only after rest_until_ns, because it must first
+     * be pending for close_report_ms. After rest_until_ns, the thread sleeps without a deadline until a close wakes
      * it. Only the thread uses this member.
      */
     uint64_t rest_until_ns;

@@ -22,7 +22,7 @@
 struct failure_key {
     uint64_t adapter; /* the adapter's serial */
     struct addr self; /* the local address; without a port if this side initiated */
-    struct addr peer; /* the foreign address and port; if the peer initiated, only the source (addr_source), no port */
+    struct addr peer; /* the foreign address and port; if the peer initiated: failure.source, which has no port */
     enum fabric_outcome outcome;
     enum fabric_phase phase;
     NTSTATUS status;

@@ -284,7 +284,9 @@ static void request_run(struct task *task)
     NTSTATUS status = r->status;
 
     atomic_store(&r->pending, false);
-    /* The consumer may begin the request again or close the object in done, so *r is not accessed from here on. */
+    /*
+     * Inside `done`, the consumer may begin the request again or close the object. So *r is not accessed from here on.
+     */
     done(context, status);
     object_unref(o, REF_REQUEST);
 }

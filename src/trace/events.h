@@ -153,7 +153,7 @@ struct trace_text16 {
     N(u8, crc, crc)                                                                                                    \
     F(x16, control)                                                                                                    \
     F(bytes, bytes)
-/* An FPDU of this length without a DDP header: empty, as a form of ready-to-receive, or not valid. */
+/* An FPDU without a DDP header. Either it is empty, which is a form of ready-to-receive, or it is not valid. */
 #define TRACE_FIELDS_no_segment(F, N) N(u8, direction, direction) F(u32, length) N(u8, crc, crc)
 
 #define TRACE_DEFINE_KIND(kind, type) typedef type trace_kind_##kind;

@@ -249,7 +249,10 @@ bool ring_start(struct trace_file_header *file)
 {
     struct ring_owner *owners = calloc(file->segment_count, sizeof *owners);
 
-    /* A child of fork keeps the parent's key, and does not use the parent's array, which is not freed. */
+    /*
+     * If ring.file is set, this is a child of fork. The child keeps the parent's key of thread-specific data, but not
+     * the parent's array of owners. The parent's array is not freed.
+     */
     if (!owners || (!ring.file && pthread_key_create(&ring.on_thread_end, ring_handle_thread_end))) {
         free(owners);
         return false;

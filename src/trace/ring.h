@@ -8,8 +8,8 @@
 #include "trace/format.h"
 
 /*
- * Makes trace_append record into this file. Must be called at most once in a process, and once more in a child of
- * fork. Returns false if out of memory, or if the process has too many keys of thread-specific data.
+ * Makes trace_append record into this file. Must be called at most once in a process. A child of fork may call it
+ * again once. Returns false if out of memory, or if the process has too many keys of thread-specific data.
  */
 bool ring_start(struct trace_file_header *file);
 

@@ -242,7 +242,10 @@ NDK_ADAPTER *verify_close(NDK_ADAPTER *adapter, const char *routine)
         return NULL;
     if (!proxy_begin_close(&a->p, routine))
         return NULL;
-    /* In a child of fork, the parent's objects do not end, and its provider's close does nothing. */
+    /*
+     * In a child of fork, does not wait: the objects that the parent has created do not end. The close of the parent's
+     * provider does nothing in a child.
+     */
     if (inherited || objects_left_wait(&a->p, routine)) {
         proxy_end_close(&a->p);
     } else {

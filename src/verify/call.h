@@ -23,7 +23,7 @@ struct call {
     unsigned completions; /* the value of p->completions when the call began: see call_set_completed */
     struct exclusive_visit visit;
     struct call *outer;
-    struct stack_call outer_stack; /* of `outer`, or of a callback; call_end restores it */
+    struct stack_call outer_stack; /* the stack_call of `outer` or of a callback; call_end restores it */
 };
 
 /*

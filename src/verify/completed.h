@@ -6,9 +6,9 @@
 #include "verify/queue.h"
 
 /*
- * Checks the buffers of the request with this RequestContext of the provider, and those of the silent requests before
- * it. `posted` is the initiator or the receive queue of q. Does nothing if the request was not posted to `posted`.
- * `routine` is the name of the poll.
+ * Checks the buffers of the request for which `context` was passed to the provider as RequestContext. Also checks the
+ * buffers of the silent requests before that request. `posted` is the initiator or the receive queue of q. Does
+ * nothing if the request was not posted to `posted`. `routine` is the name of the routine that polled.
  *
  * Called only if the request has succeeded, because a consumer may free the buffers of a connection that has ended.
  */

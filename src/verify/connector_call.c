@@ -259,7 +259,7 @@ static void connector_end_qp(struct proxy *p)
     proxy_unlock_all();
 }
 
-/* ---- results of calls; `subject` is NULL if the result does not count ---- */
+/* ---- results of calls; `subject` is NULL if the result does not change the phase ---- */
 
 static void connector_on_connected(struct proxy *p, NTSTATUS status, void *subject)
 {

@@ -13,8 +13,9 @@ static bool peer_is_same_text(const char *a, const char *b)
 }
 
 /*
- * Returns whether the two ends of one connection can be in these phases, and one of them can wait for the other. The
- * two ends do not change their phases at the same moment. Pairs of phases that exist only in between are no stall.
+ * Returns whether the two ends of one connection can be in these phases while one of them waits for the other. The two
+ * ends do not change their phases at the same moment. So further pairs of phases exist for a short time. They are no
+ * stall, and the result for them is false.
  */
 static bool peer_fits_phase(enum phase active, enum phase passive)
 {

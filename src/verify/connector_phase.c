@@ -55,7 +55,8 @@
 /*
  * The two lines of cells in each row:
  *   calls: connect, complete, accept, reject, disconnect, get data
- *   results: connect done or failed, establish done or failed, not started, reject done, disconnect done, peer ended
+ *   results: connect done, connect failed, establish done, establish failed, not started, reject done,
+ *            disconnect done, peer ended
  */
 /* clang-format off */
 static const struct phase_cell phase_table[PHASES][PHASE_EVENTS] = {

@@ -31,7 +31,7 @@ struct exclusive_side {
 
 struct exclusive {
     _Atomic uint64_t word;
-    struct exclusive_side later, earlier; /* written by the call itself, before it sets EXCLUSIVE_*_WRITTEN */
+    struct exclusive_side later, earlier; /* each call writes its own side, and then sets its EXCLUSIVE_*_WRITTEN */
     enum verify_rule rule;
     const char *what; /* "the receive queue"; NULL: the object itself */
 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's table, and the functions of a plain program as host. */
+/*
+ * The table of functions that the host of the checker supplies, and the functions for a host that is a plain program.
+ */
 #define _GNU_SOURCE
 #include <netinet/in.h>
 #include <pthread.h>

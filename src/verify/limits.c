@@ -50,7 +50,10 @@ void limits_check_qp(const struct proxy *p, const char *routine, const struct qu
 /* Every initiator request may have these flags. */
 #define REQUEST_FLAGS (NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_READ_FENCE | NDK_OP_FLAG_DEFER)
 
-/* The other flags that a routine may have. NdkCreateQp's page documents NDK_OP_FLAG_INLINE for NdkWrite. */
+/*
+ * The flags that a routine may have besides REQUEST_FLAGS. The page of NdkCreateQp documents NDK_OP_FLAG_INLINE for
+ * NdkWrite.
+ */
 static const struct {
     const char *routine;
     ULONG flags;

@@ -100,8 +100,8 @@ bool memory_is_freed(const void *start, size_t size)
 /* ---- Frees ------------------------------------------------------------------------------------------------------- */
 
 /*
- * While this is not 0, a free on this thread is not checked. Counts the held locks that verify_find_use needs, and the
- * checks in progress.
+ * While this is not 0, memory that this thread frees is not checked. Counts the locks held by this thread that
+ * verify_find_use would acquire. Also counts the checks in progress.
  */
 static _Thread_local unsigned unchecked;
 

@@ -25,8 +25,8 @@ bool memory_can_ask_often(void);
 /* If AddressSanitizer is in the process, checks from now on whether freed memory is in use by NDK. Idempotent. */
 void memory_watch_frees(void);
 /*
- * memory_begin_lock and memory_end_lock enclose code that holds a lock. The check of a free needs this lock, so a free
- * in the enclosed code is not checked.
+ * memory_begin_lock and memory_end_lock enclose code that holds a lock. The check of freed memory would acquire this
+ * lock, so memory that the enclosed code frees is not checked.
  */
 void memory_begin_lock(void);
 void memory_end_lock(void);

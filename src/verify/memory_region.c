@@ -51,7 +51,10 @@ static void mr_unlock(const struct proxy *mr)
     spin_unlock(&region_table(mr)->lock);
 }
 
-/* Called if a call's end will not be seen: nothing about the region is reported any more. */
+/*
+ * Called if the result of a pending call on the region will not be observed. From then on, nothing about the region is
+ * reported.
+ */
 static void mr_set_unsure(struct proxy *mr)
 {
     mr_lock(mr);

@@ -73,8 +73,8 @@ void pending_complete(struct pending *p, const void *frame);
 void pending_check_stack(const char *routine, const void *frame);
 /*
  * Copies at most `room` calls that began at `before` or earlier. A call that was copied once is not copied again.
- * Returns how many calls were copied. *oldest receives the time at which the oldest call that was never copied began.
- * If every call was copied, *oldest receives UINT64_MAX.
+ * Returns how many calls were copied. *oldest receives the start time of the oldest call that was never copied, or
+ * UINT64_MAX if every call was copied.
  */
 unsigned pending_copy_stalled(uint64_t before, struct pending *out, unsigned room, uint64_t *oldest);
 /* Finds a pending call whose context or MDL is in [start, start + size). See verify_find_use. */

@@ -65,7 +65,7 @@ struct posted {
     UINT32 privileged;          /* the privileged token */
     ULONG room;                 /* how many SGEs of a request are recorded */
     atomic_int *users;          /* counts the requests of all queues that share a completion queue; may be NULL */
-    atomic_uint counted_silent; /* how many silent requests of this queue *users counts; changes under the lock */
+    atomic_uint counted_silent; /* how many of *users are silent requests of this queue; changes under the lock */
     struct spin lock;
     struct posted_chunk *chunks;    /* the newest first */
     struct posted_list outstanding; /* in the order of their posts */
@@ -75,7 +75,7 @@ struct posted {
     unsigned count, silent; /* of the outstanding records: all, and those of silent requests */
     uint64_t posts;         /* the number of posts so far */
     struct posted_chain chain;
-    bool ended;   /* every request has ended; results of failed ones may still come */
+    bool ended;   /* every request has ended; results of failed requests may not have been polled yet */
     bool retired; /* the queue is closed */
 };
 
@@ -135,7 +135,10 @@ struct posted_copy {
 bool posted_copy_silent_before(struct posted *posted, void *context, struct posted_copy *copy);
 /* Returns true after a flush or disconnect, and from the queue's close on: the consumer may then free all buffers. */
 bool posted_has_ended(struct posted *posted);
-/* Copies the request with this RequestContext. Returns false if it has no record, or if its buffers need no check. */
+/*
+ * Copies the request whose RequestContext for the provider is `context`. Returns false if the request has no record,
+ * or if its buffers need no check.
+ */
 bool posted_copy_completed(struct posted *posted, void *context, struct posted_copy *copy);
 /*
  * Replaces *context, a record of this queue, by the consumer's context. Frees the record and the records of the silent
@@ -147,7 +150,10 @@ bool posted_complete(struct posted *posted, void **context);
  * silent request has a result only if it failed. Requests that are posted later are not counted in *posted->users.
  */
 void posted_set_ended(struct posted *posted);
-/* Returns the place of the request whose result has this RequestContext of the provider; 0 if it has no record. */
+/*
+ * Returns the place of the request for which the provider's result has `context` as RequestContext. Returns 0 if the
+ * request has no record.
+ */
 uint64_t posted_place(struct posted *posted, void *context);
 /*
  * Called when the peer has sent something. The peer may have received all silent requests that were posted earlier, so
@@ -169,7 +175,7 @@ struct posted_rest {
     void *context;
     int thread;
 };
-/* Fills *rest. After a flush or disconnect, all its members are 0 or NULL. */
+/* Stores in *rest what is outstanding now. After a flush or disconnect, all members of *rest are 0 or NULL. */
 void posted_get_rest(struct posted *posted, struct posted_rest *rest);
 
 /* Returns a time that is cheap to read. */

@@ -272,7 +272,10 @@ void *proxy_real_at(const void *pub, const char *routine)
     return NULL;
 }
 
-/* An adapter's close waits, so it may begin while calls are inside. */
+/*
+ * Reports a call during which another thread has closed the object. A call on an adapter is not reported: an adapter's
+ * close waits for calls in progress, so the close may begin during a call.
+ */
 void proxy_check_still_open(const struct call *c)
 {
     const struct proxy *p = c->p;
@@ -379,7 +382,7 @@ static const char *proxy_close_name(NDK_OBJECT_TYPE type)
     return close_names[type];
 }
 
-/* Inlined into the routine that the consumer has called: its return address and its frame are used. */
+/* Always inlined. So the return address and the frame below are those of the routine that the consumer has called. */
 static inline __attribute__((always_inline)) NTSTATUS proxy_close(NDK_OBJECT_TYPE entry, NDK_OBJECT_HEADER *header,
                                                                   NDK_FN_CLOSE_COMPLETION done, PVOID context)
 {

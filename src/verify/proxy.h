@@ -68,7 +68,10 @@ struct proxy {
 
 /* Returns for example "NDK_QP". */
 const char *proxy_type_name(const struct proxy *p);
-/* Makes the proxy the object of this thread's next report: its type, its latest calls, the stack of its creation. */
+/*
+ * Makes the proxy the object of this thread's next report. The report then describes the proxy: its type, its latest
+ * calls, and the stack of its creation.
+ */
 void proxy_set_report_object(const struct proxy *p);
 /* Returns the adapter of a proxy, which may be the proxy itself. */
 const struct proxy *proxy_adapter(const struct proxy *p);

@@ -9,7 +9,9 @@
 #include "verify/posted.h"
 #include "verify/proxy.h"
 
-/* Index the queues of a queue pair, and their completion queues. A shared receive queue has only QUEUE_RECEIVE. */
+/*
+ * The indexes of a queue pair's queues, and of its completion queues. A shared receive queue has only QUEUE_RECEIVE.
+ */
 enum { QUEUE_RECEIVE, QUEUE_INITIATE, QUEUE_USES };
 enum {
     QUEUE_UNLINKED,   /* neither connected nor accepted */
@@ -34,7 +36,7 @@ struct queue {
      * to each queue. In a completion queue: polls (QUEUE_POLL), and calls that set the moderation (QUEUE_MODERATE).
      */
     struct exclusive exclusive[QUEUE_USES];
-    atomic_uint depth; /* only of a completion queue or a shared receive queue, which can change it */
+    atomic_uint depth; /* used only for a completion queue or a shared receive queue: their depth can change */
     /* Only a queue pair uses these. */
     ULONG inline_size;
     struct queue *srq;
@@ -43,9 +45,9 @@ struct queue {
     struct queue *cq[QUEUE_USES];             /* its completion queues; NULL: none */
     struct queue *next[QUEUE_USES];           /* links in `pairs` of its completion queues */
     atomic_int link;          /* QUEUE_UNLINKED...: how far the establishment of its connection is; only grows */
-    const void *connected_by; /* the connector that established a connection first, or NULL; under the proxies' lock */
+    const void *connected_by; /* the first connector that established a connection, or NULL; under the proxies' lock */
     atomic_bool disconnected;
-    atomic_bool failed;     /* the result of a request that failed was polled */
+    atomic_bool failed;     /* the consumer has polled the result of a failed request */
     uint64_t stalled_place; /* initiator requests up to this place are reported; under the lock of posted requests */
     uint64_t stalled_chain; /* the last request of a chain that was reported, by its place; under the same lock */
     uint64_t closed_as;     /* number in the order of closes, from 1; 0: not closed; under the proxies' lock */
@@ -74,7 +76,10 @@ void queue_add_pair(struct queue *cq, struct queue *qp, int use);
  * than the consumer asked for.
  */
 uint64_t queue_poll_begin(struct queue *cq);
-/* `status` is the result's, `routine` the poll's name. */
+/*
+ * Replaces the provider's contexts in a polled result by the consumer's contexts. `status` is the status of the
+ * result. `routine` is the name of the routine that the consumer has called.
+ */
 void queue_translate_result(PVOID *qp_context, PVOID *request_context, NTSTATUS status, const char *routine);
 void queue_poll_end(struct queue *cq, uint64_t closed, bool emptied);
 

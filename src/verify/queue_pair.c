@@ -125,7 +125,10 @@ static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, 
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    /* The provider refuses a count above the region's limit. `pages` may then be shorter, so it is not read. */
+    /*
+     * The provider refuses a page_count above the region's limit. In this case `pages` is not read, because it may
+     * have fewer than page_count entries.
+     */
     if (region && pages && page_count <= atomic_load(&((struct proxy *)mr)->fast_pages)) {
         post.pages = pages;
         post.page_count = page_count;

@@ -55,7 +55,8 @@ struct token_table *region_table(const struct proxy *p);
 
 /*
  * Asks the provider for the region's tokens. Returns false if the region is being closed. Another thread may close the
- * region at any time, because a request's result may be taken before its post has returned.
+ * region at any time, even during the post of a request: that thread may poll the request's result, and then close the
+ * region, before the post has returned.
  */
 bool region_ask(struct region *r, UINT32 *local, UINT32 *remote);
 /* Called after the region's state has become PROXY_CLOSING, before the provider's close. */

@@ -108,8 +108,9 @@ __attribute__((format(printf, 3, 4))) void report_breach_at(const struct breach 
 /* Sets the object of this thread's next report. *object is copied. */
 void report_set_object(const struct report_object *object) PRIVATE_EXPORT(report_set_object);
 /*
- * Adds a line to the history of the object of this thread's next report, behind the notes of report_set_object. A line
- * is cut after 255 characters. Lines after the first REPORT_NOTES of the history are left out.
+ * Adds a line to the history of an object: the object of this thread's next report. The line follows the notes that
+ * report_set_object has copied. A line is cut after 255 characters. Lines after the first REPORT_NOTES of the history
+ * are left out.
  */
 __attribute__((format(printf, 1, 2))) void report_add_note(const char *format, ...);
 
@@ -139,7 +140,10 @@ uint32_t report_get_max_written(void);
 void report_set_exit_status(uint32_t status);
 uint32_t report_get_exit_status(void);
 
-/* Writes a line for each place whose number of reports has grown since its last report or line was written. */
+/*
+ * Writes a line for each place whose number of reports has grown. Growth is counted from the last report or line that
+ * was written for the place, because repeated reports of a place are only counted.
+ */
 void report_write_repeats(void);
 
 /*

@@ -262,7 +262,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "A bitwise OR of flags which specifies the operations that are allowed. The following flags are "
                     "supported:",
         .advice = "Check the flag against the page. NDK_MR_FLAG_ and NDK_OP_FLAG_ have different values." },
-    /* Checked only until the connection may be established. Later the peer may end the connection at any time. */
+    /* Checked only while the queue pair cannot be connected yet. Later the peer may end the connection at any time. */
     [RULE_POST_UNCONNECTED] = { .name = "post-unconnected", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Initiator requests are posted after NdkAccept or NdkCompleteConnect has completed. Receives may be "
                 "earlier.",

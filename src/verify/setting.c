@@ -43,8 +43,8 @@ static void setting_apply(const struct verify_setting *setting)
 }
 
 /*
- * Applies the report format and the files of a text: of ONDK_VERIFY, or of ondk_verify_configure_text. If the text
- * does not name a file, the file of an earlier text is no longer written.
+ * Applies the report format and the files that a text gives. The text is the value of ONDK_VERIFY or the argument of
+ * ondk_verify_configure_text. If the text does not name a file, the file of an earlier text is no longer written.
  */
 static void setting_apply_files(const struct verify_setting *setting)
 {

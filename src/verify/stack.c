@@ -13,9 +13,11 @@
 #include "verify/stack.h"
 
 enum {
-    /* The most inner frames that stack_capture skips until it finds its argument `by`. */
+    /* The maximum number of inner frames that stack_capture skips while it searches for the return address `by`. */
     MAX_SKIPPED = 6,
-    /* The same for stack_capture_call. The number is greater, because a provider that called back has frames, too. */
+    /*
+     * The same for stack_capture_call. This number is greater, because the stack may also have frames of the provider.
+     */
     MAX_SKIPPED_IN_CALL = 16
 };
 

@@ -32,7 +32,10 @@ struct owing {
     int owed; /* an index of owed_calls */
 };
 
-/* Returns an index of owed_calls, or -1. Requires the proxies' lock. */
+/*
+ * Returns the index in owed_calls of the call that the connector's consumer owes. Returns -1 if there is no such call,
+ * or if it must not be reported. Requires the proxies' lock.
+ */
 static int connector_owes(const struct connector *c)
 {
     if (atomic_load(&c->p.state) != PROXY_OPEN || c->is_stall_reported || stall_is_inherited(c->state.since_ns))

@@ -221,7 +221,9 @@ static bool token_is_invalid(const struct token *t, const struct check *check)
     return t->state == TOKEN_ENDED || t->state == TOKEN_EARLY;
 }
 
-/* Returns the rule that the SGE breaks according to this entry of its token; ACCEPTED if it breaks none. */
+/*
+ * Checks the SGE against t, one of the entries for the SGE's token. Returns the rule that the SGE breaks, or ACCEPTED.
+ */
 static enum verify_rule token_check(const struct token *t, const struct check *check, const NDK_SGE *sge)
 {
     const struct registration *m = &t->memory;

@@ -90,9 +90,10 @@ static bool crc32c_is_short(size_t len)
  * Folding. A block of n bytes, multiplied by a power of x modulo the polynomial, can be added to the n bytes behind it
  * without changing the sum of the whole. So each block is folded into the next block, until one block has the sum of
  * all blocks.
- * The first eight bytes of each 16 are multiplied by x^(8n+32), the other eight by x^(8n-32), both modulo 11edc6f41.
- * The constants are bit-reflected, because the sum and the data are. They are also shifted by one bit, to undo the
- * shift in the product of two reflected numbers.
+ * Each 16 bytes of a block are multiplied in two halves of eight bytes. The first half is multiplied by x^(8n+32), and
+ * the second half by x^(8n-32), both modulo 11edc6f41. The exponents differ by 64, because the first half is 64 bits
+ * farther from the end. The constants are bit-reflected, because the sum and the data are. They are also shifted by
+ * one bit, to undo the shift in the product of two reflected numbers.
  */
 #define FOLD_FIRST 0x6992cea2
 #define FOLD_OTHERS 0xd3b6092

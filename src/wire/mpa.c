@@ -4,10 +4,11 @@
  * checks revision and flags, because the answer to wrong values depends on role and settings.
  *
  *   bytes 0-15   key
- *   byte 16      M 80, C 40, R 20, S 10 (from revision 2 on), the rest reserved
+ *   byte 16      flags, in hexadecimal: M 80, C 40, R 20, S 10 (S from revision 2 on); the other bits are reserved
  *   byte 17      revision
  *   bytes 18-19  length of what follows
- *   with S:      A 8000, B 4000, IRD 3fff; C 8000, D 4000, ORD 3fff; then the user's private data
+ *   only with S  two words of 16 bits, in hexadecimal: first A 8000, B 4000, IRD 3fff; then C 8000, D 4000, ORD 3fff
+ *   the rest     the user's private data
  */
 #include "wire/mpa.h"
 

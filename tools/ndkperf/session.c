@@ -141,7 +141,8 @@ uint32_t session_window(const NDK_ADAPTER_INFO *info, const struct session_needs
 
     most = min_u64(most, info->MaxCqDepth / (2 * needs->qps));
     most = most > spare ? most - spare : 0;
-    if (needs->check) { /* in messages: AREA_RECEIVE needs window + spare, the other two areas need one window each */
+    if (needs->check) {
+        /* AREA_RECEIVE needs memory for window + spare messages. Each of the other two areas needs window messages. */
         memory = min_u64(MAX_CHECK_BYTES / needs->qps, info->MaxRegistrationSize) / needs->size;
         most = min_u64(most, memory > 3 + spare ? (memory - spare) / 3 : 1);
     }

@@ -90,7 +90,7 @@ struct session_needs {
 };
 /* Returns how many requests each queue pair can have in progress: from 0 to needs->window. */
 uint32_t session_window(const NDK_ADAPTER_INFO *info, const struct session_needs *needs);
-/* Computes spare, stride and slots from window, max_size, check and both. */
+/* Computes the members `spare`, `stride` and `slots` from the members `window`, `max_size`, `check` and `both`. */
 void session_layout(struct session *s);
 /* Returns the bytes that s->qps queue pairs need: their messages, and an estimate of the provider's memory. */
 uint64_t session_memory(const struct session *s);

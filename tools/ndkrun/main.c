@@ -315,7 +315,8 @@ int main(int argc, char **argv)
     /*
      * These settings delay completions, as a card's interrupts do. Some published drivers depend on the delay, because
      * they access a request's memory shortly after the post. With SCHED_BATCH a thread that wakes does not preempt a
-     * running thread, as at DISPATCH_LEVEL. Every thread inherits this policy; drivers also work without it.
+     * running thread, as at DISPATCH_LEVEL. Every thread inherits SCHED_BATCH. If the policy cannot be set, drivers
+     * work nevertheless.
      */
     if (setenv("ONDK_SPIN_US", "0", 0) || setenv("ONDK_NOTIFY_US", "200", 0))
         return NDKRUN_USAGE;

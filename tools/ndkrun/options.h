@@ -38,7 +38,10 @@ struct options {
     uint32_t report_ms;          /* set by main: the time after which a pending device control is reported; 0: never */
 };
 
-/* Fills in *o and maps the given interfaces. Returns -1, or the code with which the program must exit. */
+/*
+ * Parses the arguments into *o, and maps the driver's interface indexes to this machine's interfaces as the arguments
+ * say. Returns -1 if the program must continue, otherwise the code with which it must exit.
+ */
 int options_parse(struct options *o, int argc, char **argv);
 
 #endif

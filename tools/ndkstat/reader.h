@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the processes that publish their adapters, in this network namespace and in others, and reads them
- * (docs/observe.md).
+ * Finds the processes that publish their adapters, in this network namespace and in others, and reads what they
+ * publish (docs/observe.md).
  */
 #ifndef NDKSTAT_READER_H
 #define NDKSTAT_READER_H

@@ -215,7 +215,9 @@ static bool flow_value_is(const struct trace_record *r, const char *field, const
     return value_find(r, field, &v) && v.name && strcmp(v.name, name) == 0;
 }
 
-/* A step of the connection's state machine: the parts of it that move no data of the stream. */
+/*
+ * Handles a step of the connection's state machine. Emits only packets without data of the stream: SYN, FIN and RST.
+ */
 static void flow_handle_state(const struct flow_run *run, const struct trace_record *r)
 {
     struct flow *f = run->flow;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FPDUs (RFC 5044): length, DDP header, payload, padding, CRC. The trace has no payload, except that of control
- * messages. If it has the whole payload, the FPDU gets padding and CRC, too.
+ * FPDUs (RFC 5044): length, DDP header, payload, padding, CRC. The trace contains the payload of control messages
+ * only. If it contains all payload of an FPDU, the FPDU gets padding and CRC, too.
  */
 #include "fpdu.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets of TCP connections, made from events: Ethernet, IP and TCP headers are synthetic, with the addresses and
- * sequence numbers that the connection had, apart from the sequence numbers' beginning.
+ * Packets of TCP connections, made from events. The Ethernet, IP and TCP headers are synthetic. Their addresses are
+ * those of the connection. Their sequence numbers grow as those of the connection, but begin with other numbers.
  */
 #ifndef NDKTRACE_PACKETS_H
 #define NDKTRACE_PACKETS_H

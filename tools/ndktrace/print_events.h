@@ -13,8 +13,9 @@ struct print_style {
     bool verbose;     /* also prints fields of raw bytes, and fields whose value is ok or none */
 };
 
-/* Prints what a file is, and what the reader had to skip, as lines that begin with #. */
+/* Prints the file's program, process ID, host and start time, in a line that begins with #. */
 void print_file(FILE *out, const struct trace_file *f);
+/* Prints how many events are lost and which parts of the file could not be read. Each line begins with #. */
 void print_skipped(FILE *out, const struct trace_file *f);
 void print_columns(FILE *out, const struct print_style *style);
 /* Returns false if out of memory. The caller checks the stream for write errors. */

@@ -25,7 +25,7 @@ struct schema_field {
     const char *name;
     enum schema_kind kind;
     bool is_pointer;                  /* the address of an object */
-    size_t size;                      /* in the event; of KIND_BYTES: of the length in front of the bytes */
+    size_t size;                      /* size in the event; for KIND_BYTES, size of the length before the bytes */
     const struct schema_names *names; /* NULL: the values have no names */
 };
 

@@ -21,7 +21,7 @@ struct trace_record {
     uint32_t id, thread, number;
     uint32_t size; /* of `fields`, including padding */
     const uint8_t *fields;
-    size_t order; /* of the record in the file, for equal times */
+    size_t order; /* the record's position in the file; sorts records that have the same time */
 };
 
 struct trace_records {

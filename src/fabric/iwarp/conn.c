@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Drives connections. Invariant: only this file changes a connection's state (by a step in conn_table.c's table), and
- * every call from outside enters here. The other files of the list return what happened (struct conn_outcome).
+ * every call from outside enters here. The other files of the list return what they found: see the column "returns".
+ * An outcome is a struct conn_outcome.
  *
  *   file            members that it writes                  calls                       returns
  *   conn.c          state, ops, home, readable, blocked,    all below, the listener     a reason, to the provider
@@ -28,9 +29,9 @@
  * not change.
  *
  * Any thread may make requests. A request is recorded in `ops` under the connection's lock, and the connection's only
- * task is queued on its home shard. There, with the token held, the task carries the requests out in a fixed order. The
- * handlers of the socket and the timers run with the same token. So the members that only the owner uses have one
- * writer at a time.
+ * task is queued on its home shard. The thread that has the shard's token is the shard's owner. The owner runs the
+ * task, which carries the requests out in a fixed order. The owner also runs the handlers of the socket and of the
+ * timers. So the members that only the owner uses have one writer at a time.
  *
  * conn_move moves a connection to another shard: it stops the timer, detaches the socket, sets the new home under the
  * lock, and queues the task on the new shard, with the request still recorded. If the task has been queued on the old

@@ -38,7 +38,10 @@ static inline void conn_trace_begin(const struct fabric_conn *c)
         conn_trace_begin_now(c);
 }
 
-/* To be called before the step. NOT_CONNECTING is no reason of a step: it means that the connection has not ended. */
+/*
+ * Must be called before the step. If the connection has not ended, `why` is FABRIC_NOT_CONNECTING, and FABRIC_OK is
+ * recorded.
+ */
 static inline void conn_trace_step(const struct fabric_conn *c, enum conn_event event, enum conn_state next,
                                    enum fabric_reason why)
 {

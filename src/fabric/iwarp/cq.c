@@ -41,14 +41,15 @@ struct fabric_cq {
     uint32_t min_interval_us;               /* a minimum for interval_us */
     bool is_delayed;                        /* a notification is due, but moderation delays it */
     uint64_t delays;                        /* the number of delays that have begun */
-    uint64_t delayed_from; /* set when a delay begins; moderation_count limits the completions with higher numbers */
+    /* The last delay counts completions with numbers > delayed_from. The delay ends after moderation_count of them. */
+    uint64_t delayed_from;
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
     struct delivery delivery;
     struct task update_timer;
     /* Only the thread that has the home shard's token uses these: */
     struct shard_timer timer;
-    uint64_t timer_delay;       /* which delay the timer ends: the value that `delays` had at its beginning */
+    uint64_t timer_delay;       /* the number of the delay that the timer ends; the first delay has number 1 */
     uint64_t timer_since;       /* the time at which the interval of that delay began */
     uint32_t timer_interval_us; /* the interval for which the timer was last set */
 };

@@ -76,8 +76,8 @@ void linger_hang_up(struct fabric_conn *c)
 
 /*
  * Half-closes after the last frame. Exception: after a reject of a valid request, first waits for the peer's end of
- * stream, for at most SHORT_LINGER_MS. If the end of stream followed the reject at once, Linux siw would lose the
- * reject's private data. A rejected peer sends nothing more, so no reset can destroy the reject.
+ * stream, for at most SHORT_LINGER_MS. If this side's end of stream followed the reject at once, Linux siw would
+ * lose the reject's private data. A rejected peer sends nothing more, so no reset can destroy the reject.
  */
 struct conn_outcome linger_pump(struct fabric_conn *c)
 {

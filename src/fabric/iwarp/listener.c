@@ -334,7 +334,10 @@ static void listener_try_end(struct fabric_listener *l)
     listener_unref(l); /* releases the handle's reference */
 }
 
-/* Stops listening, and ends the unfinished connections. The consumer closes those whose request it has received. */
+/*
+ * Stops listening, and ends the unfinished connections. If the consumer has received a connection's request, the
+ * consumer closes the connection.
+ */
 static void listener_end_now(struct fabric_listener *l)
 {
     bool listening = l->listening;

@@ -11,7 +11,10 @@
 #include "fabric/iwarp/adapter.h"
 #include "fabric/iwarp/memory.h"
 
-/* mem_map maps less than 4 GiB at once, so a mapping is made in parts. Each part but the last ends at a page boundary. */
+/*
+ * A mapping is made in parts, because mem_map maps less than 4 GiB at once. Each part but the last ends at a page
+ * boundary.
+ */
 #define LAM_PART_SIZE (UINT64_C(1) << 31)
 
 struct fabric_mr {

@@ -99,7 +99,7 @@ enum fabric_reason iwarp_reason_connect(int error)
     case ENETDOWN:
     case ENETRESET:
     case EMSGSIZE:
-    case EINVAL: /* also a destination that the source address cannot reach, such as another host from loopback */
+    case EINVAL: /* also if the source cannot reach the destination: loopback, for example, reaches no other host */
     case EAFNOSUPPORT:
     case ENODEV: /* the interface of the route, or of the scope, was removed */
     case ENXIO:

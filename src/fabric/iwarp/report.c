@@ -36,8 +36,8 @@ static enum fabric_outcome report_outcome(enum conn_state from, enum conn_event 
     bool rejects = event == CONN_REFUSE || event == CONN_REJECT || event == CONN_CLOSE;
 
     /*
-     * If an established connection fails, the outcome is FAILED. This is so even if the peer had half-closed before
-     * the failure, and a later disconnect therefore succeeds (DO_FORGIVE).
+     * If an established connection fails, the outcome is FAILED. If the peer had half-closed before the failure, a
+     * later disconnect succeeds (DO_FORGIVE). The outcome is FAILED in this case, too.
      */
     if (conn_state_is_active(from))
         return why == FABRIC_OK ? FABRIC_OUTCOME_ENDED : FABRIC_OUTCOME_FAILED;

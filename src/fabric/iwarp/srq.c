@@ -106,8 +106,8 @@ static void partial_remove(struct fabric_srq *srq, struct srq_partial *partial)
 /*
  * Inserts a partial message at the end of the list. Does nothing if a check of the message is queued or running,
  * because partial_check inserts it afterwards. If the queue is crowded, posts `watch`, unless `watch` is queued
- * already. If was_checked is false, an armed timer suffices, and `watch` is not posted. was_checked is true if
- * partial_check is the caller.
+ * already. If the timer is armed, posts `watch` only if was_checked is true. was_checked is true if partial_check is
+ * the caller.
  */
 static void partial_insert(struct fabric_srq *srq, struct srq_partial *partial, uint64_t now, bool was_checked)
 {

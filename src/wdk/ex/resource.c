@@ -162,8 +162,9 @@ static struct owner *owner_create(void)
 }
 
 /*
- * Reports a thread that owns the resource shared and is about to wait for exclusive access. The thread would wait for
- * itself for ever, as it would on Windows. Returns true for such a thread. Always returns false while checks are off.
+ * Reports a thread that has shared ownership of the resource and is about to wait for exclusive access. The thread
+ * would wait for itself for ever, as it would on Windows. Returns true for such a thread. Always returns false while
+ * checks are off.
  */
 static bool resource_is_deadlock(const char *routine, ERESOURCE *r, enum kind kind, BOOLEAN wait)
 {

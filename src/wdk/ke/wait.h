@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dispatcher: one lock for all objects that threads wait for, for timers and for DPC queues. To change an object, a
- * thread calls dispatch_lock, changes the object, and calls dispatch_satisfy. Then it calls dispatch_unlock with the
- * list of threads to wake, so that no thread is woken with the lock held.
+ * The dispatcher: one lock for timers, for DPC queues, and for all objects that threads can wait for. To change an
+ * object, a thread calls dispatch_lock, changes the object, and calls dispatch_satisfy. Then it calls dispatch_unlock
+ * with the list of threads to wake, so that no thread is woken with the lock held.
  */
 #ifndef WDK_WAIT_H
 #define WDK_WAIT_H

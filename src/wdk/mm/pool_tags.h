@@ -60,8 +60,8 @@ static inline void pool_tag_count(unsigned index, int blocks, int64_t bytes)
 }
 
 /*
- * Sets an entry of `sums` for each tag used so far, and one for all tags without an index. Returns the number of
- * entries set.
+ * Sets an entry of `sums` for each tag that has its own counts, and one entry for all other tags together. A tag has
+ * no counts of its own if the table of tags was full when the tag was first used. Returns the number of entries set.
  */
 unsigned pool_tag_sums(struct pool_tag_sum sums[MAX_POOL_TAGS]);
 /*

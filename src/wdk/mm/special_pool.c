@@ -37,7 +37,10 @@ static struct arena {
     unsigned max_live;
 } arena;
 
-/* The host serialises changes of a process' mappings. Threads spin for this lock instead of sleeping in the host. */
+/*
+ * Guards changes of mappings. The host also serialises these changes, but a thread that waits in the host sleeps. A
+ * thread that waits for this lock spins.
+ */
 static struct ticket_lock mapping;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct sigaction previous; /* the handler of SIGSEGV before special_on_fault */

@@ -46,7 +46,10 @@ static void host_callback_end(uint64_t mark, const char *callback, const void *r
     thread_mark_check(&before, callback, routine);
 }
 
-/* A foreign provider has the host's AF_INET6, the driver has Windows'. OpenNDK's provider accepts both. */
+/*
+ * A foreign provider expects the host's value of AF_INET6. The driver uses Windows' value. OpenNDK's provider accepts
+ * either value.
+ */
 static int32_t host_address_to_provider(const void *sockaddr, size_t length, void *room)
 {
     if (!address_map_has_entries() && !ndk_provider_is_foreign())

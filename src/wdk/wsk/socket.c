@@ -267,7 +267,7 @@ void wsk_socket_close(struct wsk_socket *s)
         wsk_socket_check_retained(s);
         wsk_thread_unwatch(s);
         wsk_host_close(s->fd,
-                       s->stream && !s->fin_sent); /* resets a stream unless the host may still send data and a FIN */
+                       s->stream && !s->fin_sent); /* a stream without a FIN is reset; else the host sends the rest */
         link_remove(&s->pump_again);
         wsk_socket_cancel_all(s);
         s->pending--;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For cases about requests and memory: see data.h. */
+/* Helpers of test cases about requests and memory: see data.h. */
 #define _GNU_SOURCE
 #include "contract/kit/data.h"
 

@@ -68,8 +68,8 @@ void data_run_segmented(void (*run)(void));
 
 /* ---- how many notifications of the passive side's completion queue have run ---- */
 
-void data_check_notified(struct kit_pair *p, int count);     /* waits until `count` have run */
-void data_check_not_notified(struct kit_pair *p, int count); /* pauses; checks that `count` have run, not more */
+void data_check_notified(struct kit_pair *p, int count);     /* waits until `count` notifications have run */
+void data_check_not_notified(struct kit_pair *p, int count); /* pauses; checks that exactly `count` have run */
 
 /* ---- a thread that posts requests from the active side until one fails ---- */
 

@@ -84,7 +84,7 @@ void raw_send(int s, const void *bytes, size_t len)
     while (len) {
         ssize_t n = send(s, at, len, MSG_NOSIGNAL);
         if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
-            return; /* the provider has ended the stream; the case checks what it received */
+            return; /* the provider has ended the stream; the test case checks what the provider has sent */
         CHECK(n > 0);
         at += n;
         len -= (size_t)n;
