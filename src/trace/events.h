@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+#include "trace/call_events.h"
+
 /* K(kind, C type): how a field is stored. Readers print u as decimal, x as hexadecimal numbers. */
 #define TRACE_KINDS(K)                                                                                                 \
     K(u8, uint8_t)                                                                                                     \
@@ -25,6 +27,7 @@
     K(ptr, uint64_t)    /* an address in the process */                                                                \
     K(ns, uint64_t)     /* a duration */                                                                               \
     K(status, uint32_t) /* an NTSTATUS */                                                                              \
+    K(flags, uint32_t)  /* several values of its list of names, added; printed as names with | between them */         \
     K(addr, struct trace_addr)                                                                                         \
     K(text16, struct trace_text16)                                                                                     \
     K(bytes, uint16_t) /* the number of bytes behind the fields; only the last field may have this kind */
@@ -42,7 +45,13 @@
     N(ready_forms)                                                                                                     \
     N(direction)                                                                                                       \
     N(opcode)                                                                                                          \
-    N(crc)
+    N(crc)                                                                                                             \
+    N(status)                                                                                                          \
+    N(routine)                                                                                                         \
+    N(operation)                                                                                                       \
+    N(arm)                                                                                                             \
+    N(op_flag)                                                                                                         \
+    N(mr_flag)
 
 struct trace_addr {
     uint8_t family; /* 4 or 6; 0: no address */
@@ -80,7 +89,8 @@ struct trace_text16 {
     EVENT(26, unblocked)                                                                                               \
     EVENT(30, tagged)                                                                                                  \
     EVENT(31, untagged)                                                                                                \
-    EVENT(32, no_segment)
+    EVENT(32, no_segment)                                                                                              \
+    TRACE_CALL_EVENTS(EVENT)
 
 /* The thread of the events that follow in the segment. */
 #define TRACE_FIELDS_thread(F, N) F(u32, thread) F(text16, name)

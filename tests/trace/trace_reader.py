@@ -7,7 +7,8 @@ import struct
 HEADER = struct.Struct("<8s8IQQQ64s64s32s")
 HEADER_NAMES = ("magic", "byte_order", "version", "header_size", "segment_size", "segment_count", "schema_offset",
                 "schema_size", "pid", "realtime_ns", "monotonic_ns", "lost", "program", "host", "library")
-SIZES = {"bytes": 2, "u8": 1, "x8": 1, "u16": 2, "x16": 2, "u32": 4, "x32": 4, "status": 4, "u64": 8, "x64": 8, "ptr": 8, "ns": 8,
+SIZES = {"bytes": 2, "u8": 1, "x8": 1, "u16": 2, "x16": 2, "u32": 4, "x32": 4, "status": 4, "flags": 4,
+         "u64": 8, "x64": 8, "ptr": 8, "ns": 8,
          "addr": 24, "text16": 16}
 
 
@@ -44,7 +45,7 @@ def parse_schema(text):
             pairs = [word.split("=") for word in words[2:]]
             names[words[1]] = {int(value): name for value, name in pairs}
         elif words[0] == "event":
-            fields = [(word.split(":") + [""])[:3] for word in words[3:]]
+            fields = [(word.split(":") + ["", ""])[:3] for word in words[3:]]
             events[int(words[1])] = (words[2], [(name, kind, names.get(of, {})) for name, kind, of in fields])
     return events
 

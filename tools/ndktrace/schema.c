@@ -16,7 +16,7 @@ static const struct schema_known_kind {
     { "u8", KIND_UNSIGNED, 1 },  { "u16", KIND_UNSIGNED, 2 }, { "u32", KIND_UNSIGNED, 4 }, { "u64", KIND_UNSIGNED, 8 },
     { "x8", KIND_HEX, 1 },       { "x16", KIND_HEX, 2 },      { "x32", KIND_HEX, 4 },      { "x64", KIND_HEX, 8 },
     { "ptr", KIND_HEX, 8 },      { "ns", KIND_UNSIGNED, 8 },  { "status", KIND_HEX, 4 },   { "addr", KIND_ADDR, 24 },
-    { "text16", KIND_TEXT, 16 }, { "bytes", KIND_BYTES, 2 },
+    { "text16", KIND_TEXT, 16 }, { "bytes", KIND_BYTES, 2 },  { "flags", KIND_FLAGS, 4 },
 };
 
 /* Cuts the next word off. Returns NULL at the end of the line. */

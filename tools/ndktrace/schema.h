@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum schema_kind { KIND_UNSIGNED, KIND_HEX, KIND_ADDR, KIND_TEXT, KIND_BYTES, KIND_UNKNOWN };
+enum schema_kind { KIND_UNSIGNED, KIND_HEX, KIND_ADDR, KIND_TEXT, KIND_BYTES, KIND_FLAGS, KIND_UNKNOWN };
 
 struct schema_names {
     const char *list;

@@ -45,6 +45,9 @@ bool value_next(const struct trace_record *r, struct value_cursor *c, struct val
         v->number = value_number(v->bytes, f->size);
         v->name = schema_name_of(f->names, v->number);
         break;
+    case KIND_FLAGS:
+        v->number = value_number(v->bytes, f->size);
+        break;
     case KIND_ADDR:
     case KIND_TEXT:
     case KIND_UNKNOWN:
@@ -80,6 +83,29 @@ static void value_addr(const struct value *v, char *text, size_t room)
     snprintf(text, room, is_v6 ? "[%s%s]:%u" : "%s%s:%u", host, suffix, port);
 }
 
+/*
+ * Writes the names of the flags in the number, and the rest as a hexadecimal number, with | between them. A name may
+ * have several bits; it is written if all of them are set, and no earlier name has written them.
+ */
+static void value_flags(const struct value *v, char *text, size_t room)
+{
+    const struct schema_names *names = v->field->names;
+    uint64_t left = v->number;
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; names && i < names->count && used < room; i++) {
+        uint32_t bits = names->names[i].value;
+
+        if (!bits || (left & bits) != bits)
+            continue;
+        left &= ~(uint64_t)bits;
+        used += (size_t)snprintf(text + used, room - used, "%s%s", used ? "|" : "", names->names[i].name);
+    }
+    if (used < room && (left || !used))
+        snprintf(text + used, room - used, used ? "|0x%" PRIx64 : "%" PRIu64, left);
+}
+
 const char *value_text(const struct value *v, char text[VALUE_MAX_TEXT])
 {
     switch (v->field->kind) {
@@ -91,6 +117,9 @@ const char *value_text(const struct value *v, char text[VALUE_MAX_TEXT])
         break;
     case KIND_BYTES:
         snprintf(text, VALUE_MAX_TEXT, "%zu", v->size);
+        break;
+    case KIND_FLAGS:
+        value_flags(v, text, VALUE_MAX_TEXT);
         break;
     case KIND_UNSIGNED:
     case KIND_HEX:

@@ -7,7 +7,7 @@
 
 struct value {
     const struct schema_field *field;
-    uint64_t number;      /* of the kinds UNSIGNED and HEX */
+    uint64_t number;      /* of the kinds UNSIGNED, HEX and FLAGS */
     const char *name;     /* the number's name, or NULL */
     const uint8_t *bytes; /* of the other kinds */
     size_t size;
