@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the host's kernel reports: network interfaces, and the sockets that use a local address. */
+/* Types for the kernel's reports about network interfaces, and about the sockets that use a local address. */
 #ifndef BASE_HOST_H
 #define BASE_HOST_H
 

@@ -33,7 +33,7 @@ int reservation_socket(struct net_reservation *r, int *fd);
  */
 int reservation_name_bind(const struct addr *local, int tcp_fd, bool exclusive, bool contest, int *name_fd);
 
-/* What sock_diag_at finds at a local address, among the sockets of all processes in the network namespace. */
+/* The result of sock_diag_at: the TCP connections of all processes in the network namespace at a local address. */
 enum sock_diag {
     SOCK_DIAG_NOTHING,
     SOCK_DIAG_REMAINS, /* only remains of closed connections, or the kernel does not report connections */

@@ -140,7 +140,7 @@ enum fabric_outcome {
     FABRIC_OUTCOME_REFUSED /* this side refused the peer */
 };
 
-/* What the two sides of an established connection have agreed on, besides the limits. */
+/* The properties that the two sides of a connection agreed on when it was established, besides the limits. */
 struct fabric_agreement {
     uint8_t revision; /* of the protocol */
     bool has_crc;     /* every frame has a checksum */

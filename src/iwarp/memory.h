@@ -189,8 +189,8 @@ enum wire_error mem_check_revoke(struct mem_table *t, const void *domain, uint32
  *   WIRE_RDMAP_ACCESS       a right is missing
  *   WIRE_DDP_TAGGED_WRAP    to + len exceeds 64 bits
  *   WIRE_DDP_TAGGED_BOUNDS  the range is not inside the region
- * If len is 0, `to` must be inside the region or at its end. A lookup that fails may protect the region for a moment.
- * If another thread invalidates the region in that moment, the failing lookup calls that invalidation's `done`.
+ * If len is 0, `to` must be inside the region or just behind it. A lookup that fails may protect the region briefly. If
+ * another thread invalidates the region during that time, the failing lookup calls that invalidation's `done`.
  */
 enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                            unsigned access, struct mem_ref *ref);

@@ -166,7 +166,7 @@ struct iw_qp {
     uint32_t sink_base;
 
     bool running;    /* a stream was started, and has neither ended nor been stopped */
-    enum iw_end end; /* why the stream ended, while its end completes requests; at other times IW_END_NONE */
+    enum iw_end end; /* why the stream ended, while stream_end completes its requests; at other times IW_END_NONE */
     bool crc, awaits_first_fpdu;
     bool reports_frames;       /* events->frame is not NULL */
     uint16_t ird, ord;         /* the stream's limits */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * All events, with their fields. The invariant: a number never changes its event, and a new field is added at the end
- * of its event's list. Readers know neither this file nor its version, because each trace file contains the schema.
+ * of its event's list. Readers need neither this file nor its version, because each trace file contains the schema.
  *
  * EVENT(number, name): the event's fields are TRACE_FIELDS_name. TRACE_KINDS lists the kinds of fields.
  *   F(kind, name)          a field

@@ -64,7 +64,7 @@ void callback_begin(struct callback *c, const struct proxy *adapter, const char 
 void callback_end(struct callback *c, const void *routine);
 /* Returns the name of the calling thread's innermost callback, or NULL if no callback runs. */
 const char *callback_current(void);
-/* Of the adapter's callbacks that run on the calling thread, returns the innermost one's name. NULL: none runs. */
+/* Returns the name of the adapter's innermost callback on the calling thread, or NULL if none of its callbacks runs. */
 const char *callback_of(const struct proxy *adapter);
 
 /* Returns the ID of the calling thread. */

@@ -5,7 +5,7 @@
  *
  * The invariant: no order of the two consumers' calls makes a send that has a receive look as if it had none. A receive
  * is counted before the provider has it. A send is counted after the provider has accepted it, and then the receives are
- * read. A consumer that knows of an end of the connection can post what the peer never receives. So nothing is reported
+ * read. When a connection ends, a consumer can legally post sends that the peer never receives. So nothing is reported
  * if the call begins after a flush, a disconnect or a close at one of the ends, or after a request or post has failed.
  */
 #ifndef VERIFY_MESSAGES_H

@@ -30,7 +30,7 @@ void region_memory_set(struct region_memory *m, const MDL *mdl, SIZE_T length, c
 bool region_memory_find_use(struct region_memory *m, const void *start, size_t size, struct verify_use *use);
 /* Marks the memory as reported if it contains [start, start + size). Returns whether it does. Requires the lock. */
 bool region_memory_set_reported(struct region_memory *m, const void *start, size_t size);
-/* Reports memory that the host knows to be freed. Must be called before the registration ends. */
+/* Reports a breach if the region's memory is freed already. Must be called before the registration ends. */
 void region_memory_check(struct proxy *mr, const char *routine);
 
 #endif

@@ -329,7 +329,7 @@ static void report_write(struct report *r, bool stops)
     report_unlock();
 }
 
-/* Writes no file if nothing was checked: a file without a failure would say that no rule was broken. */
+/* Writes no file if nothing was checked: a file without a failure would mean that no rule was broken. */
 static void report_write_junit_file(void)
 {
     (void)report_lock();

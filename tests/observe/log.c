@@ -277,7 +277,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* One source gets 100 lines and one more each second. What is left out is counted. */
+/* One source gets 100 lines and one more each second. Lines that are left out are counted. */
 CASE(log_in_a_flood, 0)
 {
     enum { FLOOD = 400, BURST = 100 };

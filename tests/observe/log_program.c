@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What log_files_test.py runs, one case for each run, with ONDK_LOG in its environment. A case causes lines of the log,
- * and passes whatever becomes of them.
+ * The program that log_files_test.py runs with ONDK_LOG in its environment, with one case in each run. A case causes
+ * lines of the log. The case does not check them, so it passes even if they cannot be written.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the library reports about a connection that failed: the entry in the list of failures, and the log's line. */
+/* Checks what the library reports about a failed connection: the entry in the list of failures, and the log's line. */
 #ifndef TESTS_OBSERVE_OUTCOME_H
 #define TESTS_OBSERVE_OUTCOME_H
 

@@ -33,7 +33,7 @@ struct fake_provider {
 
 enum { FAKE_FLAGS = NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED | NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED };
 
-/* What the next fake_provider_init starts with: 2.1, FAKE_FLAGS and STATUS_SUCCESS. */
+/* The settings that fake_provider_init uses. By default the version 2.1, FAKE_FLAGS and STATUS_SUCCESS. */
 extern struct fake_setting {
     NDK_VERSION version;
     ULONG flags;          /* AdapterFlags */

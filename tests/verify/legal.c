@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a consumer may do although it looks like a mistake: nothing is reported. */
+/* The verifier reports nothing about legal calls of a consumer that look like mistakes. */
 #include "contract/kit/kit.h"
 #include "verify/breaches.h"
 

@@ -39,8 +39,8 @@ struct options {
 };
 
 /*
- * Parses the arguments into *o, and maps the driver's interface indexes to this machine's interfaces as the arguments
- * say. Returns -1 if the program must continue, otherwise the code with which it must exit.
+ * Parses the arguments into *o. Maps the driver's interface indexes to this machine's interfaces if the arguments
+ * request it. Returns -1 if the program must continue, otherwise the code with which it must exit.
  */
 int options_parse(struct options *o, int argc, char **argv);
 

@@ -66,7 +66,7 @@ enum conn_effect {
     DO_REFUSE = 1 << 1,       /* make an MPA reply that rejects, unless start-up has made one */
     DO_STREAM = 1 << 2,       /* bind the queue pair to the socket */
     DO_TERMINATE = 1 << 3,    /* send a Terminate, because the reply is unfit; no queue pair is bound yet */
-    DO_SHUT = 1 << 4,         /* half-close the socket, which tells the peer that this side disconnects */
+    DO_SHUT = 1 << 4,         /* half-close the socket, which is the notice to the peer that this side disconnects */
     DO_STOP_FLUSHED = 1 << 5, /* complete all requests of the queue pair as cancelled */
     DO_STOP_LOST = 1 << 6,    /* complete all requests of the queue pair as lost */
     DO_CLOSE_TCP = 1 << 7,

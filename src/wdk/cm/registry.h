@@ -34,7 +34,7 @@ extern POBJECT_TYPE const registry_key_type;
 void registry_lock(void);
 void registry_unlock(void);
 
-/* What registry_open does if keys of the path are missing: creates none, only the last one, or all of them. */
+/* The missing keys of the path that registry_open creates: none, only the last one, or all of them. */
 enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL };
 
 /*
@@ -54,7 +54,7 @@ NTSTATUS registry_remove(struct registry_key *key);
 
 /*
  * Replaces each %NAME% in the text by its value in `environment`. The environment is a list of terminated NAME=value
- * strings with an empty string at its end. If `environment` is NULL, uses the system's environment. An unknown %NAME%
+ * strings. An empty string ends the list. If `environment` is NULL, uses the system's environment. An unknown %NAME%
  * remains. Returns a terminated copy, which the caller frees with free(), or NULL if out of memory. *expanded receives
  * the copy's length in WCHARs, without the terminator.
  */

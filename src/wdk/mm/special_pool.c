@@ -71,7 +71,7 @@ static void fault_pass_on(int number, siginfo_t *info, void *context)
     } else {
         signal(number, SIG_DFL);
         if (info->si_code <= 0)
-            raise(number); /* a signal that was sent, for example by kill, does not occur again by itself */
+            raise(number); /* a signal that was sent, for example by kill, does not occur again after the handler */
     }
 }
 

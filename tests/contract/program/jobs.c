@@ -27,7 +27,7 @@ struct job {
     struct run_result *result; /* NULL: the job is free */
     struct run_reason *reason;
     pid_t child;
-    int from, ended; /* descriptors: the child's output, -1 at its end; the child */
+    int from, ended; /* descriptors. from: the child's output, or -1 after that has ended; ended: the child's process */
     double begun, checked, left;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where cases run: network namespaces, in which no other program binds the ports that a case has found free, or with
- * --interface an interface of this machine.
+ * The networks in which cases run. Usually these are network namespaces, so that no other program binds the ports that
+ * a case has found free. With --interface, cases use an interface of this machine.
  */
 #ifndef TESTS_CONTRACT_NETWORK_H
 #define TESTS_CONTRACT_NETWORK_H
