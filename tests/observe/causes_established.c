@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Like causes.c, for each cause that ends an established connection. */
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "contract/kit/net.h"
@@ -245,6 +246,7 @@ CASE(causes_a_killed_peer, KIT_FAMILIES)
     static struct kit_side s;
     struct sockaddr_storage source = kit_host(0), server;
     struct kit_child child;
+    int wait_status;
     char accepted;
 
     kit_fork(&child, run_victim, false);
@@ -257,6 +259,7 @@ CASE(causes_a_killed_peer, KIT_FAMILIES)
     kit_wire_receive(child.wire, &accepted, 1);
     /* Input that the peer has not read makes its kernel send a reset. Without input it would send a disconnect. */
     CHECK_EQ(kill(child.pid, SIGSTOP), 0);
+    CHECK(waitpid(child.pid, &wait_status, WUNTRACED) == child.pid && WIFSTOPPED(wait_status));
     CHECK_STATUS(kit_post_write(&s, 1, 0, 0, &s, 0), STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&s).Status, STATUS_SUCCESS);
     CHECK_EQ(kill(child.pid, SIGKILL), 0);

@@ -329,6 +329,12 @@ def sleeps(pid):
     return False
 
 
+def stop(process):
+    """Stops the process, and returns when all its threads are stopped."""
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+
+
 def stopped():
     """An end whose peer is stopped sleeps, and continues when the peer does."""
     for test, mode, who in (("write", "--latency", "client"), ("rperf", "--bandwidth", "server")):
@@ -337,7 +343,7 @@ def stopped():
             with Process("client", "--address", at, "--test", test, mode, "--check", "-s", "100", "-D", "600", "--live",
                          until="bytes, ") as c:
                 still, other = (c, s) if who == "client" else (s, c)
-                still.process.send_signal(signal.SIGSTOP)
+                stop(still.process)
                 check(f"{name}: the other end sleeps", sleeps(other.process.pid), threads_of(other.process.pid))
                 still.process.send_signal(signal.SIGCONT)
                 c.process.send_signal(signal.SIGINT)
@@ -382,7 +388,7 @@ def ends():
     at = address()
     with Process("server", "--address", at) as s:
         with Process("client", "--address", at, "--test", "send", "--live", "-D", "300", until="bytes, ") as c:
-            s.process.send_signal(signal.SIGSTOP)
+            stop(s.process)
             c.process.send_signal(signal.SIGINT)
             while (line := c.process.stderr.readline()) and "interrupted" not in line:
                 pass

@@ -59,6 +59,12 @@ class Server:
         self.code = self.process.returncode
 
 
+def stop(process):
+    """Stops the process, and returns when all its threads are stopped."""
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+
+
 def pair(name, address, server_options=(), client_options=(), codes=(0, 0), server_says=(), client_says=()):
     with Server("-ServerAddr", address, "-W", "40", *server_options) as server:
         code, text = run("-C", "-ServerAddr", address, *client_options)
@@ -245,7 +251,7 @@ def second_interrupts():
         for _ in range(6): # the connection and some pings
             client.stdout.readline()
         ended, still = (client, server) if who == "client" else (server, client)
-        still.send_signal(signal.SIGSTOP)
+        stop(still)
         ended.send_signal(signal.SIGINT)
         line = ended.stderr.readline()
         check(f"an interrupted {who} whose peer is stopped", line == f"ndkping: interrupted, waiting {words} "
@@ -260,7 +266,7 @@ def second_interrupts():
 def stopped():
     """A stopped server does not answer, and its host acknowledges. The client gives up by itself."""
     server = Persistent("-P")
-    server.process.send_signal(signal.SIGSTOP)
+    stop(server.process)
     # the kernel completes the TCP connection, but a stopped server does not answer the MPA request
     code, text = server.run("--timeout", "0.5")
     check("a server that was stopped before", code == 1 and "reply-timeout" in text and "Nothing answered in time;"
@@ -271,7 +277,7 @@ def stopped():
                                   env={**os.environ, "ONDK_UNACKED_MS": "900"}, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True)
         text = "".join(client.stdout.readline() for _ in range(5))
-        server.process.send_signal(signal.SIGSTOP)
+        stop(server.process)
         text += client.communicate(timeout=LIMIT)[0]
         server.process.send_signal(signal.SIGCONT)
         words = ("the server did not answer a ping for 1 s; its host acknowledged it: is its process stopped? (ndkstat "
