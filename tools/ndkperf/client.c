@@ -34,14 +34,17 @@ static bool client_send_order(struct client *c, const struct order *o)
 
     order_put(o, bytes);
     c->s->order_received = false;
+    c->unanswered = true;
     return control_receive(c->s) && control_send(c->s, bytes);
 }
 
-static bool client_wait_answer(struct session *s)
+/* Waits for the answer to the last order. */
+static bool client_wait_answer(struct client *c)
 {
-    while (!s->order_received)
-        if (!session_poll(s))
+    while (!c->s->order_received)
+        if (!session_poll(c->s))
             return false;
+    c->unanswered = false;
     return true;
 }
 
@@ -49,7 +52,7 @@ static bool client_wait_outcome(struct client *c)
 {
     struct session *s = c->s;
 
-    if (!client_wait_answer(s))
+    if (!client_wait_answer(c))
         return false;
     c->sampling = false;
     outcome_get(&c->outcome, control_received(s));
@@ -352,11 +355,8 @@ static void client_end_session(struct client *c)
     s->check = false;
     /* From now on the end of a measured connection is no failure: it may precede the server's last answer. */
     s->is_ending = true;
-    if (c->sampling)
-        (void)client_wait_answer(s);
-    c->sampling = false;
-    /* After a failure, the answer that arrives may belong to an earlier order. Its content is not used. */
-    if (client_send_order(c, &end) && client_wait_answer(s))
+    /* The server has a receive for the next order only after it has answered the last one. */
+    if ((!c->unanswered || client_wait_answer(c)) && client_send_order(c, &end) && client_wait_answer(c))
         session_disconnect(s);
     if (code != NDKPERF_OK)
         s->failed = code;

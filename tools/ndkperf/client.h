@@ -22,7 +22,8 @@ struct client {
     uint64_t flushes;                        /* flushes (flow.h) requested from the server since the start */
     unsigned step, steps;                    /* number of the current size, and number of sizes */
     bool warmup;
-    bool sampling; /* an ORDER_SAMPLE is unanswered */
+    bool unanswered; /* an order is unanswered */
+    bool sampling;   /* the unanswered order is an ORDER_SAMPLE */
     struct outcome outcome;
 };
 

@@ -73,10 +73,12 @@ static bool flow_on_message(struct session *s, struct lane *l, uint32_t slot, ui
 
 bool flow_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t len)
 {
+    bool is_right;
+
     if (!len)
         return flow_on_empty(s, l) && lane_receive(s, l, slot);
-    if (!flow_on_message(s, l, slot, len))
-        return false;
+    /* After a difference, too, the peer needs the receive and the credit, until this end has ended the session. */
+    is_right = flow_on_message(s, l, slot, len);
     l->received++;
     if (!lane_receive(s, l, slot))
         return false;
@@ -86,7 +88,7 @@ bool flow_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t 
         l->uncredited = 0;
         l->owed++;
     }
-    return flow_send_answers(s, l);
+    return flow_send_answers(s, l) && is_right;
 }
 
 /* Verifies the data of a read. Then changes the memory, so that a later read that writes nothing is detected. */

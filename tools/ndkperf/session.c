@@ -336,9 +336,9 @@ static unsigned session_poll_lanes(struct session *s)
     NDK_CQ *cq = s->lane_count ? s->lanes[0].c.cq : NULL;
     ULONG n = cq ? cq->Dispatch->NdkGetCqResultsEx(cq, results, MAX_RESULTS) : 0;
 
+    /* A failure does not end the loop: a client whose data differed goes on until the server has answered. */
     for (ULONG i = 0; i < n; i++)
-        if (!session_handle_result(s, &results[i]))
-            break;
+        (void)session_handle_result(s, &results[i]);
     return n;
 }
 
