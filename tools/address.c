@@ -62,7 +62,7 @@ void address_text(const struct sockaddr_storage *a, char *text, size_t size)
         snprintf(text, size, a->ss_family == AF_INET ? "%s:%s" : "[%s]:%s", host, port);
 }
 
-/* Connects a datagram socket, which looks up the route and sends nothing. *own receives the socket's address. */
+/* Connects a datagram socket to the server: the kernel then selects the socket's address by its routes. */
 bool address_own(const struct sockaddr_storage *server, struct sockaddr_storage *own)
 {
     socklen_t len = server->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);

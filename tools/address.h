@@ -11,7 +11,7 @@
 /* Parses "1.2.3.4:5" or "[::1]:5". If `port` is false, the text must have no port. */
 bool address_parse(const char *text, bool port, struct sockaddr_storage *a);
 void address_text(const struct sockaddr_storage *a, char *text, size_t size);
-/* Finds the address from which this machine would send to the server; its port is 0. Sends nothing. */
+/* Stores in *own the address from which this machine would send to the server, with port 0. Sends nothing. */
 bool address_own(const struct sockaddr_storage *server, struct sockaddr_storage *own);
 /* Returns the port in host byte order. */
 uint16_t address_port(const struct sockaddr_storage *a);

@@ -77,7 +77,7 @@ typedef struct ondk_connection {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The entries may be of different instants.
+ * The entries need not show the same moment, because objects may change during the call.
  * Returns the number of connections, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -123,7 +123,7 @@ typedef struct ondk_listener {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The entries may be of different instants.
+ * The entries need not show the same moment, because objects may change during the call.
  * Returns the number of listeners, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -156,7 +156,7 @@ typedef struct ondk_endpoint {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The entries may be of different instants.
+ * The entries need not show the same moment, because objects may change during the call.
  * Returns the number of shared endpoints, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -183,7 +183,7 @@ typedef struct ondk_protection_domain {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The entries may be of different instants.
+ * The entries need not show the same moment, because objects may change during the call.
  * Returns the number of protection domains, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -221,7 +221,7 @@ typedef struct ondk_completion_queue {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The entries may be of different instants.
+ * The entries need not show the same moment, because objects may change during the call.
  * Returns the number of completion queues, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -258,7 +258,7 @@ typedef struct ondk_queue_pair {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The entries may be of different instants.
+ * The entries need not show the same moment, because objects may change during the call.
  * Returns the number of queue pairs, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -295,7 +295,7 @@ typedef struct ondk_shared_receive_queue {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The entries may be of different instants.
+ * The entries need not show the same moment, because objects may change during the call.
  * Returns the number of shared receive queues, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -333,7 +333,7 @@ typedef struct ondk_memory_region {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The entries may be of different instants.
+ * The entries need not show the same moment, because objects may change during the call.
  * Returns the number of memory regions, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md
@@ -369,7 +369,7 @@ typedef struct ondk_memory_window {
  *   adapter   an open adapter
  *   entries   receives at most capacity entries; may be NULL if capacity is 0
  *   capacity  the number of entries that fit
- * The entries may be of different instants.
+ * The entries need not show the same moment, because objects may change during the call.
  * Returns the number of memory windows, which may be larger than capacity and may differ at the next call.
  * Context: any thread, up to DISPATCH_LEVEL.
  * See also: ndkstat, docs/observe.md

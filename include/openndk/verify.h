@@ -344,8 +344,9 @@ typedef enum ondk_verify_mdl {
 } ondk_verify_mdl_t;
 
 /*
- * Functions of the host, which is the program that the consumer runs in. The verifier calls them for facts that only the
- * host has. An entry that is NULL has the default of a plain program. An entry must not call NDK or the verifier.
+ * Functions of the host, which is the program that the consumer runs in. The verifier calls them for facts that only
+ * the host has. For an entry that is NULL, the verifier uses a default that suits a plain program. A function of the
+ * host must not call NDK or the verifier.
  * See also: ondk_verify_set_host
  */
 typedef struct ondk_verify_host {
@@ -387,15 +388,16 @@ typedef struct ondk_verify_host {
 
 /*
  * Sets the host's functions for all adapters of the process.
- *   host  the functions, which are copied; an entry that is NULL has its default. If host itself is NULL, every entry
- *         has its default
+ *   host  the functions, which are copied; an entry that is NULL gets its default. If host itself is NULL, every entry
+ *         gets its default
  * The kernel's library (libopenndk-wdk) sets its own table when a driver opens its first adapter.
  * Returns
- *   STATUS_SUCCESS                 0: the table is in force
- *   STATUS_INVALID_PARAMETER       negative, and nothing changes: host->size is not valid, or an entry that this library
- *                                  lacks is not zero
- *   STATUS_INSUFFICIENT_RESOURCES  out of memory, and nothing changes
- * Context: any thread, before the first adapter is opened. The library keeps each table for ever.
+ *   STATUS_SUCCESS                 0; the functions are in force
+ *   STATUS_INVALID_PARAMETER       host->size is not valid, host->reserved is not zero, or the program has set an entry
+ *                                  that this version of the library does not have
+ *   STATUS_INSUFFICIENT_RESOURCES  out of memory
+ * If the call fails, the status is negative and nothing changes.
+ * Context: any thread, before the first adapter is opened. The library keeps each copy for ever.
  * Example:
  *
  *     extern int32_t irql_of_this_thread(void);

@@ -58,7 +58,8 @@ typedef void (*ondk_wdk_close_adapter_t)(struct _NDK_ADAPTER *adapter);
 
 /*
  * Sets the NDK provider from which drivers get their adapters.
- *   open   opens adapters; all drivers that open an interface with the same version share one. NULL: OpenNDK, the default
+ *   open   opens an adapter. All drivers that open an interface with the same version share one adapter. If open is
+ *          NULL, drivers get the adapters of OpenNDK, which is the default
  *   close  closes an adapter after all its objects were closed; NULL if open is NULL
  * The provider can be that of a module (ndkconform/provider.h). The provider uses the host's AF_INET6. The verifier
  * stands in front of the provider, also in mode ONDK_VERIFY_OFF, and converts the addresses of drivers, which have

@@ -65,7 +65,7 @@ enum net_use {
 struct net_liveness {
     uint32_t idle_ms;     /* silence before the peer is probed; rounded up to seconds; 0: no probes */
     uint32_t interval_ms; /* from one probe to the next; rounded up to seconds */
-    uint32_t unacked_ms;  /* how long data or probes may stay unacknowledged; 0: TCP's limit for data, three probes */
+    uint32_t unacked_ms;  /* how long data or probes may be unacknowledged; 0: data as TCP limits it, three probes */
 };
 
 struct net_ops {

@@ -33,7 +33,7 @@ int reservation_socket(struct net_reservation *r, int *fd);
  */
 int reservation_name_bind(const struct addr *local, int tcp_fd, bool exclusive, bool contest, int *name_fd);
 
-/* The result of sock_diag_at: the TCP connections of all processes in the network namespace at a local address. */
+/* The result of sock_diag_at, which covers the TCP connections of all processes in the network namespace. */
 enum sock_diag {
     SOCK_DIAG_NOTHING,
     SOCK_DIAG_REMAINS, /* only remains of closed connections, or the kernel does not report connections */
@@ -52,11 +52,11 @@ int sock_diag_request(const void *request, size_t size, size_t min_size,
  * report connections.
  */
 bool sock_diag_connected(const struct addr *local, const struct addr *peer);
-/* Returns which kind of TCP connections exist at this local address. */
+/* Finds out whether living TCP connections, only remains of closed ones, or none are at this local address. */
 enum sock_diag sock_diag_at(const struct addr *local);
 /*
  * Calls on_socket with each TCP socket that is bound to this address, or to its port on all addresses. Before Linux
- * 6.8, omits sockets that are only bound. Returns false if the kernel does not report sockets.
+ * 6.8, omits those that are neither listening nor connected. Returns false if the kernel does not report sockets.
  */
 bool sock_diag_sockets_at(const struct addr *local, void (*on_socket)(void *context, const struct inet_diag_msg *m),
                           void *context);

@@ -113,8 +113,8 @@ struct tcp_users {
     uid_t uids[MAX_USERS];
     unsigned count;
     bool more;          /* there are more users than `uids` has room for */
-    bool shows_own;     /* the kernel listed own_inode, so it also lists sockets that are only bound */
-    uint32_t own_inode; /* the inode of the caller's own socket, which is only bound; 0: none */
+    bool shows_own;     /* the kernel listed own_inode, so it lists all sockets that are bound but not connected */
+    uint32_t own_inode; /* the inode of the caller's own socket, which is bound but not connected; 0: none */
     uint32_t inode;     /* the inode of a socket of user uids[0] */
 };
 
@@ -167,7 +167,10 @@ struct name_search {
     socklen_t name_len, own_len;
     struct tcp_users tcp;
     bool shows_all; /* `tcp` is complete: a user who is not in `tcp` has no socket at the address */
-    /* found: at least one name counts by the rules at the top of this file. The members below describe the first. */
+    /*
+     * found: at least one name counts by the rules at the top of this file. The members after `found` describe the
+     * first such name. has_uid: the kernel reports the user of that name, who is `uid`.
+     */
     bool found, has_uid;
     uid_t uid;
     uint32_t inode;
@@ -189,7 +192,7 @@ static bool name_search_matches(const struct name_search *s, const char *path, s
 
 /*
  * Returns true if a name that a process has bound for the address counts as a reservation: see the top of this file.
- * `uid` is the user who has bound the name. If has_uid is false, the kernel does not report that user.
+ * `uid` is the user who has bound the name. has_uid is false if the kernel does not report that user.
  */
 static bool name_search_counts(const struct name_search *s, bool has_uid, uid_t uid)
 {
@@ -296,7 +299,7 @@ bool net_address_holder(const struct addr *local, struct address_holder *holder)
 
     memset(holder, 0, sizeof *holder);
     if (!name_search_run(&s) || (!s.found && s.tcp.count == 0 && !port_is_privileged(addr_port(local)))) {
-        s.shows_all = false; /* a name counts without a socket, because the kernel may not list bound sockets */
+        s.shows_all = false; /* a name counts without a socket: the kernel may omit sockets that are not connected */
         (void)name_search_run(&s);
     }
     if (s.found) {

@@ -36,8 +36,8 @@ struct net;
 
 /*
  * Runs task->run with the token held. If the token is free, the task runs in this thread before shard_post returns.
- * Otherwise the present owner runs it. If the caller is the owner (in a task, a timer's fire or a socket's ready), the
- * task runs later, never inside the post.
+ * Otherwise the present owner runs it. If the caller is the owner, because it runs a task, a timer's `fire` or a
+ * socket's `ready`, the posted task runs later, never inside the post.
  */
 void shard_post(struct shard *s, struct task *task);
 /*

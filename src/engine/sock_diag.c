@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Gets information about sockets of other processes from the kernel by netlink's sock_diag, which needs no privilege.
- * Since Linux 6.8 the kernel can list sockets that are only bound, but that takes milliseconds. The invariant: only
- * sock_diag_sockets_at requests bound sockets.
+ * Since Linux 6.8 the kernel can also list sockets that are bound, but neither listening nor connected. Such a list
+ * takes milliseconds. The invariant: only sock_diag_sockets_at requests a list with such sockets.
  */
 #include <errno.h>
 #include <linux/inet_diag.h>

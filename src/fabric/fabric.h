@@ -297,7 +297,7 @@ struct fabric_info {
 struct fabric_counters {
     uint64_t connects, accepts; /* connections established by the active side, by the passive side */
     uint64_t failures;          /* connects and accepts that failed */
-    uint64_t refused, dropped;  /* refused requests, and dropped unfinished connections; no consumer received them */
+    uint64_t refused, dropped;  /* requests refused, and unfinished connections dropped, before a consumer saw them */
     uint64_t active;            /* connections that are established now */
     uint64_t connection_errors; /* established connections that failed before a disconnect or close of either side */
     uint64_t cq_errors;         /* completion queues that overflowed */

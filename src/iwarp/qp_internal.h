@@ -183,7 +183,7 @@ struct iw_qp {
     _Atomic uint64_t messages[IW_MESSAGES];                                  /* written by the owner */
 };
 
-/* Pieces of memory. Each is protected by its element of refs, or by `cached`. */
+/* Pieces of memory. The memory of iov[i] is protected by refs[i], or by `cached` if refs[i].region is NULL. */
 struct pieces {
     unsigned count;
     uint32_t length;

@@ -318,7 +318,7 @@ static void reporter_round(struct adapter *a)
         ;
     if (count)
         log_line(ONDK_LOG_WARN, "%u more close%s waited as long", count, count == 1 ? " has" : "s have");
-    if (reported) /* false if the overdue close has ended before this round */
+    if (reported) /* no close is reported if the overdue close ended before this round */
         a->reporter.earliest_ns = now + ROUND_NS;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fabric's handle of memory regions and windows, see region.h. */
+/* Operations on the fabric's handle of a memory region or window: see region.h. */
 #include "provider/region.h"
 
 #include "provider/adapter.h"

@@ -4,9 +4,9 @@
  * set its `owned`. So an event needs only plain stores, and then one release store to `committed`.
  *
  * A thread takes a segment over when it records its first event, and when its segment is full. Segments are taken in
- * turn, so the next one has the oldest events, unless a thread still owns it. A thread that ends leaves its segment to
- * the next thread that needs one, which continues it if it has room. If all segments are owned, the event is lost and
- * counted.
+ * turn, so the next one has the oldest events. A segment that a thread still owns is skipped. When a thread ends, its
+ * segment may have room left. The next thread that needs a segment then continues this one. If all segments are owned,
+ * the event is lost and counted.
  *
  * Readers may read at any time. `sequence` is 0 while a segment is being taken over, and gets a new number before the
  * first event. A reader that finds the same number before and after its copy has read a consistent segment.

@@ -4,15 +4,15 @@
 
 #include "verify/mapping.h"
 
-enum { MAX_RELEASED = 32 }; /* released mappings that are kept, so that a second release is reported with the first */
+enum { MAX_RELEASED = 32 }; /* recorded releases: the report of a second release shows the stack of the first one */
 
 struct mapping {
     LIST_ENTRY(mapping) link;
     struct proxy *adapter;
-    const NDK_LOGICAL_ADDRESS_MAPPING *lam; /* NULL: the consumer has built another mapping in the structure */
+    const NDK_LOGICAL_ADDRESS_MAPPING *lam; /* the consumer's structure; NULL after it was used for another mapping */
     const void *context;                    /* the provider's AdapterContext */
     ULONG page_count;
-    uint64_t pages; /* mapping_sum_pages when the mapping was built */
+    uint64_t pages; /* the result of mapping_sum_pages when the mapping was built */
 };
 
 /* A mapping that was released. */

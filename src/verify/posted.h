@@ -7,9 +7,10 @@
  * A request with NDK_OP_FLAG_SILENT_SUCCESS has a record, but a result only if it fails. Initiator requests complete in
  * the order of their posts. So a polled result also retires the silent requests that were posted to the queue before.
  *
- * Not recorded: the buffers of inline requests, which the provider copies during the post; the SGEs of a request beyond
- * posted->room; the whole request if all records are in use. Such a request passes the consumer's own RequestContext to
- * the provider. This cannot happen to a consumer that respects the queue's depth, unless memory was short.
+ * The record of an inline request has no buffers, because the provider copies them during the post. A record has at
+ * most posted->room SGEs. If all records are in use, a request is not recorded, and the provider receives the
+ * consumer's own RequestContext. If the consumer respects the queue's depth, all records are in use only if memory was
+ * short when they were allocated.
  */
 #ifndef VERIFY_POSTED_H
 #define VERIFY_POSTED_H

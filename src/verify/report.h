@@ -108,15 +108,15 @@ __attribute__((format(printf, 3, 4))) void report_breach_at(const struct breach 
 /* Sets the object of this thread's next report. *object is copied. */
 void report_set_object(const struct report_object *object) PRIVATE_EXPORT(report_set_object);
 /*
- * Adds a line to the history of an object: the object of this thread's next report. The line follows the notes that
- * report_set_object has copied. A line is cut after 255 characters. Lines after the first REPORT_NOTES of the history
- * are left out.
+ * Adds a line to the history of the object of this thread's next report. The line follows the notes that
+ * report_set_object has copied. A line is cut after 255 characters. The history has at most REPORT_NOTES lines; further
+ * lines are left out.
  */
 __attribute__((format(printf, 1, 2))) void report_add_note(const char *format, ...);
 
 /*
  * Adds an earlier stack to this thread's next report, which can have at most two earlier stacks. The title is for
- * example "closed by". The stack of the object's creation needs not be added; it is written if there is room.
+ * example "closed by". The caller does not add the stack of the object's creation: it is written if there is room.
  */
 void report_add_stack(const char *title, const struct stack *s) PRIVATE_EXPORT(report_add_stack);
 

@@ -26,7 +26,7 @@ enum {
     ID_BITS = 4
 };
 static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* memory for --check, of all queue pairs */
-static const uint64_t IDLE_NS = 100000000;         /* an end without traffic is idle after this time */
+static const uint64_t IDLE_NS = 100000000;         /* this end counts as idle after this time without traffic */
 static const uint64_t REQUEST_BYTES = 256;         /* approximate memory of the provider for a request and its result */
 static const uint64_t CONNECTION_BYTES = 128 << 10; /* the provider's memory for a connection's partial frames */
 

@@ -33,16 +33,16 @@
 #include "monotonic.h"
 
 enum {
-    MAX_FIND_MS = 1000,       /* time to find the namespaces */
+    MAX_FIND_MS = 1000,       /* the time for finding processes, and again for opening their namespaces */
     MAX_CHILD_MS = 1000,      /* time for a child to open sockets */
     MAX_PROCESSES = 262144,   /* the most processes in other network namespaces */
     MAX_LIST_BYTES = 4 << 20, /* bytes read of one /proc/PID/net/unix */
     /* The most names in one namespace. A message passes a descriptor for each name, and can hold 253. */
     MAX_NAMES = 64,
-    MAX_USER_SOCKETS = 128, /* for each user other than this one: the most sockets in all the user's namespaces */
-    MAX_SOCKETS = 512,
-    MAX_TRIES = 4,    /* processes that are tried in one namespace, because some may have ended */
-    MAX_REPORTS = 10, /* messages about other users' namespaces */
+    MAX_USER_SOCKETS = 128, /* the most sockets that all namespaces of one other user get together */
+    MAX_SOCKETS = 512,      /* the most sockets of all namespaces */
+    MAX_TRIES = 4,          /* the most processes of one namespace that are tried: the first ones may have ended */
+    MAX_REPORTS = 10,       /* messages about other users' namespaces */
 };
 
 /* A process in another network namespace. */

@@ -31,12 +31,12 @@ enum column_source {
 /* How a column shows its member. A NOTE is a text on an extra line below the row. */
 enum column_kind { TEXT, NOTE, NUMBER, BYTES, AGE, TIME };
 
-/* When a column is shown; CSV has all columns. */
+/* When a column is shown. CSV ignores the group: it has every column with a key. */
 enum column_group { ALWAYS, WITH_STATE, WITH_COUNTERS, VERBOSE, OTHER_NETNS };
 
 struct column {
-    const char *title; /* NULL: only in CSV */
-    const char *key;   /* NULL: not in CSV */
+    const char *title; /* NULL if the column is only in CSV */
+    const char *key;   /* the column's name in CSV; NULL if the column is not in CSV */
     enum column_source source;
     const char *member;
     enum column_kind kind;

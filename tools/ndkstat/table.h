@@ -13,8 +13,8 @@
 #include <stdio.h>
 
 struct table_column {
-    const char *title; /* NULL: only in CSV */
-    const char *key;   /* the column's name in CSV; NULL: not in CSV */
+    const char *title; /* NULL if the column is only in CSV */
+    const char *key;   /* the column's name in CSV; NULL if the column is not in CSV */
     bool is_right;     /* aligned to the right */
     bool is_note;      /* printed without a title on an indented line below the row; in CSV an ordinary column */
 };

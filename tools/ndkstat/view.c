@@ -85,7 +85,7 @@ static bool view_print_connections(FILE *out, const struct options *o, const jso
     {                                                                                                                  \
         title, member, IN_OBJECT, member, kind, ALWAYS, false                                                          \
     }
-/* The columns of any object, of an object with a local address, and of an object that names memory. */
+/* Three sets of columns: for any object, for an object with a local address, and for a memory region or window. */
 #define NUMBERED_COLUMNS(title) OBJECT_COLUMNS, OF_OBJECT(title, "id", NUMBER), OF_OBJECT("State", "state", TEXT)
 #define ADDRESSED_COLUMNS(title)                                                                                       \
     NUMBERED_COLUMNS(title), OF_OBJECT("Local Address", "local", TEXT), OF_OBJECT("Connections", "connections", NUMBER)
@@ -414,7 +414,7 @@ static void adapter_delete_list(json_t *adapter, const char *member, bool with_c
 
 /*
  * Removes the members that the options do not select. Removes nothing if the options select no view. If the options
- * select the adapters themselves, keeps the numbers of their objects, for example "connection_count".
+ * select the adapters themselves, keeps the counts of their objects, for example "connection_count".
  */
 static void adapter_select(json_t *adapter, const struct options *o)
 {

@@ -185,7 +185,10 @@ static uint8_t *records_copy(struct trace_records *r, const uint8_t *bytes, size
     return copy;
 }
 
-/* Parses the events in `size` bytes. Sets state->is_damaged if the rest is no event. Returns false if out of memory. */
+/*
+ * Parses the events in `size` bytes. Stops at bytes that are not a valid event, and sets state->is_damaged. Returns
+ * false if out of memory.
+ */
 static bool segment_parse(struct trace_file *f, struct trace_segment_state *state, const uint8_t *bytes, size_t size,
                           struct trace_records *out)
 {

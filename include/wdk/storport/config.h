@@ -315,7 +315,7 @@ typedef struct _HW_INITIALIZATION_DATA {
     PHW_INITIALIZE HwInitialize;
     PHW_STARTIO HwStartIo;
     PHW_INTERRUPT HwInterrupt;
-    PVOID HwFindAdapter; /* PHW_FIND_ADAPTER, or PVIRTUAL_HW_FIND_ADAPTER of a virtual miniport */
+    PVOID HwFindAdapter; /* PHW_FIND_ADAPTER, or PVIRTUAL_HW_FIND_ADAPTER for a virtual miniport */
     PHW_RESET_BUS HwResetBus;
     PHW_DMA_STARTED HwDmaStarted;
     PHW_ADAPTER_STATE HwAdapterState;

@@ -301,7 +301,7 @@ static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
         cq->head = cq->head + 1 < cq->depth ? cq->head + 1 : 0;
     }
     if ((uint32_t)n == count)
-        cq->head = 0; /* an empty ring starts again with the same entries, which are in the cache */
+        cq->head = 0; /* the ring is empty: starting at entry 0 again reuses entries that are in the CPU's cache */
     cq->popped += (uint32_t)n;
     atomic_store_explicit(&cq->count, count - (uint32_t)n, memory_order_relaxed);
     spin_unlock(&cq->lock);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The printf functions of drivers. They differ in what they do and return if there is not enough room. */
+/*
+ * The printf functions of drivers. If the text does not fit into the caller's buffer, these functions differ in what
+ * they write and in what they return.
+ */
 #include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -75,7 +75,7 @@ struct pool_count *pool_tag_counts(void)
 
     pthread_once(&once, counts_init_key);
     if (!s || pthread_setspecific(thread_exit_key, s))
-        abort(); /* out of memory for some kilobytes at a thread's first allocation */
+        abort(); /* out of memory: a thread's first allocation also needs some kilobytes for the thread's counts */
     pthread_mutex_lock(&lock);
     LIST_INSERT_HEAD(&all_counts, s, link);
     pthread_mutex_unlock(&lock);

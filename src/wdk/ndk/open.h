@@ -20,8 +20,8 @@
 NTSTATUS ndk_adapter_give(NDK_ADAPTER *provider, const char *routine, NDK_ADAPTER **out);
 
 /*
- * Opens an adapter for the driver. `index` is the driver's interface index (ondk_wdk_map_interface). Returns the
- * statuses of ondk_open_adapter.
+ * Opens an adapter for the driver. `index` is the driver's interface index (ondk_wdk_map_interface). Returns the same
+ * statuses as ondk_open_adapter, or those of the provider that ondk_wdk_set_provider has set.
  */
 NTSTATUS ndk_adapter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **out);
 /*

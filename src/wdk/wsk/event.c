@@ -121,8 +121,9 @@ static NTSTATUS wsk_event_enable(struct wsk_socket *s, ULONG events)
 }
 
 /*
- * Disables the event. If the event is running, returns STATUS_PENDING, and the request `r` completes when the event
- * has returned. If the event is running and `r` is NULL, returns STATUS_EVENT_PENDING.
+ * Disables the event. Returns STATUS_SUCCESS if the driver's routine for the event is not running. If the routine is
+ * running and r is NULL, returns STATUS_EVENT_PENDING. If the routine is running and r is not NULL, returns
+ * STATUS_PENDING, and r completes when the routine has returned.
  */
 static NTSTATUS wsk_event_disable(struct wsk_socket *s, ULONG event, struct wsk_request *r)
 {

@@ -85,7 +85,7 @@ struct wsk_socket {
 
     /* Only the socket thread uses the members from `connects` to `refused`. */
     LIST_ENTRY connects, accepts, sends, receives; /* requests; a disconnect is the last of the sends */
-    LIST_ENTRY pump_again;                         /* in the thread's list of sockets that it pumps again */
+    LIST_ENTRY pump_again;                         /* in the socket thread's list of sockets to pump once more */
     unsigned pending;                              /* requests that are not completed */
     struct wsk_request *close_request;             /* of WskCloseSocket */
     bool closing;              /* the host's socket is closed; this socket is freed when pending is 0 */
