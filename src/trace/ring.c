@@ -56,7 +56,7 @@ struct ring_writer {
 
 static _Thread_local struct ring_writer ring_writer;
 
-static uint64_t ring_now_ns(void)
+uint64_t trace_now_ns(void)
 {
     struct timespec now;
 
@@ -160,30 +160,31 @@ static size_t ring_event_size(size_t fields)
 }
 
 /* Requires room for the event. */
-static void ring_write(struct ring_writer *w, uint16_t type, uint32_t id, const void *fields, size_t size)
+static void ring_write(struct ring_writer *w, uint64_t time_ns, uint16_t type, uint32_t id, const void *fields,
+                       size_t size)
 {
     struct trace_event *e = (struct trace_event *)w->at;
     size_t total = ring_event_size(size);
 
-    *e = (struct trace_event){ .size = (uint16_t)total, .type = type, .id = id, .time_ns = ring_now_ns() };
+    *e = (struct trace_event){ .size = (uint16_t)total, .type = type, .id = id, .time_ns = time_ns };
     memcpy(e + 1, fields, size);
     memset((uint8_t *)(e + 1) + size, 0, total - sizeof *e - size);
     w->at += total;
     atomic_store_explicit(&w->segment->committed, ring_used(w), memory_order_release);
 }
 
-static void ring_write_thread(struct ring_writer *w)
+static void ring_write_thread(struct ring_writer *w, uint64_t time_ns)
 {
     struct trace_fields_thread fields = { .thread = (uint32_t)syscall(SYS_gettid) };
     char name[16] = "";
 
     (void)pthread_getname_np(pthread_self(), name, sizeof name);
     fields.name = trace_text16(name);
-    ring_write(w, TRACE_TYPE_thread, 0, &fields, sizeof fields);
+    ring_write(w, time_ns, TRACE_TYPE_thread, 0, &fields, sizeof fields);
 }
 
-/* Makes room for an event of `total` bytes. Returns false if no segment is free. */
-static __attribute__((noinline)) bool ring_make_room(struct ring_writer *w, size_t total)
+/* Makes room for an event of `total` bytes, which happened at `time_ns`. Returns false if no segment is free. */
+static __attribute__((noinline)) bool ring_make_room(struct ring_writer *w, uint64_t time_ns, size_t total)
 {
     if (!atomic_load_explicit(&trace_on, memory_order_acquire)) /* acquires what ring_start has written */
         return false;
@@ -196,11 +197,11 @@ static __attribute__((noinline)) bool ring_make_room(struct ring_writer *w, size
         return false;
     }
     (void)pthread_setspecific(ring.on_thread_end, w); /* if it fails, the segment stays owned */
-    ring_write_thread(w);
+    ring_write_thread(w, time_ns);
     return true;
 }
 
-void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size)
+void trace_append_at(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size)
 {
     struct ring_writer *w = &ring_writer;
     size_t total = ring_event_size(size);
@@ -208,10 +209,15 @@ void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size)
     if (!trace_is_on() || size > TRACE_MAX_FIELDS)
         return;
     if ((size_t)(w->end - w->at) < total || w->generation != fork_generation()) {
-        if (!ring_make_room(w, total))
+        if (!ring_make_room(w, time_ns, total))
             return;
     }
-    ring_write(w, type, id, fields, size);
+    ring_write(w, time_ns, type, id, fields, size);
+}
+
+void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size)
+{
+    trace_append_at(trace_now_ns(), type, id, fields, size);
 }
 
 struct trace_text16 trace_text16(const char *text)

@@ -34,10 +34,23 @@ static inline bool trace_is_on(void)
         }                                                                                                              \
     } while (0)
 
+/* Records an event that happened at this time: trace_now_ns() in the same thread, after the thread's last event. */
+#define TRACE_AT(time, event, number, ...)                                                                             \
+    do {                                                                                                               \
+        if (trace_is_on()) {                                                                                           \
+            const struct trace_fields_##event trace_fields = { __VA_ARGS__ };                                          \
+            trace_append_at((time), TRACE_TYPE_##event, (number), &trace_fields, sizeof trace_fields);                 \
+        }                                                                                                              \
+    } while (0)
+
 enum { TRACE_MAX_FIELDS = 1024 };
 
+/* The clock of events: CLOCK_MONOTONIC. */
+uint64_t trace_now_ns(void);
 /* Records an event. `size` is at most TRACE_MAX_FIELDS. Does nothing while tracing is off. */
 void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size);
+/* Does the same with an event that happened at `time_ns`, as TRACE_AT. */
+void trace_append_at(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size);
 
 /* Fills a field of the kind text16. */
 struct trace_text16 trace_text16(const char *text);

@@ -60,6 +60,7 @@ static enum fabric_reason active_open_tcp(struct fabric_conn *c)
 
     request.iov_base = (void *)at;
     c->socket = (struct net_socket){ .ready = c->socket.ready };
+    conn_trace_begin_send(c);
     error = net->connect(c->fabric->net, s, c->reservation, &c->remote, &request, &sent, &c->socket);
     if (error)
         return iwarp_reason_connect(error);

@@ -108,7 +108,8 @@ struct fabric_conn {
     struct iw_counters counted;  /* the queue pair's counters when they were last added to the shard's counts */
     struct iw_counters at_start; /* the queue pair's counters when the stream began */
     unsigned nudges_left;
-    size_t early_len; /* bytes in `early`, which were read before the queue pair owned the stream */
+    uint64_t send_began_ns; /* conn_trace.h: when the last write to the socket began */
+    size_t early_len;       /* bytes in `early`, which were read before the queue pair owned the stream */
     /* conn_alloc does not clear these two members: */
     uint8_t early[128];
     uint8_t private_data[MPA_MAX_PRIVATE_DATA];

@@ -98,7 +98,10 @@ void conn_trace_frame_now(const struct fabric_conn *c, bool is_sent, const uint8
     }
     event.fields.bytes = (uint16_t)len;
     memcpy(event.bytes, bytes, len);
-    trace_append(is_sent ? TRACE_TYPE_mpa_sent : TRACE_TYPE_mpa_received, c->number, &event, sizeof event.fields + len);
+    if (is_sent)
+        trace_append_at(c->send_began_ns, TRACE_TYPE_mpa_sent, c->number, &event, sizeof event.fields + len);
+    else
+        trace_append(TRACE_TYPE_mpa_received, c->number, &event, sizeof event.fields + len);
 }
 
 /* ---- FPDUs ---- */
@@ -107,6 +110,12 @@ struct conn_trace_untagged {
     struct trace_fields_untagged fields;
     uint8_t bytes[TERMINATE_MAX_PAYLOAD];
 } __attribute__((packed));
+
+/* Returns the time of an FPDU's event. */
+static uint64_t conn_trace_fpdu_time(const struct fabric_conn *c, const struct iw_frame *f)
+{
+    return f->is_sent ? c->send_began_ns : trace_now_ns();
+}
 
 static uint16_t conn_trace_control(const struct iw_frame *f)
 {
@@ -117,9 +126,9 @@ static void conn_trace_tagged(const struct fabric_conn *c, const struct iw_frame
 {
     const struct ddp_header *h = &f->header;
 
-    TRACE(tagged, c->number, .direction = f->is_sent, .opcode = h->opcode, .last = h->last, .stag = h->stag,
-          .to = h->to, .payload = f->ulpdu - DDP_TAGGED_HEADER, .crc = (uint8_t)f->crc,
-          .control = conn_trace_control(f));
+    TRACE_AT(conn_trace_fpdu_time(c, f), tagged, c->number, .direction = f->is_sent, .opcode = h->opcode,
+             .last = h->last, .stag = h->stag, .to = h->to, .payload = f->ulpdu - DDP_TAGGED_HEADER,
+             .crc = (uint8_t)f->crc, .control = conn_trace_control(f));
 }
 
 /* Records also the contents of Read Requests and Terminates. */
@@ -142,13 +151,14 @@ static void conn_trace_untagged(const struct fabric_conn *c, const struct iw_fra
     event.fields.bytes = (uint16_t)len;
     if (len)
         memcpy(event.bytes, f->bytes + DDP_UNTAGGED_HEADER, len);
-    trace_append(TRACE_TYPE_untagged, c->number, &event, sizeof event.fields + len);
+    trace_append_at(conn_trace_fpdu_time(c, f), TRACE_TYPE_untagged, c->number, &event, sizeof event.fields + len);
 }
 
 void conn_trace_fpdu(const struct fabric_conn *c, const struct iw_frame *f)
 {
     if (!f->has_header)
-        TRACE(no_segment, c->number, .direction = f->is_sent, .length = f->ulpdu, .crc = (uint8_t)f->crc);
+        TRACE_AT(conn_trace_fpdu_time(c, f), no_segment, c->number, .direction = f->is_sent, .length = f->ulpdu,
+                 .crc = (uint8_t)f->crc);
     else if (f->header.tagged)
         conn_trace_tagged(c, f);
     else

@@ -49,6 +49,16 @@ static inline void conn_trace_step(const struct fabric_conn *c, enum conn_event 
           .why = why == FABRIC_NOT_CONNECTING ? FABRIC_OK : (uint16_t)why);
 }
 
+/*
+ * Must be called before bytes are passed to TCP. The events of the frames among them get this time. So a frame that the
+ * peer has received was sent before, also if this thread is interrupted before it records the event.
+ */
+static inline void conn_trace_begin_send(struct fabric_conn *c)
+{
+    if (trace_is_on())
+        c->send_began_ns = trace_now_ns();
+}
+
 /* Records `bytes` as a start-up frame, even if the frame is not valid. Does nothing for a part of a frame. */
 static inline void conn_trace_frame(const struct fabric_conn *c, bool is_sent, const uint8_t *bytes, size_t len)
 {
@@ -56,7 +66,7 @@ static inline void conn_trace_frame(const struct fabric_conn *c, bool is_sent, c
         conn_trace_frame_now(c, is_sent, bytes, len);
 }
 
-/* Records an FPDU. */
+/* Records an FPDU. A sent one has the time of the last conn_trace_begin_send. */
 void conn_trace_fpdu(const struct fabric_conn *c, const struct iw_frame *f);
 /* Records the Terminate of a connection without a queue pair. */
 void conn_trace_lone_terminate_now(const struct fabric_conn *c, const uint8_t *fpdu);

@@ -19,6 +19,7 @@ struct conn_outcome handshake_send(struct fabric_conn *c, enum iw_startup_event 
     *event = IW_STARTUP_NONE;
     while (!c->blocked && (iov.iov_len = iw_startup_tx_want(c->startup, &at)) > 0) {
         iov.iov_base = (void *)at;
+        conn_trace_begin_send(c);
         n = c->fabric->net->ops->send(&c->socket, &iov, 1);
         if (n == -EAGAIN || (n >= 0 && (size_t)n < iov.iov_len))
             c->blocked = true;

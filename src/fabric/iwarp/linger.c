@@ -39,6 +39,7 @@ static bool linger_send(struct fabric_conn *c, bool *broken)
                 iw_qp_tx_done(c->qp->iw, c->home->scratch, 0);
             return true;
         }
+        conn_trace_begin_send(c);
         sent = c->fabric->net->ops->send(&c->socket, iov, n);
         c->blocked = sent == -EAGAIN || (sent >= 0 && (size_t)sent < iwarp_iov_len(iov, n));
         *broken = sent < 0 && sent != -EAGAIN;

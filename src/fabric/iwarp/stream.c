@@ -219,6 +219,7 @@ void stream_terminate(struct fabric_conn *c, enum wire_error error)
     struct iovec iov = { fpdu, iw_terminate_frame(c->result.crc, error, fpdu) };
 
     conn_trace_terminate(c, true, (uint16_t)error);
+    conn_trace_begin_send(c);
     conn_trace_lone_terminate(c, fpdu);
     (void)c->fabric->net->ops->send(&c->socket, &iov, 1);
 }
@@ -505,8 +506,10 @@ struct conn_outcome stream_send(struct fabric_conn *c)
 
     for (int writes = 0; more && writes < MAX_WRITES && bytes < MAX_WRITE_BYTES; writes++) {
         int n = iw_qp_tx_want(iw, scratch, iov, IW_MAX_IOV);
-        ssize_t sent = n > 0 ? c->fabric->net->ops->send(&c->socket, iov, n) : 0;
+        ssize_t sent;
 
+        conn_trace_begin_send(c);
+        sent = n > 0 ? c->fabric->net->ops->send(&c->socket, iov, n) : 0;
         stream_renew_lease(c, sent);
         iw_qp_tx_done(iw, scratch, sent > 0 ? (size_t)sent : 0);
         bytes += sent > 0 ? (size_t)sent : 0;
