@@ -288,8 +288,8 @@ static NTSTATUS consumer_wait_connect(struct consumer *c, struct sync *s, NTSTAT
 }
 
 /*
- * Stores the connection's read limits. The connecting side may do this until NdkCompleteConnect. On the accepting side
- * they are known after NdkAccept.
+ * Stores the connection's read limits. The connecting side may do this until NdkCompleteConnect. On the accepting side,
+ * the limits are known after NdkAccept.
  */
 static NTSTATUS consumer_read_limits(struct consumer *c)
 {

@@ -42,7 +42,7 @@ struct consumer {
     NDK_LISTENER *listener;
     struct consumer_limits effective; /* of the connection; set by consumer_connect and consumer_accept */
     struct event notified;            /* counts CQ notifications, and the peer's disconnect */
-    struct event *wake;               /* wakes the waiting thread: `notified` of this consumer or of the PD's owner */
+    struct event *wake;               /* the event to wait for: `notified` of this consumer or of the PD's owner */
     struct event disconnected;
     uint32_t disconnect_reason; /* valid if disconnected.count is not 0 */
     struct event requested;     /* counts connect requests; requested.lock protects the next three members */

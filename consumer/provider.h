@@ -18,8 +18,8 @@
 struct ndkconform_provider;
 
 /*
- * Makes the module's provider the process's one, before any other function here is called. Returns false, with one line
- * in error, if the module cannot be used.
+ * Makes the module's provider the provider of this process. Must be called before all other functions of this file.
+ * Returns false, and writes one line to `error`, if the module cannot be used.
  */
 bool consumer_use_module(const char *file, char *error, size_t size);
 /* Returns the foreign provider of the module, or NULL if the provider is OpenNDK. */
@@ -34,7 +34,7 @@ void consumer_init_mdl(MDL *mdl, void *address, ULONG length, MDL *next);
 
 /* ---- what OpenNDK observes: nothing is known of a foreign provider's objects ---- */
 
-/* Returns why the connector's last step failed or its connection ended. 0: not known. */
+/* Returns why the connector's last step failed or its connection ended, or 0 if the reason is not known. */
 uint32_t consumer_connector_reason(NDK_CONNECTOR *connector);
 /*
  * Returns whether a reason, of a connector, a completion or a disconnect, is a code of openndk/reason.h. False if it is 0,

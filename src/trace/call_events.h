@@ -87,7 +87,7 @@
     F(ptr, object) N(u16, routine, routine) N(status, status, status) F(ptr, created) F(ns, duration)
 /* The completion routine of a call on `object` begins. */
 #define TRACE_FIELDS_completed(F, N) F(ptr, object) N(u16, routine, routine) N(status, status, status) F(ptr, created)
-/* The consumer's other callbacks begin. */
+/* Another callback of the consumer begins. */
 #define TRACE_FIELDS_cq_notification(F, N) F(ptr, object) N(status, status, status)
 #define TRACE_FIELDS_srq_notification(F, N) F(ptr, object) N(status, status, status)
 /* `object` is the listener. */
@@ -95,7 +95,7 @@
 #define TRACE_FIELDS_disconnect_event(F, N) F(ptr, object)
 /* The innermost callback of the thread has returned. */
 #define TRACE_FIELDS_callback_returned(F, N) F(ptr, object) F(ns, duration)
-/* NdkGetCqResults or NdkGetCqResultsEx has returned a result. `object` is the CQ; `operation` is 0 if not returned. */
+/* NdkGetCqResults(Ex) has returned a result. `object` is the CQ; `operation` is 0 if the result does not have it. */
 #define TRACE_FIELDS_result(F, N)                                                                                      \
     F(ptr, object)                                                                                                     \
     F(ptr, context) F(ptr, qp_context) N(status, status, status) F(u32, bytes) N(u16, operation, operation)
@@ -168,7 +168,7 @@
 #define TRACE_FIELDS_NdkRegisterMr(F, N) F(ptr, object) F(ptr, mdl) F(u64, length) N(flags, flags, mr_flag)
 #define TRACE_FIELDS_NdkDeregisterMr(F, N) F(ptr, object)
 #define TRACE_FIELDS_NdkInitializeFastRegisterMr(F, N) F(ptr, object) F(u32, pages) F(u8, remote_access)
-/* The token that the call returns. */
+/* `token` is the token that the call returns. */
 #define TRACE_FIELDS_NdkGetLocalTokenFromMr(F, N) F(ptr, object) F(x32, token)
 #define TRACE_FIELDS_NdkGetRemoteTokenFromMr(F, N) F(ptr, object) F(x32, token)
 #define TRACE_FIELDS_NdkGetRemoteTokenFromMw(F, N) F(ptr, object) F(x32, token)
@@ -195,7 +195,7 @@
 #define TRACE_FIELDS_NdkReceive(F, N)                                                                                  \
     F(ptr, object) F(ptr, context) F(u16, sges) F(u32, bytes) TRACE_FIELDS_posted(F, N)
 #define TRACE_FIELDS_NdkSrqReceive(F, N) TRACE_FIELDS_NdkReceive(F, N)
-/* NdkRead and NdkWrite: the peer's address and token. */
+/* `address` and `token` are those of the peer's memory. */
 #define TRACE_FIELDS_NdkRead(F, N)                                                                                     \
     F(ptr, object)                                                                                                     \
     F(ptr, context)                                                                                                    \
@@ -225,7 +225,7 @@
     F(x64, address)                                                                                                    \
     N(flags, flags, op_flag)                                                                                           \
     TRACE_FIELDS_posted(F, N)
-/* The region or window. */
+/* `target` is the region or window. */
 #define TRACE_FIELDS_NdkInvalidate(F, N)                                                                               \
     F(ptr, object) F(ptr, context) F(ptr, target) N(flags, flags, op_flag) TRACE_FIELDS_posted(F, N)
 #define TRACE_FIELDS_NdkArmCq(F, N) F(ptr, object) N(u8, type, arm) TRACE_FIELDS_posted(F, N)

@@ -98,9 +98,9 @@ struct trace_text16 {
 #define TRACE_FIELDS_adapter_close(F, N) F(ptr, object)
 /* NdkListen has ended. The object is the listener. */
 #define TRACE_FIELDS_listening(F, N) F(ptr, object) F(u32, interface) F(addr, local) N(u16, why, reason)
-/* A peer that got no connection. */
+/* A peer was refused before it had a connection. */
 #define TRACE_FIELDS_refused(F, N) F(addr, local) F(addr, remote) N(u16, why, reason)
-/* A connection begins: NdkConnect, or a peer was accepted. The object is the connector, 0 if there is none yet. */
+/* A connection begins: by NdkConnect, or by accept. `object` is the connector, or 0 if there is none yet. */
 #define TRACE_FIELDS_connection(F, N) N(u8, role, role) F(ptr, object) F(u32, interface) F(addr, local) F(addr, remote)
 /* The consumer gets a connector for the peer's request. */
 #define TRACE_FIELDS_connector(F, N) F(ptr, object)
@@ -128,13 +128,13 @@ struct trace_text16 {
     F(u8, revision) F(u8, crc) F(u16, ird) F(u16, ord) N(u8, ready, ready_forms) F(u32, max_segment)
 #define TRACE_FIELDS_terminate(F, N)                                                                                   \
     N(u8, direction, direction) F(u8, layer) F(u8, type) F(x8, code) N(u32, name, terminate)
-/* A time limit of a state. */
+/* The connection's state has a time limit, which begins now. */
 #define TRACE_FIELDS_limit(F, N) N(u8, state, state) F(u32, ms)
 #define TRACE_FIELDS_limit_expired(F, N) N(u8, state, state) N(u16, why, reason)
 /* The peer has begun an FPDU or a message. The connection ends if the peer does not continue for `ms`. */
 #define TRACE_FIELDS_stall_limit(F, N) F(u32, ms)
 #define TRACE_FIELDS_stall_expired(F, N) N(u16, why, reason)
-/* A zero-length write, because the peer is silent. */
+/* This side queues a zero-length write if it sends nothing else, because the peer is silent. */
 #define TRACE_FIELDS_nudge(F, N) F(u8, nudges_left)
 /* blocked: TCP accepted only `sent` of `wanted` bytes. unblocked: TCP has room again. */
 #define TRACE_FIELDS_blocked(F, N) F(u32, wanted) F(u32, sent)
@@ -150,7 +150,7 @@ struct trace_text16 {
     F(u8, last)                                                                                                        \
     N(u8, crc, crc)                                                                                                    \
     F(x16, control)
-/* `stag` is the one to invalidate. `bytes` are the contents of a Read Request or a Terminate. */
+/* `stag` is the STag to invalidate. `bytes` are the contents of a Read Request or a Terminate. */
 #define TRACE_FIELDS_untagged(F, N)                                                                                    \
     N(u8, direction, direction)                                                                                        \
     N(u8, opcode, opcode)                                                                                              \

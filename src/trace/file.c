@@ -49,7 +49,7 @@ static const char *file_refusal(int fd, const char *path)
     return NULL;
 }
 
-/* Removes an old trace file. Returns NULL if there is none any more, otherwise the reason. */
+/* Removes an old trace file. Returns NULL if no file has this name any more, otherwise why the file remains. */
 static const char *file_remove_old(const char *path)
 {
     int fd = descriptors_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);

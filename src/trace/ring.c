@@ -43,7 +43,7 @@ static struct {
     _Atomic uint64_t next;       /* the number of segments that were tried; the next one is next % segment_count */
     _Atomic uint64_t sequence;   /* the sequence number of the segment that was acquired last */
     _Atomic uint32_t left_over;  /* 1 + the index of a segment with room, whose thread has ended; 0: none */
-    pthread_key_t on_thread_end; /* its destructor gives the segment back */
+    pthread_key_t on_thread_end; /* the key's destructor releases the segment of the ending thread */
 } ring;
 
 /* A thread's segment. */
@@ -51,7 +51,7 @@ struct ring_writer {
     uint8_t *at, *end; /* where the next event goes; both NULL: the thread has no segment */
     struct trace_segment *segment;
     uint32_t index;
-    unsigned generation; /* of the process: a child of fork does not have its parent's segments */
+    unsigned generation; /* fork_generation of the segment's process: a child of fork must not use the segment */
 };
 
 static _Thread_local struct ring_writer ring_writer;

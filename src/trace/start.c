@@ -12,7 +12,7 @@
 #include "trace/setting.h"
 #include "trace/trace.h"
 
-/* Returns true for the first caller in this process. */
+/* Returns true for the first caller in this process. Sets *is_child to whether an ancestor of the process was first. */
 static bool start_claim(bool *is_child)
 {
     static _Atomic uint64_t claimed; /* 1 + fork_generation of the process that has claimed the start; 0: none */
@@ -32,7 +32,7 @@ bool trace_start(char problem[TRACE_MAX_PROBLEM])
     if (!text || !start_claim(&is_child) || !trace_setting_parse(text, &setting))
         return true; /* ondk_config_check_environment reports a wrong value */
     if (is_child && !setting.has_pid)
-        return true; /* the file belongs to the parent */
+        return true; /* a name without %p is the name of the parent's file */
     file = trace_file_create(&setting, problem, TRACE_MAX_PROBLEM);
     if (!file)
         return false;

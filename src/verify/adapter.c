@@ -41,7 +41,7 @@ static void adapter_on_lam_built(struct proxy *p, NTSTATUS status, void *lam)
     logical_add(proxy_logical_pages(p), lam);
 }
 
-/* Called after an NdkBuildLAM whose completion cannot be seen: without a completion routine, or out of memory. */
+/* Called after an NdkBuildLAM whose completion cannot be seen: it has no completion routine, or memory ran out. */
 static NTSTATUS adapter_end_unseen_build(struct proxy *p, NTSTATUS status, void *lam)
 {
     if (status == STATUS_PENDING) {
@@ -70,13 +70,13 @@ static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T leng
     mdl_check_pending(p, "NdkBuildLAM", mdl);
     unlocked = verify_on() ? mdl_find_unlocked(mdl, length) : NULL;
     flags = unlocked ? mdl_flags(unlocked) : 0; /* before the call, because its completion may free the MDL */
-    if (done)                                   /* optional only here */
+    if (done)                                   /* only NdkBuildLAM may have no completion routine */
         c = async_call_begin(p, "NdkBuildLAM", done, context, adapter_on_lam_built);
     async_call_set_subject(c, lam);
     async_call_set_mdls(c, mdl);
     status = real->Dispatch->NdkBuildLAM(real, mdl, length, async_call_routine(c, done), async_call_context(c, context),
                                          lam, size, fbo);
-    if (unlocked && status != STATUS_BUFFER_TOO_SMALL) /* that status: only the size was asked for */
+    if (unlocked && status != STATUS_BUFFER_TOO_SMALL) /* a call that only gets the size maps no memory */
         mdl_report_unlocked(p, "NdkBuildLAM", unlocked, flags);
     return c ? async_call_end(c, status) : adapter_end_unseen_build(p, status, lam);
 }

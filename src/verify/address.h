@@ -16,7 +16,10 @@ struct mapped_address {
     _Alignas(8) char bytes[VERIFY_MAX_SOCKADDR];
 };
 
-/* Converts a consumer's address. Returns the provider's address in room, or `address` if both use the same address. */
+/*
+ * Converts a consumer's address. Stores the provider's address in *room and returns it, or returns `address` if both
+ * use the same address.
+ */
 static inline PSOCKADDR address_to_provider(PSOCKADDR address, ULONG length, struct mapped_address *room)
 {
     if (!address || length == 0 || length > sizeof room->bytes)
@@ -42,9 +45,12 @@ struct address_key {
     uint32_t scope;
     uint8_t host[16];
 };
-/* Sets *key to the provider's address; to no address if that is neither IPv4 nor IPv6, or lacks its host or port. */
+/*
+ * Sets *key to the provider's address. If that address is neither IPv4 nor IPv6, or has no host or port, sets *key to
+ * no address.
+ */
 void address_key_set(struct address_key *key, const void *address, size_t length);
-/* Returns whether a and b are the same address, and not both none. */
+/* Returns true if a and b are the same address. Returns false if both are no address. */
 bool address_key_equal(const struct address_key *a, const struct address_key *b);
 
 /*

@@ -56,7 +56,7 @@ void call_set_completed(struct proxy *p);
 struct callback {
     const char *name;
     const struct proxy *adapter;
-    uint64_t mark; /* what the host's callback_begin returned; for the host's callback_end */
+    uint64_t mark; /* the result of the host's callback_begin, which the host's callback_end gets */
     const struct callback *outer;
     struct stack_call stack; /* of the outer call; callback_end restores it */
 };
@@ -69,7 +69,7 @@ const char *callback_of(const struct proxy *adapter);
 
 /* Returns the ID of the calling thread. */
 int verify_this_thread(void);
-/* From now on, a child of fork finds the ID of its own thread. */
+/* Makes verify_this_thread return the right ID in later children of fork, too. */
 void call_follow_fork(void);
 
 enum { CALL_HISTORY = 4 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The checks of a request's buffers when its result is taken: whether they are freed, and whether their data changed. */
+/* Checks a request's buffers when its result is polled: whether they are freed, and whether their data has changed. */
 #ifndef VERIFY_COMPLETED_H
 #define VERIFY_COMPLETED_H
 

@@ -161,7 +161,7 @@ NTSTATUS connector_call_end(struct connector_call *call, NTSTATUS status)
             connector_handle((struct connector *)call->p, PHASE_NOT_STARTED);
     }
     status = async_call_end(call->async, status);
-    /* STATUS_CONNECTION_ABORTED of NdkReject: the peer has given up before. */
+    /* NdkReject returns STATUS_CONNECTION_ABORTED if the peer had given up before. */
     if (call->event == PHASE_REJECT && (NT_SUCCESS(status) || status == STATUS_CONNECTION_ABORTED))
         connector_handle((struct connector *)call->p, PHASE_REJECT_DONE);
     connector_call_check(call, refused, status);

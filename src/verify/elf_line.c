@@ -192,8 +192,8 @@ static bool unit_read(struct line_reader *r, struct line_unit *u)
     u->program = r->at + header_length;
     u->min_length = reader_u8(r);
     if (u->version >= 4)
-        (void)reader_u8(r); /* operations of an instruction: 1, except on machines with very long instructions */
-    (void)reader_u8(r);     /* whether a row begins a statement */
+        (void)reader_u8(r); /* the most operations in one instruction; used only for VLIW machines */
+    (void)reader_u8(r);     /* whether a new row begins a statement by default */
     u->line_base = (int8_t)reader_u8(r);
     u->line_range = reader_u8(r);
     u->opcode_base = reader_u8(r);
@@ -259,7 +259,7 @@ static void unit_read_form(struct line_reader *r, const struct line_unit *u, uin
     }
 }
 
-/* Reads a table of version 5 up to the entry `wanted`, whose name it stores. Reads all if `name` is NULL. */
+/* Reads a table of DWARF 5 up to the entry `wanted`, and stores its name. If `name` is NULL, reads all entries. */
 static void unit_read_entries(struct line_reader *r, const struct line_unit *u, uint64_t wanted, char *name)
 {
     uint64_t types[MAX_FORMATS], forms[MAX_FORMATS], count;

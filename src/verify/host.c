@@ -90,7 +90,7 @@ static const ondk_verify_host_t plain_host = {
     .mdl_state = plain_mdl_state,
 };
 
-/* A table that was set. Other threads may still use an earlier one, so each is kept. */
+/* A table that was set. No table is freed, because other threads may still use an earlier one. */
 struct host {
     ondk_verify_host_t table; /* must be first */
     const ondk_verify_host_t *earlier;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules about limits: those that the adapter reports, and those that a consumer gave when it created a queue. The
- * provider refuses what exceeds a limit, or fails later; the rule is reported before the provider is called.
+ * Rules about limits: those that the adapter reports, and those that a consumer gave when it created a queue. If a call
+ * exceeds a limit, the breach is reported before the provider is called. The provider then refuses the call, or the
+ * request fails later.
  */
 #ifndef VERIFY_LIMITS_H
 #define VERIFY_LIMITS_H

@@ -15,8 +15,8 @@
 uint32_t memory_plain_state(const void *address);
 
 /*
- * Returns true if the memory is freed, according to the host. Asks about the first and the last byte,
- * because freed blocks are freed as a whole.
+ * Returns true if the memory is freed, according to the host. Examines only the first and the last byte, because blocks
+ * are always freed as a whole.
  */
 bool memory_is_freed(const void *start, size_t size);
 /* Returns true if memory_is_freed is cheap enough for every post, or if the expensive checks are on. */

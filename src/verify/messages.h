@@ -32,7 +32,7 @@ void messages_release(struct queue *qp);
  * a shared receive queue are not counted, so nothing is reported about its peer's sends. Requires the proxies' lock.
  */
 void messages_pair(struct queue *a, struct queue *b);
-/* Nothing is reported about the sends of the queue pair and its peer that begin from now on. */
+/* From now on, nothing is reported about new sends of the queue pair and of its peer. */
 void messages_set_over(struct queue *qp);
 
 /* Called before a request is posted to the queue `use` of q. */

@@ -565,7 +565,7 @@ ULONG posted_page_run(const NDK_LOGICAL_ADDRESS *pages, ULONG count)
 
 struct logical_search {
     uint64_t first, size;
-    const char *routine; /* that posted the request which was found */
+    const char *routine; /* the routine that posted the found request */
     uint64_t at;
 };
 

@@ -38,7 +38,7 @@ struct posted_record {
     uint64_t posted_ms;              /* time of the post: see posted_now_ms */
     uint64_t length;                 /* bytes of all SGEs, also of those that are not recorded */
     ULONG flags;                     /* NDK_OP_FLAG_ */
-    bool counted;                    /* in posted->users */
+    bool counted;                    /* the request is counted in *posted->users */
     bool done;                       /* a silent request that has ended, but may still have a result */
     bool reported;                   /* a buffer was reported as freed */
     struct source source;            /* of a send or write */
@@ -73,7 +73,7 @@ struct posted {
     struct posted_list free;
     unsigned record_count;
     unsigned used;          /* how many records of the newest chunk were ever used */
-    unsigned count, silent; /* of the outstanding records: all, and those of silent requests */
+    unsigned count, silent; /* the numbers of outstanding records: all of them, and those of silent requests */
     uint64_t posts;         /* the number of posts so far */
     struct posted_chain chain;
     bool ended;   /* every request has ended; results of failed requests may not have been polled yet */
@@ -98,7 +98,7 @@ struct post {
     /* Set by posted_begin. */
     void *passed;   /* the RequestContext for the provider */
     uint64_t place; /* 0: not recorded */
-    /* Requests that were outstanding before: all, and silent ones. Both are 0 after a flush or disconnect. */
+    /* How many requests were outstanding before: all, and silent ones. Both are 0 after a flush or disconnect. */
     unsigned before, silent_before;
     int users; /* *posted->users after this request was counted; 0 if it is not counted, or if the post has failed */
 };
@@ -183,8 +183,8 @@ void posted_get_rest(struct posted *posted, struct posted_rest *rest);
 uint64_t posted_now_ms(void);
 
 /*
- * Calls match for each outstanding request that is not done, in the order of the posts, until it returns true. Returns
- * whether it did. The lock is held meanwhile.
+ * Calls `match` for each outstanding request that is not done, in the order of the posts, until `match` returns true.
+ * Returns whether `match` did. The lock is held meanwhile.
  */
 typedef bool posted_match(void *context, const struct posted *posted, struct posted_record *record);
 bool posted_find(struct posted *posted, posted_match *match, void *context);

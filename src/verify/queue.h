@@ -42,14 +42,14 @@ struct queue {
     struct queue *srq;
     struct messages *messages;                /* see messages.h; NULL if out of memory */
     _Atomic(struct messages *) peer_messages; /* NULL if the peer is not known; set at most once */
-    struct queue *cq[QUEUE_USES];             /* its completion queues; NULL: none */
+    struct queue *cq[QUEUE_USES];             /* its completion queues; an element may be NULL */
     struct queue *next[QUEUE_USES];           /* links in `pairs` of its completion queues */
-    atomic_int link;          /* QUEUE_UNLINKED...: how far the establishment of its connection is; only grows */
+    atomic_int link;                          /* QUEUE_UNLINKED, QUEUE_CONNECTING or QUEUE_LINKED; never decreases */
     const void *connected_by; /* the first connector that established a connection, or NULL; under the proxies' lock */
     atomic_bool disconnected;
     atomic_bool failed;     /* the consumer has polled the result of a failed request */
-    uint64_t stalled_place; /* initiator requests up to this place are reported; under the lock of posted requests */
-    uint64_t stalled_chain; /* the last request of a chain that was reported, by its place; under the same lock */
+    uint64_t stalled_place; /* stalls of requests up to this place are reported; under posted[QUEUE_INITIATE].lock */
+    uint64_t stalled_chain; /* the place of the latest request in the last reported chain; under the same lock */
     uint64_t closed_as;     /* number in the order of closes, from 1; 0: not closed; under the proxies' lock */
     /* Only a completion queue uses these. */
     struct queue *pairs[QUEUE_USES]; /* under the proxies' lock */
@@ -67,7 +67,7 @@ struct queue {
 struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, const struct queue_size *sizes,
                            struct proxy *parent);
 
-/* Sets the queue pair's completion queue for `use`, and inserts the queue pair into its list. cq may be NULL. */
+/* Sets the queue pair's completion queue for `use`, and inserts the queue pair into cq's list. cq may be NULL. */
 void queue_add_pair(struct queue *cq, struct queue *qp, int use);
 
 /*

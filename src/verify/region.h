@@ -12,8 +12,8 @@ struct region {
     struct proxy p;
     bool fast;         /* created for fast registration */
     atomic_int asking; /* calls of region_ask in progress: the close waits for them */
-    /* For source.h: how others can write to the memory. */
-    atomic_bool has_remote_write; /* by a token of the region, or by a window */
+    /* For source.h: how a peer or another request can write to the memory. */
+    atomic_bool has_remote_write; /* a token of the region, or a window, allows a peer to write */
     /* The range that contains all buffers of receives and reads. sinks_inverted_start is ~start; 0 means no buffer. */
     _Atomic uintptr_t sinks_end, sinks_inverted_start;
     /* The lock of the protection domain's tokens guards the members below. */
@@ -65,9 +65,10 @@ void region_on_closing(struct proxy *p);
 /* ---- NdkFastRegister, NdkInvalidate and NdkBind ---- */
 
 /*
- * Each _begin checks the request, and must be called before the post. Each _end must be called after the post, with
- * the post's status and the request's place in the initiator queue of qp. The parameters for regions and windows are
- * the proxies of the consumer's arguments. Such a parameter is NULL if the argument is NULL or closed.
+ * Each region_begin_ function checks the request, and must be called before the post. Each region_end_ function must be
+ * called after the post, with the post's status and the request's place in the initiator queue of qp. The parameters
+ * for regions and windows are the proxies of the consumer's arguments. Such a parameter is NULL if the argument is NULL
+ * or closed.
  */
 struct fast_registration {
     struct region *region;

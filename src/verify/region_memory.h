@@ -20,7 +20,7 @@ struct proxy;
 struct region_memory {
     const void *start;
     size_t size;   /* 0: the region is not registered */
-    bool reported; /* as freed */
+    bool reported; /* the memory was reported as freed */
     struct stack registered_by;
 };
 

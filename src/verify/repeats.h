@@ -20,10 +20,10 @@ struct repeated {
     const void *at;                        /* the return address of the consumer's call; NULL: unknown */
     char place[MAX_PLACE];                 /* "main+0x1f at main.c:7 (program+0x11cf)" */
     char first_message[MAX_FIRST_MESSAGE]; /* the message of the first report, cut off at the end */
-    uint32_t count;                        /* all reports */
-    uint32_t written;                      /* the reports that were written to the present output */
+    uint32_t count;                        /* the number of all reports */
+    uint32_t written;                      /* the number of reports that were written to `output` */
     uint32_t listed;                       /* the value of `count` that was last written, in a report or at the end */
-    uint32_t output;                       /* the number of the output to which those reports were written */
+    uint32_t output;                       /* the number of the output for which `written` counts */
 };
 
 /*

@@ -132,11 +132,11 @@ enum report_format {
 void report_set_format(enum report_format format);
 enum report_format report_get_format(void);
 
-/* Sets how often a report of the same place is written; 1 by default. The others are counted. */
+/* Sets how many reports of the same place are written; 1 by default. Further reports are only counted. */
 void report_set_max_written(uint32_t max);
 uint32_t report_get_max_written(void);
 
-/* Sets the status with which the process ends if a rule was broken; 0: the program's own. */
+/* Sets the status with which the process ends if a rule was broken. 0 keeps the program's own status. */
 void report_set_exit_status(uint32_t status);
 uint32_t report_get_exit_status(void);
 
@@ -147,8 +147,8 @@ uint32_t report_get_exit_status(void);
 void report_write_repeats(void);
 
 /*
- * Sets the JUnit file that is written at the end of the process, unless nothing was checked; NULL: none. The name has
- * `length` bytes. Returns false if it is too long.
+ * Sets the JUnit file that is written at the end of the process, unless nothing was checked. If `name` is NULL, no file
+ * is written. The name has `length` bytes. Returns false if the name is too long.
  */
 bool report_set_junit(const char *name, size_t length);
 

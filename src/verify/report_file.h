@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 /*
- * Sets the file, whose name has `length` bytes; NULL: none. The file is created when the first report is written.
- * Returns false if the name is too long or memory is out; reports then go to the stream.
+ * Sets the file, whose name has `length` bytes. If `name` is NULL, no file is set. The file is created when the first
+ * report is written. Returns false if the name is too long, or if out of memory; reports then go to the stream.
  */
 bool report_file_set(const char *name, size_t length);
 

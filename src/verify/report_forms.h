@@ -20,7 +20,7 @@ struct report {
     struct stack call;
     struct earlier_stack earlier[MAX_EARLIER_STACKS];
     int earlier_count;
-    char notes[REPORT_NOTES][MAX_NOTE]; /* those of report_add_note; breach.object points at them */
+    char notes[REPORT_NOTES][MAX_NOTE]; /* the notes of report_add_note; breach.object points at them */
     uint32_t repeat;                    /* the number of this report at its place, from 1; 0: unknown */
     struct timespec time;
 };

@@ -109,7 +109,7 @@ int32_t ondk_verify_configure_text(const char *text)
 
 int32_t ondk_verify_configure(const ondk_verify_config_t *config)
 {
-    /* The values of fields that an older program does not have. */
+    /* The present values. They remain for the fields that the struct of an older program does not have. */
     ondk_verify_config_t new = { .size = sizeof(new),
                                  .format = (uint32_t)report_get_format(),
                                  .max_written = report_get_max_written(),

@@ -77,7 +77,7 @@ struct stack_frame {
     const char *module;   /* the name of the program or library, without its folder; NULL: unknown */
     size_t module_offset; /* of the call instruction's last byte, which addr2line accepts */
     struct elf_symbol symbol;
-    struct elf_line line; /* its line is 0: unknown */
+    struct elf_line line; /* line.line is 0 if the line is unknown */
 };
 /*
  * Sets *frame to frame i of s. If the program is not stripped, functions that it does not export have a name, too.

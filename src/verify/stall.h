@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stalls: calls, requests and events that wait for longer than stall_ms. A thread of the process, the doctor, reports
- * each stall once, with what it waits for. The doctor exists while an adapter is wrapped.
+ * each stall once, and what it waits for. The doctor exists while an adapter is wrapped.
  *
  * The doctor sleeps until the earliest time at which a wait can become a stall. While nothing waits, the doctor sleeps
  * without a deadline. Therefore stall_begin must be called whenever a wait begins. The times are those of owner_clock.
@@ -15,11 +15,11 @@
 
 enum { STALL_NS_PER_MS = 1000000 };
 
-/* The doctor's thread starts with the first call of stall_start, and ends when stall_stop was called as often. */
+/* The first stall_start starts the doctor's thread. It ends after as many calls of stall_stop as of stall_start. */
 void stall_start(void);
 void stall_stop(void);
 
-/* The setting stall_ms; 0: nothing is reported. */
+/* Set and get the setting stall_ms. If it is 0, no stall is reported. */
 void stall_set_limit_ms(uint32_t ms);
 uint32_t stall_limit_ms(void);
 

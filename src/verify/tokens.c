@@ -162,7 +162,7 @@ void tokens_end(struct region *region, uint64_t number, const struct proxy *qp, 
         if (token->number > number || (token->state != TOKEN_VALID && token->state != TOKEN_ENDING))
             continue;
         if (qp && token->state == TOKEN_ENDING)
-            continue; /* an earlier request ends it */
+            continue; /* an earlier request ends the token */
         token_set_state(token, qp ? TOKEN_ENDING : TOKEN_ENDED);
         token->ended_by = qp ? qp->serial : 0;
         token->ended_place = place;
@@ -455,7 +455,7 @@ static void tokens_check_remote(const struct proxy *qp, const char *routine, con
     spin_unlock(&t->lock);
     /*
      * A request without data does not use the token. A region or window of this process may have the same token by
-     * chance, and the consumer may mean that one.
+     * chance, and the consumer may mean that region or window.
      */
     if (!privileged || sges_length(sgl, sges) == 0 || tokens_any_contains(token))
         return;

@@ -59,7 +59,8 @@
 /* ---- Adapters ---- */
 
 /*
- * Returns a proxy for a provider's open adapter; NULL if out of memory. `routine` is the name of the consumer's call.
+ * Returns a proxy for a provider's open adapter, or NULL if out of memory. `routine` is the name of the consumer's
+ * call.
  */
 NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine) PRIVATE_EXPORT(verify_wrap);
 
@@ -83,7 +84,7 @@ bool verify_close_gave_up(NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_close_gave
  */
 void verify_report_adapters_left(const char *routine, unsigned adapters) PRIVATE_EXPORT(verify_report_adapters_left);
 
-/* Returns after how many milliseconds a wait is reported; 0: never. */
+/* Returns the number of milliseconds after which a wait is reported, or 0 if waits are not reported. */
 unsigned verify_stall_ms(void) PRIVATE_EXPORT(verify_stall_ms);
 
 /*

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Which events `ndktrace show` prints. */
+/* Selects the events that `ndktrace show` prints. */
 #ifndef NDKTRACE_FILTER_H
 #define NDKTRACE_FILTER_H
 
 #include "trace_file.h"
 
-enum { FILTER_MAX = 64 }; /* entries of a list */
+enum { FILTER_MAX = 64 }; /* the most entries of a list */
 
 struct filter {
     size_t n_connections, n_threads, n_events, n_values;
     uint32_t connections[FILTER_MAX], threads[FILTER_MAX];
     const char *events[FILTER_MAX], *values[FILTER_MAX]; /* names */
-    uint64_t object;                                     /* 0: any */
+    uint64_t object;                                     /* 0: every object */
     bool has_since, has_until;
     double since, until; /* seconds since the beginning of the trace */
     /* The connections that belong to `object`, as filter_learn has found them. */
@@ -22,10 +22,13 @@ struct filter {
     } * tied;
 };
 
-/* Finds the connections of f->object. To be called with all records, before filter_accepts. False: out of memory. */
+/*
+ * Finds the connections of f->object. Must be called with all records, before filter_accepts. Returns false if out of
+ * memory.
+ */
 bool filter_learn(struct filter *f, const struct trace_records *records);
 bool filter_has_connection(const struct filter *f, uint32_t id);
-/* `seconds`: the record's time since the beginning of the trace. */
+/* Returns true if the record is shown. `seconds` is the record's time since the beginning of the trace. */
 bool filter_accepts(const struct filter *f, const struct trace_record *r, double seconds);
 
 #endif

@@ -14,9 +14,9 @@ enum {
     FLAG_PSH = 8,
     FLAG_ACK = 16,
     TCP_HEADER = 20,
-    SYN_OPTIONS = 8,          /* the largest segment and the window's scale */
-    MAX_UNACKED = 256 * 1024, /* bytes; the trace has no acknowledgements without data, so they are made */
-    MAX_SEGMENT = 60000,      /* a larger FPDU takes two packets, because IP's length has 16 bits */
+    SYN_OPTIONS = 8,          /* bytes of the options for the largest segment and for the window's scale */
+    MAX_UNACKED = 256 * 1024, /* bytes until an acknowledgement without data is made: the trace has none */
+    MAX_SEGMENT = 60000,      /* bytes; a larger FPDU takes two packets, because IP's length has 16 bits */
 };
 
 struct flow_run {
@@ -82,7 +82,7 @@ static uint8_t *flow_put_ip(uint8_t *at, const struct flow *f, const struct flow
     return at;
 }
 
-/* The checksum is 0, as that of a packet that has not reached the interface. */
+/* Writes a TCP header. Its checksum is 0, as in a packet that the sending host has captured. */
 static uint8_t *flow_put_tcp(uint8_t *at, const struct flow_end *from, const struct flow_end *to, unsigned flags)
 {
     bool syn = flags & FLAG_SYN;

@@ -24,7 +24,7 @@ struct flow {
     const struct trace_file *file;
     uint32_t id, interface;
     bool is_initiator, is_v6;
-    bool is_duplicate;         /* makes no packets */
+    bool is_duplicate;         /* makes no packets, because the trace has the other end of the connection, too */
     uint32_t max_filled;       /* FPDUs up to this size get zeros as payload */
     bool has_syn, has_syn_ack; /* the packets of the handshake have been made */
     size_t last_packet;        /* 1 + the index of the last packet; 0: there is none */

@@ -29,7 +29,7 @@ struct options {
     char *arguments[OPTIONS_MAX_ARGUMENTS + 1]; /* without the command; a NULL follows the last one */
 };
 
-/* Parses the command line. Returns -1 if the tool may go on, otherwise the exit code. */
+/* Parses the command line. Returns -1 if the tool must continue, otherwise the exit code. */
 int options_parse(struct options *o, int argc, char **argv);
 
 #endif

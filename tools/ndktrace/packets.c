@@ -91,7 +91,7 @@ static struct packets_interface *packets_find_interface(struct packets *p, const
     return NULL;
 }
 
-/* Adds the interface if it is new. name: NULL if it is not known. Returns its number. */
+/* Adds the interface if it is new. If `name` is not NULL, sets the interface's name. Returns the interface's number. */
 static uint32_t packets_add_interface(struct packets *p, const struct trace_file *file, uint64_t index,
                                       const struct value *name)
 {
@@ -122,7 +122,7 @@ static int packets_compare_ids(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Returns the tree's equal flow, or a copy of *f that was inserted. Returns NULL if out of memory. */
+/* Returns the tree's flow that equals *f; if there is none, inserts a copy of *f. Returns NULL if out of memory. */
 static struct flow *packets_insert_flow(struct packets *p, void **tree, const struct flow *f,
                                         int (*compare)(const void *, const void *))
 {
@@ -148,7 +148,7 @@ static struct flow *packets_find_flow(const struct packets *p, const struct trac
     return node ? *node : NULL;
 }
 
-/* Is the event the beginning of a connection that is to be shown? If so, initialises the flow. */
+/* Returns true, and initialises the flow, if the event is the beginning of a connection that is to be shown. */
 static bool packets_is_beginning(const struct filter *filter, const struct trace_record *r, struct flow *f)
 {
     return r->id && filter_has_connection(filter, r->id) && r->event && strcmp(r->event->name, "connection") == 0 &&
@@ -156,8 +156,8 @@ static bool packets_is_beginning(const struct filter *filter, const struct trace
 }
 
 /*
- * Notes connections whose initiator's events are there. This precedes all other work on the records, because the clocks
- * of two hosts differ, so the other end's events may be first.
+ * Records that the trace has the initiator's end, if the event begins it. Must be called for all records before flows
+ * are made: the clocks of two hosts differ, so the other end's events may be first.
  */
 static void packets_note_initiator(struct packets *p, const struct filter *filter, const struct trace_record *r)
 {
@@ -178,7 +178,7 @@ static void packets_begin_flow(struct packets *p, const struct trace_record *r, 
     f->is_duplicate = !f->is_initiator && tfind(&other, &p->initiators, flow_compare_ends);
     stored = packets_insert_flow(p, &p->flows, f, packets_compare_ids);
     if (stored)
-        *stored = *f; /* a connector's next attempt to connect has the number of the last one */
+        *stored = *f; /* if a connector connects again, the new connection has the number of the earlier one */
 }
 
 /* Attaches a comment to the connection's last packet: how the connection was established, or why it ended. */

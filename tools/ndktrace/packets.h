@@ -21,7 +21,7 @@ struct packets;
 struct packets *packets_create(const struct filter *filter, uint32_t max_filled, const struct trace_records *records);
 void packets_destroy(struct packets *p);
 size_t packets_count(const struct packets *p);
-/* The number of connections that are left out, because the trace does not have their beginning. */
+/* Returns the number of connections that are left out, because the trace does not have their beginning. */
 size_t packets_left_out(const struct packets *p);
 /* Writes all packets as pcapng. The caller checks the stream for write errors. */
 void packets_write(const struct packets *p, FILE *out);

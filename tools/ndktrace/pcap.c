@@ -16,7 +16,7 @@ static int pcap_fail(const char *path, const char *why)
     return COMMAND_FAILED;
 }
 
-/* Returns true if `path` names a trace file. The truncation of a trace file ends a process that records to it. */
+/* Returns true if `path` names a trace file. To overwrite it would end a process that records to it. */
 static bool pcap_is_trace(const char *path)
 {
     struct trace_file f;

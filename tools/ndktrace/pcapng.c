@@ -45,7 +45,7 @@ static void pcapng_put_padded(FILE *out, const void *bytes, size_t size)
     (void)fwrite(zeros, 1, pcapng_padded(size) - size, out);
 }
 
-/* Returns the size of an option. A text of NULL is no option. */
+/* Returns the size of an option with this text, or 0 if the text is NULL and the option is omitted. */
 static uint32_t pcapng_option_size(const char *text)
 {
     return text ? 4 + pcapng_padded(strlen(text)) : 0;

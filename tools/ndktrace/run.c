@@ -26,7 +26,7 @@ enum { RUN_NOT_EXECUTABLE = 126, RUN_NOT_FOUND = 127 };
 
 /* ---- the files ---- */
 
-/* Is `name` the expansion of `pattern`, whose %p stands for digits and %% for %? */
+/* Returns true if `name` is an expansion of `pattern`, in which %p stands for digits and %% for %. */
 static bool run_name_matches(const char *pattern, const char *name)
 {
     for (; *pattern; pattern++) {

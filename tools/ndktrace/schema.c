@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More are ignored, so that a damaged file takes neither much time nor much memory. */
+/* Words, events and lists beyond these limits are ignored, so that a damaged file takes little time and memory. */
 enum { MAX_WORDS = 4096 /* of a line */, MAX_EVENTS = 1024, MAX_LISTS = 256 };
 
 static const struct schema_known_kind {

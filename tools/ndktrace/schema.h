@@ -24,7 +24,7 @@ struct schema_names {
 struct schema_field {
     const char *name;
     enum schema_kind kind;
-    bool is_pointer;                  /* the address of an object */
+    bool is_pointer;                  /* the field is the address of an object */
     size_t size;                      /* size in the event; for KIND_BYTES, size of the length before the bytes */
     const struct schema_names *names; /* NULL: the values have no names */
 };
@@ -37,7 +37,7 @@ struct schema_event {
 };
 
 struct schema {
-    char *text; /* all names point into it; printable ASCII */
+    char *text; /* printable ASCII; all names point into this text */
     size_t n_events, n_lists;
     struct schema_event *events;
     struct schema_names *lists;

@@ -12,7 +12,7 @@
 
 enum { SHOW_MAX_FILES = 64 };
 
-/* Prints the records that the filter accepts. `begin_ns`: the time of day when the first trace began. */
+/* Prints the records that the filter accepts. `begin_ns` is the time of day at which the first trace began. */
 static bool show_records(const struct options *o, const struct trace_records *records, uint64_t begin_ns)
 {
     for (size_t i = 0; i < records->count; i++) {

@@ -221,8 +221,8 @@ static bool segment_parse(struct trace_file *f, struct trace_segment_state *stat
 }
 
 /*
- * Copies the segment's events to f->copy. Returns their number of bytes, or 0 if there are none after those that have
- * been read, if the segment is overwritten again and again, or if the file ends before it.
+ * Copies the segment's events to f->copy. Returns the size of the events in bytes. Returns 0 if the segment has no new
+ * events, if it is overwritten again and again, or if the file ends before it.
  */
 static size_t segment_copy(struct trace_file *f, uint32_t index, uint64_t *sequence)
 {

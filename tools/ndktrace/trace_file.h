@@ -21,7 +21,7 @@ struct trace_record {
     uint32_t id, thread, number;
     uint32_t size; /* of `fields`, including padding */
     const uint8_t *fields;
-    size_t order; /* the record's position in the file; sorts records that have the same time */
+    size_t order; /* the index at which the record was added; sorts records that have the same time */
 };
 
 struct trace_records {
@@ -33,9 +33,9 @@ struct trace_records {
 
 struct trace_segment_state {
     uint64_t sequence; /* 0: nothing has been read */
-    uint32_t used;     /* the bytes of events that have been read */
+    uint32_t used;     /* the size of the events that have been read */
     uint32_t thread;
-    bool is_damaged; /* reported in trace_file.damaged */
+    bool is_damaged; /* the rest of the segment is skipped; counted in trace_file.damaged */
 };
 
 struct trace_file {
@@ -57,15 +57,15 @@ bool trace_file_open(struct trace_file *f, const char *path, char *error, size_t
 bool trace_file_open_fd(struct trace_file *f, int fd, char *error, size_t room);
 void trace_file_close(struct trace_file *f);
 /*
- * Appends the events that were recorded since the last call, in no order. Returns false if out of memory. Their fields
- * are valid until trace_records_free.
+ * Appends the events that were recorded since the last call, in no order. The fields of the events are valid until
+ * trace_records_free. Returns false if out of memory.
  */
 bool trace_file_read(struct trace_file *f, struct trace_records *out);
 /* Sorts by the time of day. */
 void trace_records_sort(struct trace_records *r);
 void trace_records_free(struct trace_records *r);
 
-/* The time of day in nanoseconds. The clocks of two hosts may differ. */
+/* Returns the record's time of day in nanoseconds. The clocks of two hosts may differ. */
 static inline uint64_t trace_record_realtime(const struct trace_record *r)
 {
     return r->time_ns - r->file->monotonic_ns + r->file->realtime_ns;

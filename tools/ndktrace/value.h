@@ -18,7 +18,7 @@ struct value_cursor {
     size_t index, at;
 };
 
-/* Reads the next value. Returns false after the last one that the event has. */
+/* Reads the next value. Returns false if the event has no further value. */
 bool value_next(const struct trace_record *r, struct value_cursor *c, struct value *v);
 /* Reads the value of the field with this name. Returns false if the event does not have it. */
 bool value_find(const struct trace_record *r, const char *name, struct value *v);
