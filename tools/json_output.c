@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "printable.h"
+#include "base/printable.h"
 
 json_t *json_output_begin(const char *tool, int format)
 {

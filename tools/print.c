@@ -14,7 +14,7 @@
 #include "consumer/provider.h"
 #include "openndk/adapter.h"
 #include "openndk/reason.h"
-#include "printable.h"
+#include "base/printable.h"
 #include "terminal.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the streams */

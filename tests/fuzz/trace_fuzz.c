@@ -11,8 +11,9 @@
 #include <unistd.h>
 
 #include "ndktrace/packets.h"
-#include "ndktrace/trace_file.h"
-#include "ndktrace/value.h"
+#include "trace_reader/print_text.h"
+#include "trace_reader/trace_file.h"
+#include "trace_reader/value.h"
 
 enum { HEADER = 224, SCHEMA = 640, SEGMENT = 256, ZEROS = 64 };
 
@@ -45,7 +46,21 @@ static void write_header(int file)
     require(write(file, header, sizeof header) == (ssize_t)sizeof header);
 }
 
-static void print(const struct trace_records *records)
+static void print_lines(const struct trace_file *file, const struct trace_records *records)
+{
+    const struct print_text_style style = { .has_process = true, .verbose = true };
+    FILE *out = fopen("/dev/null", "w");
+
+    require(out != NULL);
+    print_file(out, file);
+    print_columns(out, &style);
+    for (size_t i = 0; i < records->count; i++)
+        require(print_event_text(out, &style, &records->records[i], 0));
+    print_skipped(out, file);
+    fclose(out);
+}
+
+static void print_values(const struct trace_records *records)
 {
     for (size_t i = 0; i < records->count; i++) {
         const struct trace_record *r = &records->records[i];
@@ -90,7 +105,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     require(trace_file_read(&trace, &records) && trace_file_read(&trace, &records));
     trace_records_sort(&records);
-    print(&records);
+    print_lines(&trace, &records);
+    print_values(&records);
     write_packets(&records);
     trace_records_free(&records);
     trace_file_close(&trace);

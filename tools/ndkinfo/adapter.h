@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "openndk/adapter.h"
-#include "printable.h"
+#include "base/printable.h"
 
 struct adapter {
     ondk_adapter_entry_t entry;

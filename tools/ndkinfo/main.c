@@ -16,7 +16,7 @@
 #include "json_output.h"
 #include "options.h"
 #include "print.h"
-#include "printable.h"
+#include "base/printable.h"
 #include "provider_options.h"
 
 enum { MAX_TEXT = 256, MAX_ADDRESSES_TEXT = 2048, JSON_FORMAT = 1 };

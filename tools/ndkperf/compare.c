@@ -20,7 +20,7 @@
 #include "number.h"
 #include "options.h"
 #include "print.h"
-#include "printable.h"
+#include "base/printable.h"
 #include "record.h"
 
 enum { COMPARE_WORSE = 1, JSON_FORMAT = 1 };

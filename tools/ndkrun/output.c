@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "printable.h"
+#include "base/printable.h"
 #include "symbol.h"
 
 enum { MAX_LINE = 4096, MAX_WHOLE = MAX_LINE + 2700 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "printable.h"
+#include "base/printable.h"
 
 static FILE *process_open(long pid, const char *file)
 {

@@ -26,7 +26,7 @@
 #include "monotonic.h"
 #include "names.h"
 #include "netns.h"
-#include "printable.h"
+#include "base/printable.h"
 #include "process.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "csv_cell.h"
-#include "printable.h"
+#include "base/printable.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 #define CUT_MARK "..."

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "json_output.h"
-#include "printable.h"
+#include "base/printable.h"
 #include "rows.h"
 
 enum { MAX_TEXT = 64, JSON_FORMAT = 1 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "value.h"
+#include "trace_reader/value.h"
 
 static bool filter_has_number(const uint32_t *list, size_t n, uint32_t number)
 {

@@ -3,7 +3,7 @@
 #ifndef NDKTRACE_FILTER_H
 #define NDKTRACE_FILTER_H
 
-#include "trace_file.h"
+#include "trace_reader/trace_file.h"
 
 enum { FILTER_MAX = 64 }; /* the most entries of a list */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fpdu.h"
-#include "value.h"
+#include "trace_reader/value.h"
 
 enum {
     FLAG_FIN = 1,

@@ -3,7 +3,7 @@
 #ifndef NDKTRACE_FLOW_H
 #define NDKTRACE_FLOW_H
 
-#include "trace_file.h"
+#include "trace_reader/trace_file.h"
 
 enum { FLOW_MAX_CAPTURED = 66 * 1024 };
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "value.h"
+#include "trace_reader/value.h"
 
 enum { TAGGED_HEADER = 14, UNTAGGED_HEADER = 18, CRC_NOT_USED = 0, CRC_BAD = 2 };
 

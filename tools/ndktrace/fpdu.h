@@ -3,7 +3,7 @@
 #ifndef NDKTRACE_FPDU_H
 #define NDKTRACE_FPDU_H
 
-#include "trace_file.h"
+#include "trace_reader/trace_file.h"
 
 enum { FPDU_MAX_SIZE = 65544 };
 

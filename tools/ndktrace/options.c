@@ -161,7 +161,7 @@ static const struct command_option known_options[] = {
     { "--until", "SECONDS", "those until this time", .kind = COMMAND_CALL, .set = options_set_until },
     { NULL, NULL, "show: output", .kind = 0 },
     { "-v, --verbose", NULL, "also fields that are ok or none, and the bytes of frames", COMMAND_FLAG,
-      AT(style.verbose) },
+      AT(style.text.verbose) },
     { "-f, --follow", NULL, "continue with new events until Ctrl-C", COMMAND_FLAG, AT(follow) },
     { "-j, --json", NULL, "one JSON object on a line for each event", COMMAND_FLAG, AT(style.json) },
 };

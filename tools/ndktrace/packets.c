@@ -18,8 +18,8 @@
 
 #include "flow.h"
 #include "pcapng.h"
-#include "printable.h"
-#include "value.h"
+#include "base/printable.h"
+#include "trace_reader/value.h"
 
 enum { MAX_COMMENT = 200 };
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "filter.h"
-#include "trace_file.h"
+#include "trace_reader/trace_file.h"
 
 struct packets;
 

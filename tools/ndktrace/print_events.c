@@ -1,122 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints events as text and as JSON: see print_events.h. */
+/* Prints events as JSON or text: see print_events.h. */
 #include "print_events.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "json_output.h"
-#include "printable.h"
-#include "value.h"
-
-static void print_text(FILE *out, const char *text)
-{
-    char copy[4 * 64 + 1];
-
-    (void)printable_copy(copy, sizeof copy, text, strnlen(text, 64));
-    fputs(copy, out);
-}
-
-void print_file(FILE *out, const struct trace_file *f)
-{
-    time_t seconds = (time_t)(f->realtime_ns / 1000000000);
-    char date[40] = "?";
-    struct tm tm;
-
-    if (gmtime_r(&seconds, &tm))
-        (void)strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &tm);
-    fputs("# ", out);
-    print_text(out, f->program);
-    fprintf(out, ", process %" PRIu32 " on ", f->pid);
-    print_text(out, f->host);
-    fprintf(out, ", traced from %s.%06u UTC on\n", date, (unsigned)(f->realtime_ns / 1000 % 1000000));
-}
-
-void print_skipped(FILE *out, const struct trace_file *f)
-{
-    if (f->lost)
-        fprintf(out, "# lost: %" PRIu64 " events, because more threads recorded than there are segments\n", f->lost);
-    if (f->missing)
-        fprintf(out, "# the file is truncated: %zu of %" PRIu32 " segments are missing or incomplete\n", f->missing,
-                f->segment_count);
-    if (f->damaged)
-        fprintf(out, "# the file is damaged: the rest of %zu segments was skipped\n", f->damaged);
-}
-
-/* ---- text ---- */
-
-void print_columns(FILE *out, const struct print_style *style)
-{
-    fprintf(out, "# %10s%s %7s %4s  %-13s %s\n", "seconds", style->has_process ? " process" : "", "thread", "conn",
-            "event", "fields");
-}
-
-/* Does a line of text omit the value, because it means that nothing is special? */
-static bool value_is_omitted(const struct value *v)
-{
-    return (v->name && (strcmp(v->name, "ok") == 0 || strcmp(v->name, "none") == 0)) || v->field->kind == KIND_BYTES;
-}
-
-static bool print_bytes(FILE *out, const struct value *v)
-{
-    char *hex = malloc(2 * v->size + 1);
-
-    if (!hex)
-        return false;
-    value_hex(v, hex);
-    fputs(hex, out);
-    free(hex);
-    return true;
-}
-
-/* Prints for example "-- connection 3: 192.0.2.1:49152 -> 192.0.2.2:7174". The initiator is on the left. */
-static void print_connection(FILE *out, const struct trace_record *r)
-{
-    char local[VALUE_MAX_TEXT], remote[VALUE_MAX_TEXT];
-    struct value role, from, to;
-
-    if (!value_find(r, "role", &role) || !value_find(r, "local", &from) || !value_find(r, "remote", &to))
-        return;
-    (void)value_text(&from, local);
-    (void)value_text(&to, remote);
-    fprintf(out, "-- connection %" PRIu32 ": %s -> %s\n", r->id, role.number ? local : remote,
-            role.number ? remote : local);
-}
-
-static bool print_line(FILE *out, const struct print_style *style, const struct trace_record *r, double seconds)
-{
-    struct value_cursor c = { 0 };
-    char text[VALUE_MAX_TEXT];
-    struct value v;
-
-    if (r->event && strcmp(r->event->name, "connection") == 0)
-        print_connection(out, r);
-    fprintf(out, "%12.6f", seconds);
-    if (style->has_process)
-        fprintf(out, " %7" PRIu32, r->file->pid);
-    fprintf(out, " %7" PRIu32, r->thread);
-    snprintf(text, sizeof text, "%" PRIu32, r->id);
-    fprintf(out, " %4s  ", r->id ? text : "-");
-    if (r->event)
-        fprintf(out, "%-13s", r->event->name);
-    else
-        fprintf(out, "event-%-7" PRIu32, r->number);
-    while (value_next(r, &c, &v)) {
-        if (value_is_omitted(&v) && !style->verbose)
-            continue;
-        fprintf(out, " %s=", v.field->name);
-        if (v.field->kind != KIND_BYTES)
-            fputs(value_text(&v, text), out);
-        else if (!print_bytes(out, &v))
-            return false;
-    }
-    fputc('\n', out);
-    return true;
-}
-
-/* ---- JSON ---- */
+#include "trace_reader/value.h"
 
 static json_t *value_json(const struct value *v)
 {
@@ -163,5 +52,5 @@ static bool print_json(FILE *out, const struct trace_record *r, double seconds)
 
 bool print_event(FILE *out, const struct print_style *style, const struct trace_record *r, double seconds)
 {
-    return style->json ? print_json(out, r, seconds) : print_line(out, style, r, seconds);
+    return style->json ? print_json(out, r, seconds) : print_event_text(out, &style->text, r, seconds);
 }

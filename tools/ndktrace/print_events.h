@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints events: one line of text, or one JSON object, for each. */
+/* Prints events as the command line asks for: one line of text, or one JSON object, for each. */
 #ifndef NDKTRACE_PRINT_EVENTS_H
 #define NDKTRACE_PRINT_EVENTS_H
 
-#include <stdio.h>
-
-#include "trace_file.h"
+#include "trace_reader/print_text.h"
 
 struct print_style {
     bool json;
-    bool has_process; /* several files: lines have the process ID */
-    bool verbose;     /* also prints fields of raw bytes, and fields whose value is ok or none */
+    struct print_text_style text;
 };
 
-/* Prints the file's program, process ID, host and start time, in a line that begins with #. */
-void print_file(FILE *out, const struct trace_file *f);
-/* Prints how many events are lost and which parts of the file could not be read. Each line begins with #. */
-void print_skipped(FILE *out, const struct trace_file *f);
-void print_columns(FILE *out, const struct print_style *style);
 /* Returns false if out of memory. The caller checks the stream for write errors. */
 bool print_event(FILE *out, const struct print_style *style, const struct trace_record *r, double seconds);
 

@@ -8,7 +8,7 @@
 #include "command.h"
 #include "interrupt.h"
 #include "roles.h"
-#include "trace_file.h"
+#include "trace_reader/trace_file.h"
 
 enum { SHOW_MAX_FILES = 64 };
 
@@ -66,7 +66,7 @@ static int show_opened(struct options *o, struct trace_file *files)
             print_file(stdout, &files[i]);
     }
     if (!o->style.json)
-        print_columns(stdout, &o->style);
+        print_columns(stdout, &o->style.text);
     do
         code = show_new(o, files, begin_ns);
     while (code < 0 && o->follow && interrupt_sleep(0.1));
@@ -86,7 +86,7 @@ int show_files(struct options *o)
 
     if (o->n_arguments > SHOW_MAX_FILES)
         return show_fail("", "there are more than 64 files on the command line");
-    o->style.has_process = o->n_arguments > 1;
+    o->style.text.has_process = o->n_arguments > 1;
     for (; code < 0 && opened < o->n_arguments; opened++) {
         if (!trace_file_open(&files[opened], o->arguments[opened], error, sizeof error)) {
             code = show_fail(o->arguments[opened], error);

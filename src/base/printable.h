@@ -3,8 +3,8 @@
  * Escapes text from a peer or a driver for printing. Otherwise a terminal would interpret escape sequences in the text,
  * and text after a line break would look like a line of the tool.
  */
-#ifndef TOOLS_PRINTABLE_H
-#define TOOLS_PRINTABLE_H
+#ifndef BASE_PRINTABLE_H
+#define BASE_PRINTABLE_H
 
 #include <stddef.h>
 

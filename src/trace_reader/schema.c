@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Parses schemas: see schema.h. */
-#include "schema.h"
+#include "trace_reader/schema.h"
 
 #include <stdlib.h>
 #include <string.h>

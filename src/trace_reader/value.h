@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The values of an event's fields. */
-#ifndef NDKTRACE_VALUE_H
-#define NDKTRACE_VALUE_H
+#ifndef TRACE_READER_VALUE_H
+#define TRACE_READER_VALUE_H
 
-#include "trace_file.h"
+#include "trace_reader/trace_file.h"
 
 struct value {
     const struct schema_field *field;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads trace files: see trace_file.h. */
-#include "trace_file.h"
+#include "trace_reader/trace_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

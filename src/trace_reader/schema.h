@@ -3,8 +3,8 @@
  * A trace file's schema: which events there are, and their fields. docs/trace-format.md specifies its text. The
  * invariant: no text makes the parser fail, except if memory runs out; lines that it does not understand are skipped.
  */
-#ifndef NDKTRACE_SCHEMA_H
-#define NDKTRACE_SCHEMA_H
+#ifndef TRACE_READER_SCHEMA_H
+#define TRACE_READER_SCHEMA_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Decodes and prints the values of fields: see value.h. */
-#include "value.h"
+#include "trace_reader/value.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "printable.h"
+#include "base/printable.h"
 
 /* Reads an unsigned number of `size` bytes. */
 static uint64_t value_number(const uint8_t *bytes, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Escaping of untrusted text: see printable.h. */
-#include "printable.h"
+#include "base/printable.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,14 +3,14 @@
  * Reads a trace file (docs/trace-format.md), also while a process writes to it. The invariant: the file is only read
  * with pread, so no content and no truncation of the file can end the reader. All offsets are checked.
  */
-#ifndef NDKTRACE_TRACE_FILE_H
-#define NDKTRACE_TRACE_FILE_H
+#ifndef TRACE_READER_TRACE_FILE_H
+#define TRACE_READER_TRACE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "schema.h"
+#include "trace_reader/schema.h"
 
 enum { TRACE_FILE_THREAD_NAME = 17 };
 
