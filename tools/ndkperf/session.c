@@ -189,6 +189,11 @@ static PVOID session_request_context(enum id id, uint32_t slot)
     return (PVOID)((uintptr_t)slot << ID_BITS | id);
 }
 
+static enum id session_request_id(const NDK_RESULT_EX *r)
+{
+    return (enum id)((uintptr_t)r->RequestContext & ((1 << ID_BITS) - 1));
+}
+
 bool lane_receive(struct session *s, struct lane *l, uint32_t slot)
 {
     NDK_SGE sge = consumer_region_sge(&l->memory, (uint32_t)session_offset(s, AREA_RECEIVE, slot), s->max_size);
@@ -215,6 +220,7 @@ bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uin
                                         l->peer_token, flags);
     else
         status = qp->Dispatch->NdkSend(qp, context, &sge, len ? 1 : 0, flags);
+    s->unpolled += NT_SUCCESS(status);
     return NT_SUCCESS(status) || session_post_failed(s, &l->c,
                                                      id == ID_READ    ? "NdkRead"
                                                      : id == ID_WRITE ? "NdkWrite"
@@ -242,6 +248,7 @@ bool control_send(struct session *s, const uint8_t bytes[WIRE_ORDER])
     memcpy(s->orders.memory, bytes, WIRE_ORDER);
     s->order_sending = true;
     status = s->control.qp->Dispatch->NdkSend(s->control.qp, session_request_context(ID_SEND, 0), &sge, 1, 0);
+    s->unpolled += NT_SUCCESS(status);
     return NT_SUCCESS(status) || session_post_failed(s, &s->control, "NdkSend", status);
 }
 
@@ -290,8 +297,43 @@ bool session_add_lane(struct session *s)
     return true;
 }
 
+/* Returns the completion queue of all measured queue pairs, or NULL before it has been created. */
+static NDK_CQ *session_lanes_cq(const struct session *s)
+{
+    return s->lane_count ? s->lanes[0].c.cq : NULL;
+}
+
+/* Polls up to `most` results of a completion queue, which may be NULL. Counts the requests among them as polled. */
+static ULONG session_get_results(struct session *s, NDK_CQ *cq, NDK_RESULT_EX *results, ULONG most)
+{
+    ULONG n = cq ? cq->Dispatch->NdkGetCqResultsEx(cq, results, most) : 0;
+
+    for (ULONG i = 0; i < n; i++)
+        s->unpolled -= session_request_id(&results[i]) != ID_RECEIVE;
+    return n;
+}
+
+/*
+ * Waits until the results of all requests have been polled, at most TIMEOUT_S seconds. Ignores the results, because
+ * they are of answers and flushes, and the peer may have ended its side of the connections already.
+ */
+static void session_drop_results(struct session *s)
+{
+    uint64_t until = monotonic_ns() + TIMEOUT_S * (uint64_t)1000000000;
+    NDK_RESULT_EX results[MAX_RESULTS];
+
+    while (s->unpolled && monotonic_ns() < until) {
+        ULONG n = session_get_results(s, s->control.cq, results, MAX_RESULTS);
+
+        n += session_get_results(s, session_lanes_cq(s), results, MAX_RESULTS);
+        if (!n)
+            sched_yield();
+    }
+}
+
 void session_disconnect(struct session *s)
 {
+    session_drop_results(s); /* NdkDisconnect may fail requests whose results were not polled */
     for (uint32_t i = 0; i < s->lane_count; i++)
         (void)consumer_disconnect(&s->lanes[i].c);
     (void)consumer_disconnect(&s->control);
@@ -317,7 +359,7 @@ void session_close(struct session *s)
 static bool session_handle_result(struct session *s, const NDK_RESULT_EX *r)
 {
     struct lane *l = r->QPContext;
-    enum id id = (enum id)((uintptr_t)r->RequestContext & ((1 << ID_BITS) - 1));
+    enum id id = session_request_id(r);
     uint32_t slot = (uint32_t)((uintptr_t)r->RequestContext >> ID_BITS);
     static const char *const steps[] = { [ID_RECEIVE] = "NdkReceive", [ID_SEND] = "NdkSend",  [ID_WRITE] = "NdkWrite",
                                          [ID_READ] = "NdkRead",       [ID_FLUSH] = "NdkSend", [ID_ANSWER] = "NdkSend" };
@@ -333,8 +375,7 @@ static bool session_handle_result(struct session *s, const NDK_RESULT_EX *r)
 static unsigned session_poll_lanes(struct session *s)
 {
     NDK_RESULT_EX results[MAX_RESULTS];
-    NDK_CQ *cq = s->lane_count ? s->lanes[0].c.cq : NULL;
-    ULONG n = cq ? cq->Dispatch->NdkGetCqResultsEx(cq, results, MAX_RESULTS) : 0;
+    ULONG n = session_get_results(s, session_lanes_cq(s), results, MAX_RESULTS);
 
     /* A failure does not end the loop: a client whose data differed goes on until the server has answered. */
     for (ULONG i = 0; i < n; i++)
@@ -346,7 +387,7 @@ static unsigned session_poll_control(struct session *s)
 {
     NDK_RESULT_EX result;
 
-    if (!s->control.cq->Dispatch->NdkGetCqResultsEx(s->control.cq, &result, 1))
+    if (!session_get_results(s, s->control.cq, &result, 1))
         return 0;
     if (!NT_SUCCESS(result.Status))
         session_fail(s, "the control connection", result.Status, result.ProviderErrorCode);

@@ -65,6 +65,7 @@ struct session {
     uint32_t window, inline_size, max_size;
     uint32_t spare;         /* extra receives and requests of each queue pair, for empty messages (flow.h) */
     uint32_t stride, slots; /* slots: how many messages an area has room for; with --check this is `window` */
+    uint64_t unpolled;      /* number of posted sends, writes and reads whose results have not been polled */
     bool check, both;       /* both: --bidirectional */
     struct order run;       /* the current run */
     struct pump pump;
@@ -96,7 +97,7 @@ void session_layout(struct session *s);
 uint64_t session_memory(const struct session *s);
 /* Creates the next lane (a measured queue pair) with its memory, and posts its receives. */
 bool session_add_lane(struct session *s);
-/* Disconnects all connections. */
+/* Waits until the results of all requests have been polled, then disconnects all connections. */
 void session_disconnect(struct session *s);
 void session_close(struct session *s);
 
