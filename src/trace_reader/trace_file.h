@@ -44,6 +44,7 @@ struct trace_file {
     char program[65], host[65], library[33];
     uint32_t pid, segment_size, segment_count, header_size;
     uint64_t realtime_ns, monotonic_ns, lost;
+    int64_t offset_ns; /* how far the time of day is ahead of that of other files; 0 unless the reader has set it */
     struct schema schema;
     struct trace_segment_state *states; /* one for each segment */
     uint8_t *copy;                      /* room for a segment's events */
@@ -65,10 +66,18 @@ bool trace_file_read(struct trace_file *f, struct trace_records *out);
 void trace_records_sort(struct trace_records *r);
 void trace_records_free(struct trace_records *r);
 
-/* Returns the record's time of day in nanoseconds. The clocks of two hosts may differ. */
+/* Returns the time of day in nanoseconds when the trace began. */
+static inline uint64_t trace_file_begin(const struct trace_file *f)
+{
+    return f->realtime_ns - (uint64_t)f->offset_ns;
+}
+
+/*
+ * Returns the record's time of day in nanoseconds. The clocks of two hosts may differ, unless offset_ns corrects them.
+ */
 static inline uint64_t trace_record_realtime(const struct trace_record *r)
 {
-    return r->time_ns - r->file->monotonic_ns + r->file->realtime_ns;
+    return r->time_ns - r->file->monotonic_ns + trace_file_begin(r->file);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads any bytes as a trace file, behind a valid header if the input's first byte is odd, prints all of its events, and
- * makes packets of them. The reader accesses no memory beyond what it has allocated, and ends.
+ * Reads any bytes as a trace file, behind a valid header if the input's first byte is odd, prints all of its events,
+ * makes packets of them, and aligns the trace with itself. The reader accesses no memory beyond what it has allocated, and ends.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "ndktrace/align.h"
 #include "ndktrace/packets.h"
 #include "trace_reader/print_text.h"
 #include "trace_reader/trace_file.h"
@@ -90,6 +91,27 @@ static void write_packets(const struct trace_records *records)
     packets_destroy(p);
 }
 
+/* The trace and a second reading of it, as if it were the other end's. */
+static void align_clocks(int file)
+{
+    struct trace_records records = { 0 };
+    struct trace_file traces[2];
+    char error[256];
+    struct align a;
+
+    for (int i = 0; i < 2; i++)
+        require(trace_file_open_fd(&traces[i], dup(file), error, sizeof error) &&
+                trace_file_read(&traces[i], &records));
+    traces[1].host[0] ^= 1; /* another host, so that the frames decide */
+    require(align_create(&a, traces, 2, &records));
+    for (size_t i = 1; i < records.count; i++)
+        require(a.partner[i] == END_NONE || a.partner[a.partner[i]] == i);
+    align_free(&a);
+    trace_records_free(&records);
+    for (int i = 0; i < 2; i++)
+        trace_file_close(&traces[i]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct trace_records records = { 0 };
@@ -108,6 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     print_lines(&trace, &records);
     print_values(&records);
     write_packets(&records);
+    align_clocks(file);
     trace_records_free(&records);
     trace_file_close(&trace);
     return 0;

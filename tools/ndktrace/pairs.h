@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the two ends of a connection by addresses, roles, start-up frames and time. */
+#ifndef NDKTRACE_PAIRS_H
+#define NDKTRACE_PAIRS_H
+
+#include "ends.h"
+
+/* What is known about the clocks of two files: how far that of `to` is ahead of that of `from`. */
+struct pairs_offset {
+    bool is_known;
+    int64_t offset_ns, uncertainty_ns;
+};
+typedef struct pairs_offset (*pairs_find_offset)(const void *context, const struct trace_file *from,
+                                                 const struct trace_file *to);
+
+/*
+ * Sets `other` of both ends of each connection that was found. The first call, with `offset` NULL, finds those whose
+ * addresses no other connection has. The second call finds the others: their order and their times show which ends
+ * belong together. Returns false if out of memory.
+ */
+bool pairs_find(struct ends *e, const struct trace_records *records, pairs_find_offset offset, const void *context);
+/* Has the file all events that were recorded? */
+bool pairs_is_whole(const struct trace_file *f);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The trace files of a command line: opened, read as a whole, and aligned. */
+#ifndef NDKTRACE_TRACES_H
+#define NDKTRACE_TRACES_H
+
+#include "align.h"
+#include "trace_reader/trace_file.h"
+
+enum { TRACES_MAX_FILES = 64 };
+
+struct traces {
+    size_t n_files;
+    struct trace_file files[TRACES_MAX_FILES];
+    struct trace_records records; /* sorted by the aligned time */
+    struct align align;
+    bool is_aligned; /* `align` is valid */
+};
+
+/* Opens the files. If that fails, prints the reason, closes all of them, and returns false. */
+bool traces_open(struct traces *t, size_t n, char *const *paths);
+/* Reads all events and aligns the clocks. Returns false if out of memory, which is printed. */
+bool traces_read(struct traces *t);
+/* The time of day when the first of the traces began. */
+uint64_t traces_begin(const struct traces *t);
+void traces_close(struct traces *t);
+
+#endif
