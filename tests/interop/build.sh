@@ -16,7 +16,7 @@ took() { say "$1, $(awk -v a="$t0" -v b="$(date +%s.%N)" 'BEGIN{printf "%.1f s",
 die()  { say "$*" >&2; exit 1; }
 skip() { say "$*" >&2; exit 77; }   # the packages cannot be had here
 installed_version() { { dpkg-query -W -f '${db:Status-Abbrev}${Version}' "$1" 2>/dev/null || true; } | sed -n 's/^ii *//p'; }
-versions() { apt-cache show "$1" 2>/dev/null | sed -n 's/^Version: //p' | sort -u; }
+candidate_version() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p' | grep -v '(none)' || true; }
 path_in_package() {
     local files; files=$(dpkg -L "$1")
     grep -E -m1 "$2" <<<"$files" || die "$1 has no file matching $2"
@@ -30,8 +30,7 @@ exec 9>"$cache/lock"; flock 9
 # --- which kernel: linux-source, linux-headers and linux-image must be one version ---
 find_kernel() {
     ver=$(installed_version linux-source-6.1)
-    # The signed kernel, and the headers with it, may be published some hours after the source of their version.
-    [ -n "$ver" ] || ver=$(comm -12 <(versions linux-source-6.1) <(versions linux-headers-amd64) | sort -V | tail -n1)
+    [ -n "$ver" ] || ver=$(candidate_version linux-source-6.1)
     abi=${KABI:-}
     if [ -z "$abi" ]; then   # headers of that version already installed?
         abi=$(dpkg-query -W -f '${db:Status-Abbrev} ${Version} ${Package}\n' 'linux-headers-6.1.0-*-amd64' 2>/dev/null |

@@ -9,6 +9,7 @@
 #include "command.h"
 #include "packets.h"
 #include "roles.h"
+#include "traces.h"
 
 static int pcap_fail(const char *path, const char *why)
 {
@@ -58,28 +59,18 @@ static int pcap_write(const struct options *o, const struct packets *p)
 
 int pcap_files(struct options *o)
 {
-    struct trace_records records = { 0 };
-    struct trace_file files[PCAP_MAX_FILES];
-    struct packets *p = NULL;
-    size_t opened = 0;
-    char error[256];
-    int code = COMMAND_OK;
+    static struct traces traces;
+    struct packets *p;
+    int code = COMMAND_FAILED;
 
-    while (code == COMMAND_OK && opened < o->n_arguments) {
-        if (!trace_file_open(&files[opened], o->arguments[opened], error, sizeof error))
-            code = pcap_fail(o->arguments[opened], error);
-        else if (!trace_file_read(&files[opened++], &records))
-            code = pcap_fail("", "out of memory");
-    }
-    if (code == COMMAND_OK) {
-        trace_records_sort(&records);
-        p = packets_create(&o->filter, o->zeros, &records);
+    if (!traces_open(&traces, o->n_arguments, o->arguments))
+        return COMMAND_FAILED;
+    if (traces_read(&traces)) {
+        p = packets_create(&o->filter, o->zeros, &traces.records);
         code = p ? pcap_write(o, p) : pcap_fail("", "out of memory");
+        if (p)
+            packets_destroy(p);
     }
-    if (p)
-        packets_destroy(p);
-    trace_records_free(&records);
-    while (opened > 0)
-        trace_file_close(&files[--opened]);
+    traces_close(&traces);
     return code;
 }
