@@ -11,6 +11,7 @@
 
 #include "openndk/reason.h"
 #include "provider/connector.h"
+#include "trace/trace.h"
 
 /* clang-format off */
 static const struct cause {
@@ -350,6 +351,20 @@ const char *ondk_reason_advice(uint32_t code)
     if (why == FABRIC_REASON_COUNT)
         return "Look it up in the documentation of its origin.";
     return t && why != FABRIC_LOCAL_FLUSH && why != FABRIC_LOCAL_ERROR ? t->advice : reason_causes[why].advice;
+}
+
+/* ---- The texts of traces ---- */
+
+static bool reason_next_text(unsigned index, struct trace_text *text)
+{
+    if (index < FABRIC_REASON_COUNT)
+        *text = (struct trace_text){ index, reason_causes[index].text, reason_causes[index].advice };
+    return index < FABRIC_REASON_COUNT;
+}
+
+__attribute__((constructor)) static void reason_set_texts(void)
+{
+    trace_set_texts(TRACE_NAMES_reason, reason_next_text);
 }
 
 /* ---- The tables of docs/reasons.md ---- */

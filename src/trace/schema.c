@@ -32,10 +32,16 @@ static const char *const schema_lists[TRACE_NAMES_COUNT] = { TRACE_NAMES(SCHEMA_
 /* clang-format on */
 
 static trace_next_name schema_next_names[TRACE_NAMES_COUNT];
+static trace_next_text schema_next_texts[TRACE_NAMES_COUNT];
 
 void trace_set_names(enum trace_names list, trace_next_name next)
 {
     schema_next_names[list] = next;
+}
+
+void trace_set_texts(enum trace_names list, trace_next_text next)
+{
+    schema_next_texts[list] = next;
 }
 
 struct schema_text {
@@ -86,6 +92,18 @@ static void schema_add_names(struct schema_text *t, enum trace_names list)
     schema_add(t, "\n");
 }
 
+static void schema_add_texts(struct schema_text *t, enum trace_names list)
+{
+    struct trace_text text;
+
+    for (unsigned i = 0; schema_next_texts[list] && schema_next_texts[list](i, &text); i++) {
+        if (text.text)
+            schema_add(t, "text %s %u %s\n", schema_lists[list], text.value, text.text);
+        if (text.advice)
+            schema_add(t, "advice %s %u %s\n", schema_lists[list], text.value, text.advice);
+    }
+}
+
 size_t schema_print(char *text, size_t room)
 {
     struct schema_text t = { text, room, 0 };
@@ -94,5 +112,7 @@ size_t schema_print(char *text, size_t room)
         schema_add_names(&t, (enum trace_names)i);
     for (size_t i = 0; i < sizeof schema_events / sizeof schema_events[0]; i++)
         schema_add_event(&t, &schema_events[i]);
+    for (unsigned i = 0; i < TRACE_NAMES_COUNT; i++)
+        schema_add_texts(&t, (enum trace_names)i);
     return t.used;
 }

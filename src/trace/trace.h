@@ -63,6 +63,16 @@ typedef const char *(*trace_next_name)(unsigned index, unsigned *value);
 /* Registers the names of a list. To be called by a constructor, so that the schema of each trace has the names. */
 void trace_set_names(enum trace_names list, trace_next_name next);
 
+/* What a value means, and what to do about it: sentences of printable ASCII. */
+struct trace_text {
+    unsigned value;
+    const char *text, *advice; /* NULL: there is none */
+};
+/* Sets *text to the text with this index, which counts from 0. Returns false after the last one. */
+typedef bool (*trace_next_text)(unsigned index, struct trace_text *text);
+/* Registers the texts of a list's values, as trace_set_names registers their names. */
+void trace_set_texts(enum trace_names list, trace_next_text next);
+
 enum { TRACE_MAX_PROBLEM = 4500 };
 /*
  * Begins to record if ONDK_TRACE asks for it and this process does not record yet. Returns false if that fails, and

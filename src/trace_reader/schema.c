@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Words, events and lists beyond these limits are ignored, so that a damaged file takes little time and memory. */
-enum { MAX_WORDS = 4096 /* of a line */, MAX_EVENTS = 1024, MAX_LISTS = 256 };
+enum { MAX_WORDS = 4096 /* of a line */, MAX_EVENTS = 1024, MAX_LISTS = 256, MAX_TEXTS = 2048 };
 
 static const struct schema_known_kind {
     const char *name;
@@ -152,7 +152,41 @@ static bool schema_parse_event(struct schema *s, char *line)
     return true;
 }
 
-/* Events refer to lists of names, so lists are parsed first. */
+/* Parses "LIST VALUE TEXT". A value without a name gets no text. */
+static void schema_parse_sentence(struct schema *s, char *line, bool is_advice)
+{
+    const char *list = schema_next_word(&line), *number = schema_next_word(&line);
+    uint32_t value;
+
+    if (!list || !number || !line || !schema_parse_number(number, &value) || s->n_texts == MAX_TEXTS)
+        return;
+    s->n_texts++;
+    for (size_t i = 0; i < s->n_lists; i++) {
+        if (strcmp(s->lists[i].list, list) != 0)
+            continue;
+        for (size_t k = 0; k < s->lists[i].count; k++) {
+            struct schema_name *n = &s->lists[i].names[k];
+
+            if (n->value == value)
+                *(is_advice ? &n->advice : &n->text) = line;
+        }
+        return;
+    }
+}
+
+static bool schema_parse_text(struct schema *s, char *line)
+{
+    schema_parse_sentence(s, line, false);
+    return true;
+}
+
+static bool schema_parse_advice(struct schema *s, char *line)
+{
+    schema_parse_sentence(s, line, true);
+    return true;
+}
+
+/* Events and texts refer to lists of names, so lists are parsed first. */
 static bool schema_parse_lines(struct schema *s, char *text, const char *first, bool (*parse)(struct schema *, char *))
 {
     char *next;
@@ -177,19 +211,31 @@ static void schema_make_printable(char *text, size_t size)
 
 bool schema_parse(struct schema *s, const char *text, size_t size)
 {
-    *s = (struct schema){ .text = malloc(2 * (size + 1)) };
+    static const struct {
+        const char *first;
+        bool (*parse)(struct schema *, char *);
+    } passes[] = { { "names ", schema_parse_names },
+                   { "event ", schema_parse_event },
+                   { "text ", schema_parse_text },
+                   { "advice ", schema_parse_advice } };
+    enum { PASSES = sizeof passes / sizeof passes[0] };
+
+    *s = (struct schema){ .text = malloc(PASSES * (size + 1)) };
     if (!s->text)
         return false;
-    /* Two copies, because each pass cuts its lines into words. */
+    /* Each pass has a copy, because it cuts its lines into words. */
     memcpy(s->text, text, size);
     schema_make_printable(s->text, size);
     s->text[size] = '\0';
-    memcpy(s->text + size + 1, s->text, size + 1);
-    if (schema_parse_lines(s, s->text, "names ", schema_parse_names) &&
-        schema_parse_lines(s, s->text + size + 1, "event ", schema_parse_event))
-        return true;
-    schema_free(s);
-    return false;
+    for (size_t i = 1; i < PASSES; i++)
+        memcpy(s->text + i * (size + 1), s->text, size + 1);
+    for (size_t i = 0; i < PASSES; i++) {
+        if (!schema_parse_lines(s, s->text + i * (size + 1), passes[i].first, passes[i].parse)) {
+            schema_free(s);
+            return false;
+        }
+    }
+    return true;
 }
 
 void schema_free(struct schema *s)
@@ -212,10 +258,17 @@ const struct schema_event *schema_find(const struct schema *s, uint32_t number)
     return NULL;
 }
 
-const char *schema_name_of(const struct schema_names *names, uint64_t value)
+const struct schema_name *schema_find_name(const struct schema_names *names, uint64_t value)
 {
     for (size_t i = 0; names && i < names->count; i++)
         if (names->names[i].value == value)
-            return names->names[i].name;
+            return &names->names[i];
     return NULL;
+}
+
+const char *schema_name_of(const struct schema_names *names, uint64_t value)
+{
+    const struct schema_name *n = schema_find_name(names, value);
+
+    return n ? n->name : NULL;
 }

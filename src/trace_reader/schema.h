@@ -18,6 +18,7 @@ struct schema_names {
     struct schema_name {
         uint32_t value;
         const char *name;
+        const char *text, *advice; /* sentences that explain the value; NULL if the schema has none */
     } * names;
 };
 
@@ -38,7 +39,7 @@ struct schema_event {
 
 struct schema {
     char *text; /* printable ASCII; all names point into this text */
-    size_t n_events, n_lists;
+    size_t n_events, n_lists, n_texts;
     struct schema_event *events;
     struct schema_names *lists;
 };
@@ -48,6 +49,8 @@ bool schema_parse(struct schema *s, const char *text, size_t size);
 void schema_free(struct schema *s);
 /* Returns the event with this number, or NULL. */
 const struct schema_event *schema_find(const struct schema *s, uint32_t number);
+/* Returns what the schema has about the value, or NULL if it has no name. */
+const struct schema_name *schema_find_name(const struct schema_names *names, uint64_t value);
 /* Returns the value's name, or NULL if it has none. */
 const char *schema_name_of(const struct schema_names *names, uint64_t value);
 

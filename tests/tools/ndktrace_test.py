@@ -379,6 +379,30 @@ def test_follow(path):
     check("follow: every event once", sorted((e["time_ns"], e["event"]) for e in seen) == sorted(key))
 
 
+def test_texts(path):
+    """The schema has the words of docs/reasons.md."""
+    client(path / "file", 50298)
+    data = (path / "file").read_bytes()
+    offset, size = struct.unpack_from("<II", data, 28)
+    names, texts = {}, {}
+    for line in data[offset:offset + size].decode("ascii").splitlines():
+        words = line.split(" ", 3)
+        if words[0] == "names":
+            names[words[1]] = dict(word.split("=") for word in line.split(" ")[2:])
+        elif words[0] in ("text", "advice"):
+            texts[words[0], words[1], words[2]] = words[3]
+    page = (pathlib.Path(__file__).parents[2] / "docs/reasons.md").read_text()
+    for kind in ("reason", "terminate"):
+        count = 0
+        for value, name in names[kind].items():
+            if name in ("ok", "none"):
+                continue
+            count += 1
+            check(f"{kind} {name}: the words of docs/reasons.md", f" | {name} | " in page and
+                  f"| {texts['text', kind, value]} | {texts['advice', kind, value]} |" in page, texts)
+        check(f"{kind}: all of them", count > 30, names)
+
+
 def test_run(path):
     check("a program that is not there", run(NDKTRACE, "run", "--", path / "none")[0] == 127)
     (path / "text").write_text("text")

@@ -243,8 +243,19 @@ static const char *names_next_terminate(unsigned index, unsigned *value)
     return index < count ? codes[index].name : NULL;
 }
 
+static bool texts_next_terminate(unsigned index, struct trace_text *text)
+{
+    unsigned count;
+    const struct fabric_terminate *codes = fabric_terminates(&count);
+
+    if (index < count)
+        *text = (struct trace_text){ codes[index].code, codes[index].text, codes[index].advice };
+    return index < count;
+}
+
 __attribute__((constructor)) static void conn_trace_set_names(void)
 {
+    trace_set_texts(TRACE_NAMES_terminate, texts_next_terminate);
     trace_set_names(TRACE_NAMES_role, names_next_role);
     trace_set_names(TRACE_NAMES_state, names_next_state);
     trace_set_names(TRACE_NAMES_event, names_next_event);
