@@ -2,6 +2,7 @@
 /* Completion queues. */
 #include "verify/argument.h"
 #include "verify/async_call.h"
+#include "verify/chain_check.h"
 #include "verify/limits.h"
 #include "verify/queue.h"
 #include "verify/tokens.h"
@@ -49,6 +50,7 @@ static VOID verify_cq_arm(NDK_CQ *pub, ULONG type)
     if (!real)
         return;
     argument_check_arm(p, type);
+    chain_check_arm((struct queue *)p, type);
     exclusive_begin(&((struct queue *)p)->exclusive[QUEUE_POLL], true);
     atomic_fetch_add(&((struct queue *)p)->arms, 1);
     real->Dispatch->NdkArmCq(real, type);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules about requests that are outstanding when a consumer disconnects: see disconnect_check.h. */
+#include "verify/chain_check.h"
 #include "verify/disconnect_check.h"
 #include "verify/rules.h"
 
@@ -11,12 +12,7 @@ void disconnect_check(struct queue *qp)
     if (atomic_load(&qp->p.state) != PROXY_OPEN || atomic_load(&qp->failed))
         return;
     posted_get_rest(&qp->posted[QUEUE_INITIATE], &rest);
-    if (rest.deferred && rest.thread == verify_this_thread()) {
-        proxy_set_report_object(&qp->p);
-        report_breach(&verify_rules[RULE_DEFER_OPEN], routine, (uintptr_t)qp, rest.deferred, (uintptr_t)rest.context, 0,
-                      "%s with RequestContext %p is the last one in a chain of %u with NDK_OP_FLAG_DEFER", rest.routine,
-                      rest.context, rest.deferred);
-    } else if (rest.signalled) {
+    if (!chain_check(qp, &rest, routine) && rest.signalled) {
         proxy_set_report_object(&qp->p);
         report_breach(&verify_rules[RULE_DISCONNECT_OUTSTANDING], routine, (uintptr_t)qp, rest.signalled, 0, 0,
                       "the results of %u initiator request(s) were not polled", rest.signalled);

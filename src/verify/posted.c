@@ -215,21 +215,6 @@ static struct posted_record *posted_unused_record(struct posted *posted)
     return record;
 }
 
-/* Requires the lock. */
-static void posted_update_chain(struct posted *posted, const struct post *post)
-{
-    if (!(post->flags & NDK_OP_FLAG_DEFER)) {
-        atomic_store_explicit(&posted->chain.count, 0, memory_order_relaxed);
-        return;
-    }
-    atomic_fetch_add_explicit(&posted->chain.count, 1, memory_order_relaxed);
-    posted->chain.routine = post->routine;
-    posted->chain.by = post->by;
-    posted->chain.context = post->context;
-    posted->chain.posted_ms = posted_now_ms();
-    posted->chain.thread = verify_this_thread();
-}
-
 void posted_begin(struct posted *posted, struct post *post)
 {
     struct posted_record *record;
@@ -237,12 +222,15 @@ void posted_begin(struct posted *posted, struct post *post)
     post->passed = post->context;
     if (!verify_on()) {
         /* This post is not recorded, but may be the one that ends the chain. So no chain counts as open. */
-        atomic_store_explicit(&posted->chain.count, 0, memory_order_relaxed);
+        chain_end(&posted->chain);
         return;
     }
     spin_lock(&posted->lock);
     posted->posts++;
-    posted_update_chain(posted, post);
+    if (post->flags & NDK_OP_FLAG_DEFER && !posted->ended)
+        chain_add(&posted->chain, post);
+    else
+        chain_end(&posted->chain);
     post->before = posted->ended ? 0 : posted->count;
     post->silent_before = posted->ended ? 0 : posted->silent;
     record = posted->retired ? NULL : posted_unused_record(posted);
@@ -384,7 +372,7 @@ NTSTATUS posted_end(struct posted *posted, struct post *post, NTSTATUS status)
 
     if (NT_SUCCESS(status))
         return status;
-    atomic_store_explicit(&posted->chain.count, 0, memory_order_relaxed);
+    chain_end(&posted->chain);
     post->users = 0;
     if (!post->place)
         return status;
@@ -405,7 +393,7 @@ void posted_set_ended(struct posted *posted)
 
     spin_lock(&posted->lock);
     posted->ended = true;
-    atomic_store_explicit(&posted->chain.count, 0, memory_order_relaxed);
+    chain_end(&posted->chain);
     TAILQ_FOREACH (record, &posted->outstanding, list) {
         if (!record_is_silent(record))
             continue;

@@ -24,6 +24,7 @@
 #include <ndk/ndkpi.h>
 
 #include "base/spin.h"
+#include "verify/posted_chain.h"
 #include "verify/source.h"
 #include "verify/verify.h"
 
@@ -46,20 +47,6 @@ struct posted_record {
     NDK_SGE sge[];                   /* with the privileged token, the SGE has a logical address */
 };
 TAILQ_HEAD(posted_list, posted_record);
-
-/*
- * The requests with NDK_OP_FLAG_DEFER since the last request without it. A post that fails ends the chain, because the
- * consumer must not go on then.
- */
-struct posted_chain {
-    atomic_uint count; /* 0: no chain is open, and the other members have no meaning */
-    /* The latest request: */
-    const char *routine;
-    const void *by;
-    void *context;
-    uint64_t posted_ms;
-    int thread;
-};
 
 /* The records of one queue. The lock guards everything after it. */
 struct posted {

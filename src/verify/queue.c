@@ -70,6 +70,7 @@ void queue_add_pair(struct queue *cq, struct queue *qp, int use)
     proxy_ref(&cq->p); /* for qp->cq, until the queue pair is freed */
     qp->cq[use] = cq;
     qp->posted[use].users = &cq->users;
+    qp->posted[use].chain.open = &cq->open_chains;
     proxy_ref(&qp->p); /* for cq->pairs, until a poll or the completion queue's close removes the queue pair */
     proxy_lock_all();
     qp->next[use] = cq->pairs[use];

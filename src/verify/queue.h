@@ -58,6 +58,7 @@ struct queue {
     atomic_int arms;                 /* calls of NdkArmCq minus notifications; may be more than 1: see cq_end_arm */
     _Atomic uint64_t polled_ms;      /* time of the latest poll: see posted_now_ms */
     atomic_int users;                /* requests of its queue pairs whose results were not polled, silent ones too */
+    atomic_int open_chains;          /* of its queue pairs: see posted_chain.h */
 };
 
 /*

@@ -19,9 +19,11 @@
  *   exclusive.h, argument.h      calls that are made one at a time; missing and wrong arguments
  *   limits.h, post_check.h       requests and queues that exceed a limit; posts at a wrong time, or too many
  *   disconnect_check.h           requests that are outstanding at a disconnect
+ *   chain_check.h                chains of deferred requests that no request has ended
  *   messages.h, net_namespace.h  sends without a receive at a peer in this process
  *   async_call.h, pending.h      calls that complete by a callback, and their contexts
  *   queue.h, posted.h            queues, and the records of posted requests
+ *   posted_chain.h               the chain of deferred requests of a queue
  *   tokens.h, region.h           tokens of memory, regions and windows, and the requests that make and end tokens
  *   logical.h, mdl_chain.h       logical addresses of mappings; MDL chains
  *   connector_phase.h            the phases of a connector, and the calls that are legal in each

@@ -180,6 +180,9 @@ static void test_defer_open(void **state)
     (void)state;
     assert_int_equal(far.qp->Dispatch->NdkReceive(far.qp, NULL, NULL, 0), STATUS_SUCCESS);
     assert_int_equal(post_send(NULL, 0, NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
+    near.cq->Dispatch->NdkArmCq(near.cq, NDK_CQ_NOTIFY_ANY);
+    report_is(r, "defer-open in NdkArmCq");
+    r = report_start();
     disconnect();
     report_is(r, "defer-open in NdkDisconnect");
 }
