@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@ static struct fake_provider *fake;
 static NDK_ADAPTER *adapter;
 static NDK_CQ *none;
 static sem_t called, completed;
+static pid_t caller; /* ID of the thread of call_and_end */
 
 static void ignore_notification(PVOID context, NTSTATUS status)
 {
@@ -50,8 +52,17 @@ static void *call_and_end(void *unused)
 {
     int context = 0;
 
+    caller = (pid_t)syscall(SYS_gettid);
     call_with(&context);
     return unused;
+}
+
+/* pthread_join may return while the kernel still ends the thread. */
+static void join_ended(pthread_t thread)
+{
+    pthread_join(thread, NULL);
+    while (syscall(SYS_tgkill, getpid(), caller, 0) == 0)
+        sched_yield();
 }
 
 /* Completes the call that another thread makes. Returns the number of reports about its context. */
@@ -65,7 +76,7 @@ static unsigned reports_of(void *(*body)(void *))
         abort();
     sem_wait(&called);
     if (body == call_and_end)
-        pthread_join(thread, NULL);
+        join_ended(thread);
     fake_provider_complete(fake, STATUS_NO_MEMORY); /* the call fails, so that it leaves no object */
     fake->open--;
     if (body == call_and_end)
