@@ -221,11 +221,13 @@ static NTSTATUS verify_connector_local_address(NDK_CONNECTOR *pub, PSOCKADDR add
 {
     PROXY_CALL(p, pub, "NdkGetLocalAddress");
     NDK_CONNECTOR *real = p ? p->real : NULL;
+    struct connector_call call;
     NTSTATUS status;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    status = real->Dispatch->NdkGetLocalAddress(real, address, length);
+    connector_call_begin(&call, p, "NdkGetLocalAddress", PHASE_GET_ADDRESS);
+    status = connector_call_end(&call, real->Dispatch->NdkGetLocalAddress(real, address, length));
     if (NT_SUCCESS(status) && verify_on())
         connector_set_local(p, address, *length);
     return address_to_consumer(status, address, length);
@@ -235,9 +237,14 @@ static NTSTATUS verify_connector_peer_address(NDK_CONNECTOR *pub, PSOCKADDR addr
 {
     PROXY_CALL(p, pub, "NdkGetPeerAddress");
     NDK_CONNECTOR *real = p ? p->real : NULL;
+    struct connector_call call;
+    NTSTATUS status;
 
-    return real ? address_to_consumer(real->Dispatch->NdkGetPeerAddress(real, address, length), address, length)
-                : STATUS_INVALID_DEVICE_STATE;
+    if (!real)
+        return STATUS_INVALID_DEVICE_STATE;
+    connector_call_begin(&call, p, "NdkGetPeerAddress", PHASE_GET_ADDRESS);
+    status = connector_call_end(&call, real->Dispatch->NdkGetPeerAddress(real, address, length));
+    return address_to_consumer(status, address, length);
 }
 
 static NTSTATUS verify_connector_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)

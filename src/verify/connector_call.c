@@ -146,7 +146,9 @@ static void connector_call_check(const struct connector_call *call, bool refused
                       phase_text(call->before));
         return;
     }
-    enum verify_rule rule = call->event == PHASE_GET_DATA ? RULE_CONNECTION_DATA_PHASE : RULE_CONNECTOR_PHASE;
+    enum verify_rule rule = call->event == PHASE_GET_DATA      ? RULE_CONNECTION_DATA_PHASE
+                            : call->event == PHASE_GET_ADDRESS ? RULE_CONNECTION_ADDRESS_PHASE
+                                                               : RULE_CONNECTOR_PHASE;
     report_breach(&verify_rules[rule], call->routine, (uintptr_t)c, call->before, (uint32_t)status, 0,
                   "%s (the provider returned %s)", phase_text(call->before), ondk_status_name(status));
 }

@@ -46,59 +46,59 @@
 /* clang-format on */
 
 /* A row has one cell for each event, in the order of enum phase_event. A row of fewer cells does not compile. */
-#define ROW(phase, connect, complete, accept, reject, disconnect, get_data, connect_done, connect_failed,              \
+#define ROW(phase, connect, complete, accept, reject, disconnect, get_data, get_address, connect_done, connect_failed, \
             establish_done, establish_failed, not_started, reject_done, disconnect_done, peer_ended)                   \
-    [PHASE_##phase] = { connect,     complete,     accept,          reject,         disconnect,                        \
-                        get_data,    connect_done, connect_failed,  establish_done, establish_failed,                  \
-                        not_started, reject_done,  disconnect_done, peer_ended }
+    [PHASE_##phase] = { connect,          complete,    accept,       reject,          disconnect,                      \
+                        get_data,         get_address, connect_done, connect_failed,  establish_done,                  \
+                        establish_failed, not_started, reject_done,  disconnect_done, peer_ended }
 
 /*
  * The two lines of cells in each row:
- *   calls: connect, complete, accept, reject, disconnect, get data
+ *   calls: connect, complete, accept, reject, disconnect, get data, get address
  *   results: connect done, connect failed, establish done, establish failed, not started, reject done,
  *            disconnect done, peer ended
  */
 /* clang-format off */
 static const struct phase_cell phase_table[PHASES][PHASE_EVENTS] = {
     ROW(IDLE,
-        GO(CONNECTING), WRONG, WRONG, WRONG, WRONG, WRONG,
+        GO(CONNECTING), WRONG, WRONG, WRONG, WRONG, WRONG, EARLY,
         PASS, PASS, PASS, PASS, PASS, PASS, PASS, PASS),
     ROW(CONNECTING,
-        WRONG, EARLY, WRONG, EARLY, WRONG, EARLY,
+        WRONG, EARLY, WRONG, EARLY, WRONG, EARLY, PASS,
         GO(REPLIED), GO(FAILED), GO(ESTABLISHED), PASS, PASS, GO(ABANDONED), PASS, PASS),
     /* If the peer has rejected, NdkGetConnectionData returns the private data of the reject. */
     ROW(FAILED,
-        GO(CONNECTING), WRONG, WRONG, WRONG, WRONG, PASS,
+        GO(CONNECTING), WRONG, WRONG, WRONG, WRONG, PASS, PASS,
         PASS, PASS, PASS, PASS, PASS, PASS, PASS, PASS),
     ROW(REPLIED,
-        WRONG, GO(COMPLETING), WRONG, PASS, WRONG, PASS,
+        WRONG, GO(COMPLETING), WRONG, PASS, WRONG, PASS, PASS,
         PASS, PASS, GO(ESTABLISHED), PASS, PASS, GO(ABANDONED), PASS, PASS),
     ROW(COMPLETING,
-        WRONG, WRONG, WRONG, WRONG, EARLY, WRONG,
+        WRONG, WRONG, WRONG, WRONG, EARLY, WRONG, PASS,
         PASS, PASS, GO(ESTABLISHED), GO(ABANDONED), GO(REPLIED), PASS, GO(ENDED), GO(PEER_GONE)),
     ROW(REQUESTED,
-        WRONG, WRONG, GO(ACCEPTING), PASS, WRONG, PASS,
+        WRONG, WRONG, GO(ACCEPTING), PASS, WRONG, PASS, PASS,
         PASS, PASS, PASS, PASS, PASS, GO(ABANDONED), PASS, PASS),
     ROW(ACCEPTING,
-        WRONG, WRONG, WRONG, WRONG, EARLY, WRONG,
+        WRONG, WRONG, WRONG, WRONG, EARLY, WRONG, PASS,
         PASS, PASS, GO(ESTABLISHED), GO(ABANDONED), GO(REQUESTED), PASS, GO(ENDED), GO(PEER_GONE)),
     ROW(ESTABLISHED,
-        WRONG, WRONG, WRONG, WRONG, GO(DISCONNECTING), WRONG,
+        WRONG, WRONG, WRONG, WRONG, GO(DISCONNECTING), WRONG, PASS,
         PASS, PASS, PASS, PASS, PASS, PASS, GO(ENDED), GO(PEER_GONE)),
     ROW(PEER_GONE,
-        WRONG, WRONG, WRONG, WRONG, GO(DISCONNECTING), WRONG,
+        WRONG, WRONG, WRONG, WRONG, GO(DISCONNECTING), WRONG, PASS,
         PASS, PASS, PASS, PASS, PASS, PASS, GO(ENDED), PASS),
     ROW(DISCONNECTING,
-        REUSE, WRONG, REUSE, WRONG, PASS, WRONG,
+        REUSE, WRONG, REUSE, WRONG, PASS, WRONG, PASS,
         PASS, PASS, PASS, PASS, GO(ESTABLISHED), PASS, GO(ENDED), PASS),
     ROW(ENDED,
-        REUSE, WRONG, REUSE, WRONG, PASS, WRONG,
+        REUSE, WRONG, REUSE, WRONG, PASS, WRONG, PASS,
         PASS, PASS, PASS, PASS, PASS, PASS, PASS, PASS),
     ROW(ABANDONED,
-        GO(CONNECTING), WRONG, WRONG, WRONG, WRONG, PASS,
+        GO(CONNECTING), WRONG, WRONG, WRONG, WRONG, PASS, PASS,
         PASS, PASS, PASS, PASS, PASS, PASS, PASS, PASS),
     ROW(UNKNOWN,
-        PASS, PASS, PASS, PASS, PASS, PASS,
+        PASS, PASS, PASS, PASS, PASS, PASS, PASS,
         PASS, PASS, PASS, PASS, PASS, PASS, PASS, PASS),
 };
 /* clang-format on */

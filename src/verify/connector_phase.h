@@ -28,12 +28,13 @@ enum phase {
 
 enum phase_event {
     /* calls of the consumer */
-    PHASE_CONNECT,    /* NdkConnect, NdkConnectWithSharedEndpoint */
-    PHASE_COMPLETE,   /* NdkCompleteConnect(Ex) */
-    PHASE_ACCEPT,     /* NdkAccept(Ex) */
-    PHASE_REJECT,     /* NdkReject */
-    PHASE_DISCONNECT, /* NdkDisconnect */
-    PHASE_GET_DATA,   /* NdkGetConnectionData */
+    PHASE_CONNECT,     /* NdkConnect, NdkConnectWithSharedEndpoint */
+    PHASE_COMPLETE,    /* NdkCompleteConnect(Ex) */
+    PHASE_ACCEPT,      /* NdkAccept(Ex) */
+    PHASE_REJECT,      /* NdkReject */
+    PHASE_DISCONNECT,  /* NdkDisconnect */
+    PHASE_GET_DATA,    /* NdkGetConnectionData */
+    PHASE_GET_ADDRESS, /* NdkGetLocalAddress, NdkGetPeerAddress */
     /* results of the calls */
     PHASE_CONNECT_DONE,
     PHASE_CONNECT_FAILED,
@@ -51,8 +52,8 @@ enum phase_verdict {
     PHASE_LEGAL, /* also the verdict on results */
     PHASE_WRONG,
     /*
-     * The callback of an earlier call has not run. The new call is wrong if the provider refuses it. It is legal if
-     * the provider accepts it, because the earlier call has then succeeded in the provider.
+     * The call is wrong if the provider refuses it. If the callback of an earlier call has not run, and the provider
+     * accepts the new call, the earlier call has already succeeded in the provider.
      */
     PHASE_WRONG_IF_REFUSED,
     PHASE_WRONG_REUSE, /* the call begins a new connection, but the connector has had one */

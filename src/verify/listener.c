@@ -10,6 +10,34 @@
 
 /* ---- listeners ---- */
 
+struct listener {
+    struct proxy p;
+    atomic_int listens; /* calls of NdkListen that have succeeded or are pending */
+};
+
+static void listener_on_listen(struct proxy *p, NTSTATUS status, void *unused)
+{
+    (void)unused;
+    if (!NT_SUCCESS(status))
+        atomic_fetch_sub(&((struct listener *)p)->listens, 1);
+}
+
+/* Counts the call. Reports it if the listener listens already, or is about to. */
+static void listener_begin_listen(struct proxy *p)
+{
+    if (atomic_fetch_add(&((struct listener *)p)->listens, 1) == 0 || !verify_on())
+        return;
+    proxy_set_report_object(p);
+    report_breach(&verify_rules[RULE_LISTEN_TWICE], "NdkListen", (uintptr_t)p, 0, 0, 0,
+                  "an earlier NdkListen of NDK_LISTENER %p has succeeded or is pending", (void *)p);
+}
+
+/* Ends a call of NdkListen whose completion is not observed. If it is pending, later calls are not reported. */
+static void listener_end_unseen(struct proxy *p, NTSTATUS status)
+{
+    listener_on_listen(p, status == STATUS_PENDING ? STATUS_UNSUCCESSFUL : status, NULL);
+}
+
 static NTSTATUS verify_listener_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, ULONG length,
                                        NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
@@ -17,14 +45,19 @@ static NTSTATUS verify_listener_listen(NDK_LISTENER *pub, CONST PSOCKADDR addres
     NDK_LISTENER *real = p ? p->real : NULL;
     struct mapped_address at;
     struct async_call *c;
+    NTSTATUS status;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     buffer_check(p, "NdkListen", address, length, "address");
     net_namespace_note();
-    c = async_call_begin(p, "NdkListen", done, context, NULL);
-    return async_call_end(c, real->Dispatch->NdkListen(real, address_to_provider(address, length, &at), length,
-                                                       async_call_routine(c, done), async_call_context(c, context)));
+    listener_begin_listen(p);
+    c = async_call_begin(p, "NdkListen", done, context, listener_on_listen);
+    status = real->Dispatch->NdkListen(real, address_to_provider(address, length, &at), length,
+                                       async_call_routine(c, done), async_call_context(c, context));
+    if (!c)
+        listener_end_unseen(p, status);
+    return async_call_end(c, status);
 }
 
 static NTSTATUS verify_listener_local_address(NDK_LISTENER *pub, PSOCKADDR address, ULONG *length)
@@ -85,7 +118,7 @@ NTSTATUS verify_create_listener(NDK_ADAPTER *pub, NDK_FN_CONNECT_EVENT_CALLBACK 
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    p = proxy_create(sizeof *p, NdkObjectTypeListener, &listener_dispatch, parent);
+    p = proxy_create(sizeof(struct listener), NdkObjectTypeListener, &listener_dispatch, parent);
     if (!p)
         return STATUS_INSUFFICIENT_RESOURCES;
     argument_check_notification(parent, "NdkCreateListener", NdkObjectTypeListener, event);

@@ -189,6 +189,19 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "An NDK consumer will not call this function after it calls the NDK_FN_ACCEPT function on the "
                     "passive side or the NDK_FN_COMPLETE_CONNECT function on the active side.",
         .advice = "Read private data and read limits before you accept or complete, and keep a copy." },
+    [RULE_CONNECTION_ADDRESS_PHASE] = { .name = "connection-address-phase",
+        .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A connector has addresses after NdkConnect was called, or if a listener has delivered it.",
+        .page = "nc-ndkpi-ndk_fn_get_local_address",
+        .sentence = "The NdkGetLocalAddress (NDK_FN_GET_LOCAL_ADDRESS) function returns the local address for an NDK "
+                    "connection.",
+        .advice = "Read the addresses when NdkConnect has completed, or when the request has come." },
+    [RULE_LISTEN_TWICE] = { .name = "listen-twice", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A listener listens at one address: NdkListen is called again only if it has failed.",
+        .page = "ndkpi-terminology",
+        .sentence = "An NDK_LISTENER has an implicit endpoint (which the consumer specifies when calling NdkListen "
+                    "(NDK_FN_LISTEN)).",
+        .advice = "Create a listener for each address. To stop listening, close it, or pause its connect events." },
     [RULE_PRIVATE_DATA_LENGTH] = { .name = "private-data-length", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Private data is at most MaxCallerData bytes with a connect, MaxCalleeData with an accept or reject.",
         .page = "ns-ndkinfo-ndk_adapter_info",

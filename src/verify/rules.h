@@ -35,6 +35,8 @@ enum verify_rule {
     RULE_QUEUE_PAIR_REUSED,         /* p1 queue pair or connector, p2 type, p3 the connector that used it first */
     RULE_CONNECTOR_PHASE,           /* p1 connector, p2 phase, p3 status of the call */
     RULE_CONNECTION_DATA_PHASE,     /* p1 connector, p2 phase, p3 status of the call */
+    RULE_CONNECTION_ADDRESS_PHASE,  /* p1 connector, p2 phase, p3 status of the call */
+    RULE_LISTEN_TWICE,              /* p1 listener */
     RULE_PRIVATE_DATA_LENGTH,       /* p1 connector, p2 length, p3 limit */
     RULE_BUFFER_MISSING,            /* p1 object, p2 length */
     RULE_REQUEST_UNANSWERED,        /* p1 connector, p2 listener, p3 age in ms */

@@ -250,6 +250,74 @@ CASE(connection_data_in_time, 0)
     CHECK_BREACHES("");
 }
 
+/* ---- connection-address-phase ---- */
+
+static NTSTATUS get_address(NDK_CONNECTOR *c, bool is_peer)
+{
+    struct sockaddr_storage address;
+    ULONG length = sizeof address;
+
+    return is_peer ? c->Dispatch->NdkGetPeerAddress(c, (PSOCKADDR)&address, &length)
+                   : c->Dispatch->NdkGetLocalAddress(c, (PSOCKADDR)&address, &length);
+}
+
+CASE(addresses_before_the_connection, 0)
+{
+    static struct kit_side s;
+
+    breaches_begin();
+    kit_side_open(&s, NULL);
+    s.connector = kit_connector(s.adapter);
+    CHECK(get_address(s.connector, false) < 0);
+    CHECK_BREACHES("connection-address-phase in NdkGetLocalAddress");
+    CHECK(get_address(s.connector, true) < 0);
+    CHECK_BREACHES("connection-address-phase in NdkGetPeerAddress");
+    kit_side_close(&s);
+    CHECK_BREACHES("");
+}
+
+/* While NdkConnect is pending, and after it has failed, the call may be refused, but is legal. */
+CASE(addresses_from_the_connect_on, 0)
+{
+    static struct requested r;
+
+    open_requested(&r);
+    (void)get_address(r.pair.active.connector, false);
+    (void)get_address(r.pair.active.connector, true);
+    CHECK_STATUS(get_address(r.pair.passive.connector, true), STATUS_SUCCESS);
+    CHECK_STATUS(reject(r.pair.passive.connector), STATUS_SUCCESS);
+    CHECK_STATUS(kit_final(&r.connect, r.connecting), STATUS_CONNECTION_REFUSED);
+    (void)get_address(r.pair.active.connector, false);
+    (void)get_address(r.pair.active.connector, true);
+    kit_pair_close(&r.pair);
+    CHECK_BREACHES("");
+}
+
+/* ---- listen-twice ---- */
+
+CASE(listening_again, 0)
+{
+    struct sockaddr_storage wrong = kit_address("192.0.2.1", 0), any_port = kit_host(0);
+    static struct kit_listener l, other;
+    NDK_ADAPTER *adapter;
+
+    breaches_begin();
+    adapter = kit_open(2, 1);
+    kit_listener_create(&l, adapter);
+    CHECK_STATUS(kit_listen_status(&l, &wrong), STATUS_INVALID_ADDRESS);
+    CHECK_STATUS(kit_listen_status(&l, &any_port), STATUS_SUCCESS); /* the call before has failed */
+    kit_listen(&other, adapter);
+    CHECK_BREACHES("");
+    CHECK(kit_listen_status(&l, &any_port) < 0);
+    CHECK_BREACHES("listen-twice in NdkListen");
+    CHECK(kit_listen_status(&l, &wrong) < 0); /* the call before has failed, but the listener listens */
+    CHECK_BREACHES("listen-twice in NdkListen");
+    CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS);
+    CHECK_STATUS(kit_close(other.listener), STATUS_SUCCESS);
+    kit_close_adapter(adapter);
+    CHECK_BREACHES("");
+}
+
 /* ---- private-data-length, buffer-missing ---- */
 
 CASE(private_data_too_long, 0)

@@ -78,6 +78,45 @@ static void test_connection_data_phase(void **state)
     close_all();
 }
 
+static void test_connection_address_phase(void **state)
+{
+    struct report *r = report_start();
+    SOCKADDR_STORAGE at;
+    ULONG length = sizeof at;
+
+    (void)state;
+    open_all();
+    assert_false(NT_SUCCESS(near.connector->Dispatch->NdkGetPeerAddress(near.connector, (PSOCKADDR)&at, &length)));
+    report_says(r, "connection-address-phase in NdkGetPeerAddress", "NdkConnect has not been called");
+    r = report_start();
+    establish();
+    length = sizeof at;
+    assert_int_equal(near.connector->Dispatch->NdkGetPeerAddress(near.connector, (PSOCKADDR)&at, &length),
+                     STATUS_SUCCESS);
+    disconnect();
+    close_all();
+    report_is_empty(r);
+}
+
+static void test_listen_twice(void **state)
+{
+    struct report *r = report_start();
+    SOCKADDR_STORAGE at;
+    ULONG length = sizeof at;
+    struct call c;
+
+    (void)state;
+    open_all();
+    assert_int_equal(listener->Dispatch->NdkGetLocalAddress(listener, (PSOCKADDR)&at, &length), STATUS_SUCCESS);
+    report_is_empty(r);
+    r = report_start();
+    call_init(&c);
+    assert_false(
+        NT_SUCCESS(finish(&c, listener->Dispatch->NdkListen(listener, (PSOCKADDR)&at, length, request_done, &c))));
+    report_is(r, "listen-twice in NdkListen");
+    close_all();
+}
+
 static void test_private_data_length(void **state)
 {
     struct report *r = report_start();
@@ -153,8 +192,9 @@ static void test_queue_pair_reused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_connector_phase),     cmocka_unit_test(test_connection_data_phase),
-        cmocka_unit_test(test_private_data_length), cmocka_unit_test(test_buffer_missing),
+        cmocka_unit_test(test_connector_phase),          cmocka_unit_test(test_connection_data_phase),
+        cmocka_unit_test(test_connection_address_phase), cmocka_unit_test(test_listen_twice),
+        cmocka_unit_test(test_private_data_length),      cmocka_unit_test(test_buffer_missing),
         cmocka_unit_test(test_queue_pair_reused),
     };
 
